@@ -1,0 +1,1 @@
+"""Holdfast keeps a long-running LLM agent inside its context window."""

@@ -1,0 +1,49 @@
+"""What ends a run, as one small tree.
+
+HoldfastError
+├── InputError        a file or value that people gave us: names what and where (exit 2)
+│   └── ConfigError   a profile, setting or environment variable
+├── NotFound          an id, log or recording that is not there (exit 3)
+├── StoreError        the store cannot be read or written (exit 4)
+└── ContextOverflow   what may not be cut does not fit the budget (exit 5)
+
+Every one carries a sentence and, where there is one, a hint. Programmer's mistakes are assertions instead.
+"""
+
+
+class HoldfastError(Exception):
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class InputError(HoldfastError):
+    exit_code = 2
+
+
+class ConfigError(InputError):
+    pass
+
+
+class NotFound(HoldfastError):
+    exit_code = 3
+
+
+class StoreError(HoldfastError):
+    exit_code = 4
+
+
+class ContextOverflow(HoldfastError):
+    """`parts` are (name, tokens) of everything that may not be cut, largest first."""
+
+    exit_code = 5
+
+    def __init__(
+        self, message: str, *, parts: tuple[tuple[str, int], ...], budget: int, hint: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.parts = parts
+        self.budget = budget

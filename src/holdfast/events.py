@@ -1,0 +1,241 @@
+"""Everything that can happen: one small frozen class each, one union.
+
+Rule: an event says what happened and is never changed. Adding an optional field or a class keeps `SCHEMA`;
+anything a reader of an older version would misread raises it.
+"""
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from holdfast.messages import AssistantPart, Json, ToolDefinition, Usage, UserPart
+
+SCHEMA = 1
+
+Level = Literal["full", "clipped", "digest", "stub", "skeleton", "gone"]
+LEVELS: tuple[Level, ...] = ("full", "clipped", "digest", "stub", "skeleton", "gone")
+
+
+class LogStarted(Struct, frozen=True, tag="log_started"):
+    """The first entry of every log. `forked_from` names the entry, in any log, that this one continues."""
+
+    schema: int = SCHEMA
+    title: str = ""
+    origin: Literal["live", "import"] = "live"
+    source: str = ""
+    forked_from: str = ""
+    meta: dict[str, Json] = field(default_factory=dict)
+
+
+class ChainStarted(Struct, frozen=True, tag="chain_started"):
+    """A side chain begins: a sub-agent, started by a call of its parent entry."""
+
+    agent: str = ""
+    call_id: str = ""
+    title: str = ""
+
+
+class SystemSet(Struct, frozen=True, tag="system_set"):
+    text: str
+
+
+class ToolsSet(Struct, frozen=True, tag="tools_set"):
+    tools: tuple[ToolDefinition, ...]
+
+
+class RulesSet(Struct, frozen=True, tag="rules_set"):
+    """Project rules as read: replaced when the file's mtime or hash changes."""
+
+    path: str
+    text: str
+    mtime: float = 0.0
+    hash: str = ""
+
+
+class ContextSet(Struct, frozen=True, tag="context_set"):
+    """Static task context, such as the view of a diff. The newest per `key` stands, once."""
+
+    key: str
+    text: str
+
+
+class UserSaid(Struct, frozen=True, tag="user_said"):
+    """A user message. Only a `person` or another `agent` opens a round; a `reminder` never does."""
+
+    parts: tuple[UserPart, ...]
+    origin: Literal["person", "agent", "reminder"] = "person"
+
+
+class AssistantReplied(Struct, frozen=True, tag="assistant_replied"):
+    parts: tuple[AssistantPart, ...]
+    model: str = ""
+    usage: Usage | None = None
+    stop: str = ""
+
+
+class ToolReturned(Struct, frozen=True, tag="tool_returned"):
+    call_id: str
+    name: str
+    parts: tuple[UserPart, ...]
+    error: bool = False
+
+
+class UsageReported(Struct, frozen=True, tag="usage_reported"):
+    """Usage that arrived apart from its reply, or of a call that is not a step (a summary)."""
+
+    usage: Usage
+    model: str = ""
+    purpose: str = ""
+
+
+class OverflowReported(Struct, frozen=True, tag="overflow_reported"):
+    """A provider refused a request as too long; allows one reactive fold."""
+
+    limit: int = 0
+    message: str = ""
+
+
+class ApprovalGiven(Struct, frozen=True, tag="approval_given"):
+    """A person, or a rule, allowed or denied a call. The model reads the reason of a denial."""
+
+    call_id: str
+    decision: Literal["once", "log", "pattern", "deny"]
+    rule: str = ""
+    reason: str = ""
+
+
+class FoldedRun(Struct, frozen=True):
+    """Steps from `first` to `last` (entry ids of their assistant messages) now stand at `level`.
+
+    `cap` bounds each result, and each long argument, in tokens; 0 means the level's own default.
+    """
+
+    first: str
+    last: str
+    level: Level
+    cap: int = 0
+
+
+class FoldNote(Struct, frozen=True):
+    """A run of steps at level *gone* is replaced by `text`; `index` lists its entries and ids."""
+
+    first: str
+    last: str
+    text: str
+    index: str
+
+
+class Folded(Struct, frozen=True, tag="folded"):
+    """Levels of runs of steps dropped, in one batch. Later folds win where they overlap.
+
+    `users` are user entries shown as first line, directives and id; `recap_lines` shortens the todo recap and
+    `summary_sentences` the summary (0: as the profile has it).
+    """
+
+    reason: Literal["pressure", "profit", "round_end", "boundary", "messages", "overflow", "manual"]
+    runs: tuple[FoldedRun, ...] = ()
+    notes: tuple[FoldNote, ...] = ()
+    users: tuple[str, ...] = ()
+    recap_lines: int = 0
+    summary_sentences: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    why: str = ""
+
+
+class Compacted(Struct, frozen=True, tag="compacted"):
+    """A summary was written. `archive` entries only add up; a new `state` replaces the one before.
+
+    `first` and `last` are the entries it covers, `sources` the entries its lines came from.
+    """
+
+    slot: Literal["archive", "state"]
+    text: str
+    first: str = ""
+    last: str = ""
+    sources: tuple[str, ...] = ()
+    by: str = "rule"
+    focus: str = ""
+
+
+class Noted(Struct, frozen=True, tag="noted"):
+    """A remark for people and views: a repair, a loss at import, a bookmark. A model never reads it."""
+
+    kind: str
+    text: str
+    data: dict[str, Json] = field(default_factory=dict)
+
+
+class BoundarySeen(Struct, frozen=True, tag="boundary_seen"):
+    """A recorded agent compacted, aborted or changed stage here. Kept as a fact, not acted upon."""
+
+    kind: str
+    trigger: str = ""
+    tokens_before: int = 0
+    summary: str = ""
+    data: dict[str, Json] = field(default_factory=dict)
+
+
+class Rewound(Struct, frozen=True, tag="rewound"):
+    """The talk goes on from this entry's parent; what came after it stays in the log, off the path."""
+
+    reason: str = ""
+    files: bool = False
+
+
+Event = (
+    LogStarted
+    | ChainStarted
+    | SystemSet
+    | ToolsSet
+    | RulesSet
+    | ContextSet
+    | UserSaid
+    | AssistantReplied
+    | ToolReturned
+    | UsageReported
+    | OverflowReported
+    | ApprovalGiven
+    | Folded
+    | Compacted
+    | Noted
+    | BoundarySeen
+    | Rewound
+)
+
+
+class Entry(Struct, frozen=True):
+    """An event in its place. `parent` is the entry it follows; `chain` is empty on the main chain.
+
+    `at` is Unix time in seconds, or None where a recording has no clock.
+    """
+
+    id: str
+    log: str
+    seq: int
+    parent: str | None
+    event: Event
+    chain: str = ""
+    at: float | None = None
+
+
+class Recorded(Struct, frozen=True):
+    """An event as an importer found it: not yet in any log.
+
+    `after` is the index, among the recording's events, of the one it follows; None means the newest
+    before it on the same chain.
+    """
+
+    event: Event
+    chain: str = ""
+    at: float | None = None
+    after: int | None = None
+
+
+class Recording(Struct, frozen=True):
+    """One recorded piece of agent work. `events` opens with `LogStarted`; `notes` say what was lost."""
+
+    id: str
+    source: str
+    events: tuple[Recorded, ...]
+    notes: tuple[str, ...] = ()

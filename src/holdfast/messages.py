@@ -1,0 +1,110 @@
+"""What a model reads and writes: pure values, no ids of ours, no clocks.
+
+Rule: vendor shapes stay outside. `recordings` and the model adapters translate at the edge.
+"""
+
+from typing import Any
+
+from msgspec import Struct
+
+Json = Any
+"""A JSON value: None, bool, int, float, str, list or dict of these."""
+
+
+class Text(Struct, frozen=True, tag="text"):
+    text: str
+
+
+class Image(Struct, frozen=True, tag="image"):
+    """A picture, kept as a part and never turned into text. `data` is base64, or `url` points to it."""
+
+    media_type: str
+    data: str = ""
+    url: str = ""
+
+
+class Thinking(Struct, frozen=True, tag="thinking"):
+    """A model's reasoning. With a `signature`, or `redacted`, it is kept whole or dropped whole.
+
+    `redacted` is the provider's opaque block (Anthropic `redacted_thinking`), carried verbatim.
+    """
+
+    text: str = ""
+    signature: str = ""
+    redacted: str = ""
+
+
+class ToolCall(Struct, frozen=True, tag="call"):
+    """A call of a tool. `arguments` is the decoded object; if the model wrote no valid JSON object,
+    `arguments` is empty and `raw` holds what it wrote."""
+
+    id: str
+    name: str
+    arguments: dict[str, Json]
+    raw: str = ""
+
+
+UserPart = Text | Image
+AssistantPart = Text | Thinking | ToolCall
+
+
+class SystemMessage(Struct, frozen=True, tag="system"):
+    text: str
+
+
+class UserMessage(Struct, frozen=True, tag="user"):
+    parts: tuple[UserPart, ...]
+
+
+class AssistantMessage(Struct, frozen=True, tag="assistant"):
+    parts: tuple[AssistantPart, ...]
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(p for p in self.parts if isinstance(p, ToolCall))
+
+    @property
+    def text(self) -> str:
+        return joined_text(self.parts)
+
+
+class ToolMessage(Struct, frozen=True, tag="tool"):
+    """The result of one call."""
+
+    call_id: str
+    name: str
+    parts: tuple[UserPart, ...]
+    error: bool = False
+
+    @property
+    def text(self) -> str:
+        return joined_text(self.parts)
+
+
+Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+class ToolDefinition(Struct, frozen=True):
+    """A tool as the model sees it. `schema` is the JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    schema: dict[str, Json]
+
+
+class Usage(Struct, frozen=True):
+    """What a provider reported for one request. `prompt` counts everything sent, cached or not."""
+
+    prompt: int
+    completion: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.prompt + self.completion
+
+
+def joined_text(parts: tuple[UserPart | AssistantPart, ...]) -> str:
+    """All text parts, one below the other; thinking, calls and images are not text."""
+    return "\n".join(p.text for p in parts if isinstance(p, Text))
