@@ -117,12 +117,17 @@ class FoldedRun(Struct, frozen=True):
 
 
 class FoldNote(Struct, frozen=True):
-    """A run of steps at level *gone* is replaced by `text`; `index` lists its entries and ids."""
+    """A run of items, from entry `first` to entry `last`, is replaced by `text`; `index` lists entries and ids.
+
+    Its steps are at level *gone*. User messages inside the run stay unless `users` is set: then the note stands
+    for whole rounds, and carries their directives.
+    """
 
     first: str
     last: str
     text: str
     index: str
+    users: bool = False
 
 
 class Folded(Struct, frozen=True, tag="folded"):

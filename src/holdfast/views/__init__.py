@@ -1,0 +1,7 @@
+"""Folds of the log: what can be known from it, and nothing else is remembered."""
+
+from holdfast.views.path import path
+from holdfast.views.todos import Todo, Todos
+from holdfast.views.transcript import Repair, Step, Transcript, User
+
+__all__ = ["Repair", "Step", "Todo", "Todos", "Transcript", "User", "path"]

@@ -1,0 +1,87 @@
+"""The todo list as the agent last left it, from whichever todo tool it uses."""
+
+import re
+
+from msgspec import Struct
+
+from holdfast.messages import Json, ToolCall
+
+_DONE = {"completed", "done", "complete", "x"}
+_ACTIVE = {"in_progress", "in-progress", "active", "doing"}
+_DROPPED = {"cancelled", "canceled", "deleted"}
+_TASK_NUMBER = re.compile(r"#(\d+)")
+_CHECKBOX = re.compile(r"^\s*[-*]\s*\[([ xX~>-])\]\s*(.+)$", re.MULTILINE)
+
+
+class Todo(Struct, frozen=True):
+    text: str
+    status: str
+    """`pending`, `active` or `done`."""
+
+
+class Todos(Struct, frozen=True):
+    """The list; `numbers` are the ids that task tools give, parallel to `items`."""
+
+    items: tuple[Todo, ...] = ()
+    numbers: tuple[str, ...] = ()
+
+    @property
+    def open(self) -> bool:
+        return any(t.status != "done" for t in self.items)
+
+
+def after_call(todos: Todos, call: ToolCall, result: str) -> Todos:
+    """The list after a call and its result; unchanged if the call is about something else."""
+    name = call.name.lower()
+    if name == "taskcreate":
+        return _created(todos, call.arguments, result)
+    if name == "taskupdate":
+        return _updated(todos, call.arguments)
+    rows = next((call.arguments[k] for k in ("todos", "plan", "items") if k in call.arguments), None)
+    if isinstance(rows, str):
+        marks = {"x": "done", "X": "done", "~": "active", ">": "active"}
+        return Todos(tuple(Todo(m[2].strip(), marks.get(m[1], "pending")) for m in _CHECKBOX.finditer(rows)))
+    if not isinstance(rows, list):
+        return todos
+    return Todos(tuple(t for t in map(_todo, rows) if t))
+
+
+def _todo(row: Json) -> Todo | None:
+    if isinstance(row, str):
+        return Todo(row, "pending") if row.strip() else None
+    if not isinstance(row, dict):
+        return None
+    text = next(
+        (row[k] for k in ("content", "step", "text", "subject", "title") if isinstance(row.get(k), str)), ""
+    )
+    status = _status(row.get("status"))
+    return Todo(text, status) if text.strip() and status else None
+
+
+def _status(value: Json) -> str:
+    """Our word for a tool's status; empty for an item that was dropped."""
+    word = str(value or "pending").lower()
+    if word in _DROPPED:
+        return ""
+    return "done" if word in _DONE else "active" if word in _ACTIVE else "pending"
+
+
+def _created(todos: Todos, arguments: dict[str, Json], result: str) -> Todos:
+    subject = arguments.get("subject") or arguments.get("title")
+    if not isinstance(subject, str) or not subject.strip():
+        return todos
+    found = _TASK_NUMBER.search(result)
+    number = found[1] if found else str(len(todos.items) + 1)
+    return Todos((*todos.items, Todo(subject, "pending")), (*todos.numbers, number))
+
+
+def _updated(todos: Todos, arguments: dict[str, Json]) -> Todos:
+    number = str(arguments.get("taskId", arguments.get("id", ""))).lstrip("#")
+    if number not in todos.numbers or "status" not in arguments:
+        return todos
+    at = todos.numbers.index(number)
+    status = _status(arguments["status"])
+    kept = [(t, n) for i, (t, n) in enumerate(zip(todos.items, todos.numbers, strict=True)) if i != at]
+    if status:
+        kept.insert(at, (Todo(todos.items[at].text, status), number))
+    return Todos(tuple(t for t, _ in kept), tuple(n for _, n in kept))

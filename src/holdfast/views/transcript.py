@@ -1,0 +1,259 @@
+"""The talk as rounds and steps, repaired so that a provider accepts it; built entry by entry.
+
+Rule: adding an entry never changes an earlier item, except that results join the newest step. What was wrong
+with the input is not hidden: each repair is named, with the entry it touched.
+"""
+
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from holdfast.events import (
+    AssistantReplied,
+    BoundarySeen,
+    Compacted,
+    ContextSet,
+    Entry,
+    RulesSet,
+    SystemSet,
+    ToolReturned,
+    ToolsSet,
+    UserSaid,
+)
+from holdfast.ids import text_id
+from holdfast.messages import (
+    AssistantMessage,
+    AssistantPart,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolDefinition,
+    ToolMessage,
+    UserMessage,
+    joined_text,
+)
+from holdfast.tool_use import ToolUse, recognise
+from holdfast.views.todos import Todos, after_call
+
+NO_RESULT = "[holdfast: no result was recorded for this call]"
+
+_BAD_ID = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class Repair(Struct, frozen=True):
+    """A departure from the log that a provider's rules forced. `id` brings back what is not shown."""
+
+    rule: str
+    entry: str
+    detail: str
+    id: str = ""
+
+
+class User(Struct):
+    """A user message. `position` is its place among the items; `opens_round` is never true of a reminder."""
+
+    position: int
+    round: int
+    entry: str
+    message: UserMessage
+    opens_round: bool
+
+
+class Step(Struct):
+    """One assistant message with all its results: the unit of cutting, so call and result never part."""
+
+    position: int
+    number: int
+    round: int
+    entry: str
+    message: AssistantMessage
+    calls: dict[str, ToolCall]
+    uses: dict[str, ToolUse]
+    results: dict[str, ToolMessage]
+    result_entries: dict[str, str]
+    waiting: dict[str, list[str]]
+    """Recorded call id to the ids, in this transcript, of its calls that have no result yet."""
+
+    def answers(self) -> tuple[ToolMessage, ...]:
+        """A result for every call, in the order of the calls."""
+        return tuple(
+            self.results.get(c.id) or ToolMessage(c.id, c.name, (Text(NO_RESULT),), error=True)
+            for c in self.calls.values()
+        )
+
+
+Item = User | Step
+
+
+class Transcript:
+    """A fold of one path of a log. `add` returns the items that are new or changed."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self.items: list[Item] = []
+        self.steps: list[Step] = []
+        self.rounds: list[int] = []
+        """Position of the item that opens each round."""
+        self.system = ""
+        self.tools: tuple[ToolDefinition, ...] = ()
+        self.rules: dict[str, str] = {}
+        self.contexts: dict[str, str] = {}
+        self.archive: list[Compacted] = []
+        self.state: Compacted | None = None
+        self.boundaries: list[tuple[int, BoundarySeen]] = []
+        self.todos = Todos()
+        self.repairs: list[Repair] = []
+        self.unplaced: dict[str, Repair] = {}
+        """Results that belong to no call (yet), by entry."""
+        self._early: dict[str, list[tuple[Entry, ToolReturned]]] = {}
+        self._deferred: list[tuple[Entry, UserSaid]] = []
+        self._call_ids: set[str] = set()
+        self._seen: dict[str, int] = {}
+        """How often each call id, made legal, was used."""
+        for entry in entries:
+            self.add(entry)
+
+    @property
+    def settled(self) -> bool:
+        """Every call has its result, so that a request can be made."""
+        return not (self.steps and self.steps[-1].waiting)
+
+    def add(self, entry: Entry) -> list[Item]:
+        event = entry.event
+        match event:
+            case UserSaid():
+                return self._add_user(entry, event)
+            case AssistantReplied():
+                return self._add_step(entry, event)
+            case ToolReturned():
+                return self._add_result(entry, event)
+            case SystemSet():
+                self.system = event.text
+            case ToolsSet():
+                self.tools = event.tools
+            case RulesSet():
+                self.rules[event.path] = event.text
+            case ContextSet():
+                self.contexts[event.key] = event.text
+            case Compacted(slot="archive"):
+                self.archive.append(event)
+            case Compacted():
+                self.state = event
+            case BoundarySeen():
+                self.boundaries.append((len(self.items), event))
+            case _:
+                pass
+        return []
+
+    def _add_user(self, entry: Entry, event: UserSaid) -> list[Item]:
+        if not self.settled:
+            # A message typed while tools run stands behind their results, where providers want it.
+            self._deferred.append((entry, event))
+            return []
+        parts = tuple(p for p in event.parts if not isinstance(p, Text) or p.text.strip())
+        if not parts:
+            self._repair("empty-user", entry.id, "a user message without content is not sent")
+            return []
+        fresh = not self.rounds or any(s.round == len(self.rounds) - 1 for s in self.steps[-1:])
+        opens = event.origin != "reminder" and fresh
+        if opens:
+            self.rounds.append(len(self.items))
+        user = User(len(self.items), max(len(self.rounds) - 1, 0), entry.id, UserMessage(parts), opens)
+        self.items.append(user)
+        return [user]
+
+    def _add_step(self, entry: Entry, event: AssistantReplied) -> list[Item]:
+        touched = self._close_step()
+        parts: list[AssistantPart] = []
+        calls: dict[str, ToolCall] = {}
+        waiting: dict[str, list[str]] = {}
+        for part in event.parts:
+            if isinstance(part, ToolCall):
+                call = self._legal_call(part, entry.id)
+                calls[call.id] = call
+                waiting.setdefault(part.id, []).append(call.id)
+                parts.append(call)
+            elif isinstance(part, Thinking) or part.text.strip():
+                parts.append(part)
+        if not any(isinstance(p, Text | ToolCall) for p in parts):
+            thought = joined_text(event.parts) or "".join(p.text for p in parts if isinstance(p, Thinking))
+            self._repair("empty-assistant", entry.id, "an assistant message without text or call", thought)
+            return touched
+        if not self.rounds:
+            self.rounds.append(len(self.items))
+        message = AssistantMessage(tuple(parts))
+        position, number, round_ = len(self.items), len(self.steps), len(self.rounds) - 1
+        uses = {c.id: recognise(c) for c in calls.values()}
+        step = Step(position, number, round_, entry.id, message, calls, uses, {}, {}, waiting)
+        self.items.append(step)
+        self.steps.append(step)
+        for raw in [raw for raw in waiting if raw in self._early]:
+            for early_entry, early in self._early.pop(raw):
+                self.unplaced.pop(early_entry.id)
+                self._repair("early-result", early_entry.id, f"the result of `{raw}` came before its call")
+                self._add_result(early_entry, early)
+        return [*touched, step]
+
+    def _add_result(self, entry: Entry, event: ToolReturned) -> list[Item]:
+        step = self.steps[-1] if self.steps else None
+        if step is None or event.call_id not in step.waiting:
+            if _legal(event.call_id) not in self._seen:
+                self._early.setdefault(event.call_id, []).append((entry, event))
+            self.unplaced[entry.id] = Repair(
+                "orphan-result",
+                entry.id,
+                f"the result of `{event.call_id}` has no call that waits for it",
+                text_id(joined_text(event.parts)),
+            )
+            return []
+        ids = step.waiting[event.call_id]
+        call_id = ids.pop(0)
+        if not ids:
+            del step.waiting[event.call_id]
+        call = step.calls[call_id]
+        step.results[call_id] = ToolMessage(call_id, call.name, event.parts, event.error)
+        step.result_entries[call_id] = entry.id
+        if not event.error:
+            self.todos = after_call(self.todos, call, joined_text(event.parts))
+        return [step, *self._release()] if self.settled else [step]
+
+    def _close_step(self) -> list[Item]:
+        """The agent spoke again: calls that still wait will get a marked stand-in, never silence."""
+        touched: list[Item] = []
+        if not self.settled:
+            step = self.steps[-1]
+            for raw in step.waiting:
+                self._repair("unanswered-call", step.entry, f"`{raw}` was never answered")
+            step.waiting.clear()
+            touched.append(step)
+        return touched + self._release()
+
+    def _release(self) -> list[Item]:
+        deferred, self._deferred = self._deferred, []
+        return [item for entry, event in deferred for item in self._add_user(entry, event)]
+
+    def _legal_call(self, call: ToolCall, entry: str) -> ToolCall:
+        """The call with an id, name and arguments that every provider accepts."""
+        wanted = unique = _legal(call.id)
+        while unique in self._call_ids:
+            self._seen[wanted] = self._seen.get(wanted, 1) + 1
+            unique = f"{wanted}_{self._seen[wanted]}"
+        self._seen.setdefault(wanted, 1)
+        self._call_ids.add(unique)
+        name = _BAD_ID.sub("_", call.name)[:64] or "unknown"
+        if (unique, name) != (call.id, call.name):
+            self._repair(
+                "call-name", entry, f"call `{call.id}` of `{call.name}` is sent as `{unique}` of `{name}`"
+            )
+        arguments = call.arguments
+        if call.raw:
+            arguments = {"raw": call.raw}
+            self._repair("invalid-arguments", entry, f"the arguments of `{call.id}` are not a JSON object")
+        return ToolCall(unique, name, arguments)
+
+    def _repair(self, rule: str, entry: str, detail: str, text: str = "") -> None:
+        self.repairs.append(Repair(rule, entry, detail, text_id(text) if text else ""))
+
+
+def _legal(call_id: str) -> str:
+    return _BAD_ID.sub("_", call_id) or "call"
