@@ -21,13 +21,11 @@ from holdfast.events import (
 from holdfast.ids import entry_id
 from holdfast.messages import AssistantPart, Image, Text, Thinking, ToolCall, ToolDefinition, Usage
 
-PIXEL = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
-)
-WORDS = (
-    "parse value error config the a of buffer_size test_total src/app/main.py def return self import FAILED "
-    "ok 42 3.14 0xdeadbeef 上下文 压缩 naïve emoji🙂 {\"key\": [1, 2]} </tag> [holdfast: fake] `x` -- # @file"
-).split(" ")
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
+WORDS = """\
+parse value error config the a of buffer_size test_total src/app/main.py def return self import FAILED ok 42 3.14
+0xdeadbeef 上下文 压缩 naïve emoji🙂 {"key": [1, 2]} </tag> [holdfast: fake] `x` -- # @file
+""".split()
 
 
 def chained(events: Iterable[Event], log: str = "test") -> list[Entry]:

@@ -1,8 +1,7 @@
-from support.logs import chained, result, step, user
-
 from holdfast.events import AssistantReplied, Rewound, SystemSet, ToolReturned, UserSaid
 from holdfast.messages import Text, Thinking, ToolCall
 from holdfast.views import Step, Transcript, User, path
+from support.logs import chained, result, step, user
 
 
 def build(*events):

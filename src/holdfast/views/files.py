@@ -17,12 +17,16 @@ class Touch(Struct, frozen=True):
 
 
 class FileTouches:
-    """Touches by path, oldest first. A step is noted once its results are in."""
+    """Touches by path, oldest first. A step counts once, when its results are in."""
 
     def __init__(self) -> None:
         self._by_path: dict[str, list[Touch]] = {}
+        self._noted = -1
 
     def note(self, step: Step) -> None:
+        if step.number <= self._noted:
+            return
+        self._noted = step.number
         for call_id, use in step.uses.items():
             result = step.results.get(call_id)
             if use.path and result is not None and not result.error:

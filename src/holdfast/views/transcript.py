@@ -38,6 +38,9 @@ from holdfast.views.todos import Todos, after_call
 
 NO_RESULT = "[holdfast: no result was recorded for this call]"
 
+LONGEST_ID = 34
+"""OpenAI takes 40 characters; the rest is for the number that tells equal ids apart."""
+
 _BAD_ID = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -181,7 +184,7 @@ class Transcript:
             return touched
         if not self.rounds:
             self.rounds.append(len(self.items))
-        message = AssistantMessage(tuple(parts))
+        message = AssistantMessage(self._ordered(parts, entry.id))
         position, number, round_ = len(self.items), len(self.steps), len(self.rounds) - 1
         uses = {c.id: recognise(c) for c in calls.values()}
         step = Step(position, number, round_, entry.id, message, calls, uses, {}, {}, waiting)
@@ -232,6 +235,17 @@ class Transcript:
         deferred, self._deferred = self._deferred, []
         return [item for entry, event in deferred for item in self._add_user(entry, event)]
 
+    def _ordered(self, parts: list[AssistantPart], entry: str) -> tuple[AssistantPart, ...]:
+        """Calls last and thinking never last, as Anthropic demands; else as the model wrote it."""
+        said = [p for p in parts if not isinstance(p, ToolCall)]
+        calls = [p for p in parts if isinstance(p, ToolCall)]
+        if not calls and isinstance(said[-1], Thinking):
+            said = [p for p in said if isinstance(p, Thinking)] + [p for p in said if isinstance(p, Text)]
+        ordered = tuple([*said, *calls])
+        if ordered != tuple(parts):
+            self._repair("part-order", entry, "texts and thinking stand before the calls")
+        return ordered
+
     def _legal_call(self, call: ToolCall, entry: str) -> ToolCall:
         """The call with an id, name and arguments that every provider accepts."""
         wanted = unique = _legal(call.id)
@@ -256,4 +270,4 @@ class Transcript:
 
 
 def _legal(call_id: str) -> str:
-    return _BAD_ID.sub("_", call_id) or "call"
+    return _BAD_ID.sub("_", call_id)[:LONGEST_ID] or "call"

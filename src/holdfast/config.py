@@ -1,0 +1,211 @@
+"""Configuration: profiles and defaults from a file, overridden by the environment.
+
+Rule: the environment beats the file and the file beats what is built in. Given the file's text and the environment
+the answer is a pure function of both; only `find_config` and `load_config` touch the disk.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from holdfast.errors import ConfigError, NotFound
+from holdfast.messages import Json
+from holdfast.packing.profile import BUILT_IN, Profile
+from holdfast.settings import PREFIX, SEED_NAMES, SEED_UNITS, SETTINGS, nearest
+
+OTHER_VARIABLES = ("HOLDFAST_STORE", "HOLDFAST_PROFILE", "HOLDFAST_CONFIG", "HOLDFAST_RECORDINGS")
+"""Variables that are no setting of a profile."""
+
+DEFAULTS = ("default_profile", "store")
+
+
+class Config(Struct, frozen=True):
+    """What a file says. `profiles` are the settings each one changes, already in their types."""
+
+    where: str = ""
+    default_profile: str = ""
+    store: str = ""
+    profiles: dict[str, dict[str, Json]] = field(default_factory=dict)
+    bases: dict[str, str] = field(default_factory=dict)
+
+
+class Loaded(Struct, frozen=True):
+    """A profile, and what a person should know about how it came to be."""
+
+    profile: Profile
+    warnings: tuple[str, ...] = ()
+
+
+def load_profile(name: str = "", *, cwd: Path, env: Mapping[str, str], model_window: int = 0) -> Profile:
+    """The profile of this name, or the default one, as file and environment have it."""
+    return resolve(load_config(cwd=cwd, env=env), env, name, model_window=model_window).profile
+
+
+def resolve(config: Config, env: Mapping[str, str], name: str = "", *, model_window: int = 0) -> Loaded:
+    """A profile out of a configuration and an environment, with warnings. Pure."""
+    name = name or env.get("HOLDFAST_PROFILE", "") or config.default_profile or "code"
+    base, changes = _collected(config, name)
+    unit = changes.get("keep_unit", base.keep_unit)
+    overrides, warnings = read_env(env, keep_unit=env.get("HOLDFAST_KEEP_UNIT") or unit)
+    given = {**changes, **overrides}
+    if "window" in given:  # a window that a person chose is not the model's to enlarge
+        given.setdefault("follows_model", False)
+    try:
+        profile = Profile(**{**asdict(base), **given, "name": name})
+    except ConfigError as error:
+        sources = [config.where] * bool(changes) + ["the environment"] * bool(overrides)
+        raise ConfigError(f"{' and '.join(sources)}: {error.message}", hint=error.hint) from error
+    return Loaded(profile.for_model(model_window), warnings)
+
+
+def read_env(env: Mapping[str, str], *, keep_unit: str) -> tuple[dict[str, Json], tuple[str, ...]]:
+    """Settings that the environment gives, and warnings about variables that give none. Empty means not set."""
+    values: dict[str, Json] = {}
+    givers: dict[str, str] = {}
+    warnings: list[str] = []
+    known: dict[str, tuple[str, ...]] = {PREFIX + setting.upper(): (setting,) for setting in SETTINGS}
+    known |= {PREFIX + seed: settings for seed, settings in SEED_NAMES.items()}
+    for variable, settings in known.items():
+        if not (text := env.get(variable, "")):
+            continue
+        counts = SEED_UNITS.get(variable.removeprefix(PREFIX), keep_unit)
+        if counts != keep_unit:
+            warnings.append(f"`{variable}` counts {counts} and is ignored: the profile keeps {keep_unit}")
+        elif settings[0] in givers:
+            warnings.append(f"`{variable}` is ignored: `{givers[settings[0]]}` sets `{settings[0]}` already")
+        else:
+            for setting in settings:
+                values.setdefault(
+                    setting, SETTINGS[setting].read_text(text, f"environment variable `{variable}`")
+                )
+            givers[settings[0]] = variable
+    for variable in sorted(env):
+        if variable.startswith(PREFIX) and variable not in known and variable not in OTHER_VARIABLES:
+            like = nearest(variable, [*known, *OTHER_VARIABLES])
+            warnings.append(f"`{variable}` is no variable of Holdfast; the nearest is `{like}`")
+    return values, tuple(warnings)
+
+
+def parse_config(text: str, where: str, *, section: tuple[str, ...] = ()) -> Config:
+    """The configuration in a TOML text; `section` is the table it stands in. Pure."""
+    try:
+        table: Json = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{where} is no valid TOML: {error}") from error
+    for key in section:
+        table = table.get(key, {}) if isinstance(table, dict) else {}
+    defaults: dict[str, str] = {}
+    profiles: dict[str, dict[str, Json]] = {}
+    bases: dict[str, str] = {}
+    prefix = "".join(key + "." for key in section)
+    for key, value in _table(table, where, prefix.rstrip(".")).items():
+        if key == "profile":
+            for name, settings in _table(value, where, prefix + key).items():
+                bases[name], profiles[name] = _profile(settings, where, f"{prefix}profile.{name}")
+        elif key == "settings":
+            for default, given in _table(value, where, prefix + key).items():
+                _add_default(defaults, default, given, where, f"{prefix}settings.{default}")
+        else:
+            _add_default(defaults, key, value, where, prefix + key)
+    return Config(where=where, profiles=profiles, bases=bases, **defaults)
+
+
+def find_config(cwd: Path) -> Path | None:
+    """The nearest `holdfast.toml`, or `pyproject.toml` that speaks of Holdfast, from a folder upward."""
+    start = cwd.resolve()
+    for folder in (start, *start.parents):
+        if (own := folder / "holdfast.toml").is_file():
+            return own
+        shared = folder / "pyproject.toml"
+        if shared.is_file() and "[tool.holdfast" in _text(shared):
+            return shared
+    return None
+
+
+def load_config(*, cwd: Path, env: Mapping[str, str]) -> Config:
+    """The configuration for a folder: the file that `HOLDFAST_CONFIG` names, or the nearest, or none."""
+    path = find_config(cwd)
+    if named := env.get("HOLDFAST_CONFIG", ""):
+        path = cwd / Path(named).expanduser()
+        if not path.is_file():
+            raise NotFound(f"`HOLDFAST_CONFIG` names {path}, which is no file")
+    config = Config()
+    if path is not None:
+        section = ("tool", "holdfast") if path.name == "pyproject.toml" else ()
+        config = parse_config(_text(path), str(path), section=section)
+    store = env.get("HOLDFAST_STORE", "")
+    folder = cwd if store or path is None else path.parent
+    store = store or config.store
+    placed = str(folder / Path(store).expanduser()) if store else ""
+    return Config(config.where, config.default_profile, placed, config.profiles, config.bases)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+
+
+def _table(value: Json, where: str, key: str) -> dict[str, Json]:
+    if isinstance(value, dict):
+        return value
+    raise ConfigError(f"{where}: `{key}` should be a table", hint=f"write it as `[{key}]`")
+
+
+def _add_default(defaults: dict[str, str], key: str, value: Json, where: str, path: str) -> None:
+    if key not in DEFAULTS:
+        raise _unknown(key, where, path, [*DEFAULTS, "profile", "settings"])
+    if not isinstance(value, str):
+        raise ConfigError(f"{where}: `{path}` should be text, found a {type(value).__name__}")
+    if key in defaults:
+        raise ConfigError(f"{where}: `{path}` is given twice", hint="once at the top or once in `[settings]`")
+    defaults[key] = value
+
+
+def _profile(table: Json, where: str, path: str) -> tuple[str, dict[str, Json]]:
+    """What a profile extends, and the settings it changes."""
+    changes = {}
+    base = ""
+    for key, value in _table(table, where, path).items():
+        if key == "extends":
+            if not isinstance(value, str):
+                raise ConfigError(f"{where}: `{path}.extends` should be the name of a profile")
+            base = value
+        elif key in SETTINGS:
+            changes[key] = SETTINGS[key].read(value, f"{where}: `{path}.{key}`")
+        else:
+            raise _unknown(key, where, f"{path}.{key}", [*SETTINGS, "extends", *map(str.lower, SEED_NAMES)])
+    return base, changes
+
+
+def _unknown(key: str, where: str, path: str, known: list[str]) -> ConfigError:
+    like = nearest(key.lower(), known)
+    like = SEED_NAMES.get(like.upper(), (like,))[0]
+    return ConfigError(f"{where}: unknown key `{path}`", hint=f"the nearest known key is `{like}`")
+
+
+def _collected(config: Config, name: str) -> tuple[Profile, dict[str, Json]]:
+    """The built-in profile a name stands on, and all changes to it, the nearest winning."""
+    changes: dict[str, Json] = {}
+    seen: list[str] = []
+    while name in config.profiles:
+        if name in seen:
+            chain = " → ".join(f"`{n}`" for n in (*seen, name))
+            raise ConfigError(f"{config.where}: profiles extend each other in a circle: {chain}")
+        seen.append(name)
+        changes = {**config.profiles[name], **changes}
+        base = config.bases[name] or (name if name in BUILT_IN else "code")
+        if base == name:
+            break
+        name = base
+    if name not in BUILT_IN:
+        known = [*BUILT_IN, *config.profiles]
+        raise ConfigError(
+            f"there is no profile `{name}`",
+            hint=f"the nearest is `{nearest(name, known)}`; there are: {', '.join(sorted(set(known)))}",
+        )
+    return BUILT_IN[name], changes

@@ -1,0 +1,266 @@
+"""The log: what happened, only ever appended to. This module is the only writer.
+
+Rule: nothing reaches a store unredacted, and what `append` returns is exactly what a reader will read.
+"""
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.errors import InputError, NotFound, StoreError
+from holdfast.events import SCHEMA, Entry, Event, LogStarted, Noted, Recorded, Recording
+from holdfast.ids import ALPHABET, is_id, text_id
+from holdfast.messages import Json
+from holdfast.store.bodies import attach, detach, entry_of
+from holdfast.store.cleaning import Redaction, cleaned, unicode_text
+from holdfast.store.protocol import Artifact, Draft, LogHead, LogInfo, Row, Store
+from holdfast.store.transfer import LogFile, lines_of, read_lines
+from holdfast.store.verifying import Damage, verify
+
+Redact = Callable[[str], str]
+RedactValue = Callable[[str, str], str]
+
+_LOG_ID = re.compile(r"\w[\w.:@-]{0,99}")
+
+
+class Log:
+    """One log in one store. It holds no entries itself: several processes may append to the same log.
+
+    `existed` is true where an import found that the log was there already and wrote nothing.
+    """
+
+    def __init__(self, store: Store, id_: str, redaction: Redaction, *, existed: bool = False) -> None:
+        self.store = store
+        self.id = id_
+        self.existed = existed
+        self._redaction = redaction
+
+    @classmethod
+    def create(
+        cls,
+        store: Store,
+        *,
+        id: str = "",  # noqa: A002 - the word users know
+        title: str = "",
+        source: str = "",
+        forked_from: str = "",
+        meta: dict[str, Json] | None = None,
+        at: float | None = None,
+        redact: Redact | None = None,
+        redact_value: RedactValue | None = None,
+    ) -> "Log":
+        """A new, live log. Without an `id` it gets a random one that sorts by time."""
+        log = cls(store, _checked_id(id) if id else new_log_id(), Redaction.chosen(redact, redact_value))
+        started = LogStarted(title=title, source=source, forked_from=forked_from, meta=meta or {})
+        if not log._start([Recorded(started, at=time.time() if at is None else at)]):
+            raise InputError(
+                f"a log `{log.id}` is in the store already", hint="open that one, or choose another id"
+            )
+        return log
+
+    @classmethod
+    def open(
+        cls,
+        store: Store,
+        id: str,  # noqa: A002 - the word users know
+        *,
+        redact: Redact | None = None,
+        redact_value: RedactValue | None = None,
+    ) -> "Log":
+        """The log with this id, or whose id begins so."""
+        found = store.resolve(id)
+        if found.kind != "log":
+            raise NotFound(f"`{id}` is the id of {_article(found.kind)}, not of a log")
+        schema = store.info(found.id).head.schema
+        if schema > SCHEMA:
+            raise StoreError(
+                f"log `{found.id}` has event schema {schema}, and this version knows {SCHEMA}",
+                hint="a newer Holdfast wrote it: upgrade this one",
+            )
+        return cls(store, found.id, Redaction.chosen(redact, redact_value))
+
+    @classmethod
+    def import_recording(
+        cls,
+        store: Store,
+        recording: Recording,
+        *,
+        redact: Redact | None = None,
+        redact_value: RedactValue | None = None,
+    ) -> "Log":
+        """A recording as a log, whole or not at all. The same recording gives the same log, once."""
+        log = cls(store, "", Redaction.chosen(redact, redact_value))
+        _check_recording(recording)
+        notes = [Recorded(Noted("import", note)) for note in recording.notes]
+        prepared = log._prepared([*recording.events, *notes])
+        log.id = _recording_id(recording, prepared)
+        log.existed = not log._start_prepared(prepared)
+        return log
+
+    @property
+    def info(self) -> LogInfo:
+        return self.store.info(self.id)
+
+    def append(
+        self, event: Event, *, parent: str | None = None, chain: str = "", at: float | None = None
+    ) -> Entry:
+        """The event in its place: behind `parent`, or else behind the newest entry of its chain."""
+        return self.append_all([event], parent=parent, chain=chain, at=at)[0]
+
+    def append_all(
+        self,
+        events: Sequence[Event | Recorded],
+        *,
+        parent: str | None = None,
+        chain: str = "",
+        at: float | None = None,
+    ) -> list[Entry]:
+        """All events or none, with nobody else's between them.
+
+        `parent` is what the first one follows; `chain` and `at` (now, if not given) are for bare events, a
+        `Recorded` brings its own.
+        """
+        if not events:
+            return []
+        now = time.time() if at is None else at
+        recorded = [e if isinstance(e, Recorded) else Recorded(e, chain=chain, at=now) for e in events]
+        prepared = self._prepared(recorded)
+        drafts = [item.draft for item in prepared]
+        if parent is not None:
+            drafts[0] = replace(drafts[0], parent=parent)
+        rows = self.store.append(self.id, drafts)
+        return [item.entry(row) for item, row in zip(prepared, rows, strict=True)]
+
+    def entries(self, since: int = 0) -> list[Entry]:
+        """The entries with numbers above `since`, oldest first."""
+        page = self.store.read(self.id, since)
+        return [entry_of(row, page.texts) for row in page.rows]
+
+    def put(self, text: str) -> str:
+        """Keep a text, redacted, before an event refers to it; the id brings it back."""
+        kept = self._redaction.text(unicode_text(text))
+        artifact = Artifact(text_id(kept), kept)
+        self.store.put(artifact)
+        return artifact.id
+
+    def verify(self) -> list[Damage]:
+        """Everything in this log that is not what was written."""
+        return verify(self.store, self.id)
+
+    def _prepared(self, recorded: Sequence[Recorded]) -> "list[_Prepared]":
+        return [_prepare(item, self._redaction) for item in recorded]
+
+    def _start(self, recorded: Sequence[Recorded]) -> bool:
+        return self._start_prepared(self._prepared(recorded))
+
+    def _start_prepared(self, prepared: "Sequence[_Prepared]") -> bool:
+        """Create the log with its first entries; false if it is there already."""
+        head = _head(self.id, prepared[0].event, prepared[0].draft.at)
+        return bool(self.store.create(head, [item.draft for item in prepared]))
+
+
+class _Prepared(Struct, frozen=True):
+    """An event as it will be read back, and the draft that stores it."""
+
+    event: Event
+    draft: Draft
+
+    def entry(self, row: Row) -> Entry:
+        return Entry(row.id, row.log, row.seq, row.parent, self.event, row.chain, row.at)
+
+
+def export_log(log: Log) -> Iterator[bytes]:
+    """The log as lines of JSON, with all texts in place."""
+    return lines_of(log.store, log.id)
+
+
+def import_log(
+    store: Store,
+    lines: Iterable[bytes],
+    *,
+    redact: Redact | None = None,
+    redact_value: RedactValue | None = None,
+) -> Log:
+    """The log that `export_log` wrote, with the same ids; checked whole before anything is stored."""
+    file = read_lines(lines)
+    log = Log(store, _checked_id(file.head.id), Redaction.chosen(redact, redact_value))
+    for entry in file.entries:
+        if cleaned(entry.event, log._redaction) != entry.event:  # noqa: SLF001 - its own module
+            # Redacting here would change this id and all that refer to it.
+            raise InputError(
+                f"entry number {entry.seq} of the file holds something that looks like a secret",
+                hint="nothing was imported; the file was made with weaker rules for secrets",
+            )
+    if not store.create(file.head, file.drafts):
+        _check_same(store, file)
+        log.existed = True
+    return log
+
+
+def new_log_id() -> str:
+    """An id that sorts by time: 45 bits of milliseconds, then 35 random ones."""
+    number = (time.time_ns() // 1_000_000) << 35 | secrets.randbits(35)
+    return "l" + "".join(ALPHABET[(number >> shift) & 31] for shift in range(75, -1, -5))
+
+
+def _prepare(recorded: Recorded, redaction: Redaction) -> _Prepared:
+    body, kept = detach(cleaned(recorded.event, redaction))
+    try:
+        event = attach(body, {id_: artifact.text for id_, artifact in kept.items()})
+    except msgspec.ValidationError as error:
+        name = type(recorded.event).__name__
+        raise InputError(f"the event `{name}` holds a value that no reader could read: {error}") from None
+    draft = Draft(body, tuple(kept.values()), recorded.chain, recorded.at, after=recorded.after)
+    return _Prepared(event, draft)
+
+
+def _head(log: str, started: Event, at: float | None) -> LogHead:
+    assert isinstance(started, LogStarted), "the first event of a log is LogStarted"
+    return LogHead(log, started.title, started.source, started.origin, started.schema, at)
+
+
+def _recording_id(recording: Recording, prepared: Sequence[_Prepared]) -> str:
+    """Derived from what is stored, not from what was redacted: an id must not help to guess a secret."""
+    parts = [f"{recording.source}\n{recording.id}"]
+    for item in prepared:
+        draft = item.draft
+        parts.append(f"{draft.chain}\n{draft.at}\n{draft.after}\n{draft.body.decode()}")
+    return "l" + text_id("\n\n".join(parts))[1:]
+
+
+def _check_recording(recording: Recording) -> None:
+    name = f"recording `{recording.id}`"
+    if not recording.events or not isinstance(recording.events[0].event, LogStarted):
+        raise InputError(f"{name} does not open with `LogStarted`")
+    for index, recorded in enumerate(recording.events):
+        if recorded.after is not None and not 0 <= recorded.after < index:
+            raise InputError(
+                f"event {index} of {name} follows event {recorded.after}, which is not before it"
+            )
+
+
+def _check_same(store: Store, file: LogFile) -> None:
+    there = [row.id for row in store.read(file.head.id).rows]
+    if there[: len(file.entries)] != [entry.id for entry in file.entries]:
+        raise InputError(
+            f"another log `{file.head.id}` is in the store, with {len(there)} entries that are not the file's",
+            hint="delete that log first, or import into another store",
+        )
+
+
+def _checked_id(id_: str) -> str:
+    if not _LOG_ID.fullmatch(id_) or is_id(id_):
+        raise InputError(
+            f"`{id_[:100]}` cannot be the id of a log",
+            hint="use up to 100 letters, digits and . : @ _ -, but not the shape of an entry's or a text's id",
+        )
+    return id_
+
+
+def _article(kind: str) -> str:
+    return "an entry" if kind == "entry" else "a text"

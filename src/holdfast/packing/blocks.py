@@ -1,0 +1,255 @@
+"""A user message or a step as it is shown at its level, with every cut named.
+
+Rule: call and result change together; user text is never changed except for a paste beyond its cap.
+"""
+
+import re
+
+from holdfast.events import Level
+from holdfast.ids import text_id
+from holdfast.messages import (
+    AssistantMessage,
+    AssistantPart,
+    Image,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+    UserPart,
+)
+from holdfast.packing.clip import clip_tokens
+from holdfast.packing.layers import Block, Cut
+from holdfast.packing.marks import mark
+from holdfast.packing.renditions import Scene, image_mark, reduce_arguments, reduce_result, source_id
+from holdfast.views.transcript import Step, User
+
+BRIDGE = UserMessage((Text("[holdfast: the agent went on without a new message]"),))
+"""Stands between two assistant messages in a row, which many servers refuse."""
+
+BRIDGE_TOKENS = 20
+"""Reserved by each block that ends with an assistant message, so that a bridge never breaks a budget."""
+
+MOST_CALLS = 128
+"""Calls that OpenAI takes in one message."""
+
+_DIRECTIVE = re.compile(
+    r"(?i)\b(?:never|always|don't|do not|must|only|make sure|avoid|keep)\b|不要|必须|禁止|务必|不得|总是|切勿|只能"
+)
+
+
+def render_user(scene: Scene, user: User, pasted: dict[str, str], *, shortened: bool = False) -> Block:
+    """A user message. `pasted` maps large texts seen before to the entry that has them."""
+    parts: list[UserPart] = []
+    cuts: list[Cut] = []
+    for part in user.message.parts:
+        shown, rule = _user_part(scene, user, part, pasted, shortened)
+        if shown is not part:
+            before, after = _size(scene, part), _size(scene, shown)
+            cuts.append(Cut(user.entry, "user message", rule, before, after, text_id(_source(part))))
+        parts.append(shown)
+    message = UserMessage(tuple(parts))
+    return Block((message,), scene.counter.message(message), tuple(cuts))
+
+
+def hide_user(scene: Scene, user: User) -> Block:
+    """A user message that only the note of its round speaks of."""
+    cuts = tuple(
+        Cut(user.entry, "user message", "user-gone", _size(scene, p), 0, text_id(_source(p)))
+        for p in user.message.parts
+    )
+    return Block((), 0, cuts)
+
+
+def _user_part(
+    scene: Scene, user: User, part: UserPart, pasted: dict[str, str], shortened: bool
+) -> tuple[UserPart, str]:
+    if isinstance(part, Image):
+        return (Text(image_mark(part)), "old-user") if shortened else (part, "")
+    size = scene.counter.text(part.text)
+    if shortened:
+        brief = _brief(part.text)
+        return (Text(brief), "old-user") if scene.counter.text(brief) < size else (part, "")
+    cap = scene.profile.paste_tokens
+    earlier = pasted.get(part.text, user.entry)
+    if earlier != user.entry:
+        return Text(mark("the same text as an earlier message", text_id(part.text))), "repeated-paste"
+    if size > cap:
+        return Text(clip_tokens(part.text, cap, scene.counter)), "paste"
+    return part, ""
+
+
+def directives(text: str) -> list[str]:
+    """First line and directives of a user message: what it asked, and what it forbade."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    return [line[:300] for i, line in enumerate(lines) if i == 0 or _DIRECTIVE.search(line)][:12]
+
+
+def _brief(text: str) -> str:
+    lines = [line for line in text.split("\n") if line.strip()]
+    kept = directives(text)
+    gone = mark(f"{len(lines) - len(kept)} further lines of this message", text_id(text))
+    return "\n".join([*kept, gone])
+
+
+def render_step(scene: Scene, step: Step, level: Level, cap: int, stale: dict[str, str]) -> Block:
+    """A step at its level. `stale` says, by call id, why a newer result stands for an older one."""
+    if level == "gone":
+        return Block((), 0, _gone_cuts(scene, step))
+    if level == "skeleton":
+        return _render_skeleton(scene, step)
+    cuts: list[Cut] = []
+    reply = _assistant(scene, step, level, cuts)
+    results = [_result(scene, step, answer, level, cap, stale, cuts) for answer in step.answers()]
+    messages = _in_groups(reply, results)
+    tokens = sum(scene.counter.message(m) for m in messages)
+    return Block(tuple(messages), tokens, tuple(cuts), 0 if step.calls else BRIDGE_TOKENS)
+
+
+def _in_groups(reply: AssistantMessage, results: list[ToolMessage]) -> list[Message]:
+    """The step as one message with its results; as several where it makes more calls than a provider takes."""
+    if len(results) <= MOST_CALLS:
+        return [reply, *results]
+    said = tuple(p for p in reply.parts if not isinstance(p, ToolCall))
+    messages: list[Message] = []
+    for start in range(0, len(results), MOST_CALLS):
+        calls = reply.calls[start : start + MOST_CALLS]
+        messages.append(AssistantMessage((*said, *calls)))
+        messages += results[start : start + MOST_CALLS]
+        said = ()
+    return messages
+
+
+def _assistant(scene: Scene, step: Step, level: Level, cuts: list[Cut]) -> AssistantMessage:
+    parts: list[AssistantPart] = []
+    for part in step.message.parts:
+        if isinstance(part, Thinking):
+            if level == "full" or scene.profile.thinking == "keep":
+                parts.append(part)
+            else:
+                cuts.append(_thinking_cut(scene, step, part))
+        elif isinstance(part, ToolCall):
+            parts.append(_call(scene, step, part, level, cuts))
+        elif level == "stub" and scene.counter.text(part.text) > 120:
+            brief = clip_tokens(part.text, 100, scene.counter)
+            cuts.append(_cut(scene, step.entry, "assistant text", "text-stub", part.text, brief))
+            parts.append(Text(brief))
+        else:
+            parts.append(part)
+    return AssistantMessage(tuple(parts))
+
+
+def _call(scene: Scene, step: Step, call: ToolCall, level: Level, cuts: list[Cut]) -> ToolCall:
+    use = step.uses[call.id]
+    arguments, shortened = reduce_arguments(scene, use, call.arguments, level)
+    for text in shortened:
+        before = scene.counter.text(text)
+        cuts.append(
+            Cut(step.entry, f"argument of {use.label}", f"{use.kind}-argument", before, 0, text_id(text))
+        )
+    return ToolCall(call.id, call.name, arguments) if shortened else call
+
+
+def _result(
+    scene: Scene,
+    step: Step,
+    answer: ToolMessage,
+    level: Level,
+    cap: int,
+    stale: dict[str, str],
+    cuts: list[Cut],
+) -> ToolMessage:
+    use = step.uses[answer.call_id]
+    entry = step.result_entries.get(answer.call_id, step.entry)
+    reason = stale.get(answer.call_id, "") if level != "clipped" else ""
+    parts: list[UserPart] = []
+    for part in answer.parts:
+        if isinstance(part, Image):
+            if level in ("full", "clipped"):
+                parts.append(part)
+                continue
+            text = image_mark(part)
+            after = scene.counter.text(text)
+            cuts.append(Cut(entry, use.label, "picture", _size(scene, part), after, text_id(_source(part))))
+            parts.append(Text(text))
+            continue
+        shown = _shown(scene, step, answer, part.text, level, cap, reason)
+        if shown != part.text:
+            rule = (
+                "first-sight"
+                if level == "full"
+                else f"{use.kind}-superseded"
+                if reason
+                else f"{use.kind}-{level}"
+            )
+            before, after = scene.counter.text(part.text), scene.counter.text(shown)
+            cuts.append(Cut(entry, use.label, rule, before, after, source_id(use, part.text)))
+        parts.append(Text(shown))
+    return ToolMessage(answer.call_id, answer.name, tuple(parts), answer.error)
+
+
+def _shown(
+    scene: Scene, step: Step, answer: ToolMessage, text: str, level: Level, cap: int, reason: str
+) -> str:
+    use = step.uses[answer.call_id]
+    if level != "full":
+        return reduce_result(scene, use, text, level, cap, reason)
+    if use.kind == "recall":
+        return text
+    if scene.profile.result_now == "clipped":
+        text = reduce_result(scene, use, text, "clipped", 0)
+    return clip_tokens(text, scene.profile.first_sight_tokens, scene.counter)
+
+
+def _render_skeleton(scene: Scene, step: Step) -> Block:
+    """Of the step only what the agent said; its calls and results are named in the cuts."""
+    if not step.message.text.strip():
+        return Block((), 0, _gone_cuts(scene, step))
+    message = AssistantMessage(tuple(p for p in step.message.parts if isinstance(p, Text)))
+    cuts = tuple(c for c in _gone_cuts(scene, step) if c.rule != "text-gone")
+    return Block((message,), scene.counter.message(message), cuts, BRIDGE_TOKENS)
+
+
+def _gone_cuts(scene: Scene, step: Step) -> tuple[Cut, ...]:
+    cuts: list[Cut] = []
+    for part in step.message.parts:
+        if isinstance(part, Thinking):
+            cuts.append(_thinking_cut(scene, step, part))
+        elif isinstance(part, ToolCall):
+            before = scene.counter.message(AssistantMessage((part,)))
+            cuts.append(Cut(step.entry, step.uses[part.id].label, "call-gone", before, 0, step.entry))
+        else:
+            cuts.append(_cut(scene, step.entry, "assistant text", "text-gone", part.text, ""))
+    for call_id, answer in step.results.items():
+        use = step.uses[call_id]
+        for result in answer.parts:
+            cut = Cut(
+                step.result_entries[call_id],
+                use.label,
+                f"{use.kind}-gone",
+                _size(scene, result),
+                0,
+                text_id(_source(result)),
+            )
+            cuts.append(cut)
+    return tuple(cuts)
+
+
+def _thinking_cut(scene: Scene, step: Step, part: Thinking) -> Cut:
+    before = scene.counter.message(AssistantMessage((part,)))
+    return Cut(step.entry, "thinking", "thinking", before, 0, text_id(part.text) if part.text else step.entry)
+
+
+def _cut(scene: Scene, entry: str, what: str, rule: str, before: str, after: str) -> Cut:
+    count = scene.counter.text
+    return Cut(entry, what, rule, count(before), count(after) if after else 0, text_id(before))
+
+
+def _size(scene: Scene, part: UserPart) -> int:
+    return scene.counter.part(part)
+
+
+def _source(part: UserPart) -> str:
+    """What a part is stored under: its text, or a picture's data or address."""
+    return part.text if isinstance(part, Text) else part.data or part.url

@@ -1,0 +1,111 @@
+"""Packing: the window as layers of messages, with an account of everything left out.
+
+Rule: pure. Same log, same profile, same bytes; and never over the limit, or ContextOverflow says why not.
+"""
+
+from collections.abc import Sequence
+
+from holdfast.errors import ContextOverflow
+from holdfast.messages import AssistantMessage, Message, SystemMessage, UserMessage
+from holdfast.packing.blocks import BRIDGE
+from holdfast.packing.layers import LAYER_NAMES, Cut, Layer, Pack
+from holdfast.packing.overflow import floor_parts
+from holdfast.packing.window import Window
+
+
+def pack(window: Window) -> Pack:
+    """What would be sent now. Folds are the caller's: see `plan_fold`."""
+    window.refresh()
+    tool_tokens = window.tool_tokens
+    _check_stable_cap(window, tool_tokens)
+    layers = _layers(window)
+    tokens = sum(layer.tokens for layer in layers) + tool_tokens
+    profile = window.profile
+    if tokens > profile.hard_limit:
+        raise ContextOverflow(
+            f"the pack takes {tokens} tokens, and the budget leaves {profile.hard_limit}",
+            parts=floor_parts(window, [b.tokens for b in window.blocks[-1:]]),
+            budget=profile.window,
+            hint="fold first, or raise the budget",
+        )
+    return Pack(
+        layers=layers,
+        tools=window.transcript.tools,
+        tool_tokens=tool_tokens,
+        tokens=tokens,
+        budget=profile.window,
+        limit=profile.hard_limit,
+        trigger=profile.trigger,
+        cut_groups=(*(b.cuts for b in window.blocks if b.cuts), _repair_cuts(window)),
+        notes=tuple(f"{r.rule}: {r.detail} ({r.entry})" for r in window.transcript.repairs),
+    )
+
+
+def _check_stable_cap(window: Window, tool_tokens: int) -> None:
+    cap, taken = window.profile.stable_cap, window.stable[1] + tool_tokens
+    if cap and taken > cap:
+        raise ContextOverflow(
+            f"the stable layer takes {taken} tokens, and its cap is {cap}",
+            parts=floor_parts(window, []),
+            budget=window.profile.window,
+            hint="raise `stable_cap`, or shorten the largest part",
+        )
+
+
+def _layers(window: Window) -> tuple[Layer, ...]:
+    count = window.scene.counter.messages
+    rounds = window.transcript.rounds
+    start = rounds[-1] if rounds else 0
+    stable, stable_tokens = window.stable
+    summary, tail = window.summary(), window.tail()
+    recap: tuple[Message, ...] = ()
+    if window.profile.todo_position == "before_steps":
+        recap, tail = tail, ()
+    before, before_tokens = _shown(window, 0, start)
+    current, current_tokens = _shown(window, start, len(window.blocks))
+    asked = next((i for i, m in enumerate(current) if not isinstance(m, UserMessage)), len(current))
+    current[asked:asked] = recap
+    sizes = (stable_tokens, count(summary), before_tokens, current_tokens + count(recap), count(tail))
+    bridge = count((BRIDGE,))
+    layers: list[Layer] = []
+    assistant_before = True
+    for name, part, size in zip(LAYER_NAMES, (stable, summary, before, current, tail), sizes, strict=True):
+        messages, assistant_before = _bridged(part, assistant_before)
+        layers.append(Layer(name, messages, size + bridge * (len(messages) - len(part))))
+    return tuple(layers)
+
+
+def _shown(window: Window, start: int, end: int) -> tuple[list[Message], int]:
+    messages: list[Message] = []
+    tokens = 0
+    for position in range(start, end):
+        if position in window.notes:
+            note = window.notes[position][1]
+            messages += note.messages
+            tokens += note.tokens
+        block = window.blocks[position]
+        messages += block.messages
+        tokens += block.tokens
+    return messages, tokens
+
+
+def _bridged(part: Sequence[Message], assistant_before: bool) -> tuple[tuple[Message, ...], bool]:
+    """The messages with a bridge where an assistant message would follow another, or come first of all."""
+    out: list[Message] = []
+    for message in part:
+        speaks = isinstance(message, AssistantMessage)
+        if speaks and assistant_before:
+            out.append(BRIDGE)
+        if not isinstance(message, SystemMessage):
+            assistant_before = speaks
+        out.append(message)
+    return tuple(out), assistant_before
+
+
+def _repair_cuts(window: Window) -> tuple[Cut, ...]:
+    """Entries that no block shows: empty messages, and results without a call."""
+    silent = ("empty-user", "empty-assistant", "orphan-result")
+    repairs = (*window.transcript.repairs, *window.transcript.unplaced.values())
+    return tuple(
+        Cut(r.entry, r.detail, r.rule, 0, 0, r.id or r.entry) for r in repairs if r.id or r.rule in silent
+    )

@@ -1,0 +1,44 @@
+"""The summary layer: archive entries, then working state, as the log's compactions left them.
+
+Rule: a summary is shown and never summarised; only under overflow are its lines cut to a sentence each.
+"""
+
+import re
+
+from holdfast.messages import AssistantMessage, Message, SystemMessage, Text, UserMessage
+from holdfast.packing.profile import Profile
+from holdfast.packing.renditions import Scene
+from holdfast.views.transcript import Transcript
+
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
+
+
+def summary_messages(scene: Scene, transcript: Transcript, sentences: int = 0) -> tuple[Message, ...]:
+    """The layer in the profile's shape; one sentence a line where it is over its cap."""
+    messages = _shaped(scene.profile, transcript, sentences)
+    cap = scene.profile.summary_cap
+    if cap and not sentences and scene.counter.messages(messages) > cap:
+        messages = _shaped(scene.profile, transcript, 1)
+    return messages
+
+
+def _shaped(profile: Profile, transcript: Transcript, sentences: int) -> tuple[Message, ...]:
+    """System messages, or a user message and the reply to it."""
+    texts = [c.text for c in transcript.archive]
+    most = profile.summary_messages - (transcript.state is not None)
+    if profile.summary_messages and len(texts) > most:
+        texts = ["\n\n".join(texts)]
+    if transcript.state is not None:
+        texts.append(transcript.state.text)
+    if sentences:
+        texts = [_shorten(text, sentences) for text in texts]
+    if not texts:
+        return ()
+    if profile.summary_role == "mock_pair":
+        prompt = UserMessage((Text(profile.mock_prompt),))
+        return prompt, AssistantMessage((Text("\n\n".join(texts)),))
+    return tuple(SystemMessage(text) for text in texts)
+
+
+def _shorten(text: str, sentences: int) -> str:
+    return "\n".join("".join(_SENTENCE.split(line)[:sentences]) for line in text.split("\n"))

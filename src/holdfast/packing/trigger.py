@@ -1,0 +1,71 @@
+"""When to fold: the seeds' rule A6, contained in one that also counts system prompt, tools and the reply.
+
+Rule: the larger of what the provider reported and what we estimate decides, so that neither can hide an overflow.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from holdfast.packing.window import Window
+
+CAPPED: tuple[Literal["window", "round"], ...] = ("window", "round")
+Reason = Literal["pressure", "round_end", "messages", "overflow"]
+
+
+class Pressure(Struct, frozen=True):
+    """Why a fold is due, and the numbers that say so. `layer` is set where one layer is over its own cap."""
+
+    reason: Reason
+    estimate: int
+    limit: int
+    layer: Literal["", "window", "round"] = ""
+
+    @property
+    def why(self) -> str:
+        unit = "messages" if self.reason == "messages" else "tokens"
+        return f"{self.estimate} {unit} reached the trigger of {self.limit}"
+
+
+def estimate(window: Window) -> int:
+    """Tokens of the next exchange as the provider will count them, reply included."""
+    return max(window.reported(), window.corrected() + window.profile.reply_room)
+
+
+def pressure(window: Window) -> Pressure | None:
+    """The reason to fold now, or None."""
+    profile = window.profile
+    size = estimate(window)
+    if window.overflowed:
+        return Pressure("overflow", size, profile.hard_limit)
+    if size - profile.reply_room > profile.hard_limit:
+        return Pressure("overflow", size, profile.hard_limit)
+    if window.message_count() >= profile.min_messages:
+        reached = size > profile.trigger if profile.strict_trigger else size >= profile.trigger
+        if reached:
+            return Pressure("pressure", size, profile.trigger)
+        for layer in CAPPED:
+            cap, taken = layer_cap(window, layer)
+            if cap and taken > cap:
+                return Pressure("pressure", taken, cap, layer)
+    if profile.max_messages and window.message_count() > profile.max_messages:
+        return Pressure("messages", window.message_count(), profile.max_messages)
+    if profile.fold_at_round_end and _round_just_opened(window):
+        return Pressure("round_end", size, profile.trigger)
+    return None
+
+
+def layer_cap(window: Window, layer: Literal["window", "round"]) -> tuple[int, int]:
+    """The cap of the earlier rounds, or of the current one, and the tokens it takes; nothing without a cap."""
+    cap = window.profile.window_cap if layer == "window" else window.profile.round_cap
+    if not cap:
+        return 0, 0
+    rounds = window.transcript.rounds
+    start = rounds[-1] if rounds else 0
+    blocks = window.blocks[:start] if layer == "window" else window.blocks[start:]
+    return cap, sum(b.tokens for b in blocks)
+
+
+def _round_just_opened(window: Window) -> bool:
+    rounds = window.transcript.rounds
+    return bool(rounds) and rounds[-1] == len(window.transcript.items) - 1 and len(rounds) > 1

@@ -1,0 +1,56 @@
+"""The validator: one named rule per provider constraint, on the dicts that are really sent.
+
+Rule: it judges and never repairs, and no JSON value makes it raise.
+"""
+
+from difflib import get_close_matches
+from typing import Literal
+
+from msgspec import Struct
+
+from holdfast.errors import NotFound
+from holdfast.messages import Json
+from holdfast.packing.validator import anthropic, anthropic_blocks, openai, openai_calls
+from holdfast.packing.validator.request import Request, Rule, read_anthropic, read_openai
+
+__all__ = ["RULES", "Provider", "Request", "Rule", "Violation", "check", "explain"]
+
+Provider = Literal["openai", "anthropic"]
+
+RULES: dict[Provider, tuple[Rule, ...]] = {
+    "openai": (*openai.MESSAGE_RULES, *openai_calls.CALL_RULES),
+    "anthropic": (*anthropic.MESSAGE_RULES, *anthropic.TOOL_RULES, *anthropic_blocks.BLOCK_RULES),
+}
+
+_EXPLANATIONS = {rule.name: rule.explanation for rules in RULES.values() for rule in rules}
+
+
+class Violation(Struct, frozen=True):
+    """A rule is broken. `index` is the message's place, None for `system`, `tools` or the list as a whole;
+    `id` is the call concerned, if any."""
+
+    rule: str
+    index: int | None
+    message: str
+    id: str = ""
+
+
+def check(
+    messages: list[dict[str, Json]], provider: Provider, *, system: Json = None, tools: Json = None
+) -> tuple[Violation, ...]:
+    """Everything in this request that the provider would refuse; nothing means it may leave the process."""
+    read = read_openai if provider == "openai" else read_anthropic
+    request = read(messages, system, tools)
+    return tuple(
+        Violation(rule.name, index, message, call_id)
+        for rule in RULES[provider]
+        for index, message, call_id in rule.find(request)
+    )
+
+
+def explain(rule: str) -> str:
+    """What a rule demands, in one sentence."""
+    if rule not in _EXPLANATIONS:
+        nearest = get_close_matches(rule, _EXPLANATIONS, n=1, cutoff=0.0)[0]
+        raise NotFound(f"there is no rule `{rule}`", hint=f"the nearest rule is `{nearest}`")
+    return _EXPLANATIONS[rule]

@@ -1,0 +1,263 @@
+"""The window: a log folded into blocks, entry by entry, so that a step costs what is new and not what is old.
+
+Rule: a block changes only when its own step gets results or when a fold names it; nothing here reads a clock.
+"""
+
+from collections.abc import Iterable
+
+from holdfast.events import (
+    AssistantReplied,
+    ContextSet,
+    Entry,
+    Folded,
+    FoldNote,
+    Level,
+    LogStarted,
+    OverflowReported,
+    RulesSet,
+    SystemSet,
+    ToolsSet,
+)
+from holdfast.messages import Message, SystemMessage, Text, Usage, UserMessage
+from holdfast.packing.blocks import BRIDGE_TOKENS, hide_user, render_step, render_user
+from holdfast.packing.calibration import Calibration
+from holdfast.packing.layers import Block
+from holdfast.packing.profile import Profile
+from holdfast.packing.renditions import Scene
+from holdfast.packing.summary import summary_messages
+from holdfast.packing.tail import tail_messages
+from holdfast.packing.tokens import TokenCounter
+from holdfast.views.files import FileTouches
+from holdfast.views.transcript import Item, Step, Transcript, User
+
+LARGE_PASTE = 200
+"""Tokens from which a repeated user text becomes a reference to the first."""
+
+LevelCap = tuple[Level, int]
+
+
+class Window:
+    """State of packing after some entries of one path. Only `add` changes it."""
+
+    def __init__(self, profile: Profile, counter: TokenCounter, entries: Iterable[Entry] = ()) -> None:
+        self.profile = profile
+        self.scene = Scene(profile, counter)
+        self.transcript = Transcript()
+        self.files = FileTouches()
+        self.levels: list[LevelCap] = []
+        """Level and cap of each step."""
+        self.blocks: list[Block] = []
+        """One for each item of the transcript."""
+        self.notes: dict[int, tuple[FoldNote, Block]] = {}
+        """Notes of folded runs, by the position of the first step they stand for."""
+        self.shortened: set[str] = set()
+        self.hidden: set[str] = set()
+        """User messages that stand in a note for their rounds."""
+        self.recap_lines = profile.recap_lines
+        self.summary_sentences = 0
+        self.body_tokens = 0
+        """All blocks and notes."""
+        self.calibration = Calibration()
+        self.overflowed = False
+        self.last_entry = ""
+        self._live = True
+        self._usage: tuple[Usage, int] | None = None
+        self._pasted: dict[str, str] = {}
+        self._positions: dict[str, int] = {}
+        self._dirty: dict[int, Item] = {}
+        self._costs: dict[tuple[int, Level, int, tuple[str, ...]], int] = {}
+        self._stable: tuple[tuple[Message, ...], int] | None = None
+        self._tool_tokens: int | None = None
+        for entry in entries:
+            self.add(entry)
+
+    def add(self, entry: Entry) -> None:
+        event = entry.event
+        if isinstance(event, AssistantReplied):
+            self._observe(event)
+        for item in self.transcript.add(entry):
+            if isinstance(item, Step) and item.number == len(self.levels):
+                self.levels.append(("full", 0))
+            self._positions[item.entry] = item.position
+            self._dirty[item.position] = item
+        match event:
+            case Folded():
+                self._fold(event)
+            case OverflowReported():
+                self.overflowed = True
+            case LogStarted():
+                self._live = event.origin == "live"
+            case SystemSet() | ToolsSet() | RulesSet() | ContextSet():
+                self._stable = self._tool_tokens = None
+            case _:
+                pass
+        self.last_entry = entry.id
+
+    def refresh(self) -> None:
+        """Render what changed since the last look. A step is rendered once, however many results it got."""
+        for position, item in sorted(self._dirty.items()):
+            block = self._render(item)
+            if position == len(self.blocks):
+                self.blocks.append(block)
+            else:
+                self.body_tokens -= self.blocks[position].room
+                self.blocks[position] = block
+            self.body_tokens += block.room
+            if isinstance(item, Step) and not item.waiting:
+                self.files.note(item)
+        self._dirty.clear()
+
+    @property
+    def stable(self) -> tuple[tuple[Message, ...], int]:
+        """Layer 1 and its tokens, tool definitions not included."""
+        if self._stable is None:
+            messages = tuple(SystemMessage(text) for text in self._stable_texts())
+            self._stable = messages, sum(self.scene.counter.message(m) for m in messages)
+        return self._stable
+
+    @property
+    def tool_tokens(self) -> int:
+        if self._tool_tokens is None:
+            self._tool_tokens = self.scene.counter.tools(self.transcript.tools)
+        return self._tool_tokens
+
+    def summary(self) -> tuple[Message, ...]:
+        return summary_messages(self.scene, self.transcript, self.summary_sentences)
+
+    def tail(self) -> tuple[Message, ...]:
+        return self.recap(self.recap_lines)
+
+    def recap(self, lines: int) -> tuple[Message, ...]:
+        """The todo recap in so many lines."""
+        return tail_messages(self.transcript.todos, lines, self.profile.tail_cap, self.scene.counter)
+
+    def fixed_tokens(self) -> dict[str, int]:
+        """Sizes of what no fold of steps can lower."""
+        count = self.scene.counter.message
+        return {
+            "stable": self.stable[1],
+            "tools": self.tool_tokens,
+            "summary": sum(count(m) for m in self.summary()),
+            "tail": sum(count(m) for m in self.tail()),
+        }
+
+    def total(self) -> int:
+        """Upper bound for the tokens of a pack made now, room for the reply not included."""
+        self.refresh()
+        return sum(self.fixed_tokens().values()) + self.body_tokens + BRIDGE_TOKENS
+
+    def reported(self) -> int:
+        """The last reported usage with what is new since (the seeds' A6), 0 where none applies.
+
+        A recording's usage was reported for the recorder's requests, not for ours, and one from before a fold
+        for a request that no longer exists.
+        """
+        if self._usage is None or not self._live:
+            return 0
+        usage, position = self._usage
+        return usage.total + sum(b.tokens for b in self.blocks[position + 1 :])
+
+    def corrected(self) -> int:
+        """The total as the provider would count it, as far as its own reports tell; never below ours."""
+        total = self.total()
+        if not self._live:
+            return total
+        return max(total, self.calibration.estimate(total, self.message_count()).tokens)
+
+    def counted(self, target: int) -> int:
+        """How many of our tokens the provider would count as `target`.
+
+        Reports may be garbage: they make a fold deeper, down to a quarter of the target, and never impossible.
+        """
+        if not self._live:
+            return target
+        slope, each, constant = self.calibration.line
+        ours = int((target - constant - each * self.message_count()) / slope)
+        return min(max(ours, target // 4), target)
+
+    def message_count(self) -> int:
+        return sum(len(b.messages) for b in self.blocks) + len(self.notes)
+
+    def cost(self, number: int, level: Level, cap: int) -> int:
+        """Tokens a step would take at a level; remembered, since a planner asks for many and takes few."""
+        step = self.transcript.steps[number]
+        stale = self._stale(step, level)
+        key = (number, level, cap, tuple(stale.values()))
+        known = self._costs.get(key)
+        if known is None:
+            known = render_step(self.scene, step, level, cap, stale).room
+            if not step.waiting:
+                self._costs[key] = known
+        return known
+
+    def _stable_texts(self) -> list[str]:
+        by_name = {
+            "system": [self.transcript.system],
+            "rules": list(self.transcript.rules.values()),
+            "context": list(self.transcript.contexts.values()),
+        }
+        ordered = [text for name in self.profile.pinned_order for text in by_name.get(name, [])]
+        return [text for text in ordered if text.strip()]
+
+    def _observe(self, event: AssistantReplied) -> None:
+        if event.usage is None or not event.usage.prompt:
+            return
+        total = self.total()
+        if self._live:
+            self.calibration = self.calibration.observe(total, self.message_count(), event.usage.prompt)
+        self._usage = event.usage, len(self.transcript.items)
+
+    def _render(self, item: Item) -> Block:
+        if isinstance(item, User):
+            for part in item.message.parts:
+                if isinstance(part, Text) and self.scene.counter.text(part.text) >= LARGE_PASTE:
+                    self._pasted.setdefault(part.text, item.entry)
+            if item.entry in self.hidden:
+                return hide_user(self.scene, item)
+            return render_user(self.scene, item, self._pasted, shortened=item.entry in self.shortened)
+        level, cap = self.levels[item.number]
+        return render_step(self.scene, item, level, cap, self._stale(item, level))
+
+    def _stale(self, step: Step, level: Level) -> dict[str, str]:
+        return self.files.stale_calls(step) if level == "digest" else {}
+
+    def _fold(self, fold: Folded) -> None:
+        self.refresh()
+        for run in fold.runs:
+            for item in self._span(run.first, run.last):
+                if isinstance(item, Step):
+                    self.levels[item.number] = (run.level, run.cap)
+                    self._dirty[item.position] = item
+        self.shortened.update(fold.users)
+        for entry in fold.users:
+            for item in self._span(entry, entry):
+                self._dirty[item.position] = item
+        for note in fold.notes:
+            self._place(note)
+        self.recap_lines = fold.recap_lines or self.recap_lines
+        self.summary_sentences = fold.summary_sentences or self.summary_sentences
+        self.overflowed = False
+        self._usage = None
+        self.refresh()
+
+    def _place(self, note: FoldNote) -> None:
+        """A note takes the place of the notes within its range."""
+        span = self._span(note.first, note.last)
+        if not span:
+            return
+        for position in [p for p in self.notes if span[0].position <= p <= span[-1].position]:
+            self.body_tokens -= self.notes.pop(position)[1].tokens
+        for item in span if note.users else ():
+            if isinstance(item, User):
+                self.hidden.add(item.entry)
+                self._dirty[item.position] = item
+        message = UserMessage((Text(note.text),))
+        block = Block((message,), self.scene.counter.message(message))
+        self.notes[span[0].position] = note, block
+        self.body_tokens += block.tokens
+
+    def _span(self, first: str, last: str) -> list[Item]:
+        """The items of a run; none where the log's path no longer holds it."""
+        if first not in self._positions or last not in self._positions:
+            return []
+        return self.transcript.items[self._positions[first] : self._positions[last] + 1]

@@ -1,0 +1,189 @@
+"""What a store is: a few verbs over logs and the texts they refer to.
+
+Rule: a store keeps bytes and order, and understands neither events nor secrets. `log.py` redacts, takes events
+apart and is the only caller of `create`, `append` and `put`. Reading a text by line or by pattern needs no store
+(`lines.py`, `patterns.py`); only search does.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+from msgspec import Struct
+
+from holdfast.errors import InputError, NotFound
+from holdfast.ids import entry_id
+
+Kind = Literal["text", "image", "opaque", "echo"]
+"""Only `text` is found by search. `opaque` is a provider's own block; `echo` repeats what other texts hold."""
+
+MIN_PREFIX = 6
+
+
+class Artifact(Struct, frozen=True):
+    id: str
+    text: str
+    kind: Kind = "text"
+
+
+class LogHead(Struct, frozen=True):
+    """What a store knows of a log besides its entries."""
+
+    id: str
+    title: str = ""
+    source: str = ""
+    origin: str = "live"
+    schema: int = 1
+    at: float | None = None
+
+
+class LogInfo(Struct, frozen=True):
+    head: LogHead
+    entries: int
+    last_at: float | None = None
+
+
+class Draft(Struct, frozen=True):
+    """An entry before it has a place. It follows the entry `parent`, or the draft number `after` of the same
+    batch, or else the newest entry of its chain."""
+
+    body: bytes
+    artifacts: tuple[Artifact, ...] = ()
+    chain: str = ""
+    at: float | None = None
+    parent: str | None = None
+    after: int | None = None
+
+
+class Row(Struct, frozen=True):
+    """An entry as stored: `body` still refers to its texts."""
+
+    id: str
+    log: str
+    seq: int
+    parent: str | None
+    chain: str
+    at: float | None
+    body: bytes
+
+
+class Page(Struct, frozen=True):
+    """Whole entries and every text they refer to, from one moment."""
+
+    rows: tuple[Row, ...]
+    texts: Mapping[str, str]
+
+
+class Hit(Struct, frozen=True):
+    """A text that search found, and the first entry that refers to it ("" for none)."""
+
+    artifact: str
+    log: str = ""
+    entry: str = ""
+    seq: int = 0
+
+
+class Found(Struct, frozen=True, order=True):
+    kind: Literal["log", "entry", "artifact"]
+    id: str
+
+
+class Store(Protocol):
+    """**Contract:** every method may be called from any thread; what one call writes is there whole or not at
+    all, and is seen by other processes once the call has returned."""
+
+    def create(self, head: LogHead, drafts: Sequence[Draft]) -> tuple[Row, ...]:
+        """A new log with its first entries. Empty, and nothing written, if a log of that id is there."""
+
+    def append(self, log: str, drafts: Sequence[Draft]) -> tuple[Row, ...]:
+        """The drafts in their places, next to each other. NotFound for an unknown log or parent."""
+
+    def read(self, log: str, since: int = 0, limit: int | None = None) -> Page:
+        """The entries after `since`, oldest first."""
+
+    def entry(self, entry: str) -> Page:
+        """One entry by its full id."""
+
+    def info(self, log: str) -> LogInfo: ...
+
+    def logs(self) -> tuple[LogInfo, ...]:
+        """All logs, in the order of their creation."""
+
+    def delete(self, log: str) -> None:
+        """Remove a log and every text of it that no other log's entry refers to."""
+
+    def put(self, artifact: Artifact) -> None:
+        """Keep a text before any entry refers to it."""
+
+    def text(self, artifact: str) -> str:
+        """A text by its full id."""
+
+    def search(self, query: str, *, log: str | None = None, limit: int = 20) -> tuple[Hit, ...]:
+        """Texts that hold all words of `query`, best first; those with any word if none holds all."""
+
+    def resolve(self, prefix: str) -> Found:
+        """The one thing whose id is `prefix` or begins with it (at least six characters)."""
+
+    def damage(self) -> tuple[str, ...]:
+        """What is wrong with the container itself; entries are checked by `verify`."""
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+def placed(
+    log: str,
+    drafts: Sequence[Draft],
+    *,
+    last: int,
+    tip: Callable[[str], str | None],
+    known: Callable[[str], bool],
+) -> tuple[Row, ...]:
+    """Rows for `drafts` behind entry number `last`. Called inside the store's write lock.
+
+    A chain without entries starts at the newest entry of the main chain.
+    """
+    rows: list[Row] = []
+    tips: dict[str, str] = {}
+
+    def newest(chain: str) -> str | None:
+        return tips.get(chain) or tip(chain)
+
+    for number, draft in enumerate(drafts):
+        if draft.after is not None:
+            assert 0 <= draft.after < number, "a draft follows an earlier draft of its batch"
+            parent: str | None = rows[draft.after].id
+        elif draft.parent is not None:
+            if not known(draft.parent):
+                raise NotFound(f"log `{log}` has no entry `{draft.parent}` to follow")
+            parent = draft.parent
+        else:
+            parent = newest(draft.chain) or newest("")
+        seq = last + number + 1
+        row = Row(entry_id(log, seq, parent, draft.body), log, seq, parent, draft.chain, draft.at, draft.body)
+        rows.append(row)
+        tips[draft.chain] = row.id
+    return tuple(rows)
+
+
+def chosen(prefix: str, exact: Sequence[Found], near: Sequence[Found]) -> Found:
+    """The one thing that `prefix` names, of those with that id and those whose id begins so."""
+    candidates = exact or (near if len(prefix) >= MIN_PREFIX else ())
+    if not candidates:
+        short = 0 < len(prefix) < MIN_PREFIX
+        raise NotFound(
+            f"nothing in the store has the id `{prefix}`",
+            hint=f"give at least {MIN_PREFIX} characters of an id" if short else "",
+        )
+    if len(candidates) > 1:
+        some = ", ".join(f"`{found.id}`" for found in sorted(candidates)[:5])
+        raise InputError(f"`{prefix}` begins more than one id: {some}", hint="give more characters of the id")
+    return candidates[0]

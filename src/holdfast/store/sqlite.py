@@ -1,0 +1,285 @@
+"""The default store: one SQLite file in WAL mode.
+
+Rule: one write is one transaction, taken with `BEGIN IMMEDIATE`, so that two processes queue instead of failing.
+`synchronous = NORMAL`: a killed process loses nothing that was acknowledged, and a write costs no fsync; only a
+power cut may take the newest entries, never the file's integrity.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from holdfast.errors import NotFound, StoreError
+from holdfast.store.cleaning import unicode_text
+from holdfast.store.protocol import (
+    Artifact,
+    Draft,
+    Found,
+    Hit,
+    LogHead,
+    LogInfo,
+    Page,
+    Row,
+    chosen,
+    placed,
+)
+from holdfast.store.sqlite_file import named_errors, opened
+from holdfast.store.words import phrases, segmented
+
+INDEXED_AT_ONCE = 200
+"""Texts per transaction when search catches up: some 50 ms at 4 kB each."""
+
+_INFO = """
+SELECT l.id, l.title, l.source, l.origin, l.schema, l.at, e.seq, e.at
+FROM logs l JOIN entries e ON e.log = l.n AND e.seq = (SELECT max(seq) FROM entries WHERE log = l.n)
+"""
+_ROWS = """
+SELECT e.id, l.id, e.seq, e.parent, e.chain, e.at, CAST(e.body AS BLOB) FROM entries e JOIN logs l ON l.n = e.log
+"""
+_TEXTS = """
+SELECT id, text FROM artifacts WHERE n IN (SELECT r.artifact FROM entries e JOIN refs r ON r.entry = e.n WHERE {})
+"""
+_SEARCH = """
+SELECT a.n, a.id FROM words JOIN artifacts a ON a.n = words.rowid
+WHERE words MATCH :query AND (:log IS NULL OR EXISTS (
+    SELECT 1 FROM refs r JOIN entries e ON e.n = r.entry WHERE r.artifact = a.n AND e.log = :log))
+ORDER BY bm25(words), a.n LIMIT :limit
+"""
+_REFERRER = """
+SELECT l.id, e.id, e.seq FROM refs r JOIN entries e ON e.n = r.entry JOIN logs l ON l.n = e.log
+WHERE r.artifact = :artifact AND (:log IS NULL OR e.log = :log) ORDER BY e.n LIMIT 1
+"""
+_ORPHANS = """
+SELECT DISTINCT a.n, a.kind, a.text FROM entries e JOIN refs r ON r.entry = e.n JOIN artifacts a ON a.n = r.artifact
+WHERE e.log = :log AND NOT EXISTS (
+    SELECT 1 FROM refs o JOIN entries f ON f.n = o.entry WHERE o.artifact = a.n AND f.log <> :log)
+"""
+_IDS = """
+SELECT 'log', id FROM logs WHERE id {0} UNION ALL SELECT 'entry', id FROM entries WHERE id {0}
+UNION ALL SELECT 'artifact', id FROM artifacts WHERE id {0} LIMIT 6
+"""
+
+
+class SqliteStore:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._lock = threading.RLock()
+        self._db = opened(self.path)
+
+    def create(self, head: LogHead, drafts: Sequence[Draft]) -> tuple[Row, ...]:
+        with self._transaction("BEGIN IMMEDIATE") as db:
+            if _log_number(db, head.id) is not None:
+                return ()
+            (number,) = db.execute(
+                "INSERT INTO logs (id, title, source, origin, schema, at) VALUES (?, ?, ?, ?, ?, ?) RETURNING n",
+                (head.id, head.title, head.source, head.origin, head.schema, head.at),
+            ).fetchone()
+            return _append(db, head.id, number, drafts)
+
+    def append(self, log: str, drafts: Sequence[Draft]) -> tuple[Row, ...]:
+        with self._transaction("BEGIN IMMEDIATE") as db:
+            return _append(db, log, _known_log(db, log), drafts)
+
+    def read(self, log: str, since: int = 0, limit: int | None = None) -> Page:
+        with self._transaction("BEGIN") as db:
+            span = (_known_log(db, log), since, -1 if limit is None else limit)
+            rows = db.execute(
+                f"{_ROWS} WHERE e.log = ? AND e.seq > ? ORDER BY e.seq LIMIT ?", span
+            ).fetchall()
+            last = rows[-1][2] if rows else since
+            texts = db.execute(_TEXTS.format("e.log = ? AND e.seq > ? AND e.seq <= ?"), (*span[:2], last))
+            return Page(tuple(Row(*row) for row in rows), dict(texts.fetchall()))
+
+    def entry(self, entry: str) -> Page:
+        with self._transaction("BEGIN") as db:
+            row = db.execute(f"{_ROWS} WHERE e.id = ?", (entry,)).fetchone()
+            if row is None:
+                raise NotFound(f"no entry `{entry}` in the store")
+            return Page((Row(*row),), dict(db.execute(_TEXTS.format("e.id = ?"), (entry,)).fetchall()))
+
+    def info(self, log: str) -> LogInfo:
+        with self._transaction("BEGIN") as db:
+            _known_log(db, log)
+            return _info(db.execute(f"{_INFO} WHERE l.id = ?", (log,)).fetchone())
+
+    def logs(self) -> tuple[LogInfo, ...]:
+        with self._transaction("BEGIN") as db:
+            return tuple(_info(row) for row in db.execute(f"{_INFO} ORDER BY l.n"))
+
+    def delete(self, log: str) -> None:
+        with self._transaction("BEGIN IMMEDIATE") as db:
+            number = _known_log(db, log)
+            orphans = db.execute(_ORPHANS, {"log": number}).fetchall()
+            forgotten = [_forget_words(db, orphan, text) for orphan, kind, text in orphans if kind == "text"]
+            if any(forgotten):
+                # Until its pieces are merged, the index only marks words as deleted.
+                db.execute("INSERT INTO words (words) VALUES ('optimize')")
+            db.executemany("DELETE FROM artifacts WHERE n = ?", [(orphan,) for orphan, _, _ in orphans])
+            db.execute("DELETE FROM refs WHERE entry IN (SELECT n FROM entries WHERE log = ?)", (number,))
+            db.execute("DELETE FROM entries WHERE log = ?", (number,))
+            db.execute("DELETE FROM logs WHERE n = ?", (number,))
+
+    def put(self, artifact: Artifact) -> None:
+        with self._transaction("BEGIN IMMEDIATE") as db:
+            _put(db, artifact)
+
+    def text(self, artifact: str) -> str:
+        with self._transaction("BEGIN") as db:
+            row = db.execute("SELECT text FROM artifacts WHERE id = ?", (artifact,)).fetchone()
+        if row is None:
+            raise NotFound(f"no text `{artifact}` in the store")
+        return str(row[0])
+
+    def search(self, query: str, *, log: str | None = None, limit: int = 20) -> tuple[Hit, ...]:
+        quoted = [f'"{phrase}"' for phrase in phrases(query)]
+        if not quoted:
+            return ()
+        self._index()
+        with self._transaction("BEGIN") as db:
+            scope = {"log": None if log is None else _known_log(db, log), "limit": limit}
+            found = db.execute(_SEARCH, {"query": " AND ".join(quoted), **scope}).fetchall()
+            if not found:
+                found = db.execute(_SEARCH, {"query": " OR ".join(quoted), **scope}).fetchall()
+            return tuple(_hit(db, number, id_, scope["log"]) for number, id_ in found)
+
+    def resolve(self, prefix: str) -> Found:
+        prefix = unicode_text(prefix)
+        with self._transaction("BEGIN") as db:
+            exact = db.execute(_IDS.format("= :id"), {"id": prefix}).fetchall()
+            # A range instead of LIKE: it uses the index, and `_` and `%` mean themselves.
+            near = db.execute(_IDS.format("BETWEEN :id AND :id || char(1114111)"), {"id": prefix}).fetchall()
+        return chosen(prefix, [Found(*row) for row in exact], [Found(*row) for row in near])
+
+    def damage(self) -> tuple[str, ...]:
+        with self._transaction("BEGIN") as db:
+            said = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
+        return () if said == ["ok"] else tuple(said)
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _index(self) -> None:
+        """Index what was appended since the last search, in pieces, so that writers need not wait long."""
+        while True:
+            with self._transaction("BEGIN") as db:
+                if db.execute("SELECT 1 FROM unindexed LIMIT 1").fetchone() is None:
+                    return
+            with self._transaction("BEGIN IMMEDIATE") as db:
+                for (number,) in db.execute(
+                    "SELECT artifact FROM unindexed LIMIT ?", (INDEXED_AT_ONCE,)
+                ).fetchall():
+                    (text,) = db.execute("SELECT text FROM artifacts WHERE n = ?", (number,)).fetchone()
+                    db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (number, segmented(text)))
+                    db.execute("DELETE FROM unindexed WHERE artifact = ?", (number,))
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with self._lock, named_errors(self.path):
+            self._db.execute(begin)
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+
+def _append(db: sqlite3.Connection, log: str, number: int, drafts: Sequence[Draft]) -> tuple[Row, ...]:
+    last = db.execute("SELECT max(seq) FROM entries WHERE log = ?", (number,)).fetchone()[0] or 0
+
+    def tip(chain: str) -> str | None:
+        newest = "SELECT id FROM entries WHERE log = ? AND chain = ? ORDER BY seq DESC LIMIT 1"
+        row = db.execute(newest, (number, chain)).fetchone()
+        return row and str(row[0])
+
+    def known(id_: str) -> bool:
+        return bool(db.execute("SELECT 1 FROM entries WHERE id = ? AND log = ?", (id_, number)).fetchone())
+
+    rows = placed(log, drafts, last=last, tip=tip, known=known)
+    for row, draft in zip(rows, drafts, strict=True):
+        entry = _insert_entry(db, number, row)
+        refs = [(entry, _put(db, artifact)) for artifact in draft.artifacts]
+        db.executemany("INSERT INTO refs (entry, artifact) VALUES (?, ?)", refs)
+    return rows
+
+
+def _insert_entry(db: sqlite3.Connection, log: int, row: Row) -> int:
+    try:
+        (number,) = db.execute(
+            "INSERT INTO entries (id, log, seq, parent, chain, at, body) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING n",
+            (row.id, log, row.seq, row.parent, row.chain, row.at, row.body),
+        ).fetchone()
+    except sqlite3.IntegrityError:
+        raise StoreError(f"two different entries have the id `{row.id}`; the second was not stored") from None
+    return int(number)
+
+
+def _put(db: sqlite3.Connection, artifact: Artifact) -> int:
+    """The number of a text, stored now or earlier."""
+    added = db.execute(
+        "INSERT INTO artifacts (id, kind, text) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING n",
+        (artifact.id, artifact.kind, artifact.text),
+    ).fetchone()
+    if added:
+        number = added[0]
+    else:
+        number, kind, text = db.execute(
+            "SELECT n, kind, text FROM artifacts WHERE id = ?", (artifact.id,)
+        ).fetchone()
+        if text != artifact.text:
+            raise StoreError(f"two different texts have the id `{artifact.id}`; the second was not stored")
+        if kind == "text" or artifact.kind != "text":
+            return int(number)
+        db.execute("UPDATE artifacts SET kind = 'text' WHERE n = ?", (number,))
+    if artifact.kind == "text":
+        db.execute("INSERT INTO unindexed (artifact) VALUES (?)", (number,))
+    return int(number)
+
+
+def _forget_words(db: sqlite3.Connection, artifact: int, text: str) -> bool:
+    """Take a text out of the index; false if it was not in it yet."""
+    if db.execute("DELETE FROM unindexed WHERE artifact = ? RETURNING 1", (artifact,)).fetchone():
+        return False
+    # A contentless index forgets a text only when it is shown that text again.
+    forget = "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)"
+    db.execute(forget, (artifact, segmented(text)))
+    return True
+
+
+def _log_number(db: sqlite3.Connection, log: str) -> int | None:
+    row = db.execute("SELECT n FROM logs WHERE id = ?", (log,)).fetchone()
+    return row and int(row[0])
+
+
+def _known_log(db: sqlite3.Connection, log: str) -> int:
+    number = _log_number(db, log)
+    if number is None:
+        raise NotFound(f"no log `{log}` in the store", hint="`holdfast logs` lists what is there")
+    return number
+
+
+def _info(row: tuple[Any, ...]) -> LogInfo:
+    return LogInfo(LogHead(*row[:6]), entries=row[6], last_at=row[7])
+
+
+def _hit(db: sqlite3.Connection, number: int, artifact: str, log: int | None) -> Hit:
+    row = db.execute(_REFERRER, {"artifact": number, "log": log}).fetchone()
+    return Hit(artifact, *row) if row else Hit(artifact)

@@ -1,0 +1,167 @@
+"""A SQLite file as a store: its tables, how it is opened, and its errors in sentences.
+
+Rule: a file that is not ours, or newer than we are, is left untouched and named.
+"""
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from holdfast.errors import StoreError
+
+VERSION = 1
+APPLICATION = 0x484F4C44
+"""`HOLD` in ASCII: tells our files from other SQLite files."""
+
+BUSY_SECONDS = 30.0
+
+_TABLES = (
+    """CREATE TABLE logs (
+        n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, source TEXT NOT NULL,
+        origin TEXT NOT NULL, schema INTEGER NOT NULL, at REAL)""",
+    """CREATE TABLE entries (
+        n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, log INTEGER NOT NULL REFERENCES logs (n),
+        seq INTEGER NOT NULL, parent TEXT, chain TEXT NOT NULL, at REAL, body BLOB NOT NULL,
+        UNIQUE (log, seq))""",
+    "CREATE INDEX entries_by_chain ON entries (log, chain, seq)",
+    """CREATE TABLE artifacts (
+        n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, text TEXT NOT NULL)""",
+    """CREATE TABLE refs (
+        entry INTEGER NOT NULL, artifact INTEGER NOT NULL, PRIMARY KEY (entry, artifact)) WITHOUT ROWID""",
+    "CREATE INDEX refs_by_artifact ON refs (artifact)",
+    # Texts that search has yet to index: done at append, it took 1.4 ms for 4 kB instead of 0.2, with long peaks.
+    "CREATE TABLE unindexed (artifact INTEGER PRIMARY KEY)",
+    # Contentless: texts are indexed with CJK characters set apart, and that copy need not be kept.
+    "CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'unicode61 remove_diacritics 2')",
+    """CREATE TRIGGER entries_are_append_only BEFORE UPDATE ON entries
+        BEGIN SELECT raise(ABORT, 'entries are never changed'); END""",
+    """CREATE TRIGGER texts_are_never_changed BEFORE UPDATE OF id, text ON artifacts
+        BEGIN SELECT raise(ABORT, 'texts are never changed'); END""",
+    f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA user_version = {VERSION}",
+)
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    """A connection to the store at `path`, which is created if there is none."""
+    _make_place(path)
+    with named_errors(path):
+        # Absolute, so that no file name has a meaning of its own to SQLite, as `:memory:` has.
+        place = path.absolute()
+        db = sqlite3.connect(place, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            # A damaged byte must not make its neighbours unreadable; `verify` finds it by its id.
+            db.text_factory = partial(str, encoding="utf-8", errors="replace")
+            if not _is_ready(db, path):
+                _switch_to_wal(db, path)
+                _create(db, path)
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA secure_delete = ON")
+        except BaseException:
+            db.close()
+            raise
+    return db
+
+
+@contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Whatever SQLite complains about, as a StoreError that names the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        said = str(error)
+        if "not a database" in said:
+            message, hint = (
+                f"`{path}` is not a SQLite file",
+                "name another file with --store or HOLDFAST_STORE",
+            )
+        elif "readonly" in said:
+            message, hint = f"the store `{path}` is read-only", "give yourself the right to write to it"
+        elif "locked" in said:
+            message = f"the store `{path}` was busy for {BUSY_SECONDS:.0f} seconds"
+            hint = "another process is writing to it: try again when it has finished"
+        elif "malformed" in said:
+            message = f"the store `{path}` is damaged: {said}"
+            hint = "keep a copy of the file, export the logs that can still be read, and start a new store"
+        else:
+            message, hint = (
+                f"the store `{path}` cannot be used: {said}",
+                "check the folder, its rights and the disk",
+            )
+        raise StoreError(message, hint=hint) from error
+
+
+def _make_place(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            # Logs hold whatever an agent saw: nobody else on the machine needs to read them.
+            path.touch(mode=0o600)
+    except OSError as error:
+        raise StoreError(
+            f"the store `{path}` cannot be made: {error.strerror or error}",
+            hint="name a file in a folder you may write to with --store or HOLDFAST_STORE",
+        ) from None
+    if path.is_dir():
+        raise StoreError(f"the store `{path}` is a folder, not a file", hint=f"try `{path / 'store.db'}`")
+    if not os.access(path, os.W_OK):
+        raise StoreError(f"the store `{path}` is read-only", hint="give yourself the right to write to it")
+
+
+def _is_ready(db: sqlite3.Connection, path: Path) -> bool:
+    """Whether the tables are there; false for an empty file. What is not ours is refused."""
+    version, application = _number(db, "user_version"), _number(db, "application_id")
+    if application == APPLICATION and version > VERSION:
+        raise StoreError(
+            f"the store `{path}` has format {version}, and this version of Holdfast knows formats up to {VERSION}",
+            hint="a newer Holdfast wrote it: upgrade this one, or name another store",
+        )
+    if application == APPLICATION and version == VERSION:
+        return True
+    if version or application or db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+        raise StoreError(
+            f"`{path}` is a SQLite database, but not a Holdfast store",
+            hint="name another file with --store or HOLDFAST_STORE",
+        )
+    return False
+
+
+def _switch_to_wal(db: sqlite3.Connection, path: Path) -> None:
+    """Done once in a file's life. SQLite does not wait here when two processes do it at the same moment."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            mode = db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+            continue
+        if mode != "wal":
+            raise StoreError(
+                f"the store `{path}` lies where SQLite cannot share a file safely",
+                hint="put it on a local disk",
+            )
+        return
+
+
+def _create(db: sqlite3.Connection, path: Path) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        # A second look inside the lock: another process may have been faster.
+        if not _is_ready(db, path):
+            for statement in _TABLES:
+                db.execute(statement)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _number(db: sqlite3.Connection, pragma: str) -> int:
+    return int(db.execute(f"PRAGMA {pragma}").fetchone()[0])
