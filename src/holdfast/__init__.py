@@ -1,1 +1,26 @@
-"""Holdfast keeps a long-running LLM agent inside its context window."""
+"""Holdfast keeps a long-running LLM agent inside its context window.
+
+Rule: importing this package loads no tokenizer, no secret scanner and no provider; names are fetched when used.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from holdfast.version import __version__
+
+_HOMES = {
+    "ContextOverflow": "holdfast.errors",
+    "HoldfastError": "holdfast.errors",
+    "Packed": "holdfast.sending",
+    "Profile": "holdfast.packing.profile",
+    "Session": "holdfast.session",
+    "pack": "holdfast.session",
+}
+
+__all__ = ["ContextOverflow", "HoldfastError", "Packed", "Profile", "Session", "__version__", "pack"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module `holdfast` has no attribute `{name}`")
+    return getattr(import_module(_HOMES[name]), name)

@@ -78,6 +78,8 @@ class ToolUse(Struct, frozen=True):
     pattern: str = ""
     first: int = 0
     last: int = 0
+    recalls: str = ""
+    """The id that a call of Recall reads."""
 
     @property
     def label(self) -> str:
@@ -88,7 +90,7 @@ class ToolUse(Struct, frozen=True):
             command = command[:117] + "..."
         pattern = f'"{self.pattern[:80]}"' if self.pattern else ""
         place = f"{self.path[:200]}{lines}" if self.path else ""
-        return " ".join(x for x in (self.name, command, pattern, place) if x)
+        return " ".join(x for x in (self.name, command, pattern, place, self.recalls[:40]) if x)
 
 
 def recognise(call: ToolCall) -> ToolUse:
@@ -98,6 +100,8 @@ def recognise(call: ToolCall) -> ToolUse:
     command = _string(arguments, COMMAND_KEYS) if kind in ("bash", "other") else ""
     if kind == "bash":
         return _shell_use(call.name, command)
+    if kind == "recall":
+        return ToolUse(kind, call.name, recalls=_string(arguments, ("id",)))
     first, last = _line_range(arguments)
     return ToolUse(
         kind=kind,

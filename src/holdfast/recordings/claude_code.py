@@ -1,0 +1,234 @@
+"""Claude Code sessions: project JSONL files, a tree of lines by `uuid` and `parentUuid`.
+
+Rule: the lines that share a message id are one reply, placed where its first line stands; what hangs below
+them follows.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from holdfast.events import (
+    AssistantReplied,
+    BoundarySeen,
+    Event,
+    Noted,
+    OverflowReported,
+    Recording,
+    UserSaid,
+)
+from holdfast.messages import Json, joined_text
+from holdfast.recordings.anthropic import anthropic_usage, reply_parts, user_events
+from holdfast.recordings.draft import Draft
+from holdfast.recordings.origins import Origin, is_machine_made
+from holdfast.recordings.parts import user_parts
+from holdfast.recordings.shapes import count, obj, seconds, small, text
+from holdfast.recordings.side_chains import SideChains
+from holdfast.recordings.tree import Tree
+
+NAME = "claude-code"
+INTERRUPTED = "[Request interrupted by user"
+TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
+
+
+class Reply(Struct):
+    """The lines of one model response: their blocks in order, and what the last of them reports."""
+
+    blocks: list[Json]
+    usage: Json = None
+    stop: str = ""
+    index: int | None = None
+    placed: bool = False
+
+
+def read_claude_code(values: Iterable[dict[str, Json]], draft: Draft) -> Recording:
+    lines = [_unwrapped(value) for value in values]
+    session = Session(lines, draft)
+    for line in lines:
+        session.read(line)
+    return draft.finish(session.id, title=session.title, meta=session.meta)
+
+
+def _unwrapped(line: dict[str, Json]) -> dict[str, Json]:
+    """A sub-agent's message as a line of its own: newer versions report them as progress of the call."""
+    data = obj(line.get("data"))
+    inner = obj(data.get("message"))
+    if line.get("type") != "progress" or data.get("type") != "agent_progress" or not inner.get("message"):
+        return line
+    chain = {"isSidechain": True, "agentId": data.get("agentId"), "callId": line.get("parentToolUseID")}
+    return {"sessionId": line.get("sessionId"), **inner, **chain}
+
+
+class Session:
+    """One session on its way into a draft."""
+
+    def __init__(self, lines: list[dict[str, Json]], draft: Draft) -> None:
+        self._chains = SideChains(lines, draft)
+        self.id = next((found for line in lines if (found := _session_id(line))), "") + self._chains.suffix
+        self.title = ""
+        self.meta: dict[str, Json] = {"id": self.id}
+        self._draft = draft
+        self._tree = Tree(draft)
+        self._replies = _replies(lines)
+        self._summaries = {
+            text(line.get("parentUuid")): _said(line) for line in lines if line.get("isCompactSummary")
+        }
+        self._seen: set[str] = set()
+        self._uuids = {text(line.get("uuid")) for line in lines}
+        self._boundaries = {text(line.get("uuid")) for line in lines if _is_boundary(line)}
+
+    def read(self, line: dict[str, Json]) -> None:
+        kind, own = text(line.get("type")), text(line.get("uuid"))
+        if own in self._seen:
+            self._draft.tally.add("left out", "lines that repeat an earlier uuid")
+            return
+        if own:
+            self._seen.add(own)
+        if kind == "assistant":
+            self._read_reply(line)
+        elif kind == "user":
+            self._read_user(line)
+        elif _is_boundary(line):
+            self._add(self._boundary(line), line)
+        elif kind == "attachment" and obj(line.get("attachment")).get("type") == "queued_command":
+            self._read_queued(line, obj(line.get("attachment")))
+        else:
+            self._pass_by(line, kind)
+
+    def _read_user(self, line: dict[str, Json]) -> None:
+        for key in ("cwd", "gitBranch", "version"):
+            self.meta.setdefault(key, line.get(key))
+        if line.get("toolUseResult") is not None:
+            self._draft.tally.add("left out", "structured copies of results (`toolUseResult`)")
+        content = obj(line.get("message")).get("content")
+        events = user_events(content, self._draft.names, self._draft.tally)
+        if line.get("isCompactSummary") and text(line.get("parentUuid")) not in self._boundaries:
+            events.insert(0, BoundarySeen(kind="compact_summary", summary=_said(line)))
+        for event in events:
+            if isinstance(event, UserSaid):
+                if joined_text(event.parts).startswith(INTERRUPTED):
+                    self._add(BoundarySeen(kind="turn_aborted", trigger="user"), line)
+                self._add(UserSaid(event.parts, origin=self._origin(event, line)), line)
+            else:
+                self._add(event, line)
+        if not events:
+            self._tree.pass_by(text(line.get("uuid")), text(line.get("parentUuid")))
+
+    def _origin(self, event: UserSaid, line: dict[str, Json]) -> Origin:
+        kind = text(obj(line.get("origin")).get("kind")) or "human"
+        if line.get("isMeta") or line.get("isCompactSummary") or event.origin == "reminder":
+            return "reminder"
+        if self._chains.is_side(line) or kind == "peer":
+            return "agent"
+        return "person" if kind == "human" else "reminder"
+
+    def _read_queued(self, line: dict[str, Json], queued: dict[str, Json]) -> None:
+        """What was typed while the agent worked: there is no user line for it."""
+        parts = user_parts(queued.get("prompt"), self._draft.tally)
+        human = text(obj(queued.get("origin")).get("kind")) in ("", "human") and not queued.get("isMeta")
+        typed = human and queued.get("commandMode", "prompt") == "prompt"
+        if parts:
+            machine = not typed or is_machine_made(joined_text(parts))
+            self._add(UserSaid(parts, origin="reminder" if machine else "person"), line)
+
+    def _read_reply(self, line: dict[str, Json]) -> None:
+        message = obj(line.get("message"))
+        own, parent = text(line.get("uuid")), text(line.get("parentUuid"))
+        if line.get("isApiErrorMessage"):
+            self._add(_api_error(_said(line)), line)
+            return
+        reply = self._replies[_reply_key(line)]
+        if not reply.placed:
+            reply.placed = True
+            model = text(message.get("model"))
+            if model != "<synthetic>":
+                self.meta["model"] = model
+            parts = reply_parts(reply.blocks, self._draft.tally)
+            usage = anthropic_usage(reply.usage)
+            event = AssistantReplied(parts, model=model, usage=usage, stop=reply.stop)
+            reply.index = self._add(event, line)
+        elif reply.index is not None:
+            self._tree.alias(own, reply.index)
+        else:
+            self._tree.pass_by(own, parent)
+
+    def _boundary(self, line: dict[str, Json]) -> BoundarySeen:
+        meta = obj(line.get("compactMetadata")) or obj(line.get("microcompactMetadata"))
+        known = ("trigger", "preTokens")
+        return BoundarySeen(
+            kind=text(line.get("subtype")),
+            trigger=text(meta.get("trigger")),
+            tokens_before=count(meta.get("preTokens")),
+            summary=self._summaries.get(text(line.get("uuid")), ""),
+            data=small({key: value for key, value in meta.items() if key not in known}),
+        )
+
+    def _add(self, event: Event, line: dict[str, Json]) -> int | None:
+        """A compaction cuts `parentUuid`, though the talk goes on: only what a person says can be a root."""
+        own, parent = text(line.get("uuid")), text(line.get("parentUuid"))
+        person = isinstance(event, UserSaid) and event.origin == "person"
+        root = person and "parentUuid" in line and line["parentUuid"] is None
+        if self._tree.knows(own):
+            parent, root = own, False
+        return self._tree.add(
+            event,
+            own=own,
+            parent=parent or text(line.get("logicalParentUuid")),
+            chain=self._chains.chain_of(line),
+            at=seconds(line.get("timestamp")),
+            root=root,
+        )
+
+    def _pass_by(self, line: dict[str, Json], kind: str) -> None:
+        self._tree.pass_by(text(line.get("uuid")), text(line.get("parentUuid")))
+        if kind in TITLES and text(line.get("leafUuid")) in {*self._uuids, ""}:
+            self.title = text(line.get(TITLES[kind])) or self.title
+            return
+        detail = text(line.get("subtype")) or text(
+            obj(line.get("data") or line.get("attachment")).get("type")
+        )
+        self._draft.tally.add("left out", f"`{kind}{': ' + detail if detail else ''}` lines")
+
+
+def _replies(lines: list[dict[str, Json]]) -> dict[str, Reply]:
+    replies: dict[str, Reply] = {}
+    seen: set[str] = set()
+    for line in lines:
+        own = text(line.get("uuid"))
+        if line.get("type") != "assistant" or (own and own in seen):
+            continue
+        seen.add(own)
+        message = obj(line.get("message"))
+        reply = replies.setdefault(_reply_key(line), Reply([]))
+        content = message.get("content")
+        reply.blocks += content if isinstance(content, list) else [{"type": "text", "text": text(content)}]
+        reply.usage = message.get("usage") or reply.usage
+        reply.stop = text(message.get("stop_reason")) or reply.stop
+    return replies
+
+
+def _reply_key(line: dict[str, Json]) -> str:
+    return text(obj(line.get("message")).get("id")) or f"line {text(line.get('uuid'))}"
+
+
+def _is_boundary(line: dict[str, Json]) -> bool:
+    return line.get("type") == "system" and text(line.get("subtype")).endswith("compact_boundary")
+
+
+def _session_id(line: dict[str, Json]) -> str:
+    return text(line.get("sessionId")) or text(line.get("session_id"))
+
+
+def _said(line: dict[str, Json]) -> str:
+    content = obj(line.get("message")).get("content")
+    blocks = content if isinstance(content, list) else [content]
+    return "\n".join(
+        part if isinstance(part, str) else text(obj(part).get("text")) for part in blocks if part
+    )
+
+
+def _api_error(said: str) -> Event:
+    """Written by the program where a reply would stand; no model said or read it."""
+    if "prompt is too long" in said.lower():
+        return OverflowReported(message=said)
+    return Noted(kind="error", text=said)

@@ -1,0 +1,237 @@
+"""Codex rollouts: session files of the Codex CLI, with the event envelope or, older, without it.
+
+Rule: the items of one model response (reasoning, message, calls up to the first output) are one reply.
+"""
+
+from collections.abc import Iterable
+
+from holdfast.events import (
+    AssistantReplied,
+    BoundarySeen,
+    Recording,
+    Rewound,
+    SystemSet,
+    ToolReturned,
+    UsageReported,
+    UserSaid,
+)
+from holdfast.messages import AssistantPart, Json, Text, Thinking, Usage
+from holdfast.recordings.draft import EMPTY_REPLY, Draft
+from holdfast.recordings.origins import origin_of
+from holdfast.recordings.parts import tool_call, user_parts
+from holdfast.recordings.shapes import count, items, obj, seconds, small, text
+
+NAME = "codex"
+ENVELOPES = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")
+CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output")
+REPEATS = ("user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content")
+
+
+def read_codex(values: Iterable[dict[str, Json]], draft: Draft) -> Recording:
+    rollout = Rollout(draft)
+    for value in values:
+        rollout.read(value)
+    return rollout.finish()
+
+
+class Rollout:
+    """One rollout on its way into a draft: the reply that is still open, and who speaks to it."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._open: list[AssistantPart] = []
+        self._opened_at: float | None = None
+        self._at: float | None = None
+        self._reply: int | None = None
+        self._spent = 0
+        self._model = ""
+        self._system = ""
+        self._sub_agent = False
+        # What each turn followed, so that it can be taken back.
+        self._turns: list[int] = []
+        self._id = ""
+        self._meta: dict[str, Json] = {}
+
+    def read(self, line: dict[str, Json]) -> None:
+        kind = text(line.get("type"))
+        self._at = seconds(line.get("timestamp")) or self._at
+        payload = obj(line.get("payload"))
+        if kind == "session_meta":
+            self._read_session(payload)
+        elif kind == "turn_context":
+            self._model = text(payload.get("model")) or self._model
+            self._meta["model"] = self._model
+        elif kind == "response_item":
+            self._read_item(payload)
+        elif kind == "event_msg":
+            self._read_notice(payload)
+        elif kind == "compacted":
+            self._read_compaction(payload)
+        elif not kind and "record_type" not in line and "id" in line:
+            self._read_session(line)
+        elif kind and "payload" not in line:
+            self._read_item(line)
+        else:
+            self._draft.tally.add("left out", f"`{kind or line.get('record_type')}` lines")
+
+    def finish(self) -> Recording:
+        self._close()
+        return self._draft.finish(self._id, meta=self._meta)
+
+    def _read_session(self, session: dict[str, Json]) -> None:
+        if self._id:
+            # A fork carries the head of the session it came from below its own.
+            self._draft.tally.add("left out", "further `session_meta` lines")
+            return
+        self._id = text(session.get("id"))
+        source = session.get("source")
+        self._sub_agent = "subagent" in obj(source) or session.get("thread_source") == "subagent"
+        git = obj(session.get("git"))
+        keys = ("cwd", "cli_version", "originator", "model_provider", "parent_thread_id", "forked_from_id")
+        self._meta = {
+            "id": self._id,
+            **{key: session.get(key) for key in keys},
+            "source": source,
+            "repo": git.get("repository_url"),
+            "commit": git.get("commit_hash"),
+            "branch": git.get("branch"),
+        }
+        base = obj(session.get("base_instructions"))
+        if system := text(base.get("text")) or text(session.get("instructions")):
+            self._draft.add(SystemSet(system), at=self._at)
+
+    def _read_item(self, item: dict[str, Json]) -> None:
+        kind = text(item.get("type"))
+        if kind == "message":
+            self._read_message(item)
+        elif kind == "reasoning":
+            self._read_reasoning(item)
+        elif kind in CALLS:
+            self._continue(_call(item, kind, self._draft))
+        elif kind in OUTPUTS:
+            self._read_output(item)
+        else:
+            self._draft.tally.add("left out", f"`{kind}` items")
+
+    def _read_message(self, message: dict[str, Json]) -> None:
+        role = text(message.get("role"))
+        parts = user_parts(message.get("content"), self._draft.tally)
+        if role == "assistant":
+            for part in parts:
+                if isinstance(part, Text):
+                    self._continue(part)
+            return
+        self._close()
+        if not parts:
+            self._draft.tally.add("left out", f"empty {role} messages")
+        elif role == "user":
+            origin = origin_of(parts)
+            if origin == "person" and self._sub_agent:
+                origin = "agent"
+            if origin != "reminder":
+                self._turns.append(self._draft.newest() or 0)
+            self._draft.add(UserSaid(parts, origin=origin), at=self._at)
+        else:
+            # Developer messages come on different subjects at different times (permissions, modes). One slot
+            # that each replaces would lose the others and move the prefix; as reminders they keep their place.
+            self._draft.tally.add("kept as reminders", f"{role} messages")
+            self._draft.add(UserSaid(parts, origin="reminder"), at=self._at)
+
+    def _read_reasoning(self, item: dict[str, Json]) -> None:
+        blocks = [*items(item.get("summary")), *items(item.get("content"))]
+        thoughts = [text(obj(block).get("text")) for block in blocks]
+        if said := "\n\n".join(filter(None, thoughts)):
+            self._continue(Thinking(said))
+        else:
+            self._draft.tally.add("left out", "reasoning items without readable text")
+        if item.get("encrypted_content"):
+            # Only OpenAI can open it, and only in its own Responses API, which chat messages are not.
+            self._draft.tally.add("left out", "encrypted reasoning")
+
+    def _read_output(self, item: dict[str, Json]) -> None:
+        self._close()
+        output = item.get("output")
+        body = obj(output)
+        parts = user_parts(body.get("content", body.get("body")) if body else output, self._draft.tally)
+        call_id = text(item.get("call_id"))
+        self._draft.add(
+            ToolReturned(
+                call_id=call_id,
+                name=self._draft.names.get(call_id, ""),
+                parts=parts,
+                error=body.get("success") is False,
+            ),
+            at=self._at,
+        )
+
+    def _read_notice(self, notice: dict[str, Json]) -> None:
+        kind = text(notice.get("type"))
+        if kind == "token_count":
+            self._read_usage(obj(notice.get("info")))
+        elif kind == "turn_aborted":
+            self._close()
+            self._draft.add(
+                BoundarySeen(kind="turn_aborted", trigger=text(notice.get("reason"))), at=self._at
+            )
+        elif kind == "thread_rolled_back":
+            self._roll_back(count(notice.get("num_turns")))
+        elif kind in REPEATS:
+            self._draft.tally.add("left out", "notices that repeat an item")
+        else:
+            self._draft.tally.add("left out", f"`{kind}` notices")
+
+    def _read_usage(self, info: dict[str, Json]) -> None:
+        """Counts are repeated when only rate limits changed; a new total means that a response ended."""
+        total = count(obj(info.get("total_token_usage")).get("total_tokens"))
+        if total == self._spent:
+            return
+        self._spent = total
+        self._close()
+        last = obj(info.get("last_token_usage"))
+        prompt = count(last.get("input_tokens"))
+        cached, completion = count(last.get("cached_input_tokens")), count(last.get("output_tokens"))
+        usage = Usage(prompt, completion, cache_read=cached)
+        if prompt and self._reply is not None:
+            self._draft.report_usage(self._reply, usage)
+        elif prompt:
+            self._draft.add(UsageReported(usage, model=self._model, purpose=EMPTY_REPLY), at=self._at)
+        self._reply = None
+
+    def _read_compaction(self, payload: dict[str, Json]) -> None:
+        self._close()
+        kept = len(items(payload.get("replacement_history")))
+        data = small({"replacement_items": kept or None, "window_number": payload.get("window_number")})
+        summary = text(payload.get("message"))
+        self._draft.add(BoundarySeen(kind="compacted", summary=summary, data=data), at=self._at)
+
+    def _roll_back(self, turns: int) -> None:
+        """The newest turns were taken back: the talk goes on from where they began."""
+        self._close()
+        if not 0 < turns <= len(self._turns):
+            self._draft.tally.add("left out", "rollbacks of turns that are not in the file")
+            return
+        before = self._turns[-turns]
+        del self._turns[-turns:]
+        self._draft.add(Rewound(reason="thread_rolled_back"), at=self._at, after=before)
+
+    def _continue(self, part: AssistantPart) -> None:
+        if not self._open:
+            self._opened_at = self._at
+        self._open.append(part)
+
+    def _close(self) -> None:
+        if self._open:
+            reply = AssistantReplied(tuple(self._open), model=self._model)
+            self._reply = self._draft.add(reply, at=self._opened_at)
+            self._open = []
+
+
+def _call(item: dict[str, Json], kind: str, draft: Draft) -> AssistantPart:
+    call_id = item.get("call_id") or item.get("id")
+    if kind == "local_shell_call":
+        return tool_call(call_id, "local_shell", obj(item.get("action")), draft.tally)
+    if kind == "custom_tool_call":
+        # Free text by design, not broken JSON: as an argument it can be shortened and searched like any other.
+        return tool_call(call_id, item.get("name"), {"input": text(item.get("input"))}, draft.tally)
+    return tool_call(call_id, item.get("name") or kind, item.get("arguments"), draft.tally)

@@ -1,0 +1,175 @@
+"""Copilot CLI sessions: one event a line, `{"type", "data", "id", "parentId", "timestamp"}`.
+
+Rule: what the model read and wrote becomes messages; hooks, turns and telemetry are counted.
+"""
+
+from collections.abc import Iterable
+
+from holdfast.events import (
+    AssistantReplied,
+    BoundarySeen,
+    ChainStarted,
+    Noted,
+    Recording,
+    SystemSet,
+    ToolReturned,
+    UserSaid,
+)
+from holdfast.messages import AssistantPart, Image, Json, Text, Thinking, UserPart
+from holdfast.recordings.draft import Draft
+from holdfast.recordings.origins import Origin, origin_of
+from holdfast.recordings.parts import tool_call
+from holdfast.recordings.shapes import count, items, obj, seconds, small, text
+
+NAME = "copilot"
+
+
+def read_copilot(values: Iterable[dict[str, Json]], draft: Draft) -> Recording:
+    session = Session(draft)
+    for value in values:
+        session.read(value)
+    return draft.finish(session.id, meta=session.meta)
+
+
+class Session:
+    """One session on its way into a draft: its pictures by id, and its sub-agents' chains."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.id = ""
+        self.meta: dict[str, Json] = {}
+        self._draft = draft
+        self._systems: dict[str, str] = {}
+        self._agents: dict[str, str] = {}
+        self._pictures: dict[str, Image] = {}
+
+    def read(self, line: dict[str, Json]) -> None:
+        kind, data = text(line.get("type")), obj(line.get("data"))
+        at = seconds(line.get("timestamp"))
+        chain = self._chain(line, data, at)
+        if kind == "session.start":
+            self._read_start(data)
+        elif kind == "session.model_change":
+            self.meta["model"] = data.get("newModel")
+        elif kind == "session.binary_asset":
+            if (picture := self._picture(data)) is not None:
+                self._pictures[text(data.get("assetId"))] = picture
+        elif kind == "system.message":
+            self._read_system(text(data.get("content")), chain, at)
+        elif kind == "user.message":
+            self._read_user(data, chain, at)
+        elif kind == "assistant.message":
+            self._draft.add(self._reply(data), chain=chain, at=at)
+        elif kind == "tool.execution_complete":
+            self._draft.add(self._returned(data), chain=chain, at=at)
+        elif kind in ("abort", "session.compaction_complete", "session.truncation"):
+            self._draft.add(_boundary(kind, data), chain=chain, at=at)
+        elif kind == "session.error":
+            self._draft.add(Noted(kind="error", text=text(data.get("message"))), chain=chain, at=at)
+        elif kind != "subagent.started":
+            self._draft.tally.add("left out", f"`{kind}` lines")
+
+    def _read_start(self, data: dict[str, Json]) -> None:
+        self.id = self.id or text(data.get("sessionId"))
+        context = obj(data.get("context"))
+        self.meta |= {
+            "id": self.id,
+            "version": data.get("copilotVersion"),
+            "cwd": context.get("cwd"),
+            "repo": context.get("repository"),
+            "branch": context.get("branch"),
+            "commit": context.get("headCommit"),
+        }
+
+    def _chain(self, line: dict[str, Json], data: dict[str, Json], at: float | None) -> str:
+        """The chain of a sub-agent's line, opened at its first sight; the main chain is empty."""
+        agent = text(line.get("agentId"))
+        if line.get("type") == "subagent.started":
+            call = text(data.get("toolCallId"))
+            chain = agent or call
+            self._agents |= {agent: chain, call: chain}
+            after = self._draft.caller(call)
+            name = text(data.get("agentName"))
+            self._draft.add(ChainStarted(agent=name, call_id=call), chain=chain, at=at, after=after)
+            return chain
+        key = agent or text(data.get("parentToolCallId"))
+        if key and key not in self._agents:
+            self._agents[key] = key
+            after = self._draft.caller(key)
+            call = key if after is not None else ""
+            self._draft.add(ChainStarted(call_id=call), chain=key, at=at, after=after)
+        return self._agents.get(key, "")
+
+    def _read_system(self, system: str, chain: str, at: float | None) -> None:
+        """Written again before every turn; only a change is an event."""
+        if system and self._systems.get(chain) != system:
+            self._systems[chain] = system
+            self._draft.add(SystemSet(system), chain=chain, at=at)
+
+    def _read_user(self, data: dict[str, Json], chain: str, at: float | None) -> None:
+        """What the person typed, then, as a reminder, what the program put around it."""
+        said = text(data.get("content"))
+        parts: list[UserPart] = [Text(said)] if said else []
+        for attachment in map(obj, items(data.get("attachments"))):
+            if (picture := self._picture(attachment)) is not None:
+                parts.append(picture)
+            else:
+                self._draft.tally.add("left out", f"`{text(attachment.get('type'))}` attachments")
+        if parts:
+            origin: Origin = origin_of(tuple(parts))
+            if chain and origin == "person":
+                origin = "agent"
+            self._draft.add(UserSaid(tuple(parts), origin=origin), chain=chain, at=at)
+        sent = text(data.get("transformedContent"))
+        before, _, after = sent.partition(said) if said and said in sent else (sent, "", "")
+        around = "\n\n".join(filter(None, (before.strip(), after.strip())))
+        if around:
+            self._draft.add(UserSaid((Text(around),), origin="reminder"), chain=chain, at=at)
+
+    def _reply(self, data: dict[str, Json]) -> AssistantReplied:
+        parts: list[AssistantPart] = []
+        if thought := text(data.get("reasoningText")):
+            parts.append(Thinking(thought))
+        if data.get("reasoningOpaque"):
+            self._draft.tally.add("left out", "opaque reasoning")
+        if said := text(data.get("content")):
+            parts.append(Text(said))
+        for request in map(obj, items(data.get("toolRequests"))):
+            call, name, arguments = (request.get(key) for key in ("toolCallId", "name", "arguments"))
+            parts.append(tool_call(call, name, arguments, self._draft.tally))
+        if data.get("outputTokens"):
+            # Without the prompt's size a usage would say that nothing was sent.
+            self._draft.tally.add("left out", "counts of output tokens alone")
+        return AssistantReplied(tuple(parts), model=text(data.get("model")))
+
+    def _returned(self, data: dict[str, Json]) -> ToolReturned:
+        result, call_id = obj(data.get("result")), text(data.get("toolCallId"))
+        failed = data.get("success") is False
+        said = text(result.get("content")) or (text(obj(data.get("error")).get("message")) if failed else "")
+        parts: list[UserPart] = [Text(said)] if said else []
+        for binary in map(obj, items(result.get("binaryResultsForLlm"))):
+            if (picture := self._picture(binary)) is not None:
+                parts.append(picture)
+            else:
+                self._draft.tally.add("left out", "binary results that are no pictures")
+        name = self._draft.names.get(call_id, "")
+        return ToolReturned(call_id=call_id, name=name, parts=tuple(parts), error=failed)
+
+    def _picture(self, data: dict[str, Json]) -> Image | None:
+        if known := self._pictures.get(text(data.get("assetId"))):
+            return known
+        media, content = text(data.get("mimeType")), text(data.get("data"))
+        return Image(media_type=media, data=content) if content and media.startswith("image/") else None
+
+
+def _boundary(kind: str, data: dict[str, Json]) -> BoundarySeen:
+    if kind == "abort":
+        return BoundarySeen(kind="turn_aborted", trigger=text(data.get("reason")))
+    rest = {key: value for key, value in data.items() if key not in ("summaryContent", "toolTelemetry")}
+    return BoundarySeen(
+        kind=kind.removeprefix("session."),
+        trigger=text(data.get("trigger")),
+        tokens_before=count(data.get("preCompactionTokens"))
+        or count(data.get("preTruncationTokensInMessages")),
+        summary=text(data.get("summaryContent")),
+        data=small(rest),
+    )

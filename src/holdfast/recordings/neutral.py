@@ -1,0 +1,105 @@
+"""The neutral shape: one recording a line, `{"id", "source", "system", "tools", "messages", "meta"}`.
+
+Rule: messages keep their order and number; `meta` dresses them with usage, clocks and boundaries.
+"""
+
+from typing import Any
+
+import msgspec
+
+from holdfast.events import AssistantReplied, BoundarySeen, Event, Recording, UsageReported
+from holdfast.messages import Json, Usage
+from holdfast.recordings.draft import EMPTY_REPLY, Draft
+from holdfast.recordings.openai_chat import openai_events
+from holdfast.recordings.shapes import count, items, obj, seconds, small, text
+from holdfast.recordings.turns import split_system, system_text
+
+NAME = "neutral"
+LISTS = ("usage", "ts", "events")
+
+
+def read_neutral(value: Json, draft: Draft, id: str = "") -> Recording:  # noqa: A002
+    record = obj(value)
+    meta = obj(record.get("meta"))
+    messages = record.get("messages")
+    if not isinstance(messages, list):
+        draft.refuse("has no list of `messages`", hint="the neutral shape is one recording a line.")
+    opening, rest = split_system(messages, draft.tally)
+    system = [system_text(record.get("system"), draft.tally), opening]
+    draft.set_up("\n\n".join(filter(None, system)), record.get("tools"))
+    _read_messages(rest, len(messages) - len(rest), meta, draft)
+    head = {key: entry for key, entry in meta.items() if key not in LISTS}
+    return draft.finish(id, meta={"id": id, "source": record.get("source"), **head})
+
+
+def _read_messages(messages: list[Json], first: int, meta: dict[str, Json], draft: Draft) -> None:
+    usages, clocks = _usages(meta.get("usage")), items(meta.get("ts"))
+    boundaries = _boundaries(meta.get("events"), first, messages)
+    models = items(meta.get("models"))
+    model = text(models[0]) if len(models) == 1 else ""
+    for index, message in enumerate(messages, first):
+        at = seconds(clocks[index]) if index < len(clocks) else None
+        draft.extend(boundaries.pop(index, []), at=at)
+        usage = usages.pop(index, None)
+        if usage is not None and obj(message).get("role") != "assistant":
+            draft.add(UsageReported(usage, model=model, purpose=EMPTY_REPLY), at=at)
+        for event in openai_events(obj(message), draft.names, draft.tally, opening=False):
+            draft.add(_dressed(event, usage, model), at=at)
+    for left in boundaries.values():
+        draft.extend(left)
+    draft.extend(UsageReported(usage, model=model, purpose=EMPTY_REPLY) for usage in usages.values())
+
+
+def _dressed(event: Event, usage: Usage | None, model: str) -> Event:
+    if not isinstance(event, AssistantReplied):
+        return event
+    return msgspec.structs.replace(event, usage=usage, model=event.model or model)
+
+
+def _usages(value: Json) -> dict[int, Usage]:
+    """By message index, from rows of index, prompt, completion and cached tokens."""
+    usages: dict[int, Usage] = {}
+    for row in items(value):
+        if isinstance(row, list) and len(row) >= 2 and isinstance(row[0], int) and count(row[1]):
+            prompt, completion, cached, *_ = [*map(count, row[1:4]), 0, 0]
+            usages[row[0]] = Usage(prompt, completion, cache_read=cached)
+    return usages
+
+
+def _boundaries(value: Json, first: int, messages: list[Json]) -> dict[int, list[Event]]:
+    """By message index. The summary of a compaction is its own row there; here it joins its boundary."""
+    found: dict[int, list[Event]] = {}
+    for row in map(obj, items(value)):
+        place = max(count(row.get("at")), first) if "at" in row else first + len(messages)
+        here = found.setdefault(place, [])
+        event = _boundary(row, messages[place - first :])
+        last = here[-1] if here else None
+        if event.kind == "compact_summary" and isinstance(last, BoundarySeen) and not last.summary:
+            here[-1] = msgspec.structs.replace(last, summary=event.summary, data={**last.data, **event.data})
+        else:
+            here.append(event)
+    return found
+
+
+def _boundary(row: dict[str, Json], following: list[Json]) -> BoundarySeen:
+    known = ("type", "at", "trigger", "pre_tokens", "tokens_before", "summary")
+    data: dict[str, Any] = small({key: value for key, value in row.items() if key not in known})
+    summary = text(row.get("summary"))
+    if row.get("type") == "compact_summary" and not summary:
+        summary = _summary_of(count(row.get("chars")), following)
+    return BoundarySeen(
+        kind=text(row.get("type")) or "unknown",
+        trigger=text(row.get("trigger")),
+        tokens_before=count(row.get("pre_tokens")) or count(row.get("tokens_before")),
+        summary=summary,
+        data=data,
+    )
+
+
+def _summary_of(chars: int, following: list[Json]) -> str:
+    """The first user message after the boundary, if it has the length the recorder noted."""
+    for message in map(obj, following):
+        if message.get("role") == "user":
+            content = text(message.get("content"))
+            return content if len(content) == chars else ""
+    return ""

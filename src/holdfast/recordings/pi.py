@@ -1,0 +1,143 @@
+"""pi sessions: a header, then entries; newer ones hang in a tree by `id` and `parentId`.
+
+Rule: every branch is kept where it left the talk; compactions are facts, not acted upon.
+"""
+
+from collections.abc import Iterable
+
+from holdfast.events import (
+    AssistantReplied,
+    BoundarySeen,
+    Event,
+    Noted,
+    Recording,
+    ToolReturned,
+    UserSaid,
+)
+from holdfast.messages import AssistantPart, Json, Text, Thinking, Usage
+from holdfast.recordings.draft import Draft
+from holdfast.recordings.parts import block_type, tool_call, user_parts
+from holdfast.recordings.shapes import count, items, obj, seconds, small, text
+from holdfast.recordings.tree import Tree
+from holdfast.recordings.turns import user_said
+
+NAME = "pi"
+
+
+def read_pi(values: Iterable[dict[str, Json]], draft: Draft) -> Recording:
+    tree = Tree(draft)
+    session = title = ""
+    meta: dict[str, Json] = {}
+    for line in values:
+        kind = text(line.get("type"))
+        if kind == "session":
+            session = session or text(line.get("id"))
+            keys = ("id", "cwd", "version", "parentSession", "branchedFrom")
+            meta |= {key: line.get(key) for key in keys} | _model(line)
+        elif kind == "model_change":
+            meta |= _model(line)
+        elif kind == "session_info":
+            title = text(line.get("name")) or title
+        else:
+            _read_entry(line, kind, tree, draft)
+            continue
+        tree.pass_by(text(line.get("id")), text(line.get("parentId")))
+    return draft.finish(session, title=title, meta=meta)
+
+
+def _model(line: dict[str, Json]) -> dict[str, Json]:
+    model = text(line.get("modelId"))
+    return {"model": model, "provider": line.get("provider")} if model else {}
+
+
+def _read_entry(line: dict[str, Json], kind: str, tree: Tree, draft: Draft) -> None:
+    own, parent, at = text(line.get("id")), text(line.get("parentId")), seconds(line.get("timestamp"))
+    if kind == "message":
+        events = _message_events(obj(line.get("message")), draft)
+    elif kind in ("compaction", "branch_summary"):
+        events = [_boundary(kind, line)]
+    elif kind == "custom_message":
+        parts = user_parts(line.get("content"), draft.tally)
+        events = [UserSaid(parts, origin="reminder")] if parts else []
+    else:
+        draft.tally.add("left out", f"`{kind}` lines")
+        events = []
+    root = "parentId" in line and line["parentId"] is None
+    for event in events:
+        tree.add(event, own=own, parent=parent, at=at, root=root)
+        parent, root = own, False
+    if not events:
+        tree.pass_by(own, parent)
+
+
+def _message_events(message: dict[str, Json], draft: Draft) -> list[Event]:
+    role = text(message.get("role"))
+    if role == "user":
+        return user_said(user_parts(message.get("content"), draft.tally), draft.tally)
+    if role == "assistant":
+        return _reply_events(message, draft)
+    if role == "toolResult":
+        call_id = text(message.get("toolCallId"))
+        name = text(message.get("toolName")) or draft.names.get(call_id, "")
+        parts = user_parts(message.get("content"), draft.tally)
+        return [ToolReturned(call_id=call_id, name=name, parts=parts, error=message.get("isError") is True)]
+    if role == "bashExecution":
+        return [UserSaid((Text(_ran(message)),), origin="reminder")]
+    if role in ("custom", "hookMessage") and (parts := user_parts(message.get("content"), draft.tally)):
+        return [UserSaid(parts, origin="reminder")]
+    draft.tally.add("left out", f"messages with the role `{role[:40]}`")
+    return []
+
+
+def _ran(message: dict[str, Json]) -> str:
+    """A command the person ran beside the agent, in the words pi shows the model."""
+    output = text(message.get("output")) or "(no output)"
+    ran = f"Ran `{text(message.get('command'))}`\n```\n{output}\n```"
+    code = message.get("exitCode")
+    return ran if code in (None, 0) else f"{ran}\n\nCommand exited with code {code}"
+
+
+def _reply_events(message: dict[str, Json], draft: Draft) -> list[Event]:
+    stop, error = text(message.get("stopReason")), text(message.get("errorMessage"))
+    signed = text(message.get("api")).startswith("anthropic")
+    parts: list[AssistantPart] = []
+    for block in map(obj, items(message.get("content"))):
+        if block.get("type") == "toolCall":
+            call, name, arguments = (block.get(key) for key in ("id", "name", "arguments"))
+            parts.append(tool_call(call, name, arguments, draft.tally))
+        elif block.get("type") == "thinking":
+            # Other providers' signatures are opaque items that no messages API takes back.
+            signature = text(block.get("thinkingSignature")) if signed else ""
+            if (thought := text(block.get("thinking"))) or signature:
+                parts.append(Thinking(thought, signature=signature))
+        elif block.get("type") == "text":
+            parts += [Text(said)] if (said := text(block.get("text"))) else []
+        else:
+            draft.tally.add("left out", f"`{block_type(block)}` blocks of assistant messages")
+    reply = AssistantReplied(
+        tuple(parts), model=text(message.get("model")), usage=_usage(message.get("usage")), stop=stop
+    )
+    events: list[Event] = [reply]
+    if stop == "aborted":
+        events.append(BoundarySeen(kind="turn_aborted", trigger=error))
+    elif error:
+        events.append(Noted(kind="error", text=error))
+    return events
+
+
+def _usage(value: Json) -> Usage | None:
+    usage = obj(value)
+    read, write = count(usage.get("cacheRead")), count(usage.get("cacheWrite"))
+    prompt = count(usage.get("input")) + read + write
+    completion = count(usage.get("output"))
+    return Usage(prompt, completion, cache_read=read, cache_write=write) if prompt else None
+
+
+def _boundary(kind: str, line: dict[str, Json]) -> BoundarySeen:
+    known = ("type", "id", "parentId", "timestamp", "summary", "tokensBefore")
+    return BoundarySeen(
+        kind=kind,
+        tokens_before=count(line.get("tokensBefore")),
+        summary=text(line.get("summary")),
+        data=small({key: value for key, value in line.items() if key not in known}),
+    )

@@ -1,0 +1,105 @@
+"""SWE-agent `.traj` files: the history a model saw, or the bare trajectory.
+
+Rule: an action is a call. Where it was written as plain text it becomes a call of `bash`, and the observation
+that follows becomes its result.
+"""
+
+from holdfast.events import AssistantReplied, Recording, ToolReturned, UserSaid
+from holdfast.messages import AssistantPart, Json, Text, Thinking, ToolCall
+from holdfast.recordings.draft import Draft
+from holdfast.recordings.openai_chat import reply_parts
+from holdfast.recordings.parts import user_parts
+from holdfast.recordings.shapes import items, obj, text
+from holdfast.recordings.turns import SYSTEM, split_system, user_said
+
+NAME = "swe-agent"
+
+
+def read_swe_agent(value: Json, draft: Draft, id: str = "") -> Recording:  # noqa: A002
+    traj = obj(value)
+    history = items(traj.get("history"))
+    if history:
+        _read_history(history, draft)
+    else:
+        _read_trajectory(items(traj.get("trajectory")), draft)
+    if draft.is_empty():
+        draft.refuse("has neither `history` nor `trajectory` steps", hint="check that the run took a step.")
+    info = obj(traj.get("info"))
+    meta = {key: info.get(key) for key in ("exit_status", "model_stats", "swe_agent_version")}
+    return draft.finish(id, meta={"environment": traj.get("environment"), **meta})
+
+
+def _read_history(history: list[Json], draft: Draft) -> None:
+    opening, rest = split_system(history, draft.tally)
+    draft.set_up(opening, None)
+    waiting: str | None = None
+    for number, message in enumerate(map(obj, rest)):
+        role = message.get("role")
+        if role == "assistant":
+            reply = _reply(message, f"call_{number}", draft)
+            draft.add(AssistantReplied(reply))
+            waiting = next((part.id for part in reply if isinstance(part, ToolCall)), "")
+        elif role in ("user", "tool", *SYSTEM):
+            waiting = _read_input(message, waiting, draft)
+        else:
+            draft.tally.add("left out", f"messages with the unknown role `{str(role)[:40]}`")
+
+
+def _read_input(message: dict[str, Json], waiting: str | None, draft: Draft) -> str | None:
+    """A result if a call waits for one, else something said; returns the call that still waits.
+
+    Before the first reply (`waiting` is None) a person speaks; later only the program does, about format errors.
+    """
+    ids = [text(call) for call in items(message.get("tool_call_ids"))] or [text(message.get("tool_call_id"))]
+    parts = user_parts(message.get("content"), draft.tally)
+    if message.get("is_demo"):
+        draft.tally.add("kept as reminders", "demonstrations")
+        draft.add(UserSaid(parts, origin="reminder"))
+        return waiting
+    call = ids[0] or (waiting if message.get("role") in ("user", "tool") else "")
+    if call:
+        draft.tally.add("left out", "call ids that share one result", len(ids) - 1)
+        draft.add(ToolReturned(call_id=call, name=draft.names.get(call, ""), parts=parts))
+        return ""
+    if waiting is None:
+        draft.extend(user_said(parts, draft.tally))
+        return None
+    draft.add(UserSaid(parts, origin="reminder"))
+    return ""
+
+
+def _reply(message: dict[str, Json], call_id: str, draft: Draft) -> tuple[AssistantPart, ...]:
+    """The calls of the newer function-calling history, or the action of the older one."""
+    thinking = tuple(
+        Thinking(text(block.get("thinking")), signature=text(block.get("signature")))
+        for block in map(obj, items(message.get("thinking_blocks")))
+    )
+    if message.get("is_demo"):
+        draft.tally.add("kept as they stand", "replies of a demonstration")
+    if message.get("tool_calls"):
+        return thinking + reply_parts(message, draft.tally)
+    return thinking + _acted(message.get("thought"), message.get("content"), message.get("action"), call_id)
+
+
+def _acted(thought: Json, content: Json, action: Json, call_id: str) -> tuple[AssistantPart, ...]:
+    command = text(action)
+    said = text(thought) if command.strip() and text(thought) else text(content) or text(thought)
+    parts: tuple[AssistantPart, ...] = (Text(said),) if said else ()
+    if command.strip():
+        return (*parts, ToolCall(id=call_id, name="bash", arguments={"command": command}))
+    return parts
+
+
+def _read_trajectory(steps: list[Json], draft: Draft) -> None:
+    """The steps alone: neither system prompt nor task stand in a trajectory."""
+    for number, step in enumerate(map(obj, steps)):
+        call_id = f"call_{number}"
+        reply = _acted(step.get("thought"), step.get("response"), step.get("action"), call_id)
+        draft.add(AssistantReplied(reply))
+        if draft.caller(call_id) is not None:
+            result = user_parts(step.get("observation"), draft.tally)
+            draft.add(ToolReturned(call_id=call_id, name="bash", parts=result))
+        elif observed := user_parts(step.get("observation"), draft.tally):
+            draft.add(UserSaid(observed, origin="reminder"))
+    if steps:
+        draft.note("the file has a trajectory only: system prompt and task are missing")

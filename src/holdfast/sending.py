@@ -1,0 +1,150 @@
+"""The last step before a provider: a pack in the provider's shape, checked by the validator.
+
+Rule: nothing leaves the process without passing it. A pack that fails is our fault, not the user's.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+from holdfast.errors import HoldfastError
+from holdfast.messages import AssistantMessage, Json, Message, SystemMessage
+from holdfast.packing.layers import Cut, Pack
+from holdfast.packing.validator import check
+from holdfast.recall import answer_recall
+from holdfast.recordings.wire import (
+    anthropic_message,
+    anthropic_tool,
+    join_anthropic,
+    join_openai,
+    openai_message,
+    openai_tool,
+    to_anthropic,
+    to_openai,
+)
+from holdfast.store.protocol import Store
+
+Provider = Literal["openai", "anthropic"]
+Wired = dict[str, Json]
+
+
+class Packed(Struct, frozen=True):
+    """A request's messages, ready to send, and the account of what they leave out."""
+
+    provider: Provider
+    messages: list[Wired]
+    system: list[Wired] | None
+    """Anthropic's `system` field; None for OpenAI, which has system messages instead."""
+    tools: list[Wired]
+    pack: Pack
+    store: Store
+    log: str = ""
+
+    @property
+    def cuts(self) -> tuple[Cut, ...]:
+        return self.pack.cuts
+
+    @property
+    def tokens(self) -> int:
+        return self.pack.tokens
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What the provider's format has no place for, such as thinking in OpenAI chat."""
+        write = to_openai if self.provider == "openai" else to_anthropic
+        return write(self.pack.messages, self.pack.tools).losses
+
+    def recall(self, arguments: Wired) -> str:
+        """What the Recall tool answers to these arguments."""
+        return answer_recall(self.store, arguments, log=self.log or None)[0]
+
+
+class Sender:
+    """Packs in one provider's shape. What one pack has in common with the one before is not written again."""
+
+    def __init__(self, provider: Provider, store: Store, log: str = "") -> None:
+        self.provider: Provider = provider
+        self._store = store
+        self._log = log
+        self._written: dict[int, tuple[Message, list[Wired]]] = {}
+        self._passed: tuple[Message, ...] = ()
+        """What the validator let pass last."""
+
+    def send(self, pack: Pack) -> Packed:
+        """The pack, checked. Raises HoldfastError if the provider would refuse it."""
+        sent = pack.messages
+        written = self._write(sent)
+        messages = self._join(written)
+        system = None if self.provider == "openai" else _system_blocks(sent)
+        tools = [openai_tool(t) if self.provider == "openai" else anthropic_tool(t) for t in pack.tools]
+        if not all(isinstance(m, SystemMessage) for m in sent):
+            self._check(sent, written, system, tools)
+        self._passed = sent
+        return Packed(self.provider, messages, system, tools, pack, self._store, self._log)
+
+    def _write(self, sent: tuple[Message, ...]) -> list[list[Wired]]:
+        write = openai_message if self.provider == "openai" else anthropic_message
+        known, fresh = self._written, {}
+        for message in sent:
+            fresh[id(message)] = known.get(id(message)) or (message, write(message))
+        self._written = fresh
+        return [fresh[id(message)][1] for message in sent]
+
+    def _join(self, written: Iterable[list[Wired]]) -> list[Wired]:
+        copies = [[_copied(message) for message in group] for group in written]
+        joined = join_openai(copies) if self.provider == "openai" else join_anthropic(copies)
+        _strip_end(joined)
+        return joined
+
+    def _check(
+        self,
+        sent: tuple[Message, ...],
+        written: list[list[Wired]],
+        system: list[Wired] | None,
+        tools: list[Wired],
+    ) -> None:
+        """Check what is new. All rules look at neighbours only, so what passed before need not be read again up
+        to the last assistant message in common: before one, every call has its result."""
+        start = _common(self._passed, sent)
+        while start > 0 and not (start < len(sent) and isinstance(sent[start], AssistantMessage)):
+            start -= 1
+        suffix = [[_OPENING], *written[start:]] if start else written
+        broken = check(self._join(suffix), self.provider, system=system, tools=tools or None)
+        if broken:
+            first = broken[0]
+            raise HoldfastError(
+                f"the pack breaks {len(broken)} rules of {self.provider}, first `{first.rule}`: {first.message}",
+                hint="this is a fault of Holdfast: please report it with the recording",
+            )
+
+
+_OPENING: Wired = {"role": "user", "content": [{"type": "text", "text": "before"}]}
+"""Stands for what passed before, where only the rest is checked."""
+
+
+def _common(before: tuple[Message, ...], now: tuple[Message, ...]) -> int:
+    """How many messages two packs have in common from the start; the same objects, not equal ones."""
+    return next(
+        (i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a is not b),
+        min(len(before), len(now)),
+    )
+
+
+def _copied(message: Wired) -> Wired:
+    """A message that the caller may change (to mark a cache breakpoint, say) without changing later packs."""
+    content = message.get("content")
+    return {**message, "content": [{**block} for block in content] if isinstance(content, list) else content}
+
+
+def _system_blocks(sent: tuple[Message, ...]) -> list[Wired] | None:
+    texts = [m.text for m in sent if isinstance(m, SystemMessage) and m.text.strip()]
+    return [{"type": "text", "text": text} for text in texts] or None
+
+
+def _strip_end(messages: list[Wired]) -> None:
+    """A last assistant message is a beginning for the model, and Anthropic refuses one that ends in white space."""
+    last = messages[-1] if messages else {}
+    content = last.get("content")
+    if last.get("role") == "assistant" and isinstance(content, list) and content[-1].get("type") == "text":
+        content[-1]["text"] = content[-1]["text"].rstrip()

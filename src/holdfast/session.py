@@ -1,0 +1,161 @@
+"""A session: append what happens, pack what to send, answer Recall. For loops that are not ours.
+
+Rule: it owns no state that the log does not hold; closing it and opening the same log gives the same packs.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Self
+
+from holdfast.errors import InputError, NotFound
+from holdfast.events import AssistantReplied, Entry, Event, SystemSet, ToolsSet
+from holdfast.log import Log
+from holdfast.messages import Json, ToolCall
+from holdfast.packing.amounts import parse_tokens
+from holdfast.packing.fold import plan_fold
+from holdfast.packing.forward import go_forward
+from holdfast.packing.pack import pack as pack_window
+from holdfast.packing.profile import BUILT_IN, Profile
+from holdfast.packing.window import Window
+from holdfast.recall import RECALL_TOOL, answer_recall
+from holdfast.recordings import events_from_message, openai_tool, recording_from_messages
+from holdfast.recordings.parts import tool_definitions
+from holdfast.recordings.tally import Tally
+from holdfast.sending import Packed, Provider, Sender
+from holdfast.store import MemoryStore, SqliteStore, Store
+from holdfast.tokenizers import counter_for_model
+from holdfast.views import path
+
+Message = dict[str, Json]
+
+
+def pack(
+    messages: Sequence[Message],
+    *,
+    budget: int | str | None = None,
+    profile: str | Profile = "code",
+    system: str | list[Message] | None = None,
+    tools: Sequence[Message] = (),
+    model: str = "",
+    to: Provider | None = None,
+) -> Packed:
+    """A plain list of OpenAI or Anthropic messages, packed. Call it again with a longer list: the folds made for
+    the shorter one are found again, so that the provider's cache keeps working."""
+    offered = [*tools, openai_tool(RECALL_TOOL)]
+    recording = recording_from_messages(messages, system=system, tools=offered, format=to)
+    settings = chosen_profile(profile, budget)
+    store = MemoryStore()
+    log = Log.import_recording(store, recording, redact=_redact(settings))
+    window, folds = go_forward(settings, counter_for_model(model), path(log.entries()))
+    for note in (note for fold in folds for note in fold.notes):
+        log.put(note.index)
+    packed = pack_window(window)
+    shape: Provider = "anthropic" if recording.source == "anthropic" else "openai"
+    return Sender(shape, store, log.id).send(packed)
+
+
+class Session:
+    """One agent's talk in one log. Use it from one thread at a time; the store may be shared."""
+
+    def __init__(
+        self,
+        *,
+        budget: int | str | None = None,
+        profile: str | Profile = "code",
+        system: str = "",
+        tools: Sequence[Message] = (),
+        model: str = "",
+        to: Provider = "openai",
+        store: Store | Path | str | None = None,
+        log: str = "",
+    ) -> None:
+        self.profile = chosen_profile(profile, budget)
+        self.to: Provider = to
+        self.store = _opened(store)
+        self.log = self._open_log(log)
+        self._counter = counter_for_model(model)
+        self._sender = Sender(to, self.store, self.log.id)
+        self._names: dict[str, str] = {}
+        self.window = Window(self.profile, self._counter, path(self.log.entries()))
+        if system and system != self.window.transcript.system:
+            self.record(SystemSet(system))
+        wanted = (*tool_definitions([*tools], Tally()), RECALL_TOOL)
+        if wanted != self.window.transcript.tools:
+            self.record(ToolsSet(wanted))
+
+    def append(self, *messages: Message) -> None:
+        """Messages as the provider or the tools gave them: one dict each, in the session's shape."""
+        for message in messages:
+            opening = not self.window.transcript.items
+            events = events_from_message(message, self.to, names=self._names, opening=opening)
+            for event in events:
+                self.record(event)
+
+    def record(self, *events: Event) -> list[Entry]:
+        """Events into the log, all or none; for what messages cannot say."""
+        entries = self.log.append_all(events)
+        for entry in entries:
+            if entry.parent != (self.window.last_entry or None):
+                # Another process wrote to this log: what it wrote belongs to the path too.
+                self.window = Window(self.profile, self._counter, path(self.log.entries()))
+                break
+            self.window.add(entry)
+        replies = (e.event for e in entries if isinstance(e.event, AssistantReplied))
+        self._names.update((p.id, p.name) for r in replies for p in r.parts if isinstance(p, ToolCall))
+        return entries
+
+    def pack(self) -> Packed:
+        """What to send now, after a fold if one is due. Raises ContextOverflow where nothing more may give way."""
+        fold = plan_fold(self.window)
+        if fold is not None:
+            self.record(fold)
+        return self._sender.send(pack_window(self.window))
+
+    async def apack(self) -> Packed:
+        """`pack`, off the event loop: a fold of a large log may take a while."""
+        return await asyncio.to_thread(self.pack)
+
+    def recall(self, arguments: Message) -> str:
+        """What the Recall tool answers."""
+        return answer_recall(self.store, arguments, log=self.log.id)[0]
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open_log(self, id_: str) -> Log:
+        redact = _redact(self.profile)
+        try:
+            # Not `Log.open` at once: it takes the beginning of an id too, and here a new log may be meant.
+            self.store.info(id_)
+        except NotFound:
+            return Log.create(self.store, id=id_, redact=redact)
+        return Log.open(self.store, id_, redact=redact)
+
+
+def chosen_profile(profile: str | Profile, budget: int | str | None) -> Profile:
+    """A profile by name or value, scaled to a budget such as 32000 or "32k"."""
+    if isinstance(profile, str):
+        if profile not in BUILT_IN:
+            raise InputError(
+                f"there is no profile `{profile}`", hint=f"built in: {', '.join(sorted(BUILT_IN))}"
+            )
+        profile = BUILT_IN[profile]
+    return profile if budget is None else profile.scaled_to(parse_tokens(budget))
+
+
+def _opened(store: Store | Path | str | None) -> Store:
+    if store is None:
+        return MemoryStore()
+    return SqliteStore(store) if isinstance(store, Path | str) else store
+
+
+def _redact(profile: Profile) -> Callable[[str], str] | None:
+    """What a log uses on every string: None for the default rules, the identity where a profile wants none."""
+    return None if profile.redact else str
