@@ -47,7 +47,9 @@ def test_a_patch_names_its_file():
     assert recognise(call).path == "src/x.ts"
 
 
-@pytest.mark.parametrize("arguments", [{"path": 5}, {"offset": "x"}, {"view_range": [1]}, {"limit": -3}, {"limit": True}])
+@pytest.mark.parametrize(
+    "arguments", [{"path": 5}, {"offset": "x"}, {"view_range": [1]}, {"limit": -3}, {"limit": True}]
+)
 def test_odd_arguments_never_fail(arguments):
     assert recognise(ToolCall("c", "Read", arguments)).first == 0
 

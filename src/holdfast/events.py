@@ -133,14 +133,17 @@ class FoldNote(Struct, frozen=True):
 class Folded(Struct, frozen=True, tag="folded"):
     """Levels of runs of steps dropped, in one batch. Later folds win where they overlap.
 
-    `users` are user entries shown as first line, directives and id; `recap_lines` shortens the todo recap and
-    `summary_sentences` the summary (0: as the profile has it).
+    `users` are user entries shown as first line, directives and id; `pastes` are shown as head, tail and id in at
+    most `paste_cap` tokens each. `recap_lines` shortens the todo recap and `summary_sentences` the summary (0: as
+    the profile has it).
     """
 
     reason: Literal["pressure", "profit", "round_end", "boundary", "messages", "overflow", "manual"]
     runs: tuple[FoldedRun, ...] = ()
     notes: tuple[FoldNote, ...] = ()
     users: tuple[str, ...] = ()
+    pastes: tuple[str, ...] = ()
+    paste_cap: int = 0
     recap_lines: int = 0
     summary_sentences: int = 0
     tokens_before: int = 0

@@ -5,6 +5,8 @@ Rule: call and result change together; user text is never changed except for a p
 
 import re
 
+from msgspec import Struct
+
 from holdfast.events import Level
 from holdfast.ids import text_id
 from holdfast.messages import (
@@ -19,7 +21,7 @@ from holdfast.messages import (
     UserMessage,
     UserPart,
 )
-from holdfast.packing.clip import clip_tokens
+from holdfast.packing.clip import MARK_TOKENS, clip_tokens
 from holdfast.packing.layers import Block, Cut
 from holdfast.packing.marks import mark
 from holdfast.packing.renditions import Scene, image_mark, reduce_arguments, reduce_result, source_id
@@ -39,12 +41,19 @@ _DIRECTIVE = re.compile(
 )
 
 
-def render_user(scene: Scene, user: User, pasted: dict[str, str], *, shortened: bool = False) -> Block:
+class UserLook(Struct, frozen=True):
+    """How a user message is shown. `brief` leaves first line and directives; `cap` bounds its texts in tokens."""
+
+    brief: bool = False
+    cap: int = 0
+
+
+def render_user(scene: Scene, user: User, pasted: dict[str, str], look: UserLook) -> Block:
     """A user message. `pasted` maps large texts seen before to the entry that has them."""
     parts: list[UserPart] = []
     cuts: list[Cut] = []
     for part in user.message.parts:
-        shown, rule = _user_part(scene, user, part, pasted, shortened)
+        shown, rule = _user_part(scene, user, part, pasted, look)
         if shown is not part:
             before, after = _size(scene, part), _size(scene, shown)
             cuts.append(Cut(user.entry, "user message", rule, before, after, text_id(_source(part))))
@@ -63,32 +72,30 @@ def hide_user(scene: Scene, user: User) -> Block:
 
 
 def _user_part(
-    scene: Scene, user: User, part: UserPart, pasted: dict[str, str], shortened: bool
+    scene: Scene, user: User, part: UserPart, pasted: dict[str, str], look: UserLook
 ) -> tuple[UserPart, str]:
     if isinstance(part, Image):
-        return (Text(image_mark(part)), "old-user") if shortened else (part, "")
+        return (Text(image_mark(part)), "old-user") if look.brief or look.cap else (part, "")
     size = scene.counter.text(part.text)
-    if shortened:
-        brief = _brief(part.text)
+    texts = sum(isinstance(p, Text) for p in user.message.parts)
+    if look.brief:
+        brief = _brief(part.text, max(12 // texts, 1))
         return (Text(brief), "old-user") if scene.counter.text(brief) < size else (part, "")
-    cap = scene.profile.paste_tokens
-    earlier = pasted.get(part.text, user.entry)
-    if earlier != user.entry:
+    if pasted.get(part.text, user.entry) != user.entry:
         return Text(mark("the same text as an earlier message", text_id(part.text))), "repeated-paste"
-    if size > cap:
-        return Text(clip_tokens(part.text, cap, scene.counter)), "paste"
-    return part, ""
+    cap = max(look.cap // texts, MARK_TOKENS + 20) if look.cap else scene.profile.paste_tokens
+    return (Text(clip_tokens(part.text, cap, scene.counter)), "paste") if size > cap else (part, "")
 
 
-def directives(text: str) -> list[str]:
+def directives(text: str, most: int = 12) -> list[str]:
     """First line and directives of a user message: what it asked, and what it forbade."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    return [line[:300] for i, line in enumerate(lines) if i == 0 or _DIRECTIVE.search(line)][:12]
+    return [line[:300] for i, line in enumerate(lines) if i == 0 or _DIRECTIVE.search(line)][:most]
 
 
-def _brief(text: str) -> str:
+def _brief(text: str, most: int) -> str:
     lines = [line for line in text.split("\n") if line.strip()]
-    kept = directives(text)
+    kept = directives(text, most)
     gone = mark(f"{len(lines) - len(kept)} further lines of this message", text_id(text))
     return "\n".join([*kept, gone])
 

@@ -5,7 +5,7 @@ Rule: a draft changes nothing; its total is never below what the pack will reall
 
 from holdfast.events import Folded, FoldedRun, FoldNote, Level
 from holdfast.messages import Message
-from holdfast.packing.blocks import render_user
+from holdfast.packing.blocks import UserLook, render_user
 from holdfast.packing.notes import round_note, step_note
 from holdfast.packing.summary import summary_messages
 from holdfast.packing.trigger import Pressure
@@ -22,6 +22,9 @@ class Draft:
         self.levels: dict[int, LevelCap] = {}
         self.users: dict[str, int] = {}
         """User messages to shorten, and the tokens each takes then."""
+        self.pastes: dict[str, int] = {}
+        """User messages to clip to `paste_cap`, and the tokens each takes then."""
+        self.paste_cap = 0
         self.hidden = 0
         """Items from the start of the log that one note for whole rounds will stand for."""
         self.recap_lines = 0
@@ -42,16 +45,27 @@ class Draft:
             new += self._note_growth(number)
         elif new >= old:
             return
+        if level in ("gone", "skeleton") and self.level(number)[0] != "skeleton":
+            self.messages -= len(self.window.transcript.steps[number].calls)
+        if level == "gone" and self._gone_before(number):
+            self.messages -= 1
         self.levels[number] = (level, cap)
         self.total += new - old
-        if level in ("gone", "skeleton"):
-            self.messages -= 1 + len(self.window.transcript.steps[number].calls)
 
     def shorten_user(self, user: User) -> None:
-        brief = render_user(self.window.scene, user, {}, shortened=True)
-        gain = self.window.blocks[user.position].tokens - brief.tokens
+        """Leave first line and directives of an old user message."""
+        self._show_less(user, UserLook(brief=True), self.users)
+
+    def clip_user(self, user: User, cap: int) -> None:
+        """Leave head and tail of a user message of the current round."""
+        self.paste_cap = cap
+        self._show_less(user, UserLook(cap=cap), self.pastes)
+
+    def _show_less(self, user: User, look: UserLook, shown: dict[str, int]) -> None:
+        less = render_user(self.window.scene, user, {}, look).tokens
+        gain = self.window.blocks[user.position].tokens - less
         if gain > 0:
-            self.users[user.entry] = brief.tokens
+            shown[user.entry] = less
             self.total -= gain
 
     def shorten_summary(self) -> None:
@@ -84,13 +98,16 @@ class Draft:
 
     def event(self, pressure: Pressure) -> Folded | None:
         """The fold this draft amounts to, or None if it changes nothing."""
-        if not (self.levels or self.users or self.hidden or self.recap_lines or self.summary_sentences):
+        shortened = self.users or self.pastes or self.recap_lines or self.summary_sentences
+        if not (self.levels or self.hidden or shortened):
             return None
         return Folded(
             reason=pressure.reason,
             runs=tuple(self._runs()),
             notes=tuple(self._notes()),
             users=tuple(self.users),
+            pastes=tuple(self.pastes),
+            paste_cap=self.paste_cap if self.pastes else 0,
             recap_lines=self.recap_lines,
             summary_sentences=self.summary_sentences,
             tokens_before=self.before,

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from holdfast.errors import ContextOverflow
 from holdfast.events import Folded, Level
+from holdfast.packing.blocks import UserLook
 from holdfast.packing.draft import Draft
 from holdfast.packing.notes import round_note_room
 from holdfast.packing.overflow import floor_parts
@@ -50,9 +51,10 @@ def plan_fold(window: Window) -> Folded | None:
     zones = divide(window)
     if due.reason == "round_end":
         return _fold_ended_rounds(window, draft, due)
-    if due.reason == "messages":
-        _hide_rounds(draft, _excess(draft, due, 0))
-    _lower_zones(draft, zones, due)
+    if due.reason != "messages":
+        _lower_zones(draft, zones, due)
+    if window.profile.max_messages and draft.messages > window.profile.max_messages:
+        _lower_messages(draft, zones)
     if due.layer == "window":
         _hide_rounds(draft, _excess(draft, due, 0))
     limit = window.counted(window.profile.hard_limit)
@@ -125,10 +127,10 @@ def _rungs(window: Window) -> tuple[Rung, ...]:
 def _lower_zones(draft: Draft, zones: Zones, due: Pressure) -> None:
     window, profile = draft.window, draft.window.profile
     excess = _excess(draft, due, window.counted(profile.low_water) - profile.reply_room)
-    rungs: tuple[Rung, ...] = (("gone", 0),) if due.reason == "messages" else _rungs(window)
+    rungs = _rungs(window)
     for zone in (zones.old, zones.spare, zones.long):
         for level, cap in rungs:
-            if level != "gone" or due.reason == "messages" or _is_bulky(draft, zone):
+            if level != "gone" or _is_bulky(draft, zone):
                 _lower_until(draft, zone, level, cap, excess)
     _let_stubs_go(draft, (*zones.old, *zones.spare, *zones.long))
     if profile.compaction_clip_chars:
@@ -137,6 +139,16 @@ def _lower_zones(draft: Draft, zones: Zones, due: Pressure) -> None:
     halfway = window.counted((profile.low_water + profile.trigger) // 2) - profile.reply_room
     for level, cap in rungs:
         _lower_until(draft, zones.recent, level, cap, _excess(draft, due, halfway))
+
+
+def _lower_messages(draft: Draft, zones: Zones) -> None:
+    """Well below the cap on messages: whole old rounds first, then steps of the rounds that stay."""
+
+    def excess() -> bool:
+        return draft.messages > draft.window.profile.max_messages // 2
+
+    _hide_rounds(draft, excess)
+    _lower_until(draft, (*zones.old, *zones.spare, *zones.long, *zones.recent), "gone", 0, excess)
 
 
 def _let_stubs_go(draft: Draft, steps: Iterable[int]) -> None:
@@ -158,9 +170,7 @@ def _is_bulky(draft: Draft, zone: Iterable[int]) -> bool:
 
 
 def _excess(draft: Draft, due: Pressure, target: int) -> Callable[[], bool]:
-    """Whether the draft is still too large, in the unit that made the fold due."""
-    if due.reason == "messages":
-        return lambda: draft.messages > due.limit // 2
+    """Whether the draft is still too large: the whole, or the layer that made the fold due."""
     if due.layer:
         goal = draft.before - (due.estimate - due.limit * 7 // 10)
         return lambda: draft.total > goal
@@ -229,6 +239,20 @@ def _overflow_ladder(draft: Draft, zones: Zones, limit: int) -> None:
         _lower_until(draft, (*zones.recent, *zones.newest), level, cap, excess)
     if not keep_all:
         _lower_until(draft, (*zones.recent, *zones.newest[:-1]), "gone", 0, excess)
+    _clip_current_users(draft, excess)
+
+
+def _clip_current_users(draft: Draft, excess: Callable[[], bool]) -> None:
+    """The last thing to give way: long user texts of the current round, the largest first, the newest last."""
+    window = draft.window
+    cap = max(window.profile.hard_limit // 16, 200)
+    current = len(window.transcript.rounds) - 1
+    users = [i for i in window.transcript.items if isinstance(i, User) and i.round == current]
+    older = sorted(users[:-1], key=lambda u: (-window.blocks[u.position].tokens, u.position))
+    for user in (*older, *users[-1:]):
+        if not excess():
+            return
+        draft.clip_user(user, cap)
 
 
 def _shorten_users(draft: Draft, excess: Callable[[], bool]) -> None:
@@ -240,7 +264,7 @@ def _shorten_users(draft: Draft, excess: Callable[[], bool]) -> None:
         if spare <= 0 or not excess():
             return
         spare -= window.blocks[user.position].tokens
-        if user.entry not in window.shortened:
+        if not window.looks.get(user.entry, UserLook()).brief:
             draft.shorten_user(user)
 
 

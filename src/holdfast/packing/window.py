@@ -19,7 +19,7 @@ from holdfast.events import (
     ToolsSet,
 )
 from holdfast.messages import Message, SystemMessage, Text, Usage, UserMessage
-from holdfast.packing.blocks import BRIDGE_TOKENS, hide_user, render_step, render_user
+from holdfast.packing.blocks import BRIDGE_TOKENS, UserLook, hide_user, render_step, render_user
 from holdfast.packing.calibration import Calibration
 from holdfast.packing.layers import Block
 from holdfast.packing.profile import Profile
@@ -50,7 +50,8 @@ class Window:
         """One for each item of the transcript."""
         self.notes: dict[int, tuple[FoldNote, Block]] = {}
         """Notes of folded runs, by the position of the first step they stand for."""
-        self.shortened: set[str] = set()
+        self.looks: dict[str, UserLook] = {}
+        """User messages that a fold shortened."""
         self.hidden: set[str] = set()
         """User messages that stand in a note for their rounds."""
         self.recap_lines = profile.recap_lines
@@ -214,7 +215,7 @@ class Window:
                     self._pasted.setdefault(part.text, item.entry)
             if item.entry in self.hidden:
                 return hide_user(self.scene, item)
-            return render_user(self.scene, item, self._pasted, shortened=item.entry in self.shortened)
+            return render_user(self.scene, item, self._pasted, self.looks.get(item.entry, UserLook()))
         level, cap = self.levels[item.number]
         return render_step(self.scene, item, level, cap, self._stale(item, level))
 
@@ -228,8 +229,9 @@ class Window:
                 if isinstance(item, Step):
                     self.levels[item.number] = (run.level, run.cap)
                     self._dirty[item.position] = item
-        self.shortened.update(fold.users)
-        for entry in fold.users:
+        self.looks.update((entry, UserLook(cap=fold.paste_cap)) for entry in fold.pastes)
+        self.looks.update((entry, UserLook(brief=True)) for entry in fold.users)
+        for entry in (*fold.pastes, *fold.users):
             for item in self._span(entry, entry):
                 self._dirty[item.position] = item
         for note in fold.notes:

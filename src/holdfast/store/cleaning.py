@@ -35,7 +35,7 @@ EXACT: dict[type, frozenset[str]] = {
     FoldedRun: frozenset({"first", "last", "level"}),
     # Written by rule from entries that were redacted before; changed again, ids in them would lead nowhere.
     FoldNote: frozenset({"first", "last", "text", "index"}),
-    Folded: frozenset({"reason", "users", "why"}),
+    Folded: frozenset({"reason", "users", "pastes", "why"}),
     Compacted: frozenset({"slot", "first", "last", "sources"}),
     ToolCall: frozenset({"id", "name"}),
     ToolDefinition: frozenset({"name"}),

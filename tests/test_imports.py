@@ -1,0 +1,133 @@
+"""Who may import whom. An arrow that points the wrong way is found here, before it becomes a knot."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "holdfast"
+
+VALUES = {"version", "ids", "messages", "events", "errors", "tool_use"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "version": set(),
+    "ids": set(),
+    "messages": set(),
+    "errors": set(),
+    "events": {"messages"},
+    "tool_use": {"messages"},
+    "redaction": VALUES,
+    "views": VALUES,
+    "packing": VALUES | {"views"},
+    "store": VALUES | {"redaction"},
+    "log": VALUES | {"store", "redaction"},
+    "recall": VALUES | {"store"},
+    "recordings": VALUES,
+    "tokenizers": VALUES | {"packing"},
+    "settings": VALUES | {"packing"},
+    "config": VALUES | {"packing", "settings"},
+    "sending": VALUES | {"packing", "recordings", "recall", "store"},
+    "session": VALUES | {"views", "packing", "recordings", "recall", "store", "log", "sending", "tokenizers"},
+}
+TOP = {"cli", "__init__", "__main__"}
+"""May import everything; nothing may import them."""
+
+IMPURE = {
+    "os",
+    "time",
+    "random",
+    "socket",
+    "subprocess",
+    "pathlib",
+    "shutil",
+    "tempfile",
+    "threading",
+    "asyncio",
+}
+IMPURE |= {"datetime", "secrets", "uuid", "io", "sqlite3", "urllib", "http", "splintr", "kingfisher_sdk"}
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported(path: Path) -> set[str]:
+    """Full names of everything a module imports."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name} imports relatively"
+            names.update(_target(node.module or "", alias.name) for alias in node.names)
+    return names
+
+
+def _target(module: str, name: str) -> str:
+    """The module that `from module import name` loads: a submodule of that name, or the module itself."""
+    inner = PACKAGE.parent.joinpath(*module.split("."), name)
+    return f"{module}.{name}" if inner.with_suffix(".py").exists() or inner.is_dir() else module
+
+
+def own_rooms(path: Path) -> set[str]:
+    return {name.split(".")[1] for name in imported(path) if name.startswith("holdfast.")}
+
+
+def test_every_room_has_its_rule():
+    assert {room(path) for path in modules()} - TOP == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_arrows_point_downwards(path):
+    if room(path) not in TOP:
+        assert own_rooms(path) - {room(path)} <= MAY_IMPORT[room(path)]
+
+
+@pytest.mark.parametrize("name", ["packing", "views", "events", "messages", "ids", "tool_use"])
+def test_pure_rooms_touch_no_clock_no_chance_and_no_world(name):
+    for path in modules():
+        if room(path) == name:
+            assert not {n.split(".")[0] for n in imported(path)} & IMPURE, path
+
+
+def test_no_two_modules_import_each_other():
+    graph = {module_name(path): {n for n in imported(path) if n.startswith("holdfast")} for path in modules()}
+    done: set[str] = set()
+
+    def visit(name: str, above: tuple[str, ...]) -> None:
+        assert name not in above, " -> ".join([*above, name])
+        if name in done:
+            return
+        for other in graph.get(name, ()):
+            visit(other, (*above, name))
+        done.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_type_checking_blocks_are_not_needed():
+    assert [path for path in modules() if "TYPE_CHECKING" in path.read_text("utf-8")] == []
+
+
+def test_importing_holdfast_loads_nothing_heavy():
+    heavy = "{'splintr', 'kingfisher_sdk', 'rich', 'click', 'sqlite3', 'openai', 'anthropic', 'msgspec'}"
+    code = f"import sys, holdfast; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_all_is_complete():
+    code = "import holdfast; print([n for n in holdfast.__all__ if not hasattr(holdfast, n)])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
