@@ -116,10 +116,29 @@ def test_of_an_envelope_text_stats_and_context_go():
         "context": {"cwd": "/x"},
         "error": None,
     }
-    shaped = json.loads(reduced("thing", {}, json.dumps(envelope)).split("\n", 1)[1])
-    assert set(shaped) == {"status", "data", "error"}
-    assert shaped["data"]["total_entries"] == 120
-    assert shaped["data"]["truncated"] is True
+    for name, kept in (("LS", 10), ("Grep", 5), ("mcp__thing", 15)):
+        lines = reduced(name, {"path": "src"}, json.dumps(envelope)).split("\n")
+        assert lines[1:4] == ["status: partial", "total_entries: 120", "truncated: true"]
+        assert sum(line.startswith("f") for line in lines) == kept
+        assert not any("long prose" in line or "time_ms" in line or "cwd" in line for line in lines)
+
+
+def test_of_an_envelope_the_file_content_is_kept_line_by_line():
+    content = numbered(700)
+    envelope = {
+        "status": "success",
+        "data": {"path": "a.py", "content": content, "mtime": 5},
+        "text": content,
+    }
+    lines = reduced("Read", {"path": "a.py"}, json.dumps(envelope)).split("\n")
+    assert lines[1:4] == ["status: success", "path: a.py", "mtime: 5"]
+    assert lines[4:504] == content.split("\n")[:500]
+    assert lines[-1] == "[… 200 more]"
+
+
+def test_an_envelope_of_an_error_keeps_the_error():
+    envelope = {"status": "error", "data": {}, "error": {"code": "NOT_FOUND", "message": "no " + "x" * 300}}
+    assert "NOT_FOUND" in reduced("Read", {"path": "a"}, json.dumps(envelope))
 
 
 @pytest.mark.parametrize("text", ["{not json" * 80, "[" * 3000, '{"a": ' * 500])

@@ -53,21 +53,19 @@ def clip_chars(text: str, head: int, tail: int, *, id_: str = "") -> str:
     return f"{text[:head]}\n{gap}\n{text[len(text) - tail :] if tail else ''}".rstrip("\n")
 
 
-def keep_lines(lines: Sequence[str], kept: Iterable[int]) -> str:
-    """The kept lines in order, each gap named by the numbers of the lines it stands for."""
+def keep_lines(lines: Sequence[str], kept: Iterable[int], *, numbered: bool = True) -> str:
+    """The kept lines in order, each gap named by the numbers, or the number, of the lines it stands for."""
     out: list[str] = []
     expected = 0
-    for number in sorted(set(kept)):
+    for number in (*sorted(set(kept)), len(lines)):
         if number > expected:
-            out.append(gap_line(expected, number))
-        out.append(lines[number])
+            out.append(_gap(expected, number) if numbered else f"[… {number - expected} more]")
+        out += lines[number : number + 1]
         expected = number + 1
-    if expected < len(lines):
-        out.append(gap_line(expected, len(lines)))
     return "\n".join(out)
 
 
-def gap_line(start: int, end: int) -> str:
+def _gap(start: int, end: int) -> str:
     return f"[… line {end}]" if end - start == 1 else f"[… lines {start + 1}-{end}]"
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 import msgspec
+from msgspec import Struct
 
 from holdfast.messages import Json
 from holdfast.packing.profile import Profile
@@ -20,7 +21,8 @@ _TROUBLE = re.compile(
     r"|^E\s{2,}|^\s*(?:✗|✘|×|FAIL|--- FAIL)|exit(?:ed)? (?:with )?(?:code|status) [1-9]"
 )
 _NO_TROUBLE = re.compile(r"(?i)\b(?:0|no) (?:errors?|failures?|failed|failing)\b")
-_ENVELOPE_DROPS = ("text", "stats", "context")
+LONG_FIELD = 200
+"""Characters from which a field of an envelope's data is content and no longer a fact about it."""
 
 
 def is_trouble(line: str) -> bool:
@@ -89,21 +91,59 @@ _CHOOSERS: dict[Kind, Chooser] = {
 }
 
 
+class Unwrapped(Struct, frozen=True):
+    """A tool envelope as lines: what it says of itself, and what the tool found."""
+
+    head: list[str]
+    payload: list[str]
+
+
+def unwrap(text: str) -> Unwrapped | None:
+    """The lines of a tool envelope, or None if the text is none.
+
+    `status`, `error` and the scalars of `data` (totals, `truncated`) make the head, its lists and long texts the
+    payload; `text`, `stats` and `context` repeat these or are about the run, and go.
+    """
+    value = _decoded(text)
+    if not isinstance(value, dict) or "status" not in value or not ({"data", "error"} & value.keys()):
+        return None
+    head = [f"status: {value['status']}"]
+    if value.get("error"):
+        head.append(f"error: {_row(value['error'])}")
+    data = value.get("data")
+    fields = data if isinstance(data, dict) else {"data": data}
+    payload: list[str] = []
+    for key, field in fields.items():
+        if isinstance(field, list):
+            payload += map(_row, field)
+        elif isinstance(field, str) and ("\n" in field or len(field) > LONG_FIELD):
+            payload += field.split("\n")
+        elif field is not None:
+            head.append(f"{key}: {_row(field)}")
+    return Unwrapped(head, payload)
+
+
+def _row(value: Json) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
 def digest_json(text: str, profile: Profile) -> str | None:
     """A smaller JSON document with the same shape: scalars stay, lists keep their first rows and their length.
+    None if the text is not a JSON object or list."""
+    value = _decoded(text)
+    if not isinstance(value, dict | list):
+        return None
+    return msgspec.json.encode(_shape(value, profile.generic_rows, 0)).decode()
 
-    Of a tool envelope `text`, `stats` and `context` go; `status`, `data` and `error` stay. None if the text is
-    not a JSON object or list.
-    """
+
+def _decoded(text: str) -> Json:
+    """The JSON object or list that a text is, else None."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        value = msgspec.json.decode(text)
+        return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return None
-    if isinstance(value, dict) and "status" in value and ("data" in value or "error" in value):
-        value = {k: v for k, v in value.items() if k not in _ENVELOPE_DROPS}
-    return msgspec.json.encode(_shape(value, profile.generic_rows, 0)).decode()
 
 
 def _shape(value: Json, rows: int, depth: int) -> Json:

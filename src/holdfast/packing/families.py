@@ -133,7 +133,12 @@ _NAMES: tuple[tuple[str, str], ...] = (
 
 
 def family_for_model(model: str) -> Family:
-    """The family of a model by its name, with or without a provider before it; `other` if unknown."""
+    """The family of a model by its name, with or without a provider before it; `other` if unknown.
+
+    Without a name tokens are o200k tokens: what a budget means where nothing else is said.
+    """
+    if not model:
+        return FAMILIES["openai"]
     name = model.lower()
     found = next((family for pattern, family in _NAMES if re.search(pattern, name)), "other")
     return FAMILIES[found]

@@ -9,7 +9,7 @@ from holdfast.events import Level
 from holdfast.ids import is_id, text_id
 from holdfast.messages import Image, Json
 from holdfast.packing.clip import clip_chars, clip_tokens, keep_lines
-from holdfast.packing.digests import choose_lines, digest_json
+from holdfast.packing.digests import choose_lines, digest_json, unwrap
 from holdfast.packing.marks import is_marked, mark
 from holdfast.packing.profile import Profile
 from holdfast.packing.tokens import TokenCounter
@@ -71,21 +71,31 @@ def _clip(scene: Scene, text: str, cap: int) -> str:
 def _digest(scene: Scene, use: ToolUse, text: str, cap: int) -> str:
     counter, id_ = scene.counter, text_id(text)
     room = (cap or counter.text(text)) - 24
-    if use.kind in ("other", "todo") and (shaped := digest_json(text, scene.profile)):
+    envelope = unwrap(text)
+    if envelope is None and use.kind in ("other", "todo") and (shaped := digest_json(text, scene.profile)):
         head = mark(f"digest of {use.label}, {len(text)} characters of JSON", id_)
         return f"{head}\n{clip_tokens(shaped, max(room, 32), counter, id_=id_)}"
-    lines, sizes = text.split("\n"), counter.lines(text)
-    kept: list[int] = []
-    for number in choose_lines(use, lines, scene.profile):
-        if room < sizes[number]:
-            continue
-        room -= sizes[number]
-        kept.append(number)
+    facts = "\n".join(envelope.head) if envelope else ""
+    body = "\n".join(envelope.payload) if envelope else text
+    kept = _fitting_lines(scene, use, body, room - counter.text(facts))
+    lines = body.split("\n")
     total = sum(1 for line in lines if line.strip())
     head = mark(f"digest of {use.label}, {len(kept)} of {total} lines", id_)
-    if not kept:
+    if not kept and body.strip():
         return f"{head}\n{clip_tokens(text, max(room, 32), counter, id_=id_)}"
-    return f"{head}\n{keep_lines(lines, kept)}"
+    # Lines of an envelope are ours and cannot be asked for by number.
+    shown = keep_lines(lines, kept, numbered=envelope is None)
+    return "\n".join(part for part in (head, facts, shown) if part)
+
+
+def _fitting_lines(scene: Scene, use: ToolUse, text: str, room: int) -> list[int]:
+    sizes = scene.counter.lines(text)
+    kept: list[int] = []
+    for number in choose_lines(use, text.split("\n"), scene.profile):
+        if room >= sizes[number]:
+            room -= sizes[number]
+            kept.append(number)
+    return kept
 
 
 def reduce_arguments(scene: Scene, use: ToolUse, value: Json, level: Level) -> tuple[Json, list[str]]:
