@@ -75,7 +75,7 @@ def test_every_id_a_pack_shows_leads_somewhere():
     packed = holdfast.pack(openai_talk(80), budget="8k")
     shown = json.dumps(packed.messages)
     ids = {part.split('"')[0].rstrip("\\") for part in shown.split('Recall(id=\\"')[1:]}
-    assert len(ids) > 3
+    assert len(ids) > 1
     for id_ in ids:
         assert recall(packed.store, id_).text
 

@@ -16,7 +16,7 @@ Level = Literal["full", "clipped", "digest", "stub", "skeleton", "gone"]
 LEVELS: tuple[Level, ...] = ("full", "clipped", "digest", "stub", "skeleton", "gone")
 
 
-class LogStarted(Struct, frozen=True, tag="log_started"):
+class LogStarted(Struct, frozen=True, gc=False, tag="log_started"):
     """The first entry of every log. `forked_from` names the entry, in any log, that this one continues."""
 
     schema: int = SCHEMA
@@ -27,7 +27,7 @@ class LogStarted(Struct, frozen=True, tag="log_started"):
     meta: dict[str, Json] = field(default_factory=dict)
 
 
-class ChainStarted(Struct, frozen=True, tag="chain_started"):
+class ChainStarted(Struct, frozen=True, gc=False, tag="chain_started"):
     """A side chain begins: a sub-agent, started by a call of its parent entry."""
 
     agent: str = ""
@@ -35,15 +35,15 @@ class ChainStarted(Struct, frozen=True, tag="chain_started"):
     title: str = ""
 
 
-class SystemSet(Struct, frozen=True, tag="system_set"):
+class SystemSet(Struct, frozen=True, gc=False, tag="system_set"):
     text: str
 
 
-class ToolsSet(Struct, frozen=True, tag="tools_set"):
+class ToolsSet(Struct, frozen=True, gc=False, tag="tools_set"):
     tools: tuple[ToolDefinition, ...]
 
 
-class RulesSet(Struct, frozen=True, tag="rules_set"):
+class RulesSet(Struct, frozen=True, gc=False, tag="rules_set"):
     """Project rules as read: replaced when the file's mtime or hash changes."""
 
     path: str
@@ -52,35 +52,35 @@ class RulesSet(Struct, frozen=True, tag="rules_set"):
     hash: str = ""
 
 
-class ContextSet(Struct, frozen=True, tag="context_set"):
+class ContextSet(Struct, frozen=True, gc=False, tag="context_set"):
     """Static task context, such as the view of a diff. The newest per `key` stands, once."""
 
     key: str
     text: str
 
 
-class UserSaid(Struct, frozen=True, tag="user_said"):
+class UserSaid(Struct, frozen=True, gc=False, tag="user_said"):
     """A user message. Only a `person` or another `agent` opens a round; a `reminder` never does."""
 
     parts: tuple[UserPart, ...]
     origin: Literal["person", "agent", "reminder"] = "person"
 
 
-class AssistantReplied(Struct, frozen=True, tag="assistant_replied"):
+class AssistantReplied(Struct, frozen=True, gc=False, tag="assistant_replied"):
     parts: tuple[AssistantPart, ...]
     model: str = ""
     usage: Usage | None = None
     stop: str = ""
 
 
-class ToolReturned(Struct, frozen=True, tag="tool_returned"):
+class ToolReturned(Struct, frozen=True, gc=False, tag="tool_returned"):
     call_id: str
     name: str
     parts: tuple[UserPart, ...]
     error: bool = False
 
 
-class UsageReported(Struct, frozen=True, tag="usage_reported"):
+class UsageReported(Struct, frozen=True, gc=False, tag="usage_reported"):
     """Usage that arrived apart from its reply, or of a call that is not a step (a summary)."""
 
     usage: Usage
@@ -88,14 +88,14 @@ class UsageReported(Struct, frozen=True, tag="usage_reported"):
     purpose: str = ""
 
 
-class OverflowReported(Struct, frozen=True, tag="overflow_reported"):
+class OverflowReported(Struct, frozen=True, gc=False, tag="overflow_reported"):
     """A provider refused a request as too long; allows one reactive fold."""
 
     limit: int = 0
     message: str = ""
 
 
-class ApprovalGiven(Struct, frozen=True, tag="approval_given"):
+class ApprovalGiven(Struct, frozen=True, gc=False, tag="approval_given"):
     """A person, or a rule, allowed or denied a call. The model reads the reason of a denial."""
 
     call_id: str
@@ -104,7 +104,7 @@ class ApprovalGiven(Struct, frozen=True, tag="approval_given"):
     reason: str = ""
 
 
-class FoldedRun(Struct, frozen=True):
+class FoldedRun(Struct, frozen=True, gc=False):
     """Steps from `first` to `last` (entry ids of their assistant messages) now stand at `level`.
 
     `cap` bounds each result, and each long argument, in tokens; 0 means the level's own default.
@@ -116,7 +116,7 @@ class FoldedRun(Struct, frozen=True):
     cap: int = 0
 
 
-class FoldNote(Struct, frozen=True):
+class FoldNote(Struct, frozen=True, gc=False):
     """A run of items, from entry `first` to entry `last`, is replaced by `text`; `index` lists entries and ids.
 
     Its steps are at level *gone*. User messages inside the run stay unless `users` is set: then the note stands
@@ -130,7 +130,7 @@ class FoldNote(Struct, frozen=True):
     users: bool = False
 
 
-class Folded(Struct, frozen=True, tag="folded"):
+class Folded(Struct, frozen=True, gc=False, tag="folded"):
     """Levels of runs of steps dropped, in one batch. Later folds win where they overlap.
 
     `users` are user entries shown as first line, directives and id; `pastes` are shown as head, tail and id in at
@@ -151,7 +151,7 @@ class Folded(Struct, frozen=True, tag="folded"):
     why: str = ""
 
 
-class Compacted(Struct, frozen=True, tag="compacted"):
+class Compacted(Struct, frozen=True, gc=False, tag="compacted"):
     """A summary was written. `archive` entries only add up; a new `state` replaces the one before.
 
     `first` and `last` are the entries it covers, `sources` the entries its lines came from.
@@ -166,7 +166,7 @@ class Compacted(Struct, frozen=True, tag="compacted"):
     focus: str = ""
 
 
-class Noted(Struct, frozen=True, tag="noted"):
+class Noted(Struct, frozen=True, gc=False, tag="noted"):
     """A remark for people and views: a repair, a loss at import, a bookmark. A model never reads it."""
 
     kind: str
@@ -174,7 +174,7 @@ class Noted(Struct, frozen=True, tag="noted"):
     data: dict[str, Json] = field(default_factory=dict)
 
 
-class BoundarySeen(Struct, frozen=True, tag="boundary_seen"):
+class BoundarySeen(Struct, frozen=True, gc=False, tag="boundary_seen"):
     """A recorded agent compacted, aborted or changed stage here. Kept as a fact, not acted upon."""
 
     kind: str
@@ -184,7 +184,7 @@ class BoundarySeen(Struct, frozen=True, tag="boundary_seen"):
     data: dict[str, Json] = field(default_factory=dict)
 
 
-class Rewound(Struct, frozen=True, tag="rewound"):
+class Rewound(Struct, frozen=True, gc=False, tag="rewound"):
     """The talk goes on from this entry's parent; what came after it stays in the log, off the path."""
 
     reason: str = ""
@@ -212,7 +212,7 @@ Event = (
 )
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """An event in its place. `parent` is the entry it follows; `chain` is empty on the main chain.
 
     `at` is Unix time in seconds, or None where a recording has no clock.
@@ -227,7 +227,7 @@ class Entry(Struct, frozen=True):
     at: float | None = None
 
 
-class Recorded(Struct, frozen=True):
+class Recorded(Struct, frozen=True, gc=False):
     """An event as an importer found it: not yet in any log.
 
     `after` is the index, among the recording's events, of the one it follows; None means the newest
@@ -240,7 +240,7 @@ class Recorded(Struct, frozen=True):
     after: int | None = None
 
 
-class Recording(Struct, frozen=True):
+class Recording(Struct, frozen=True, gc=False):
     """One recorded piece of agent work. `events` opens with `LogStarted`; `notes` say what was lost."""
 
     id: str

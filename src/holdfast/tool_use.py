@@ -68,7 +68,7 @@ _SHELL_KINDS: dict[str, Kind] = {
 _SED_RANGE = re.compile(r"^-n\s+['\"]?(\d+),(\d+)p['\"]?\s+(\S+)$")
 
 
-class ToolUse(Struct, frozen=True):
+class ToolUse(Struct, frozen=True, gc=False):
     """A call as the packer sees it. `first` and `last` are a line range, 0 where the call names none."""
 
     kind: Kind

@@ -13,7 +13,7 @@ LayerName = Literal["stable", "summary", "window", "round", "tail"]
 LAYER_NAMES: tuple[LayerName, ...] = ("stable", "summary", "window", "round", "tail")
 
 
-class Cut(Struct, frozen=True):
+class Cut(Struct, frozen=True, gc=False):
     """Something left out: what it was, by which rule, its size before and after, and the id that brings it back."""
 
     entry: str
@@ -24,7 +24,7 @@ class Cut(Struct, frozen=True):
     id: str
 
 
-class Block(Struct, frozen=True):
+class Block(Struct, frozen=True, gc=False):
     """An item of the transcript as it is shown now. `reserve` is room for a bridge that may have to follow."""
 
     messages: tuple[Message, ...] = ()

@@ -1,0 +1,42 @@
+"""`holdfast profiles`: what `pack` would use here, and why."""
+
+import re
+from pathlib import Path
+
+import pytest
+from command_line import holdfast
+
+from holdfast.packing.profile import BUILT_IN
+from holdfast.settings import SETTINGS
+
+
+def test_the_built_in_profiles() -> None:
+    text = holdfast("profiles").text
+    for profile in BUILT_IN.values():
+        assert re.search(rf"^{profile.name} .* built in$", text, re.MULTILINE)
+    assert re.search(r"^code +200 000 +160 000 +80 000 +10 rounds, floor 2 +built in$", text, re.MULTILINE)
+    assert max(map(len, text.split("\n"))) <= 80
+
+
+def test_every_setting_of_one_with_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "holdfast.toml").write_text('[profile.house]\nextends = "review"\nkeep = 7\nwindow = "90k"\n')
+    monkeypatch.setenv("HOLDFAST_GREP_MATCHES", "9")
+    found = holdfast("profiles", "house", "--json").json
+    assert set(found["from"]) == set(SETTINGS)
+    assert found["settings"]["keep"] == 7
+    sources = {name: found["from"][name] for name in ("keep", "window", "grep_matches", "max_messages")}
+    assert sources == {
+        "keep": "house (holdfast.toml)",
+        "window": "house (holdfast.toml)",
+        "grep_matches": "HOLDFAST_GREP_MATCHES",
+        "max_messages": "review",
+    }
+    shown = holdfast("profiles", "house").text
+    assert re.search(r"^window +90_000 +house \(holdfast\.toml\)", shown, re.MULTILINE)
+    assert "house" in holdfast("profiles").text
+
+
+def test_an_unknown_name_gives_the_nearest() -> None:
+    done = holdfast("profiles", "reviw")
+    assert done.code == 2
+    assert "hint: the nearest is `review`" in done.err
