@@ -18,6 +18,8 @@ from holdfast.events import (
     AssistantReplied,
     ChainStarted,
     Event,
+    Folded,
+    FoldNote,
     LogStarted,
     Noted,
     Recorded,
@@ -168,7 +170,6 @@ def test_secrets_never_reach_the_disk(tmp_path: Path) -> None:
         entry = log.append(AssistantReplied((Text(f"the key is {KEY}"), Thinking(f"hm {KEY}", "c2ln"), call)))
         log.append(ToolReturned("toolu_01ABCDEFGHIJKLMNOPQRSTUV", "Bash", (Text(f"{KEY}\n" * 50),)))
         log.append(Noted("k", KEY, {"password": "hunter2hunter"}))
-        log.put(f"spilled {KEY}")
         store.search("key")
         assert log.entries()[1] == entry
         assert isinstance(entry.event, AssistantReplied)
@@ -191,7 +192,19 @@ def test_lone_surrogates_are_stored_as_replacement_characters(store: Store) -> N
         (Text("a\ufffd"), ToolCall("c\ufffd", "T", {"\ufffd": "\ufffd" * 300}))
     )
     assert log.entries(since=1) == [entry]
-    assert log.put("\ud800") == text_id("\ufffd")
+
+
+def test_the_indices_of_a_fold_are_kept_as_they_are_and_go_with_the_log(store: Store) -> None:
+    log = Log.create(store, redact=lambda text: text.replace("secret", "<REDACTED>"))
+    index = "step 1: a secret word"
+    fold = Folded("pressure", notes=(FoldNote("ea", "eb", "note", index),))
+    log.keep_indices(fold)
+    log.keep_indices(fold)
+    assert store.text(text_id(index)) == index
+    assert log.verify() == []
+    store.delete(log.id)
+    with pytest.raises(NotFound):
+        store.text(text_id(index))
 
 
 def test_an_import_is_idempotent_and_says_so(store: Store) -> None:

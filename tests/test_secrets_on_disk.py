@@ -88,7 +88,6 @@ def test_a_planted_secret_reaches_no_file(tmp_path_factory, seed, way):
     with SqliteStore(folder / "store.db") as store:
         log = Log.import_recording(store, recording)
         log.append(UserSaid((Text(text),)))
-        log.put(text)
         assert store.search("before") is not None
         window, folds = go_forward(CODE.scaled_to(4_000), counter_for_model(""), path(log.entries()))
         for fold in folds:

@@ -16,7 +16,13 @@ from holdfast.messages import Json
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.settings import PREFIX, SEED_NAMES, SEED_UNITS, SETTINGS, nearest
 
-OTHER_VARIABLES = ("HOLDFAST_STORE", "HOLDFAST_PROFILE", "HOLDFAST_CONFIG", "HOLDFAST_RECORDINGS")
+OTHER_VARIABLES = (
+    "HOLDFAST_STORE",
+    "HOLDFAST_PROFILE",
+    "HOLDFAST_CONFIG",
+    "HOLDFAST_RECORDINGS",
+    "HOLDFAST_DEBUG",
+)
 """Variables that are no setting of a profile."""
 
 DEFAULTS = ("default_profile", "store")

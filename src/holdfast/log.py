@@ -13,11 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.errors import InputError, NotFound, StoreError
-from holdfast.events import SCHEMA, Entry, Event, LogStarted, Noted, Recorded, Recording
+from holdfast.events import SCHEMA, Entry, Event, Folded, LogStarted, Noted, Recorded, Recording
 from holdfast.ids import ALPHABET, is_id, text_id
 from holdfast.messages import Json
 from holdfast.store.bodies import attach, detach, entry_of
-from holdfast.store.cleaning import Redaction, cleaned, unicode_text
+from holdfast.store.cleaning import Redaction, cleaned
 from holdfast.store.protocol import Artifact, Draft, LogHead, LogInfo, Row, Store
 from holdfast.store.transfer import LogFile, lines_of, read_lines
 from holdfast.store.verifying import Damage, verify
@@ -141,12 +141,13 @@ class Log:
         page = self.store.read(self.id, since)
         return [entry_of(row, page.texts) for row in page.rows]
 
-    def put(self, text: str) -> str:
-        """Keep a text, redacted, before an event refers to it; the id brings it back."""
-        kept = self._redaction.text(unicode_text(text))
-        artifact = Artifact(text_id(kept), kept)
-        self.store.put(artifact)
-        return artifact.id
+    def keep_indices(self, fold: Folded) -> None:
+        """Keep the texts that a fold's notes refer to, where the fold itself is not appended (it was only tried).
+
+        As they are: they were written by rule from entries that were redacted before, and an id must not change.
+        """
+        for note in fold.notes:
+            self.store.put(Artifact(text_id(note.index), note.index), self.id)
 
     def verify(self) -> list[Damage]:
         """Everything in this log that is not what was written."""

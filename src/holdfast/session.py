@@ -48,8 +48,8 @@ def pack(
     store = MemoryStore()
     log = Log.import_recording(store, recording, redact=_redact(settings))
     window, folds = go_forward(settings, counter_for_model(model), path(log.entries()))
-    for note in (note for fold in folds for note in fold.notes):
-        log.put(note.index)
+    for fold in folds:
+        log.keep_indices(fold)
     packed = pack_window(window)
     shape: Provider = "anthropic" if recording.source == "anthropic" else "openai"
     return Sender(shape, store, log.id).send(packed)

@@ -7,7 +7,10 @@ from command_line import holdfast, json_file, on_terminal, process, work
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from holdfast.events import UserSaid
+from holdfast.ids import text_id
 from holdfast.log import Log
+from holdfast.messages import Text
 from holdfast.store import SqliteStore
 
 TEXT = "one\ntwo three\n\nfour (4)\nfive"
@@ -20,7 +23,8 @@ def id_(store: Path) -> str:
 
 def kept(store: Path, text: str) -> str:
     with SqliteStore(store) as opened:
-        return Log.create(opened, redact=str).put(text)
+        Log.create(opened, redact=str).append(UserSaid((Text(text),)))
+    return text_id(text)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

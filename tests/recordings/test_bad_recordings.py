@@ -30,7 +30,9 @@ def lines_of(path: Path, values: list[Any]) -> list[bytes]:
     return write_lines(path, values).read_bytes().split(b"\n")
 
 
-@pytest.mark.parametrize("content", [b"", b"\n \n\t\n", gzip.compress(b"")], ids=["no bytes", "blank", "gzip"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\n \n\t\n", gzip.compress(b"")], ids=["no bytes", "blank", "gzip"]
+)
 def test_an_empty_file(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "empty.jsonl"
     path.write_bytes(content)

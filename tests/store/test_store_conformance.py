@@ -136,7 +136,7 @@ def test_the_same_id_with_another_text_is_an_error(store: Store) -> None:
     start(store, "one", "original")
     forged = Artifact(text_id("original"), "forged")
     with pytest.raises(StoreError, match=forged.id):
-        store.put(forged)
+        store.put(forged, "one")
     with pytest.raises(StoreError, match=forged.id):
         store.append("one", [draft("before"), Draft(b'{"type":"noted"}', (forged,))])
     assert store.text(forged.id) == "original"
@@ -171,15 +171,21 @@ def test_a_log_may_come_back_after_deletion(store: Store) -> None:
     assert store.search("here") == ()
 
 
-def test_a_text_put_before_its_entry_is_found_and_stays(store: Store) -> None:
+def test_a_text_in_a_logs_keeping_is_found_and_goes_with_the_log(store: Store) -> None:
     start(store)
-    store.put(artifact("put alone"))
-    store.put(artifact("put alone"))
+    store.put(artifact("put alone"), "one")
+    store.put(artifact("put alone"), "one")
     assert store.text(text_id("put alone")) == "put alone"
-    assert [(hit.artifact, hit.entry) for hit in store.search("alone")] == [(text_id("put alone"), "")]
+    assert [(hit.artifact, hit.log) for hit in store.search("alone")] == [(text_id("put alone"), "one")]
+    assert verify(store) == []
     start(store, "two")
     store.delete("two")
     assert store.text(text_id("put alone")) == "put alone"
+    store.delete("one")
+    with pytest.raises(NotFound):
+        store.text(text_id("put alone"))
+    with pytest.raises(NotFound):
+        store.put(artifact("put alone"), "one")
 
 
 def test_ids_resolve_by_unique_prefix(store: Store) -> None:
@@ -281,11 +287,11 @@ def test_search_within_one_log_and_with_a_limit(store: Store) -> None:
 def test_pictures_and_echoes_are_not_found_until_they_are_said(store: Store) -> None:
     start(store)
     for kind in ("image", "opaque", "echo"):
-        store.put(artifact(f"hidden {kind}", kind))
+        store.put(artifact(f"hidden {kind}", kind), "one")
     assert search(store, "hidden") == []
-    store.put(artifact("hidden echo", "text"))
+    store.put(artifact("hidden echo", "text"), "one")
     assert search(store, "hidden") == ["hidden echo"]
-    store.put(artifact("hidden echo", "echo"))
+    store.put(artifact("hidden echo", "echo"), "one")
     assert search(store, "hidden") == ["hidden echo"]
 
 

@@ -112,7 +112,7 @@ class Draft:
             summary_sentences=self.summary_sentences,
             tokens_before=self.before,
             tokens_after=self.total,
-            why=f"{pressure.why}; {len(self.levels)} steps lowered",
+            why=f"{pressure.why}; {_counted(len(self.levels), 'step')} lowered",
         )
 
     def _size(self, messages: tuple[Message, ...]) -> int:
@@ -177,3 +177,7 @@ class Draft:
             if gone and step is not None:
                 group.append(step)
         return notes
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -67,7 +67,7 @@ def read_recordings(path: Path, format: str | None = None) -> Iterator[Recording
 
 
 def find_recording(path: Path, id: str | None = None, format: str | None = None) -> Recording:  # noqa: A002
-    """One recording: the only one, or the one with this id, its beginning or its end."""
+    """One recording: the only one, or the one with this id, its beginning, its end or the beginning of a part."""
     path = Path(path)
     recordings = unread_recordings(path, format)
     if id is None:
@@ -79,7 +79,7 @@ def find_recording(path: Path, id: str | None = None, format: str | None = None)
         if unread.id == id:
             return unread.read()
         ids.append(unread.id)
-        if id and (unread.id.startswith(id) or unread.id.endswith(id)):
+        if id and (unread.id.startswith(id) or unread.id.endswith(id) or f"/{id}" in unread.id):
             near.append(unread.id)
             match = match or unread
     if match is not None and len(near) == 1:

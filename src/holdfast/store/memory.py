@@ -72,10 +72,12 @@ class MemoryStore:
                 del self._artifacts[artifact]
             del self._heads[log], self._rows[log]
 
-    def put(self, artifact: Artifact) -> None:
+    def put(self, artifact: Artifact, log: str) -> None:
         with self._lock:
             self._check(artifact)
+            first = self._of(log)[0].id
             self._keep(artifact)
+            self._refs[first] = tuple(dict.fromkeys((*self._refs[first], artifact.id)))
 
     def text(self, artifact: str) -> str:
         with self._lock:

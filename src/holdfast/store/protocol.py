@@ -112,8 +112,8 @@ class Store(Protocol):
     def delete(self, log: str) -> None:
         """Remove a log and every text of it that no other log's entry refers to."""
 
-    def put(self, artifact: Artifact) -> None:
-        """Keep a text before any entry refers to it."""
+    def put(self, artifact: Artifact, log: str) -> None:
+        """Keep a text that no entry speaks of, in a log's keeping: it goes when the log goes."""
 
     def text(self, artifact: str) -> str:
         """A text by its full id."""

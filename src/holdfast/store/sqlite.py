@@ -124,9 +124,12 @@ class SqliteStore:
             db.execute("DELETE FROM entries WHERE log = ?", (number,))
             db.execute("DELETE FROM logs WHERE n = ?", (number,))
 
-    def put(self, artifact: Artifact) -> None:
+    def put(self, artifact: Artifact, log: str) -> None:
         with self._transaction("BEGIN IMMEDIATE") as db:
-            _put(db, artifact)
+            number = _known_log(db, log)
+            first = db.execute("SELECT min(n) FROM entries WHERE log = ?", (number,)).fetchone()[0]
+            ref = (first, _put(db, artifact))
+            db.execute("INSERT OR IGNORE INTO refs (entry, artifact) VALUES (?, ?)", ref)
 
     def text(self, artifact: str) -> str:
         with self._transaction("BEGIN") as db:

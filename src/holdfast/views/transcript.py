@@ -241,7 +241,7 @@ class Transcript:
         calls = [p for p in parts if isinstance(p, ToolCall)]
         if not calls and isinstance(said[-1], Thinking):
             said = [p for p in said if isinstance(p, Thinking)] + [p for p in said if isinstance(p, Text)]
-        ordered = tuple([*said, *calls])
+        ordered = (*said, *calls)
         if ordered != tuple(parts):
             self._repair("part-order", entry, "texts and thinking stand before the calls")
         return ordered

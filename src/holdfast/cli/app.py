@@ -1,0 +1,105 @@
+"""The root command, and how a command is found.
+
+Rule: a command's module is imported when that command is used; the list of commands needs none of them.
+"""
+
+import os
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+
+import click
+from click.shell_completion import CompletionItem, shell_complete
+
+from holdfast.cli.failing import guarded
+from holdfast.cli.options import common_options
+from holdfast.errors import InputError
+from holdfast.version import __version__
+
+NAME = "holdfast"
+COMPLETION = "_HOLDFAST_COMPLETE"
+"""The variable that the shell scripts of `holdfast completion` set."""
+
+COMMANDS = {
+    "pack": "Pack a recording under a budget, as messages to send.",
+    "recall": "Bring back what a pack left out.",
+    "show": "Show rounds, steps, tools and tokens at a glance.",
+    "check": "Check messages against the rules of providers.",
+    "logs": "List, export, import, delete and verify logs.",
+    "profiles": "List profiles, or the settings of one.",
+    "completion": "Print the completion script of a shell.",
+}
+
+EXAMPLES = """\b
+Examples:
+  holdfast show recording.jsonl
+  holdfast pack recording.jsonl --budget 32k --explain > messages.json
+  holdfast recall a0123456789ab --lines 10-40
+
+\b
+`holdfast COMMAND --help` says more, with examples."""
+
+
+class Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"holdfast.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not ctx.resilient_parsing:
+            near = get_close_matches(args[0], COMMANDS, n=1, cutoff=0.0)[0]
+            raise InputError(
+                f"there is no command `{args[0]}`",
+                hint=f"the nearest is `{near}`; `holdfast --help` lists all",
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [CompletionItem(n, help=about) for n, about in COMMANDS.items() if n.startswith(incomplete)]
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+@click.group(
+    NAME,
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXAMPLES,
+)
+@common_options
+@click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")
+@click.pass_context
+def root(ctx: click.Context) -> None:
+    """Keep a long-running LLM agent inside its context window.
+
+    Recordings of agents go in, packed messages come out, and every cut can be recalled by its id.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def run(args: Sequence[str]) -> int:
+    """Run one command; the exit code."""
+    return guarded(lambda: _invoke(list(args)))
+
+
+def _invoke(args: list[str]) -> int:
+    if instruction := os.environ.get(COMPLETION):
+        return shell_complete(root, {}, NAME, COMPLETION, instruction)
+    try:
+        with root.make_context(NAME, args) as ctx:
+            root.invoke(ctx)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    return 0

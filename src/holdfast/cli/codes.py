@@ -1,0 +1,4 @@
+"""Exit codes that no error of `holdfast.errors` carries."""
+
+INTERRUPTED = 130
+UNEXPECTED = 70

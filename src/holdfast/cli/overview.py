@@ -1,0 +1,154 @@
+"""A recording at a glance, as values: rounds, tools, boundaries, side chains, branches.
+
+Rule: numbers are those of the whole recording, nothing left out; steps are numbered as `pack --at` takes them.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from holdfast.cli.sources import chain_names
+from holdfast.events import BoundarySeen, ChainStarted, Entry
+from holdfast.messages import SystemMessage, joined_text
+from holdfast.packing.tokens import TokenCounter
+from holdfast.views import Step, Transcript, User, path
+
+
+class Round(Struct, frozen=True):
+    """`first` and `last` are step numbers, both 0 in a round without steps."""
+
+    number: int
+    user: str
+    first: int
+    last: int
+    calls: dict[str, int]
+    tokens: int
+
+    @property
+    def steps(self) -> int:
+        return self.last - self.first + 1 if self.first else 0
+
+
+class Tool(Struct):
+    """All calls of one kind: how many, under which names, how many failed, and what they weigh."""
+
+    kind: str
+    names: dict[str, int]
+    calls: int = 0
+    errors: int = 0
+    argument_tokens: int = 0
+    result_tokens: int = 0
+
+
+class Boundary(Struct, frozen=True):
+    after_step: int
+    kind: str
+    trigger: str
+    tokens_before: int
+    summary_tokens: int
+
+
+class Chain(Struct, frozen=True):
+    name: str
+    agent: str
+    title: str
+    steps: int
+    tokens: int
+
+
+class Overview(Struct, frozen=True):
+    rounds: tuple[Round, ...]
+    tools: tuple[Tool, ...]
+    boundaries: tuple[Boundary, ...]
+    chains: tuple[Chain, ...]
+    branches: int
+    off_path: int
+    fixed_tokens: int
+    tokens: int
+    steps: int
+    repairs: tuple[str, ...]
+
+
+def overview(entries: Sequence[Entry], on_path: Sequence[Entry], counter: TokenCounter) -> Overview:
+    transcript = Transcript(on_path)
+    rounds = tuple(_round(transcript, number, counter) for number in range(len(transcript.rounds)))
+    pinned = (transcript.system, *transcript.rules.values(), *transcript.contexts.values())
+    fixed = counter.tools(transcript.tools)
+    fixed += counter.messages(SystemMessage(text) for text in pinned if text.strip())
+    chain = on_path[-1].chain
+    parents = {entry.parent for entry in entries if entry.chain == chain}
+    tips = [e for e in entries if e.chain == chain and e.id not in parents and e.id != on_path[-1].id]
+    return Overview(
+        rounds=rounds,
+        tools=tuple(_tools(transcript, counter)),
+        boundaries=tuple(_boundary(transcript, at, event, counter) for at, event in transcript.boundaries),
+        chains=tuple(_chain(entries, name, counter) for name in chain_names(entries) if name != chain),
+        branches=len(tips),
+        off_path=sum(e.chain == chain for e in entries) - len(on_path),
+        fixed_tokens=fixed,
+        tokens=fixed + sum(r.tokens for r in rounds),
+        steps=len(transcript.steps),
+        repairs=tuple(r.detail for r in (*transcript.repairs, *transcript.unplaced.values())),
+    )
+
+
+def _round(transcript: Transcript, number: int, counter: TokenCounter) -> Round:
+    starts = [*transcript.rounds, len(transcript.items)]
+    items = transcript.items[starts[number] if number else 0 : starts[number + 1]]
+    steps = [item for item in items if isinstance(item, Step)]
+    said = next((joined_text(i.message.parts) for i in items if isinstance(i, User) and i.opens_round), "")
+    calls: dict[str, int] = {}
+    for use in (use for step in steps for use in step.uses.values()):
+        calls[use.name] = calls.get(use.name, 0) + 1
+    return Round(
+        number=number + 1,
+        user=next((line.strip() for line in said.split("\n") if line.strip()), ""),
+        first=steps[0].number + 1 if steps else 0,
+        last=steps[-1].number + 1 if steps else 0,
+        calls=_by_count(calls),
+        tokens=sum(_tokens(item, counter) for item in items),
+    )
+
+
+def _tokens(item: User | Step, counter: TokenCounter) -> int:
+    answers = counter.messages(item.answers()) if isinstance(item, Step) else 0
+    return counter.message(item.message) + answers
+
+
+def _tools(transcript: Transcript, counter: TokenCounter) -> list[Tool]:
+    tools: dict[str, Tool] = {}
+    for step in transcript.steps:
+        for answer in step.answers():
+            use, call = step.uses[answer.call_id], step.calls[answer.call_id]
+            tool = tools.setdefault(use.kind, Tool(use.kind, {}))
+            tool.names[use.name] = tool.names.get(use.name, 0) + 1
+            tool.calls += 1
+            tool.errors += answer.error
+            tool.argument_tokens += counter.part(call)
+            tool.result_tokens += counter.message(answer)
+    for tool in tools.values():
+        tool.names = _by_count(tool.names)
+    return sorted(tools.values(), key=lambda t: (-t.result_tokens - t.argument_tokens, t.kind))
+
+
+def _by_count(counts: dict[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _boundary(transcript: Transcript, at: int, event: BoundarySeen, counter: TokenCounter) -> Boundary:
+    before = [item for item in transcript.items[:at] if isinstance(item, Step)]
+    return Boundary(
+        after_step=before[-1].number + 1 if before else 0,
+        kind=event.kind,
+        trigger=event.trigger,
+        tokens_before=event.tokens_before,
+        summary_tokens=counter.text(event.summary),
+    )
+
+
+def _chain(entries: Sequence[Entry], name: str, counter: TokenCounter) -> Chain:
+    on_path = path(entries, chain=name)
+    transcript = Transcript(on_path)
+    started = next((e.event for e in on_path if isinstance(e.event, ChainStarted)), ChainStarted())
+    tokens = sum(_tokens(item, counter) for item in transcript.items)
+    return Chain(name, started.agent, started.title, len(transcript.steps), tokens)

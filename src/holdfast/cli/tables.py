@@ -1,0 +1,124 @@
+"""Tables for people.
+
+Rule: a name or a number is never cut; only running text gives way, so that eighty columns nearly always do.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from io import StringIO
+from typing import Literal, TextIO
+
+from msgspec import Struct
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.cli.output import grouped, is_colourful, printable, say, write
+
+Cell = str | int
+PADDING = 2
+LEAST_TEXT = 12
+EIGHTY = 80
+
+
+class Column(Struct, frozen=True):
+    title: str
+    kind: Literal["name", "number", "text", "wrapped"]
+
+
+def name(title: str) -> Column:
+    return Column(title, "name")
+
+
+def number(title: str) -> Column:
+    return Column(title, "number")
+
+
+def text(title: str) -> Column:
+    """Running text on one line, cut where the room ends."""
+    return Column(title, "text")
+
+
+def wrapped(title: str) -> Column:
+    """Running text that goes on in the next line."""
+    return Column(title, "wrapped")
+
+
+def print_table(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, totals: int = 0) -> None:
+    """A table that is the data a person asked for. The last `totals` rows stand out."""
+    write(_drawn(columns, rows, totals, sys.stdout))
+
+
+def tell_table(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, totals: int = 0) -> None:
+    """A table beside the data, on stderr."""
+    sys.stderr.write(_drawn(columns, rows, totals, sys.stderr))
+    sys.stderr.flush()
+
+
+def say_briefly(line: str) -> None:
+    """A line on stderr that is cut where a terminal ends, and nowhere else."""
+    if sys.stderr.isatty():
+        cut = Text(printable(line))
+        cut.truncate(_width(sys.stderr), overflow="ellipsis")
+        line = cut.plain
+    say(line)
+
+
+def print_heading(words: str) -> None:
+    colourful = is_colourful(sys.stdout.isatty())
+    write(f"\n\x1b[1m{printable(words)}\x1b[0m\n" if colourful else f"\n{printable(words)}\n")
+
+
+def _drawn(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], totals: int, stream: TextIO) -> str:
+    cells = [[_shown(cell) for cell in row] for row in rows]
+    if not cells:
+        return ""
+    widths = _widths(columns, cells, _width(stream))
+    table = Table(box=None, pad_edge=False, padding=(0, PADDING, 0, 0), header_style="bold")
+    for column, width in zip(columns, widths, strict=True):
+        table.add_column(
+            column.title,
+            justify="right" if column.kind == "number" else "left",
+            width=width,
+            no_wrap=column.kind != "wrapped",
+            overflow="fold" if column.kind == "wrapped" else "ellipsis",
+        )
+    for at, row in enumerate(cells):
+        table.add_row(*map(Text, row), style="bold" if at >= len(cells) - totals else None)
+    # Drawn here and written by us: rich would end the program itself at a closed pipe.
+    colours: Literal["standard"] | None = "standard" if is_colourful(stream.isatty()) else None
+    room = sum(widths) + PADDING * len(widths)
+    drawing = StringIO()
+    Console(file=drawing, force_terminal=colours is not None, color_system=colours, width=room).print(table)
+    return "".join(f"{line.rstrip()}\n" for line in drawing.getvalue().splitlines())
+
+
+def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Names and numbers get what they need; running text shares the rest, the shortest first."""
+    widths = [
+        max(cell_len(row[at]) for row in ([c.title for c in columns], *cells)) for at in range(len(columns))
+    ]
+    flexible = [at for at, column in enumerate(columns) if column.kind in ("text", "wrapped")]
+    left = room - PADDING * (len(columns) - 1) - sum(w for at, w in enumerate(widths) if at not in flexible)
+    flexible.sort(key=lambda at: widths[at])
+    for taken, at in enumerate(flexible):
+        widths[at] = min(widths[at], max(left // (len(flexible) - taken), LEAST_TEXT))
+        left -= widths[at]
+    return widths
+
+
+def _width(stream: TextIO) -> int:
+    """What `COLUMNS` says, else the terminal, else eighty."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or EIGHTY
+    except (OSError, ValueError):
+        return EIGHTY
+
+
+def _shown(cell: Cell) -> str:
+    return grouped(cell) if isinstance(cell, int) else printable(cell)
