@@ -43,7 +43,18 @@ def summarise(window: Window, pack: Pack, folds: Sequence[Folded], model: str) -
         f"{counted(before, 'token')} before packing, {counted(len(folds), 'fold')} made, "
         f"{counted(len(pack.cuts), 'cut')}"
     )
-    say(f"counted as {family_for_model(model).name}{f' ({model})' if model else ', as no model is named'}")
+    say(_how_counted(model))
+
+
+def _how_counted(model: str) -> str:
+    """The vocabulary that was counted in, and how far an estimate may be off."""
+    family = family_for_model(model)
+    if not model:
+        return f"tokens of {family.vocabulary}, as no model is named"
+    if family.exact:
+        return f"counted as {family.name} ({model}), in its own vocabulary"
+    bound = f"within {family.bound.largest / 10:.0f} % for 19 texts of 20"
+    return f"counted as {family.name} ({model}), an estimate: {bound}"
 
 
 def explain(transcript: Transcript, pack: Pack, folds: Sequence[Folded]) -> None:
