@@ -44,7 +44,7 @@ LONGEST_ID = 34
 _BAD_ID = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-class Repair(Struct, frozen=True):
+class Repair(Struct, frozen=True, gc=False):
     """A departure from the log that a provider's rules forced. `id` brings back what is not shown."""
 
     rule: str
@@ -53,7 +53,7 @@ class Repair(Struct, frozen=True):
     id: str = ""
 
 
-class User(Struct):
+class User(Struct, gc=False):
     """A user message. `position` is its place among the items; `opens_round` is never true of a reminder."""
 
     position: int
@@ -63,7 +63,7 @@ class User(Struct):
     opens_round: bool
 
 
-class Step(Struct):
+class Step(Struct, gc=False):
     """One assistant message with all its results: the unit of cutting, so call and result never part."""
 
     position: int
