@@ -134,7 +134,7 @@ def report(session: dict, baseline: dict, help_time: float) -> list[tuple[str, s
     early = statistics.median(quiet_around(times, folds, len(times) // 10))
     late = statistics.median(quiet_around(times, folds, len(times)))
     ms = 1000
-    rows = [
+    return [
         ("median step", f"{statistics.median(times) * ms:.2f} ms", "≤ 5 ms"),
         ("median step / naive recount", f"{statistics.median(times) / naive:.3f}", "–"),
         ("worst step without a fold", f"{max(quiet) * ms:.2f} ms", "≤ 25 ms"),
@@ -153,7 +153,6 @@ def report(session: dict, baseline: dict, help_time: float) -> list[tuple[str, s
             "≤ 0.3 s",
         ),
     ]
-    return rows
 
 
 def quiet_around(times: list[float], folds: set[int], end: int, width: int = 50) -> list[float]:

@@ -60,7 +60,7 @@ def opened(path: Path) -> sqlite3.Connection:
                 _switch_to_wal(db, path)
                 _create(db, path)
             db.execute("PRAGMA synchronous = NORMAL")
-            # Small and often: at the usual 1000 pages the append that pays for a checkpoint took up to 50 ms, not 10.
+            # Small and often: at the usual 1000 pages the append that pays for a checkpoint took up to 50 ms.
             db.execute("PRAGMA wal_autocheckpoint = 100")
             db.execute("PRAGMA secure_delete = ON")
         except BaseException:

@@ -1,0 +1,57 @@
+"""Drawn or written: tells `h7sjhvz13cb0` from `getLocalAddr2`, by pairs of neighbouring characters.
+
+Rule: a measure of form only. Whether something drawn is a secret depends on the name it stands under.
+"""
+
+import re
+from itertools import pairwise, product
+from string import ascii_letters, digits
+
+_FOLLOWERS = """
+    a-bcdgiklmnprstuvxy b-aeilorsuy c-acdehiklmoprstu d-abcdefiloprstu e-abcdefgilmnopqrstvwxy f-aefilorstu
+    g-aehilnorsu h-aeiort i-abcdefglmnoprstvxz k-eis l-acdeilnoprstuy m-abeilmopsu n-acdefgiklmnoprstuv
+    o-abcdfgiklmnoprstuvw p-acdehiloprstuy q-u r-abcdefgiklmnoprstuvy s-acdefhiklmnopqrstuwy t-abcdefhilmnoprstuy
+    u-abcdeilmnprst v-aeis w-aeior x-eipt y-pst z-e
+""".split()
+"""Which letters follow which: 93 % of the pairs in 35 000 words of program text, 42 % of all possible ones."""
+_COMMON = frozenset(pair[0] + follower for pair in _FOLLOWERS for follower in pair[2:])
+
+
+def _weight(first: str, second: str) -> int:
+    """How much a pair speaks for drawing, in hundredths."""
+    if first.isdigit():
+        return 15 if second.isdigit() else 80
+    if second.isdigit():
+        return 60
+    if first.islower() and second.isupper():
+        return 50
+    if first == second or (first + second).lower() in _COMMON:
+        return 0
+    return 100
+
+
+_WEIGHTS = {pair: _weight(*pair) for pair in product(ascii_letters + digits, repeat=2)}
+_THRESHOLD = 27
+"""Of runs of 16 to 64 characters in recorded work 0.3 % lie above it, of drawn ones of 20 characters 99 %."""
+
+_SPACE = re.compile(r"\s")
+_HEX = re.compile(r"(?=.*[0-9])(?:[0-9a-f]{12,}|[0-9A-F]{12,})\Z")
+_BARE_HASH = re.compile(r"[0-9a-f-]+|[0-9A-F-]+|[0-9]+T?[0-9]+Z?")
+
+
+def is_random(value: str, *, shortest: int = 8) -> bool:
+    """Does it look drawn rather than written?"""
+    if len(value) < shortest or _SPACE.search(value):
+        return False
+    return surprise(value) >= _THRESHOLD or _HEX.match(value) is not None
+
+
+def is_drawn_run(run: str) -> bool:
+    """Is this run of `[A-Za-z0-9_-]` drawn, and not a bare hash, UUID or time?"""
+    return _BARE_HASH.fullmatch(run) is None and surprise(run) >= _THRESHOLD
+
+
+def surprise(value: str) -> int:
+    """From 0 to 100: how little the value reads like words; drawn letters and digits are near 50."""
+    total = sum(_WEIGHTS.get(pair, 0) for pair in pairwise(value))
+    return total // max(1, len(value) - 1)
