@@ -36,8 +36,8 @@ def test_the_loop_runs_with_a_tool_and_recall(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = []
 
-    def call_model(messages, tools):
-        asked.append((messages, [t["function"]["name"] for t in tools]))
+    def call_model(packed):
+        asked.append((packed.messages, [t["function"]["name"] for t in packed.tools]))
         calls = [("Bash", {"command": "make"}), ("Recall", {"query": "AssertionError"})]
         if len(asked) > len(calls):
             return {"role": "assistant", "content": "Done."}

@@ -163,7 +163,7 @@ def test_every_family_has_a_vocabulary_and_a_bound_where_it_is_not_its_own() -> 
         ("moonshotai/kimi-k2", "kimi"),
         ("mistralai/devstral-small", "mistral"),
         ("someone/new-model", "other"),
-        ("", "other"),
+        ("", "openai"),
     ],
 )
 def test_a_model_is_known_by_its_name(model: str, family: str) -> None:
