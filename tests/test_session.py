@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast.errors import ConfigError, ContextOverflow, InputError
-from holdfast.events import AssistantReplied, Folded, OverflowReported
-from holdfast.messages import Text, Usage
+from holdfast.events import AssistantReplied, Folded, OverflowReported, ToolReturned
+from holdfast.messages import Text, ToolCall, Usage
+from holdfast.packing.profile import BUILT_IN
 from holdfast.recall import recall
+from holdfast.recordings import events_from_message
 from holdfast.store import MemoryStore, SqliteStore
+from holdfast.tokenizers import counter_for_model
 
 
 def openai_talk(steps, size=60):
@@ -95,6 +98,92 @@ def test_a_growing_list_keeps_the_folds_it_had():
     assert 1 <= moved <= folds < 20
 
 
+def test_a_list_can_be_packed_for_the_other_provider():
+    """`to` is what comes out; what goes in tells its own shape, and no call gets lost between them."""
+    out = holdfast.pack(openai_talk(3), to="anthropic")
+    assert out.provider == "anthropic"
+    assert out.system == [{"type": "text", "text": "Be careful."}]
+    blocks = [b for m in out.messages for b in m["content"]]
+    assert [b["id"] for b in blocks if b["type"] == "tool_use"] == ["call_0", "call_1", "call_2"]
+    assert sum(b["type"] == "tool_result" for b in blocks) == 3
+    back = holdfast.pack(anthropic_talk(3), to="openai")
+    assert back.provider == "openai"
+    calls = [c["id"] for m in back.messages for c in m.get("tool_calls", ())]
+    assert calls == ["toolu_0", "toolu_1", "toolu_2"]
+    assert holdfast.pack(anthropic_talk(1)).provider == "anthropic"
+    assert holdfast.pack(openai_talk(1), to="openai").messages == openai_talk(1)
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {"type": "function", "function": {"name": "Recall", "parameters": {"type": "object"}}},
+        {"name": "Recall", "description": "mine", "input_schema": {"type": "object"}},
+    ],
+)
+def test_a_tool_of_ones_own_cannot_be_called_recall(tool):
+    for use in (lambda: holdfast.pack(openai_talk(1), tools=[tool]), lambda: holdfast.Session(tools=[tool])):
+        with pytest.raises(InputError, match="`Recall` is taken") as raised:
+            use()
+        assert raised.value.hint
+
+
+def test_a_session_writes_for_known_providers_only(tmp_path):
+    with pytest.raises(InputError, match="gemini") as raised:
+        holdfast.Session(to="gemini", store=tmp_path / "store.db")
+    assert "`anthropic`" in raised.value.hint
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("key", [1, 2.5, None, True, (1,)])
+def test_keys_that_are_no_strings_are_refused(key):
+    use = {"type": "tool_use", "id": "t", "name": "Read", "input": {"a": [{key: "x"}]}}
+    messages = [{"role": "user", "content": "go"}, {"role": "assistant", "content": [use]}]
+    for pack in (holdfast.pack, lambda them: holdfast.Session(to="anthropic").append(*them)):
+        with pytest.raises(InputError) as raised:
+            pack(messages)
+        assert raised.value.hint
+
+
+def test_an_event_with_other_keys_is_stored_with_strings():
+    session = holdfast.Session()
+    (entry,) = session.record(AssistantReplied((ToolCall("t", "Read", {1: 2}),)))
+    assert entry.event.parts[0].arguments == {"1": 2}
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+def test_a_result_is_named_after_its_call_whoever_made_it(shape, tmp_path):
+    """After a restart, or where another process made the call; else what Recall answered would be stored anew."""
+
+    def call(number):
+        if shape == "anthropic":
+            use = {"type": "tool_use", "id": f"t{number}", "name": "Recall", "input": {"id": "a"}}
+            return {"role": "assistant", "content": [use]}
+        function = {"name": "Recall", "arguments": '{"id":"a"}'}
+        return {
+            "role": "assistant",
+            "tool_calls": [{"id": f"t{number}", "type": "function", "function": function}],
+        }
+
+    def answer(number):
+        if shape == "anthropic":
+            block = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "old text"}
+            return {"role": "user", "content": [block]}
+        return {"role": "tool", "tool_call_id": f"t{number}", "content": "old text"}
+
+    path = tmp_path / "store.db"
+    one = holdfast.Session(to=shape, store=path, log="talk")
+    one.append({"role": "user", "content": "go"}, call(1))
+    two = holdfast.Session(to=shape, store=path, log="talk")
+    two.append(answer(1), call(2))
+    one.append({"role": "user", "content": "and?"})
+    one.append(answer(2))
+    names = [e.event.name for e in one.log.entries() if isinstance(e.event, ToolReturned)]
+    assert names == ["Recall", "Recall"]
+    one.close()
+    two.close()
+
+
 def test_the_recall_tool_comes_with_every_pack():
     assert [t["function"]["name"] for t in holdfast.pack(openai_talk(1)).tools] == ["Recall"]
     own = {
@@ -155,6 +244,45 @@ def test_changing_a_packed_message_changes_no_later_pack():
     assert session.pack().messages[0]["role"] == "user"
 
 
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+def test_nothing_inside_a_packed_message_is_shared_with_later_packs_or_the_log(shape):
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "abc"}}
+    answer = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "x"}, picture]}
+    use = {
+        "type": "tool_use",
+        "id": "t",
+        "name": "Read",
+        "input": {"path": "f", "more": {"list": [{"a": 1}]}},
+    }
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "go"}, picture]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Look."}, use]},
+        {"role": "user", "content": [answer]},
+    ]
+    session = holdfast.Session(to=shape)
+    session.record(*(e for m in messages for e in events_from_message(m, "anthropic")))
+    before = session.pack()
+    kept = json.dumps([before.messages, before.tools])
+    _spoil([before.messages, before.tools])
+    after = session.pack()
+    assert json.dumps([after.messages, after.tools]) == kept
+    (call,) = session.window.transcript.steps[0].calls.values()
+    assert call.arguments == use["input"]
+    assert holdfast.Session(to=shape).pack().tools == after.tools
+
+
+def _spoil(value):
+    """Change every object and every list inside a value, from the inside out."""
+    inner = list(value.values()) if isinstance(value, dict) else value
+    for item in inner:
+        if isinstance(item, dict | list):
+            _spoil(item)
+    if isinstance(value, dict):
+        value["spoiled"] = True
+    else:
+        value.append("spoiled")
+
+
 def test_a_session_can_be_packed_from_a_coroutine():
     async def run():
         session = holdfast.Session(budget="8k")
@@ -162,6 +290,70 @@ def test_a_session_can_be_packed_from_a_coroutine():
         return await session.apack()
 
     assert asyncio.run(run()).tokens <= 8_000
+
+
+def test_a_session_on_a_file_can_be_packed_from_a_coroutine(tmp_path):
+    async def run(path):
+        with holdfast.Session(budget="8k", store=path, log="talk") as session:
+            packs = []
+            for message in openai_talk(30):
+                session.append(message)
+                if message["role"] != "assistant":
+                    packs.append(await session.apack())
+            return packs
+
+    packs = asyncio.run(run(tmp_path / "store.db"))
+    assert all(packed.tokens <= 8_000 for packed in packs)
+    with holdfast.Session(budget="8k", store=tmp_path / "store.db", log="talk") as again:
+        assert any(isinstance(e.event, Folded) for e in again.log.entries())
+        assert again.pack().messages == packs[-1].messages
+
+
+@pytest.mark.parametrize("profile", sorted(BUILT_IN))
+@pytest.mark.parametrize("steps", [60, 300])
+def test_a_whole_history_is_packed_at_once_under_every_profile(profile, steps):
+    session = holdfast.Session(budget="8k", profile=profile)
+    session.append(*openai_talk(steps))
+    try:
+        packed = session.pack()
+    except ContextOverflow:
+        # Only the number of steps that these two keep never shrinks.
+        if profile not in ("init", "execute"):
+            raise
+        return
+    assert packed.tokens <= 8_000
+    assert "Never force-push." in json.dumps(packed.messages)
+
+
+@pytest.mark.parametrize(
+    "model", ["claude-sonnet-4-5", "gemini-2.5-pro", "qwen3-coder", "deepseek-v3", "gpt-4", "someone-s-model"]
+)
+def test_every_family_of_models_packs_under_its_budget(model):
+    messages = openai_talk(80)
+    packed = holdfast.pack(messages, budget="8k", model=model)
+    count = counter_for_model(model)
+    assert packed.cuts
+    assert packed.tokens <= 8_000
+    assert count.messages(packed.pack.messages) + count.tools(packed.pack.tools) <= 8_000
+    session = holdfast.Session(budget="8k", model=model)
+    session.append(*messages)
+    assert session.pack().tokens <= 8_000
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+def test_what_a_user_says_while_tools_run_is_in_the_pack(shape):
+    """An interrupt: the call is not answered, and the agent must read why before it goes on."""
+    talk = openai_talk(1)[1:3] if shape == "openai" else anthropic_talk(1)[:2]
+    messages = [*talk, {"role": "user", "content": "STOP"}]
+    assert "STOP" in json.dumps(holdfast.pack(messages).messages)
+    session = holdfast.Session(to=shape)
+    session.append(*messages)
+    shown = session.pack().messages
+    assert "STOP" in json.dumps(shown)
+    session.append({"role": "assistant", "content": "Stopped."})
+    later = json.dumps(session.pack().messages)
+    assert later.count("STOP") == 1
+    assert later.startswith(json.dumps(shown)[:-1])
 
 
 def test_recall_answers_a_model_and_never_raises():

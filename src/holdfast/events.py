@@ -134,8 +134,8 @@ class Folded(Struct, frozen=True, gc=False, tag="folded"):
     """Levels of runs of steps dropped, in one batch. Later folds win where they overlap.
 
     `users` are user entries shown as first line, directives and id; `pastes` are shown as head, tail and id in at
-    most `paste_cap` tokens each. `recap_lines` shortens the todo recap and `summary_sentences` the summary (0: as
-    the profile has it).
+    most `paste_cap` tokens each. `recap_lines` shortens the todo recap and `summary_sentences` the summary from
+    now on (0: as before).
     """
 
     reason: Literal["pressure", "profit", "round_end", "boundary", "messages", "overflow", "manual"]

@@ -77,7 +77,8 @@ class Sender:
         written = self._write(sent)
         messages = self._join(written)
         system = None if self.provider == "openai" else _system_blocks(sent)
-        tools = [openai_tool(t) if self.provider == "openai" else anthropic_tool(t) for t in pack.tools]
+        write_tool = openai_tool if self.provider == "openai" else anthropic_tool
+        tools = [_copied(write_tool(tool)) for tool in pack.tools]
         if not all(isinstance(m, SystemMessage) for m in sent):
             self._check(sent, written, system, tools)
         self._passed = sent
@@ -104,8 +105,12 @@ class Sender:
         system: list[Wired] | None,
         tools: list[Wired],
     ) -> None:
-        """Check what is new. All rules look at neighbours only, so what passed before need not be read again up
-        to the last assistant message in common: before one, every call has its result."""
+        """Check what is new, from the last assistant message in common with the pack that passed before: in front
+        of one, every call has its result, and nearly all rules look at neighbours only.
+
+        Two do not, and hold for another reason: the transcript makes every call id unique, and no cache marks are
+        set here that could grow too many.
+        """
         start = _common(self._passed, sent)
         while start > 0 and not (start < len(sent) and isinstance(sent[start], AssistantMessage)):
             start -= 1
@@ -131,10 +136,14 @@ def _common(before: tuple[Message, ...], now: tuple[Message, ...]) -> int:
     )
 
 
-def _copied(message: Wired) -> Wired:
-    """A message that the caller may change (to mark a cache breakpoint, say) without changing later packs."""
-    content = message.get("content")
-    return {**message, "content": [{**block} for block in content] if isinstance(content, list) else content}
+def _copied(value: Json) -> Json:
+    """What the caller may change (to mark a cache breakpoint, say) without changing later packs or the log's own
+    values. Strings are shared, and not even called for: they are nearly all there is."""
+    if isinstance(value, dict):
+        return {k: v if type(v) is str else _copied(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [v if type(v) is str else _copied(v) for v in value]
+    return value
 
 
 def _system_blocks(sent: tuple[Message, ...]) -> list[Wired] | None:

@@ -6,12 +6,12 @@ Rule: it owns no state that the log does not hold; closing it and opening the sa
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Self, get_args
 
 from holdfast.errors import InputError, NotFound
 from holdfast.events import AssistantReplied, Entry, Event, SystemSet, ToolsSet
 from holdfast.log import Log
-from holdfast.messages import Json, ToolCall
+from holdfast.messages import Json, ToolCall, ToolDefinition
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.fold import plan_fold
 from holdfast.packing.forward import go_forward
@@ -40,10 +40,15 @@ def pack(
     model: str = "",
     to: Provider | None = None,
 ) -> Packed:
-    """A plain list of OpenAI or Anthropic messages, packed. Call it again with a longer list: the folds made for
-    the shorter one are found again, so that the provider's cache keeps working."""
+    """A plain list of OpenAI or Anthropic messages, packed; in the shape they came in, or in that of `to`.
+
+    Call it again with a longer list: the folds made for the shorter one are found again, so that the provider's
+    cache keeps working.
+    """
+    own = _provider(to) if to is not None else None
+    _check_names(tool_definitions([*tools], Tally()))
     offered = [*tools, openai_tool(RECALL_TOOL)]
-    recording = recording_from_messages(messages, system=system, tools=offered, format=to)
+    recording = recording_from_messages(messages, system=system, tools=offered)
     settings = chosen_profile(profile, budget)
     store = MemoryStore()
     log = Log.import_recording(store, recording, redact=_redact(settings))
@@ -51,12 +56,15 @@ def pack(
     for fold in folds:
         log.keep_indices(fold)
     packed = pack_window(window)
-    shape: Provider = "anthropic" if recording.source == "anthropic" else "openai"
-    return Sender(shape, store, log.id).send(packed)
+    detected: Provider = "anthropic" if recording.source == "anthropic" else "openai"
+    return Sender(own or detected, store, log.id).send(packed)
 
 
 class Session:
-    """One agent's talk in one log. Use it from one thread at a time; the store may be shared."""
+    """One agent's talk in one log; `to` is the shape of its messages, in and out.
+
+    Use it from one thread at a time; the store may be shared.
+    """
 
     def __init__(
         self,
@@ -71,16 +79,18 @@ class Session:
         log: str = "",
     ) -> None:
         self.profile = chosen_profile(profile, budget)
-        self.to: Provider = to
+        self.to = _provider(to)
+        definitions = tool_definitions([*tools], Tally())
+        _check_names(definitions)
         self.store = _opened(store)
         self.log = self._open_log(log)
         self._counter = counter_for_model(model)
         self._sender = Sender(to, self.store, self.log.id)
         self._names: dict[str, str] = {}
-        self.window = Window(self.profile, self._counter, path(self.log.entries()))
+        self.window = self._read_log()
         if system and system != self.window.transcript.system:
             self.record(SystemSet(system))
-        wanted = (*tool_definitions([*tools], Tally()), RECALL_TOOL)
+        wanted = (*definitions, RECALL_TOOL)
         if wanted != self.window.transcript.tools:
             self.record(ToolsSet(wanted))
 
@@ -98,11 +108,10 @@ class Session:
         for entry in entries:
             if entry.parent != (self.window.last_entry or None):
                 # Another process wrote to this log: what it wrote belongs to the path too.
-                self.window = Window(self.profile, self._counter, path(self.log.entries()))
+                self.window = self._read_log()
                 break
             self.window.add(entry)
-        replies = (e.event for e in entries if isinstance(e.event, AssistantReplied))
-        self._names.update((p.id, p.name) for r in replies for p in r.parts if isinstance(p, ToolCall))
+            self._note_calls(entry)
         return entries
 
     def pack(self) -> Packed:
@@ -129,6 +138,18 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _read_log(self) -> Window:
+        """The window of all that is in the log by now."""
+        entries = path(self.log.entries())
+        for entry in entries:
+            self._note_calls(entry)
+        return Window(self.profile, self._counter, entries)
+
+    def _note_calls(self, entry: Entry) -> None:
+        """Remember which tool a call was of: its result may not say it."""
+        if isinstance(entry.event, AssistantReplied):
+            self._names.update((p.id, p.name) for p in entry.event.parts if isinstance(p, ToolCall))
+
     def _open_log(self, id_: str) -> Log:
         redact = _redact(self.profile)
         try:
@@ -148,6 +169,22 @@ def chosen_profile(profile: str | Profile, budget: int | str | None) -> Profile:
             )
         profile = BUILT_IN[profile]
     return profile if budget is None else profile.scaled_to(parse_tokens(budget))
+
+
+def _provider(name: str) -> Provider:
+    found: Provider | None = next((p for p in get_args(Provider) if p == name), None)
+    if found is None:
+        known = ", ".join(f"`{p}`" for p in get_args(Provider))
+        raise InputError(f"messages cannot be written for `{name}`", hint=f"`to` is one of {known}")
+    return found
+
+
+def _check_names(tools: Sequence[ToolDefinition]) -> None:
+    if any(tool.name == RECALL_TOOL.name for tool in tools):
+        raise InputError(
+            f"the tool name `{RECALL_TOOL.name}` is taken: every pack brings a tool of that name",
+            hint="rename your tool; if it is the one that came with a pack, leave it out",
+        )
 
 
 def _opened(store: Store | Path | str | None) -> Store:

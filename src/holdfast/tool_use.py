@@ -27,7 +27,7 @@ KINDS_BY_NAME: dict[str, Kind] = {
     "str_replace": "edit", "search_dir": "grep", "search_file": "grep", "find_file": "glob",
     # Copilot CLI, VS Code
     "view": "read", "rg": "grep", "read_bash": "bash", "write_bash": "bash", "update_todo": "todo",
-    "run_in_terminal": "bash", "insert_edit_into_file": "edit", "replace_string_in_file": "edit",
+    "run_in_terminal": "bash", "manage_todo_list": "todo", "insert_edit_into_file": "edit", "replace_string_in_file": "edit",
     # Gemini CLI, Qwen Code, Cursor, Cline
     "read_file": "read", "read_many_files": "read", "write_file": "write", "write_to_file": "write",
     "create_file": "write", "edit_file": "edit", "replace": "edit", "replace_in_file": "edit",
@@ -60,12 +60,19 @@ PATH_KEYS = (
 COMMAND_KEYS = ("command", "cmd", "script", "code", "input")
 PATTERN_KEYS = ("pattern", "query", "regex", "search_term", "glob", "keyword")
 
-_SIMPLE_SHELL = re.compile(r"^(?:cd\s+\S+\s*&&\s*)?([\w./-]+)\s*([^|;&<>`$\n]*)$")
+LONG_COMMAND = 2_000
+"""A longer command is a script, whatever its first word is."""
+
+# Possessive throughout: white space matches two of its pieces, and trying every split would take quadratic time.
+_SIMPLE_SHELL = re.compile(r"(?:cd\s++[^\s&]++\s*+&&\s*+)?+([\w./-]++)[ \t]*+([^|;&<>`$\n]*+)")
 _SHELL_KINDS: dict[str, Kind] = {
     "cat": "read", "nl": "read", "head": "read", "tail": "read", "sed": "read", "ls": "ls", "tree": "ls",
     "find": "glob", "fd": "glob", "rg": "grep", "grep": "grep",
 }  # fmt: skip
-_SED_RANGE = re.compile(r"^-n\s+['\"]?(\d+),(\d+)p['\"]?\s+(\S+)$")
+_SED_RANGE = re.compile(r"^-n\s+['\"]?(\d{1,9}),(\d{1,9})p['\"]?\s+(\S+)$")
+_LINE_COUNT = re.compile(r"(?:(?:-n|--lines)[ =]?|-)(\+?)(\d{1,9}) +")
+_DEFAULT_LINES = 10
+"""What `head` and `tail` show where no number is given."""
 
 
 class ToolUse(Struct, frozen=True, gc=False):
@@ -123,12 +130,17 @@ def kind_of(name: str, arguments: dict[str, Json] | None = None) -> Kind:
 
 def _shell_use(name: str, command: str) -> ToolUse:
     """A shell call; a plain `cat`, `sed -n`, `rg`, `ls` or `find` is what it does, not how it is spelled."""
-    match = _SIMPLE_SHELL.match(command.strip())
-    kind: Kind = _SHELL_KINDS.get(match[1].rsplit("/", 1)[-1], "bash") if match else "bash"
+    spelled = command.strip()
+    match = _SIMPLE_SHELL.fullmatch(spelled) if len(spelled) <= LONG_COMMAND else None
+    program = match[1].rsplit("/", 1)[-1] if match else ""
+    kind = _SHELL_KINDS.get(program, "bash")
     if not match or kind == "bash":
         return ToolUse("bash", name, command=command)
     rest = match[2].strip()
-    if match[1] == "sed":
+    if program in ("head", "tail"):
+        path, first, last = _end_of_file(program, rest)
+        return ToolUse("read", name, path=path, command=command, first=first, last=last)
+    if program == "sed":
         ranged = _SED_RANGE.match(rest)
         if not ranged:
             return ToolUse("bash", name, command=command)
@@ -137,6 +149,18 @@ def _shell_use(name: str, command: str) -> ToolUse:
         )
     words = [w for w in rest.split() if not w.startswith("-")]
     return ToolUse(kind, name, path=words[-1] if words and kind == "read" else "", command=command)
+
+
+def _end_of_file(program: str, rest: str) -> tuple[str, int, int]:
+    """File and lines that `head` or `tail` show; no file where the lines cannot be told, or there are several."""
+    counted = _LINE_COUNT.match(rest)
+    path = rest[counted.end() :].strip() if counted else rest
+    if not path or path.startswith("-") or len(path.split()) > 1:
+        return "", 0, 0
+    plus, lines = (counted[1], int(counted[2])) if counted else ("", _DEFAULT_LINES)
+    if program == "tail":
+        return (path, max(lines, 1), 0) if plus else ("", 0, 0)
+    return (path, 1, lines) if lines and not plus else ("", 0, 0)
 
 
 def _string(arguments: dict[str, Json], keys: tuple[str, ...]) -> str:

@@ -8,26 +8,30 @@ from holdfast.events import (
     AssistantReplied,
     Compacted,
     ContextSet,
+    Folded,
     OverflowReported,
     RulesSet,
     SystemSet,
     ToolsSet,
 )
+from holdfast.ids import text_id
 from holdfast.messages import (
     AssistantMessage,
     SystemMessage,
     Text,
+    Thinking,
     ToolCall,
     ToolDefinition,
     Usage,
     UserMessage,
 )
-from holdfast.packing.fold import divide, plan_fold
+from holdfast.packing.fold import plan_fold
 from holdfast.packing.forward import fold_now, go_forward
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE, DRAFT16K, INIT, REVIEW
 from holdfast.packing.trigger import estimate, pressure
 from holdfast.packing.window import Window
+from holdfast.packing.zones import divide
 from support.driving import counter, drive
 from support.logs import chained, result, step, user
 
@@ -382,12 +386,100 @@ def test_a_note_leads_to_an_index_of_every_text_it_stands_for():
     gone = [
         s for s, (level, _) in zip(window.transcript.steps, window.levels, strict=True) if level == "gone"
     ]
+    folds = go_forward(CODE.scaled_to(8_000), counter(), chained(one_round(120)))[1]
+    known = {text_id(note.index): note.index for fold in folds for note in fold.notes}
+    linked = [
+        known[line.split(" -> ")[1]] for line in notes[0].index.split("\n") if line.startswith("steps ")
+    ]
+    listed = "\n".join([*linked, notes[0].index])
     for s in gone:
-        assert f"step {s.number + 1}:" in notes[0].index
-        assert s.uses[next(iter(s.uses))].path in notes[0].index
+        assert f"step {s.number + 1}:" in listed
+        assert s.uses[next(iter(s.uses))].path in listed
+    assert len(notes[0].index) < len(listed) / 3, "an index lists what is new and links to the rest"
 
 
 @pytest.mark.parametrize("name", sorted(BUILT_IN))
 def test_every_profile_packs_an_empty_log(name):
     shown = pack(window_of([], BUILT_IN[name]))
     assert shown.messages == ()
+
+
+def test_a_refused_request_is_answered_by_a_pack_below_what_was_refused():
+    window = Window(
+        CODE.scaled_to(64_000), counter(), chained([*one_round(40), OverflowReported(limit=8_000)])
+    )
+    (fold,) = fold_now(window)
+    assert fold.reason == "overflow"
+    assert pack(window).tokens < 8_000
+
+
+def test_a_refused_request_that_cannot_shrink_is_an_error_and_not_sent_again():
+    window = Window(CODE, counter(), chained([SystemSet(words(4_000)), user("hi"), OverflowReported()]))
+    with pytest.raises(ContextOverflow, match="the provider refused"):
+        fold_now(window)
+
+
+def test_a_message_that_repeats_a_hidden_one_shows_its_text_again():
+    task = "Please do the long task.\n" + words(1_200)
+    events = [user(task), step("ok"), *many_rounds(30, 500), user(task)]
+    window = window_of(events, replace(DRAFT16K.scaled_to(6_000), user_cap_tokens=600))
+    assert window.hidden or window.looks
+    assert "Please do the long task." in texts(pack(window))[-1]
+
+
+def test_a_reference_becomes_the_text_when_its_original_goes():
+    task = "Please do the long task.\n" + words(1_200)
+    events = [user(task), step("ok"), user(task)]
+    window = Window(CODE.scaled_to(8_000), counter(), chained(events))
+    assert texts(pack(window)).count(task) == 1
+    first = window.transcript.items[0]
+    window.add(chained([Folded("manual", users=(first.entry,))])[0])
+    assert texts(pack(window))[-1] == task
+
+
+def test_init_never_keeps_fewer_steps_than_it_says_even_when_rounds_are_hidden():
+    profile = INIT.scaled_to(6_000)
+    events = [e for i in range(60) for e in (user(f"task {i}: " + words(160)), *read_step(i, 200))]
+    window = window_of(events, profile)
+    assert window.hidden
+    kept = window.levels[-3:]
+    assert all(level in ("full", "clipped") for level, _ in kept)
+
+
+def test_a_user_message_sent_while_a_tool_runs_is_shown_behind_it():
+    events = [user("a"), step("", ("c", "Bash", {"command": "sleep 99"})), user("STOP, do b instead")]
+    shown = pack(window_of(events, CODE))
+    assert texts(shown)[-1] == "STOP, do b instead"
+    assert "no result was recorded" in texts(shown)[-2]
+
+
+def test_a_round_cap_lowers_steps_of_the_current_round_only():
+    profile = replace(CODE, round_cap=4_000)
+    window = window_of([*many_rounds(5), *one_round(20)], profile)
+    assert pack(window).layer("round").tokens <= 4_000
+    assert {level for level, _ in window.levels[:5]} == {"full"}
+
+
+def test_signed_thinking_of_the_last_step_is_kept_while_its_calls_are_answered():
+    reply = AssistantReplied((Thinking("plan", "sig"), ToolCall("c", "Bash", {"command": "x"})))
+    events = [
+        user("go"),
+        *(e for i in range(12) for e in read_step(i, 300)),
+        reply,
+        result("c", words(9_000)),
+    ]
+    window = window_of(events, CODE.scaled_to(3_000))
+    last = [m for m in pack(window).messages if isinstance(m, AssistantMessage)][-1]
+    assert Thinking("plan", "sig") in last.parts
+
+
+def test_a_note_says_how_many_calls_failed():
+    events = [user("go")]
+    for i in range(60):
+        events += [
+            step("", (f"c{i}", "Bash", {"command": "make"})),
+            result(f"c{i}", words(300), error=i % 2 == 0),
+        ]
+    window = window_of(events, CODE.scaled_to(6_000))
+    (note,) = (note for note, _ in window.notes.values())
+    assert "failed" in note.text

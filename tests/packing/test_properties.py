@@ -117,7 +117,7 @@ def assert_prefix_only_grows(entries: list[Entry], before: Seen, request: Reques
 
 
 def assert_every_entry_is_shown_or_named(entries: list[Entry], request: Request) -> None:
-    named = {cut.entry for cut in request.pack.cuts} | waiting(request.window)
+    named = {cut.entry for cut in request.pack.cuts}
     shown = shown_texts(request.pack)
     for entry in entries[: request.at]:
         if entry.id in named:
@@ -127,11 +127,6 @@ def assert_every_entry_is_shown_or_named(entries: list[Entry], request: Request)
         elif isinstance(entry.event, UserSaid | ToolReturned | AssistantReplied):
             for text in shown_when_whole(entry):
                 assert text in shown, (request.at, entry)
-
-
-def waiting(window: Window) -> set[str]:
-    """User messages that stand back until the running tools have answered."""
-    return {entry.id for entry, _ in window.transcript._deferred}
 
 
 def shown_texts(packed: Pack) -> set[str]:
@@ -157,7 +152,7 @@ def part_text(part) -> str:
 
 def assert_user_messages_are_verbatim(entries: list[Entry], request: Request) -> None:
     excuses = {"paste", "repeated-paste", "old-user", "user-gone", "empty-user"}
-    excused = {c.entry for c in request.pack.cuts if c.rule in excuses} | waiting(request.window)
+    excused = {c.entry for c in request.pack.cuts if c.rule in excuses}
     shown = [m.parts for m in request.pack.messages if isinstance(m, UserMessage)]
     for entry in entries[: request.at]:
         if isinstance(entry.event, UserSaid) and entry.id not in excused:

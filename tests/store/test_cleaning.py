@@ -67,6 +67,12 @@ def test_two_secret_keys_do_not_swallow_each_other() -> None:
     assert list(event.data.values()) == ["a", "b", "c"]
 
 
+def test_keys_that_are_no_strings_become_strings_and_swallow_nothing() -> None:
+    event = cleaned(Noted("k", "t", {1: "a", "1": "b", None: {2.5: "c"}}), NONE)
+    assert isinstance(event, Noted)
+    assert event.data == {"1": "a", "1 (2)": "b", "None": {"2.5": "c"}}
+
+
 def test_lone_surrogates_become_replacement_characters_and_pairs_become_one() -> None:
     assert unicode_text("a\ud800b\udc00c") == "a\ufffdb\ufffdc"
     assert unicode_text("\ud83d\ude00") == "😀"

@@ -1,5 +1,6 @@
 from holdfast.events import AssistantReplied, Rewound, SystemSet, ToolReturned, UserSaid
-from holdfast.messages import Text, Thinking, ToolCall
+from holdfast.ids import text_id
+from holdfast.messages import Image, Text, Thinking, ToolCall
 from holdfast.views import Step, Transcript, User, path
 from support.logs import chained, result, step, user
 
@@ -56,6 +57,20 @@ def test_an_orphan_result_is_named_and_not_shown():
     assert [r.rule for r in t.unplaced.values()] == ["orphan-result"]
 
 
+def test_the_id_of_an_orphan_is_of_its_text_or_else_its_entry_serves():
+    picture, empty = Image("image/png", "abc"), ToolReturned("g", "Read", ())
+    events = [
+        result("g", "boo"),
+        ToolReturned("g", "Read", (Text("a"), Text("b"))),
+        empty,
+        ToolReturned("g", "Read", (Text(""),)),
+        ToolReturned("g", "Read", (picture,)),
+        ToolReturned("g", "Read", (Text("beside a picture"), picture)),
+    ]
+    ids = [r.id for r in build(user("a"), *events).unplaced.values()]
+    assert ids == [text_id("boo"), text_id("a\nb"), "", "", "", ""]
+
+
 def test_a_result_before_its_call_waits_for_it():
     t = build(user("a"), result("x", "early"), step("", ("x", "Read", {})))
     assert t.steps[0].answers()[0].text == "early"
@@ -100,6 +115,38 @@ def test_empty_messages_are_left_out_and_said():
     t = build(user("  "), AssistantReplied((Thinking("hm"),)), user("a"), step("1"))
     assert len(t.items) == 2
     assert rules(t) == ["empty-user", "empty-assistant"]
+
+
+def test_an_empty_assistant_message_is_brought_back_by_its_entry():
+    entries = chained([user("a"), AssistantReplied((Thinking("one"), Thinking("two")))])
+    (repair,) = Transcript(entries).repairs
+    assert (repair.rule, repair.entry, repair.id) == ("empty-assistant", entries[1].id, "")
+
+
+def test_a_user_message_says_who_said_it():
+    t = build(user("a"), user("b", "agent"), user("c", "reminder"))
+    assert [i.origin for i in t.items] == ["person", "agent", "reminder"]
+
+
+def test_what_is_said_while_tools_run_can_be_seen_before_they_answer():
+    picture = UserSaid((Text(" "), Text("look"), Image("image/png", "abc")))
+    said = [user("note", "reminder"), user("STOP"), user("  "), picture]
+    entries = chained([user("a"), step("", ("x", "Read", {})), *said, result("x", "1"), step("2")])
+    t = Transcript()
+    assert t.waiting_users == []
+    for entry in entries[:6]:
+        t.add(entry)
+    waiting = t.waiting_users
+    assert [(r.rule, r.entry) for r in t.repairs] == [("empty-user", entries[4].id)]
+    assert [type(i) for i in t.items] == [User, Step]
+    assert [(u.position, u.entry) for u in waiting] == [(-1, entries[i].id) for i in (2, 3, 5)]
+    assert [u.origin for u in waiting] == ["reminder", "person", "person"]
+    t.add(entries[6])
+    assert t.waiting_users == []
+    placed = t.items[2:5]
+    assert [(u.round, u.entry, u.message, u.opens_round, u.origin) for u in waiting] == [
+        (u.round, u.entry, u.message, u.opens_round, u.origin) for u in placed
+    ]
 
 
 def test_names_and_arguments_become_legal_for_every_provider():

@@ -30,8 +30,9 @@ from holdfast.views.transcript import Step, User
 BRIDGE = UserMessage((Text("[holdfast: the agent went on without a new message]"),))
 """Stands between two assistant messages in a row, which many servers refuse."""
 
-BRIDGE_TOKENS = 20
-"""Reserved by each block that ends with an assistant message, so that a bridge never breaks a budget."""
+
+LONGEST_DIRECTIVE = 300
+"""Characters of a line that stay when only first line and directives of a message do."""
 
 MOST_CALLS = 128
 """Calls that OpenAI takes in one message."""
@@ -39,6 +40,11 @@ MOST_CALLS = 128
 _DIRECTIVE = re.compile(
     r"(?i)\b(?:never|always|don't|do not|must|only|make sure|avoid|keep)\b|不要|必须|禁止|务必|不得|总是|切勿|只能"
 )
+
+
+def bridge_tokens(scene: Scene) -> int:
+    """Reserved by each block that ends with an assistant message, so that a bridge never breaks a budget."""
+    return scene.counter.message(BRIDGE)
 
 
 class UserLook(Struct, frozen=True):
@@ -90,7 +96,8 @@ def _user_part(
 def directives(text: str, most: int = 12) -> list[str]:
     """First line and directives of a user message: what it asked, and what it forbade."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    return [line[:300] for i, line in enumerate(lines) if i == 0 or _DIRECTIVE.search(line)][:most]
+    kept = [line for i, line in enumerate(lines) if i == 0 or _DIRECTIVE.search(line)][:most]
+    return [line if len(line) <= LONGEST_DIRECTIVE else f"{line[:LONGEST_DIRECTIVE]}…" for line in kept]
 
 
 def _brief(text: str, most: int) -> str:
@@ -111,7 +118,7 @@ def render_step(scene: Scene, step: Step, level: Level, cap: int, stale: dict[st
     results = [_result(scene, step, answer, level, cap, stale, cuts) for answer in step.answers()]
     messages = _in_groups(reply, results)
     tokens = sum(scene.counter.message(m) for m in messages)
-    return Block(tuple(messages), tokens, tuple(cuts), 0 if step.calls else BRIDGE_TOKENS)
+    return Block(tuple(messages), tokens, tuple(cuts), 0 if step.calls else bridge_tokens(scene))
 
 
 def _in_groups(reply: AssistantMessage, results: list[ToolMessage]) -> list[Message]:
@@ -132,7 +139,7 @@ def _assistant(scene: Scene, step: Step, level: Level, cuts: list[Cut]) -> Assis
     parts: list[AssistantPart] = []
     for part in step.message.parts:
         if isinstance(part, Thinking):
-            if level == "full" or scene.profile.thinking == "keep":
+            if level in ("full", "clipped") or scene.profile.thinking == "keep":
                 parts.append(part)
             else:
                 cuts.append(_thinking_cut(scene, step, part))
@@ -215,7 +222,7 @@ def _render_skeleton(scene: Scene, step: Step) -> Block:
         return Block((), 0, _gone_cuts(scene, step))
     message = AssistantMessage(tuple(p for p in step.message.parts if isinstance(p, Text)))
     cuts = tuple(c for c in _gone_cuts(scene, step) if c.rule != "text-gone")
-    return Block((message,), scene.counter.message(message), cuts, BRIDGE_TOKENS)
+    return Block((message,), scene.counter.message(message), cuts, bridge_tokens(scene))
 
 
 def _gone_cuts(scene: Scene, step: Step) -> tuple[Cut, ...]:
@@ -229,17 +236,10 @@ def _gone_cuts(scene: Scene, step: Step) -> tuple[Cut, ...]:
         else:
             cuts.append(_cut(scene, step.entry, "assistant text", "text-gone", part.text, ""))
     for call_id, answer in step.results.items():
-        use = step.uses[call_id]
-        for result in answer.parts:
-            cut = Cut(
-                step.result_entries[call_id],
-                use.label,
-                f"{use.kind}-gone",
-                _size(scene, result),
-                0,
-                text_id(_source(result)),
-            )
-            cuts.append(cut)
+        use, entry = step.uses[call_id], step.result_entries[call_id]
+        found = [(_size(scene, p), source_id(use, _source(p))) for p in answer.parts]
+        for size, id_ in found or [(0, entry)]:
+            cuts.append(Cut(entry, use.label, f"{use.kind}-gone", size, 0, id_))
     return tuple(cuts)
 
 

@@ -6,24 +6,21 @@ Rule: a draft changes nothing; its total is never below what the pack will reall
 from holdfast.events import Folded, FoldedRun, FoldNote, Level
 from holdfast.messages import Message
 from holdfast.packing.blocks import UserLook, render_user
-from holdfast.packing.notes import round_note, step_note
+from holdfast.packing.notes import note_bound, round_note, round_note_room, step_note
 from holdfast.packing.summary import summary_messages
 from holdfast.packing.trigger import Pressure
 from holdfast.packing.window import LevelCap, Window
 from holdfast.views.transcript import Step, User
-
-NOTE_TOKENS = 90
-"""An upper bound for one note, counted for every run of steps that goes."""
 
 
 class Draft:
     def __init__(self, window: Window) -> None:
         self.window = window
         self.levels: dict[int, LevelCap] = {}
-        self.users: dict[str, int] = {}
-        """User messages to shorten, and the tokens each takes then."""
-        self.pastes: dict[str, int] = {}
-        """User messages to clip to `paste_cap`, and the tokens each takes then."""
+        self.users: list[str] = []
+        """User messages to shorten to first line and directives."""
+        self.pastes: list[str] = []
+        """User messages to clip to `paste_cap`."""
         self.paste_cap = 0
         self.hidden = 0
         """Items from the start of the log that one note for whole rounds will stand for."""
@@ -31,69 +28,78 @@ class Draft:
         self.summary_sentences = 0
         self.before = self.total = window.total()
         self.messages = window.message_count()
+        self._sizes: dict[int, tuple[int, int]] = {}
+        """Room and messages of each item that would change, by position."""
+        self._growth: dict[int, tuple[int, int]] = {}
+        """Room and messages that notes grew by when a step went, by the step's number."""
+        self._note_bound = note_bound(window.scene)
 
     def level(self, number: int) -> LevelCap:
         return self.levels.get(number) or self.window.levels[number]
 
+    def room(self, position: int) -> int:
+        """What an item takes in this draft."""
+        return self._size(position)[0]
+
+    def step_room(self, number: int) -> int:
+        return self.room(self.window.transcript.steps[number].position)
+
     def lower(self, number: int, level: Level, cap: int = 0) -> None:
         """Put a step at a lower level, if that makes the pack smaller, now or with its neighbours."""
-        old = self.window.cost(number, *self.level(number))
+        step = self.window.transcript.steps[number]
+        room, messages = self._size(step.position)
         new = self.window.cost(number, level, cap)
         if level == "gone":
             if not self._gone_before(number) and not self._run_is_worth_a_note(number):
                 return
-            new += self._note_growth(number)
-        elif new >= old:
+            self._grow(number)
+        elif new >= room:
             return
-        if level in ("gone", "skeleton") and self.level(number)[0] != "skeleton":
-            self.messages -= len(self.window.transcript.steps[number].calls)
-        if level == "gone" and self._gone_before(number):
-            self.messages -= 1
+        shown = {"gone": 0, "skeleton": 1}.get(level, messages)
         self.levels[number] = (level, cap)
-        self.total += new - old
+        self._resize(step.position, new, shown)
 
     def shorten_user(self, user: User) -> None:
         """Leave first line and directives of an old user message."""
-        self._show_less(user, UserLook(brief=True), self.users)
+        if self._show_less(user, UserLook(brief=True)):
+            self.users.append(user.entry)
 
     def clip_user(self, user: User, cap: int) -> None:
         """Leave head and tail of a user message of the current round."""
         self.paste_cap = cap
-        self._show_less(user, UserLook(cap=cap), self.pastes)
-
-    def _show_less(self, user: User, look: UserLook, shown: dict[str, int]) -> None:
-        less = render_user(self.window.scene, user, {}, look).tokens
-        gain = self.window.blocks[user.position].tokens - less
-        if gain > 0:
-            shown[user.entry] = less
-            self.total -= gain
+        if self._show_less(user, UserLook(cap=cap)):
+            self.pastes.append(user.entry)
 
     def shorten_summary(self) -> None:
         """One sentence per line of the summary."""
         self.summary_sentences = 1
         short = summary_messages(self.window.scene, self.window.transcript, 1)
-        self.total -= self.window.fixed_tokens()["summary"] - self._size(short)
+        self.total -= self.window.fixed_tokens()["summary"] - self._count(short)
 
     def shorten_recap(self) -> None:
         self.recap_lines = 1
-        self.total -= self.window.fixed_tokens()["tail"] - self._size(self.window.recap(1))
+        self.total -= self.window.fixed_tokens()["tail"] - self._count(self.window.recap(1))
 
-    def hide_until(self, end: int, note_room: int) -> None:
+    def hide_until(self, end: int) -> None:
         """One note for all items before position `end`, user messages included."""
+        if end <= self.hidden:
+            return
         window = self.window
+        if not self.hidden:
+            self.total += round_note_room(window)
+            self.messages += 1
         for item in window.transcript.items[self.hidden : end]:
+            self._resize(item.position, 0, 0)
             if isinstance(item, Step):
-                self.total -= window.cost(item.number, *self.level(item.number))
                 self.levels[item.number] = ("gone", 0)
+                grown = self._growth.pop(item.number, (0, 0))
+                self.total -= grown[0]
+                self.messages -= grown[1]
             else:
-                self.total -= self.users.pop(item.entry, window.blocks[item.position].tokens)
-            self.messages -= len(window.blocks[item.position].messages)
+                self._reveal_repeats(item)
             if item.position in window.notes:
                 self.total -= window.notes[item.position][1].tokens
                 self.messages -= 1
-        if not self.hidden:
-            self.total += note_room
-            self.messages += 1
         self.hidden = end
 
     def event(self, pressure: Pressure) -> Folded | None:
@@ -115,8 +121,35 @@ class Draft:
             why=f"{pressure.why}; {_counted(len(self.levels), 'step')} lowered",
         )
 
-    def _size(self, messages: tuple[Message, ...]) -> int:
+    def _size(self, position: int) -> tuple[int, int]:
+        known = self._sizes.get(position)
+        if known is None:
+            block = self.window.blocks[position]
+            known = block.room, len(block.messages)
+        return known
+
+    def _resize(self, position: int, room: int, messages: int) -> None:
+        old_room, old_messages = self._size(position)
+        self._sizes[position] = room, messages
+        self.total += room - old_room
+        self.messages += messages - old_messages
+
+    def _count(self, messages: tuple[Message, ...]) -> int:
         return self.window.scene.counter.messages(messages)
+
+    def _show_less(self, user: User, look: UserLook) -> bool:
+        less = render_user(self.window.scene, user, {}, look).room
+        if less >= self.room(user.position):
+            return False
+        self._resize(user.position, less, 1)
+        self._reveal_repeats(user)
+        return True
+
+    def _reveal_repeats(self, user: User) -> None:
+        """Where a later message only refers to this one, it will have to be shown whole."""
+        for repeat in self.window.repeats_of(user)[:1]:
+            whole = render_user(self.window.scene, repeat, {}, UserLook()).room
+            self._resize(repeat.position, max(whole, self.room(repeat.position)), 1)
 
     def _gone_before(self, number: int) -> bool:
         """Whether the item just before is a step that is gone, so that one note serves both."""
@@ -125,24 +158,28 @@ class Draft:
         steps = self.window.transcript.steps
         return steps[number].position == steps[number - 1].position + 1
 
-    def _note_growth(self, number: int) -> int:
-        """What the notes grow by at most when this step goes: a whole one, or the one before it replaced."""
+    def _grow(self, number: int) -> None:
+        """Count what notes grow by at most when this step goes: a whole one, or the one before it replaced."""
         if not self._gone_before(number):
-            return NOTE_TOKENS
-        if number - 1 in self.levels:
-            return 0
-        at = self.window.transcript.steps[number - 1].position
-        while at not in self.window.notes and at > 0:
-            at -= 1
-        standing = self.window.notes.get(at)
-        return NOTE_TOKENS - standing[1].tokens if standing else NOTE_TOKENS
+            growth = self._note_bound, 1
+        elif number - 1 in self.levels:
+            growth = 0, 0
+        else:
+            at = self.window.transcript.steps[number - 1].position
+            while at not in self.window.notes and at > 0:
+                at -= 1
+            standing = self.window.notes.get(at)
+            growth = self._note_bound - (standing[1].tokens if standing else 0), 0
+        self._growth[number] = growth
+        self.total += growth[0]
+        self.messages += growth[1]
 
     def _run_is_worth_a_note(self, number: int) -> bool:
         """Whether the steps from here to the next user message take more room than the note for them."""
         steps = self.window.transcript.steps
-        room, at = NOTE_TOKENS, number
+        room, at = self._note_bound, number
         while at < len(steps) and steps[at].position - steps[number].position == at - number:
-            room -= self.window.cost(at, *self.level(at))
+            room -= self.room(steps[at].position)
             if room < 0:
                 return True
             at += 1
@@ -172,7 +209,7 @@ class Draft:
             gone = step is not None and step.position >= self.hidden and self.level(step.number)[0] == "gone"
             if group and not (gone and joins):
                 if any(s.number in self.levels for s in group):
-                    notes.append(step_note(group))
+                    notes.append(step_note(self.window, group))
                 group = []
             if gone and step is not None:
                 group.append(step)

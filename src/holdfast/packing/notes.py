@@ -3,49 +3,78 @@
 Rule: written by rule from the log alone; an index names each text by id, and nothing that differs between logs.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 from holdfast.events import FoldNote
 from holdfast.ids import text_id
-from holdfast.messages import Text, ToolMessage, joined_text
+from holdfast.messages import Text, ToolMessage, UserMessage, joined_text
 from holdfast.packing.blocks import directives
 from holdfast.packing.marks import mark, one_line
-from holdfast.packing.renditions import long_strings
+from holdfast.packing.renditions import Scene, long_strings, source_id
 from holdfast.packing.window import Window
 from holdfast.views.transcript import Item, Step, User
 
+MOST_TOOLS = 4
+LONGEST_NAME = 16
 
-def step_note(steps: Sequence[Step]) -> FoldNote:
+_LINKED = re.compile(r"^(?:earlier|steps) .* -> a\w{12}$")
+_LISTED = re.compile(r"^step (\d+):", re.MULTILINE)
+
+
+def step_note(window: Window, steps: Sequence[Step]) -> FoldNote:
     """The note for steps that follow each other within one round."""
-    index = "\n".join(line for step in steps for line in _step_lines(step))
+    index = "\n".join(_index(window, steps))
     first, last = steps[0].number + 1, steps[-1].number + 1
-    span = f"step {first} is" if first == last else f"steps {first}-{last} are"
-    text = mark(f"{span} done and folded ({_tools_used(steps)})", text_id(index))
+    span = f"step {first}" if first == last else f"steps {first}-{last}"
+    text = mark(f"{span} folded ({_tools_used(steps)})", text_id(index))
     return FoldNote(steps[0].entry, steps[-1].entry, text, index)
+
+
+def note_bound(scene: Scene) -> int:
+    """Tokens that no note of steps exceeds: one with the longest numbers and the oddest names."""
+    tools = ", ".join(f"99999 {'Xq7-zK_9' * 2}" for _ in range(MOST_TOOLS))
+    text = mark(f"steps 99999-99999 folded ({tools}, 99999 failed)", "a0z9y8x7w6v5t")
+    return scene.counter.message(UserMessage((Text(text),))) + 8
 
 
 def round_note_room(window: Window) -> int:
     """Tokens the note for whole rounds may take."""
-    return max(window.profile.hard_limit // 16, 120)
+    room = window.profile.hard_limit // 32
+    if window.profile.window_cap:
+        room = min(room, window.profile.window_cap // 4)
+    return max(room, 120)
 
 
 def round_note(window: Window, items: Sequence[Item]) -> FoldNote:
     """The note for whole rounds: what their users asked and forbade, as far as its room goes, newest first."""
     steps = [i for i in items if isinstance(i, Step)]
     users = [i for i in items if isinstance(i, User)]
-    index = "\n".join(line for item in items for line in _lines(item))
-    what = f"{len(users)} earlier user messages and {len(steps)} steps are done and folded"
-    head = mark(f"{what} ({_tools_used(steps)})", text_id(index))
-    room = round_note_room(window) - window.scene.counter.text(head) - 24
-    kept: list[str] = []
-    for line in (line for user in reversed(users) for line in reversed(_asked(user))):
-        size = window.scene.counter.text(line) + 2
-        if size > room:
-            break
-        room -= size
-        kept.append(f"- {line}")
-    said = ["The user said there, oldest first:", *reversed(kept)] if kept else []
-    return FoldNote(items[0].entry, items[-1].entry, "\n".join([head, *said]), index, users=True)
+    index = "\n".join(_index(window, items))
+    what = f"{len(users)} earlier user messages and {len(steps)} steps folded ({_tools_used(steps)})"
+    head = mark(what, text_id(index))
+    said = [line for user in users if user.origin != "reminder" for line in _asked(user)]
+    count, room = window.scene.counter.message, round_note_room(window)
+    kept = _newest_that_fit(window.scene, said, room - window.scene.counter.text(head) - 16)
+    text = _round_text(head, kept)
+    while kept and count(UserMessage((Text(text),))) > room:
+        kept = kept[1:]
+        text = _round_text(head, kept)
+    return FoldNote(items[0].entry, items[-1].entry, text, index, users=True)
+
+
+def _round_text(head: str, said: Sequence[str]) -> str:
+    if not said:
+        return head
+    return "\n".join([head, "The user said there, oldest first:", *(f"- {line}" for line in said)])
+
+
+def _newest_that_fit(scene: Scene, lines: list[str], room: int) -> list[str]:
+    start = len(lines)
+    while start > 0 and room > 0:
+        room -= scene.counter.text(lines[start - 1]) + 3
+        start -= room > 0
+    return lines[start:]
 
 
 def _asked(user: User) -> list[str]:
@@ -54,17 +83,43 @@ def _asked(user: User) -> list[str]:
 
 def _tools_used(steps: Iterable[Step]) -> str:
     counts: dict[str, int] = {}
+    failed = 0
     for step in steps:
-        for use in step.uses.values():
+        for call_id, use in step.uses.items():
             counts[use.name] = counts.get(use.name, 0) + 1
-    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:4]
-    return ", ".join(f"{count} {name[:16]}" for name, count in ranked) or "no calls"
+            result = step.results.get(call_id)
+            failed += result is None or result.error
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_TOOLS]
+    used = [f"{count} {name[:LONGEST_NAME]}" for name, count in ranked]
+    return ", ".join([*used, *([f"{failed} failed"] if failed else [])]) or "no calls"
 
 
-def _lines(item: Item) -> list[str]:
-    if isinstance(item, Step):
-        return _step_lines(item)
-    texts = [p.text for p in item.message.parts if isinstance(p, Text)]
+def _index(window: Window, items: Sequence[Item]) -> list[str]:
+    """Lines for the items. What an earlier note stands for is linked and not listed again: a fold costs what is
+    new in it, and every step stays at most one link away."""
+    lines: list[str] = []
+    end = -1
+    for item in items:
+        if item.position in window.notes:
+            note = window.notes[item.position][0]
+            lines += [line for line in note.index.split("\n") if _LINKED.match(line)]
+            lines.append(f"{_listed(note)} -> {text_id(note.index)}")
+            end = window.position(note.last)
+        if item.position > end:
+            lines += _step_lines(item) if isinstance(item, Step) else _user_lines(item)
+        elif isinstance(item, User) and item.entry not in window.hidden:
+            lines += _user_lines(item)
+    return list(dict.fromkeys(lines))
+
+
+def _listed(note: FoldNote) -> str:
+    """Which steps an index lists itself."""
+    numbers = _LISTED.findall(note.index)
+    return f"steps {numbers[0]}-{numbers[-1]}" if numbers else "earlier user messages"
+
+
+def _user_lines(user: User) -> list[str]:
+    texts = [p.text for p in user.message.parts if isinstance(p, Text)]
     return [f"user: {one_line(' '.join(texts))[:160]} -> {_ids(texts)}"]
 
 
@@ -73,9 +128,10 @@ def _step_lines(step: Step) -> list[str]:
     said = [p.text for p in step.message.parts if isinstance(p, Text)]
     lines = [f"step {step.number + 1}: {one_line(' '.join(said))[:160]} -> {_ids(said)}".rstrip(" ->")]
     for answer in step.answers():
-        call = step.calls[answer.call_id]
+        call, use = step.calls[answer.call_id], step.uses[answer.call_id]
         outcome = "error" if answer.error else "result"
-        lines.append(f"  {step.uses[call.id].label} -> {outcome} {_ids(p.text for p in _texts(answer))}")
+        ids = " ".join(source_id(use, p.text) for p in _texts(answer) if p.text)
+        lines.append(f"  {use.label} -> {outcome} {ids}")
         written = long_strings(call.arguments)
         if written:
             lines.append(f"    arguments {_ids(written)}")

@@ -24,7 +24,7 @@ def pack(window: Window) -> Pack:
     if tokens > profile.hard_limit:
         raise ContextOverflow(
             f"the pack takes {tokens} tokens, and the budget leaves {profile.hard_limit}",
-            parts=floor_parts(window, [b.tokens for b in window.blocks[-1:]]),
+            parts=floor_parts(window, lambda position: window.blocks[position].room),
             budget=profile.window,
             hint="fold first, or raise the budget",
         )
@@ -36,7 +36,7 @@ def pack(window: Window) -> Pack:
         budget=profile.window,
         limit=profile.hard_limit,
         trigger=profile.trigger,
-        cut_groups=(*(b.cuts for b in window.blocks if b.cuts), _repair_cuts(window)),
+        cut_groups=(*(b.cuts for b in (*window.blocks, *window.waiting()) if b.cuts), _repair_cuts(window)),
         notes=tuple(f"{r.rule}: {r.detail} ({r.entry})" for r in window.transcript.repairs),
     )
 
@@ -46,7 +46,7 @@ def _check_stable_cap(window: Window, tool_tokens: int) -> None:
     if cap and taken > cap:
         raise ContextOverflow(
             f"the stable layer takes {taken} tokens, and its cap is {cap}",
-            parts=floor_parts(window, []),
+            parts=floor_parts(window, lambda position: window.blocks[position].room),
             budget=window.profile.window,
             hint="raise `stable_cap`, or shorten the largest part",
         )
@@ -65,6 +65,9 @@ def _layers(window: Window) -> tuple[Layer, ...]:
     current, current_tokens = _shown(window, start, len(window.blocks))
     asked = next((i for i, m in enumerate(current) if not isinstance(m, UserMessage)), len(current))
     current[asked:asked] = recap
+    waiting = window.waiting()
+    current += [message for block in waiting for message in block.messages]
+    current_tokens += sum(block.tokens for block in waiting)
     sizes = (stable_tokens, count(summary), before_tokens, current_tokens + count(recap), count(tail))
     bridge = count((BRIDGE,))
     layers: list[Layer] = []

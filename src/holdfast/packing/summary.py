@@ -4,13 +4,16 @@ Rule: a summary is shown and never summarised; only under overflow are its lines
 """
 
 import re
+from itertools import islice
 
 from holdfast.messages import AssistantMessage, Message, SystemMessage, Text, UserMessage
 from holdfast.packing.profile import Profile
 from holdfast.packing.renditions import Scene
 from holdfast.views.transcript import Transcript
 
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
+# A point inside a path or a version ends nothing: only white space behind it does, which CJK stops do not need.
+_STOP = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
+_BULLET = re.compile(r"\s*+(?:[-*+]\s++)?+(?:\d++[.)]\s++)?+")
 
 
 def summary_messages(scene: Scene, transcript: Transcript, sentences: int = 0) -> tuple[Message, ...]:
@@ -41,4 +44,12 @@ def _shaped(profile: Profile, transcript: Transcript, sentences: int) -> tuple[M
 
 
 def _shorten(text: str, sentences: int) -> str:
-    return "\n".join("".join(_SENTENCE.split(line)[:sentences]) for line in text.split("\n"))
+    return "\n".join(_first_sentences(line, sentences) for line in text.split("\n"))
+
+
+def _first_sentences(line: str, sentences: int) -> str:
+    """The line up to its n-th stop; the number of a list item is no sentence."""
+    bullet = _BULLET.match(line)
+    stops = _STOP.finditer(line, bullet.end() if bullet else 0)
+    end = next(islice(stops, sentences - 1, None), None)
+    return line[: end.start()] if end else line

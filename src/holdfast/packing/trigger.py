@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from holdfast.packing.window import Window
+from holdfast.views.transcript import User
 
 CAPPED: tuple[Literal["window", "round"], ...] = ("window", "round")
 Reason = Literal["pressure", "round_end", "messages", "overflow"]
@@ -36,7 +37,7 @@ def pressure(window: Window) -> Pressure | None:
     """The reason to fold now, or None."""
     profile = window.profile
     size = estimate(window)
-    if window.overflowed:
+    if window.refused:
         return Pressure("overflow", size, profile.hard_limit)
     if size - profile.reply_room > profile.hard_limit:
         return Pressure("overflow", size, profile.hard_limit)
@@ -62,10 +63,12 @@ def layer_cap(window: Window, layer: Literal["window", "round"]) -> tuple[int, i
         return 0, 0
     rounds = window.transcript.rounds
     start = rounds[-1] if rounds else 0
-    blocks = window.blocks[:start] if layer == "window" else window.blocks[start:]
-    return cap, sum(b.tokens for b in blocks)
+    end = len(window.blocks)
+    first, last = (0, start) if layer == "window" else (start, end)
+    notes = sum(block.tokens for at, (_, block) in window.notes.items() if first <= at < last)
+    return cap, sum(b.tokens for b in window.blocks[first:last]) + notes
 
 
 def _round_just_opened(window: Window) -> bool:
     rounds = window.transcript.rounds
-    return bool(rounds) and rounds[-1] == len(window.transcript.items) - 1 and len(rounds) > 1
+    return len(rounds) > 1 and all(isinstance(i, User) for i in window.transcript.items[rounds[-1] :])

@@ -19,7 +19,7 @@ from holdfast.events import (
     ToolsSet,
 )
 from holdfast.messages import Message, SystemMessage, Text, Usage, UserMessage
-from holdfast.packing.blocks import BRIDGE_TOKENS, UserLook, hide_user, render_step, render_user
+from holdfast.packing.blocks import UserLook, bridge_tokens, hide_user, render_step, render_user
 from holdfast.packing.calibration import Calibration
 from holdfast.packing.layers import Block
 from holdfast.packing.profile import Profile
@@ -59,11 +59,17 @@ class Window:
         self.body_tokens = 0
         """All blocks and notes."""
         self.calibration = Calibration()
-        self.overflowed = False
+        self.refused = 0
+        """Tokens that a provider refused as too many, and no fold has answered yet; 0 if none."""
+        self.fresh = True
+        """Whether anything came since the last fold: a fold that did not suffice is not followed by another at once."""
         self.last_entry = ""
         self._live = True
         self._usage: tuple[Usage, int] | None = None
         self._pasted: dict[str, str] = {}
+        """Large user texts, and the entry that shows each."""
+        self._repeats: dict[str, list[User]] = {}
+        """Messages that only refer to an entry, because it shows the same text."""
         self._positions: dict[str, int] = {}
         self._dirty: dict[int, Item] = {}
         self._costs: dict[tuple[int, Level, int, tuple[str, ...]], int] = {}
@@ -81,11 +87,13 @@ class Window:
                 self.levels.append(("full", 0))
             self._positions[item.entry] = item.position
             self._dirty[item.position] = item
+            self.fresh = True
         match event:
             case Folded():
                 self._fold(event)
             case OverflowReported():
-                self.overflowed = True
+                self.refused = min(event.limit or self.corrected(), self.corrected())
+                self.fresh = True
             case LogStarted():
                 self._live = event.origin == "live"
             case SystemSet() | ToolsSet() | RulesSet() | ContextSet():
@@ -145,7 +153,20 @@ class Window:
     def total(self) -> int:
         """Upper bound for the tokens of a pack made now, room for the reply not included."""
         self.refresh()
-        return sum(self.fixed_tokens().values()) + self.body_tokens + BRIDGE_TOKENS
+        waiting = sum(block.room for block in self.waiting())
+        return sum(self.fixed_tokens().values()) + self.body_tokens + waiting + bridge_tokens(self.scene)
+
+    def waiting(self) -> list[Block]:
+        """User messages sent while tools still run. They get their place when the results are in."""
+        users = self.transcript.waiting_users
+        return [render_user(self.scene, user, {}, UserLook()) for user in users]
+
+    def position(self, entry: str) -> int:
+        return self._positions[entry]
+
+    def repeats_of(self, user: User) -> list[User]:
+        """Messages on view that only refer to this one."""
+        return [u for u in self._repeats.get(user.entry, []) if u.entry not in self.hidden]
 
     def reported(self) -> int:
         """The last reported usage with what is new since (the seeds' A6), 0 where none applies.
@@ -210,14 +231,35 @@ class Window:
 
     def _render(self, item: Item) -> Block:
         if isinstance(item, User):
-            for part in item.message.parts:
-                if isinstance(part, Text) and self.scene.counter.text(part.text) >= LARGE_PASTE:
-                    self._pasted.setdefault(part.text, item.entry)
             if item.entry in self.hidden:
                 return hide_user(self.scene, item)
-            return render_user(self.scene, item, self._pasted, self.looks.get(item.entry, UserLook()))
+            look = self.looks.get(item.entry, UserLook())
+            if look == UserLook():
+                self._note_pastes(item)
+            return render_user(self.scene, item, self._pasted, look)
         level, cap = self.levels[item.number]
         return render_step(self.scene, item, level, cap, self._stale(item, level))
+
+    def _note_pastes(self, user: User) -> None:
+        """Remember who shows a large text first; later messages with the same text only refer to it."""
+        for part in user.message.parts:
+            if not isinstance(part, Text) or self.scene.counter.text(part.text) < LARGE_PASTE:
+                continue
+            first = self._pasted.setdefault(part.text, user.entry)
+            if first in self.hidden or first in self.looks:
+                self._pasted[part.text] = user.entry
+            elif first != user.entry and user not in self._repeats.setdefault(first, []):
+                self._repeats[first].append(user)
+
+    def _pass_on_pastes(self, entries: Iterable[str]) -> None:
+        """Where a message no longer shows its text, the first one that referred to it does."""
+        for entry in entries:
+            heirs = [u for u in self._repeats.pop(entry, []) if u.entry not in self.hidden]
+            for text in [t for t, first in self._pasted.items() if first == entry and heirs]:
+                self._pasted[text] = heirs[0].entry
+            if heirs:
+                self._dirty[heirs[0].position] = heirs[0]
+                self._repeats[heirs[0].entry] = heirs[1:]
 
     def _stale(self, step: Step, level: Level) -> dict[str, str]:
         return self.files.stale_calls(step) if level == "digest" else {}
@@ -236,9 +278,12 @@ class Window:
                 self._dirty[item.position] = item
         for note in fold.notes:
             self._place(note)
+        hidden = [i.entry for note in fold.notes if note.users for i in self._span(note.first, note.last)]
+        self._pass_on_pastes((*fold.pastes, *fold.users, *hidden))
         self.recap_lines = fold.recap_lines or self.recap_lines
         self.summary_sentences = fold.summary_sentences or self.summary_sentences
-        self.overflowed = False
+        self.refused = 0
+        self.fresh = False
         self._usage = None
         self.refresh()
 

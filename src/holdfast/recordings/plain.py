@@ -3,7 +3,7 @@
 Rule: the same reading as from a file; what could not be kept is said in notes or in `Noted` events.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -90,7 +90,25 @@ def _checked(value: Json, tally: Tally) -> Json:
         ) from error
     if is_deep(value):
         raise InputError("a message nests values too deep.", hint="messages are plain JSON.")
+    for key in _keys(value):
+        if not isinstance(key, str):
+            raise InputError(
+                f"a message has the key {str(key)[:40]} of type {type(key).__name__}, and JSON's keys are strings.",
+                hint="write the key as a string: two keys that differ in type only would become one.",
+            )
     return value
+
+
+def _keys(value: Json) -> Iterator[Json]:
+    """The keys of all objects within a value."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, dict):
+            yield from found
+            waiting += [v for v in found.values() if isinstance(v, dict | list | tuple)]
+        elif isinstance(found, list | tuple):
+            waiting += [v for v in found if isinstance(v, dict | list | tuple)]
 
 
 def _scrubbed(value: Json, tally: Tally) -> Json:

@@ -123,10 +123,12 @@ def _string(value: str, redaction: Redaction | None, key: str) -> str:
 def _dict(value: dict[str, Json], redaction: Redaction | None) -> dict[str, Json]:
     items: dict[str, Json] = {}
     same = True
-    for key, before in value.items():
+    for given, before in value.items():
+        # JSON has no other keys; a program that builds events by hand may.
+        key = given if isinstance(given, str) else str(given)
         name = _string(key, redaction, "")
         after = _value(before, redaction, key)
-        same = same and name == key and after is before
+        same = same and name == given and after is before
         items[_free(name, items)] = after
     return value if same else items
 

@@ -44,6 +44,23 @@ class FileTouches:
                     stale[call_id] = f"{verb} in step {later.step + 1}"
         return stale
 
+    def edited_since(self, step: Step) -> dict[str, str]:
+        """Reads of this step whose file was edited later, and when: what they show is partly out of date.
+
+        Not those that `stale_calls` names: of them a newer result shows the edited file.
+        """
+        edited: dict[str, str] = {}
+        for call_id, use in step.uses.items():
+            if use.kind == "read" and use.path and not self._superseding(use, step.number):
+                later = self._newest_edit(use.path)
+                if later and later.step > step.number:
+                    edited[call_id] = f"edited in step {later.step + 1}"
+        return edited
+
+    def _newest_edit(self, path: str) -> Touch | None:
+        touches = reversed(self._by_path.get(path, []))
+        return next((t for t in touches if t.kind in ("edit", "multiedit")), None)
+
     def _superseding(self, use: ToolUse, step: int) -> Touch | None:
         for touch in reversed(self._by_path.get(use.path, [])):
             if touch.step <= step:

@@ -1,16 +1,20 @@
-"""The todo list as the agent last left it, from whichever todo tool it uses."""
+"""The todo list as the agent last left it, from whichever todo tool it uses.
+
+Rule: only a todo tool changes the list, and no argument of one can make the log unreadable.
+"""
 
 import re
 
 from msgspec import Struct
 
 from holdfast.messages import Json, ToolCall
+from holdfast.tool_use import kind_of
 
 _DONE = {"completed", "done", "complete", "x"}
 _ACTIVE = {"in_progress", "in-progress", "active", "doing"}
 _DROPPED = {"cancelled", "canceled", "deleted"}
 _TASK_NUMBER = re.compile(r"#(\d+)")
-_CHECKBOX = re.compile(r"^\s*[-*]\s*\[([ xX~>-])\]\s*(.+)$", re.MULTILINE)
+_CHECKBOX = re.compile(r"^[ \t]*[-*][ \t]*\[([ xX~>-])\][ \t]*(.+)$", re.MULTILINE)
 
 
 class Todo(Struct, frozen=True):
@@ -20,7 +24,7 @@ class Todo(Struct, frozen=True):
 
 
 class Todos(Struct, frozen=True):
-    """The list; `numbers` are the ids that task tools give, parallel to `items`."""
+    """The list; `numbers` are the ids that task tools give, parallel to `items` and empty where none was given."""
 
     items: tuple[Todo, ...] = ()
     numbers: tuple[str, ...] = ()
@@ -37,6 +41,8 @@ def after_call(todos: Todos, call: ToolCall, result: str) -> Todos:
         return _created(todos, call.arguments, result)
     if name == "taskupdate":
         return _updated(todos, call.arguments)
+    if kind_of(call.name, call.arguments) != "todo":
+        return todos
     rows = next((call.arguments[k] for k in ("todos", "plan", "items") if k in call.arguments), None)
     if isinstance(rows, str):
         marks = {"x": "done", "X": "done", "~": "active", ">": "active"}
@@ -60,7 +66,7 @@ def _todo(row: Json) -> Todo | None:
 
 def _status(value: Json) -> str:
     """Our word for a tool's status; empty for an item that was dropped."""
-    word = str(value or "pending").lower()
+    word = value.lower() if isinstance(value, str) else "pending"
     if word in _DROPPED:
         return ""
     return "done" if word in _DONE else "active" if word in _ACTIVE else "pending"
@@ -72,16 +78,28 @@ def _created(todos: Todos, arguments: dict[str, Json], result: str) -> Todos:
         return todos
     found = _TASK_NUMBER.search(result)
     number = found[1] if found else str(len(todos.items) + 1)
-    return Todos((*todos.items, Todo(subject, "pending")), (*todos.numbers, number))
+    return Todos((*todos.items, Todo(subject, "pending")), (*_numbers(todos), number))
 
 
 def _updated(todos: Todos, arguments: dict[str, Json]) -> Todos:
-    number = str(arguments.get("taskId", arguments.get("id", ""))).lstrip("#")
-    if number not in todos.numbers or "status" not in arguments:
+    number, numbers = _number(arguments.get("taskId", arguments.get("id"))), _numbers(todos)
+    if not number or number not in numbers or "status" not in arguments:
         return todos
-    at = todos.numbers.index(number)
+    at = numbers.index(number)
     status = _status(arguments["status"])
-    kept = [(t, n) for i, (t, n) in enumerate(zip(todos.items, todos.numbers, strict=True)) if i != at]
-    if status:
-        kept.insert(at, (Todo(todos.items[at].text, status), number))
-    return Todos(tuple(t for t, _ in kept), tuple(n for _, n in kept))
+    changed = (Todo(todos.items[at].text, status),) if status else ()
+    return Todos(
+        (*todos.items[:at], *changed, *todos.items[at + 1 :]),
+        (*numbers[:at], *(number for _ in changed), *numbers[at + 1 :]),
+    )
+
+
+def _numbers(todos: Todos) -> tuple[str, ...]:
+    """A number for every item: those of a list that was written whole have none."""
+    return (*todos.numbers, *("" for _ in todos.items[len(todos.numbers) :]))
+
+
+def _number(value: Json) -> str:
+    if isinstance(value, int) and 0 < value < 1_000_000_000:
+        return str(value)
+    return value.lstrip("#") if isinstance(value, str) else ""

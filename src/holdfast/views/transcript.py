@@ -6,6 +6,7 @@ with the input is not hidden: each repair is named, with the entry it touched.
 
 import re
 from collections.abc import Iterable
+from typing import Literal
 
 from msgspec import Struct
 
@@ -31,6 +32,7 @@ from holdfast.messages import (
     ToolDefinition,
     ToolMessage,
     UserMessage,
+    UserPart,
     joined_text,
 )
 from holdfast.tool_use import ToolUse, recognise
@@ -45,7 +47,10 @@ _BAD_ID = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class Repair(Struct, frozen=True, gc=False):
-    """A departure from the log that a provider's rules forced. `id` brings back what is not shown."""
+    """A departure from the log that a provider's rules forced.
+
+    `id` is of the one text that is not shown; where it is empty, the entry's own id brings back what it held.
+    """
 
     rule: str
     entry: str
@@ -61,6 +66,7 @@ class User(Struct, gc=False):
     entry: str
     message: UserMessage
     opens_round: bool
+    origin: Literal["person", "agent", "reminder"] = "person"
 
 
 class Step(Struct, gc=False):
@@ -121,6 +127,18 @@ class Transcript:
         """Every call has its result, so that a request can be made."""
         return not (self.steps and self.steps[-1].waiting)
 
+    @property
+    def waiting_users(self) -> list[User]:
+        """What was said while tools run, in order. Not among the items yet, so each has position -1."""
+        users: list[User] = []
+        opened = 0
+        for entry, event in self._deferred:
+            opens = event.origin != "reminder" and not opened
+            opened += opens
+            round_ = len(self.rounds) - 1 + opened
+            users.append(User(-1, round_, entry.id, UserMessage(_spoken(event)), opens, event.origin))
+        return users
+
     def add(self, entry: Entry) -> list[Item]:
         event = entry.event
         match event:
@@ -149,19 +167,20 @@ class Transcript:
         return []
 
     def _add_user(self, entry: Entry, event: UserSaid) -> list[Item]:
+        parts = _spoken(event)
+        if not parts:
+            self._repair("empty-user", entry.id, "a user message without content is not sent")
+            return []
         if not self.settled:
             # A message typed while tools run stands behind their results, where providers want it.
             self._deferred.append((entry, event))
-            return []
-        parts = tuple(p for p in event.parts if not isinstance(p, Text) or p.text.strip())
-        if not parts:
-            self._repair("empty-user", entry.id, "a user message without content is not sent")
             return []
         fresh = not self.rounds or any(s.round == len(self.rounds) - 1 for s in self.steps[-1:])
         opens = event.origin != "reminder" and fresh
         if opens:
             self.rounds.append(len(self.items))
-        user = User(len(self.items), max(len(self.rounds) - 1, 0), entry.id, UserMessage(parts), opens)
+        round_ = max(len(self.rounds) - 1, 0)
+        user = User(len(self.items), round_, entry.id, UserMessage(parts), opens, event.origin)
         self.items.append(user)
         return [user]
 
@@ -179,8 +198,7 @@ class Transcript:
             elif isinstance(part, Thinking) or part.text.strip():
                 parts.append(part)
         if not any(isinstance(p, Text | ToolCall) for p in parts):
-            thought = joined_text(event.parts) or "".join(p.text for p in parts if isinstance(p, Thinking))
-            self._repair("empty-assistant", entry.id, "an assistant message without text or call", thought)
+            self._repair("empty-assistant", entry.id, "an assistant message without text or call")
             return touched
         if not self.rounds:
             self.rounds.append(len(self.items))
@@ -202,12 +220,8 @@ class Transcript:
         if step is None or event.call_id not in step.waiting:
             if _legal(event.call_id) not in self._seen:
                 self._early.setdefault(event.call_id, []).append((entry, event))
-            self.unplaced[entry.id] = Repair(
-                "orphan-result",
-                entry.id,
-                f"the result of `{event.call_id}` has no call that waits for it",
-                text_id(joined_text(event.parts)),
-            )
+            detail, text = f"the result of `{event.call_id}` has no call that waits for it", _only_text(event)
+            self.unplaced[entry.id] = Repair("orphan-result", entry.id, detail, text_id(text) if text else "")
             return []
         ids = step.waiting[event.call_id]
         call_id = ids.pop(0)
@@ -265,8 +279,18 @@ class Transcript:
             self._repair("invalid-arguments", entry, f"the arguments of `{call.id}` are not a JSON object")
         return ToolCall(unique, name, arguments)
 
-    def _repair(self, rule: str, entry: str, detail: str, text: str = "") -> None:
-        self.repairs.append(Repair(rule, entry, detail, text_id(text) if text else ""))
+    def _repair(self, rule: str, entry: str, detail: str) -> None:
+        self.repairs.append(Repair(rule, entry, detail))
+
+
+def _spoken(event: UserSaid) -> tuple[UserPart, ...]:
+    """The parts without blank texts, which providers refuse."""
+    return tuple(p for p in event.parts if not isinstance(p, Text) or p.text.strip())
+
+
+def _only_text(event: ToolReturned) -> str:
+    """The text if nothing but text was returned: the id of one beside a picture would lose the picture."""
+    return joined_text(event.parts) if all(isinstance(p, Text) for p in event.parts) else ""
 
 
 def _legal(call_id: str) -> str:
