@@ -27,13 +27,14 @@ KINDS_BY_NAME: dict[str, Kind] = {
     "str_replace": "edit", "search_dir": "grep", "search_file": "grep", "find_file": "glob",
     # Copilot CLI, VS Code
     "view": "read", "rg": "grep", "read_bash": "bash", "write_bash": "bash", "update_todo": "todo",
-    "run_in_terminal": "bash", "manage_todo_list": "todo", "insert_edit_into_file": "edit", "replace_string_in_file": "edit",
+    "run_in_terminal": "bash", "insert_edit_into_file": "edit", "replace_string_in_file": "edit",
     # Gemini CLI, Qwen Code, Cursor, Cline
     "read_file": "read", "read_many_files": "read", "write_file": "write", "write_to_file": "write",
     "create_file": "write", "edit_file": "edit", "replace": "edit", "replace_in_file": "edit",
     "search_replace": "edit", "list_directory": "ls", "list_dir": "ls", "list_files": "ls",
     "search_file_content": "grep", "grep_search": "grep", "search_files": "grep", "file_search": "glob",
     "run_shell_command": "bash", "run_terminal_cmd": "bash", "execute_command": "bash", "todo_write": "todo",
+    "manage_todo_list": "todo",
     # the seeds' review tools
     "list_project_files": "ls", "search_in_project": "grep", "read_file_hunk": "read",
 }  # fmt: skip

@@ -9,6 +9,7 @@ from holdfast.events import (
     Compacted,
     ContextSet,
     Folded,
+    FoldedRun,
     OverflowReported,
     RulesSet,
     SystemSet,
@@ -241,6 +242,15 @@ def test_a_read_that_was_read_again_gives_way_first():
     assert superseded or gone
     assert window.files.stale_calls(window.transcript.steps[0]) == {"c0": "read again in step 2"}
     assert window.files.stale_calls(window.transcript.steps[1]) == {}
+
+
+def test_a_digest_says_that_its_file_was_edited_since():
+    edit = ("e", "Edit", {"file_path": "src/f0.py", "old_string": "a", "new_string": "b"})
+    events = [user("go"), *read_step(0), step("", edit), result("e", "ok", "Edit"), *read_step(1, 80)]
+    window = Window(replace(CODE, read_lines=5), counter(), chained(events))
+    first = window.transcript.steps[0].entry
+    window.add(chained([Folded("manual", runs=(FoldedRun(first, first, "digest"),))])[0])
+    assert "edited in step 2" in texts(pack(window))[2].split("\n")[0]
 
 
 def test_the_first_sight_cap_shortens_a_huge_result_and_freezes_it():

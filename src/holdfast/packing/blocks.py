@@ -5,7 +5,7 @@ Rule: call and result change together; user text is never changed except for a p
 
 import re
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from holdfast.events import Level
 from holdfast.ids import text_id
@@ -25,6 +25,7 @@ from holdfast.packing.clip import MARK_TOKENS, clip_tokens
 from holdfast.packing.layers import Block, Cut
 from holdfast.packing.marks import mark
 from holdfast.packing.renditions import Scene, image_mark, reduce_arguments, reduce_result, source_id
+from holdfast.tool_use import ToolUse
 from holdfast.views.transcript import Step, User
 
 BRIDGE = UserMessage((Text("[holdfast: the agent went on without a new message]"),))
@@ -90,7 +91,8 @@ def _user_part(
     if pasted.get(part.text, user.entry) != user.entry:
         return Text(mark("the same text as an earlier message", text_id(part.text))), "repeated-paste"
     cap = max(look.cap // texts, MARK_TOKENS + 20) if look.cap else scene.profile.paste_tokens
-    return (Text(clip_tokens(part.text, cap, scene.counter)), "paste") if size > cap else (part, "")
+    clipped = clip_tokens(part.text, cap, scene.counter)
+    return (part, "") if clipped == part.text else (Text(clipped), "paste")
 
 
 def directives(text: str, most: int = 12) -> list[str]:
@@ -107,15 +109,26 @@ def _brief(text: str, most: int) -> str:
     return "\n".join([*kept, gone])
 
 
-def render_step(scene: Scene, step: Step, level: Level, cap: int, stale: dict[str, str]) -> Block:
-    """A step at its level. `stale` says, by call id, why a newer result stands for an older one."""
+class Hindsight(Struct, frozen=True):
+    """What later steps say of a step's results, by call id: why a newer one stands for it, or that its file was
+    edited since."""
+
+    superseded: dict[str, str] = field(default_factory=dict)
+    edited: dict[str, str] = field(default_factory=dict)
+
+
+NO_HINDSIGHT = Hindsight()
+
+
+def render_step(scene: Scene, step: Step, level: Level, cap: int, later: Hindsight = NO_HINDSIGHT) -> Block:
+    """A step at its level, with every cut named."""
     if level == "gone":
         return Block((), 0, _gone_cuts(scene, step))
     if level == "skeleton":
         return _render_skeleton(scene, step)
     cuts: list[Cut] = []
     reply = _assistant(scene, step, level, cuts)
-    results = [_result(scene, step, answer, level, cap, stale, cuts) for answer in step.answers()]
+    results = [_result(scene, step, answer, level, cap, later, cuts) for answer in step.answers()]
     messages = _in_groups(reply, results)
     tokens = sum(scene.counter.message(m) for m in messages)
     return Block(tuple(messages), tokens, tuple(cuts), 0 if step.calls else bridge_tokens(scene))
@@ -171,49 +184,55 @@ def _result(
     answer: ToolMessage,
     level: Level,
     cap: int,
-    stale: dict[str, str],
+    later: Hindsight,
     cuts: list[Cut],
 ) -> ToolMessage:
     use = step.uses[answer.call_id]
     entry = step.result_entries.get(answer.call_id, step.entry)
-    reason = stale.get(answer.call_id, "") if level != "clipped" else ""
     parts: list[UserPart] = []
     for part in answer.parts:
         if isinstance(part, Image):
-            if level in ("full", "clipped"):
-                parts.append(part)
-                continue
-            text = image_mark(part)
-            after = scene.counter.text(text)
-            cuts.append(Cut(entry, use.label, "picture", _size(scene, part), after, text_id(_source(part))))
-            parts.append(Text(text))
-            continue
-        shown = _shown(scene, step, answer, part.text, level, cap, reason)
-        if shown != part.text:
-            rule = (
-                "first-sight"
-                if level == "full"
-                else f"{use.kind}-superseded"
-                if reason
-                else f"{use.kind}-{level}"
-            )
-            before, after = scene.counter.text(part.text), scene.counter.text(shown)
-            cuts.append(Cut(entry, use.label, rule, before, after, source_id(use, part.text)))
-        parts.append(Text(shown))
+            shown, rule = _picture(part, level), "picture"
+        else:
+            shown, rule = _result_text(scene, step, answer, part, level, cap, later)
+        if shown is not part:
+            id_ = source_id(use, _source(part))
+            cuts.append(Cut(entry, use.label, rule, _size(scene, part), _size(scene, shown), id_))
+        parts.append(shown)
     return ToolMessage(answer.call_id, answer.name, tuple(parts), answer.error)
 
 
-def _shown(
-    scene: Scene, step: Step, answer: ToolMessage, text: str, level: Level, cap: int, reason: str
-) -> str:
+def _picture(image: Image, level: Level) -> UserPart:
+    return image if level in ("full", "clipped") else Text(image_mark(image))
+
+
+def _result_text(
+    scene: Scene, step: Step, answer: ToolMessage, part: Text, level: Level, cap: int, later: Hindsight
+) -> tuple[Text, str]:
+    """A text of a result, and the rule it was shortened by; the same part where it is shown whole."""
     use = step.uses[answer.call_id]
-    if level != "full":
-        return reduce_result(scene, use, text, level, cap, reason)
+    superseded = later.superseded.get(answer.call_id, "")
+    if level == "full":
+        shown, rule = _first_sight(scene, use, part.text), "first-sight"
+    elif level == "clipped":
+        shown, rule = reduce_result(scene, use, part.text, level, cap), f"{use.kind}-clipped"
+    else:
+        state = "failed" if answer.error else later.edited.get(answer.call_id, "")
+        shown = reduce_result(scene, use, part.text, level, cap, superseded, state=state)
+        rule = f"{use.kind}-superseded" if superseded else f"{use.kind}-{level}"
+    return (part if shown == part.text else Text(shown)), rule
+
+
+def _first_sight(scene: Scene, use: ToolUse, text: str) -> str:
+    """A result as it is first shown: whole, unless it is very large or the profile clips at once."""
     if use.kind == "recall":
         return text
-    if scene.profile.result_now == "clipped":
-        text = reduce_result(scene, use, text, "clipped", 0)
-    return clip_tokens(text, scene.profile.first_sight_tokens, scene.counter)
+    profile, shown = scene.profile, text
+    if profile.result_now == "clipped":
+        shown = reduce_result(scene, use, text, "clipped", 0)
+    if scene.counter.text(shown) <= profile.first_sight_tokens:
+        return shown
+    return clip_tokens(text, profile.first_sight_tokens, scene.counter)
 
 
 def _render_skeleton(scene: Scene, step: Step) -> Block:

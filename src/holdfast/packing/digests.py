@@ -10,6 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.messages import Json
+from holdfast.packing.clip import Choice, clip_line, filled_lines
+from holdfast.packing.marks import one_line
 from holdfast.packing.profile import Profile
 from holdfast.tool_use import Kind, ToolUse
 
@@ -17,17 +19,40 @@ Chooser = Callable[[list[str], Profile], list[int]]
 
 _TROUBLE = re.compile(
     r"(?i)\b(?:error|errors|fail|failed|failure|failures|failing|fatal|panic|exception|traceback|undefined"
-    r"|unresolved|denied|refused|not found|no such|cannot|can't|abort(?:ed)?|segfault|assert(?:ion)?(?:error)?)\b"
-    r"|^E\s{2,}|^\s*(?:✗|✘|×|FAIL|--- FAIL)|exit(?:ed)? (?:with )?(?:code|status) [1-9]"
+    r"|unresolved|denied|refused|not found|no such|cannot|can't|abort(?:ed)?|segfault|assert(?:ion)?(?:error)?"
+    r"|core dumped|timed out)\b"
+    # `NameError: x`, but not a call of `onError(`; looking back and not ahead keeps one giant line linear.
+    r"|(?<=\w)(?-i:Error|Exception)\b(?!\()"
+    r"|\b(?-i:ERR)!|^E\s{2,}|^\s*(?:✗|✘|×|FAIL|--- FAIL)|exit(?:ed)? (?:with )?(?:code|status) [1-9]"
 )
-_NO_TROUBLE = re.compile(r"(?i)\b(?:0|no) (?:errors?|failures?|failed|failing)\b")
+_NO_TROUBLE = re.compile(
+    r"(?i)\b(?:0|no|without(?: any)?) (?:errors?|failures?|failed|failing|exceptions?)\b"
+    r"|\b(?:errors?|failures?|failed)\s?[:=]\s?0(?![\d.])"
+)
+_MATCH = re.compile(r"(?:\s*Line )?\d+:|(?:[A-Za-z]:)?[^\s:][^:]*:\d+:")
+_CONTEXT = re.compile(r"(?:.*-)?\d+-")
+_FOUND = re.compile(r"(?i)found \d+ ")
+
 LONG_FIELD = 200
 """Characters from which a field of an envelope's data is content and no longer a fact about it."""
+
+LONG_ERROR = 400
+"""Characters that an envelope's error may take among the facts."""
+
+MOST_FACTS = 12
+
+DEEPEST = 4
+"""Levels of a JSON document that its digest shows."""
+
+IN_ORDER: tuple[Kind, ...] = ("ls", "glob", "grep", "read", "edit", "multiedit", "write")
+"""Kinds whose digest is a beginning: past the first line that has no room, shorter ones would be fragments."""
 
 
 def is_trouble(line: str) -> bool:
     """Whether a line reports a failure; such lines stay wherever they stand."""
-    return bool(_TROUBLE.search(line)) and not _NO_TROUBLE.search(line)
+    if not _TROUBLE.search(line):
+        return False
+    return bool(_TROUBLE.search(_NO_TROUBLE.sub(" ", line)))
 
 
 def choose_lines(use: ToolUse, lines: list[str], profile: Profile) -> list[int]:
@@ -49,8 +74,27 @@ def _choose_glob(lines: list[str], profile: Profile) -> list[int]:
 
 
 def _choose_grep(lines: list[str], profile: Profile) -> list[int]:
-    matches = [i for i, line in enumerate(lines) if line.strip() and line != "--"]
-    return matches[: profile.grep_matches]
+    """How many were found, then the first matches, each under the file's name where that has a line of its own."""
+    filled = [i for i, line in enumerate(lines) if line.strip() and line.strip() != "--"]
+    header = [i for i in filled[:1] if _FOUND.match(lines[i])]
+    matches = [i for i in filled if _MATCH.match(lines[i])] or filled[len(header) :]
+    chosen = dict.fromkeys(header)
+    for match in matches[: profile.grep_matches]:
+        chosen.update(dict.fromkeys([*_heading(lines, match), match]))
+    return list(chosen)
+
+
+def _heading(lines: list[str], match: int) -> list[int]:
+    """The line with the file's name above a match that starts with its line number."""
+    if not re.match(r"\s*(?:Line )?\d+:", lines[match]):
+        return []
+    for number in range(match - 1, -1, -1):
+        line = lines[number]
+        if not line.strip():
+            return []
+        if line.strip() != "--" and not _MATCH.match(line) and not _CONTEXT.match(line[:LONG_FIELD]):
+            return [number]
+    return []
 
 
 def _choose_read(lines: list[str], profile: Profile) -> list[int]:
@@ -67,16 +111,25 @@ def _choose_write(lines: list[str], profile: Profile) -> list[int]:
 
 def _choose_bash(lines: list[str], profile: Profile) -> list[int]:
     """Failures first, newest last lines next (where stderr and totals stand), then how it began."""
-    trouble = [i for i, line in enumerate(lines) if is_trouble(line)][-profile.bash_stdout_lines :]
-    tail = list(range(len(lines) - 1, max(len(lines) - 1 - profile.bash_stderr_lines, -1), -1))
-    return list(dict.fromkeys([*trouble, *tail, *_first(5, lines)]))
+    trouble = _last(profile.bash_stdout_lines, [i for i, line in enumerate(lines) if is_trouble(line)])
+    tail = _newest(profile.bash_stderr_lines, lines)
+    return list(dict.fromkeys([*trouble, *tail, *_first(min(profile.bash_stdout_lines, 5), lines)]))
 
 
 def _choose_general(lines: list[str], profile: Profile) -> list[int]:
     trouble = [i for i, line in enumerate(lines) if is_trouble(line)][: profile.generic_rows]
     head = _first(profile.generic_rows * 2, lines)
-    tail = list(range(len(lines) - 1, max(len(lines) - 1 - profile.generic_rows, -1), -1))
-    return list(dict.fromkeys([*trouble, *head, *tail]))
+    return list(dict.fromkeys([*trouble, *head, *_newest(profile.generic_rows, lines)]))
+
+
+def _last(count: int, numbers: list[int]) -> list[int]:
+    return numbers[max(len(numbers) - count, 0) :]
+
+
+def _newest(count: int, lines: list[str]) -> list[int]:
+    """The last lines, newest first; blank ones at the very end are no lines to show."""
+    end = filled_lines(lines)
+    return list(range(end - 1, max(end - 1 - count, -1), -1))
 
 
 _CHOOSERS: dict[Kind, Chooser] = {
@@ -101,30 +154,58 @@ class Unwrapped(Struct, frozen=True):
 def unwrap(text: str) -> Unwrapped | None:
     """The lines of a tool envelope, or None if the text is none.
 
-    `status`, `error` and the scalars of `data` (totals, `truncated`) make the head, its lists and long texts the
-    payload; `text`, `stats` and `context` repeat these or are about the run, and go.
+    `status`, `error` and the scalars of `data` (totals, `truncated`) make the head, its lists, objects and long
+    texts the payload; `text`, `stats` and `context` repeat these or are about the run, and go.
     """
     value = _decoded(text)
     if not isinstance(value, dict) or "status" not in value or not ({"data", "error"} & value.keys()):
         return None
-    head = [f"status: {value['status']}"]
+    head = [_brief(f"status: {_row(value['status'])}", LONG_FIELD)]
     if value.get("error"):
-        head.append(f"error: {_row(value['error'])}")
+        head.append(_brief(f"error: {_row(value['error'])}", LONG_ERROR))
     data = value.get("data")
     fields = data if isinstance(data, dict) else {"data": data}
     payload: list[str] = []
     for key, field in fields.items():
-        if isinstance(field, list):
-            payload += map(_row, field)
-        elif isinstance(field, str) and ("\n" in field or len(field) > LONG_FIELD):
-            payload += field.split("\n")
-        elif field is not None:
-            head.append(f"{key}: {_row(field)}")
-    return Unwrapped(head, payload)
+        if field is None:
+            continue
+        row = f"{key}: {_row(field)}"
+        if isinstance(field, dict | list) or "\n" in row or len(row) > LONG_FIELD or len(head) >= MOST_FACTS:
+            payload += _rows(key, field)
+        else:
+            head.append(row)
+    return Unwrapped(head, "\n".join(payload).split("\n") if payload else [])
+
+
+def _rows(key: str, field: Json) -> list[str]:
+    """A field of the data as rows of the payload; of an object one row a field."""
+    if isinstance(field, list):
+        return [_row(item) for item in field]
+    if isinstance(field, dict):
+        return [f"{key}.{name}: {_row(item)}" for name, item in field.items()]
+    return [field] if isinstance(field, str) else [f"{key}: {_row(field)}"]
 
 
 def _row(value: Json) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _brief(text: str, most: int) -> str:
+    """A text on one line, cut inside if it is long."""
+    line = one_line(text)
+    return line if len(line) <= most else clip_line(line, (most - 40) / len(line))
+
+
+def choose(use: ToolUse, text: str, profile: Profile) -> Choice:
+    """The choice a digest makes from a text's own lines, or from those of the envelope that it is."""
+    envelope = unwrap(text) or Unwrapped([], [])
+    facts = len(envelope.head)
+    lines = [*envelope.head, *envelope.payload] if facts else text.split("\n")
+    payload = [facts + number for number in choose_lines(use, lines[facts:], profile)]
+    in_order = use.kind in IN_ORDER
+    numbers = [*range(facts), *payload]
+    trouble = {n for n in (range(facts) if in_order else numbers) if is_trouble(lines[n])}
+    return Choice(lines, numbers, facts, in_order, frozenset({*payload[:1], *trouble}))
 
 
 def digest_json(text: str, profile: Profile) -> str | None:
@@ -148,12 +229,14 @@ def _decoded(text: str) -> Json:
 
 def _shape(value: Json, rows: int, depth: int) -> Json:
     if isinstance(value, str):
-        return value if len(value) <= 200 else f"{value[:160]}… ({len(value)} characters)"
+        return value if len(value) <= LONG_FIELD else f"{value[:160]}… ({len(value)} characters)"
     if isinstance(value, list):
+        if depth > DEEPEST:
+            return f"… list of {len(value)}"
         kept = [_shape(v, rows, depth + 1) for v in value[:rows]]
         return [*kept, f"… {len(value) - rows} more of {len(value)}"] if len(value) > rows else kept
     if isinstance(value, dict):
-        if depth > 4:
+        if depth > DEEPEST:
             return f"… object with {len(value)} keys"
         kept_items = list(value.items())[: rows * 6]
         shaped = {k: _shape(v, rows, depth + 1) for k, v in kept_items}

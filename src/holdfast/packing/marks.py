@@ -3,7 +3,15 @@
 Rule: a mark stands on one line, starts with `[holdfast:` and never quotes untrusted text beyond a short label.
 """
 
+import re
+
+from holdfast.ids import ALPHABET, LENGTH
+
 MARK = "[holdfast:"
+LONGEST = 1_000
+"""Characters of the longest line that is taken for a mark of ours."""
+
+_WITH_ID = re.compile(rf'{re.escape(MARK)} (.*); Recall\(id="[ae][{ALPHABET}]{{{LENGTH}}}"[^\n()]*\)\]')
 
 
 def recall_call(id_: str, **where: str) -> str:
@@ -21,6 +29,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def is_marked(text: str) -> bool:
-    """Whether a text was reduced before: reducing it again would only wear it down."""
-    return text.startswith(MARK) or f"\n{MARK}" in text
+def marked_as(line: str) -> str:
+    """What a line says is missing, if the line is a mark with an id; else nothing."""
+    found = _WITH_ID.fullmatch(line) if len(line) <= LONGEST else None
+    return found[1] if found else ""

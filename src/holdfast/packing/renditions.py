@@ -3,14 +3,16 @@
 Rule: a rendition is never larger than what it stands for, and says by which id the whole is had.
 """
 
+from collections.abc import Callable, Collection
+
 from msgspec import Struct
 
 from holdfast.events import Level
 from holdfast.ids import is_id, text_id
 from holdfast.messages import Image, Json
-from holdfast.packing.clip import clip_chars, clip_tokens, keep_lines
-from holdfast.packing.digests import choose_lines, digest_json, unwrap
-from holdfast.packing.marks import is_marked, mark
+from holdfast.packing.clip import GAP, clip_chars, clip_tokens, fit_lines, keep_lines
+from holdfast.packing.digests import choose, digest_json
+from holdfast.packing.marks import mark, marked_as, one_line
 from holdfast.packing.profile import Profile
 from holdfast.packing.tokens import TokenCounter
 from holdfast.tool_use import ToolUse
@@ -20,6 +22,19 @@ SHORT = 48
 
 LONG_ARGUMENT = 200
 """Characters from which a string argument has levels of its own; shorter ones identify the call."""
+
+ARGUMENT = "the first"
+"""How the mark of a shortened argument begins."""
+
+LINE = 80
+"""Characters that each line a shortened argument may keep stands for, however long the lines are."""
+
+LEAST_SHOWN = 32
+"""Tokens of content in a digest whose mark alone fills its cap."""
+
+NO_LIMIT = 1 << 40
+
+REST = "[… the rest of this digest left out]"
 
 IMAGE_STUB = "picture left out"
 
@@ -31,22 +46,34 @@ class Scene(Struct, frozen=True):
     counter: TokenCounter
 
 
-def reduce_result(scene: Scene, use: ToolUse, text: str, level: Level, cap: int, stale: str = "") -> str:
-    """A result's text at a level. `stale` says why a newer result stands for this one."""
+def reduce_result(
+    scene: Scene,
+    use: ToolUse,
+    text: str,
+    level: Level,
+    cap: int,
+    stale: str = "",
+    *,
+    state: str = "",
+) -> str:
+    """A result's text at a level. `stale` says why a newer result stands for this one; `state` is what a reader
+    must know of it besides, such as that it failed."""
     counter = scene.counter
     size = counter.text(text)
-    if level == "full" or size <= SHORT:
+    if level == "full" or size <= SHORT or marked_as(text):
         return text
     if level == "clipped":
         reduced = _clip(scene, text, cap)
     elif level == "digest" and not stale and use.kind != "recall":
-        if is_marked(text) and size <= (cap or size):
-            return text
-        reduced = _digest(scene, use, text, cap)
+        reduced = text if _is_digest(use, text) else _digest(scene, use, text, cap, state)
     else:
         reason = f", {stale}" if stale else ""
-        reduced = mark(f"{use.label}: {size} tokens{reason}", source_id(use, text))
+        reduced = mark(f"{use.label}: {size} tokens{_also(state)}{reason}", source_id(use, text))
     return reduced if counter.text(reduced) < size else text
+
+
+def _also(state: str) -> str:
+    return f", {state}" if state else ""
 
 
 def source_id(use: ToolUse, text: str) -> str:
@@ -61,41 +88,62 @@ def _clip(scene: Scene, text: str, cap: int) -> str:
     if profile.compaction_clip_chars:
         if len(text) <= profile.compaction_clip_chars:
             return text
-        return clip_chars(text, profile.clip_head_chars, profile.clip_tail_chars)
+        return clip_chars(text, profile.clip_head_chars, profile.clip_tail_chars, counter=scene.counter)
     if profile.max_tool_chars and len(text) > profile.max_tool_chars:
         share = profile.max_tool_chars / len(text)
         return clip_tokens(text, int(scene.counter.text(text) * share), scene.counter)
     return clip_tokens(text, profile.first_sight_tokens, scene.counter)
 
 
-def _digest(scene: Scene, use: ToolUse, text: str, cap: int) -> str:
-    counter, id_ = scene.counter, text_id(text)
-    room = (cap or counter.text(text)) - 24
-    envelope = unwrap(text)
-    if envelope is None and use.kind in ("other", "todo") and (shaped := digest_json(text, scene.profile)):
-        head = mark(f"digest of {use.label}, {len(text)} characters of JSON", id_)
-        return f"{head}\n{clip_tokens(shaped, max(room, 32), counter, id_=id_)}"
-    facts = "\n".join(envelope.head) if envelope else ""
-    body = "\n".join(envelope.payload) if envelope else text
-    kept = _fitting_lines(scene, use, body, room - counter.text(facts))
-    lines = body.split("\n")
-    total = sum(1 for line in lines if line.strip())
-    head = mark(f"digest of {use.label}, {len(kept)} of {total} lines", id_)
-    if not kept and body.strip():
-        return f"{head}\n{clip_tokens(text, max(room, 32), counter, id_=id_)}"
-    # Lines of an envelope are ours and cannot be asked for by number.
-    shown = keep_lines(lines, kept, numbered=envelope is None)
-    return "\n".join(part for part in (head, facts, shown) if part)
+def _is_digest(use: ToolUse, text: str) -> bool:
+    """Whether a text is the digest of this call already: a digest of it would have an id that leads to less."""
+    return marked_as(text.split("\n", 1)[0]).startswith(one_line(f"digest of {use.label},"))
 
 
-def _fitting_lines(scene: Scene, use: ToolUse, text: str, room: int) -> list[int]:
-    sizes = scene.counter.lines(text)
-    kept: list[int] = []
-    for number in choose_lines(use, text.split("\n"), scene.profile):
-        if room >= sizes[number]:
-            room -= sizes[number]
-            kept.append(number)
-    return kept
+def _digest(scene: Scene, use: ToolUse, text: str, cap: int, state: str) -> str:
+    what, id_ = f"digest of {use.label}{_also(state)}", text_id(text)
+    choice = choose(use, text, scene.profile)
+    if not choice.facts and use.kind in ("other", "todo") and (shaped := digest_json(text, scene.profile)):
+        head = mark(f"{what}, {len(text)} characters of JSON", id_)
+        return _fitted(scene, head, cap, lambda room: f"{head}\n{_start(scene.counter, shaped, room)}")
+    sizes = scene.counter.lines("\n".join(choice.lines))
+    gap = scene.counter.text(GAP)
+
+    def headed(kept: Collection[int]) -> str:
+        shown, total = choice.count(kept)
+        return mark(f"{what}, {shown} of {total} lines", id_)
+
+    def compose(room: int) -> str:
+        lines, kept = fit_lines(choice, sizes, room, gap)
+        return f"{headed(kept)}\n{keep_lines(lines, kept, numbered=not choice.facts)}"
+
+    return _fitted(scene, headed(()), cap, compose)
+
+
+def _fitted(scene: Scene, head: str, cap: int, compose: Callable[[int], str]) -> str:
+    """What `compose` makes of the room that a cap leaves beside the mark; a cap too small for both gives way."""
+    if not cap:
+        return compose(NO_LIMIT)
+    used = scene.counter.text(head) + 1
+    limit = max(cap, used + LEAST_SHOWN)
+    room = limit - used
+    for _ in range(4):
+        shown = compose(room)
+        # Chosen lines may be of another content class than their text, and count more than they did in it.
+        excess = scene.counter.text(shown) - limit
+        if excess <= 0:
+            return shown
+        room -= excess + 2
+    return head
+
+
+def _start(counter: TokenCounter, shaped: str, room: int) -> str:
+    """The start of a JSON digest. It is no text that is stored, so what is missing of it has no numbers."""
+    size = counter.text(shaped)
+    if size <= room:
+        return shaped
+    share = max(room - counter.text(REST), 0) / size
+    return f"{shaped[: int(len(shaped) * share)]}\n{REST}"
 
 
 def reduce_arguments(scene: Scene, use: ToolUse, value: Json, level: Level) -> tuple[Json, list[str]]:
@@ -111,18 +159,34 @@ def _shorten(scene: Scene, use: ToolUse, value: Json, level: Level, cut: list[st
         return {k: _shorten(scene, use, v, level, cut) for k, v in value.items()}
     if isinstance(value, list):
         return [_shorten(scene, use, v, level, cut) for v in value]
-    if not isinstance(value, str) or len(value) < LONG_ARGUMENT or is_marked(value):
+    if not isinstance(value, str) or len(value) < LONG_ARGUMENT:
         return value
-    lines = value.split("\n")
-    kept = _argument_lines(scene.profile, use) if level == "digest" else 1
-    head = "\n".join(lines[:kept])
-    if len(head) > 80 * kept:
-        head = head[: 80 * kept]
-    shown = f"{head}\n{mark(f'the first of {len(lines)} lines, {len(value)} characters', text_id(value))}"
+    most = _argument_lines(scene.profile, use)
+    if _is_shortened(value, max(most, 1)):
+        return value
+    shown = _shortened(value, most if level == "digest" else min(most, 1))
     if scene.counter.text(shown) >= scene.counter.text(value):
         return value
     cut.append(value)
     return shown
+
+
+def _shortened(value: str, most: int) -> str:
+    """The first lines of an argument, or of very long lines the first characters, and what the whole is."""
+    lines = value.split("\n")
+    head = "\n".join(lines[:most])
+    whole = f"{len(lines)} lines, {len(value)} characters"
+    shown = f"{min(most, len(lines))} of {whole}"
+    if len(head) > LINE * most:
+        head = head[: LINE * most]
+        shown = f"{len(head)} characters of {whole}"
+    return "\n".join([*([head] if most else []), mark(f"{ARGUMENT} {shown}", text_id(value))])
+
+
+def _is_shortened(value: str, most: int) -> bool:
+    """Whether an argument is what `_shortened` leaves; a long text that only ends so is not."""
+    head, _, last = value.rpartition("\n")
+    return len(head) <= LINE * most and marked_as(last).startswith(ARGUMENT)
 
 
 def long_strings(value: Json) -> list[str]:

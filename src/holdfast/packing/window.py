@@ -19,7 +19,15 @@ from holdfast.events import (
     ToolsSet,
 )
 from holdfast.messages import Message, SystemMessage, Text, Usage, UserMessage
-from holdfast.packing.blocks import UserLook, bridge_tokens, hide_user, render_step, render_user
+from holdfast.packing.blocks import (
+    NO_HINDSIGHT,
+    Hindsight,
+    UserLook,
+    bridge_tokens,
+    hide_user,
+    render_step,
+    render_user,
+)
 from holdfast.packing.calibration import Calibration
 from holdfast.packing.layers import Block
 from holdfast.packing.profile import Profile
@@ -62,7 +70,7 @@ class Window:
         self.refused = 0
         """Tokens that a provider refused as too many, and no fold has answered yet; 0 if none."""
         self.fresh = True
-        """Whether anything came since the last fold: a fold that did not suffice is not followed by another at once."""
+        """Whether anything came since the last fold: one that did not suffice is not followed by another at once."""
         self.last_entry = ""
         self._live = True
         self._usage: tuple[Usage, int] | None = None
@@ -203,11 +211,11 @@ class Window:
     def cost(self, number: int, level: Level, cap: int) -> int:
         """Tokens a step would take at a level; remembered, since a planner asks for many and takes few."""
         step = self.transcript.steps[number]
-        stale = self._stale(step, level)
-        key = (number, level, cap, tuple(stale.values()))
+        later = self._hindsight(step, level)
+        key = (number, level, cap, (*later.superseded.values(), *later.edited.values()))
         known = self._costs.get(key)
         if known is None:
-            known = render_step(self.scene, step, level, cap, stale).room
+            known = render_step(self.scene, step, level, cap, later).room
             if not step.waiting:
                 self._costs[key] = known
         return known
@@ -238,7 +246,7 @@ class Window:
                 self._note_pastes(item)
             return render_user(self.scene, item, self._pasted, look)
         level, cap = self.levels[item.number]
-        return render_step(self.scene, item, level, cap, self._stale(item, level))
+        return render_step(self.scene, item, level, cap, self._hindsight(item, level))
 
     def _note_pastes(self, user: User) -> None:
         """Remember who shows a large text first; later messages with the same text only refer to it."""
@@ -261,8 +269,10 @@ class Window:
                 self._dirty[heirs[0].position] = heirs[0]
                 self._repeats[heirs[0].entry] = heirs[1:]
 
-    def _stale(self, step: Step, level: Level) -> dict[str, str]:
-        return self.files.stale_calls(step) if level == "digest" else {}
+    def _hindsight(self, step: Step, level: Level) -> Hindsight:
+        if level != "digest":
+            return NO_HINDSIGHT
+        return Hindsight(self.files.stale_calls(step), self.files.edited_since(step))
 
     def _fold(self, fold: Folded) -> None:
         self.refresh()
