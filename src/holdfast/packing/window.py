@@ -66,11 +66,12 @@ class Window:
         self.summary_sentences = 0
         self.body_tokens = 0
         """All blocks and notes."""
+        self.block_messages = 0
         self.calibration = Calibration()
         self.refused = 0
         """Tokens that a provider refused as too many, and no fold has answered yet; 0 if none."""
         self.fresh = True
-        """Whether anything came since the last fold: one that did not suffice is not followed by another at once."""
+        """Whether anything came since the last fold: one that did not suffice is not followed by another."""
         self.last_entry = ""
         self._live = True
         self._usage: tuple[Usage, int] | None = None
@@ -118,8 +119,10 @@ class Window:
                 self.blocks.append(block)
             else:
                 self.body_tokens -= self.blocks[position].room
+                self.block_messages -= len(self.blocks[position].messages)
                 self.blocks[position] = block
             self.body_tokens += block.room
+            self.block_messages += len(block.messages)
             if isinstance(item, Step) and not item.waiting:
                 self.files.note(item)
         self._dirty.clear()
@@ -206,7 +209,9 @@ class Window:
         return min(max(ours, target // 4), target)
 
     def message_count(self) -> int:
-        return sum(len(b.messages) for b in self.blocks) + len(self.notes)
+        """Messages of the rounds, notes included; the stable layer, summaries and the tail do not count."""
+        self.refresh()
+        return self.block_messages + len(self.notes)
 
     def cost(self, number: int, level: Level, cap: int) -> int:
         """Tokens a step would take at a level; remembered, since a planner asks for many and takes few."""
