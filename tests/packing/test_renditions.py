@@ -590,3 +590,17 @@ def assert_ranges_lead_back(text, shown):
         else:
             restored.append(row)
     assert restored == lines
+
+
+def test_of_a_folded_todo_list_the_recap_stays():
+    todos = [
+        {"content": f"item {i} of the plan", "status": s}
+        for i, s in enumerate(("completed", "in_progress", "pending"))
+    ]
+    step_ = one_step(("c", "TodoWrite", {"todos": todos}), "ok")
+    block = render_step(scene(), step_, "digest", 0)
+    (call,) = block.messages[0].calls
+    assert call.arguments == {
+        "todos": "Todo recap: 1 of 3 done; active: item 1 of the plan; next: item 2 of the plan"
+    }
+    assert [(c.rule, c.id) for c in block.cuts] == [("todo-argument", step_.entry)]

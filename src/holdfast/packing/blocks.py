@@ -26,6 +26,7 @@ from holdfast.packing.layers import Block, Cut
 from holdfast.packing.marks import mark
 from holdfast.packing.renditions import Scene, image_mark, reduce_arguments, reduce_result, source_id
 from holdfast.tool_use import ToolUse
+from holdfast.views.todos import Todos, after_call
 from holdfast.views.transcript import Step, User
 
 BRIDGE = UserMessage((Text("[holdfast: the agent went on without a new message]"),))
@@ -168,14 +169,35 @@ def _assistant(scene: Scene, step: Step, level: Level, cuts: list[Cut]) -> Assis
 
 
 def _call(scene: Scene, step: Step, call: ToolCall, level: Level, cuts: list[Cut]) -> ToolCall:
+    """A call at a level: its long arguments shortened, of a todo list only the recap."""
     use = step.uses[call.id]
+    if use.kind == "todo" and level in ("digest", "stub"):
+        return _todo_call(scene, step, call, cuts)
     arguments, shortened = reduce_arguments(scene, use, call.arguments, level)
+    if not shortened:
+        return call
+    folded = ToolCall(call.id, call.name, arguments)
+    kept = max(scene.counter.part(folded), 0)
     for text in shortened:
         before = scene.counter.text(text)
-        cuts.append(
-            Cut(step.entry, f"argument of {use.label}", f"{use.kind}-argument", before, 0, text_id(text))
-        )
-    return ToolCall(call.id, call.name, arguments) if shortened else call
+        after = min(kept, before)
+        what = f"argument of {use.label}"
+        cuts.append(Cut(step.entry, what, f"{use.kind}-argument", before, after, text_id(text)))
+    return folded
+
+
+def _todo_call(scene: Scene, step: Step, call: ToolCall, cuts: list[Cut]) -> ToolCall:
+    """A list that newer ones replaced; what stands now is in the tail."""
+    key = next((k for k in ("todos", "plan", "items") if isinstance(call.arguments.get(k), list)), "")
+    if not key:
+        return call
+    recap = after_call(Todos(), call, "").line
+    folded = ToolCall(call.id, call.name, {**call.arguments, key: recap})
+    before, after = scene.counter.part(call), scene.counter.part(folded)
+    if after >= before:
+        return call
+    cuts.append(Cut(step.entry, f"argument of {call.name}", "todo-argument", before, after, step.entry))
+    return folded
 
 
 def _result(

@@ -20,12 +20,11 @@ def tail_messages(todos: Todos, lines: int, cap: int, counter: TokenCounter) -> 
 
 def _recap(todos: Todos, lines: int) -> UserMessage:
     """So many lines of the list, what is active and what is next before what is done."""
-    done = sum(t.status == "done" for t in todos.items)
     ranked = sorted(range(len(todos.items)), key=lambda i: (_order(todos.items[i]), i))
     shown = [todos.items[i] for i in sorted(ranked[: max(lines, 1)])]
     rows = [f"{_MARKS[t.status]} {_short(t.text)}" for t in shown]
     left = len(todos.items) - len(shown)
-    head = f"Todo recap: {done} of {len(todos.items)} done." + (f" {left} not listed." if left else "")
+    head = f"Todo recap: {todos.done} of {len(todos.items)} done." + (f" {left} not listed." if left else "")
     body = "\n".join(["<system-reminder>", head, *rows, "</system-reminder>"])
     return UserMessage((Text(body),))
 

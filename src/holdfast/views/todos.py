@@ -33,6 +33,22 @@ class Todos(Struct, frozen=True):
     def open(self) -> bool:
         return any(t.status != "done" for t in self.items)
 
+    @property
+    def done(self) -> int:
+        return sum(t.status == "done" for t in self.items)
+
+    @property
+    def line(self) -> str:
+        """The list in one line: how far it is, what is being done, what is next."""
+        active = next((t.text for t in self.items if t.status == "active"), "")
+        following = next((t.text for t in self.items if t.status == "pending"), "")
+        named = [
+            f"{what}: {' '.join(text.split())[:80]}"
+            for what, text in (("active", active), ("next", following))
+            if text
+        ]
+        return "; ".join([f"Todo recap: {self.done} of {len(self.items)} done", *named])
+
 
 def after_call(todos: Todos, call: ToolCall, result: str) -> Todos:
     """The list after a call and its result; unchanged if the call is about something else."""
@@ -46,7 +62,8 @@ def after_call(todos: Todos, call: ToolCall, result: str) -> Todos:
     rows = next((call.arguments[k] for k in ("todos", "plan", "items") if k in call.arguments), None)
     if isinstance(rows, str):
         marks = {"x": "done", "X": "done", "~": "active", ">": "active"}
-        return Todos(tuple(Todo(m[2].strip(), marks.get(m[1], "pending")) for m in _CHECKBOX.finditer(rows)))
+        boxes = tuple(Todo(m[2].strip(), marks.get(m[1], "pending")) for m in _CHECKBOX.finditer(rows))
+        return Todos(boxes) if boxes else todos
     if not isinstance(rows, list):
         return todos
     return Todos(tuple(t for t in map(_todo, rows) if t))
