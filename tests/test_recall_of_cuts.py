@@ -10,7 +10,7 @@ from holdfast.errors import ContextOverflow
 from holdfast.events import AssistantReplied, Entry
 from holdfast.ids import text_id
 from holdfast.log import Log
-from holdfast.messages import Image, Text, Thinking, ToolCall
+from holdfast.messages import Text, Thinking, ToolCall
 from holdfast.packing.fold import plan_fold
 from holdfast.packing.layers import Pack
 from holdfast.packing.pack import pack
@@ -19,7 +19,7 @@ from holdfast.packing.window import Window
 from holdfast.recall import recall
 from holdfast.store import SqliteStore
 from support.driving import counter
-from support.logs import AgentWork
+from support.logs import AgentWork, strings_in, texts_of
 
 RECALLED = re.compile(r'Recall\(id=\\?"(\w+)\\?"(?:, (lines|chars)=\\?"(\d+)-(\d+)\\?")?\)')
 
@@ -59,24 +59,6 @@ def worked_through(log: Log, seed: int, profile: str, budget: int) -> Pack | Non
         return pack(window)
     except ContextOverflow:
         return None
-
-
-def texts_of(entry: Entry):
-    for part in getattr(entry.event, "parts", ()):
-        if isinstance(part, Text | Thinking):
-            yield part.text
-        elif isinstance(part, Image):
-            yield part.data
-        else:
-            yield from strings_in(part.arguments)
-
-
-def strings_in(value):
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from strings_in(item)
 
 
 def assert_shows(entry: Entry, found: str) -> None:

@@ -15,8 +15,6 @@ from holdfast.messages import (
     AssistantMessage,
     Image,
     SystemMessage,
-    Text,
-    Thinking,
     ToolCall,
     ToolMessage,
     UserMessage,
@@ -30,7 +28,7 @@ from holdfast.packing.window import Window
 from holdfast.sending import Sender
 from holdfast.store import MemoryStore
 from support.driving import Request, counter, drive
-from support.logs import AgentWork, chained
+from support.logs import AgentWork, chained, texts_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 PROFILES = st.sampled_from(sorted(BUILT_IN))
@@ -164,24 +162,6 @@ def assert_cuts_lead_back(entries: list[Entry], texts: set[str], request: Reques
     for cut in request.pack.cuts:
         assert cut.id in texts or cut.id in ids, cut
         assert cut.after <= cut.before, cut
-
-
-def texts_of(entry: Entry):
-    for part in getattr(entry.event, "parts", ()):
-        if isinstance(part, Text | Thinking):
-            yield part.text
-        elif isinstance(part, Image):
-            yield part.data
-        else:
-            yield from strings_in(part.arguments)
-
-
-def strings_in(value):
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from strings_in(item)
 
 
 def assert_packing_again_changes_nothing(request: Request) -> None:

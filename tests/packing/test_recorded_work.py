@@ -11,7 +11,6 @@ from test_properties import (
     assert_results_follow_their_calls,
     assert_user_messages_are_verbatim,
     assert_within_budget,
-    texts_of,
 )
 
 from holdfast.errors import ContextOverflow
@@ -20,7 +19,7 @@ from holdfast.ids import text_id
 from holdfast.packing.profile import BUILT_IN
 from holdfast.recordings import read_recordings
 from support.driving import Request, drive
-from support.logs import chained
+from support.logs import chained, texts_of
 from support.shared import recording_files
 
 CHECK_EVERY = 20

@@ -55,6 +55,25 @@ def result(call_id: str, text: str, name: str = "Read", *, error: bool = False) 
     return ToolReturned(call_id, name, (Text(text),), error)
 
 
+def texts_of(entry: Entry):
+    """Every text of an entry that a cut may lead back to."""
+    for part in getattr(entry.event, "parts", ()):
+        if isinstance(part, Text | Thinking):
+            yield part.text
+        elif isinstance(part, Image):
+            yield part.data
+        else:
+            yield from strings_in(part.arguments)
+
+
+def strings_in(value):
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from strings_in(item)
+
+
 def prose(rng: random.Random, words: int) -> str:
     out = []
     for _ in range(words):
