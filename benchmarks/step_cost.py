@@ -160,8 +160,10 @@ def undisturbed(times: list[float]) -> float:
     return statistics.quantiles(times, n=4)[0]
 
 
-def quiet_around(times: list[float], folds: set[int], end: int, width: int = 50) -> list[float]:
-    return [times[i] for i in range(max(end - width, 0), end) if i not in folds]
+def quiet_around(times: list[float], folds: set[int], at: int, width: int = 50) -> list[float]:
+    """Times of the steps around one, half before it and half after it as far as there are any, without folds."""
+    around = range(max(at - width // 2, 0), min(at + width // 2, len(times)))
+    return [times[i] for i in around if i not in folds]
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 Rule: pure. Same log, same profile, same bytes; and never over the limit, or ContextOverflow says why not.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from holdfast.errors import ContextOverflow
@@ -36,7 +37,7 @@ def pack(window: Window) -> Pack:
         budget=profile.window,
         limit=profile.hard_limit,
         trigger=profile.trigger,
-        cut_groups=(*(b.cuts for b in (*window.blocks, *window.waiting()) if b.cuts), _repair_cuts(window)),
+        cut_groups=(*window.cut_groups, *(b.cuts for b in window.waiting()), _repair_cuts(window)),
         notes=tuple(f"{r.rule}: {r.detail} ({r.entry})" for r in window.transcript.repairs),
     )
 
@@ -81,7 +82,8 @@ def _layers(window: Window) -> tuple[Layer, ...]:
 def _shown(window: Window, start: int, end: int) -> tuple[list[Message], int]:
     messages: list[Message] = []
     tokens = 0
-    for position in range(start, end):
+    first = bisect_left(window.visible, start)
+    for position in window.visible[first : bisect_left(window.visible, end, first)]:
         if position in window.notes:
             note = window.notes[position][1]
             messages += note.messages

@@ -29,7 +29,7 @@ from holdfast.packing.blocks import (
     render_user,
 )
 from holdfast.packing.calibration import Calibration
-from holdfast.packing.layers import Block
+from holdfast.packing.layers import Block, Cut
 from holdfast.packing.profile import Profile
 from holdfast.packing.renditions import Scene
 from holdfast.packing.summary import summary_messages
@@ -67,6 +67,11 @@ class Window:
         self.body_tokens = 0
         """All blocks and notes."""
         self.block_messages = 0
+        self.visible: list[int] = []
+        """Positions of blocks that show anything, or before which a note stands: a long log is mostly gone, and a
+        pack must not look at all of it."""
+        self.cut_groups: list[tuple[Cut, ...]] = []
+        """Cuts of the blocks that have any, in order."""
         self.calibration = Calibration()
         self.refused = 0
         """Tokens that a provider refused as too many, and no fold has answered yet; 0 if none."""
@@ -81,6 +86,7 @@ class Window:
         """Messages that only refer to an entry, because it shows the same text."""
         self._positions: dict[str, int] = {}
         self._dirty: dict[int, Item] = {}
+        self._relist = False
         self._costs: dict[tuple[int, Level, int, tuple[str, ...]], int] = {}
         self._stable: tuple[tuple[Message, ...], int] | None = None
         self._tool_tokens: int | None = None
@@ -117,7 +123,9 @@ class Window:
             block = self._render(item)
             if position == len(self.blocks):
                 self.blocks.append(block)
+                self._list(position)
             else:
+                self._relist = True
                 self.body_tokens -= self.blocks[position].room
                 self.block_messages -= len(self.blocks[position].messages)
                 self.blocks[position] = block
@@ -126,6 +134,19 @@ class Window:
             if isinstance(item, Step) and not item.waiting:
                 self.files.note(item)
         self._dirty.clear()
+        if self._relist:
+            self.visible.clear()
+            self.cut_groups.clear()
+            for position in range(len(self.blocks)):
+                self._list(position)
+            self._relist = False
+
+    def _list(self, position: int) -> None:
+        block = self.blocks[position]
+        if block.messages or position in self.notes:
+            self.visible.append(position)
+        if block.cuts:
+            self.cut_groups.append(block.cuts)
 
     @property
     def stable(self) -> tuple[tuple[Message, ...], int]:
@@ -316,6 +337,7 @@ class Window:
         message = UserMessage((Text(note.text),))
         block = Block((message,), self.scene.counter.message(message))
         self.notes[span[0].position] = note, block
+        self._relist = True
         self.body_tokens += block.tokens
 
     def _span(self, first: str, last: str) -> list[Item]:
