@@ -431,7 +431,9 @@ def test_large_arguments_have_levels_too():
     assert arguments["content"].startswith("row 1 with")
     assert text_id(content) in arguments["content"]
     assert len(arguments["content"]) < len(content) / 5
-    assert [c.rule for c in block.cuts] == ["write-argument"]
+    (cut,) = block.cuts
+    assert (cut.rule, cut.before) == ("write-argument", counter().text(content))
+    assert cut.after == counter().text(arguments["content"])
 
 
 def test_a_digested_step_loses_its_thoughts_and_says_so():

@@ -176,14 +176,10 @@ def _call(scene: Scene, step: Step, call: ToolCall, level: Level, cuts: list[Cut
     arguments, shortened = reduce_arguments(scene, use, call.arguments, level)
     if not shortened:
         return call
-    folded = ToolCall(call.id, call.name, arguments)
-    kept = max(scene.counter.part(folded), 0)
-    for text in shortened:
-        before = scene.counter.text(text)
-        after = min(kept, before)
-        what = f"argument of {use.label}"
-        cuts.append(Cut(step.entry, what, f"{use.kind}-argument", before, after, text_id(text)))
-    return folded
+    for text, shown in shortened:
+        what, rule = f"argument of {use.label}", f"{use.kind}-argument"
+        cuts.append(_cut(scene, step.entry, what, rule, text, shown))
+    return ToolCall(call.id, call.name, arguments)
 
 
 def _todo_call(scene: Scene, step: Step, call: ToolCall, cuts: list[Cut]) -> ToolCall:

@@ -146,15 +146,17 @@ def _start(counter: TokenCounter, shaped: str, room: int) -> str:
     return f"{shaped[: int(len(shaped) * share)]}\n{REST}"
 
 
-def reduce_arguments(scene: Scene, use: ToolUse, value: Json, level: Level) -> tuple[Json, list[str]]:
-    """Arguments at a level, and the strings that were shortened; all else, and so the shape, stays."""
+def reduce_arguments(
+    scene: Scene, use: ToolUse, value: Json, level: Level
+) -> tuple[Json, list[tuple[str, str]]]:
+    """Arguments at a level, and the strings that were shortened with what is shown of each; the shape stays."""
     if level in ("full", "clipped"):
         return value, []
-    cut: list[str] = []
+    cut: list[tuple[str, str]] = []
     return _shorten(scene, use, value, level, cut), cut
 
 
-def _shorten(scene: Scene, use: ToolUse, value: Json, level: Level, cut: list[str]) -> Json:
+def _shorten(scene: Scene, use: ToolUse, value: Json, level: Level, cut: list[tuple[str, str]]) -> Json:
     if isinstance(value, dict):
         return {k: _shorten(scene, use, v, level, cut) for k, v in value.items()}
     if isinstance(value, list):
@@ -167,7 +169,7 @@ def _shorten(scene: Scene, use: ToolUse, value: Json, level: Level, cut: list[st
     shown = _shortened(value, most if level == "digest" else min(most, 1))
     if scene.counter.text(shown) >= scene.counter.text(value):
         return value
-    cut.append(value)
+    cut.append((value, shown))
     return shown
 
 

@@ -46,7 +46,6 @@ class Rollout:
         self._reply: int | None = None
         self._spent = 0
         self._model = ""
-        self._system = ""
         self._sub_agent = False
         # What each turn followed, so that it can be taken back.
         self._turns: list[int] = []

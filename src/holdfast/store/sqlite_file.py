@@ -33,7 +33,7 @@ _TABLES = (
     """CREATE TABLE refs (
         entry INTEGER NOT NULL, artifact INTEGER NOT NULL, PRIMARY KEY (entry, artifact)) WITHOUT ROWID""",
     "CREATE INDEX refs_by_artifact ON refs (artifact)",
-    # Texts that search has yet to index: done at append, it took 1.4 ms for 4 kB instead of 0.2, with long peaks.
+    # Texts that search has yet to index: done at append, it takes several times as long, with long peaks.
     "CREATE TABLE unindexed (artifact INTEGER PRIMARY KEY)",
     # Contentless: texts are indexed with CJK characters set apart, and that copy need not be kept.
     "CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'unicode61 remove_diacritics 2')",
