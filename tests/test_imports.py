@@ -29,6 +29,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": VALUES | {"packing", "settings"},
     "sending": VALUES | {"packing", "recordings", "recall", "store"},
     "session": VALUES | {"views", "packing", "recordings", "recall", "store", "log", "sending", "tokenizers"},
+    "prices": VALUES,
+    "replay": VALUES
+    | {
+        "views",
+        "packing",
+        "recordings",
+        "recall",
+        "store",
+        "log",
+        "tokenizers",
+        "prices",
+        "config",
+        "session",
+    },
 }
 TOP = {"cli", "__init__", "__main__"}
 """May import everything; nothing may import them."""

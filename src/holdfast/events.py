@@ -241,9 +241,15 @@ class Recorded(Struct, frozen=True, gc=False):
 
 
 class Recording(Struct, frozen=True, gc=False):
-    """One recorded piece of agent work. `events` opens with `LogStarted`; `notes` say what was lost."""
+    """One recorded piece of agent work. `events` opens with `LogStarted`; `notes` say what was lost.
+
+    Where it was read from a list of messages, `places` has the place in that list of each event's message (-1 for
+    an event of none), and `silent` the replies that said nothing: before which event each stood, and its place.
+    """
 
     id: str
     source: str
     events: tuple[Recorded, ...]
     notes: tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
+    silent: tuple[tuple[int, int], ...] = ()

@@ -47,6 +47,13 @@ class SplintrTokenizer:
             # Half a surrogate pair cannot be sent either; adapters replace it, and so does the count.
             return self._tokens(text.encode("utf-8", "replace").decode("utf-8"))
 
+    def ids(self, text: str) -> list[int]:
+        """The tokens themselves, for comparing two texts token by token."""
+        try:
+            return self._ids(text)[self._frame :]
+        except UnicodeEncodeError:
+            return self._ids(text.encode("utf-8", "replace").decode("utf-8"))[self._frame :]
+
     def _tokens(self, text: str) -> int:
         if len(self._openings) > FEW_OPENINGS or any(opening in text for opening in self._openings):
             return len(self._ids(text)) - self._frame

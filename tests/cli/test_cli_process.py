@@ -224,7 +224,7 @@ def test_the_bash_script_works_in_bash(recording: Path, tmp_path: Path) -> None:
     (tmp_path / "holdfast").write_text(f'#!/bin/sh\nexec {sys.executable} -m holdfast "$@"\n')
     (tmp_path / "holdfast").chmod(0o755)
     script = (
-        'eval "$(holdfast completion bash 2>/dev/null)"; COMP_WORDS=(holdfast re); COMP_CWORD=1; '
+        'eval "$(holdfast completion bash 2>/dev/null)"; COMP_WORDS=(holdfast rec); COMP_CWORD=1; '
         '_holdfast_completion holdfast; echo "${COMPREPLY[@]}"'
     )
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}

@@ -25,6 +25,7 @@ COMMANDS = {
     "recall": "Bring back what a pack left out.",
     "show": "Show rounds, steps, tools and tokens at a glance.",
     "check": "Check messages against the rules of providers.",
+    "replay": "Measure what context policies keep, and what they cost.",
     "logs": "List, export, import, delete and verify logs.",
     "profiles": "List profiles, or the settings of one.",
     "completion": "Print the completion script of a shell.",

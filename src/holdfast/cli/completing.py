@@ -14,7 +14,9 @@ from holdfast.cli.sources import store_path
 from holdfast.config import load_config
 from holdfast.errors import HoldfastError
 from holdfast.packing.profile import BUILT_IN
+from holdfast.prices import BUILT_IN as PRICES
 from holdfast.recordings import FORMATS
+from holdfast.replay.policies.naming import DESCRIPTIONS
 from holdfast.store import SqliteStore
 
 
@@ -27,6 +29,18 @@ def profiles(_: click.Context, incomplete: str) -> list[CompletionItem]:
 
 def formats(_: click.Context, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(name) for name in FORMATS if name.startswith(incomplete)]
+
+
+def policies(_: click.Context, incomplete: str) -> list[CompletionItem]:
+    """The last of a list of names, the others left as they are."""
+    *before, last = incomplete.split(",")
+    head = "".join(f"{name}," for name in before)
+    return [CompletionItem(head + n, help=d) for n, d in DESCRIPTIONS.items() if n.startswith(last)]
+
+
+def price_tables(_: click.Context, incomplete: str) -> list[CompletionItem]:
+    names = [CompletionItem(name) for name in PRICES if name.startswith(incomplete)]
+    return names or [CompletionItem(incomplete, type="file")]
 
 
 def logs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:

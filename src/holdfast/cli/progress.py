@@ -4,7 +4,7 @@ Rule: progress is drawn on stderr and is gone before anything else is said, be i
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -37,3 +37,21 @@ def tracked(
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(printable(what), total=total)
         yield progress.track(items, total=total, task_id=task)
+
+
+@contextmanager
+def advancing(what: str, *, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar with the time left, for long work of a known size; what is yielded moves it on by so much."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    # Loaded late, as above.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    console = Console(stderr=True, color_system="auto" if is_colourful(True) else None)
+    words = TextColumn("{task.description}", markup=False)
+    columns = [words, BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn()]
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(printable(what), total=total)
+        yield lambda amount: progress.advance(task, amount)

@@ -26,8 +26,8 @@ def read_anthropic(value: Json, draft: Draft, id: str = "") -> Recording:  # noq
         draft.tally.add("joined into one system prompt", "system blocks", len(blocks))
     system = [system_text(request.get("system"), draft.tally), opening]
     draft.set_up("\n\n".join(filter(None, system)), request.get("tools"))
-    for message in rest:
-        draft.extend(anthropic_events(obj(message), draft.names, draft.tally, opening=False))
+    for place, message in enumerate(rest, len(messages) - len(rest)):
+        draft.extend(anthropic_events(obj(message), draft.names, draft.tally, opening=False), place=place)
     if messages and draft.is_empty() and not opening:
         draft.refuse("has no message with a known role", hint="roles are user and assistant.")
     return draft.finish(id, meta={"model": request.get("model")})

@@ -29,6 +29,8 @@ from holdfast.recordings.tally import Tally
 
 TITLE = 80
 EMPTY_REPLY = "a reply without content"
+NOWHERE = -1
+"""The place of an event that is no message of a list."""
 
 
 class Draft:
@@ -45,23 +47,35 @@ class Draft:
         self._file_notes = notes
         self._notes: list[str] = []
         self._recorded = [Recorded(LogStarted(origin="import", source=source))]
+        self._places = [NOWHERE]
+        self._silent: list[tuple[int, int]] = []
         self._newest = {"": 0}
         self._callers: dict[str, int] = {}
 
     def add(
-        self, event: Event, *, chain: str = "", at: float | None = None, after: int | None = None
+        self,
+        event: Event,
+        *,
+        chain: str = "",
+        at: float | None = None,
+        after: int | None = None,
+        place: int = NOWHERE,
     ) -> int | None:
         """Append an event; its index, or None if it was a reply of which nothing is worth keeping."""
         index = len(self._recorded)
         if isinstance(event, AssistantReplied):
             if all(isinstance(part, Thinking) for part in event.parts):
                 self.tally.add("left out", "assistant messages with neither text nor call")
+                if place != NOWHERE:
+                    self._silent.append((index, place))
+                    place = NOWHERE
                 if event.usage is None:
                     return None
                 event = UsageReported(event.usage, model=event.model, purpose=EMPTY_REPLY)
             else:
                 self._register(event, index)
         self._recorded.append(Recorded(event, chain=chain, at=at, after=after))
+        self._places.append(place)
         self._newest[chain] = index
         return index
 
@@ -71,9 +85,11 @@ class Draft:
                 self.names[part.id] = part.name
                 self._callers[part.id] = index
 
-    def extend(self, events: Iterable[Event], *, chain: str = "", at: float | None = None) -> None:
+    def extend(
+        self, events: Iterable[Event], *, chain: str = "", at: float | None = None, place: int = NOWHERE
+    ) -> None:
         for event in events:
-            self.add(event, chain=chain, at=at)
+            self.add(event, chain=chain, at=at, place=place)
 
     def set_up(self, system: str, tools: Json) -> None:
         """The system prompt and the tools, where the recording has them."""
@@ -116,8 +132,14 @@ class Draft:
         clock = next((r.at for r in self._recorded if r.at is not None), None)
         events = (Recorded(started, at=clock), *self._recorded[1:])
         notes = (*self._file_notes, *self._notes, *self.tally.sentences())
+        listed = any(place != NOWHERE for place in self._places) or self._silent
         return Recording(
-            id=id or content_id(self.source, events), source=self.source, events=events, notes=notes
+            id=id or content_id(self.source, events),
+            source=self.source,
+            events=events,
+            notes=notes,
+            places=tuple(self._places) if listed else (),
+            silent=tuple(self._silent),
         )
 
     def is_empty(self) -> bool:

@@ -44,7 +44,7 @@ def _read_messages(messages: list[Json], first: int, meta: dict[str, Json], draf
         if usage is not None and obj(message).get("role") != "assistant":
             draft.add(UsageReported(usage, model=model, purpose=EMPTY_REPLY), at=at)
         for event in openai_events(obj(message), draft.names, draft.tally, opening=False):
-            draft.add(_dressed(event, usage, model), at=at)
+            draft.add(_dressed(event, usage, model), at=at, place=index)
     for left in boundaries.values():
         draft.extend(left)
     draft.extend(UsageReported(usage, model=model, purpose=EMPTY_REPLY) for usage in usages.values())

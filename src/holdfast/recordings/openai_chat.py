@@ -25,8 +25,8 @@ def read_openai(value: Json, draft: Draft, id: str = "") -> Recording:  # noqa: 
     tools = request.get("tools") or request.get("functions")
     opening, rest = split_system(messages, draft.tally)
     draft.set_up("\n\n".join(filter(None, [system_text(request.get("system"), draft.tally), opening])), tools)
-    for message in rest:
-        draft.extend(openai_events(obj(message), draft.names, draft.tally, opening=False))
+    for place, message in enumerate(rest, len(messages) - len(rest)):
+        draft.extend(openai_events(obj(message), draft.names, draft.tally, opening=False), place=place)
     if messages and draft.is_empty() and not opening:
         draft.refuse("has no message with a known role", hint=f"roles are {', '.join(ROLES)}.")
     return draft.finish(id, meta={"model": request.get("model")})

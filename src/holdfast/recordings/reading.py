@@ -54,10 +54,14 @@ class Ids(Struct):
 
 
 class Unread(Struct, frozen=True):
-    """A recording whose id is known and whose events are not made yet."""
+    """A recording whose id is known and whose events are not made yet. It can be read in another process.
+
+    `size` is about how much there is to read, in bytes.
+    """
 
     id: str
     read: Callable[[], Recording]
+    size: int = 0
 
 
 def read_recordings(path: Path, format: str | None = None) -> Iterator[Recording]:  # noqa: A002
@@ -148,7 +152,11 @@ def _whole_file(source: Source, lines: Iterable[Line], name: str) -> Unread:
     recording = READERS[name](_objects(source, lines, draft), draft)
     if draft.is_empty():
         draft.refuse(f"holds no message that {name} would have", hint="check that the agent took a turn.")
-    return Unread(recording.id, lambda: recording)
+    return Unread(recording.id, partial(_given, recording), source.path.stat().st_size)
+
+
+def _given(recording: Recording) -> Recording:
+    return recording
 
 
 def _objects(source: Source, lines: Iterable[Line], draft: Draft) -> Iterator[dict[str, Json]]:
@@ -165,7 +173,7 @@ def _message_lines(source: Source, lines: Iterable[Line], name: str) -> Unread:
     draft = Draft(name, where=source.name, notes=source.notes)
     messages = list(_objects(source, lines, draft))
     recording = VALUE_READERS[name](messages, draft, content_id(name, messages))
-    return Unread(recording.id, lambda: recording)
+    return Unread(recording.id, partial(_given, recording), source.path.stat().st_size)
 
 
 def _line_recordings(source: Source, line: Line, name: str) -> Iterator[Unread]:
@@ -174,13 +182,13 @@ def _line_recordings(source: Source, line: Line, name: str) -> Iterator[Unread]:
     except (msgspec.DecodeError, RecursionError):
         found = Ids()
     if own := text(found.id) or text(found.custom_id):
-        yield Unread(own, partial(_read_line, source, line, name, own))
+        yield Unread(own, partial(_read_line, source, line, name, own), len(line.raw))
         return
     tally = Tally()
     for value in decoded(line.raw, source.name, line.number, tally):
         for part in _several(value):
             own = text(obj(part).get("id")) or text(obj(part).get("custom_id")) or content_id(name, part)
-            yield Unread(own, partial(_read_value, source, line, name, own, part, tally))
+            yield Unread(own, partial(_read_value, source, line, name, own, part, tally), len(line.raw))
 
 
 def _several(value: Json) -> list[Json]:

@@ -1,0 +1,1 @@
+"""Other libraries as policies of `holdfast replay`, each in an environment of its own."""

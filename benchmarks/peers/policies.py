@@ -1,0 +1,165 @@
+"""The peers as plans of a replay: `holdfast replay --policy peers.policies:langchain_trim FILES`.
+
+Rule: a plan names a peer, a variant of its adapter, and nothing that the adapter does not do.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from holdfast.errors import InputError
+from holdfast.replay.policies.policy import Message, Plan, Sent, Task
+from holdfast.replay.policies.simple import Newest
+from peers.adapter import PeerError
+from peers.process import ProcessPolicy
+
+HERE = Path(__file__).resolve().parent
+ENVIRONMENTS = HERE / ".envs"
+LEARNING = ("headroom",)
+"""Peers that keep statistics of what they compressed: a process of its own for each recording."""
+
+
+def interpreter(peer: str) -> Path:
+    return ENVIRONMENTS / peer / "bin" / "python"
+
+
+def requirements(peer: str) -> Path:
+    return HERE / "requirements" / f"{peer}.txt"
+
+
+def pins(peer: str) -> str:
+    """`langchain 1.4.7, langgraph 1.2.20`, as the requirements say."""
+    lines = requirements(peer).read_text(encoding="utf-8").splitlines()
+    return ", ".join(line.replace("==", " ") for line in map(str.strip, lines) if line and line[0] != "#")
+
+
+def start(peer: str, variant: str, task: Task) -> ProcessPolicy:
+    """A variant of a peer for one recording. Raises InputError where its environment is not set up."""
+    python = interpreter(peer)
+    if not python.exists():
+        raise InputError(
+            f"the environment of the peer `{peer}` is not set up",
+            hint="python benchmarks/peers/run.py --set-up-only",
+        )
+    command = [str(python), "-m", f"peers.adapters.{peer}"]
+    policy = ProcessPolicy(task, command, variant, reuse=peer not in LEARNING)
+    with suppress(PeerError):
+        # Now, so that loading the library is not the time of the first request, which repeats a failure.
+        policy.start()
+    return policy
+
+
+class Fitted:
+    """What a peer without a budget sends, cut to the newest whole steps that fit, as our policy `newest` does."""
+
+    def __init__(self, peer: ProcessPolicy, task: Task) -> None:
+        self._peer = peer
+        self._task = task
+
+    @property
+    def about(self) -> str:
+        return f"{self._peer.about}, then newest that fits" if self._peer.about else ""
+
+    def start(self) -> None:
+        self._peer.start()
+
+    def pack(self, messages: Sequence[Message], at: float | None) -> Sent:
+        sent = self._peer.pack(messages, at)
+        # A peer may rewrite any message at any time, so nothing is carried over from the last request.
+        fitted = Newest()(self._task).pack(sent.messages, at)
+        return Sent(fitted.messages if isinstance(fitted, Sent) else fitted, sent.calls)
+
+    def close(self) -> None:
+        self._peer.close()
+
+
+def start_fitted(peer: str, variant: str, task: Task) -> Fitted:
+    return Fitted(start(peer, variant, task), task)
+
+
+def _plan(name: str, peer: str, variant: str, about: str) -> Plan:
+    return Plan(name, partial(start, peer, variant), f"{pins(peer)}: {about}")
+
+
+def _fitted(name: str, peer: str, variant: str, about: str) -> Plan:
+    return Plan(name, partial(start_fitted, peer, variant), f"{pins(peer)}: {about}, then newest that fits")
+
+
+langchain_trim = _plan(
+    "langchain_trim",
+    "langchain",
+    "trim",
+    "trim_messages, last, approximate count, start on human, end on human or tool, max_tokens = budget",
+)
+langchain_trim_plain = _plan(
+    "langchain_trim_plain",
+    "langchain",
+    "trim_plain",
+    "trim_messages, last, approximate count, max_tokens = budget, no other option",
+)
+langchain_summary = _plan(
+    "langchain_summary",
+    "langchain",
+    "summary",
+    "SummarizationMiddleware at 0.8 of the budget, keep 20 messages, the summariser sees all, rule-based model",
+)
+langchain_summary_capped = _plan(
+    "langchain_summary_capped",
+    "langchain",
+    "summary_capped",
+    "SummarizationMiddleware at 0.8 of the budget, keep 20 messages, default cap of 4 000 tokens on what the "
+    "summariser sees, rule-based model",
+)
+langchain_clear = _plan(
+    "langchain_clear",
+    "langchain",
+    "clear",
+    "ClearToolUsesEdit at 0.5 of the budget (100 000 of 200 000), keep 3",
+)
+headroom = _plan("headroom", "headroom", "compress", "compress, model_limit = budget, offline")
+headroom_newest = _fitted(
+    "headroom_newest", "headroom", "compress", "compress, model_limit = budget, offline"
+)
+leancontext = _plan("leancontext", "leancontext", "reduce", "reduce_messages, defaults")
+leancontext_newest = _fitted("leancontext_newest", "leancontext", "reduce", "reduce_messages, defaults")
+pydantic_ai_harness = _plan(
+    "pydantic_ai_harness",
+    "pydantic_ai_harness",
+    "tiers",
+    "TieredCompaction to 0.8 of the budget with the recommended tiers, rule-based model",
+)
+agent_framework = _plan(
+    "agent_framework",
+    "agent_framework",
+    "context_window",
+    "ContextWindowCompactionStrategy at 0.5 and 0.8 of the budget",
+)
+strands_window = _plan(
+    "strands_window", "strands", "window", "sliding window of 40 messages, model window = budget"
+)
+strands_auto = _plan(
+    "strands_auto", "strands", "auto", "automatic context manager, model window = budget, rule-based model"
+)
+
+ALL = (
+    langchain_trim,
+    langchain_trim_plain,
+    langchain_summary,
+    langchain_summary_capped,
+    langchain_clear,
+    headroom,
+    headroom_newest,
+    leancontext,
+    leancontext_newest,
+    pydantic_ai_harness,
+    agent_framework,
+    strands_window,
+    strands_auto,
+)
+
+
+def peer_of(plan: Plan) -> str:
+    """The peer in whose environment a plan runs."""
+    assert isinstance(plan.start, partial), "plans are made here"
+    return str(plan.start.args[0])

@@ -1,0 +1,150 @@
+"""Credit: does a pack hold what an action needed?
+
+Rule: span is earned by text that says what the source said, never by a bare token; a reference is counted apart.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from holdfast.replay.history import Files, Place
+from holdfast.replay.measure import Measure
+from holdfast.replay.needs import Need
+from holdfast.replay.reading import Context, Reading
+from holdfast.replay.request import Said
+from holdfast.tool_use import ToolUse
+
+CROWD = 12
+"""A line with more names than this says nothing about any one of them by holding its neighbours too."""
+LONGEST_KEY = 60
+"""Characters of a command that a stub must carry."""
+SOURCES_TO_FOLLOW = 4
+
+Fetch = Callable[[str], str | None]
+
+
+class Source(Struct, frozen=True, gc=False):
+    """What must stand with a name: the other names and the words of its line, or, alone, its neighbours."""
+
+    names: frozenset[str]
+    words: frozenset[str]
+    neighbours: frozenset[str]
+
+    @property
+    def is_lone(self) -> bool:
+        return not self.names and not self.words
+
+
+class Credits:
+    """Judges needs of one recording against packs.
+
+    `readings` are all its messages; `files` knows which copies are stale by now, and its owner keeps it current.
+    """
+
+    def __init__(self, readings: Sequence[Reading], files: Files, measure: Measure) -> None:
+        self._readings = readings
+        self._files = files
+        self._measure = measure
+        self._sources: dict[tuple[Place, str], Source] = {}
+
+    def span(self, need: Need, pack: Sequence[Reading]) -> bool:
+        """Whether the line stands verbatim in the pack, or a line of the pack holds the name in its company."""
+        if need.is_line:
+            return any(
+                not self._files.is_stale(reading, line)
+                for reading in pack
+                if (line := reading.keys.get(need.text)) is not None
+            )
+        sources = [self._source(place, need.text) for place in need.sources]
+        return any(
+            self._supports(reading, line, sources)
+            for reading in pack
+            for line in reading.names.get(need.text, ())
+        )
+
+    def presence(self, need: Need, pack: Sequence[Reading]) -> bool:
+        """Whether the text stands anywhere at all: a diagnosis, no credit."""
+        if need.is_line:
+            return any(need.text in line for reading in pack for line in reading.lines)
+        return any(need.text in reading.names for reading in pack)
+
+    def reference(self, need: Need, pack: Sequence[Reading], fetch: Fetch) -> tuple[str, str] | None:
+        """The id and the text that a stub of the pack leads to, if it names what the need came from."""
+        for key in self._keys(need):
+            for reading in pack:
+                for line in reading.lines:
+                    if key not in line:
+                        continue
+                    for id_, text in _followed(line, fetch):
+                        if self.span(need, [Reading(Said("user", text))]):
+                            return id_, text
+        return None
+
+    def _supports(self, reading: Reading, line: int, sources: Iterable[Source]) -> bool:
+        if self._files.is_stale(reading, line):
+            return False
+        here = reading.context(line)
+        return any(
+            _in_company(source, reading, line)
+            if source.is_lone
+            else _says_the_same(here, source, self._measure.overlap)
+            for source in sources
+        )
+
+    def _source(self, place: Place, name: str) -> Source:
+        found = self._sources.get((place, name))
+        if found is None:
+            reading, line = self._readings[place[0]], place[1]
+            here = reading.context(line)
+            others = frozenset(other for other in here.names if other not in name and name not in other)
+            lone = not others and not here.words
+            found = Source(others, here.words, reading.neighbours(line) if lone else frozenset())
+            self._sources[place, name] = found
+        return found
+
+    def _keys(self, need: Need) -> Iterator[str]:
+        """Path, command or query of the calls whose results a need stands in."""
+        for message, _ in need.sources[:SOURCES_TO_FOLLOW]:
+            said = self._readings[message].said
+            use = self._files.uses.get(said.answers) if said.role == "tool" else None
+            if use is not None and (key := _key(use)):
+                yield key
+
+
+def _key(use: ToolUse) -> str:
+    return use.path or " ".join(use.command.split())[:LONGEST_KEY] or use.pattern
+
+
+def _says_the_same(here: Context, source: Source, overlap: float) -> bool:
+    """Whether a line holds enough of the other names and of the words of a source line.
+
+    A source of names alone has no words to ask for: there the line must not hold many more names than it, or a
+    long list of names would say the same as everything.
+    """
+    names = here.names & source.names
+    if len(names) < overlap * len(source.names):
+        return False
+    if source.words:
+        return len(here.words & source.words) >= overlap * len(source.words)
+    return len(names) + 1 >= overlap * len(here.names)
+
+
+def _in_company(source: Source, reading: Reading, line: int) -> bool:
+    """Whether a name that stood alone in its line stands again between neighbours of then, or again all alone.
+
+    Beside a neighbour of then, in the same line, it counts where words say what they are.
+    """
+    around = reading.neighbours(line)
+    if not source.neighbours:
+        return not around
+    here = reading.context(line)
+    if here.words and len(here.names) <= CROWD:
+        around |= here.names
+    return bool(source.neighbours & around)
+
+
+def _followed(line: str, fetch: Fetch) -> Iterator[tuple[str, str]]:
+    """Every id in a line that leads to a text."""
+    for token in dict.fromkeys("".join(c if c.isalnum() or c in "-_" else " " for c in line).split()):
+        if 2 <= len(token) <= 64 and (text := fetch(token)) is not None:
+            yield token, text

@@ -1,0 +1,4 @@
+"""Policies: ours, the simple ones to compare with, two cheats the measure must expose, and users' own.
+
+Rule: whatever a policy does, it does with the messages it was handed; the scorer has its own.
+"""

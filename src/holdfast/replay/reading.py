@@ -1,0 +1,127 @@
+"""A message read for evidence: its lines, the names in them, and what stands around a lone name.
+
+Rule: a message reads the same in a recording and in a pack, so that whatever is kept verbatim is found again.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.messages import Json
+from holdfast.replay.names import line_keys, names_in, words_in
+from holdfast.replay.request import Said
+
+LONGEST_LINE = 20_000
+"""Of a longer line the rest is a line of its own: one line of 200 kB would otherwise support all of itself."""
+
+
+SEPARATOR = " = "
+"""Between the key of an argument and a line of its value."""
+
+
+class Context(Struct, frozen=True, gc=False):
+    """What stands in a line: its names, and the ordinary words between them."""
+
+    names: frozenset[str]
+    words: frozenset[str]
+
+
+class Reading:
+    """Lines are numbered through a message: its text first, then the values of its calls' arguments."""
+
+    def __init__(self, said: Said) -> None:
+        self.lines = said.text.split("\n") if said.text else []
+        if len(said.text) > LONGEST_LINE:
+            self.lines = [part for line in self.lines for part in _parts(line)]
+        self.said = said
+        self.arguments_from = len(self.lines)
+        self.calls_end: list[int] = []
+        """Where the lines of each call's arguments end."""
+        for call in said.calls:
+            for key, value in argument_values(call.arguments):
+                # Tool and key stand with a value, as they do in a request: they are what says what it is.
+                self.lines += [f"{call.name} {key}{SEPARATOR}{line}" for line in value.split("\n")]
+            self.calls_end.append(len(self.lines))
+        self._contexts: dict[int, Context] = {}
+
+    @cached_property
+    def names(self) -> dict[str, list[int]]:
+        """Line numbers by name."""
+        found: dict[str, list[int]] = {}
+        for number, line in enumerate(self.lines):
+            if len(line) >= 5:
+                for name in names_in(line):
+                    found.setdefault(name, []).append(number)
+        return found
+
+    @cached_property
+    def keys(self) -> dict[str, int]:
+        """The last number of every line, by each of its keys."""
+        return {key: n for n, line in enumerate(self.lines) for key in self.keys_of(n, line)}
+
+    def keys_of(self, number: int, line: str) -> tuple[str, ...]:
+        if number < self.arguments_from:
+            return line_keys(line)
+        return (line.split(SEPARATOR, 1)[1].strip(),)
+
+    def call_of(self, number: int) -> str:
+        """The id of the call in whose arguments a line stands, "" for a line of text."""
+        if number < self.arguments_from:
+            return ""
+        return self.said.calls[bisect_right(self.calls_end, number)].id
+
+    def context(self, number: int) -> "Context":
+        found = self._contexts.get(number)
+        if found is None:
+            line = self.lines[number]
+            names = names_in(line)
+            found = Context(frozenset(names), frozenset(words_in(_without(line, names))))
+            self._contexts[number] = found
+        return found
+
+    def neighbours(self, number: int) -> frozenset[str]:
+        """Names, or words where there is no name, of the nearest lines before and behind that are not empty."""
+        found: set[str] = set()
+        for step in (-1, 1):
+            at = number + step
+            while 0 <= at < len(self.lines) and not self.lines[at].strip():
+                at += step
+            if 0 <= at < len(self.lines):
+                found |= names_in(self.lines[at]) or words_in(self.lines[at])
+        return frozenset(found)
+
+
+def argument_values(arguments: str) -> Iterator[tuple[str, str]]:
+    """Key and value of every string and number in a call's arguments, however deep."""
+    try:
+        value = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, RecursionError):
+        value = arguments
+    yield from _values("", value)
+
+
+def _values(key: str, value: Json) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, dict):
+        for inner, item in value.items():
+            yield from _values(inner, item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _values(key, item)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield key, str(value)
+
+
+def _parts(line: str) -> list[str]:
+    return [line[at : at + LONGEST_LINE] for at in range(0, len(line), LONGEST_LINE)] or [""]
+
+
+def _without(line: str, names: set[str]) -> str:
+    """The line without its names, the longest first: what is left are ordinary words."""
+    for name in sorted(names, key=lambda name: (-len(name), name)):
+        line = line.replace(name, " ")
+    return line

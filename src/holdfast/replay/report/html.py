@@ -1,0 +1,187 @@
+"""The report as one HTML page: charts to look at, tables to check them by.
+
+Rule: the page needs nothing but itself; without its script it still shows everything, only less conveniently.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from importlib.resources import files
+
+from holdfast.replay.report import figures, standing, words
+from holdfast.replay.report.curve import NARROW, WIDE, draw_curve
+from holdfast.replay.report.grids import cost_table, ranking_table, score_table, share_table
+from holdfast.replay.report.head import opening, settings
+from holdfast.replay.report.looks import Look, looks_of, swatches
+from holdfast.replay.report.markup import Child, Markup, data_script, joined, tag
+from holdfast.replay.report.pictures import columns_of_all, picture_section
+from holdfast.replay.report.small import draw_ages, draw_dots
+from holdfast.replay.results import Report, Row
+
+
+def write_html(report: Report) -> str:
+    looks = looks_of(report)
+    script = _asset("script.js")
+    body = tag(
+        "body",
+        opening(report),
+        tag(
+            "main",
+            _curve(report, looks),
+            _ranking(report, looks),
+            _budgets(report, looks),
+            picture_section(report, looks),
+        ),
+        settings(report),
+        swatches(looks.values()),
+        tag("div", id="tip", role="status", hidden=True),
+        data_script("pictures", columns_of_all(report)),
+        Markup(f"<script>{script}</script>"),
+    )
+    return f'<!doctype html>\n<html lang="en">{_head(report, script)}{body}</html>\n'
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text("utf-8")
+
+
+def _head(report: Report, script: str) -> Markup:
+    """The policy lets this script run and nothing else, whatever a recording may have put into a name."""
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"Replay: {figures.counted(report.recordings, 'recording')}"),
+        Markup(f"<style>{_asset('style.css')}</style>"),
+    )
+
+
+def _curve(report: Report, looks: Mapping[str, Look]) -> Markup:
+    legend = [
+        tag(
+            "button",
+            look.swatch,
+            figures.plain(look.name),
+            type="button",
+            aria_pressed="true",
+            data_toggle=look.key,
+        )
+        for look in looks.values()
+    ]
+    return tag(
+        "section",
+        tag("h2", "What is kept, and what it costs"),
+        tag(
+            "p",
+            "One line per policy through its budgets, larger marks for larger budgets. Recall is over the needs "
+            "that are hard at the smallest budget, so that all points share one yardstick. Whiskers are 95 % "
+            "intervals; a hollow mark means that the policy has faults there. Click a name to hide its line.",
+            class_="lead",
+        ),
+        tag(
+            "div",
+            legend,
+            tag("button", "all or none", type="button", id="show-all"),
+            class_="legend",
+            role="group",
+            aria_label="Policies shown",
+        ),
+        tag("div", draw_curve(report, looks, WIDE), draw_curve(report, looks, NARROW), class_="card"),
+        id="curve",
+    )
+
+
+def _ranking(report: Report, looks: Mapping[str, Look]) -> Markup | None:
+    table = ranking_table(report, looks)
+    ranking = standing.ranking_of(report)
+    if table is None or ranking is None:
+        return None
+    level = figures.recall(ranking.levels[ranking.level])
+    lead = (
+        f"Read off the curve: what a policy costs to reach a given hard recall. Ranked at {level}, the highest "
+        "listed that half of the policies reach; bold is the cheapest of its column."
+    )
+    return tag(
+        "section", tag("h2", "Dollars at equal recall"), tag("p", lead, class_="lead"), table, id="ranking"
+    )
+
+
+def _budgets(report: Report, looks: Mapping[str, Look]) -> Markup:
+    budgets = standing.budgets_of(report)
+    tabs = [
+        tag("button", figures.budget(b), type="button", aria_pressed="false", data_tab=b) for b in budgets
+    ]
+    everything = tag("button", "all", type="button", aria_pressed="false", data_tab="all")
+    return tag(
+        "section",
+        tag("h2", "Budget by budget"),
+        tag(
+            "div",
+            tag("span", "budget"),
+            tabs,
+            everything,
+            class_="tabs",
+            role="group",
+            aria_label="Budget shown",
+        ),
+        [_budget(report, budget, looks) for budget in budgets],
+        _terms(),
+        id="budgets",
+    )
+
+
+def _budget(report: Report, budget: int, looks: Mapping[str, Look]) -> Markup:
+    rows = standing.rows_at(report, budget)
+    hard = report.hard_needs.get(budget)
+    needs = tag("small", f" {figures.counted(hard, 'hard need')}") if hard is not None else None
+    ages, kinds, probes = standing.ages_of(rows), standing.kinds_of(rows), standing.probes_of(rows)
+    by_age, by_kind, by_probe = (
+        [(r, r.ages) for r in rows],
+        [(r, r.kinds) for r in rows],
+        [(r, r.probes) for r in rows],
+    )
+    plots: list[Child] = []
+    if kinds:
+        plots.append(draw_dots("Hard recall by kind", kinds, by_kind, looks))
+    if probes:
+        plots.append(draw_dots("Probes", probes, by_probe, looks))
+    numbers = [
+        share_table(t, n, v)
+        for t, n, v in (("By age", ages, by_age), ("By kind", kinds, by_kind), ("Probes", probes, by_probe))
+        if n
+    ]
+    return tag(
+        "article",
+        tag("h3", f"At {figures.budget(budget)}", needs),
+        score_table(report, rows, looks),
+        tag("div", plots, class_="plots") if plots else None,
+        _ages(rows, looks) if ages else None,
+        tag(
+            "details",
+            tag("summary", "The numbers behind these charts, other price tables, tokens"),
+            numbers,
+            cost_table(report, rows),
+        ),
+        class_="budget",
+        data_budget=budget,
+    )
+
+
+def _ages(rows: Sequence[Row], looks: Mapping[str, Look]) -> Markup:
+    lead = (
+        "All needs, by the steps since they were last seen. The stroke across a bar is the best of the other "
+        "policies without faults, everything aside."
+    )
+    return joined(tag("h4", "Recall by age"), tag("p", lead, class_="lead"), draw_ages(rows, looks))
+
+
+def _terms() -> Markup:
+    terms = [[tag("dt", name), tag("dd", f"{said}.")] for name, said in words.TERMS.items()]
+    return tag("details", tag("summary", "What the columns mean"), tag("dl", terms), class_="terms")

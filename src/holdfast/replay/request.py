@@ -1,0 +1,106 @@
+"""A request as the scorer sees it: role, text, calls; and what counts as one.
+
+Rule: whatever a policy returns is either read in full or refused with a sentence; nothing is guessed.
+"""
+
+from collections.abc import Sequence
+from json import loads
+
+from msgspec import Struct
+
+from holdfast.errors import InputError
+from holdfast.messages import Json
+from holdfast.packing.tokens import Tokenizer, compact_json
+
+ROLES = ("system", "developer", "user", "assistant", "tool")
+
+
+class Call(Struct, frozen=True, gc=False):
+    name: str
+    arguments: str
+    """Compact JSON."""
+    id: str = ""
+
+
+class Said(Struct, frozen=True, gc=False):
+    """One message. `answers` is the id of the call that a tool message answers."""
+
+    role: str
+    text: str
+    calls: tuple[Call, ...] = ()
+    answers: str = ""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts that are counted, in the order in which they are sent."""
+        if not self.calls:
+            return (self.role, self.text)
+        return (self.role, self.text, *(t for call in self.calls for t in (call.name, call.arguments)))
+
+
+class Scale:
+    """Tokens as the scorer counts them, each distinct text counted once."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._count = tokenizer.count
+        self._known: dict[str, int] = {}
+
+    def text(self, text: str) -> int:
+        count = self._known.get(text)
+        if count is None:
+            count = self._known[text] = self._count(text) if text else 0
+        return count
+
+    def said(self, said: Said) -> int:
+        return sum(map(self.text, said.texts))
+
+    def total(self, request: Sequence[Said]) -> int:
+        return sum(map(self.said, request))
+
+
+def read_message(message: Json) -> Said:
+    """A message in OpenAI's shape; `arguments` may be an object or JSON text, a call flat or nested."""
+    if not isinstance(message, dict):
+        raise InputError(f"a message is a {type(message).__name__}, not an object")
+    role = message.get("role")
+    if role not in ROLES:
+        raise InputError(f"a message has the role `{str(role)[:40]}`")
+    calls = message.get("tool_calls") or ()
+    if not isinstance(calls, list | tuple):
+        raise InputError("`tool_calls` is not a list")
+    answers = message.get("tool_call_id") or ""
+    return Said(role, _text(message.get("content")), tuple(map(_call, calls)), str(answers))
+
+
+def _text(content: Json) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list | tuple):
+        raise InputError(f"the content of a message is a {type(content).__name__}")
+    texts = [part if isinstance(part, str) else part.get("text") for part in content if part]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _call(call: Json) -> Call:
+    if not isinstance(call, dict):
+        raise InputError(f"a call is a {type(call).__name__}, not an object")
+    body = call.get("function") or call
+    name = body.get("name") if isinstance(body, dict) else None
+    if not isinstance(name, str):
+        raise InputError("a call has no name")
+    arguments = body.get("arguments")
+    if isinstance(arguments, str):
+        arguments = _decoded(arguments)
+    return Call(
+        name,
+        arguments if isinstance(arguments, str) else compact_json(arguments or {}),
+        str(call.get("id") or ""),
+    )
+
+
+def _decoded(text: str) -> Json:
+    """JSON text as its value, so that two spellings of it count the same; what is no JSON stays text."""
+    try:
+        return loads(text)
+    except (ValueError, RecursionError):
+        return text

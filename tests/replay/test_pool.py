@@ -1,0 +1,122 @@
+"""Jobs on several processes: in order, bounded, and nobody lost but whoever died."""
+
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from holdfast.recordings.reading import Unread
+from holdfast.replay.order import Order
+from holdfast.replay.pool import Died, available_processors, run_jobs
+from holdfast.replay.work import Job
+
+ORDER = Order((), (), ())
+DEADLINE = 60
+
+
+def jobs(count: int, folder: Path | str = "") -> list[Job]:
+    return [Job(n, f"job {n}", str(folder), Unread("", str)) for n in range(count)]
+
+
+def late_first(_: Order, job: Job) -> tuple[str, int, set[int]]:
+    """The job's name, who did it, and the signals that are held back there."""
+    time.sleep(0 if job.number % 3 else 0.2)
+    return job.id, os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, set())
+
+
+def fail(_: Order, job: Job) -> None:
+    raise ValueError(f"no {job.id}")
+
+
+def die_when_told(_: Order, job: Job) -> str:
+    if job.number == 1:
+        wait_for((Path(job.file) / "die").exists)
+        os._exit(3)
+    return job.id
+
+
+def take_long(_: Order, job: Job) -> str:
+    if job.number:
+        (Path(job.file) / f"began {job.number}").touch()
+        time.sleep(DEADLINE)
+    return job.id
+
+
+def wait_for(condition) -> None:
+    until = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < until, "waited in vain"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_outcomes_come_in_order_and_few_jobs_are_out_at_a_time(processes):
+    out = most = 0
+
+    def counted():
+        nonlocal out, most
+        for job in jobs(7):
+            out += 1
+            most = max(most, out)
+            yield job
+
+    found = []
+    for outcome in run_jobs(late_first, ORDER, counted(), processes):
+        out -= 1
+        found.append(outcome)
+    assert [name for name, _, _ in found] == [f"job {n}" for n in range(7)]
+    assert out == 0
+    assert most == (processes + 1 if processes > 1 else 1)
+    workers = {pid for _, pid, _ in found}
+    assert workers == {os.getpid()} if processes == 1 else os.getpid() not in workers
+    # Ctrl-C is for the first process, from the moment on that the others begin to be.
+    assert all((signal.SIGINT in held) == (processes > 1) for _, _, held in found)
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())
+
+
+def test_no_jobs_no_outcomes():
+    assert list(run_jobs(late_first, ORDER, [], 2)) == []
+
+
+def test_an_error_of_the_work_is_the_callers_and_processes_of_others_are_left_alone():
+    other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(DEADLINE,))
+    other.start()
+    try:
+        with pytest.raises(ValueError, match="no job 0"):
+            list(run_jobs(fail, ORDER, jobs(3), 2))
+        assert multiprocessing.active_children() == [other]
+    finally:
+        other.kill()
+        other.join()
+
+
+def test_a_worker_that_dies_while_nobody_looks_loses_its_own_job_only(tmp_path):
+    """The next job is then given to a pool that is broken already."""
+    running = run_jobs(die_when_told, ORDER, jobs(4, tmp_path), 2)
+    assert next(running) == "job 0"
+    (tmp_path / "die").touch()
+    wait_for(lambda: not multiprocessing.active_children())
+    assert list(running) == [Died(1, "job 1"), "job 2", "job 3"]
+
+
+def test_who_has_seen_enough_ends_the_workers(tmp_path):
+    running = run_jobs(take_long, ORDER, jobs(4, tmp_path), 2)
+    assert next(running) == "job 0"
+    wait_for(lambda: len(list(tmp_path.iterdir())) == 2)
+    running.close()
+    assert multiprocessing.active_children() == []
+
+
+def test_processors_are_those_this_process_may_use():
+    if not hasattr(os, "sched_getaffinity"):
+        pytest.skip("this system does not say which processors a process may use")
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        assert available_processors() == 1
+    finally:
+        os.sched_setaffinity(0, before)
+    assert available_processors() == len(before)

@@ -1,0 +1,284 @@
+"""The page in a real browser: it draws, it answers, it asks nobody for anything."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from msgspec.structs import replace
+
+from holdfast.replay.report import write_html
+from holdfast.replay.report.picture import folds_in
+from support.report_sample import BUDGETS, CURVES, HOSTILE, sample_report
+
+playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
+CHROMIUM = shutil.which("chromium")
+if CHROMIUM is None:
+    pytest.skip("there is no chromium on the path", allow_module_level=True)
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+WHOLE = sample_report(60)
+DRAWN = {"everything", "coding", "newest", "compress"}
+SAMPLE = replace(WHOLE, pictures=[p for p in WHOLE.pictures if p.policy in DRAWN])
+HALO = 6
+"""Pixels of the outlines of two labels, which may touch."""
+SCORES = "article:visible .sortable >> nth=0"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator:
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(write_html(SAMPLE), "utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture
+def visit(browser, address):
+    """Opens the page as asked; at the end there was no complaint, no dialogue and no request but the first."""
+    opened, complaints, requests = [], [], []
+
+    def open_page(url: str = address, **settings):
+        page = browser.new_page(**{"viewport": {"width": 1280, "height": 900}, **settings})
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(url)
+        opened.append(page)
+        return page
+
+    yield open_page
+    for page in opened:
+        page.close()
+    assert complaints == []
+    assert len(requests) == len(opened)
+    assert all(url.startswith("file://") for url in requests)
+
+
+def lines_shown(page) -> int:
+    """By display, since a line that stands upright or is a single point has no area to be seen by."""
+    shown = "lines => lines.filter((line) => getComputedStyle(line).display !== 'none').length"
+    return page.locator(".curve.wide .line").evaluate_all(shown)
+
+
+def key_of(name: str) -> int:
+    return list(CURVES).index(name)
+
+
+def test_the_charts_are_there(visit):
+    page = visit()
+    assert page.locator(".curve.wide .point").count() == len(SAMPLE.rows)
+    assert lines_shown(page) == len(CURVES)
+    assert page.locator(".panel:visible").count() == len(CURVES)
+    assert page.locator("article:visible .dotplot").count() == 2
+    boxes = "marks => marks.map((mark) => mark.getBoundingClientRect().toJSON())"
+    (chart,) = page.locator(".curve.wide").evaluate_all(boxes)
+    assert chart["width"] > 800
+    for mark in page.locator(".curve.wide .point .m").evaluate_all(boxes):
+        assert chart["left"] <= mark["left"] < mark["right"] <= chart["right"]
+        assert chart["top"] <= mark["top"] < mark["bottom"] <= chart["bottom"]
+
+
+def test_the_legend_hides_and_shows_a_policy(visit):
+    page = visit()
+    line = page.locator(f'.curve.wide .line[data-policy="{key_of("coding")}"]')
+    button = page.locator(f'[data-toggle="{key_of("coding")}"]')
+    button.click()
+    assert not line.is_visible()
+    assert button.get_attribute("aria-pressed") == "false"
+    assert page.locator(".curve.wide .point:visible").count() == len(SAMPLE.rows) - len(BUDGETS)
+    page.locator("#show-all").click()
+    assert line.is_visible()
+    page.locator("#show-all").click()
+    assert lines_shown(page) == 0
+
+
+def test_a_point_tells_its_figures_to_pointer_and_keyboard(visit):
+    page = visit()
+    point = page.locator(f'.curve.wide .policy[data-policy="{key_of("coding")}"] .point').first
+    point.hover()
+    assert page.locator("#tip").inner_text().splitlines()[:2] == ["coding at 16k", "recall 0.64 (0.60–0.68)"]
+    page.mouse.move(1, 1)
+    assert not page.locator("#tip").is_visible()
+    point.focus()
+    assert "dollars 0.30" in page.locator("#tip").inner_text()
+    page.keyboard.press("Escape")
+    assert not page.locator("#tip").is_visible()
+
+
+def test_a_table_sorts_by_its_headers(visit):
+    table = visit().locator(SCORES)
+    for column, place, best in (("dollars", 5, "0.22"), ("hard", 2, "1.00"), ("worst ms", 13, "47")):
+        head = table.get_by_role("button", name=column, exact=True)
+        head.click()
+        top = table.locator(f"tbody tr:first-child > *:nth-child({place})").inner_text()
+        assert top.split()[0] == best
+        once = values(table, place)
+        rising = once == sorted(once)
+        assert rising or once == sorted(once, reverse=True)
+        head.click()
+        assert values(table, place) == sorted(once, reverse=rising)
+
+
+def values(table, place: int) -> list[float]:
+    cells = table.locator(f"tbody tr > *:nth-child({place})")
+    return cells.evaluate_all("cells => cells.map((cell) => Number(cell.dataset.v))")
+
+
+def test_missing_values_stay_last_whichever_way_a_table_is_sorted(visit):
+    page = visit()
+    table = page.locator(SCORES)
+    for _ in range(2):
+        table.locator("thead button").filter(has_text="growth").click()
+        assert table.locator("tbody tr:last-child > *:nth-child(14)").inner_text() == "–"
+
+
+def test_a_budget_is_shown_at_a_time_or_all(visit):
+    page = visit()
+    assert page.locator("article:visible h3").all_inner_texts()[0].startswith("At 16k")
+    page.locator('[data-tab="64000"]').click()
+    assert page.locator("article:visible").count() == 1
+    assert page.locator("article:visible h3").inner_text().startswith("At 64k")
+    page.locator('[data-tab="all"]').click()
+    assert page.locator("article:visible").count() == len(BUDGETS)
+
+
+def test_another_policy_or_budget_changes_the_picture(visit):
+    page = visit()
+    assert page.locator(".picture:visible .told b").inner_text() == "coding at 16k"
+    before = page.locator("svg.window:visible").inner_html()
+    page.locator("#choose-policy").select_option(label="newest")
+    page.locator("#choose-budget").select_option(label="32k")
+    assert page.locator("svg.window:visible").count() == 1
+    assert page.locator(".picture:visible .told b").inner_text() == "newest at 32k"
+    assert page.locator("svg.window:visible").inner_html() != before
+
+
+def test_the_picture_marks_folds_misses_faults_and_cache(visit):
+    page = visit()
+    page.locator("#choose-policy").select_option(label="compress")
+    picture = next(p for p in SAMPLE.pictures if p.policy == "compress" and p.budget == BUDGETS[0])
+    shown = page.locator("svg.window:visible")
+    folds = folds_in(picture.moments)
+    assert len(folds) > 2
+    assert shown.locator("g.fold").count() == len(folds)
+    missed = sum(m.hard > m.held for m in picture.moments)
+    assert missed
+    assert shown.locator(".miss").get_attribute("data-count") == str(missed)
+    assert shown.locator(".fault").count() == sum(bool(m.fault) for m in picture.moments) == 1
+    assert shown.locator(".layer").count() == 3
+    assert shown.locator(".veil").count() == 1
+
+
+def test_a_request_is_read_out_under_the_pointer_and_by_arrow_keys(visit):
+    page = visit()
+    chart = page.locator("svg.window:visible")
+    chart.focus()
+    page.keyboard.press("Home")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    moment = next(p for p in SAMPLE.pictures if p.policy == "coding").moments[3]
+    said = page.locator("#readout").inner_text().replace("\u00a0", "")
+    assert said.startswith(
+        f"request 4 of 60 (message {moment.index}): {moment.tokens} tokens, {moment.cached} from"
+    )
+    assert f"stable {moment.layers['stable']}" in said
+    box = chart.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.95, box["y"] + box["height"] / 2)
+    assert page.locator("#readout").inner_text().startswith("request 60 of 60")
+
+
+def test_names_are_shown_and_not_run(visit):
+    page = visit()
+    assert page.locator(f'[data-toggle="{key_of(HOSTILE)}"]').inner_text() == HOSTILE
+    assert page.locator("script").count() == 2
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_the_paper_in_both_schemes(visit, scheme):
+    page = visit(color_scheme=scheme)
+    colours = page.evaluate("""() => {
+        const style = getComputedStyle(document.documentElement);
+        const names = ["paper", "card", "ink", "soft", "wrong", "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
+        return Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name).trim()]));
+    }""")
+    assert (luminance(colours["paper"]) > 0.5) == (scheme == "light")
+    for name, least in {"ink": 7, "soft": 4.5, "wrong": 4.5, **{f"c{i}": 3 for i in range(8)}}.items():
+        assert contrast(colours[name], colours["card"]) >= least, name
+
+
+def luminance(colour: str) -> float:
+    digits = colour.removeprefix("#")
+    if len(digits) == 3:
+        digits = "".join(d * 2 for d in digits)
+    parts = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("width", [390, 800, 1280])
+def test_the_page_is_never_wider_than_the_screen(visit, width):
+    page = visit(viewport={"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator(".curve:visible").count() == 1
+
+
+def test_labels_in_the_curve_are_inside_it_and_apart(visit):
+    page = visit()
+    box = page.locator(".curve.wide").bounding_box()
+    names = [label.bounding_box() for label in page.locator(".curve.wide .label .name").all()]
+    assert len(names) >= len(CURVES) - 2
+    for at, name in enumerate(names):
+        assert name["x"] >= box["x"]
+        assert name["x"] + name["width"] <= box["x"] + box["width"] + 1
+        for other in names[:at]:
+            aside = max(name["x"] - other["x"] - other["width"], other["x"] - name["x"] - name["width"])
+            above = max(name["y"] - other["y"], other["y"] - name["y"]) - name["height"]
+            assert max(aside, above) > -HALO, (name, other)
+
+
+def test_without_scripts_everything_is_still_there(browser, address):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(address)
+    assert page.locator("article.budget:visible").count() == len(BUDGETS)
+    assert page.locator(".curve.wide .point").count() == len(SAMPLE.rows)
+    assert page.locator("svg.window:visible").count() == 1
+    assert page.locator(".picture > summary:visible").count() == len(SAMPLE.pictures)
+    context.close()
+
+
+def test_print_shows_all_budgets_on_white_paper(visit):
+    page = visit(color_scheme="dark", viewport={"width": 1030, "height": 700})
+    page.emulate_media(media="print")
+    assert page.locator("article:visible").count() == len(BUDGETS)
+    assert not page.locator(".tabs").is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    soft = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--soft').trim()")
+    assert contrast(soft, "#fff") >= 4.5
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1030, "an A4 page on its side"
+
+
+def test_a_report_without_rows_and_pictures_opens(visit, tmp_path):
+    path = tmp_path / "empty.html"
+    empty = replace(SAMPLE, rows=[], comparisons=[], at_recall=[], pictures=[], partial="interrupted at once")
+    path.write_text(write_html(empty), "utf-8")
+    assert visit(path.as_uri()).locator(".partial").is_visible()
