@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.errors import InputError
-from holdfast.replay.policies.policy import Message, Plan, Sent, Task
+from holdfast.replay.policies import Message, Plan, Sent, Task
 from holdfast.replay.policies.simple import Newest
 from peers.adapter import PeerError
 from peers.process import ProcessPolicy

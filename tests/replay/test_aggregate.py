@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.replay.aggregate import build_comparisons, build_rows
 from holdfast.replay.results import Interval, Score, Share
+from holdfast.replay.statistics.aggregate import build_comparisons, build_rows
 
 FEW = 40
 PLANS = {"everything": "no budget", "newest": "newest that fits", "fold": "lines"}
@@ -138,10 +138,6 @@ def test_dollars_are_taken_on_recordings_that_both_have():
 
 def test_without_a_baseline_there_are_no_dollars():
     assert one_row(new_score(dollars={"t": 40.0})).dollars == {}
-    rows = rows_of(
-        new_score(dollars={"t": 40.0}), new_score("newest", dollars={"t": 20.0}), baseline="newest"
-    )
-    assert [row.dollars["t"].mean for row in rows] == [1.0, 2.0]
 
 
 def test_sums():

@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.replay.bootstrap import (
+from holdfast.replay.results import Interval
+from holdfast.replay.statistics.bootstrap import (
     DRAWS,
     Bootstrap,
-    is_one_level,
     layout_of,
     mean_of,
     percentile,
     ratio_of,
 )
-from holdfast.replay.results import Interval
 
 FEW = 50
 """Draws for properties that hold for any number of them."""
@@ -91,12 +90,6 @@ def test_recordings_are_drawn_within_their_project():
     """The project with many recordings weighs no more than the one with a single one."""
     values = {"many": {f"{n}": 0.0 for n in range(50)}, "one": {"x": 1.0}}
     assert Bootstrap(DRAWS).mean(values) == Interval(0.5, 0.0, 1.0)
-
-
-def test_one_project_says_so():
-    assert is_one_level({"p": {"a": 1.0, "b": 2.0}})
-    assert is_one_level({"p": {"a": 1.0}, "empty": {}})
-    assert not is_one_level(TWO_PROJECTS)
 
 
 def test_one_recording_has_an_interval_without_width():
@@ -247,7 +240,7 @@ def test_draws_are_those_of_the_plain_definition(below):
 
 def test_another_process_with_another_hash_seed_finds_the_same():
     code = (
-        "from holdfast.replay.bootstrap import Bootstrap;"
+        "from holdfast.replay.statistics.bootstrap import Bootstrap;"
         "v = {f'p{i}': {f'r{j}': (i * 7 + j * 3) % 11 / 10 for j in range(9)} for i in range(5)};"
         "print(Bootstrap(200).mean(v))"
     )

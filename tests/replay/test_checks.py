@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from holdfast.prices import BUILT_IN
 from holdfast.recordings import find_recording
 from holdfast.replay.case import Case, Turn, make_case
-from holdfast.replay.checks import HASHES, SUFFIX, Verdict, check_job, compare, scramble
 from holdfast.replay.gathering import Wish
+from holdfast.replay.jobs.checks import HASHES, SUFFIX, Verdict, check_job, compare, scramble
+from holdfast.replay.jobs.sources import Sources
 from holdfast.replay.order import Order
 from holdfast.replay.replaying import replay
 from holdfast.replay.request import read_message
 from holdfast.replay.results import Report, Score
-from holdfast.replay.sources import Sources
 from support.errands import errand, replies, write_policy, write_recordings
 
 FINE = {HASHES: "ok", SUFFIX: "ok"}

@@ -1,13 +1,13 @@
 """Credit: text that says what the source said earns it, bare tokens do not."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.replay.credit import Credits
-from holdfast.replay.measure import DEFAULT
-from holdfast.replay.needs import find_needs
+from holdfast.replay.evidence.credit import Credits
+from holdfast.replay.evidence.measure import DEFAULT
+from holdfast.replay.evidence.needs import find_needs
 from holdfast.replay.request import read_message
 from support.evidence import NOTHING_KNOWN, called, history_of, needs_of, read, result, spans, user
 
@@ -170,13 +170,13 @@ def histories(draw):
     return messages
 
 
-@settings(max_examples=150)
 @given(histories(), texts)
 def test_everything_supports_every_need(messages, value):
     """By construction: a need exists only if sending everything supports it."""
     history = history_of(*messages)
     credit = Credits(history.readings, history.files, DEFAULT)
     action = read_message(called("action", "Edit", file_path="src/beta/two.py", old_string=value))
+    everything = read(*messages)
     for need in find_needs(action, history, NOTHING_KNOWN, DEFAULT):
-        assert credit.span(need, read(*messages)), need
-        assert credit.presence(need, read(*messages)), need
+        assert credit.span(need, everything), need
+        assert credit.presence(need, everything), need

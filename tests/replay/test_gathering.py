@@ -6,12 +6,12 @@ import pytest
 from holdfast.errors import InputError
 from holdfast.prices import BUILT_IN
 from holdfast.replay.gathering import Gathered, Wish, default_reference
+from holdfast.replay.jobs.pool import Died
+from holdfast.replay.jobs.sources import Sources
+from holdfast.replay.jobs.work import Outcome
 from holdfast.replay.order import VARIATIONS, Order
-from holdfast.replay.pool import Died
 from holdfast.replay.replaying import replay
 from holdfast.replay.results import Report, Score
-from holdfast.replay.sources import Sources
-from holdfast.replay.work import Outcome
 from support.errands import errand, replies, write_recordings
 
 ORDER = Order(("newest", "clear", "mask"), (1_000, 1_600), tuple(BUILT_IN.values()))
@@ -123,10 +123,10 @@ def test_a_recording_that_cannot_be_read_is_said_and_the_rest_goes_on(tmp_path):
 
 
 def test_a_recording_whose_process_died_is_said():
-    gathered = Gathered(ORDER, "")
+    gathered = Gathered(ORDER, Wish(draws=1))
     gathered.take(Died(0, "one"))
     gathered.take(Outcome(1, "two", error="no idea"))
-    report = gathered.report([], Wish(draws=1), [])
+    report = gathered.report([], [])
     assert report.notes == ["one was not replayed: its process died", "two was not replayed: no idea"]
     assert (report.recordings, report.rows) == (2, [])
 
@@ -178,7 +178,7 @@ def test_no_recording_is_refused(tmp_path):
 
 def test_scores_keep_no_pictures(file):
     """Memory grows with recordings by their figures, not by their steps."""
-    gathered = Gathered(msgspec.structs.replace(ORDER, pictures=True), "")
+    gathered = Gathered(msgspec.structs.replace(ORDER, pictures=True), Wish())
     moments = [object()] * 3
     for number in range(4):
         score = Score(f"r{number}", "p", "newest", 1_000, requests=3, moments=moments)

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from holdfast.replay.measure import DEFAULT
-from holdfast.replay.needs import Known, known_from
+from holdfast.replay.evidence.measure import DEFAULT
+from holdfast.replay.evidence.needs import Known, known_from
 from support.evidence import called, needs_of, result, user
 
 READ = called("c1", "Read", file_path="src/app/main.py")

@@ -24,7 +24,7 @@ def each_plan(plans=PLANS):
 
 
 @each_plan()
-@settings(deadline=None, max_examples=4)
+@settings(max_examples=4)
 @given(seed=st.integers(0, 10**6), budget=st.sampled_from(BUDGETS))
 def test_a_pack_keeps_budget_and_structure(plan, seed, budget):
     messages = history(seed)
@@ -39,7 +39,7 @@ def test_a_pack_keeps_budget_and_structure(plan, seed, budget):
 
 
 @each_plan()
-@settings(deadline=None, max_examples=3)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 10**6), budget=st.sampled_from(BUDGETS))
 def test_the_same_history_gives_the_same_packs_and_stays_as_it_was(plan, seed, budget):
     messages = history(seed)
@@ -51,7 +51,7 @@ def test_the_same_history_gives_the_same_packs_and_stays_as_it_was(plan, seed, b
 
 
 @each_plan()
-@settings(deadline=None, max_examples=3)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 10**6), budget=st.sampled_from(BUDGETS))
 def test_asked_twice_it_answers_alike(plan, seed, budget):
     policy = plan.start(Task(budget, count))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from holdfast.errors import InputError
 from holdfast.packing.profile import CODE
-from holdfast.replay.policies.naming import BUILT_IN_NAMES, DEFAULT_NAMES, DESCRIPTIONS, find_plans
+from holdfast.replay.policies.naming import BUILT_IN_PLANS, DEFAULT_NAMES, DESCRIPTIONS, find_plans
 from support.policy_histories import broken_rules, count, history, requests
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "policies"
@@ -33,10 +33,10 @@ def refusal(names, **given) -> tuple[str, str]:
 
 
 def test_every_built_in_name_is_found_and_described():
-    assert [plan.name for plan in find_plans(BUILT_IN_NAMES)] == list(BUILT_IN_NAMES)
-    assert set(DEFAULT_NAMES) <= set(BUILT_IN_NAMES) == set(DESCRIPTIONS)
+    assert [plan.name for plan in find_plans(list(BUILT_IN_PLANS))] == list(BUILT_IN_PLANS)
+    assert set(DEFAULT_NAMES) <= set(BUILT_IN_PLANS) == set(DESCRIPTIONS)
     assert all(text and "\n" not in text for text in DESCRIPTIONS.values())
-    assert [plan.name for plan in find_plans(BUILT_IN_NAMES) if not plan.budgeted] == ["everything"]
+    assert [plan.name for plan in find_plans(list(BUILT_IN_PLANS)) if not plan.budgeted] == ["everything"]
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():

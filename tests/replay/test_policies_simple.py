@@ -39,7 +39,7 @@ def only_pack(start, messages, budget):
     return start(Task(budget, count)).pack(messages, None)
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(seed=seeds, budget=budgets)
 def test_newest_never_loses_the_last_step_if_it_fits(seed, budget):
     for past, packed in requests(plan(Newest()), history(seed), budget):
@@ -48,7 +48,7 @@ def test_newest_never_loses_the_last_step_if_it_fits(seed, budget):
             assert packed[len(packed) - len(past[start:]) :] == past[start:]
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(seed=seeds, budget=budgets)
 def test_newest_is_a_suffix_behind_a_user_message(seed, budget):
     for past, packed in requests(plan(Newest()), history(seed), budget):
@@ -87,7 +87,7 @@ def test_a_result_that_comes_late_stays_with_its_call():
     assert packed == late[-3:]
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(seed=seeds, keep=st.integers(0, 6))
 def test_mask_shows_the_newest_results_only(seed, keep):
     for past, packed in requests(plan(Mask(keep)), history(seed), 400_000):
@@ -101,7 +101,7 @@ def test_mask_shows_the_newest_results_only(seed, keep):
                 assert seen == {**result, "content": CLEARED}
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(seed=seeds, budget=st.sampled_from((1_000, 4_000, 8_000)))
 def test_between_batches_clear_only_appends(seed, budget):
     before: list = []
@@ -135,7 +135,7 @@ def test_cleared_stays_cleared():
     assert len(cleared) > 20
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(seed=seeds, budget=st.sampled_from((1_000, 4_000, 16_000)))
 def test_cap_cuts_a_result_when_first_seen_and_never_again(seed, budget):
     first: dict[str, str] = {}

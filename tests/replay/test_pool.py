@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.recordings.reading import Unread
+from holdfast.replay.jobs.pool import Died, available_processors, run_jobs
+from holdfast.replay.jobs.work import Job
 from holdfast.replay.order import Order
-from holdfast.replay.pool import Died, available_processors, run_jobs
-from holdfast.replay.work import Job
 
 ORDER = Order((), (), ())
 DEADLINE = 60

@@ -1,7 +1,7 @@
 """Probes: directives, test states and failures that an agent should still know."""
 
-from holdfast.replay.history import History
-from holdfast.replay.probes import MOST_DIRECTIVES, MOST_FAILURES, Probes
+from holdfast.replay.evidence.history import History
+from holdfast.replay.evidence.probes import MOST_DIRECTIVES, MOST_FAILURES, Probes
 from support.evidence import called, read, result, user
 
 

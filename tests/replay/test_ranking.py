@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.replay.ranking import dollars_at_recall, kendall_tau, levels_for, places
 from holdfast.replay.results import AtRecall, Interval, Row
+from holdfast.replay.statistics.ranking import dollars_at_recall, kendall_tau, levels_for
 
 
 def new_row(policy: str, budget: int, dollars: float | None, recall: float | None) -> Row:
@@ -121,6 +121,11 @@ def test_no_level_where_no_two_curves_overlap():
     assert levels_for([*curve("a", (0.2, 0.1), (0.4, 0.3)), *curve("b", (0.2, 0.5), (0.4, 0.9))]) == []
     assert levels_for([*curve("a", (0.2, 0.33)), new_row("b", 1, 0.5, None)]) == []
     assert levels_for([]) == []
+
+
+def places(order) -> dict[str, float]:
+    """An order as a scoring."""
+    return {name: float(place) for place, name in enumerate(order)}
 
 
 def test_tau_by_hand():

@@ -2,6 +2,8 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -45,12 +47,12 @@ def address(tmp_path_factory) -> str:
     return path.as_uri()
 
 
-@pytest.fixture
-def visit(browser, address):
-    """Opens the page as asked; at the end there was no complaint, no dialogue and no request but the first."""
+@contextmanager
+def watching(browser) -> Iterator:
+    """Opens pages as asked; at the end there was no complaint, no dialogue and no request but the first of each."""
     opened, complaints, requests = [], [], []
 
-    def open_page(url: str = address, **settings):
+    def open_page(url: str, **settings):
         page = browser.new_page(**{"viewport": {"width": 1280, "height": 900}, **settings})
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -68,6 +70,19 @@ def visit(browser, address):
     assert all(url.startswith("file://") for url in requests)
 
 
+@pytest.fixture(scope="module")
+def seen(browser, address):
+    """The page opened once, for tests that leave it as it was."""
+    with watching(browser) as open_page:
+        yield open_page(address)
+
+
+@pytest.fixture
+def visit(browser, address):
+    with watching(browser) as open_page:
+        yield partial(open_page, address)
+
+
 def lines_shown(page) -> int:
     """By display, since a line that stands upright or is a single point has no area to be seen by."""
     shown = "lines => lines.filter((line) => getComputedStyle(line).display !== 'none').length"
@@ -78,16 +93,15 @@ def key_of(name: str) -> int:
     return list(CURVES).index(name)
 
 
-def test_the_charts_are_there(visit):
-    page = visit()
-    assert page.locator(".curve.wide .point").count() == len(SAMPLE.rows)
-    assert lines_shown(page) == len(CURVES)
-    assert page.locator(".panel:visible").count() == len(CURVES)
-    assert page.locator("article:visible .dotplot").count() == 2
+def test_the_charts_are_there(seen):
+    assert seen.locator(".curve.wide .point").count() == len(SAMPLE.rows)
+    assert lines_shown(seen) == len(CURVES)
+    assert seen.locator(".panel:visible").count() == len(CURVES)
+    assert seen.locator("article:visible .dotplot").count() == 2
     boxes = "marks => marks.map((mark) => mark.getBoundingClientRect().toJSON())"
-    (chart,) = page.locator(".curve.wide").evaluate_all(boxes)
+    (chart,) = seen.locator(".curve.wide").evaluate_all(boxes)
     assert chart["width"] > 800
-    for mark in page.locator(".curve.wide .point .m").evaluate_all(boxes):
+    for mark in seen.locator(".curve.wide .point .m").evaluate_all(boxes):
         assert chart["left"] <= mark["left"] < mark["right"] <= chart["right"]
         assert chart["top"] <= mark["top"] < mark["bottom"] <= chart["bottom"]
 
@@ -106,17 +120,16 @@ def test_the_legend_hides_and_shows_a_policy(visit):
     assert lines_shown(page) == 0
 
 
-def test_a_point_tells_its_figures_to_pointer_and_keyboard(visit):
-    page = visit()
-    point = page.locator(f'.curve.wide .policy[data-policy="{key_of("coding")}"] .point').first
+def test_a_point_tells_its_figures_to_pointer_and_keyboard(seen):
+    point = seen.locator(f'.curve.wide .policy[data-policy="{key_of("coding")}"] .point').first
     point.hover()
-    assert page.locator("#tip").inner_text().splitlines()[:2] == ["coding at 16k", "recall 0.64 (0.60–0.68)"]
-    page.mouse.move(1, 1)
-    assert not page.locator("#tip").is_visible()
+    assert seen.locator("#tip").inner_text().splitlines()[:2] == ["coding at 16k", "recall 0.64 (0.60–0.68)"]
+    seen.mouse.move(1, 1)
+    assert not seen.locator("#tip").is_visible()
     point.focus()
-    assert "dollars 0.30" in page.locator("#tip").inner_text()
-    page.keyboard.press("Escape")
-    assert not page.locator("#tip").is_visible()
+    assert "dollars 0.30" in seen.locator("#tip").inner_text()
+    seen.keyboard.press("Escape")
+    assert not seen.locator("#tip").is_visible()
 
 
 def test_a_table_sorts_by_its_headers(visit):
@@ -131,19 +144,15 @@ def test_a_table_sorts_by_its_headers(visit):
         assert rising or once == sorted(once, reverse=True)
         head.click()
         assert values(table, place) == sorted(once, reverse=rising)
+    for _ in range(2):
+        table.get_by_role("button", name="growth", exact=True).click()
+        missing = table.locator("tbody tr:last-child > *:nth-child(14)").inner_text()
+        assert missing == "–", "what is missing stays last whichever way"
 
 
 def values(table, place: int) -> list[float]:
     cells = table.locator(f"tbody tr > *:nth-child({place})")
     return cells.evaluate_all("cells => cells.map((cell) => Number(cell.dataset.v))")
-
-
-def test_missing_values_stay_last_whichever_way_a_table_is_sorted(visit):
-    page = visit()
-    table = page.locator(SCORES)
-    for _ in range(2):
-        table.locator("thead button").filter(has_text="growth").click()
-        assert table.locator("tbody tr:last-child > *:nth-child(14)").inner_text() == "–"
 
 
 def test_a_budget_is_shown_at_a_time_or_all(visit):
@@ -201,23 +210,22 @@ def test_a_request_is_read_out_under_the_pointer_and_by_arrow_keys(visit):
     assert page.locator("#readout").inner_text().startswith("request 60 of 60")
 
 
-def test_names_are_shown_and_not_run(visit):
-    page = visit()
-    assert page.locator(f'[data-toggle="{key_of(HOSTILE)}"]').inner_text() == HOSTILE
-    assert page.locator("script").count() == 2
+def test_names_are_shown_and_not_run(seen):
+    assert seen.locator(f'[data-toggle="{key_of(HOSTILE)}"]').inner_text() == HOSTILE
+    assert seen.locator("script").count() == 2
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_the_paper_in_both_schemes(visit, scheme):
-    page = visit(color_scheme=scheme)
-    colours = page.evaluate("""() => {
-        const style = getComputedStyle(document.documentElement);
-        const names = ["paper", "card", "ink", "soft", "wrong", "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
-        return Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name).trim()]));
-    }""")
-    assert (luminance(colours["paper"]) > 0.5) == (scheme == "light")
-    for name, least in {"ink": 7, "soft": 4.5, "wrong": 4.5, **{f"c{i}": 3 for i in range(8)}}.items():
-        assert contrast(colours[name], colours["card"]) >= least, name
+def test_text_stands_out_from_the_paper_in_both_schemes(seen):
+    for scheme in ("dark", "light"):
+        seen.emulate_media(color_scheme=scheme)
+        colours = seen.evaluate("""() => {
+            const style = getComputedStyle(document.documentElement);
+            const names = ["paper", "card", "ink", "soft", "wrong", "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
+            return Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name).trim()]));
+        }""")
+        assert (luminance(colours["paper"]) > 0.5) == (scheme == "light")
+        for name, least in {"ink": 7, "soft": 4.5, "wrong": 4.5, **{f"c{i}": 3 for i in range(8)}}.items():
+            assert contrast(colours[name], colours["card"]) >= least, (scheme, name)
 
 
 def luminance(colour: str) -> float:
@@ -234,17 +242,17 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("width", [390, 800, 1280])
-def test_the_page_is_never_wider_than_the_screen(visit, width):
-    page = visit(viewport={"width": width, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.locator(".curve:visible").count() == 1
-
-
-def test_labels_in_the_curve_are_inside_it_and_apart(visit):
+def test_the_page_is_never_wider_than_the_screen(visit):
     page = visit()
-    box = page.locator(".curve.wide").bounding_box()
-    names = [label.bounding_box() for label in page.locator(".curve.wide .label .name").all()]
+    for width in (1280, 800, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator(".curve:visible").count() == 1
+
+
+def test_labels_in_the_curve_are_inside_it_and_apart(seen):
+    box = seen.locator(".curve.wide").bounding_box()
+    names = [label.bounding_box() for label in seen.locator(".curve.wide .label .name").all()]
     assert len(names) >= len(CURVES) - 2
     for at, name in enumerate(names):
         assert name["x"] >= box["x"]
@@ -277,8 +285,9 @@ def test_print_shows_all_budgets_on_white_paper(visit):
     assert page.evaluate("document.documentElement.scrollWidth") <= 1030, "an A4 page on its side"
 
 
-def test_a_report_without_rows_and_pictures_opens(visit, tmp_path):
+def test_a_report_without_rows_and_pictures_opens(browser, tmp_path):
     path = tmp_path / "empty.html"
     empty = replace(SAMPLE, rows=[], comparisons=[], at_recall=[], pictures=[], partial="interrupted at once")
     path.write_text(write_html(empty), "utf-8")
-    assert visit(path.as_uri()).locator(".partial").is_visible()
+    with watching(browser) as open_page:
+        assert open_page(path.as_uri()).locator(".partial").is_visible()

@@ -1,17 +1,20 @@
 """One policy over one recording: whatever it does is written down, and the run goes on."""
 
 import copy
+import json
+from pathlib import Path
 
 import pytest
 
 from holdfast.prices import BUILT_IN
 from holdfast.replay.case import Case, Turn
-from holdfast.replay.measure import DEFAULT
+from holdfast.replay.evidence.measure import DEFAULT
+from holdfast.replay.evidence.study import study
 from holdfast.replay.policies.naming import find_plans
 from holdfast.replay.policies.policy import ModelCall, Plan, Sent
 from holdfast.replay.request import Scale
-from holdfast.replay.run import Instruments, Run
-from holdfast.replay.study import study
+from holdfast.replay.runs.dumping import DumpFile
+from holdfast.replay.runs.run import Instruments, Run
 from holdfast.tokenizers import load_tokenizer
 from support.evidence import called, result, user
 
@@ -60,7 +63,7 @@ class Mine:
 
 def test_everything_holds_everything():
     found = score(find_plans(["everything"])[0])
-    assert (found.requests, found.actions, found.all_span) == (4, 3, 1.0)
+    assert (found.requests, found.all_span) == (4, 1.0)
     assert found.hard_span is None
     assert (found.failures, found.violations, found.over_budget) == ({}, {}, 0)
 
@@ -125,8 +128,8 @@ def test_a_policy_may_change_what_it_was_handed():
         return []
 
     found = score(policy(vandal))
-    assert (found.failures, found.actions) == ({}, 3)
-    assert found.tokens == 0
+    assert (found.failures, found.requests, found.tokens) == ({}, 4, 0)
+    assert found.needs == score(policy(list)).needs
 
 
 def test_arguments_changed_in_place_are_seen():
@@ -169,22 +172,30 @@ def test_references_are_a_column_of_their_own():
     messages = [*TALK[:5], *[m for i in range(7) for m in step(i)], TALK[5]]
     found = score(lambda _: Stubs(), messages, budget=200)
     assert found.hard_span < found.hard_ref
-    assert found.ref_tokens == load_tokenizer().count(text)
-    assert found.dollars["standard"] < found.dollars["standard"] + found.ref_dollars["standard"]
+    assert found.ref_dollars["uncached"] == load_tokenizer().count(text) + found.tokens / found.requests
 
 
 def step(i):
     return [called(f"s{i}", "Bash", command="ls"), result(f"s{i}", f"total {i} " + "word " * 40)]
 
 
-def test_a_recording_that_opens_with_a_reply_gets_an_empty_pack_there():
-    dumped = []
+def test_a_recording_that_opens_with_a_reply_gets_an_empty_pack_there(tmp_path):
     messages = [{"role": "assistant", "content": "Hello."}, *TALK]
-    found = score(policy(fail), messages, dump=lambda *line: dumped.append(line))
+    with DumpFile(str(tmp_path), "r") as dump:
+        found = score(policy(fail), messages, dump=dump)
     assert found.failures == {"ValueError: no idea": 4}
-    assert [line[0].index for line in dumped] == [0, 2, 4, 6, 8]
-    assert (dumped[0][3], dumped[0][5]) == (b"[]", "")
-    assert dumped[1][5] == "ValueError: no idea"
+    first, *others = map(json.loads, Path(dump.name).read_text().splitlines())
+    assert first == {
+        "recording": "r",
+        "index": 0,
+        "budget": 4_000,
+        "policy": "mine",
+        "messages": [],
+        "tokens": 0,
+    }
+    assert [(line["index"], line["error"]) for line in others] == [
+        (index, "ValueError: no idea") for index in (2, 4, 6, 8)
+    ]
 
 
 @pytest.mark.parametrize(

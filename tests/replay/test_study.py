@@ -3,9 +3,9 @@
 from msgspec.structs import replace
 
 from holdfast.replay.case import Case, Turn
-from holdfast.replay.measure import DEFAULT
+from holdfast.replay.evidence.measure import DEFAULT
+from holdfast.replay.evidence.study import Study, study
 from holdfast.replay.request import Scale
-from holdfast.replay.study import Study, study
 from holdfast.tokenizers import load_tokenizer
 from support.evidence import called, result, user
 

@@ -1,10 +1,10 @@
 """Small histories for tests of the measure: messages in the shape that policies get."""
 
-from holdfast.replay.credit import Credits
-from holdfast.replay.history import History
-from holdfast.replay.measure import DEFAULT, Measure
-from holdfast.replay.needs import Known, Need, find_needs
-from holdfast.replay.reading import Reading
+from holdfast.replay.evidence.credit import Credits
+from holdfast.replay.evidence.history import History
+from holdfast.replay.evidence.measure import DEFAULT, Measure
+from holdfast.replay.evidence.needs import Known, Need, find_needs
+from holdfast.replay.evidence.reading import Reading
 from holdfast.replay.request import Said, Scale, read_message
 from holdfast.tokenizers import load_tokenizer
 

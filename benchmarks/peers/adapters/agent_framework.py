@@ -7,22 +7,15 @@ covers messages alone, so the window is the budget and nothing is kept for outpu
 library takes 0.5 and 0.8 as its thresholds, is the whole budget. It has no summary by a model.
 """
 
-import asyncio
 from collections.abc import Awaitable, Iterator, Sequence
-from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 from agent_framework import BaseChatClient, ChatResponse, Content, ContextWindowCompactionStrategy
 from agent_framework import Message as Native
 
+from peers.adapters.event_loop import wait_for
 from peers.adapters.serve import Answer, Message, Packer, serve
-
-
-@cache
-def event_loop() -> asyncio.AbstractEventLoop:
-    """One for all recordings of a process: an open loop holds three files."""
-    return asyncio.new_event_loop()
 
 
 class Recorder(BaseChatClient):
@@ -65,7 +58,7 @@ class ContextWindow:
         if not self._history:
             return Answer([])
         # In place: the library's loop hands the same list over in each round, and keeps its marks there.
-        event_loop().run_until_complete(self._client.get_response(self._history))
+        wait_for(self._client.get_response(self._history))
         return Answer([said for message in self._client.request for said in self._to_openai(message)])
 
     def _to_openai(self, message: Native) -> Iterator[Message]:

@@ -7,11 +7,8 @@ and its model is where the request ends.
 from the library's default window of 200 000. `keep_pairs=3` and `keep_messages=20` are counts and stay.
 """
 
-import asyncio
-import json
 import re
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from importlib.metadata import version
 
 from pydantic_ai import Agent
@@ -36,8 +33,9 @@ from pydantic_ai_harness.compaction import (
     SummarizingCompaction,
     TieredCompaction,
 )
-from splintr import Tokenizer
 
+from peers.adapters.event_loop import wait_for
+from peers.adapters.provider_count import ProviderCount
 from peers.adapters.serve import Answer, Bill, Message, Packer, serve
 from peers.adapters.stand_in import estimate_tokens, summarize
 
@@ -45,17 +43,6 @@ CLAMP = 50_000
 READS = {"read", "read_file"}
 _USER = re.compile(r'<message role="user">\n(.*?)\n</message>', re.DOTALL)
 _EARLIER = re.compile(r"<previous-summary>\n(.*)\n</previous-summary>", re.DOTALL)
-
-
-@cache
-def event_loop() -> asyncio.AbstractEventLoop:
-    """One for all recordings of a process: an open loop holds three files."""
-    return asyncio.new_event_loop()
-
-
-@cache
-def encoder() -> Callable[[str], list[int]]:
-    return Tokenizer.from_pretrained("o200k_base").encode_ordinary
 
 
 def file_key(call: ToolCallPart) -> str | None:
@@ -70,10 +57,10 @@ def file_key(call: ToolCallPart) -> str | None:
 
 
 class Provider:
-    """Where requests end. Usage is counted as the replay counts, being a provider's word and not an estimate."""
+    """Where requests end, and whose usage the library goes by."""
 
     def __init__(self) -> None:
-        self._known: dict[str, int] = {}
+        self._count = ProviderCount()
         self.request: list[Message] = []
         self.bills: list[Bill] = []
 
@@ -92,17 +79,6 @@ class Provider:
     def usage(self, reply: Message) -> RequestUsage:
         asked = sum(map(self._count, self.request))
         return RequestUsage(input_tokens=asked, output_tokens=self._count(reply))
-
-    def _count(self, message: Message) -> int:
-        texts = [message["role"], message.get("content") or ""]
-        for call in message.get("tool_calls") or ():
-            texts += call["name"], json.dumps(call["arguments"], ensure_ascii=False, separators=(",", ":"))
-        return sum(map(self._tokens, texts))
-
-    def _tokens(self, text: str) -> int:
-        if text not in self._known:
-            self._known[text] = len(encoder()(text.encode("utf-8", "replace").decode()))
-        return self._known[text]
 
 
 class Tiers:
@@ -141,7 +117,7 @@ class Tiers:
             # An agent does not ask again after an answer, unless a request follows it; this one says nothing.
             self._history.append(ModelRequest([]))
         self._provider.bills.clear()
-        run = event_loop().run_until_complete(self._agent.run(message_history=self._history))
+        run = wait_for(self._agent.run(message_history=self._history))
         # All but the reply of a model that is not there; the recorded one comes with the next request.
         self._history = [
             message

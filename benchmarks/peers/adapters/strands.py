@@ -8,20 +8,18 @@ agent applies it, at the end of a user's turn; within a turn only an overflow sh
 `auto` for one tool result (more than 1 500 tokens become a preview of 750) are absolute in the library and stay so.
 """
 
-import asyncio
-import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
-from functools import cache
+from collections.abc import AsyncIterator, Iterator
 from importlib.metadata import version
 from typing import Any
 
-from splintr import Tokenizer
 from strands import Agent
 from strands.agent.conversation_manager import SlidingWindowConversationManager
 from strands.models.model import Model
 from strands.types.exceptions import ContextWindowOverflowException
 
+from peers.adapters.event_loop import wait_for
+from peers.adapters.provider_count import ProviderCount
 from peers.adapters.serve import Answer, Bill, Message, Packer, serve
 from peers.adapters.stand_in import estimate_tokens, summarize
 
@@ -36,31 +34,16 @@ VARIANTS = {
 _ROLE = re.compile(r"\n---\n\[(\w+)\]")
 
 
-@cache
-def event_loop() -> asyncio.AbstractEventLoop:
-    """One for all recordings of a process: an open loop holds three files."""
-    return asyncio.new_event_loop()
-
-
-@cache
-def encoder() -> Callable[[str], list[int]]:
-    return Tokenizer.from_pretrained("o200k_base").encode_ordinary
-
-
 class Sent(Exception):
     """The request left the library; there is no model to answer it, so the call ends here."""
 
 
 class Provider(Model):
-    """Where requests end: refuses those over the window, keeps the last that was accepted.
-
-    Tokens are counted as the replay counts them, since usage and overflow are a provider's word, not the library's
-    estimate; that estimate, `count_tokens`, is left as it is.
-    """
+    """Where requests end: refuses those over the window, keeps the last that was accepted."""
 
     def __init__(self, window: int) -> None:
         self._config = {"context_window_limit": window}
-        self._known: dict[str, int] = {}
+        self.count = ProviderCount()
         self.request: list[Native] = []
         self.tokens = 0
 
@@ -81,17 +64,6 @@ class Provider(Model):
         self.request, self.tokens = messages, tokens
         raise Sent
         yield {}
-
-    def count(self, message: Message) -> int:
-        calls = message.get("tool_calls", ())
-        texts = [message["role"], message["content"]]
-        texts += (text for call in calls for text in (call["name"], compact_json(call["arguments"])))
-        return sum(map(self._tokens, texts))
-
-    def _tokens(self, text: str) -> int:
-        if text not in self._known:
-            self._known[text] = len(encoder()(text.encode("utf-8", "replace").decode()))
-        return self._known[text]
 
 
 class Summarizer(Provider):
@@ -137,7 +109,7 @@ class Strands:
         )
 
     def pack(self, new: list[Message], at: float | None) -> Answer:  # noqa: ARG002
-        return event_loop().run_until_complete(self._pack(new))
+        return wait_for(self._pack(new))
 
     async def _pack(self, new: list[Message]) -> Answer:
         if not new and not self._agent.messages:
@@ -236,10 +208,6 @@ def to_openai(messages: list[Native]) -> list[Message]:
                 {"id": call["toolUseId"], "name": call["name"], "arguments": call["input"]} for call in calls
             ]
     return sent
-
-
-def compact_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def start(variant: str, budget: int) -> Packer:

@@ -6,6 +6,7 @@ Rule: progress is drawn on stderr and is gone before anything else is said, be i
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from operator import length_hint
 from typing import TypeVar
 
 from holdfast.cli.output import is_colourful, printable
@@ -25,33 +26,43 @@ def tracked(
     items: Iterable[T], what: str, *, total: int | None = None, shown: bool = True
 ) -> Iterator[Iterable[T]]:
     """The items, with a bar that moves as they are taken."""
-    if not shown or not sys.stderr.isatty():
-        yield items
-        return
-    # Loaded late: most runs have no terminal, or end before a bar would show.
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
 
-    console = Console(stderr=True, color_system="auto" if is_colourful(True) else None)
-    columns = [TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()]
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(printable(what), total=total)
-        yield progress.track(items, total=total, task_id=task)
+    def counting(advance: Callable[[int], None]) -> Iterator[T]:
+        for item in items:
+            yield item
+            advance(1)
+
+    with _bar(what, total or length_hint(items) or None, shown=shown, timed=False) as advance:
+        yield counting(advance) if advance else items
 
 
 @contextmanager
 def advancing(what: str, *, total: int) -> Iterator[Callable[[int], None]]:
     """A bar with the time left, for long work of a known size; what is yielded moves it on by so much."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
+    with _bar(what, total, shown=True, timed=True) as advance:
+        yield advance or (lambda _: None)
+
+
+@contextmanager
+def _bar(what: str, total: int | None, *, shown: bool, timed: bool) -> Iterator[Callable[[int], None] | None]:
+    """What moves the bar on; None where nobody would see one."""
+    if not shown or not sys.stderr.isatty():
+        yield None
         return
-    # Loaded late, as above.
+    # Loaded late: most runs have no terminal, or end before a bar would show.
     from rich.console import Console  # noqa: PLC0415
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     console = Console(stderr=True, color_system="auto" if is_colourful(True) else None)
     words = TextColumn("{task.description}", markup=False)
-    columns = [words, BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn()]
-    with Progress(*columns, console=console, transient=True) as progress:
+    percent = TextColumn("{task.percentage:>3.0f} %")
+    measures = (percent, TimeRemainingColumn()) if timed else (MofNCompleteColumn(),)
+    with Progress(words, BarColumn(), *measures, console=console, transient=True) as progress:
         task = progress.add_task(printable(what), total=total)
         yield lambda amount: progress.advance(task, amount)

@@ -27,13 +27,13 @@ from holdfast.packing.profile import BUILT_IN, SMALLEST_BUDGET, Profile
 from holdfast.prices import BUILT_IN as BUILT_IN_PRICES
 from holdfast.prices import PriceTable, load_prices
 from holdfast.replay.gathering import Wish
+from holdfast.replay.jobs.pool import available_processors
+from holdfast.replay.jobs.sources import Sources
 from holdfast.replay.order import Order
 from holdfast.replay.policies.naming import DEFAULT_NAMES
-from holdfast.replay.pool import available_processors
 from holdfast.replay.replaying import replay
 from holdfast.replay.report import Table, terminal_tables, write_html, write_markdown
 from holdfast.replay.results import Report
-from holdfast.replay.sources import Sources
 
 BUDGETS = "16k,32k,64k"
 STDOUT = "-"
@@ -128,20 +128,12 @@ def command(
         raise InputError(
             "stdout is for one of them: `--json`, `--markdown` or `--dump -`", hint="drop the others"
         )
-    order = Order(
-        policies=_names(policy),
-        budgets=_budgets(budget),
-        tables=_tables(prices),
-        profiles=_profiles(_names(policy)),
-        folder=str(Path.cwd()),
-        project_from=project_from,
-        pictures=html is not None,
-    )
+    order = replace(_order(policy, budget, prices), project_from=project_from, pictures=html is not None)
     order = order.varied() if sensitivity else order
     _check_against(order, against)
     _check_place(html)
-    wish = Wish(against, picture, checks, processes=jobs or available_processors())
-    report = _replay(order, Sources(files, format_, sample), wish, dump)
+    sources = Sources(files, format_, sample)
+    report = _replay(order, sources, Wish(against, picture, checks), jobs or available_processors(), dump)
     if html is not None:
         _write_file(html, write_html(report))
     _show(report, as_json, markdown, dump == STDOUT)
@@ -150,7 +142,12 @@ def command(
         raise click.exceptions.Exit(INTERRUPTED)
 
 
-def _replay(order: Order, sources: Sources, wish: Wish, dump: str) -> Report:
+def _order(policy: str, budget: str, prices: str) -> Order:
+    names = _names(policy)
+    return Order(names, _budgets(budget), _tables(prices), profiles=_profiles(names), folder=str(Path.cwd()))
+
+
+def _replay(order: Order, sources: Sources, wish: Wish, processes: int, dump: str) -> Report:
     load = sources.load()
     what = f"replaying {counted(load.recordings, 'recording')}"
     with ExitStack() as stack:
@@ -160,7 +157,7 @@ def _replay(order: Order, sources: Sources, wish: Wish, dump: str) -> Report:
             order = replace(order, dump=stack.enter_context(folder))
         take = _dumped_to(dump, stack)
         done = stack.enter_context(advancing(what, total=load.size))
-        return replay(order, sources, load, wish, done=done, dump=take)
+        return replay(order, sources, load, wish, processes=processes, done=done, dump=take)
 
 
 def _dumped_to(dump: str, stack: ExitStack) -> Callable[[str], None]:

@@ -35,6 +35,8 @@ class Case(Struct, frozen=True):
     project: str
     stable: tuple[str, ...]
     turns: tuple[Turn, ...]
+    notes: tuple[str, ...] = ()
+    """What reading the recording lost or forgave."""
 
     @property
     def requests(self) -> int:
@@ -45,7 +47,7 @@ def make_case(recording: Recording, project: str) -> Case:
     log = Log.import_recording(MemoryStore(), recording, redact=str)
     entries = path(log.entries())
     turns = tuple(_turns(entries, recording))
-    return Case(recording.id, project, tuple(_stable(entries)), turns)
+    return Case(recording.id, project, tuple(_stable(entries)), turns, recording.notes)
 
 
 def project_of(recording: Recording, file_stem: str, key: str) -> str:

@@ -9,15 +9,16 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from holdfast.replay.aggregate import build_comparisons, build_rows
-from holdfast.replay.bootstrap import DRAWS
-from holdfast.replay.checks import Verdict, compare
-from holdfast.replay.common import shipped_names
-from holdfast.replay.order import BASELINE, VARIATIONS, Order
-from holdfast.replay.pool import Died
-from holdfast.replay.ranking import dollars_at_recall, kendall_tau, levels_for
-from holdfast.replay.results import Picture, Report, Row, Score, Sensitivity
-from holdfast.replay.work import Outcome
+from holdfast.prices import NUMBERS
+from holdfast.replay.evidence.common_names import shipped_names
+from holdfast.replay.jobs.checks import Verdict, compare
+from holdfast.replay.jobs.pool import Died
+from holdfast.replay.jobs.work import Outcome
+from holdfast.replay.order import VARIATIONS, Order
+from holdfast.replay.results import BASELINE, Picture, Report, Row, Score, Sensitivity
+from holdfast.replay.statistics.aggregate import build_comparisons, build_rows
+from holdfast.replay.statistics.bootstrap import DRAWS
+from holdfast.replay.statistics.ranking import dollars_at_recall, kendall_tau, levels_for
 from holdfast.version import __version__
 
 
@@ -30,15 +31,14 @@ class Wish(Struct, frozen=True):
     """Id of the recording to draw; the one with most requests if empty."""
     checks: bool = False
     draws: int = DRAWS
-    processes: int = 1
 
 
 class Gathered:
     """What is kept of the outcomes."""
 
-    def __init__(self, order: Order, picture: str) -> None:
+    def __init__(self, order: Order, wish: Wish) -> None:
         self._order = order
-        self._wanted = picture
+        self._wish = wish
         self._scores: list[list[Score]] = [[] for _ in order.measures]
         self._pictures: list[Picture] = []
         self._notes: list[str] = []
@@ -53,6 +53,9 @@ class Gathered:
             self._notes.append(f"{outcome.id} was not replayed: {error}")
         if isinstance(outcome, Died) or not outcome.scores:
             return
+        for note in outcome.notes:
+            # Without its count, so that the same loss in many recordings is one remark.
+            self._remarks.setdefault(f"when read, {note.split(' (')[0]}", []).append(outcome.id)
         first = outcome.scores[0]
         if first[0].note:
             self._remarks.setdefault(first[0].note, []).append(outcome.id)
@@ -61,50 +64,44 @@ class Gathered:
             kept.extend(replace(score, moments=[]) for score in scores)
 
     def _keep_picture(self, id_: str, scores: Sequence[Score]) -> None:
-        if not self._order.pictures or (self._wanted and not _fits(self._wanted, id_)):
+        if not self._order.pictures or not _fits(self._wish.picture, id_):
             return
         length = len(self._pictures[0].moments) if self._pictures else 0
         if scores[0].requests > length:
             self._pictures = [Picture(s.recording, s.policy, s.budget, s.moments) for s in scores]
 
-    def report(self, files: Sequence[Path], wish: Wish, verdicts: Iterable[Verdict]) -> Report:
-        order, scores = self._order, self._scores[0]
+    def report(self, files: Sequence[Path], verdicts: Iterable[Verdict]) -> Report:
+        order, wish, scores = self._order, self._wish, self._scores[0]
         abouts = {plan.name: plan.about for plan in order.all_plans()}
         checks = compare(verdicts, scores)
         rows = [
             replace(row, checks=checks.get((row.policy, row.budget), {}))
-            for row in build_rows(scores, abouts, BASELINE, wish.draws)
+            for row in build_rows(scores, abouts, wish.draws)
         ]
         prices = order.tables[0].name
         reference = wish.reference or default_reference(list(abouts))
-        if self._wanted and order.pictures and not self._pictures:
-            self._notes.append(f"no recording fits `{self._wanted}`, so there is no picture")
+        if wish.picture and order.pictures and not self._pictures:
+            self._notes.append(f"no recording fits `{wish.picture}`, so there is no picture")
         return Report(
             version=__version__,
             measure=asdict(order.measures[0]),
             common_names=shipped_names().about,
             prices=prices,
             price_tables={
-                table.name: {
-                    "read": table.read,
-                    "write": table.write,
-                    "output": table.output,
-                    "life_seconds": table.life_seconds,
-                    "minimum_tokens": table.minimum_tokens,
-                }
-                for table in order.tables
+                table.name: {key: getattr(table, key) for key in NUMBERS} for table in order.tables
             },
             budgets=list(order.budgets),
             draws=wish.draws,
             files=[path.name for path in files],
             recordings=self.recordings,
             projects=_projects(scores),
-            needs=_needs(scores, order.budgets[0]),
-            hard_needs={budget: _hard_needs(scores, budget) for budget in order.budgets},
+            needs=sum(score.needs for score in _one_each(scores, order.budgets[0])),
+            hard_needs={
+                budget: sum(score.hard_needs for score in _one_each(scores, budget))
+                for budget in order.budgets
+            },
             rows=rows,
-            comparisons=build_comparisons(
-                scores, reference, prices=prices, baseline=BASELINE, draws=wish.draws
-            ),
+            comparisons=build_comparisons(scores, reference, prices=prices, draws=wish.draws),
             at_recall=dollars_at_recall(rows, prices, levels_for(rows)),
             pictures=self._pictures,
             sensitivity=self._sensitivity(abouts),
@@ -114,11 +111,11 @@ class Gathered:
     def _sensitivity(self, abouts: dict[str, str]) -> list[Sensitivity]:
         if len(self._scores) == 1:
             return []
-        plain = _hard_recalls(build_rows(self._scores[0], abouts, BASELINE, 1))
+        plain = _hard_recalls(build_rows(self._scores[0], abouts, draws=1))
         return [
             Sensitivity(name, budget, kendall_tau(plain[budget], recalls), _best_first(recalls))
             for (name, _), scores in zip(VARIATIONS, self._scores[1:], strict=True)
-            for budget, recalls in _hard_recalls(build_rows(scores, abouts, BASELINE, 1)).items()
+            for budget, recalls in _hard_recalls(build_rows(scores, abouts, draws=1)).items()
         ]
 
 
@@ -140,12 +137,9 @@ def _projects(scores: Iterable[Score]) -> dict[str, int]:
     return {project: len(found) for project, found in sorted(recordings.items())}
 
 
-def _needs(scores: Iterable[Score], budget: int) -> int:
-    return sum({s.recording: s.needs for s in scores if s.budget == budget}.values())
-
-
-def _hard_needs(scores: Iterable[Score], budget: int) -> int:
-    return sum({s.recording: s.hard_needs for s in scores if s.budget == budget}.values())
+def _one_each(scores: Iterable[Score], budget: int) -> Iterable[Score]:
+    """A score of each recording at a budget: what is needed is the same for all policies."""
+    return {score.recording: score for score in scores if score.budget == budget}.values()
 
 
 def _hard_recalls(rows: Iterable[Row]) -> dict[int, dict[str, float]]:

@@ -11,12 +11,10 @@ from msgspec.structs import replace
 
 from holdfast.packing.profile import Profile
 from holdfast.prices import PriceTable
-from holdfast.replay.measure import DEFAULT, Measure
+from holdfast.replay.evidence.measure import DEFAULT, Measure
 from holdfast.replay.policies.naming import find_plans
 from holdfast.replay.policies.policy import Plan
-
-BASELINE = "everything"
-"""What dollars are relative to; replayed whether or not it was asked for."""
+from holdfast.replay.results import BASELINE
 
 
 class Order(Struct, frozen=True):
@@ -38,7 +36,7 @@ class Order(Struct, frozen=True):
         return find_plans(self.policies, self.profiles, folder=Path(self.folder) if self.folder else None)
 
     def all_plans(self) -> list[Plan]:
-        """The plans asked for, behind the baseline if it was not among them."""
+        """The plans asked for, behind the baseline, which is replayed whether or not it was among them."""
         plans = self.plans()
         if any(plan.name == BASELINE for plan in plans):
             return plans

@@ -10,13 +10,13 @@ from time import monotonic
 
 from msgspec.structs import replace
 
-from holdfast.replay.checks import OTHER_SEED, Verdict, check_job
 from holdfast.replay.gathering import Gathered, Wish
+from holdfast.replay.jobs.checks import OTHER_SEED, Verdict, check_job
+from holdfast.replay.jobs.pool import Died, run_jobs
+from holdfast.replay.jobs.sources import Load, Sources
+from holdfast.replay.jobs.work import Job, Outcome, replay_job
 from holdfast.replay.order import Order
-from holdfast.replay.pool import Died, run_jobs
 from holdfast.replay.results import Report
-from holdfast.replay.sources import Load, Sources
-from holdfast.replay.work import Job, Outcome, replay_job
 
 CHECKED = 6
 """Recordings that are replayed again for the checks."""
@@ -30,6 +30,7 @@ def replay(
     load: Load,
     wish: Wish,
     *,
+    processes: int = 1,
     done: Callable[[int], None] = lambda _: None,
     dump: Callable[[str], None] = lambda _: None,
 ) -> Report:
@@ -38,21 +39,21 @@ def replay(
     `done` is told the size of each recording that is finished, `dump` the file with its packs.
     """
     began = monotonic()
-    gathered = Gathered(order, wish.picture)
+    gathered = Gathered(order, wish)
     partial = ""
     try:
         sizes: dict[int, int] = {}
         jobs = _noting(sources.jobs(), sizes)
-        for outcome in run_jobs(replay_job, order, jobs, wish.processes):
+        for outcome in run_jobs(replay_job, order, jobs, processes):
             gathered.take(outcome)
             if isinstance(outcome, Outcome) and outcome.dumped:
                 dump(outcome.dumped)
             done(sizes.pop(outcome.number))
-        verdicts = _checked(order, sources, load, wish) if wish.checks else []
+        verdicts = _checked(order, sources, load, processes) if wish.checks else []
     except KeyboardInterrupt:
         partial = f"interrupted after {gathered.recordings} of {load.recordings} recordings"
         verdicts = []
-    report = gathered.report(sources.files, wish, verdicts)
+    report = gathered.report(sources.files, verdicts)
     return replace(report, partial=partial, seconds=monotonic() - began)
 
 
@@ -62,12 +63,12 @@ def _noting(jobs: Iterable[Job], sizes: dict[int, int]) -> Iterator[Job]:
         yield job
 
 
-def _checked(order: Order, sources: Sources, load: Load, wish: Wish) -> list[Verdict]:
+def _checked(order: Order, sources: Sources, load: Load, processes: int) -> list[Verdict]:
     """Some recordings, spread over all, once more in other processes with another hash seed."""
     step = max(load.recordings // CHECKED, 1)
     sample = (job for job in sources.jobs() if job.number % step == 0)
     with _hashing_differently():
-        found = run_jobs(check_job, order, sample, max(wish.processes, 2))
+        found = run_jobs(check_job, order, sample, max(processes, 2))
         return [verdict for verdicts in found if not isinstance(verdicts, Died) for verdict in verdicts]
 
 

@@ -4,6 +4,7 @@ Rule: whatever a policy returns is either read in full or refused with a sentenc
 """
 
 from collections.abc import Sequence
+from functools import cache
 from json import loads
 
 from msgspec import Struct
@@ -42,14 +43,10 @@ class Scale:
     """Tokens as the scorer counts them, each distinct text counted once."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._count = tokenizer.count
-        self._known: dict[str, int] = {}
+        self._count = cache(tokenizer.count)
 
     def text(self, text: str) -> int:
-        count = self._known.get(text)
-        if count is None:
-            count = self._known[text] = self._count(text) if text else 0
-        return count
+        return self._count(text) if text else 0
 
     def said(self, said: Said) -> int:
         return sum(map(self.text, said.texts))
@@ -68,8 +65,13 @@ def read_message(message: Json) -> Said:
     calls = message.get("tool_calls") or ()
     if not isinstance(calls, list | tuple):
         raise InputError("`tool_calls` is not a list")
-    answers = message.get("tool_call_id") or ""
-    return Said(role, _text(message.get("content")), tuple(map(_call, calls)), str(answers))
+    answers = _plain(str(message.get("tool_call_id") or ""))
+    return Said(_plain(role), _plain(_text(message.get("content"))), tuple(map(_call, calls)), answers)
+
+
+def _plain(text: str) -> str:
+    """The same text as nothing but a string: a policy may use a class of its own for it."""
+    return text if type(text) is str else str.__str__(text)
 
 
 def _text(content: Json) -> str:
@@ -91,11 +93,8 @@ def _call(call: Json) -> Call:
     arguments = body.get("arguments")
     if isinstance(arguments, str):
         arguments = _decoded(arguments)
-    return Call(
-        name,
-        arguments if isinstance(arguments, str) else compact_json(arguments or {}),
-        str(call.get("id") or ""),
-    )
+    written = arguments if isinstance(arguments, str) else compact_json(arguments or {})
+    return Call(_plain(name), _plain(written), _plain(str(call.get("id") or "")))
 
 
 def _decoded(text: str) -> Json:

@@ -5,6 +5,8 @@ Rule: plain values that JSON can hold; a report says by itself how it was made a
 
 from msgspec import Struct, field
 
+BASELINE = "everything"
+"""The policy that dollars are relative to."""
 KINDS = ("line", "name", "state")
 AGES = ("1", "2-5", "6-10", "11-20", "21-50", "51+")
 """Steps since a need was last seen."""
@@ -40,8 +42,6 @@ class Score(Struct, frozen=True, gc=False):
     policy: str
     budget: int
     requests: int = 0
-    actions: int = 0
-    hard_actions: int = 0
     needs: int = 0
     hard_needs: int = 0
     all_span: float | None = None
@@ -61,8 +61,6 @@ class Score(Struct, frozen=True, gc=False):
     """By price table, since caches live differently long."""
     dollars: dict[str, float] = field(default_factory=dict)
     """By price table, in units of one uncached input token."""
-    ref_tokens: int = 0
-    """Tokens that following the references would fetch."""
     ref_dollars: dict[str, float] = field(default_factory=dict)
     model_calls: int = 0
     moved_bytes: int = 0

@@ -1,10 +1,11 @@
-"""Two cheats that the measure must expose. They are here to be compared with, not to be used.
+"""Cheats that the measure must expose. They are here to be compared with, not to be used.
 
 Rule: each does its best against a naive measure within the letter of the budget; if one of them looks good in a
 table, the table is wrong.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from typing import Literal
@@ -30,6 +31,10 @@ STUB = f'[everything else: id {UNIVERSAL}; Recall(id="{UNIVERSAL}")]'
 LONGEST = 120
 """Characters of a name that is worth its tokens."""
 
+BAG_NAMES = 500
+"""Names in a line of a bag, beside all of its words."""
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _NAME = re.compile(r"https?://[^\s\"'<>`)\]}|]+|\w[\w./@~+-]{5,}")
 _SHAPE = re.compile(r"[\d_./-]|(?<=[a-z])[A-Z]")
 _EDGES = "./@~+-"
@@ -65,6 +70,57 @@ class Reference(Struct, frozen=True):
     @property
     def about(self) -> str:
         return f"cheat: newest steps in half of the budget, and one id (`{UNIVERSAL}`) for all that was ever said"
+
+
+class Bag(Struct, frozen=True):
+    """The commonest words of the history and its newest names, in lines as long as they may be: company for every
+    name, and no sentence about any."""
+
+    words: int = 500
+
+    def __call__(self, task: Task) -> Policy:
+        return _Bag(task, self.words)
+
+    @property
+    def about(self) -> str:
+        return f"cheat: the {self.words} commonest words beside the newest names, in huge lines"
+
+
+class _Bag:
+    def __init__(self, task: Task, words: int) -> None:
+        self._task = task
+        self._most = words
+        self._read = 0
+        self._words: Counter[str] = Counter()
+        self._names: dict[str, None] = {}
+
+    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+        for message in messages[self._read :]:
+            for text in _texts(message):
+                self._words.update(_WORD.findall(text))
+            for name in _names(message):
+                self._names.pop(name, None)
+                self._names[name] = None
+        self._read = len(messages)
+        if not messages:
+            return []
+        common = [word for word, _ in self._words.most_common(self._most)]
+        while common and not self._fits(common, ()):
+            del common[len(common) // 2 :]
+        newest = list(reversed(self._names))
+        few, many = 0, len(newest)
+        while few < many:
+            middle = (few + many + 1) // 2
+            few, many = (middle, many) if self._fits(common, newest[:middle]) else (few, middle - 1)
+        return [self._bag(common, newest[:few])]
+
+    def _fits(self, words: Sequence[str], names: Sequence[str]) -> bool:
+        return self._task.count([self._bag(words, names)]) <= self._task.budget
+
+    def _bag(self, words: Sequence[str], names: Sequence[str]) -> Message:
+        common = " ".join(words)
+        rows = [names[at : at + BAG_NAMES] for at in range(0, len(names), BAG_NAMES)] or [()]
+        return _user("\n".join(f"{common} {' '.join(row)}" for row in rows))
 
 
 class _Dump:
@@ -170,5 +226,6 @@ DUMPS = tuple(
 
 CHEATS = (
     Plan("cheat-dump", Dump(), Dump().about),
+    Plan("cheat-bag", Bag(), Bag().about),
     Plan("cheat-reference", Reference(), Reference().about),
 )

@@ -9,6 +9,8 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from holdfast.errors import InputError
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.replay.policies.cheats import CHEATS
@@ -17,7 +19,6 @@ from holdfast.replay.policies.profiles import PROFILES, profile_plan
 from holdfast.replay.policies.simple import SIMPLE
 
 BUILT_IN_PLANS: dict[str, Plan] = {plan.name: plan for plan in (*SIMPLE, *PROFILES, *CHEATS)}
-BUILT_IN_NAMES = tuple(BUILT_IN_PLANS)
 DEFAULT_NAMES = ("everything", "newest", "mask", "clear", "cap", "code", "draft16k", "review")
 DESCRIPTIONS: dict[str, str] = {name: plan.about for name, plan in BUILT_IN_PLANS.items()}
 """One line for each built-in policy, for help and completion."""
@@ -124,10 +125,11 @@ def _broken(name: str, error: BaseException) -> InputError:
 
 
 def _plans(name: str, found: object) -> list[Plan]:
+    # Only what is built in may be exempt from the budget: a user's policy is compared at equal size.
     if isinstance(found, Plan):
-        return [found]
+        return [replace(found, budgeted=True)]
     if isinstance(found, Sequence) and found and all(isinstance(item, Plan) for item in found):
-        return list(found)
+        return [replace(item, budgeted=True) for item in found]
     if hasattr(found, "pack") and not callable(found):
         raise InputError(
             f"`{name}` is a policy that is made already",

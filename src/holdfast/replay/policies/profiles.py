@@ -34,7 +34,7 @@ NOT_SENT = ("reasoning", "reasoning_content")
 
 
 class Packing(Struct, frozen=True):
-    """A profile as the start of a policy. A value, not a closure, so that it can go to another process."""
+    """A profile as the start of a policy."""
 
     profile: Profile
 

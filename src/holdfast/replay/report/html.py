@@ -13,7 +13,7 @@ from holdfast.replay.report.curve import NARROW, WIDE, draw_curve
 from holdfast.replay.report.grids import cost_table, ranking_table, score_table, share_table
 from holdfast.replay.report.head import opening, settings
 from holdfast.replay.report.looks import Look, looks_of, swatches
-from holdfast.replay.report.markup import Child, Markup, data_script, joined, tag
+from holdfast.replay.report.markup import Markup, data_script, joined, tag
 from holdfast.replay.report.pictures import columns_of_all, picture_section
 from holdfast.replay.report.small import draw_ages, draw_dots
 from holdfast.replay.results import Report, Row
@@ -139,30 +139,22 @@ def _budgets(report: Report, looks: Mapping[str, Look]) -> Markup:
 
 def _budget(report: Report, budget: int, looks: Mapping[str, Look]) -> Markup:
     rows = standing.rows_at(report, budget)
-    hard = report.hard_needs.get(budget)
-    needs = tag("small", f" {figures.counted(hard, 'hard need')}") if hard is not None else None
-    ages, kinds, probes = standing.ages_of(rows), standing.kinds_of(rows), standing.probes_of(rows)
-    by_age, by_kind, by_probe = (
-        [(r, r.ages) for r in rows],
-        [(r, r.kinds) for r in rows],
-        [(r, r.probes) for r in rows],
-    )
-    plots: list[Child] = []
-    if kinds:
-        plots.append(draw_dots("Hard recall by kind", kinds, by_kind, looks))
-    if probes:
-        plots.append(draw_dots("Probes", probes, by_probe, looks))
-    numbers = [
-        share_table(t, n, v)
-        for t, n, v in (("By age", ages, by_age), ("By kind", kinds, by_kind), ("Probes", probes, by_probe))
-        if n
+    hard = words.hard_needs(report, budget)
+    by_age = "By age", standing.ages_of(rows), [(row, row.ages) for row in rows]
+    by_kind = "By kind", standing.kinds_of(rows), [(row, row.kinds) for row in rows]
+    by_probe = "Probes", standing.probes_of(rows), [(row, row.probes) for row in rows]
+    numbers = [share_table(*shares) for shares in (by_age, by_kind, by_probe) if shares[1]]
+    plots = [
+        draw_dots(title, names, values, looks)
+        for title, (_, names, values) in (("Hard recall by kind", by_kind), ("Probes", by_probe))
+        if names
     ]
     return tag(
         "article",
-        tag("h3", f"At {figures.budget(budget)}", needs),
+        tag("h3", f"At {figures.budget(budget)}", tag("small", f" {hard}") if hard else None),
         score_table(report, rows, looks),
         tag("div", plots, class_="plots") if plots else None,
-        _ages(rows, looks) if ages else None,
+        _ages(rows, looks) if by_age[1] else None,
         tag(
             "details",
             tag("summary", "The numbers behind these charts, other price tables, tokens"),

@@ -16,8 +16,7 @@ def write_markdown(report: Report) -> str:
     parts = [*_opening(report)]
     for budget in standing.budgets_of(report):
         rows = standing.rows_at(report, budget)
-        hard = report.hard_needs.get(budget)
-        needs = f" ({figures.counted(hard, 'hard need')})" if hard is not None else ""
+        needs = f" ({hard})" if (hard := words.hard_needs(report, budget)) else ""
         parts.append(f"### At {figures.budget(budget)}{needs}")
         parts.append(_table(_HEADER, [_cells(report, row) for row in rows]))
     parts += _ranking(report)

@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.replay.report.figures import cleaned
 
-VOID = {"meta", "br", "hr", "input", "col"}
+VOID = {"meta"}
 EMPTY = {"path", "rect", "line", "circle", "use", "polyline"}
 """SVG elements that close themselves when nothing is in them."""
 

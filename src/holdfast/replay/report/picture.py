@@ -3,7 +3,7 @@
 Rule: a column is a request as it was sent; what is faded was read from the cache, what is not was paid in full.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -58,23 +58,27 @@ def layers_in(pictures: Sequence[Picture]) -> dict[str, int]:
     return {name: key for key, name in enumerate(names)}
 
 
+def layers_of(picture: Picture, colours: Mapping[str, int]) -> list[str]:
+    """Those that a picture has, in the order of all."""
+    return [name for name in colours if any(name in m.layers for m in picture.moments)]
+
+
 def folds_in(moments: Sequence[Moment]) -> list[int]:
     """Places of the requests before which the prefix broke."""
     return [at for at, (a, b) in enumerate(pairwise(moments), 1) if b.moved > FOLD_SHARE * max(a.tokens, 1)]
 
 
-def draw_picture(picture: Picture, colours: dict[str, int]) -> Markup:
+def draw_picture(picture: Picture, colours: Mapping[str, int]) -> Markup:
     moments = picture.moments
     highest = max((m.tokens for m in moments), default=0)
     full = picture.budget * 1.08 if highest <= picture.budget * 1.08 else highest * 1.02
-    canvas = Canvas((WIDTH - LEFT - RIGHT) / max(len(moments), 1), _upwards(max(full, 1)))
-    names = [name for name in colours if any(name in m.layers for m in moments)]
+    canvas = Canvas(_step(picture), _upwards(max(full, 1)))
     return tag(
         "svg",
         tag("title", _title(picture)),
         tag("desc", summary(picture)),
         _axes(canvas, moments),
-        _layers(canvas, moments, names, colours),
+        _layers(canvas, moments, {name: colours[name] for name in layers_of(picture, colours)}),
         _cached(canvas, moments),
         _budget(canvas, picture.budget),
         _lanes(canvas, moments),
@@ -88,15 +92,19 @@ def draw_picture(picture: Picture, colours: dict[str, int]) -> Markup:
     )
 
 
+def _step(picture: Picture) -> float:
+    """The width of a column."""
+    return (WIDTH - LEFT - RIGHT) / max(len(picture.moments), 1)
+
+
 def _upwards(full: float) -> Scale:
     """Up to the fullest request and no further; round numbers only beside the axis."""
     ticks = linear(0, full, BASE, TOP, about=5).ticks
     return Scale(0, full, BASE, TOP, tuple(tick for tick in ticks if tick <= full))
 
 
-def columns_of(picture: Picture, colours: dict[str, int]) -> Columns:
+def columns_of(picture: Picture, colours: Mapping[str, int]) -> Columns:
     moments = picture.moments
-    names = [name for name in colours if any(name in m.layers for m in moments)]
     return Columns(
         [m.index for m in moments],
         [m.tokens for m in moments],
@@ -105,9 +113,12 @@ def columns_of(picture: Picture, colours: dict[str, int]) -> Columns:
         [m.hard for m in moments],
         [m.held for m in moments],
         {str(at): figures.plain(m.fault) for at, m in enumerate(moments) if m.fault},
-        [(figures.plain(name), [m.layers.get(name, 0) for m in moments]) for name in names],
+        [
+            (figures.plain(name), [m.layers.get(name, 0) for m in moments])
+            for name in layers_of(picture, colours)
+        ],
         LEFT,
-        (WIDTH - LEFT - RIGHT) / max(len(moments), 1),
+        _step(picture),
     )
 
 
@@ -157,17 +168,15 @@ def _axes(canvas: Canvas, moments: Sequence[Moment]) -> Markup:
     return tag("g", *parts)
 
 
-def _layers(
-    canvas: Canvas, moments: Sequence[Moment], names: Sequence[str], colours: dict[str, int]
-) -> Markup:
+def _layers(canvas: Canvas, moments: Sequence[Moment], colours: Mapping[str, int]) -> Markup:
     """From the bottom in the order sent, so that the cached prefix is the lowest part of a column."""
     below = [0] * len(moments)
     parts: list[Markup] = []
     labels: list[Markup] = []
     lowest = float(BASE + 12)
-    for name in names:
+    for name, key in colours.items():
         above = [low + max(m.layers.get(name, 0), 0) for low, m in zip(below, moments, strict=True)]
-        colour = f"y{colours[name] % LAYER_COLOURS}"
+        colour = f"y{key % LAYER_COLOURS}"
         parts.append(_stretched(canvas, _area(canvas, below, above), f"layer {colour}"))
         if moments and above[-1] > below[-1]:
             middle = (canvas.up.at(above[-1]) + canvas.up.at(below[-1])) / 2 + 4

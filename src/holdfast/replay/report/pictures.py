@@ -16,6 +16,7 @@ from holdfast.replay.report.picture import (
     draw_picture,
     is_by_role,
     layers_in,
+    layers_of,
     summary,
 )
 from holdfast.replay.results import Picture, Report
@@ -86,7 +87,7 @@ def _picture(
     recording: int,
     opened: bool,
 ) -> Markup:
-    used = [name for name in colours if any(name in m.layers for m in picture.moments)]
+    used = layers_of(picture, colours)
     key = [
         tag("span", tag("i", class_=f"y{colours[n] % LAYER_COLOURS}"), figures.plain(n, 40), class_="key")
         for n in used
@@ -108,7 +109,7 @@ def _picture(
         ),
         tag("p", "layers, the first sent on the left: ", key, class_="keys") if used else None,
         by_role if used and is_by_role(picture) else None,
-        tag("div", draw_picture(picture, dict(colours)), class_="card scroll"),
+        tag("div", draw_picture(picture, colours), class_="card scroll"),
         class_="picture",
         open=opened,
         data_at=at,

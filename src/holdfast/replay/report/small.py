@@ -5,8 +5,6 @@ Rule: one look tells who is better; the numbers stand in a table beside them.
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
-
 from holdfast.replay.report import figures
 from holdfast.replay.report.looks import Look
 from holdfast.replay.report.markup import Markup, number, tag
@@ -98,13 +96,6 @@ def _told(row: Row, ages: Sequence[str]) -> str:
     return ", ".join(f"{age} steps {figures.recall(row.ages.get(age))}" for age in ages)
 
 
-class Category(Struct, frozen=True):
-    """A kind or a probe with the look of its dots."""
-
-    name: str
-    look: Look
-
-
 def draw_dots(
     title: str,
     names: Sequence[str],
@@ -112,16 +103,16 @@ def draw_dots(
     looks: Mapping[str, Look],
 ) -> Markup:
     """A row for each policy, a mark for each name, from 0 on the left to 1 on the right."""
-    categories = [Category(name, Look(key, name)) for key, name in enumerate(names)]
+    kinds = [Look(key, name) for key, name in enumerate(names)]
     label = 14 + 5.9 * min(max((len(figures.plain(row.policy)) for row, _ in values), default=0), LONGEST)
     step, width = 22, 440
     height = step * len(values) + 34
     parts = _grid(label, width - 16, height)
     for at, (row, shares) in enumerate(values):
-        parts.append(_dots(row, shares, categories, looks[row.policy], (label, width - 16, 16 + step * at)))
+        parts.append(_dots(row, shares, kinds, looks[row.policy], (label, width - 16, 16 + step * at)))
     told = tag("title", f"{title}: " + "; ".join(_sentence(row, shares, names) for row, shares in values))
     chart = tag("svg", told, *parts, class_="chart dots", viewBox=f"0 0 {width} {height}", role="img")
-    key = [tag("span", _swatch(c), figures.plain(c.name), class_="key") for c in categories]
+    key = [tag("span", _swatch(kind), figures.plain(kind.name), class_="key") for kind in kinds]
     return tag("figure", tag("figcaption", tag("b", title), " ", key), chart, class_="dotplot")
 
 
@@ -137,24 +128,23 @@ def _grid(left: float, right: float, height: float) -> list[Markup]:
 def _dots(
     row: Row,
     shares: dict[str, float],
-    categories: Sequence[Category],
+    kinds: Sequence[Look],
     look: Look,
     place: tuple[float, float, float],
 ) -> Markup:
     left, right, y = place
-    found = [(c, left + (right - left) * clamped(shares[c.name])) for c in categories if c.name in shares]
+    found = [
+        (kind, left + (right - left) * clamped(shares[kind.name])) for kind in kinds if kind.name in shares
+    ]
     parts: list[Markup] = [
         tag("text", figures.plain(row.policy, LONGEST), x=left - 12, y=y + 4, class_="name end")
     ]
     if found:
         first, last = min(x for _, x in found), max(x for _, x in found)
         parts.append(tag("path", d=f"M{number(first)} {number(y)}H{number(last)}", class_="span"))
-    for category, x in found:
-        mark = category.look.mark(x, y, 5)
-        told = tag(
-            "title", f"{figures.plain(row.policy)}, {category.name}: {figures.recall(shares[category.name])}"
-        )
-        parts.append(tag("g", told, mark, class_=f"dot {category.look.colour}"))
+    for kind, x in found:
+        told = f"{figures.plain(row.policy)}, {kind.name}: {figures.recall(shares[kind.name])}"
+        parts.append(tag("g", tag("title", told), kind.mark(x, y, 5), class_=f"dot {kind.colour}"))
     return tag("g", *parts, data_policy=look.key)
 
 
@@ -162,6 +152,6 @@ def _sentence(row: Row, shares: dict[str, float], names: Sequence[str]) -> str:
     return f"{figures.plain(row.policy)} " + ", ".join(f"{n} {figures.recall(shares.get(n))}" for n in names)
 
 
-def _swatch(category: Category) -> Markup:
-    mark = category.look.mark(8, 8, 5)
-    return tag("svg", mark, class_=f"swatch {category.look.colour}", viewBox="0 0 16 16", aria_hidden="true")
+def _swatch(kind: Look) -> Markup:
+    mark = kind.mark(8, 8, 5)
+    return tag("svg", mark, class_=f"swatch {kind.colour}", viewBox="0 0 16 16", aria_hidden="true")

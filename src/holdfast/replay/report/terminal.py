@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.replay.report import figures, standing
+from holdfast.replay.report import figures, standing, words
 from holdfast.replay.results import Report, Row
 
 Kind = Literal["wrapped", "number"]
@@ -30,11 +30,9 @@ def terminal_tables(report: Report) -> list[Table]:
     for budget in standing.budgets_of(report):
         rows = standing.rows_at(report, budget)
         at = figures.budget(budget)
-        hard = report.hard_needs.get(budget)
-        needs = f" ({figures.counted(hard, 'hard need')}), p50 in ms" if hard is not None else ", p50 in ms"
-        tables.append(
-            Table(f"evidence and cost at {at}{needs}", _SCORES, [_scores(report, row) for row in rows])
-        )
+        needs = f" ({hard})" if (hard := words.hard_needs(report, budget)) else ""
+        title = f"evidence and cost at {at}{needs}, p50 in ms"
+        tables.append(Table(title, _SCORES, [_scores(report, row) for row in rows]))
         tables.append(Table(f"speed and size at {at}", _SIZES, [_sizes(row) for row in rows]))
     return tables + _ranking(report) + _sensitivity(report) + _checks(report)
 
@@ -98,7 +96,10 @@ def _checks(report: Report) -> list[Table]:
     names, found = standing.checks_of(report)
     if not found:
         return []
-    columns: tuple[Column, ...] = (("policy", "wrapped"), *((figures.plain(name), "wrapped") for name in names))
+    columns: tuple[Column, ...] = (
+        ("policy", "wrapped"),
+        *((figures.plain(name), "wrapped") for name in names),
+    )
     rows: list[list[str | int]] = [
         [figures.plain(policy), *map(figures.plain, said)] for policy, said in found
     ]

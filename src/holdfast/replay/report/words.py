@@ -37,6 +37,12 @@ def settings_sentence(report: Report) -> str:
     )
 
 
+def hard_needs(report: Report, budget: int) -> str:
+    """How many there are at a budget; empty where the report does not say."""
+    found = report.hard_needs.get(budget)
+    return "" if found is None else counted(found, "hard need")
+
+
 def partial_sentence(report: Report) -> str:
     """Empty for a whole run."""
     if not report.partial:

@@ -8,10 +8,17 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
-
-from holdfast.replay.study import Request
+from msgspec import Struct
 
 _encode = msgspec.json.encode
+
+
+class Line(Struct, frozen=True, gc=False):
+    """What tells the lines of a recording apart."""
+
+    index: int
+    budget: int
+    policy: str
 
 
 class DumpFile:
@@ -22,13 +29,12 @@ class DumpFile:
         self._file = tempfile.NamedTemporaryFile("wb", dir=folder, suffix=".jsonl", delete=False)  # noqa: SIM115
         self.name = self._file.name
 
-    def write(
-        self, request: Request, policy: str, budget: int, messages: bytes, tokens: int, fault: str
-    ) -> None:
-        about = _encode({"index": request.index, "budget": budget, "policy": policy})[1:-1]
+    def write(self, line: Line, messages: bytes, tokens: int, fault: str) -> None:
+        """`messages` are JSON already, and too many to encode again."""
         error = b',"error":' + _encode(fault) if fault else b""
         self._file.write(
-            b'{"recording":%b,%b,"messages":%b,"tokens":%d%b}\n' % (self._id, about, messages, tokens, error)
+            b'{"recording":%b,%b,"messages":%b,"tokens":%d%b}\n'
+            % (self._id, _encode(line)[1:-1], messages, tokens, error)
         )
 
     def __enter__(self) -> Self:

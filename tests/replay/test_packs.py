@@ -11,7 +11,7 @@ from holdfast.errors import InputError
 from holdfast.packing.tokens import compact_json
 from holdfast.replay.policies.policy import Sent
 from holdfast.replay.request import ROLES, Call, Said, read_message
-from holdfast.replay.wire import Inbox, Outbox
+from holdfast.replay.runs.packs import Inbox, Outbox
 from support.evidence import called, result, user
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -8,9 +8,9 @@ import re
 
 from msgspec import Struct
 
-from holdfast.replay.history import History
-from holdfast.replay.needs import Need
-from holdfast.replay.reading import Reading
+from holdfast.replay.evidence.history import History
+from holdfast.replay.evidence.needs import Need
+from holdfast.replay.evidence.reading import Reading
 
 EVERY = 5
 """Requests from one probing to the next."""

@@ -4,6 +4,7 @@ Rule: what is scored, billed, checked and dumped is one and the same reading of 
 """
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from hashlib import blake2b
 
 import msgspec
@@ -11,10 +12,11 @@ import msgspec
 from holdfast.errors import InputError
 from holdfast.messages import Json
 from holdfast.packing.validator import check
-from holdfast.replay.policies.policy import Message, Sent
+from holdfast.replay.policies.policy import Message, ModelCall, Sent
 from holdfast.replay.request import Said, read_message
 
-_encode = msgspec.json.encode
+OURS = "openai.strict-"
+"""How rules of the validator begin that go beyond what the provider demands."""
 
 
 class Inbox:
@@ -31,6 +33,7 @@ class Inbox:
         messages = sent.messages
         if isinstance(messages, str | bytes | dict) or not isinstance(messages, Iterable):
             raise InputError(f"the policy returned a {type(messages).__name__}, not a list of messages")
+        _check_extras(sent)
         before, self._plain = self._plain, {}
         return [self._message(message, before) for message in messages], sent
 
@@ -55,6 +58,23 @@ class Inbox:
         return known
 
 
+def _check_extras(sent: Sent) -> None:
+    """What a policy says beside its messages must be what it claims to be: it is billed and drawn."""
+    calls, layers = sent.calls, sent.layers
+    if not isinstance(calls, list | tuple) or not all(isinstance(call, ModelCall) for call in calls):
+        raise InputError("`calls` of the answer are not `ModelCall`s")
+    if not all(_is_amount(n) for call in calls for n in (call.prompt, call.completion)):
+        raise InputError("a model call takes a number of tokens that is none")
+    if not isinstance(layers, dict) or not all(
+        isinstance(k, str) and _is_amount(n) for k, n in layers.items()
+    ):
+        raise InputError("`layers` of the answer are not numbers of tokens by name")
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+
+
 def _is_still(said: Said, message: Message) -> bool:
     """Is a message of the same text still what it was read as? It may have been changed in place."""
     answers = message.get("tool_call_id") or ""
@@ -64,7 +84,9 @@ def _is_still(said: Said, message: Message) -> bool:
 def _read(message: Json) -> Said:
     try:
         return read_message(message)
-    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+    except InputError:
+        raise
+    except Exception as error:
         # A policy may return anything: parts that are no objects, arguments that JSON cannot hold.
         raise InputError(f"a message cannot be read: {error}") from error
 
@@ -81,39 +103,24 @@ class Outbox:
     """Writes messages of packs: for the validator, for a dump, and as fingerprints. Each distinct one once."""
 
     def __init__(self) -> None:
-        self._checked: dict[Said, Message] = {}
-        self._dumped: dict[Said, bytes] = {}
-        self._digests: dict[Said, bytes] = {}
+        self._openai, self._dumped, self._digest = cache(_openai), cache(_dumped), cache(_digest)
 
     def violations(self, pack: Sequence[Said]) -> set[str]:
-        """The rules of structure that a provider would hold against a pack."""
-        return {broken.rule for broken in check([self._for_check(said) for said in pack], "openai")}
+        """The rules of structure that a provider would hold against a pack; not those that only we hold to."""
+        found = check([self._openai(said) for said in pack], "openai")
+        return {broken.rule for broken in found if not broken.rule.startswith(OURS)}
 
     def dump(self, pack: Sequence[Said]) -> bytes:
         """The messages as a JSON list."""
-        return b"[" + b",".join(map(self._for_dump, pack)) + b"]"
+        return b"[" + b",".join(self._dumped(said) for said in pack) + b"]"
 
     def fingerprint(self, pack: Sequence[Said]) -> bytes:
-        return b"".join(map(self._digest, pack))
+        return b"".join(self._digest(said) for said in pack)
 
-    def _for_check(self, said: Said) -> Message:
-        message = self._checked.get(said)
-        if message is None:
-            message = self._checked[said] = _openai(said)
-        return message
 
-    def _for_dump(self, said: Said) -> bytes:
-        raw = self._dumped.get(said)
-        if raw is None:
-            raw = self._dumped[said] = _encode(_dumped(said))
-        return raw
-
-    def _digest(self, said: Said) -> bytes:
-        digest = self._digests.get(said)
-        if digest is None:
-            # As the fields of a struct, so that no two messages share one text.
-            digest = self._digests[said] = blake2b(msgspec.msgpack.encode(said), digest_size=8).digest()
-        return digest
+def _digest(said: Said) -> bytes:
+    """Of the fields of a struct, so that no two messages share one text."""
+    return blake2b(msgspec.msgpack.encode(said), digest_size=8).digest()
 
 
 def _openai(said: Said) -> Message:
@@ -128,7 +135,7 @@ def _openai(said: Said) -> Message:
     return message
 
 
-def _dumped(said: Said) -> Message:
+def _dumped(said: Said) -> bytes:
     """OpenAI's shape with `arguments` as an object; name and arguments also stand flat in a call, as in neutral
     recordings, so that readers of either shape find them."""
     message: Message = {"role": said.role, "content": said.text}
@@ -145,7 +152,7 @@ def _dumped(said: Said) -> Message:
         ]
     if said.role == "tool":
         message["tool_call_id"] = said.answers
-    return message
+    return msgspec.json.encode(message)
 
 
 def _arguments(text: str) -> Json:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from holdfast.errors import InputError
 from holdfast.recordings.reading import Unread, unread_recordings
-from holdfast.replay.work import Job
+from holdfast.replay.jobs.work import Job
 
 
 class Load(Struct, frozen=True):

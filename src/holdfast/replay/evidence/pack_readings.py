@@ -5,11 +5,11 @@ Rule: the same message always has the same reading, so that only what a policy c
 
 from collections.abc import Sequence
 
-from holdfast.replay.reading import Reading
+from holdfast.replay.evidence.reading import Reading
 from holdfast.replay.request import Said
 
 
-class Readings:
+class PackReadings:
     """Readings by message, those of the recording known from the start. What a pack no longer shows is forgotten
     when it grows to more than the recording itself."""
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from holdfast.replay.credit import Credits, Fetch
-from holdfast.replay.measure import Measure
-from holdfast.replay.needs import Need
-from holdfast.replay.reading import Reading
+from holdfast.replay.evidence.credit import Credits, Fetch
+from holdfast.replay.evidence.measure import Measure
+from holdfast.replay.evidence.needs import Need
+from holdfast.replay.evidence.reading import Reading
 from holdfast.replay.results import AGES, KINDS, Share
 
 OLDEST = (1, 2, 6, 11, 21, 51)

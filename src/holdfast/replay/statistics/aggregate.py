@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from statistics import median
 
-from holdfast.replay.bootstrap import DRAWS, Bootstrap, Values, mean_of, percentile, ratio_of
-from holdfast.replay.results import AGES, KINDS, Comparison, Interval, Row, Score, Share
+from holdfast.replay.results import AGES, BASELINE, KINDS, Comparison, Interval, Row, Score, Share
+from holdfast.replay.statistics.bootstrap import DRAWS, Bootstrap, Values, mean_of, percentile, ratio_of
 
-BASELINE = "everything"
 LONG = 100
 """Requests from which on a recording says something about growth."""
 
@@ -22,9 +21,7 @@ Groups = dict[tuple[str, int], Scores]
 """By policy and budget."""
 
 
-def build_rows(
-    scores: Iterable[Score], plans: Mapping[str, str], baseline: str = BASELINE, draws: int = DRAWS
-) -> list[Row]:
+def build_rows(scores: Iterable[Score], plans: Mapping[str, str], draws: int = DRAWS) -> list[Row]:
     """A row for each policy and budget: budgets from small to large, policies in the order of `plans`.
 
     `plans` are names with what to say about each. Dollars are relative to those of the baseline at the same budget
@@ -37,7 +34,7 @@ def build_rows(
     return [
         _row(
             groups[policy, budget],
-            groups.get((baseline, budget), {}),
+            groups.get((BASELINE, budget), {}),
             policy=policy,
             budget=budget,
             about=plans.get(policy, ""),
@@ -48,12 +45,7 @@ def build_rows(
 
 
 def build_comparisons(
-    scores: Iterable[Score],
-    reference: str,
-    *,
-    prices: str,
-    baseline: str = BASELINE,
-    draws: int = DRAWS,
+    scores: Iterable[Score], reference: str, *, prices: str, draws: int = DRAWS
 ) -> list[Comparison]:
     """Every other policy against the reference at each budget: its figure minus the reference's.
 
@@ -66,7 +58,7 @@ def build_comparisons(
         if policy == reference or (reference, budget) not in groups:
             continue
         own, other = groups[policy, budget], groups[reference, budget]
-        base = groups.get((baseline, budget), {})
+        base = groups.get((BASELINE, budget), {})
         hard = bootstrap.difference(_values(own, _hard), _values(other, _hard))
         dollars = bootstrap.ratio_difference(*(_dollars(group, prices) for group in (own, other, base)))
         comparisons.append(Comparison(policy, reference, budget, hard, dollars))

@@ -6,7 +6,7 @@ Rule: it only grows, message by message, and a copy of a file that was edited si
 from msgspec import Struct
 
 from holdfast.messages import ToolCall
-from holdfast.replay.reading import Reading, argument_values
+from holdfast.replay.evidence.reading import Reading, argument_values
 from holdfast.replay.request import Said
 from holdfast.tool_use import ToolUse, recognise
 

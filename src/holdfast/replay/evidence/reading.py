@@ -11,15 +11,17 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.messages import Json
-from holdfast.replay.names import line_keys, names_in, words_in
+from holdfast.replay.evidence.names import SHORTEST, line_keys, names_in, words_in
 from holdfast.replay.request import Said
 
 LONGEST_LINE = 20_000
 """Of a longer line the rest is a line of its own: one line of 200 kB would otherwise support all of itself."""
-
-
-SEPARATOR = " = "
-"""Between the key of an argument and a line of its value."""
+LONGEST_LABEL = 40
+"""Characters of a tool's name, and of an argument's key, that stand with a value."""
+FARTHEST_HEADING = 200
+"""Lines between a name alone in its line and what the list of such names is headed by."""
+CROWD = 24
+"""A line with more names, or more words, than this is no neighbour: it would stand next to everything."""
 
 
 class Context(Struct, frozen=True, gc=False):
@@ -33,17 +35,20 @@ class Reading:
     """Lines are numbered through a message: its text first, then the values of its calls' arguments."""
 
     def __init__(self, said: Said) -> None:
-        self.lines = said.text.split("\n") if said.text else []
-        if len(said.text) > LONGEST_LINE:
-            self.lines = [part for line in self.lines for part in _parts(line)]
+        self.lines = _lines(said.text) if said.text else []
         self.said = said
         self.arguments_from = len(self.lines)
         self.calls_end: list[int] = []
         """Where the lines of each call's arguments end."""
+        self._labels: dict[int, int] = {}
+        """Length of what stands before the first line of a value."""
         for call in said.calls:
             for key, value in argument_values(call.arguments):
                 # Tool and key stand with a value, as they do in a request: they are what says what it is.
-                self.lines += [f"{call.name} {key}{SEPARATOR}{line}" for line in value.split("\n")]
+                label = f"{call.name[:LONGEST_LABEL]} {key[:LONGEST_LABEL]} = "
+                first, *rest = _lines(value)
+                self._labels[len(self.lines)] = len(label)
+                self.lines += [label + first, *rest]
             self.calls_end.append(len(self.lines))
         self._contexts: dict[int, Context] = {}
 
@@ -52,7 +57,7 @@ class Reading:
         """Line numbers by name."""
         found: dict[str, list[int]] = {}
         for number, line in enumerate(self.lines):
-            if len(line) >= 5:
+            if len(line) >= SHORTEST:
                 for name in names_in(line):
                     found.setdefault(name, []).append(number)
         return found
@@ -65,7 +70,7 @@ class Reading:
     def keys_of(self, number: int, line: str) -> tuple[str, ...]:
         if number < self.arguments_from:
             return line_keys(line)
-        return (line.split(SEPARATOR, 1)[1].strip(),)
+        return (line[self._labels.get(number, 0) :].strip(),)
 
     def call_of(self, number: int) -> str:
         """The id of the call in whose arguments a line stands, "" for a line of text."""
@@ -73,7 +78,7 @@ class Reading:
             return ""
         return self.said.calls[bisect_right(self.calls_end, number)].id
 
-    def context(self, number: int) -> "Context":
+    def context(self, number: int) -> Context:
         found = self._contexts.get(number)
         if found is None:
             line = self.lines[number]
@@ -90,8 +95,17 @@ class Reading:
             while 0 <= at < len(self.lines) and not self.lines[at].strip():
                 at += step
             if 0 <= at < len(self.lines):
-                found |= names_in(self.lines[at]) or words_in(self.lines[at])
+                beside = names_in(self.lines[at]) or words_in(self.lines[at])
+                found |= beside if len(beside) <= CROWD else set()
         return frozenset(found)
+
+    def heading(self, number: int) -> frozenset[str]:
+        """Words of the line itself, or of the nearest above it that has any; of one that is no crowd."""
+        for at in range(number, max(number - FARTHEST_HEADING, -1), -1):
+            words = self.context(at).words
+            if words:
+                return words if len(words) <= CROWD else frozenset()
+        return frozenset()
 
 
 def argument_values(arguments: str) -> Iterator[tuple[str, str]]:
@@ -114,6 +128,11 @@ def _values(key: str, value: Json) -> Iterator[tuple[str, str]]:
             yield from _values(key, item)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield key, str(value)
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines if len(text) <= LONGEST_LINE else [part for line in lines for part in _parts(line)]
 
 
 def _parts(line: str) -> list[str]:

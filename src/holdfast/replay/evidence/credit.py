@@ -7,15 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from holdfast.replay.history import Files, Place
-from holdfast.replay.measure import Measure
-from holdfast.replay.needs import Need
-from holdfast.replay.reading import Context, Reading
+from holdfast.replay.evidence.history import Files, Place
+from holdfast.replay.evidence.measure import Measure
+from holdfast.replay.evidence.names import words_in
+from holdfast.replay.evidence.needs import Need
+from holdfast.replay.evidence.reading import Context, Reading
 from holdfast.replay.request import Said
 from holdfast.tool_use import ToolUse
 
 CROWD = 12
 """A line with more names than this says nothing about any one of them by holding its neighbours too."""
+BAG = 24
+"""A line with more words than this, and far more than its source, is a bag of words."""
 LONGEST_KEY = 60
 """Characters of a command that a stub must carry."""
 SOURCES_TO_FOLLOW = 4
@@ -28,7 +31,11 @@ class Source(Struct, frozen=True, gc=False):
 
     names: frozenset[str]
     words: frozenset[str]
-    neighbours: frozenset[str]
+    neighbours: frozenset[str] = frozenset()
+    call: str = ""
+    """The call whose result a lone name stood in."""
+    headings: tuple[frozenset[str], ...] = ()
+    """Words that a lone name stood below, and those of the call."""
 
     @property
     def is_lone(self) -> bool:
@@ -85,7 +92,7 @@ class Credits:
             return False
         here = reading.context(line)
         return any(
-            _in_company(source, reading, line)
+            _in_company(source, reading, line, self._measure.overlap)
             if source.is_lone
             else _says_the_same(here, source, self._measure.overlap)
             for source in sources
@@ -97,10 +104,19 @@ class Credits:
             reading, line = self._readings[place[0]], place[1]
             here = reading.context(line)
             others = frozenset(other for other in here.names if other not in name and name not in other)
-            lone = not others and not here.words
-            found = Source(others, here.words, reading.neighbours(line) if lone else frozenset())
+            found = Source(others, here.words)
+            if found.is_lone:
+                call = reading.said.answers
+                headings = (reading.heading(line), self._words_of_call(call))
+                found = Source(
+                    others, here.words, reading.neighbours(line), call, tuple(filter(None, headings))
+                )
             self._sources[place, name] = found
         return found
+
+    def _words_of_call(self, call: str) -> frozenset[str]:
+        use = self._files.uses.get(call)
+        return frozenset(words_in(use.label)) if use else frozenset()
 
     def _keys(self, need: Need) -> Iterator[str]:
         """Path, command or query of the calls whose results a need stands in."""
@@ -116,11 +132,14 @@ def _key(use: ToolUse) -> str:
 
 
 def _says_the_same(here: Context, source: Source, overlap: float) -> bool:
-    """Whether a line holds enough of the other names and of the words of a source line.
+    """Whether a line holds enough of the other names and of the words of a source line, and not many more.
 
-    A source of names alone has no words to ask for: there the line must not hold many more names than it, or a
-    long list of names would say the same as everything.
+    Without that bound a list of all names, or a bag of all words, would say the same as everything.
     """
+    if len(here.names) > max(CROWD, 2 * (len(source.names) + 1)):
+        return False
+    if len(here.words) > max(BAG, 3 * len(source.words)):
+        return False
     names = here.names & source.names
     if len(names) < overlap * len(source.names):
         return False
@@ -129,18 +148,24 @@ def _says_the_same(here: Context, source: Source, overlap: float) -> bool:
     return len(names) + 1 >= overlap * len(here.names)
 
 
-def _in_company(source: Source, reading: Reading, line: int) -> bool:
-    """Whether a name that stood alone in its line stands again between neighbours of then, or again all alone.
+def _in_company(source: Source, reading: Reading, line: int, overlap: float) -> bool:
+    """Whether a name that stood alone in its line stands again between neighbours of then, or again all alone: in
+    the result of the same call, or below words that say what the list is.
 
     Beside a neighbour of then, in the same line, it counts where words say what they are.
     """
     around = reading.neighbours(line)
-    if not source.neighbours:
-        return not around
     here = reading.context(line)
     if here.words and len(here.names) <= CROWD:
         around |= here.names
-    return bool(source.neighbours & around)
+    if source.neighbours.isdisjoint(around) if source.neighbours else around:
+        return False
+    if source.call and source.call == reading.said.answers:
+        return True
+    above = reading.heading(line)
+    return not source.headings or any(
+        len(above & heading) >= overlap * len(heading) for heading in source.headings
+    )
 
 
 def _followed(line: str, fetch: Fetch) -> Iterator[tuple[str, str]]:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from holdfast.replay.case import Case
-from holdfast.replay.history import History
-from holdfast.replay.measure import Measure
-from holdfast.replay.needs import Need, find_needs, known_from
-from holdfast.replay.probes import EVERY, Probes
-from holdfast.replay.reading import Reading
+from holdfast.replay.evidence.history import History
+from holdfast.replay.evidence.measure import Measure
+from holdfast.replay.evidence.needs import Need, find_needs, known_from
+from holdfast.replay.evidence.probes import EVERY, Probes
+from holdfast.replay.evidence.reading import Reading
 from holdfast.replay.request import Said, Scale, read_message
 
 Common = Callable[[Measure, str], Callable[[str], bool]]

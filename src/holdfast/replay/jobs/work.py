@@ -12,14 +12,14 @@ from msgspec.structs import replace
 from holdfast.errors import HoldfastError
 from holdfast.recordings.reading import Unread
 from holdfast.replay.case import Case, make_case, project_of
-from holdfast.replay.common import shipped_names
-from holdfast.replay.dumping import DumpFile
-from holdfast.replay.order import BASELINE, Order
+from holdfast.replay.evidence.common_names import shipped_names
+from holdfast.replay.evidence.study import Study, study
+from holdfast.replay.order import Order
 from holdfast.replay.policies.policy import Plan
 from holdfast.replay.request import Scale
-from holdfast.replay.results import Score
-from holdfast.replay.run import Dump, Instruments, Run
-from holdfast.replay.study import Request, Study, study
+from holdfast.replay.results import BASELINE, Score
+from holdfast.replay.runs.dumping import DumpFile
+from holdfast.replay.runs.run import Instruments, Run
 from holdfast.tokenizers import load_tokenizer
 
 
@@ -41,6 +41,8 @@ class Outcome(Struct, frozen=True):
     dumped: str = ""
     """A file with the packs, for whoever takes the outcome to read and remove."""
     error: str = ""
+    notes: tuple[str, ...] = ()
+    """What reading the recording lost or forgave."""
 
 
 def replay_job(order: Order, job: Job) -> Outcome:
@@ -49,22 +51,15 @@ def replay_job(order: Order, job: Job) -> Outcome:
     except HoldfastError as error:
         return Outcome(job.number, job.id, error=str(error))
     scale = Scale(load_tokenizer())
-    studied = study_case(order, case, scale)
+    studied, tools = study_case(order, case, scale), instruments(order, scale)
     with DumpFile(order.dump, case.id) if order.dump else nullcontext() as file:
         # By run, then by measure, then by budget.
         scores = [
-            Run(
-                studied,
-                plan,
-                budget,
-                budgets,
-                instruments(order, scale),
-                _dump_for(order, plan, budgets, file),
-            ).go()
+            Run(studied, plan, budget, budgets, tools, file if _is_wanted(order, plan) else None).go()
             for plan, budget, budgets in rounds(order)
         ]
     by_measure = tuple(tuple(score for row in rows for score in row) for rows in zip(*scores, strict=True))
-    return Outcome(job.number, job.id, by_measure, file.name if file else "")
+    return Outcome(job.number, job.id, by_measure, file.name if file else "", notes=case.notes)
 
 
 def read_case(order: Order, job: Job) -> Case:
@@ -91,13 +86,6 @@ def instruments(order: Order, scale: Scale) -> Instruments:
     return Instruments(load_tokenizer(), scale, order.tables, min(order.budgets), order.pictures)
 
 
-def _dump_for(order: Order, plan: Plan, budgets: tuple[int, ...], file: DumpFile | None) -> Dump | None:
-    """The baseline is dumped only where it was asked for by name; what no budget binds, for each of them."""
-    if file is None or (plan.name == BASELINE and BASELINE not in order.policies):
-        return None
-
-    def write(request: Request, policy: str, _: int, messages: bytes, tokens: int, fault: str) -> None:
-        for budget in budgets:
-            file.write(request, policy, budget, messages, tokens, fault)
-
-    return write
+def _is_wanted(order: Order, plan: Plan) -> bool:
+    """Whether it was asked for: the baseline is replayed in any case, but dumped only then."""
+    return plan.name != BASELINE or BASELINE in order.policies

@@ -7,9 +7,15 @@ from msgspec.structs import replace
 
 from holdfast.errors import InputError
 from holdfast.replay.case import Case, Turn
-from holdfast.replay.common import CommonNames, count_names, read_names, shipped_names, write_names
-from holdfast.replay.measure import DEFAULT
-from holdfast.replay.names import names_in
+from holdfast.replay.evidence.common_names import (
+    CommonNames,
+    count_names,
+    read_names,
+    shipped_names,
+    write_names,
+)
+from holdfast.replay.evidence.measure import DEFAULT
+from holdfast.replay.evidence.names import names_in
 from support.evidence import called, result, user
 
 
@@ -127,4 +133,4 @@ def test_what_is_written_reads_back(found):
 def test_a_broken_file_is_refused_with_its_line(text, line):
     with pytest.raises(InputError, match=f"`names.tsv` line {line} ") as caught:
         read_names(text, "names.tsv")
-    assert "python -m holdfast.replay.common" in caught.value.hint
+    assert "python -m holdfast.replay.evidence.common_names" in caught.value.hint

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from holdfast.replay.jobs.work import Job
 from holdfast.replay.order import Order
-from holdfast.replay.work import Job
 
 T = TypeVar("T")
 

@@ -67,11 +67,6 @@ def kendall_tau(one: Mapping[str, float], other: Mapping[str, float]) -> float |
     return agreed / sqrt(ordered_one * ordered_other)
 
 
-def places(order: Sequence[str]) -> dict[str, float]:
-    """An order as a scoring, for `kendall_tau`."""
-    return {name: float(place) for place, name in enumerate(order)}
-
-
 def _curves(rows: Sequence[Row], prices: str) -> dict[str, list[Point]]:
     curves: dict[str, list[Point]] = {}
     for row in sorted(rows, key=lambda row: row.budget):

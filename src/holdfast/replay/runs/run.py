@@ -4,6 +4,7 @@ Rule: the policy gets copies of what had happened by then, one more request at a
 do is written down, and the run goes on.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from hashlib import blake2b
@@ -12,26 +13,24 @@ from msgspec import Struct
 
 from holdfast.packing.tokens import Tokenizer
 from holdfast.prices import PriceTable
-from holdfast.replay.asking import Answer, Respondent
-from holdfast.replay.cost import Bill, Charged
-from holdfast.replay.credit import Credits
-from holdfast.replay.history import Files
-from holdfast.replay.memory import peak_bytes, reset_peak, resident_bytes
-from holdfast.replay.needs import Need
+from holdfast.replay.evidence.credit import Credits
+from holdfast.replay.evidence.history import Files
+from holdfast.replay.evidence.judging import Held, Tally, judge
+from holdfast.replay.evidence.needs import Need
+from holdfast.replay.evidence.pack_readings import PackReadings
+from holdfast.replay.evidence.reading import Reading
+from holdfast.replay.evidence.study import Request, Study
 from holdfast.replay.policies.policy import Message, Plan, Task
-from holdfast.replay.reading import Reading
-from holdfast.replay.readings import Readings
 from holdfast.replay.request import Said, Scale, read_message
 from holdfast.replay.results import Moment, Score, Share
-from holdfast.replay.study import Request, Study
-from holdfast.replay.tally import Held, Tally, judge
-from holdfast.replay.wire import Outbox
+from holdfast.replay.runs.asking import Answer, Respondent
+from holdfast.replay.runs.cost import Bill, Charged
+from holdfast.replay.runs.dumping import DumpFile, Line
+from holdfast.replay.runs.memory import peak_bytes, reset_peak, resident_bytes
+from holdfast.replay.runs.packs import Outbox
 
 EMPTY, UNASKED = "empty-pack", "no-user-message"
 """Rules of ours: a pack has messages, and one of them is the user's, as in the recording."""
-
-Dump = Callable[[Request, str, int, bytes, int, str], None]
-"""Takes a request, the policy's name, the budget, the messages as JSON, their tokens, and what failed if it did."""
 
 
 class Instruments(Struct, frozen=True):
@@ -46,7 +45,8 @@ class Instruments(Struct, frozen=True):
 
 
 class Run:
-    """`score_budgets` has several only for a policy that none of them binds: it is run once."""
+    """`score_budgets` has several only for a policy that none of them binds: it is run once, and its packs go to
+    `dump` once for each."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Run:
         budget: int,
         score_budgets: Sequence[int],
         instruments: Instruments,
-        dump: Dump | None = None,
+        dump: DumpFile | None = None,
     ) -> None:
         self._study = study
         self._plan = plan
@@ -63,7 +63,7 @@ class Run:
         self._tools = instruments
         self._dump = dump
         self._outbox = Outbox()
-        self._readings = Readings(study.readings)
+        self._readings = PackReadings(study.readings)
         self._files = Files()
         self._credits = [Credits(study.readings, self._files, measure) for measure in study.measures]
         self._tallies = [
@@ -74,8 +74,8 @@ class Run:
         self.prints: list[bytes] = []
         """A fingerprint of every pack."""
         self._seconds: list[float] = []
-        self._failures: dict[str, int] = {}
-        self._violations: dict[str, int] = {}
+        self._failures: Counter[str] = Counter()
+        self._violations: Counter[str] = Counter()
         self._moments: list[Moment] = []
         self._probes: dict[str, Share] = {}
         self._over = self._model_calls = self._moved = self._tokens = 0
@@ -85,7 +85,7 @@ class Run:
         """Scores by measure, then by budget."""
         measured = reset_peak()
         start = resident_bytes()
-        policy = Respondent(self._plan, Task(self._budget, self._count))
+        policy = Respondent(self._plan, Task(self._budget, _counting(self._tools.scale)))
         messages = [turn.message for turn in self._study.case.turns if turn.message is not None]
         handed: list[Message] = []
         for request in self._study.requests:
@@ -101,15 +101,11 @@ class Run:
             for tallies in self._tallies
         ]
 
-    def _count(self, messages: Sequence[Message]) -> int:
-        return self._tools.scale.total([read_message(message) for message in messages])
-
     def _judge(self, policy: Respondent, request: Request, answer: Answer) -> None:
         if answer.fault:
-            self._failures[answer.fault] = self._failures.get(answer.fault, 0) + 1
+            self._failures[answer.fault] += 1
         elif request.before:
-            for rule in self._broken(request, answer.pack):
-                self._violations[rule] = self._violations.get(rule, 0) + 1
+            self._violations.update(self._broken(request, answer.pack))
         charged = self._bill.charge(answer.pack, request.at, answer.sent.calls)
         self._model_calls += len(answer.sent.calls)
         self._tokens += charged.tokens
@@ -122,8 +118,10 @@ class Run:
         if self._tools.pictures:
             self._moments.append(self._moment(request, answer, charged, over, held))
         if self._dump is not None:
-            raw = self._outbox.dump(answer.pack)
-            self._dump(request, self._plan.name, self._budget, raw, charged.tokens, answer.fault)
+            messages = self._outbox.dump(answer.pack)
+            for budget in self._score_budgets:
+                line = Line(request.index, budget, self._plan.name)
+                self._dump.write(line, messages, charged.tokens, answer.fault)
 
     def _broken(self, request: Request, pack: Sequence[Said]) -> set[str]:
         """The rules that a pack breaks and the recording up to there does not: passing on is no fault."""
@@ -177,10 +175,10 @@ class Run:
         )
 
     def _by_role(self, pack: Sequence[Said]) -> dict[str, int]:
-        sizes: dict[str, int] = {}
+        sizes: Counter[str] = Counter()
         for said in pack:
-            sizes[said.role] = sizes.get(said.role, 0) + self._tools.scale.said(said)
-        return sizes
+            sizes[said.role] += self._tools.scale.said(said)
+        return dict(sizes)
 
     def _score(self, tally: Tally, budget: int) -> Score:
         case = self._study.case
@@ -190,8 +188,6 @@ class Run:
             policy=self._plan.name,
             budget=budget,
             requests=len(self._study.requests),
-            actions=tally.all_span.count,
-            hard_actions=tally.hard_span.count,
             needs=tally.needs,
             hard_needs=tally.hard_needs,
             all_span=tally.all_span.value,
@@ -205,7 +201,6 @@ class Run:
             tokens=self._tokens,
             uncached=dict(self._bill.uncached),
             dollars=dict(self._bill.dollars),
-            ref_tokens=self._bill.ref_tokens,
             ref_dollars=dict(self._bill.ref_dollars),
             model_calls=self._model_calls,
             moved_bytes=self._moved,
@@ -226,3 +221,12 @@ def _remark(requests: int, tally: Tally) -> str:
     if not tally.needs:
         return "no action used earlier text"
     return "" if tally.hard_needs else "no hard needs"
+
+
+def _counting(scale: Scale) -> Callable[[Sequence[Message]], int]:
+    """How policies count: a function that leads to the scale and to nothing that knows the recording."""
+
+    def count(messages: Sequence[Message]) -> int:
+        return scale.total([read_message(message) for message in messages])
+
+    return count

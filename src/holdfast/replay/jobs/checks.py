@@ -4,7 +4,7 @@ Rule: packs are compared with those of another process that hashes differently, 
 rest was scrambled; a policy that differs is named with the recording that showed it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from random import Random
 
 from msgspec import Struct
@@ -13,11 +13,12 @@ from msgspec.structs import replace
 from holdfast.errors import HoldfastError
 from holdfast.messages import Json
 from holdfast.replay.case import Case, Turn
+from holdfast.replay.evidence.study import Request
+from holdfast.replay.jobs.work import Job, instruments, read_case, rounds, study_case
 from holdfast.replay.order import Order
 from holdfast.replay.request import Scale
 from holdfast.replay.results import Score
-from holdfast.replay.run import Run
-from holdfast.replay.work import Job, instruments, read_case, rounds, study_case
+from holdfast.replay.runs.run import Run
 from holdfast.tokenizers import load_tokenizer
 
 HASHES, SUFFIX = "hash seeds", "suffix"
@@ -44,23 +45,28 @@ def check_job(order: Order, job: Job) -> list[Verdict]:
     except HoldfastError:
         return []  # the replay has said so
     scale = Scale(load_tokenizer())
-    verdicts: list[Verdict] = []
+    tools = instruments(order, scale)
     studied = study_case(order, case, scale)
     scrambled = [(cut, study_case(order, scramble(case, cut), scale)) for cut in _cuts(case)]
+    verdicts: list[Verdict] = []
     for plan, budget, budgets in rounds(order):
-        run = Run(studied, plan, budget, budgets, instruments(order, scale))
+        run = Run(studied, plan, budget, budgets, tools)
         score = run.go()[0][0]
-        found: int | None = None
-        for cut, other in scrambled:
-            again = Run(other, plan, budget, budgets, instruments(order, scale))
-            again.go()
-            # The pack at the cut is the last that scrambling may not change: its reply is the first scrambled.
-            pairs = enumerate(zip(run.prints[: cut + 1], again.prints[: cut + 1], strict=True))
-            differing = (at for at, (a, b) in pairs if a != b)
-            found = next(differing, None) if found is None else found
-        place = None if found is None else studied.requests[found].index
+        differences = (
+            _first_difference(run, Run(other, plan, budget, budgets, tools), studied.requests[: cut + 1])
+            for cut, other in scrambled
+        )
+        place = next((index for index in differences if index is not None), None)
         verdicts += [Verdict(plan.name, b, case.id, score.fingerprint, place) for b in budgets]
     return verdicts
+
+
+def _first_difference(run: Run, again: Run, requests: Sequence[Request]) -> int | None:
+    """Where packs differ up to the cut. The pack there is the last that scrambling may not change: its reply is the
+    first that is scrambled."""
+    again.go()
+    both = zip(requests, run.prints, again.prints, strict=False)
+    return next((request.index for request, one, other in both if one != other), None)
 
 
 def scramble(case: Case, requests: int) -> Case:

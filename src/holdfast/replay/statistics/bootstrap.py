@@ -4,7 +4,7 @@ Rule: an interval depends on the values, the names and the number of draws and o
 the seed is fixed, so neither the order of the input nor the hash seed matters; all policies share the same draws.
 
 Projects are drawn with replacement, then recordings within each drawn project; 95 % intervals are percentiles. With
-one project only its recordings are drawn, and the interval says nothing of other projects: see `is_one_level`.
+one project only its recordings are drawn, and the interval says nothing of other projects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -113,11 +113,6 @@ def _weighing(picks: list[list[int]], below: tuple[float, ...], kept: dict[float
         for place in pick:
             weights[place] = get(place, 0.0) + share
     return itemgetter(*weights, len(below)), tuple([kept.setdefault(w, w) for w in weights.values()])
-
-
-def is_one_level(values: Values) -> bool:
-    """Whether an interval of these values can only speak of recordings, because there is one project."""
-    return len(layout_of(values)) == 1
 
 
 def mean_of(values: Values) -> float | None:

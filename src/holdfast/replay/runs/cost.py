@@ -32,8 +32,8 @@ class Encoder(Protocol):
     def ids(self, text: str) -> list[int]: ...
 
 
-class Charged(Struct, frozen=True):
-    """One request as billed. `common` is what it shares with the one before, whether or not a cache still had it.
+class Step(Struct, frozen=True):
+    """A request measured against the one before. `common` is what they share, whether or not a cache still had it.
 
     `moved_tokens` and `moved_bytes` are what stood behind the common prefix in the request before: what was
     dropped or changed. Bytes are UTF-8, counted from the first character that differs.
@@ -43,6 +43,11 @@ class Charged(Struct, frozen=True):
     common: int
     moved_tokens: int
     moved_bytes: int
+
+
+class Charged(Step, frozen=True):
+    """A request as billed."""
+
     cached: dict[str, int]
     """By price table."""
 
@@ -62,7 +67,6 @@ class Bill:
         self.uncached = {table.name: 0 for table in tables}
         self.ref_dollars = {table.name: 0.0 for table in tables}
         """What following references would cost on top of `dollars`."""
-        self.ref_tokens = 0
 
     def charge(self, request: Sequence[Said], at: float | None, calls: Sequence[ModelCall] = ()) -> Charged:
         """Bill a request sent at a time, None where there is no clock, and the model calls that made it.
@@ -83,20 +87,16 @@ class Bill:
             self.uncached[table.name] += step.tokens - hit
         return Charged(step.tokens, step.common, step.moved_tokens, step.moved_bytes, cached)
 
-    def ref_charge(self, fetched_tokens: int, request_tokens: int) -> dict[str, float]:
+    def ref_charge(self, fetched_tokens: int, request_tokens: int) -> None:
         """Bill one more call, which follows a reference: the same request again, with the fetched text behind it.
 
         It comes at once, so the request is read from the cache and the fetched tokens are written to it:
         `read` × request + `write` × fetched; where the request is too short for a cache, what `charge` says of
         one without a hit. The few tokens in which the model asks for the text are left out, as are all replies.
         """
-        self.ref_tokens += fetched_tokens
-        prices = {}
         for table in self._tables:
             hit = cached_tokens(table, request_tokens, 0.0)
-            prices[table.name] = request_price(table, request_tokens + fetched_tokens, hit)
-            self.ref_dollars[table.name] += prices[table.name]
-        return prices
+            self.ref_dollars[table.name] += request_price(table, request_tokens + fetched_tokens, hit)
 
 
 def cached_tokens(table: PriceTable, common: int, idle: float | None) -> int:
@@ -109,15 +109,6 @@ def request_price(table: PriceTable, tokens: int, cached: int) -> float:
     if table.life_seconds == 0 or tokens < table.minimum_tokens:
         return float(tokens)
     return table.read * cached + table.write * (tokens - cached)
-
-
-class Step(Struct, frozen=True, gc=False):
-    """A request measured against the one before it."""
-
-    tokens: int
-    common: int
-    moved_tokens: int
-    moved_bytes: int
 
 
 class Trail:

@@ -3,15 +3,16 @@
 Rule: a need exists only if all that happened, sent whole, would support it; so *everything* scores 1.00.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.replay.history import History, Place
-from holdfast.replay.measure import Measure
-from holdfast.replay.names import has_letters, names_in
-from holdfast.replay.reading import Reading, argument_values
+from holdfast.replay.evidence.history import History, Place
+from holdfast.replay.evidence.measure import Measure
+from holdfast.replay.evidence.names import has_letters, names_in
+from holdfast.replay.evidence.reading import Reading, argument_values
 from holdfast.replay.request import Said
 
 Kind = Literal["line", "name", "state"]
@@ -102,18 +103,13 @@ def _need_of_name(name: str, history: History) -> Need | None:
         return None
     own = history.is_own(places[0])
     # What a result or the user introduced is supported by lines of theirs; the agent's own echo is no source.
-    sources = _sources((p for p in reversed(places) if own or not history.is_own(p)), history, newest=True)
+    sources = _sources([place for place in places if own or not history.is_own(place)], history)
     return _need("state" if own else "name", name, False, sources, history) if sources else None
 
 
-def _sources(places: Iterable[Place], history: History, *, newest: bool = False) -> tuple[Place, ...]:
-    found: list[Place] = []
-    for place in places if newest else reversed(list(places)):
-        if not history.is_stale(place):
-            found.append(place)
-            if len(found) == MOST_SOURCES:
-                break
-    return tuple(found)
+def _sources(places: Sequence[Place], history: History) -> tuple[Place, ...]:
+    """Those that still hold, the newest first."""
+    return tuple(islice((place for place in reversed(places) if not history.is_stale(place)), MOST_SOURCES))
 
 
 def _need(kind: Kind, text: str, is_line: bool, sources: tuple[Place, ...], history: History) -> Need:

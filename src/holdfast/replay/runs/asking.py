@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from holdfast.errors import HoldfastError, InputError
 from holdfast.messages import Json
-from holdfast.replay.credit import Fetch
+from holdfast.replay.evidence.credit import Fetch
 from holdfast.replay.policies.policy import Message, Plan, Policy, Sent, Task
 from holdfast.replay.request import Said
-from holdfast.replay.wire import Inbox
+from holdfast.replay.runs.packs import Inbox
 
 LONGEST_FAULT = 160
-FAULTS = (Exception, SystemExit)
+FAULTS = (Exception, SystemExit, GeneratorExit)
 """Whatever a policy raises is a fact about it; only Ctrl-C is the user's."""
 
 
@@ -92,6 +92,6 @@ def _whole(answer: Json) -> Json:
 
 
 def _sentence(error: BaseException) -> str:
-    text = str(error).strip().split("\n", 1)[0]
+    text = str(error).encode("utf-8", "replace").decode().strip().split("\n", 1)[0]
     kind = "" if isinstance(error, HoldfastError) else type(error).__name__
     return ": ".join(part for part in (kind, text) if part)[:LONGEST_FAULT] or "an error without a message"

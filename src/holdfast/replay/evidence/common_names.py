@@ -3,7 +3,7 @@
 Rule: counted by project, not by run, on calibration recordings; a project never counts for itself, so that what is
 measured and what was calibrated on stay disjoint. The data file was made by
 
-    python -m holdfast.replay.common RECORDINGS... > src/holdfast/replay/common_names.tsv
+    python -m holdfast.replay.evidence.common_names RECORDINGS... > src/holdfast/replay/evidence/common_names.tsv
 """
 
 import sys
@@ -17,11 +17,12 @@ from msgspec import Struct
 from holdfast.errors import InputError
 from holdfast.recordings import read_recordings
 from holdfast.replay.case import Case, make_case, project_of
-from holdfast.replay.measure import Measure
-from holdfast.replay.names import names_in
-from holdfast.replay.reading import argument_values
+from holdfast.replay.evidence.measure import Measure
+from holdfast.replay.evidence.names import names_in
+from holdfast.replay.evidence.reading import argument_values
 from holdfast.replay.request import read_message
 
+SHIPPED = "common_names.tsv"
 TITLE = "projects"
 """Opens the data file's first line."""
 FEWEST = 2
@@ -57,9 +58,7 @@ class CommonIn(Struct, frozen=True):
 
 @cache
 def shipped_names() -> CommonNames:
-    return read_names(
-        files("holdfast.replay").joinpath("common_names.tsv").read_text("utf-8"), "common_names.tsv"
-    )
+    return read_names(files(__package__).joinpath(SHIPPED).read_text("utf-8"), SHIPPED)
 
 
 def read_names(text: str, where: str) -> CommonNames:
@@ -83,7 +82,8 @@ def read_names(text: str, where: str) -> CommonNames:
 
 def _broken(where: str, line: int, what: str) -> InputError:
     return InputError(
-        f"`{where}` line {line} {what}", hint="make the file anew with `python -m holdfast.replay.common`"
+        f"`{where}` line {line} {what}",
+        hint="make the file anew with `python -m holdfast.replay.evidence.common_names`",
     )
 
 
