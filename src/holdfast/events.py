@@ -116,11 +116,24 @@ class FoldedRun(Struct, frozen=True, gc=False):
     cap: int = 0
 
 
+class KeptLines(Struct, frozen=True, gc=False):
+    """Lines of a folded step that its note still shows. `step` is the step's entry, `part` where they stand: in
+    the `call` itself, its `result`, what was `said`, or, by its number, a long `argument`.
+
+    `lines` are numbers from 0 in ranges, such as `0-4,9`.
+    """
+
+    step: str
+    call: str
+    part: str
+    lines: str
+
+
 class FoldNote(Struct, frozen=True, gc=False):
     """A run of items, from entry `first` to entry `last`, is replaced by `text`; `index` lists entries and ids.
 
-    Its steps are at level *gone*. User messages inside the run stay unless `users` is set: then the note stands
-    for whole rounds, and carries their directives.
+    Its steps are at level *gone*, but for the lines in `kept`, which stand below the text. User messages inside
+    the run stay unless `users` is set: then the note stands for whole rounds, and carries their directives.
     """
 
     first: str
@@ -128,6 +141,7 @@ class FoldNote(Struct, frozen=True, gc=False):
     text: str
     index: str
     users: bool = False
+    kept: tuple[KeptLines, ...] = ()
 
 
 class Folded(Struct, frozen=True, gc=False, tag="folded"):

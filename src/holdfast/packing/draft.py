@@ -3,9 +3,13 @@
 Rule: a draft changes nothing; its total is never below what the pack will really take.
 """
 
-from holdfast.events import Folded, FoldedRun, FoldNote, Level
-from holdfast.messages import Message
+from msgspec.structs import replace
+
+from holdfast.events import Folded, FoldedRun, FoldNote, KeptLines, Level
+from holdfast.messages import Message, Text, UserMessage, joined_text
 from holdfast.packing.blocks import UserLook, render_user
+from holdfast.packing.excerpts import Passage, choose, goal_names, numbers_in, passages_of
+from holdfast.packing.layers import Block
 from holdfast.packing.notes import note_bound, round_note, round_note_room, step_note
 from holdfast.packing.summary import summary_messages
 from holdfast.packing.trigger import Pressure
@@ -33,6 +37,8 @@ class Draft:
         self._growth: dict[int, tuple[int, int]] = {}
         """Room and messages that notes grew by when a step went, by the step's number."""
         self._note_bound = note_bound(window.scene)
+        self._kept: list[KeptLines] | None = None
+        """Lines that notes keep of folded steps, if they were chosen anew."""
 
     def level(self, number: int) -> LevelCap:
         return self.levels.get(number) or self.window.levels[number]
@@ -101,6 +107,62 @@ class Draft:
                 self.total -= window.notes[item.position][1].tokens
                 self.messages -= 1
         self.hidden = end
+
+    def keep_lines(self, target: int) -> None:
+        """Fill the room up to `target` with the best lines of all folded steps."""
+        window = self.window
+        standing = [block.tokens - self._bare(note) for note, block in self._unchanged_notes()]
+        self.total -= sum(standing)
+        room = min(target - self.total, round(window.profile.excerpt_ratio * window.profile.window))
+        shown, goal = self._on_view()
+        kept = choose(self._folded(), shown, goal, room, window.scene.counter)
+        self._kept = kept
+        self.total += max(room, 0) if kept else 0
+
+    def _unchanged_notes(self) -> list[tuple[FoldNote, Block]]:
+        """Notes on view that this draft neither replaces nor makes longer."""
+        steps = self.window.transcript.steps
+        changed = {steps[n].position for n, (level, _) in self.levels.items() if level == "gone"}
+        return [
+            (note, block)
+            for at, (note, block) in self.window.notes.items()
+            if at >= self.hidden and self.window.position(note.last) + 1 not in changed
+        ]
+
+    def _bare(self, note: FoldNote) -> int:
+        return self.window.scene.counter.message(UserMessage((Text(note.text),)))
+
+    def _folded(self) -> list[Passage]:
+        """Texts of all steps that are gone; of those that were before only the lines their notes still show."""
+        window = self.window
+        kept: dict[tuple[str, str, str], KeptLines] = {
+            (k.step, k.call, k.part): k for note, _ in window.notes.values() for k in note.kept
+        }
+        passages: list[Passage] = []
+        for step in window.transcript.steps:
+            if self.level(step.number)[0] != "gone":
+                continue
+            new = step.number in self.levels
+            stale = window.files.stale_calls(step)
+            for passage in passages_of(step, stale):
+                before = kept.get(passage.place)
+                if new:
+                    passages.append(passage)
+                elif before is not None:
+                    passages.append(replace(passage, only=frozenset(numbers_in(before.lines))))
+        return passages
+
+    def _on_view(self) -> tuple[list[str], frozenset[str]]:
+        """Texts that the pack shows besides, and the names that users and the todo list mention."""
+        shown: list[str] = []
+        said: list[str] = []
+        for item in self.window.transcript.items:
+            if isinstance(item, User):
+                said.append(joined_text(item.message.parts))
+            elif self.level(item.number)[0] in ("full", "clipped"):
+                shown += [item.message.text, *(joined_text(r.parts) for r in item.results.values())]
+        todos = [todo.text for todo in self.window.transcript.todos.items]
+        return [*shown, *said], goal_names([*said, *todos])
 
     def event(self, pressure: Pressure) -> Folded | None:
         """The fold this draft amounts to, or None if it changes nothing."""
@@ -200,6 +262,22 @@ class Draft:
         return runs
 
     def _notes(self) -> list[FoldNote]:
+        """The notes that this draft makes or changes, each with the lines it keeps."""
+        notes = self._changed_notes()
+        if self._kept is None:
+            return notes
+        firsts = {note.first for note in notes}
+        notes += [note for note, _ in self._unchanged_notes() if note.first not in firsts]
+        place = self.window.position
+        spans = [(place(note.first), place(note.last)) for note in notes]
+        by_note: list[list[KeptLines]] = [[] for _ in notes]
+        for kept in self._kept:
+            at = next((i for i, (a, b) in enumerate(spans) if a <= place(kept.step) <= b), None)
+            if at is not None:
+                by_note[at].append(kept)
+        return [replace(note, kept=tuple(lines)) for note, lines in zip(notes, by_note, strict=True)]
+
+    def _changed_notes(self) -> list[FoldNote]:
         """A note for whole rounds, and one for each run of gone steps that this draft made or made longer."""
         items = self.window.transcript.items
         notes = [round_note(self.window, items[: self.hidden])] if self.hidden else []

@@ -36,6 +36,9 @@ def plan_fold(window: Window) -> Folded | None:
     limit = _limit(window)
     if draft.total > limit:
         climb_down(draft, zones, limit)
+    if window.profile.excerpt_ratio:
+        halfway = (_low_water(window) + window.profile.trigger) // 2
+        draft.keep_lines(min(limit, window.counted(halfway) - window.profile.reply_room))
     if draft.total > window.profile.hard_limit or (window.refused and draft.total >= draft.before):
         raise _overflow(draft)
     return draft.event(due) if _pays(draft, due) else None
@@ -45,6 +48,11 @@ def _limit(window: Window) -> int:
     """What the pack may take: the budget's limit as the provider counts, and less than what it refused."""
     limit = window.counted(window.profile.hard_limit)
     return min(limit, window.refused * 6 // 10) if window.refused else limit
+
+
+def _low_water(window: Window) -> int:
+    low = window.profile.low_water
+    return min(low, _limit(window)) if window.refused else low
 
 
 def _pays(draft: Draft, due: Pressure) -> bool:
@@ -69,11 +77,15 @@ def _above(draft: Draft, mark: int) -> Excess:
 def _lower_all(draft: Draft, zones: Zones) -> None:
     """Old steps down to the low-water mark; what is recent gives way only halfway to it."""
     profile, refused = draft.window.profile, draft.window.refused
-    low = min(profile.low_water, _limit(draft.window)) if refused else profile.low_water
+    low = _low_water(draft.window)
     below_low = _above(draft, low)
     halfway = below_low if refused else _above(draft, (low + profile.trigger) // 2)
     for zone in (zones.old, zones.spare, zones.long):
-        lower_zone(draft, zone, below_low)
+        if profile.excerpt_ratio:
+            for number in zone:
+                lower_to(draft, number, "gone", 0)
+        else:
+            lower_zone(draft, zone, below_low)
     let_stubs_go(draft, (*zones.old, *zones.spare, *zones.long))
     if profile.compaction_clip_chars:
         for number in zones.newest:

@@ -72,6 +72,10 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     first_sight_ratio: Annotated[Ratio, Meta(description="share of the window one new result may take")] = (
         0.25
     )
+    excerpt_ratio: Annotated[
+        Ratio,
+        Meta(description="share of the window that lines kept of folded steps may take (0: levels instead)"),
+    ] = 0.0
     paste_ratio: Annotated[Ratio, Meta(description="share of the window one user message may take")] = 0.25
     user_cap_tokens: Annotated[Tokens, Meta(description="cap of all old user messages under overflow")] = (
         20_000

@@ -29,6 +29,7 @@ from holdfast.packing.blocks import (
     render_user,
 )
 from holdfast.packing.calibration import Calibration
+from holdfast.packing.excerpts import passages_of, render
 from holdfast.packing.layers import Block, Cut
 from holdfast.packing.profile import Profile
 from holdfast.packing.renditions import Scene
@@ -334,11 +335,19 @@ class Window:
             if isinstance(item, User):
                 self.hidden.add(item.entry)
                 self._dirty[item.position] = item
-        message = UserMessage((Text(note.text),))
+        text = "\n".join(filter(None, (note.text, self.excerpt(note))))
+        message = UserMessage((Text(text),))
         block = Block((message,), self.scene.counter.message(message))
         self.notes[span[0].position] = note, block
         self._relist = True
         self.body_tokens += block.tokens
+
+    def excerpt(self, note: FoldNote) -> str:
+        """The lines that a note keeps of its steps, as they are shown below it."""
+        entries = dict.fromkeys(kept.step for kept in note.kept)
+        steps = (self.transcript.items[self._positions[e]] for e in entries if e in self._positions)
+        passages = {p.place: p for step in steps if isinstance(step, Step) for p in passages_of(step)}
+        return render(note.kept, passages, self.scene.counter)
 
     def _span(self, first: str, last: str) -> list[Item]:
         """The items of a run; none where the log's path no longer holds it."""
