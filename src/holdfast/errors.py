@@ -47,3 +47,20 @@ class ContextOverflow(HoldfastError):
         super().__init__(message, hint=hint)
         self.parts = parts
         self.budget = budget
+
+
+def found(value: object) -> str:
+    """What stands in a user's file where something else was expected, in words."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return f"the text `{value[:40]}`" if value else "an empty text"
+        case int() | float():
+            return f"the number {value}"
+        case list():
+            return "a list"
+        case dict():
+            return "a table"
+        case _:
+            return f"a {type(value).__name__}"

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.inspect import BoolType, FloatType, IntType, LiteralType, Metadata, StrType, Type, VarTupleType
 
-from holdfast.errors import ConfigError
+from holdfast.errors import ConfigError, found
 from holdfast.messages import Json
 from holdfast.packing.profile import BUILT_IN, Profile, parse_tokens
 
@@ -73,7 +73,7 @@ class Setting(Struct, frozen=True):
 
     def _refusal(self, value: Json, where: str) -> ConfigError:
         return ConfigError(
-            f"{where} should be {self.takes}, found {_found(value)}", hint=f"`{self.name}`: {self.about}"
+            f"{where} should be {self.takes}, found {found(value)}", hint=f"`{self.name}`: {self.about}"
         )
 
 
@@ -121,22 +121,6 @@ def _takes(kind: Type, is_tokens: bool) -> str:
             return "a list of " + ", ".join(f"`{value}`" for value in values)
         case _:
             return "text"
-
-
-def _found(value: Json) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case str():
-            return f"the text `{value[:40]}`"
-        case int() | float():
-            return f"the number {value}"
-        case list():
-            return "a list"
-        case dict():
-            return "a table"
-        case _:
-            return f"a {type(value).__name__}"
 
 
 def _settings() -> dict[str, Setting]:

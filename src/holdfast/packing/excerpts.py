@@ -4,7 +4,7 @@ Rule: a line is shown byte for byte, under the call it came from, in its own ord
 message on view, or was superseded, is not shown again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -76,13 +76,12 @@ def choose(
     goal: frozenset[str],
     room: int,
     counter: TokenCounter,
-    facts: Callable[[str], Facts] = facts_of,
 ) -> list[KeptLines]:
     """The best lines that `room` tokens hold. `folded` are passages, oldest first; `shown` texts still on view."""
     if room <= 0 or not folded:
         return []
     seen = {line_key(line) for text in shown for line in text.split("\n")}
-    found = _candidates(folded, seen, goal, counter, facts)
+    found = _candidates(folded, seen, goal, counter)
     labels = {p.call: counter.text(p.lines[0]) + ID_TOKENS for p in folded if p.part == CALL}
     taken: dict[int, list[int]] = {}
     opened: set[str] = set()
@@ -104,7 +103,6 @@ def _candidates(
     seen: set[str],
     goal: frozenset[str],
     counter: TokenCounter,
-    facts: Callable[[str], Facts],
 ) -> list[Candidate]:
     """Every line once, the newest time it stands, with its worth."""
     lines: list[tuple[int, int, Facts, int]] = []
@@ -115,7 +113,7 @@ def _candidates(
         for number, line in enumerate(passage.lines):
             if len(line) > LONGEST_LINE or (passage.only is not None and number not in passage.only):
                 continue
-            fact = facts(line)
+            fact = facts_of(line)
             if len(fact.key) < SHORTEST or fact.key in seen:
                 continue
             seen.add(fact.key)

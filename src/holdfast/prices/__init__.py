@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from holdfast.errors import InputError
+from holdfast.errors import InputError, found
 from holdfast.messages import Json
 
 __all__ = ["BUILT_IN", "DEFAULT", "NUMBERS", "PriceTable", "load_prices", "read_prices"]
@@ -114,7 +114,7 @@ def _check_number(key: str, value: Json, where: str) -> None:
     # `true` is an int to Python, and TOML knows `nan` and `inf`.
     if isinstance(value, bool) or not isinstance(value, kinds) or not isfinite(value) or value < 0:
         raise InputError(
-            f"{where}: `{key}` should be a {'whole ' * whole}number of at least 0, found {_found(value)}",
+            f"{where}: `{key}` should be a {'whole ' * whole}number of at least 0, found {found(value)}",
             hint=f"such as `{key} = {getattr(BUILT_IN[DEFAULT], key)}`",
         )
 
@@ -123,7 +123,7 @@ def _check_words(table: dict[str, Json], where: str) -> None:
     for key in ("name", "about"):
         if not isinstance(table.get(key, ""), str) or table.get(key) == "":
             raise InputError(
-                f"{where}: `{key}` should be text, found {_found(table[key])}",
+                f"{where}: `{key}` should be text, found {found(table[key])}",
                 hint=f'such as `{key} = "mine"`',
             )
     if "date" in table:
@@ -131,7 +131,7 @@ def _check_words(table: dict[str, Json], where: str) -> None:
             msgspec.convert(table["date"], datetime.date)
         except msgspec.ValidationError as error:
             raise InputError(
-                f"{where}: `date` should be a day, found {_found(table['date'])}",
+                f"{where}: `date` should be a day, found {found(table['date'])}",
                 hint="such as `date = 2026-11-15`",
             ) from error
 
@@ -150,19 +150,3 @@ def _listed(names: tuple[str, ...]) -> str:
 
 def _sample() -> str:
     return ", ".join(f"`{key} = {getattr(BUILT_IN[DEFAULT], key)}`" for key in NUMBERS)
-
-
-def _found(value: Json) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case str():
-            return f"the text `{value[:40]}`" if value else "an empty text"
-        case int() | float():
-            return f"the number {value}"
-        case list():
-            return "a list"
-        case dict():
-            return "a table"
-        case _:
-            return f"a {type(value).__name__}"
