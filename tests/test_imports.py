@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "config",
         "session",
     },
+    "fitting": VALUES | {"packing", "tokenizers", "replay"},
 }
 TOP = {"cli", "__init__", "__main__"}
 """May import everything; nothing may import them."""

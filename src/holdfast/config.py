@@ -59,12 +59,27 @@ def resolve(config: Config, env: Mapping[str, str], name: str = "", *, model_win
     given = {**changes, **overrides}
     if "window" in given:  # a window that a person chose is not the model's to enlarge
         given.setdefault("follows_model", False)
+    given = {**_following(base, given), **given}
     try:
         profile = Profile(**{**asdict(base), **given, "name": name})
     except ConfigError as error:
         sources = [config.where] * bool(changes) + ["the environment"] * bool(overrides)
         raise ConfigError(f"{' and '.join(sources)}: {error.message}", hint=error.hint) from error
     return Loaded(profile.for_model(model_window), warnings)
+
+
+def _following(base: Profile, given: Mapping[str, Json]) -> dict[str, Json]:
+    """The mark to fold down to, lowered with the trigger where a person lowers only that, and below it."""
+    share, tokens = given.get("trigger_ratio"), given.get("trigger_tokens")
+    if {"fold_to_ratio", "fold_to_tokens"} & given.keys() or not (share or tokens):
+        return {}
+    marks = [share / base.trigger_ratio] if share and base.trigger_ratio else []
+    marks += [tokens / base.trigger] if tokens and base.trigger else []
+    lower = min(marks, default=1.0)
+    if lower <= 0 or base.low_water < base.trigger * lower:
+        return {}
+    share = round(base.fold_to_ratio * lower, 4)
+    return {"fold_to_ratio": share, "fold_to_tokens": int(base.fold_to_tokens * lower)}
 
 
 def read_env(env: Mapping[str, str], *, keep_unit: str) -> tuple[dict[str, Json], tuple[str, ...]]:

@@ -4,31 +4,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.packing.clip import clip_by_worth
 from holdfast.packing.excerpts import _ranges, numbers_in
+from holdfast.packing.first_sight import reduce_at_once
+from holdfast.packing.lines.facts import line_key
 from holdfast.packing.profile import CODE
-from holdfast.packing.worth import facts_of, line_key, worth
+from holdfast.tool_use import ToolUse
 from support.driving import counter, drive
 from support.logs import chained, result, step, user
 
-PROFILE = replace(CODE, name="excerpts", excerpt_ratio=0.3, fold_to_ratio=0.55, first_sight_ratio=0.2)
+PROFILE = replace(CODE, first_sight_ratio=0.2)
 
 
 def test_a_line_is_known_without_its_number():
     assert line_key("   12→\treturn nil") == line_key("return nil") == "return nil"
-
-
-def test_trouble_definitions_and_names_are_worth_more_than_prose():
-    def value(line, **given):
-        facts = facts_of(line)
-        return worth(facts, "result", given.get("age", 0.5), 10, given.get("goal", frozenset()), 0.0)
-
-    prose = value("nothing much to see here")
-    assert value("fatal error in the build") > prose
-    assert value("def load_settings(path):") > prose
-    assert value("see src/app/main.py for it") > prose
-    assert value("see src/app/main.py", goal=frozenset({"src/app/main.py"})) > value("see src/app/main.py")
-    assert value("nothing much to see here", age=0.0) > prose > value("nothing much to see here", age=1.0)
 
 
 @given(st.sets(st.integers(0, 500)))
@@ -40,10 +28,10 @@ def test_what_is_no_range_is_nothing():
     assert numbers_in("a,1-b,,3") == [3]
 
 
-def test_a_clip_by_worth_keeps_the_telling_line_in_the_middle():
+def test_first_sight_keeps_the_telling_line_in_the_middle():
     lines = [f"compiling module number {i}" for i in range(400)]
     lines[217] = "src/app/main.py:31: error: undefined name `load_settings`"
-    clipped = clip_by_worth("\n".join(lines), 400, counter())
+    clipped = reduce_at_once(ToolUse("bash", "Bash", command="make"), "\n".join(lines), 400, counter())
     assert lines[217] in clipped
     assert counter().text(clipped) <= 400
     assert lines[0] in clipped
@@ -67,5 +55,5 @@ def test_a_fold_keeps_the_best_lines_under_their_calls():
     kept = [i for i in range(50) if f"error: part_{i} needs module_{i}.settings" in text]
     assert len(kept) > 10, "telling lines of folded steps stay"
     assert "plain text of no use in row 2 3" not in text
-    assert f"# Bash run --part {kept[0]}" in text
+    assert f"Bash command = run --part {kept[0]}" in text
     assert last.pack.tokens <= last.pack.limit

@@ -13,14 +13,16 @@ from holdfast.packing.profile import BUILT_IN, CODE, DRAFT16K, EXECUTE, INIT, RE
 PROFILES = st.sampled_from(list(BUILT_IN.values()))
 
 
-def test_the_five_profiles_have_the_designs_numbers() -> None:
+def test_the_profiles_have_the_designs_numbers() -> None:
     got = {
         p.name: (p.window, p.trigger, p.low_water, p.keep, p.keep_unit, p.keep_floor, p.max_messages)
         for p in BUILT_IN.values()
     }
     assert got == {
         "draft16k": (16_000, 8_000, 4_800, 5, "rounds", 2, 0),
-        "code": (200_000, 160_000, 80_000, 10, "rounds", 2, 0),
+        "code": (200_000, 160_000, 130_000, 10, "rounds", 2, 0),
+        "rich": (200_000, 180_000, 146_000, 10, "rounds", 2, 0),
+        "lean": (200_000, 180_000, 84_000, 10, "rounds", 2, 0),
         "review": (200_000, 140_000, 80_000, 6, "rounds", 2, 40),
         "init": (200_000, 150_000, 70_000, 3, "steps", 3, 0),
         "execute": (1_000_000, 700_000, 200_000, 5, "steps", 5, 0),
@@ -34,7 +36,10 @@ def test_results_and_summaries_follow_the_designs_table() -> None:
     }
     assert got == {
         "draft16k": ("full", "digest", "six_lines", "system", ("retry", "rule", "truncate")),
-        "code": ("full", "digest", "five_sections", "system", ("retry", "rule", "truncate")),
+        **dict.fromkeys(
+            ("code", "rich", "lean"),
+            ("full", "digest", "five_sections", "system", ("retry", "rule", "truncate")),
+        ),
         "review": ("clipped", "stub", "conclusions", "system", ("retry", "rule")),
         "init": ("full", "skeleton", "init_json", "mock_pair", ("retry", "rule", "ask")),
         "execute": ("full", "skeleton", "execute_json", "mock_pair", ("retry", "rule", "ask")),
@@ -93,7 +98,7 @@ def test_fault_15_trigger_above_hard_limit_is_refused() -> None:
         ({"first_sight_ratio": 0.0}, "nothing could be shown"),
         ({"keep": 0}, "`keep` is 0"),
         ({"keep": 1}, "`keep_floor` (2) is larger than `keep` (1)"),
-        ({"keep_unit": "steps", "keep": 3}, "`steps_floor` (4) is larger than `keep` (3)"),
+        ({"keep_unit": "steps", "keep": 3, "steps_floor": 4}, "`steps_floor` (4) is larger than `keep` (3)"),
         ({"grep_matches": -1}, "`grep_matches` is -1"),
         ({"window_cap": -5}, "`window_cap` is -5"),
         ({"summary_timeout": 0}, "`summary_timeout` is 0"),

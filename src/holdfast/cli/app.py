@@ -26,6 +26,7 @@ COMMANDS = {
     "show": "Show rounds, steps, tools and tokens at a glance.",
     "check": "Check messages against the rules of providers.",
     "replay": "Measure what context policies keep, and what they cost.",
+    "fit": "Learn from recordings which lines are worth keeping.",
     "logs": "List, export, import, delete and verify logs.",
     "profiles": "List profiles, or the settings of one.",
     "completion": "Print the completion script of a shell.",

@@ -10,6 +10,7 @@ import click
 import msgspec
 from msgspec import Struct
 
+from holdfast.cli.ledger import Look, ledger_options, refuse, show_ledger
 from holdfast.cli.options import common_options, json_option, recording_options
 from holdfast.cli.output import counted, grouped, note, printable, write, write_json
 from holdfast.cli.overview import Overview, overview
@@ -30,7 +31,9 @@ Examples:
   holdfast show recording.jsonl
   holdfast show sessions.jsonl.gz                 lists its recordings
   holdfast show sessions.jsonl.gz --id 2689c0e37d92
-  holdfast show l0123456789ab --json | jq .rounds"""
+  holdfast show l0123456789ab --json | jq .rounds
+  holdfast show recording.jsonl --ledger --budget 32k
+  holdfast show recording.jsonl --ledger --at 41 --path src/app.py"""
 
 
 class Sight(Struct, frozen=True):
@@ -48,6 +51,8 @@ class Sight(Struct, frozen=True):
 @click.command(epilog=EXAMPLES)
 @recording_options
 @click.option("--model", metavar="NAME", help="Count tokens as this model does; else the recording's.")
+@click.option("--ledger", is_flag=True, help="Which results and files are still in the window, and how.")
+@ledger_options
 @json_option
 @common_options
 @click.pass_context
@@ -58,14 +63,24 @@ def command(
     format_: str | None,
     chain: str,
     model: str | None,
+    ledger: bool,
+    step: int | None,
+    budget: str | None,
+    profile: str,
+    path: str,
     as_json: bool,
 ) -> None:
     """Show rounds, steps, tools and tokens at a glance.
 
     RECORDING is a file, or the id of a log in the store. A file with several recordings is listed unless --id names
-    one of them.
+    one of them. With --ledger it goes through the recording as `pack` does, and shows what is left of each result.
     """
     choice = Choice(recording, id_, format_, chain)
+    look = Look(model, step, budget, profile, path)
+    if ledger:
+        show_ledger(ctx, choice, look, as_json)
+        return
+    refuse(look)
     if id_ is None and choice.file is not None and _holds_several(choice):
         _show_list(choice, model, as_json)
         return

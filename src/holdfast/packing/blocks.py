@@ -21,7 +21,8 @@ from holdfast.messages import (
     UserMessage,
     UserPart,
 )
-from holdfast.packing.clip import MARK_TOKENS, clip_by_worth, clip_tokens
+from holdfast.packing.clip import MARK_TOKENS, clip_tokens
+from holdfast.packing.first_sight import reduce_at_once
 from holdfast.packing.layers import Block, Cut
 from holdfast.packing.marks import mark
 from holdfast.packing.renditions import Scene, image_mark, reduce_arguments, reduce_result, source_id
@@ -250,8 +251,9 @@ def _first_sight(scene: Scene, use: ToolUse, text: str) -> str:
         shown = reduce_result(scene, use, text, "clipped", 0)
     if scene.counter.text(shown) <= profile.first_sight_tokens:
         return shown
-    clip = clip_by_worth if profile.excerpt_ratio else clip_tokens
-    return clip(text, profile.first_sight_tokens, scene.counter)
+    if not profile.excerpt_ratio:
+        return clip_tokens(text, profile.first_sight_tokens, scene.counter)
+    return reduce_at_once(use, text, profile.first_sight_tokens, scene.counter)
 
 
 def _render_skeleton(scene: Scene, step: Step) -> Block:

@@ -11,7 +11,6 @@ from msgspec import Struct
 from holdfast.ids import text_id
 from holdfast.packing.marks import mark
 from holdfast.packing.tokens import TokenCounter
-from holdfast.packing.worth import facts_of, worth_at_once
 
 MARK_TOKENS = 40
 """Room for one mark, so that a clipped text keeps within its cap."""
@@ -52,30 +51,6 @@ def _clip_to(text: str, room: int, counter: TokenCounter, id_: str) -> str:
         first, last = _shares(text, room / max(sum(sizes), 1))
         return clip_chars(text, first, last, id_=id_, counter=counter)
     return _with_gap(lines, head, tail, id_ or text_id(text))
-
-
-def clip_by_worth(text: str, cap: int, counter: TokenCounter, *, id_: str = "") -> str:
-    """The text, or as many of its lines as `cap` tokens hold, the best first and in their own order."""
-    size = counter.text(text)
-    if size <= cap:
-        return text
-    lines = text.split("\n")
-    sizes = counter.lines(text)
-    values = [worth_at_once(facts_of(line), n, len(lines), sizes[n]) for n, line in enumerate(lines)]
-    numbers = sorted(range(len(lines)), key=lambda n: (-values[n], n))
-    choice = Choice([*lines], numbers, facts=0, in_order=False, telling=frozenset())
-    gap, room = counter.text(GAP), cap - MARK_TOKENS
-    for _ in range(4):
-        shown, kept = fit_lines(choice, sizes, room, gap)
-        if not kept:
-            break
-        head = mark(f"{len(kept)} of {len(lines)} lines", id_ or text_id(text))
-        clipped = f"{head}\n{keep_lines(shown, kept)}"
-        excess = counter.text(clipped) - cap
-        if excess <= 0:
-            return clipped
-        room -= excess + 8
-    return clip_tokens(text, cap, counter, id_=id_)
 
 
 def clip_chars(text: str, head: int, tail: int, *, id_: str = "", counter: TokenCounter | None = None) -> str:

@@ -13,6 +13,7 @@ from holdfast.messages import Json
 from holdfast.packing.clip import Choice, clip_line, filled_lines
 from holdfast.packing.marks import one_line
 from holdfast.packing.profile import Profile
+from holdfast.packing.structure.json_text import decode_json
 from holdfast.tool_use import Kind, ToolUse
 
 Chooser = Callable[[list[str], Profile], list[int]]
@@ -157,7 +158,7 @@ def unwrap(text: str) -> Unwrapped | None:
     `status`, `error` and the scalars of `data` (totals, `truncated`) make the head, its lists, objects and long
     texts the payload; `text`, `stats` and `context` repeat these or are about the run, and go.
     """
-    value = _decoded(text)
+    value = decode_json(text)
     if not isinstance(value, dict) or "status" not in value or not ({"data", "error"} & value.keys()):
         return None
     head = [_brief(f"status: {_row(value['status'])}", LONG_FIELD)]
@@ -211,20 +212,10 @@ def choose(use: ToolUse, text: str, profile: Profile) -> Choice:
 def digest_json(text: str, profile: Profile) -> str | None:
     """A smaller JSON document with the same shape: scalars stay, lists keep their first rows and their length.
     None if the text is not a JSON object or list."""
-    value = _decoded(text)
+    value = decode_json(text)
     if not isinstance(value, dict | list):
         return None
     return msgspec.json.encode(_shape(value, profile.generic_rows, 0)).decode()
-
-
-def _decoded(text: str) -> Json:
-    """The JSON object or list that a text is, else None."""
-    if text.lstrip()[:1] not in ("{", "["):
-        return None
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return None
 
 
 def _shape(value: Json, rows: int, depth: int) -> Json:

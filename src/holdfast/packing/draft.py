@@ -3,23 +3,33 @@
 Rule: a draft changes nothing; its total is never below what the pack will really take.
 """
 
+from bisect import bisect_left
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from holdfast.events import Folded, FoldedRun, FoldNote, KeptLines, Level
-from holdfast.messages import Message, Text, UserMessage, joined_text
+from holdfast.messages import Message, Text, UserMessage
 from holdfast.packing.blocks import UserLook, render_user
-from holdfast.packing.excerpts import Passage, choose, goal_names, numbers_in, passages_of
-from holdfast.packing.layers import Block
+from holdfast.packing.economy import Reckoning
+from holdfast.packing.excerpts import ExcerptPrices, kept_lines
+from holdfast.packing.lines.choosing import Chooser, OnView, in_passages, seen_in
+from holdfast.packing.lines.passages import RESULT, Passage, shown_texts
 from holdfast.packing.notes import note_bound, round_note, round_note_room, step_note
 from holdfast.packing.summary import summary_messages
-from holdfast.packing.trigger import Pressure
+from holdfast.packing.trigger import Pressure, reckoning
 from holdfast.packing.window import LevelCap, Window
 from holdfast.views.transcript import Step, User
 
+FILLINGS = 2
+"""How often the room for lines is filled: once, and once more with what the first time left of it."""
+
 
 class Draft:
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: Window, *, appends: bool = False) -> None:
         self.window = window
+        self.appends = appends
+        """Whether the notes on view stay as they are, and new ones stand behind them."""
         self.levels: dict[int, LevelCap] = {}
         self.users: list[str] = []
         """User messages to shorten to first line and directives."""
@@ -37,6 +47,10 @@ class Draft:
         self._growth: dict[int, tuple[int, int]] = {}
         """Room and messages that notes grew by when a step went, by the step's number."""
         self._note_bound = note_bound(window.scene)
+        self.note_room = sum(block.tokens for _, block in window.notes.values())
+        """What of the total notes take, or may take."""
+        self._written: list[FoldNote] = []
+        """The notes of this draft, once they are written."""
         self._kept: list[KeptLines] | None = None
         """Lines that notes keep of folded steps, if they were chosen anew."""
 
@@ -92,77 +106,112 @@ class Draft:
             return
         window = self.window
         if not self.hidden:
-            self.total += round_note_room(window)
+            self._charge_notes(round_note_room(window))
             self.messages += 1
         for item in window.transcript.items[self.hidden : end]:
             self._resize(item.position, 0, 0)
             if isinstance(item, Step):
                 self.levels[item.number] = ("gone", 0)
                 grown = self._growth.pop(item.number, (0, 0))
-                self.total -= grown[0]
+                self._charge_notes(-grown[0])
                 self.messages -= grown[1]
             else:
                 self._reveal_repeats(item)
             if item.position in window.notes:
-                self.total -= window.notes[item.position][1].tokens
+                self._charge_notes(-window.notes[item.position][1].tokens)
                 self.messages -= 1
         self.hidden = end
 
     def keep_lines(self, target: int) -> None:
-        """Fill the room up to `target` with the best lines of all folded steps."""
-        window = self.window
-        standing = [block.tokens - self._bare(note) for note, block in self._unchanged_notes()]
-        self.total -= sum(standing)
-        room = min(target - self.total, round(window.profile.excerpt_ratio * window.profile.window))
-        shown, goal = self._on_view()
-        kept = choose(self._folded(), shown, goal, room, window.scene.counter)
-        self._kept = kept
-        self.total += max(room, 0) if kept else 0
+        """Fill the room up to `target` with the best lines of all that is folded.
 
-    def _unchanged_notes(self) -> list[tuple[FoldNote, Block]]:
+        The notes are written here, so that what they take is known and no longer a bound.
+        """
+        window, sightings = self.window, self.window.sightings
+        assert sightings is not None, "only where a profile keeps lines"
+        standing = self._unchanged_notes()
+        notes = self._changed_notes()
+        if self.appends:
+            self._charge_notes(self._standing_room(standing) + sum(map(self._bare, notes)) - self.note_room)
+        else:
+            notes += standing
+            self._charge_notes(sum(map(self._bare, notes)) - self.note_room)
+        most = round(window.profile.excerpt_ratio * window.profile.window)
+        room = max(min(target - self.total, most), 0) if notes else 0
+        self._written = notes
+        self._kept = []
+        if room:
+            steps = {step.entry: step for step in window.transcript.steps}
+            prices = ExcerptPrices(window.scene.counter, steps, window.files)
+            chooser = Chooser(sightings, self.folded(), self.on_view(), prices)
+            bare, used = sum(map(self._bare, notes)), 0
+            for _ in range(FILLINGS):
+                # Lines take less below a common heading than each was priced at: what is left is filled again.
+                chooser.take(room - used)
+                self._kept = kept_lines(in_passages(chooser.taken))
+                used = self._measured() - bare
+            self._charge_notes(used)
+
+    def _measured(self) -> int:
+        """What the notes take with the lines they keep."""
+        notes = self._notes()
+        shown = ("\n".join(filter(None, (note.text, self.window.excerpt(note)))) for note in notes)
+        return sum(self._count((UserMessage((Text(text),)),)) for text in shown)
+
+    def _charge_notes(self, tokens: int) -> None:
+        self.total += tokens
+        self.note_room += tokens
+
+    def _unchanged_notes(self) -> list[FoldNote]:
         """Notes on view that this draft neither replaces nor makes longer."""
         steps = self.window.transcript.steps
         changed = {steps[n].position for n, (level, _) in self.levels.items() if level == "gone"}
         return [
-            (note, block)
-            for at, (note, block) in self.window.notes.items()
-            if at >= self.hidden and self.window.position(note.last) + 1 not in changed
+            note
+            for at, (note, _) in self.window.notes.items()
+            if at >= self.hidden
+            and (self.appends or changed.isdisjoint((at - 1, self.window.position(note.last) + 1)))
         ]
+
+    def _standing_room(self, notes: list[FoldNote]) -> int:
+        at = self.window.position
+        return sum(self.window.notes[at(note.first)][1].tokens for note in notes)
 
     def _bare(self, note: FoldNote) -> int:
         return self.window.scene.counter.message(UserMessage((Text(note.text),)))
 
-    def _folded(self) -> list[Passage]:
-        """Texts of all steps that are gone; of those that were before only the lines their notes still show."""
-        window = self.window
-        kept: dict[tuple[str, str, str], KeptLines] = {
-            (k.step, k.call, k.part): k for note, _ in window.notes.values() for k in note.kept
-        }
-        passages: list[Passage] = []
-        for step in window.transcript.steps:
-            if self.level(step.number)[0] != "gone":
-                continue
-            new = step.number in self.levels
-            stale = window.files.stale_calls(step)
-            for passage in passages_of(step, stale):
-                before = kept.get(passage.place)
-                if new:
-                    passages.append(passage)
-                elif before is not None:
-                    passages.append(replace(passage, only=frozenset(numbers_in(before.lines))))
-        return passages
+    def folded(self) -> Callable[[Passage], bool]:
+        """Whether a passage is of an item that is gone, and nothing newer stands for it."""
+        window, steps = self.window, self.window.transcript.steps
+        gone = {steps[n].entry: steps[n] for n in range(len(steps)) if self.level(n)[0] == "gone"}
+        cut_users = {*window.hidden, *window.looks, *self.users, *self.pastes}
+        cut_users.update(i.entry for i in window.transcript.items[: self.hidden] if isinstance(i, User))
 
-    def _on_view(self) -> tuple[list[str], frozenset[str]]:
-        """Texts that the pack shows besides, and the names that users and the todo list mention."""
-        shown: list[str] = []
-        said: list[str] = []
-        for item in self.window.transcript.items:
-            if isinstance(item, User):
-                said.append(joined_text(item.message.parts))
-            elif self.level(item.number)[0] in ("full", "clipped"):
-                shown += [item.message.text, *(joined_text(r.parts) for r in item.results.values())]
-        todos = [todo.text for todo in self.window.transcript.todos.items]
-        return [*shown, *said], goal_names([*said, *todos])
+        def is_folded(passage: Passage) -> bool:
+            step = gone.get(passage.entry)
+            if step is None:
+                return passage.entry in cut_users
+            return passage.part != RESULT or passage.call not in window.files.stale_calls(step)
+
+        return is_folded
+
+    def on_view(self) -> OnView:
+        """What the pack shows besides the lines that notes keep."""
+        texts: list[str] = []
+        for position in self.window.visible:
+            item = self.window.transcript.items[position]
+            gone = isinstance(item, Step) and self.level(item.number)[0] == "gone"
+            if position >= self.hidden and not gone:
+                for message in self.window.blocks[position].messages:
+                    texts += shown_texts(message)
+        if self.appends:
+            texts += [
+                text
+                for _, block in self.window.notes.values()
+                for m in block.messages
+                for text in shown_texts(m)
+            ]
+        return seen_in(texts)
 
     def event(self, pressure: Pressure) -> Folded | None:
         """The fold this draft amounts to, or None if it changes nothing."""
@@ -180,8 +229,27 @@ class Draft:
             summary_sentences=self.summary_sentences,
             tokens_before=self.before,
             tokens_after=self.total,
-            why=f"{pressure.why}; {_counted(len(self.levels), 'step')} lowered",
+            why=f"{pressure.why}; {_counted(len(self.levels), 'step')} lowered; {self._reckoned()}",
         )
+
+    def _reckoned(self) -> Reckoning:
+        """What this fold costs and saves, given how much of the pack stands before its first change."""
+        window = self.window
+        start = self._first_change()
+        ahead = [block.tokens for at, block in enumerate(window.blocks[:start]) if at >= self.hidden]
+        notes = [block.tokens for at, (_, block) in window.notes.items() if at < start]
+        kept = window.stable[1] + window.tool_tokens + sum(ahead) + sum(notes)
+        return reckoning(window, self.before - self.total, max(self.total - kept, 0))
+
+    def _first_change(self) -> int:
+        """The position from which on the pack differs."""
+        if self.hidden or self.summary_sentences:
+            return 0
+        steps, place = self.window.transcript.steps, self.window.position
+        changed = [steps[number].position for number in self.levels]
+        changed += [place(entry) for entry in (*self.users, *self.pastes)]
+        changed += [place(note.first) for note in self._written]
+        return min(changed, default=len(self.window.blocks))
 
     def _size(self, position: int) -> tuple[int, int]:
         known = self._sizes.get(position)
@@ -217,6 +285,8 @@ class Draft:
         """Whether the item just before is a step that is gone, so that one note serves both."""
         if number == 0 or self.level(number - 1)[0] != "gone":
             return False
+        if self.appends and number - 1 not in self.levels:
+            return False
         steps = self.window.transcript.steps
         return steps[number].position == steps[number - 1].position + 1
 
@@ -233,7 +303,7 @@ class Draft:
             standing = self.window.notes.get(at)
             growth = self._note_bound - (standing[1].tokens if standing else 0), 0
         self._growth[number] = growth
-        self.total += growth[0]
+        self._charge_notes(growth[0])
         self.messages += growth[1]
 
     def _run_is_worth_a_note(self, number: int) -> bool:
@@ -263,18 +333,16 @@ class Draft:
 
     def _notes(self) -> list[FoldNote]:
         """The notes that this draft makes or changes, each with the lines it keeps."""
-        notes = self._changed_notes()
         if self._kept is None:
-            return notes
-        firsts = {note.first for note in notes}
-        notes += [note for note, _ in self._unchanged_notes() if note.first not in firsts]
+            return self._changed_notes()
         place = self.window.position
-        spans = [(place(note.first), place(note.last)) for note in notes]
+        notes = sorted(self._written, key=lambda note: place(note.first))
+        ends = [place(note.last) for note in notes]
         by_note: list[list[KeptLines]] = [[] for _ in notes]
         for kept in self._kept:
-            at = next((i for i, (a, b) in enumerate(spans) if a <= place(kept.step) <= b), None)
-            if at is not None:
-                by_note[at].append(kept)
+            # What a user said has no note of its own, and stands in the next.
+            at = min(bisect_left(ends, place(kept.step)), len(ends) - 1)
+            by_note[at].append(kept)
         return [replace(note, kept=tuple(lines)) for note, lines in zip(notes, by_note, strict=True)]
 
     def _changed_notes(self) -> list[FoldNote]:
@@ -283,7 +351,7 @@ class Draft:
         notes = [round_note(self.window, items[: self.hidden])] if self.hidden else []
         group: list[Step] = []
         for step in [*self.window.transcript.steps, None]:
-            joins = step is not None and bool(group) and step.position == group[-1].position + 1
+            joins = step is not None and bool(group) and self._joins(group[-1], step)
             gone = step is not None and step.position >= self.hidden and self.level(step.number)[0] == "gone"
             if group and not (gone and joins):
                 if any(s.number in self.levels for s in group):
@@ -292,6 +360,11 @@ class Draft:
             if gone and step is not None:
                 group.append(step)
         return notes
+
+    def _joins(self, before: Step, step: Step) -> bool:
+        """Whether one note stands for both of two steps that are gone."""
+        apart = self.appends and (before.number in self.levels) != (step.number in self.levels)
+        return step.position == before.position + 1 and not apart
 
 
 def _counted(number: int, noun: str) -> str:

@@ -1,189 +1,136 @@
-"""Excerpts: the lines of folded steps that are worth their tokens, chosen over all and shown in their notes.
+"""Excerpts: the lines that a note keeps of folded items, shown below the calls they came from.
 
-Rule: a line is shown byte for byte, under the call it came from, in its own order; a line that stands in a newer
-message on view, or was superseded, is not shown again.
+Rule: a line is shown byte for byte, in its own order, below what it came from. Where lines are missing between two
+that bear no numbers, a gap says so.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from holdfast.events import KeptLines
-from holdfast.ids import text_id
 from holdfast.messages import joined_text
-from holdfast.packing.renditions import long_strings, source_id
+from holdfast.packing.lines.passages import CALL, RESULT, SAID, USER, Passage, Place, passages_of, said_by
 from holdfast.packing.tokens import TokenCounter
-from holdfast.packing.worth import Facts, Origin, facts_of, line_key, names_in, worth
-from holdfast.views.transcript import Step
+from holdfast.views.files import FileTouches
+from holdfast.views.transcript import Item, Step
 
-CALL, RESULT, SAID = "call", "result", "said"
+__all__ = ["CALL", "RESULT", "SAID", "USER", "excerpt", "kept_lines", "numbers_in"]
+
 GAP = "…"
-LONGEST_LINE = 1500
-"""Characters of a line worth quoting; of a longer one nothing is."""
-MUCH = 160
+THEN = "=>"
+"""Stands between a call's own lines and what came of it."""
+MUCH = 300
 """Tokens of a result from which its id stands with it: less is not worth a second look."""
-ID_TOKENS = 10
-GAP_TOKENS = 2
-SHORTEST = 4
+
+GAP_TOKENS, SPEAKER_TOKENS = 2, 8
+"""What a gap takes, and a line that says who spoke."""
 
 Ranges = str
 
 
-class Passage(Struct, frozen=True, gc=False):
-    """A text of a folded step. `id` brings the whole of it back."""
-
-    step: Step
-    call: str
-    part: str
-    origin: Origin
-    lines: list[str]
-    id: str = ""
-    only: frozenset[int] | None = None
-    """The lines that an earlier fold kept: what it let go stays gone."""
-
-    @property
-    def place(self) -> tuple[str, str, str]:
-        return self.step.entry, self.call, self.part
+def kept_lines(chosen: Mapping[Place, Sequence[int]]) -> list[KeptLines]:
+    return [KeptLines(*place, _ranges(numbers)) for place, numbers in chosen.items()]
 
 
-class Candidate(Struct, frozen=True, gc=False):
-    passage: int
-    line: int
-    tokens: int
-    value: float
-
-
-def passages_of(step: Step, superseded: Iterable[str] = ()) -> Iterator[Passage]:
-    """The texts of a step: what was said, then each call with its long arguments and its result."""
-    stale = set(superseded)
-    if said := step.message.text.strip():
-        yield Passage(step, "", SAID, "said", said.split("\n"))
-    for call_id, use in step.uses.items():
-        if use.kind in ("todo", "recall"):
-            continue
-        yield Passage(step, call_id, CALL, "call", [use.label])
-        for number, text in enumerate(long_strings(step.calls[call_id].arguments)):
-            yield Passage(step, call_id, str(number), "argument", text.split("\n"), text_id(text))
-        result = step.results.get(call_id)
-        if result is not None and call_id not in stale:
-            text = joined_text(result.parts)
-            yield Passage(step, call_id, RESULT, "result", text.split("\n"), source_id(use, text))
-
-
-def choose(
-    folded: Sequence[Passage],
-    shown: Iterable[str],
-    goal: frozenset[str],
-    room: int,
-    counter: TokenCounter,
-) -> list[KeptLines]:
-    """The best lines that `room` tokens hold. `folded` are passages, oldest first; `shown` texts still on view."""
-    if room <= 0 or not folded:
-        return []
-    seen = {line_key(line) for text in shown for line in text.split("\n")}
-    found = _candidates(folded, seen, goal, counter)
-    labels = {p.call: counter.text(p.lines[0]) + ID_TOKENS for p in folded if p.part == CALL}
-    taken: dict[int, list[int]] = {}
-    opened: set[str] = set()
-    for candidate in sorted(found, key=lambda c: (-c.value, c.passage, c.line)):
-        passage = folded[candidate.passage]
-        # Whatever is shown of a call stands below its label, and next to a gap.
-        head = 0 if passage.call in opened or not passage.call else labels.get(passage.call, 0)
-        cost = head + (0 if passage.part == CALL else candidate.tokens + GAP_TOKENS)
-        if cost > room:
-            continue
-        room -= cost
-        opened.add(passage.call)
-        taken.setdefault(candidate.passage, []).append(candidate.line)
-    return [KeptLines(*folded[at].place, _ranges(lines)) for at, lines in sorted(taken.items())]
-
-
-def _candidates(
-    folded: Sequence[Passage],
-    seen: set[str],
-    goal: frozenset[str],
-    counter: TokenCounter,
-) -> list[Candidate]:
-    """Every line once, the newest time it stands, with its worth."""
-    lines: list[tuple[int, int, Facts, int]] = []
-    counts: dict[str, int] = {}
-    for at in range(len(folded) - 1, -1, -1):
-        passage = folded[at]
-        sizes = counter.lines("\n".join(passage.lines))
-        for number, line in enumerate(passage.lines):
-            if len(line) > LONGEST_LINE or (passage.only is not None and number not in passage.only):
-                continue
-            fact = facts_of(line)
-            if len(fact.key) < SHORTEST or fact.key in seen:
-                continue
-            seen.add(fact.key)
-            for name in fact.names:
-                counts[name] = counts.get(name, 0) + 1
-            lines.append((at, number, fact, sizes[number]))
-    oldest = folded[0].step.number
-    span = max(folded[-1].step.number - oldest, 1)
-    return [
-        Candidate(
-            at,
-            number,
-            tokens,
-            worth(
-                fact,
-                folded[at].origin,
-                1 - (folded[at].step.number - oldest) / span,
-                tokens,
-                goal,
-                sum(counts[name] ** -0.5 for name in fact.names),
-            ),
-        )
-        for at, number, fact, tokens in lines
-    ]
-
-
-def goal_names(texts: Iterable[str]) -> frozenset[str]:
-    return frozenset(name for text in texts for name in names_in(text))
-
-
-def render(
-    kept: Sequence[KeptLines], passages: dict[tuple[str, str, str], Passage], counter: TokenCounter
+def excerpt(
+    kept: Sequence[KeptLines], items: Mapping[str, Item], files: FileTouches, counter: TokenCounter
 ) -> str:
-    """The kept lines below the calls they came from."""
+    """The kept lines below what they came from. `items` are steps and user messages by entry."""
     out: list[str] = []
-    call = ""
+    heading = entry = ""
+    passages: dict[Place, Passage] = {}
     for lines in kept:
+        item = items.get(lines.step)
+        if item is None:
+            continue
+        if lines.step != entry:
+            entry = lines.step
+            found = passages_of(item) if isinstance(item, Step) else said_by(item)
+            passages = {passage.place: passage for passage in found}
         passage = passages.get((lines.step, lines.call, lines.part))
         if passage is None:
             continue
-        if lines.call and lines.call != call:
-            call = lines.call
-            out.append(_heading(passages, lines, counter))
-        if lines.part != CALL:
-            out += _quoted(passage.lines, numbers_in(lines.lines))
+        quoted = list(_quoted(passage, numbers_in(lines.lines)))
+        above = (
+            "" if _names_its_tool(passage, item, quoted) else _heading(passage, item, heading, files, counter)
+        )
+        out += [above] if above not in ("", heading.rpartition(" in ")[2]) else []
+        heading = _under(passage, above)
+        out += quoted
     return "\n".join(out)
 
 
-def _heading(passages: dict[tuple[str, str, str], Passage], lines: KeptLines, counter: TokenCounter) -> str:
-    """What the call was, and the id of its result where there is much more of it."""
-    label = passages.get((lines.step, lines.call, CALL))
-    result = passages.get((lines.step, lines.call, RESULT))
-    text = label.lines[0] if label else ""
-    if result and counter.text("\n".join(result.lines)) > MUCH:
-        return f"# {text} [{result.id}]"
-    return f"# {text}"
+class ExcerptPrices(Struct, frozen=True):
+    """What lines and headings of an excerpt take at most."""
+
+    counter: TokenCounter
+    steps: Mapping[str, Step]
+    files: FileTouches
+
+    def line(self, passage: Passage, number: int) -> int:
+        return self.counter.line(passage.lines[number]) + (GAP_TOKENS if _has_gaps(passage) else 0)
+
+    def heading(self, passage: Passage) -> int:
+        step = self.steps.get(passage.entry)
+        if step is None or not passage.call:
+            return SPEAKER_TOKENS
+        use = step.uses[passage.call]
+        if passage.part == CALL:
+            return self.counter.line(f"# {use.name}")
+        back = _state(passage, step, self.files, self.counter)
+        return self.counter.line(f"# {use.label}") + (self.counter.text(back) if back else 0)
 
 
-def _quoted(lines: Sequence[str], numbers: Iterable[int]) -> Iterator[str]:
-    """The lines in order; where some are missing, a gap says so."""
+def _has_gaps(passage: Passage) -> bool:
+    """Whether a missing line must be marked: in a listing each stands for itself, in a file it has a number."""
+    return passage.part != CALL and passage.kind not in ("ls", "glob", "grep", "read")
+
+
+def _names_its_tool(passage: Passage, item: Item, quoted: Sequence[str]) -> bool:
+    if passage.part != CALL or not isinstance(item, Step):
+        return False
+    return all(line.startswith(f"{item.uses[passage.call].name} ") for line in quoted)
+
+
+def _under(passage: Passage, above: str) -> str:
+    """What the lines after these stand under: of a call's own lines, the call itself."""
+    return f"{CALL} {passage.call} in {above}" if passage.part == CALL else above
+
+
+def _heading(passage: Passage, item: Item, before: str, files: FileTouches, counter: TokenCounter) -> str:
+    if passage.part == USER:
+        return "# the user said"
+    if passage.part == SAID or not isinstance(item, Step):
+        return "# you said"
+    use = item.uses[passage.call]
+    if passage.part == CALL:
+        return f"# {use.name}"
+    told = before.startswith(f"{CALL} {passage.call} ")
+    label = THEN if told else f"# {use.label}"
+    return f"{label}{_state(passage, item, files, counter)}"
+
+
+def _state(passage: Passage, step: Step, files: FileTouches, counter: TokenCounter) -> str:
+    """What a reader must know of lines besides: that the agent wrote them, the id of a long result, and that its
+    file was edited since."""
+    if passage.part != RESULT:
+        return " written"
+    back = f" [{passage.id}]" if counter.text(joined_text(step.results[passage.call].parts)) > MUCH else ""
+    stale = files.edited_since(step).get(passage.call, "")
+    return f"{back}, {stale}" if stale else back
+
+
+def _quoted(passage: Passage, numbers: Iterable[int]) -> Iterator[str]:
     expected = 0
+    marked = _has_gaps(passage)
     for number in numbers:
-        if number >= len(lines):
+        if number >= len(passage.lines):
             return
-        if number > expected:
+        if marked and number > expected > 0:
             yield GAP
-        yield lines[number]
+        yield passage.lines[number]
         expected = number + 1
-    if expected < len(lines):
-        yield GAP
 
 
 def _ranges(numbers: Iterable[int]) -> Ranges:

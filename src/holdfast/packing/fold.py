@@ -6,11 +6,12 @@ deep: one batch down to the low-water mark, never a window that rolls with each 
 
 from holdfast.errors import ContextOverflow
 from holdfast.events import Folded
+from holdfast.packing.depth import depth_of
 from holdfast.packing.draft import Draft
-from holdfast.packing.ladder import climb_down, hide_rounds
+from holdfast.packing.ladder import climb_down, clip_old_users, hide_rounds
 from holdfast.packing.lowering import Excess, let_stubs_go, lower_to, lower_until, lower_zone, rungs
 from holdfast.packing.overflow import floor_parts
-from holdfast.packing.trigger import Pressure, pressure
+from holdfast.packing.trigger import Pressure, pressure, prospect
 from holdfast.packing.window import Window
 from holdfast.packing.zones import Zones, divide, within_layer
 from holdfast.views.transcript import User
@@ -20,13 +21,21 @@ def plan_fold(window: Window) -> Folded | None:
     """The fold that is due now, or None. Raises ContextOverflow when nothing more may give way."""
     window.refresh()
     due = pressure(window)
-    if due is None or not (window.fresh or window.total() > window.profile.hard_limit):
+    if due is not None and not (window.fresh or window.total() > window.profile.hard_limit):
         return None
-    draft = Draft(window)
+    keeps_lines = window.profile.excerpt_ratio > 0
+    zones = divide(window) if due or window.profile.fold_for_profit else None
+    depth = depth_of(window, zones) if zones and keeps_lines else None
+    if due is None and depth is not None:
+        due = prospect(window, depth)
+    if due is None or zones is None:
+        return None
     if due.reason == "round_end":
+        draft = Draft(window)
         _fold_ended_rounds(draft)
         return draft.event(due)
-    zones = divide(window)
+    adds = depth is not None and depth.appends and due.reason in ("pressure", "profit", "boundary")
+    draft = Draft(window, appends=adds)
     if due.layer:
         _lower_layer(draft, within_layer(window, zones, due.layer), due)
     elif due.reason != "messages":
@@ -36,9 +45,9 @@ def plan_fold(window: Window) -> Folded | None:
     limit = _limit(window)
     if draft.total > limit:
         climb_down(draft, zones, limit)
-    if window.profile.excerpt_ratio:
-        halfway = (_low_water(window) + window.profile.trigger) // 2
-        draft.keep_lines(min(limit, window.counted(halfway) - window.profile.reply_room))
+    if keeps_lines:
+        target = window.counted(_low_water(window)) - window.profile.reply_room
+        draft.keep_lines(min(limit, draft.total + depth.room if depth and adds else target))
     if draft.total > window.profile.hard_limit or (window.refused and draft.total >= draft.before):
         raise _overflow(draft)
     return draft.event(due) if _pays(draft, due) else None
@@ -86,7 +95,14 @@ def _lower_all(draft: Draft, zones: Zones) -> None:
                 lower_to(draft, number, "gone", 0)
         else:
             lower_zone(draft, zone, below_low)
+    if draft.appends:
+        return
     let_stubs_go(draft, (*zones.old, *zones.spare, *zones.long))
+    if profile.excerpt_ratio:
+        clip_old_users(draft)
+        if halfway() and _user_tokens(draft) + draft.note_room > profile.user_cap_tokens:
+            # Many small rounds: what their notes take is better spent on lines.
+            hide_rounds(draft, zones, below_low)
     if profile.compaction_clip_chars:
         for number in zones.newest:
             draft.lower(number, "clipped")

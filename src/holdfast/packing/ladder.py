@@ -12,6 +12,9 @@ from holdfast.packing.window import LevelCap, Window
 from holdfast.packing.zones import Zones
 from holdfast.views.transcript import User
 
+OLD_PASTE = 64
+"""The share of the window that an old paste keeps, in parts."""
+
 
 def climb_down(draft: Draft, zones: Zones, limit: int) -> None:
     """Let things go until the draft fits `limit`, or nothing more may go."""
@@ -52,14 +55,37 @@ def _first_kept_round(window: Window, zones: Zones) -> int:
     return window.transcript.steps[zones.newest[0]].round if zones.newest else 0
 
 
+def clip_old_users(draft: Draft) -> None:
+    """Long pastes of old user messages to head, tail and id, the largest first, where users' text is over its cap;
+    the best lines of what lies between stay in notes."""
+    window = draft.window
+    cap = max(window.profile.window // OLD_PASTE, 200)
+    spare = _old_user_tokens(draft) - window.profile.user_cap_tokens
+    for user in sorted(_old_users(draft), key=lambda u: (-draft.room(u.position), u.position)):
+        before = draft.room(user.position)
+        if spare <= 0 or before <= 2 * cap:
+            return
+        if user.entry not in window.looks:
+            draft.clip_user(user, cap)
+            spare -= before - draft.room(user.position)
+
+
+def _old_users(draft: Draft) -> list[User]:
+    window = draft.window
+    current = len(window.transcript.rounds) - 1
+    users = (i for i in window.transcript.items if isinstance(i, User) and i.round < current)
+    return [u for u in users if u.entry not in window.hidden and u.position >= draft.hidden]
+
+
+def _old_user_tokens(draft: Draft) -> int:
+    return sum(draft.room(user.position) for user in _old_users(draft))
+
+
 def _shorten_users(draft: Draft, excess: Excess) -> None:
     """Old user messages beyond their cap, largest first and the first of all, the goal, last."""
     window = draft.window
-    current = len(window.transcript.rounds) - 1
-    users = [i for i in window.transcript.items if isinstance(i, User) and i.round < current]
-    on_view = [u for u in users if u.entry not in window.hidden and u.position >= draft.hidden]
-    spare = sum(draft.room(u.position) for u in on_view) - window.profile.user_cap_tokens
-    for user in sorted(on_view, key=lambda u: (u.round == 0, -draft.room(u.position), u.position)):
+    spare = _old_user_tokens(draft) - window.profile.user_cap_tokens
+    for user in sorted(_old_users(draft), key=lambda u: (u.round == 0, -draft.room(u.position), u.position)):
         if spare <= 0 or not excess():
             return
         if not window.looks.get(user.entry, UserLook()).brief:

@@ -1,4 +1,4 @@
-"""Profiles: every setting of a pack as one value, and the five built-in values.
+"""Profiles: every setting of a pack as one value, and the built-in values.
 
 Rule: a profile that exists is consistent. What contradicts itself is refused when it is made, in one sentence.
 """
@@ -12,7 +12,18 @@ from msgspec.structs import fields, replace
 from holdfast.errors import ConfigError
 from holdfast.packing.amounts import parse_tokens
 
-__all__ = ["BUILT_IN", "CODE", "DRAFT16K", "EXECUTE", "INIT", "REVIEW", "Profile", "parse_tokens"]
+__all__ = [
+    "BUILT_IN",
+    "CODE",
+    "DRAFT16K",
+    "EXECUTE",
+    "INIT",
+    "LEAN",
+    "REVIEW",
+    "RICH",
+    "Profile",
+    "parse_tokens",
+]
 
 Tokens = Annotated[int, Meta(ge=0, title="tokens")]
 Count = Annotated[int, Meta(ge=0)]
@@ -48,15 +59,25 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     trigger_tokens: Annotated[Tokens, Meta(description="fold at this many tokens (0: off)")] = 0
     strict_trigger: Annotated[bool, Meta(description="fold above the trigger, not at it")] = False
     min_messages: Annotated[Count, Meta(description="never fold with fewer messages")] = 3
-    fold_to_ratio: Annotated[Ratio, Meta(description="fold down to this share of the window (0: off)")] = 0.4
+    fold_to_ratio: Annotated[Ratio, Meta(description="fold down to this share of the window (0: off)")] = 0.65
     fold_to_tokens: Annotated[Tokens, Meta(description="fold down to this many tokens (0: off)")] = 0
-    min_gain_ratio: Annotated[Ratio, Meta(description="a fold frees at least this share of the window")] = 0.1
+    min_gain_ratio: Annotated[Ratio, Meta(description="a fold frees at least this share of the window")] = (
+        0.06
+    )
+    fold_for_profit: Annotated[
+        bool, Meta(description="fold before the trigger where it pays: by prices, rent paid and a cold cache")
+    ] = True
+    cache_read: Annotated[float, Meta(ge=0, description="price of a token read from the cache")] = 0.1
+    cache_write: Annotated[float, Meta(ge=0, description="price of a token written to the cache")] = 1.25
+    cache_seconds: Annotated[float, Meta(ge=0, description="life of an unused cache (0: there is none)")] = (
+        300.0
+    )
     fold_at_round_end: Annotated[bool, Meta(description="fold at the end of every round")] = False
 
     keep_unit: Annotated[Literal["rounds", "steps"], Meta(description="what `keep` counts")] = "rounds"
     keep: Annotated[Count, Meta(description="newest rounds or steps that stay full")] = 10
     keep_floor: Annotated[Count, Meta(description="`keep` under overflow goes down to this")] = 2
-    steps_floor: Annotated[Count, Meta(description="newest steps of the current round that stay full")] = 4
+    steps_floor: Annotated[Count, Meta(description="newest steps of the current round that stay full")] = 1
     max_messages: Annotated[Count, Meta(description="fold above this many messages (0: none)")] = 0
 
     result_now: Annotated[Literal["full", "clipped"], Meta(description="a result in the kept part")] = "full"
@@ -70,12 +91,21 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     clip_head_chars: Annotated[Count, Meta(description="characters such a clip keeps at the start")] = 1_000
     clip_tail_chars: Annotated[Count, Meta(description="characters such a clip keeps at the end")] = 1_000
     first_sight_ratio: Annotated[Ratio, Meta(description="share of the window one new result may take")] = (
-        0.25
+        0.06
     )
     excerpt_ratio: Annotated[
         Ratio,
         Meta(description="share of the window that lines kept of folded steps may take (0: levels instead)"),
-    ] = 0.0
+    ] = 0.9
+    recent_ratio: Annotated[
+        Ratio, Meta(description="share of the window that the newest steps keep whole where lines are kept")
+    ] = 0.1
+    append_folds: Annotated[
+        bool, Meta(description="let a fold add to the notes that stand where that is cheaper")
+    ] = True
+    worth: Annotated[
+        Literal["learned", "hand"], Meta(description="what ranks lines: weights learned, or written by hand")
+    ] = "learned"
     paste_ratio: Annotated[Ratio, Meta(description="share of the window one user message may take")] = 0.25
     user_cap_tokens: Annotated[Tokens, Meta(description="cap of all old user messages under overflow")] = (
         20_000
@@ -251,7 +281,19 @@ def _range_faults(p: Profile) -> Iterator[tuple[str, str]]:
             yield f"`{setting}` is {getattr(p, setting)}", "it cannot be less than 0"
 
 
-DRAFT16K = Profile(
+_LEVELS = Profile(
+    name="levels",
+    fold_to_ratio=0.4,
+    min_gain_ratio=0.1,
+    fold_for_profit=False,
+    steps_floor=4,
+    first_sight_ratio=0.25,
+    excerpt_ratio=0.0,
+)
+"""What the profiles share that lower results level by level, as the seeds do, and keep no lines."""
+
+DRAFT16K = replace(
+    _LEVELS,
     name="draft16k",
     window=16_000,
     reply_tokens=1_600,
@@ -266,7 +308,12 @@ DRAFT16K = Profile(
     write_diff_lines=50,
 )
 CODE = Profile(name="code")
-REVIEW = Profile(
+RICH = replace(CODE, name="rich", trigger_ratio=0.9, fold_to_ratio=0.73, append_folds=False)
+"""As much as a window holds, at a third more than `code`."""
+LEAN = replace(CODE, name="lean", trigger_ratio=0.9, fold_to_ratio=0.42, first_sight_ratio=0.025)
+"""As little as an agent gets along with, at two thirds of what `code` costs."""
+REVIEW = replace(
+    _LEVELS,
     name="review",
     follows_model=True,
     trigger_ratio=0.7,
@@ -280,7 +327,8 @@ REVIEW = Profile(
     summary_messages=2,
     summary_failure=("retry", "rule"),
 )
-INIT = Profile(
+INIT = replace(
+    _LEVELS,
     name="init",
     trigger_ratio=0.0,
     trigger_tokens=150_000,
@@ -313,4 +361,4 @@ EXECUTE = replace(
     summary_form="execute_json",
 )
 
-BUILT_IN = {profile.name: profile for profile in (DRAFT16K, CODE, REVIEW, INIT, EXECUTE)}
+BUILT_IN = {profile.name: profile for profile in (DRAFT16K, CODE, RICH, LEAN, REVIEW, INIT, EXECUTE)}

@@ -127,6 +127,12 @@ class TokenCounter:
         counts.append(self._count(last) if len(last) > LONGEST_PIECE else self._piece(last))
         return counts if self._plain else _spread(counts, self.family.factor.of(content_class(text)))
 
+    def line(self, row: str) -> int:
+        """Tokens that a line with its line end takes at most, whatever text it is put into."""
+        count = self._lines.young.get(row)
+        count = self._new_line(row) if count is None else count
+        return count if self._plain else _scaled(count, self.family.factor.largest)
+
     def message(self, message: Message) -> int:
         if isinstance(message, SystemMessage):
             return self.family.per_message + self.text(message.text)

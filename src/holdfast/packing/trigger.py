@@ -7,11 +7,16 @@ from typing import Literal
 
 from msgspec import Struct
 
+from holdfast.packing.depth import Depth
+from holdfast.packing.economy import Reckoning, further_steps, reckon
 from holdfast.packing.window import Window
 from holdfast.views.transcript import User
 
 CAPPED: tuple[Literal["window", "round"], ...] = ("window", "round")
-Reason = Literal["pressure", "round_end", "messages", "overflow"]
+Reason = Literal["pressure", "round_end", "messages", "overflow", "profit", "boundary"]
+BOUNDARY_SHARE = 0.5
+"""Of the rent that a fold costs, what must be paid before one is made between two tasks: what follows needs less
+of what was."""
 
 
 class Pressure(Struct, frozen=True):
@@ -24,6 +29,8 @@ class Pressure(Struct, frozen=True):
 
     @property
     def why(self) -> str:
+        if self.reason in ("profit", "boundary"):
+            return "it pays" if self.reason == "profit" else "a task ended, and it pays"
         unit = "messages" if self.reason == "messages" else "tokens"
         return f"{self.estimate} {unit} reached the trigger of {self.limit}"
 
@@ -54,6 +61,27 @@ def pressure(window: Window) -> Pressure | None:
     if profile.fold_at_round_end and _round_just_opened(window):
         return Pressure("round_end", size, profile.trigger)
     return None
+
+
+def prospect(window: Window, depth: Depth) -> Pressure | None:
+    """A fold that nothing forces, and that pays: because the cache is cold, or because the rent for what it would
+    let go has come to what it costs, and enough steps are to be expected."""
+    profile = window.profile
+    if not profile.fold_for_profit or depth.freed < profile.min_gain or not window.fresh:
+        return None
+    if window.message_count() < profile.min_messages:
+        return None
+    figures = reckoning(window, depth.freed, depth.rewritten)
+    boundary = _round_just_opened(window)
+    due = figures.costs * (BOUNDARY_SHARE if boundary else 1.0)
+    if not figures.pays or (window.rent < due and not figures.is_cold):
+        return None
+    return Pressure("boundary" if boundary else "profit", estimate(window), profile.trigger)
+
+
+def reckoning(window: Window, freed: int, rewritten: int) -> Reckoning:
+    further = further_steps(len(window.transcript.steps))
+    return reckon(window.profile, freed, rewritten, further, window.idle)
 
 
 def layer_cap(window: Window, layer: Literal["window", "round"]) -> tuple[int, int]:

@@ -29,8 +29,11 @@ from holdfast.packing.blocks import (
     render_user,
 )
 from holdfast.packing.calibration import Calibration
-from holdfast.packing.excerpts import passages_of, render
+from holdfast.packing.economy import rent
+from holdfast.packing.excerpts import excerpt
 from holdfast.packing.layers import Block, Cut
+from holdfast.packing.lines.sightings import Sightings
+from holdfast.packing.lines.weights import Weights, known_weights, vectors
 from holdfast.packing.profile import Profile
 from holdfast.packing.renditions import Scene
 from holdfast.packing.summary import summary_messages
@@ -48,11 +51,21 @@ LevelCap = tuple[Level, int]
 class Window:
     """State of packing after some entries of one path. Only `add` changes it."""
 
-    def __init__(self, profile: Profile, counter: TokenCounter, entries: Iterable[Entry] = ()) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        counter: TokenCounter,
+        entries: Iterable[Entry] = (),
+        weights: Weights | None = None,
+    ) -> None:
         self.profile = profile
         self.scene = Scene(profile, counter)
         self.transcript = Transcript()
         self.files = FileTouches()
+        self.sightings: Sightings | None = None
+        """Every line and name so far, where folds keep lines."""
+        if profile.excerpt_ratio:
+            self.sightings = Sightings(vectors(weights or known_weights(profile.worth)))
         self.levels: list[LevelCap] = []
         """Level and cap of each step."""
         self.blocks: list[Block] = []
@@ -79,6 +92,14 @@ class Window:
         self.fresh = True
         """Whether anything came since the last fold: one that did not suffice is not followed by another."""
         self.last_entry = ""
+        self.rent = 0.0
+        """What was paid since the last fold for tokens that it could have let go."""
+        self.added = 0
+        """Folds in a row that left the notes before them as they were."""
+        self.floor = profile.low_water
+        """Tokens right after the last fold."""
+        self._now: float | None = None
+        self._asked: float | None = None
         self._live = True
         self._usage: tuple[Usage, int] | None = None
         self._pasted: dict[str, str] = {}
@@ -98,6 +119,9 @@ class Window:
         event = entry.event
         if isinstance(event, AssistantReplied):
             self._observe(event)
+            self._pay_rent()
+        if entry.at is not None:
+            self._now = entry.at if self._now is None else max(self._now, entry.at)
         for item in self.transcript.add(entry):
             if isinstance(item, Step) and item.number == len(self.levels):
                 self.levels.append(("full", 0))
@@ -132,8 +156,8 @@ class Window:
                 self.blocks[position] = block
             self.body_tokens += block.room
             self.block_messages += len(block.messages)
-            if isinstance(item, Step) and not item.waiting:
-                self.files.note(item)
+            if not isinstance(item, Step) or not item.waiting:
+                self._sight(item)
         self._dirty.clear()
         if self._relist:
             self.visible.clear()
@@ -141,6 +165,13 @@ class Window:
             for position in range(len(self.blocks)):
                 self._list(position)
             self._relist = False
+
+    def _sight(self, item: Item) -> None:
+        """Read an item that is complete for what later folds must know of it."""
+        if isinstance(item, Step):
+            self.files.note(item)
+        if self.sightings is not None:
+            self.sightings.note(item)
 
     def _list(self, position: int) -> None:
         block = self.blocks[position]
@@ -230,6 +261,18 @@ class Window:
         ours = int((target - constant - each * self.message_count()) / slope)
         return min(max(ours, target // 4), target)
 
+    @property
+    def idle(self) -> float | None:
+        """Seconds since the last request, as far as the log's clock tells."""
+        return None if self._now is None or self._asked is None else self._now - self._asked
+
+    def _pay_rent(self) -> None:
+        """A reply came, so a request was made: the newest entry before it tells when."""
+        self._asked = self._now
+        if self.profile.fold_for_profit:
+            recent = round(self.profile.recent_ratio * self.profile.window)
+            self.rent += rent(self.profile, self.total() - self.floor - recent)
+
     def message_count(self) -> int:
         """Messages of the rounds, notes included; the stable layer, summaries and the tail do not count."""
         self.refresh()
@@ -313,16 +356,22 @@ class Window:
         for entry in (*fold.pastes, *fold.users):
             for item in self._span(entry, entry):
                 self._dirty[item.position] = item
+        standing = list(self.notes.values())
         for note in fold.notes:
             self._place(note)
+        self.added = self.added + 1 if all(one in self.notes.values() for one in standing) else 0
         hidden = [i.entry for note in fold.notes if note.users for i in self._span(note.first, note.last)]
         self._pass_on_pastes((*fold.pastes, *fold.users, *hidden))
         self.recap_lines = fold.recap_lines or self.recap_lines
         self.summary_sentences = fold.summary_sentences or self.summary_sentences
+        if self.sightings is not None:
+            kept = (k for note, _ in self.notes.values() for k in note.kept)
+            self.sightings.keep((k.step, k.call, k.part) for k in kept)
         self.refused = 0
         self.fresh = False
         self._usage = None
-        self.refresh()
+        self.rent = 0.0
+        self.floor = self.total()
 
     def _place(self, note: FoldNote) -> None:
         """A note takes the place of the notes within its range."""
@@ -343,11 +392,10 @@ class Window:
         self.body_tokens += block.tokens
 
     def excerpt(self, note: FoldNote) -> str:
-        """The lines that a note keeps of its steps, as they are shown below it."""
-        entries = dict.fromkeys(kept.step for kept in note.kept)
-        steps = (self.transcript.items[self._positions[e]] for e in entries if e in self._positions)
-        passages = {p.place: p for step in steps if isinstance(step, Step) for p in passages_of(step)}
-        return render(note.kept, passages, self.scene.counter)
+        """The lines that a note keeps of its items, as they are shown below it."""
+        entries = (kept.step for kept in note.kept)
+        items = {e: self.transcript.items[self._positions[e]] for e in entries if e in self._positions}
+        return excerpt(note.kept, items, self.files, self.scene.counter)
 
     def _span(self, first: str, last: str) -> list[Item]:
         """The items of a run; none where the log's path no longer holds it."""

@@ -57,7 +57,10 @@ def within_layer(window: Window, zones: Zones, layer: str) -> Zones:
 
 def _recent_start(window: Window, newest: int) -> int:
     """The first of the steps that fill the recent share of the low-water mark, counted back from the end."""
-    room = int(window.profile.low_water * RECENT_SHARE)
+    profile = window.profile
+    room = round(profile.recent_ratio * profile.window)
+    if not profile.excerpt_ratio:
+        room = int(profile.low_water * RECENT_SHARE)
     start = newest
     while start > 0:
         room -= window.blocks[window.transcript.steps[start - 1].position].room

@@ -3,10 +3,18 @@
 Rule: only what the agent's own calls say counts; the file system is never asked.
 """
 
+import re
+from collections.abc import Iterator
+
 from msgspec import Struct
 
 from holdfast.tool_use import ToolUse
 from holdfast.views.transcript import Step
+
+CHANGING = ("edit", "multiedit", "write")
+"""Kinds of calls that leave a file other than it was."""
+
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+)$", re.MULTILINE)
 
 
 class Touch(Struct, frozen=True):
@@ -14,6 +22,58 @@ class Touch(Struct, frozen=True):
     kind: str
     first: int
     last: int
+
+
+class Moment(Struct, frozen=True, gc=False):
+    """When a call of a step was made, and when it was answered: places among the step's calls and its results."""
+
+    step: int
+    call: int
+    answer: int
+
+    def may_precede(self, other: "Moment") -> bool:
+        """Whether the other call may have run after this one. Calls of one step may run side by side."""
+        if self.step != other.step:
+            return self.step < other.step
+        return self.call < other.call or self.answer < other.answer
+
+
+def moment_of(step: Step, call_id: str) -> Moment:
+    """A call that has no result yet is answered after all that have one."""
+    answers = list(step.results)
+    answer = answers.index(call_id) if call_id in step.results else len(answers)
+    return Moment(step.number, list(step.calls).index(call_id), answer)
+
+
+class Change(Struct, frozen=True, gc=False):
+    """A file that a call of the agent changed, or may have: `sure` is false of a call without a result."""
+
+    path: str
+    kind: str
+    at: Moment
+    sure: bool = True
+
+
+def changes_in(step: Step) -> Iterator[Change]:
+    """What a step changed, a running one included; an edit that failed changed nothing.
+
+    Wider than `FileTouches`: it names every file of a patch, also of one that went through a shell.
+    """
+    for call_id, use in step.uses.items():
+        result = step.results.get(call_id)
+        if result is None or not result.error:
+            for path in _changed_paths(step, call_id):
+                yield Change(path, use.kind, moment_of(step, call_id), result is not None)
+
+
+def _changed_paths(step: Step, call_id: str) -> list[str]:
+    use = step.uses[call_id]
+    paths = [use.path] if use.path and use.kind in CHANGING else []
+    texts = [v for v in step.calls[call_id].arguments.values() if isinstance(v, str)]
+    for text in texts if use.kind == "multiedit" else [use.command] if use.kind == "bash" else []:
+        if "*** " in text:
+            paths += [path.strip() for path in _PATCHED.findall(text)]
+    return list(dict.fromkeys(paths))
 
 
 class FileTouches:

@@ -116,9 +116,10 @@ def _submitted(
 def _stop(pool: ProcessPoolExecutor, others: Sequence[BaseProcess]) -> None:
     """End the workers, busy or not: after Ctrl-C nobody wants to wait for a recording to finish."""
     own = [process for process in multiprocessing.active_children() if process not in others]
-    pool.shutdown(wait=False, cancel_futures=True)
     for process in own:
         process.terminate()
     for process in own:
         process.join(PATIENCE)
         process.kill()
+    # Waits for the pool's own thread, which ends with its workers: still running at exit it would find its pipe closed.
+    pool.shutdown(cancel_futures=True)

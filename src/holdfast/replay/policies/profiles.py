@@ -15,6 +15,7 @@ from holdfast.messages import AssistantMessage, Image, ToolCall
 from holdfast.messages import Message as Spoken
 from holdfast.packing.forward import fold_now
 from holdfast.packing.layers import Pack
+from holdfast.packing.lines.weights import Weights
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.packing.renditions import long_strings
@@ -34,17 +35,18 @@ NOT_SENT = ("reasoning", "reasoning_content")
 
 
 class Packing(Struct, frozen=True):
-    """A profile as the start of a policy."""
+    """A profile as the start of a policy; with weights of its own where lines are ranked by others."""
 
     profile: Profile
+    weights: Weights | None = None
 
     def __call__(self, task: Task) -> Policy:
-        return _Packing(self.profile, task)
+        return _Packing(self.profile, task, self.weights)
 
 
-def profile_plan(profile: Profile) -> Plan:
+def profile_plan(profile: Profile, weights: Weights | None = None) -> Plan:
     """Our packing with this profile, built in or a user's own."""
-    return Plan(profile.name, Packing(profile), _about(profile))
+    return Plan(profile.name, Packing(profile, weights), _about(profile))
 
 
 def _about(profile: Profile) -> str:
@@ -56,43 +58,55 @@ def _about(profile: Profile) -> str:
     )
 
 
-class _Packing:
-    def __init__(self, profile: Profile, task: Task) -> None:
+class Feed:
+    """A window that is fed a recording's messages, as they would come from an agent."""
+
+    def __init__(self, profile: Profile, task: Task, weights: Weights | None = None) -> None:
         # A budget of replay is for messages alone, and they may take all of it: no room is kept for the reply, so
         # that trigger and low-water mark are shares of the budget itself and the hard limit is the budget.
         settings = replace(profile.scaled_to(task.budget), reply_tokens=0)
-        self._window = Window(settings, TokenCounter(load_tokenizer(), SCORED))
-        self._texts = _Texts()
-        self._wire = _Wire()
+        self.window = Window(settings, TokenCounter(load_tokenizer(), SCORED), weights=weights)
+        self.texts = _Texts()
         self._names: dict[str, str] = {}
         self._read = 0
         self._seq = 0
         # An imported log: no usage was reported for requests of ours, and nothing is calibrated on it.
         self._add(LogStarted(origin="import"), None)
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> Sent:
+    def read(self, messages: Sequence[Message], at: float | None) -> None:
+        """Take in what is new of a list that only grows."""
         for message in messages[self._read :]:
             for event in events_from_message(_plain(message), "openai", names=self._names, opening=False):
                 self._add(event, at)
         self._read = len(messages)
-        for fold in fold_now(self._window):
-            self._texts.add(note.index for note in fold.notes)
-        packed = pack(self._window)
+
+    def _add(self, event: Event, at: float | None) -> None:
+        self._seq += 1
+        parent = self.window.last_entry or None
+        id_ = entry_id("", self._seq, parent, msgspec.json.encode(event))
+        self.window.add(Entry(id_, "", self._seq, parent, event, at=at))
+        self.texts.add(_strings(event))
+        if isinstance(event, AssistantReplied):
+            self._names.update((p.id, p.name) for p in event.parts if isinstance(p, ToolCall))
+
+
+class _Packing:
+    def __init__(self, profile: Profile, task: Task, weights: Weights | None) -> None:
+        self._feed = Feed(profile, task, weights)
+        self._wire = _Wire()
+
+    def pack(self, messages: Sequence[Message], at: float | None) -> Sent:
+        self._feed.read(messages, at)
+        window = self._feed.window
+        for fold in fold_now(window):
+            self._feed.texts.add(note.index for note in fold.notes)
+        packed = pack(window)
         layers: dict[str, int] = {layer.name: layer.tokens for layer in packed.layers if layer.messages}
         return Sent(self._wire.write(packed), layers=layers)
 
     def fetch(self, id: str) -> str | None:  # noqa: A002 - the word of the interface
         """The text that a mark or an index names."""
-        return self._texts.find(id)
-
-    def _add(self, event: Event, at: float | None) -> None:
-        self._seq += 1
-        parent = self._window.last_entry or None
-        id_ = entry_id("", self._seq, parent, msgspec.json.encode(event))
-        self._window.add(Entry(id_, "", self._seq, parent, event, at=at))
-        self._texts.add(_strings(event))
-        if isinstance(event, AssistantReplied):
-            self._names.update((p.id, p.name) for p in event.parts if isinstance(p, ToolCall))
+        return self._feed.texts.find(id)
 
 
 class _Texts:

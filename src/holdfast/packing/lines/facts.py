@@ -1,0 +1,138 @@
+"""What a line and a name show of themselves, whatever stands around them.
+
+Rule: pure, cheap, and the same wherever the text stands; who said it, and when, is not known here.
+"""
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+Origin = Literal["user", "said", "call", "argument", "result"]
+"""Where a line stands: what the user said, what the agent said, what a call was, what was written with it, what it
+returned."""
+
+LONG_LINE = 40
+"""Tokens from which a line is a long one."""
+SHORT_TEXT = 12
+"""Characters below which a line says little beside its neighbours."""
+EDGE = 5
+"""Rows at either end of a text that say how it begins and how it ended."""
+SHORTEST_NAME, LONGEST_NAME = 5, 300
+
+_NAME = re.compile(r"https?://[^\s\"'<>`)\]}|]+|[A-Za-z0-9_][A-Za-z0-9_./@~+\-]{4,}")
+_SHAPE = re.compile(r"[0-9_./\-]|(?<=[A-Za-z])[A-Z]")
+_TROUBLE = re.compile(
+    r"(?i)\b(?:error|errors|fail|failed|failure|fatal|panic|exception|traceback|undefined|cannot|denied|not found"
+    r"|expected|unexpected|warning)\b"
+)
+_LISTED = r"\s*+(?:\d++[→:\t|]\s*+)?+(?:[+\-]\s*+)?+"
+_DEFINITION = re.compile(
+    _LISTED + r"(?:(?:export|default|public|private|protected|async|static|pub|abstract)\s)*+"
+    r"(?:func|def|class|type|interface|struct|fn|impl|const|enum|trait|function|var|let)\b"
+)
+_IMPORT = re.compile(_LISTED + r"(?:import|from|package|use|require|#include)\b")
+_COMMENT = re.compile(_LISTED + r"(?://|#|\*|/\*|--|\"\"\")")
+_NUMBERED = re.compile(r"\s*+(?:[^\s:]*?[^\s:\d][^\s:]*:)?\d++\s?[→:|\t\-]|[+\- ]\s?(?=\S)")
+_NUMBER = re.compile(r"\s*\d+[→:\t|]")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_EXTENSION = re.compile(r"\.[A-Za-z]{1,5}$")
+_CODE = re.compile(r"[0-9a-f\-]{7,}|[\d.,:\-TZ+]+")
+_CAMEL = re.compile(r"[a-z][A-Z]")
+_EDGES = "./@~+-"
+
+
+class LineLooks(Struct, frozen=True, gc=False):
+    """A line by itself. `key` is the line as it is known without a listing's numbers; `size` its tokens, roughly.
+
+    `is_lone` says that it is one name and nothing else: only its neighbours tell what it is.
+    """
+
+    key: str
+    names: tuple[str, ...]
+    size: int
+    is_definition: bool
+    is_trouble: bool
+    is_import: bool
+    is_comment: bool
+    is_numbered: bool
+    is_lone: bool
+
+
+def looks_of(line: str) -> LineLooks:
+    names = names_in(line)
+    return LineLooks(
+        line_key(line),
+        names,
+        rough_tokens(line),
+        _DEFINITION.match(line) is not None,
+        _TROUBLE.search(line) is not None,
+        _IMPORT.match(line) is not None,
+        _COMMENT.match(line) is not None,
+        _NUMBER.match(line) is not None,
+        bool(names) and _is_lone(line, names),
+    )
+
+
+def line_key(line: str) -> str:
+    numbered = _NUMBERED.match(line)
+    return (line[numbered.end() :] if numbered else line).strip()
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Paths with their last part, identifiers, ids and numbers: what has a shape that prose has not."""
+    found: dict[str, None] = {}
+    for token in _NAME.findall(text):
+        name = token.rstrip(_EDGES)
+        if not SHORTEST_NAME <= len(name) <= LONGEST_NAME or not _SHAPE.search(name):
+            continue
+        found[name] = None
+        if "/" in name:
+            last = name.rsplit("/", 1)[1]
+            if len(last) >= SHORTEST_NAME and _SHAPE.search(last):
+                found[last] = None
+    return tuple(found)
+
+
+def rough_tokens(line: str) -> int:
+    """Close enough to rank by: four characters a token, and every other script's character one."""
+    stripped = line.strip()
+    if stripped.isascii():
+        return len(stripped) // 4 + 2
+    return len(stripped) // 4 + sum(character > "\u2fff" for character in stripped) + 2
+
+
+def _is_lone(line: str, names: tuple[str, ...]) -> bool:
+    longest = max(names, key=len)
+    if any(name not in longest for name in names):
+        return False
+    return _WORD.search(line.replace(longest, " ")) is None
+
+
+class NameLooks(Struct, frozen=True, gc=False):
+    """A name by itself."""
+
+    is_path: bool
+    is_deep: bool
+    has_extension: bool
+    is_number: bool
+    is_address: bool
+    is_camel: bool
+    is_snake: bool
+    is_dotted: bool
+    length: int
+
+
+def looks_of_name(name: str) -> NameLooks:
+    is_path = "/" in name
+    return NameLooks(
+        is_path,
+        name.count("/") >= 3,
+        _EXTENSION.search(name) is not None,
+        _CODE.fullmatch(name) is not None,
+        name.startswith("http"),
+        _CAMEL.search(name) is not None,
+        "_" in name,
+        "." in name and not is_path,
+        len(name),
+    )

@@ -1,0 +1,213 @@
+"""Sightings: every line and every name of a log up to now, read once, with what later steps did about them.
+
+Rule: it only grows, item by item and in order; what it knows at an item is the same however the log was read.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import log1p
+from operator import mul
+
+from msgspec import Struct
+
+from holdfast.packing.lines.facts import LineLooks, Origin, looks_of, looks_of_name, names_in
+from holdfast.packing.lines.features import LATELY, NEW, fixed_line, fixed_name
+from holdfast.packing.lines.passages import Passage, Place, passages_of, said_by
+from holdfast.packing.lines.weights import Vectors
+from holdfast.views.transcript import Item, Step
+
+LONGEST_LINE = 1500
+"""Characters of a line worth quoting; of a longer one nothing is."""
+SHORTEST_LINE = 4
+MOST_LINES = 40_000
+"""Lines remembered, the newest: a fold costs what these do, however long the log is."""
+
+_CHANGES = ("edit", "multiedit", "write")
+
+
+class Sighted(Struct, gc=False):
+    """A line, and where it stands. `fixed` is the part of its worth that never changes."""
+
+    passage: Passage
+    number: int
+    key: str
+    names: tuple[str, ...]
+    size: int
+    is_lone: bool
+    bonus: float
+    """What the structure of its text gives it."""
+    fixed: float
+
+
+class Name(Struct, gc=False):
+    """What is known of a name by now."""
+
+    first: int
+    last: int
+    fixed: float
+    is_own: bool
+    count: int = 0
+    messages: int = 0
+    used: int = 0
+    used_last: int = -1
+    said: int = 0
+    by_user: bool = False
+    in_trouble: bool = False
+    in_definition: bool = False
+    item: int = -1
+
+
+class Sightings:
+    def __init__(self, weights: Vectors) -> None:
+        self.weights = weights
+        self.lines: list[Sighted] = []
+        self.names: dict[str, Name] = {}
+        self.repeats: dict[str, int] = {}
+        """How often each line was seen, by its key."""
+        self.goal: set[str] = set()
+        """Names that the user brought up."""
+        self.step = 0
+        """Steps so far."""
+        self._item = -1
+        self._kept: set[Place] = set()
+        self._changes: dict[str, list[int]] = {}
+        """Steps that changed a file, by its path."""
+        self._touched: dict[str, int] = {}
+        self._ends: dict[str, list[str]] = {}
+        """Paths that were touched, by their last part."""
+
+    def note(self, item: Item) -> None:
+        """Read an item, once, when it is complete."""
+        if item.position <= self._item:
+            return
+        self._item = item.position
+        if isinstance(item, Step):
+            self.step = item.number + 1
+        for passage in passages_of(item) if isinstance(item, Step) else said_by(item, self.step):
+            self._read(passage)
+        if isinstance(item, Step):
+            self._note_files(item)
+        if len(self.lines) > 2 * MOST_LINES:
+            self._forget()
+
+    def keep(self, places: Iterable[Place]) -> None:
+        """Passages that notes show lines of: these are remembered however old they are."""
+        self._kept = set(places)
+
+    def _forget(self) -> None:
+        old = self.lines[:-MOST_LINES]
+        self.lines = [line for line in old if line.passage.place in self._kept] + self.lines[-MOST_LINES:]
+
+    def _read(self, passage: Passage) -> None:
+        rows = passage.lines
+        structure = passage.structure()
+        for number, line in enumerate(rows):
+            if len(line) > LONGEST_LINE:
+                continue
+            looks = looks_of(line)
+            self._see(looks, passage.origin)
+            if len(looks.key) >= SHORTEST_LINE:
+                bonus = structure.bonus[number] if structure else 0.0
+                self.lines.append(sighted(self.weights, passage, number, looks, bonus))
+                self.repeats[looks.key] = self.repeats.get(looks.key, 0) + 1
+        if passage.origin == "user":
+            self.goal.update(names_in("\n".join(rows)))
+
+    def _see(self, looks: LineLooks, origin: Origin) -> None:
+        step = self.step
+        for text in looks.names:
+            name = self.names.get(text)
+            if name is None:
+                own = origin in ("said", "call", "argument")
+                fixed = _dot(self.weights.fixed_name, fixed_name(looks_of_name(text), own))
+                name = self.names[text] = Name(step, step, fixed, own)
+            name.last = step
+            name.count += 1
+            if name.item != self._item:
+                name.item = self._item
+                name.messages += 1
+            if origin in ("call", "argument"):
+                name.used += 1
+                name.used_last = step
+            elif origin == "said":
+                name.said += 1
+            elif origin == "user":
+                name.by_user = True
+            name.in_trouble |= looks.is_trouble
+            name.in_definition |= looks.is_definition
+
+    def _note_files(self, step: Step) -> None:
+        for call_id, use in step.uses.items():
+            result = step.results.get(call_id)
+            if not use.path or result is None or result.error:
+                continue
+            if use.path not in self._touched:
+                self._ends.setdefault(use.path.rsplit("/", 1)[-1], []).append(use.path)
+            self._touched[use.path] = self.step
+            if use.kind in _CHANGES:
+                self._changes.setdefault(use.path, []).append(self.step)
+
+    def line_features(self, line: Sighted) -> tuple[float, ...]:
+        """What of a line changes as the log grows."""
+        passage = line.passage
+        changes = self._changes.get(passage.path, []) if passage.path else []
+        touched = self._touched.get(passage.path, -1) if passage.path else -1
+        return (
+            log1p(self.step - passage.number),
+            log1p(self.repeats[line.key] - 1),
+            not self.goal.isdisjoint(line.names),
+            bool(changes),
+            log1p(self.step - touched) if touched >= 0 else 0.0,
+            bool(changes) and changes[-1] > passage.number,
+        )
+
+    def name_features(self, text: str, name: Name) -> tuple[float, ...]:
+        step, used = self.step, name.used > 0
+        paths = self._paths(text)
+        return (
+            log1p(name.count),
+            log1p(name.messages),
+            log1p(step - name.last),
+            used,
+            log1p(name.used),
+            used and step - name.used_last <= LATELY,
+            name.by_user,
+            log1p(name.said),
+            name.in_trouble,
+            name.in_definition,
+            bool(paths),
+            any(path in self._changes for path in paths),
+            log1p(step),
+            step - name.first <= NEW,
+        )
+
+    def _paths(self, text: str) -> Sequence[str]:
+        """Files touched so far that a name is the path, or the end of the path, of."""
+        if "." not in text and "/" not in text:
+            return ()
+        return [path for path in self._ends.get(text.rsplit("/", 1)[-1], ()) if path.endswith(text)]
+
+    def line_score(self, line: Sighted) -> float:
+        """The logarithm of what a line is worth."""
+        return line.fixed + _dot(self.weights.moving_line, self.line_features(line))
+
+    def name_score(self, text: str, name: Name) -> float:
+        return name.fixed + _dot(self.weights.moving_name, self.name_features(text, name))
+
+
+def sighted(weights: Vectors, passage: Passage, number: int, looks: LineLooks, bonus: float) -> Sighted:
+    line, rows = passage.lines[number], len(passage.lines)
+    fixed = fixed_line(looks, line, passage.origin, passage.kind, number, rows, bonus)
+    return Sighted(
+        passage,
+        number,
+        looks.key,
+        looks.names,
+        looks.size,
+        looks.is_lone,
+        bonus,
+        _dot(weights.fixed_line, fixed),
+    )
+
+
+def _dot(weights: Sequence[float], values: Sequence[float]) -> float:
+    return float(sum(map(mul, weights, values)))

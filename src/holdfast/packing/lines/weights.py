@@ -1,0 +1,92 @@
+"""Weights: what each feature multiplies a worth by, learned from recordings or written by hand.
+
+Rule: a worth is the exponential of a weighted sum: how many later actions will use a line or a name, each counted
+by its share of the action. Learned weights ship with the package; they are data with a version, never code.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.errors import ConfigError
+from holdfast.packing.lines.features import FIXED_LINE, FIXED_NAME, LINE_FEATURES, NAME_FEATURES, VERSION
+
+Source = Literal["learned", "hand"]
+
+
+class Weights(Struct, frozen=True):
+    """Weights by the names of the features; one that is not named weighs nothing."""
+
+    version: int
+    lines: dict[str, float]
+    names: dict[str, float]
+    about: dict[str, str | float | list[str]] = {}
+    """Where they come from: projects, counts, quality."""
+
+
+class Vectors(Struct, frozen=True):
+    """The same, in the order of the features: what never changes apart from what does."""
+
+    fixed_line: tuple[float, ...]
+    moving_line: tuple[float, ...]
+    fixed_name: tuple[float, ...]
+    moving_name: tuple[float, ...]
+
+
+def vectors(weights: Weights) -> Vectors:
+    lines = _in_order(weights.lines, LINE_FEATURES)
+    names = _in_order(weights.names, NAME_FEATURES)
+    cut, cut_names = len(FIXED_LINE), len(FIXED_NAME)
+    return Vectors(lines[:cut], lines[cut:], names[:cut_names], names[cut_names:])
+
+
+def _in_order(weights: Mapping[str, float], features: Sequence[str]) -> tuple[float, ...]:
+    return tuple(weights.get(feature, 0.0) for feature in features)
+
+
+def read_weights(data: bytes, where: str) -> Weights:
+    """Weights from a file that `holdfast fit` wrote."""
+    try:
+        weights = msgspec.json.decode(data, type=Weights)
+    except msgspec.DecodeError as error:
+        raise ConfigError(
+            f"{where} holds no weights: {error}", hint="write such a file with `holdfast fit`"
+        ) from None
+    if weights.version != VERSION:
+        raise ConfigError(
+            f"{where} has weights of version {weights.version}, and this holdfast reads version {VERSION}",
+            hint="fit them anew with `holdfast fit`",
+        )
+    unknown = sorted({*weights.lines} - {*LINE_FEATURES} | {*weights.names} - {*NAME_FEATURES})
+    if unknown:
+        raise ConfigError(f"{where} weighs features that do not exist: {', '.join(unknown[:5])}")
+    return weights
+
+
+@cache
+def known_weights(source: Source) -> Weights:
+    if source == "hand":
+        return HAND
+    data = files("holdfast.packing.lines").joinpath("learned.json").read_bytes()
+    return read_weights(data, "learned.json")
+
+
+HAND = Weights(
+    VERSION,
+    lines={
+        "always": -5.5,
+        "call": 1.0,
+        "said": -0.3,
+        "definition": 0.7,
+        "trouble": 0.6,
+        "log_age": -0.3,
+        "in_goal": 0.5,
+        "short": -0.5,
+    },
+    names={"always": -5.0, "in_user": 0.5, "log_age": -0.3, "log_count": -0.25},
+    about={"source": "written by hand: failures, definitions, rare names and names of the goal stay longest"},
+)

@@ -1,0 +1,80 @@
+"""JSON as a text: whether it is some, what its values are, and which of its lines tell.
+
+Rule: strict, as the standard has it; a text that is nearly JSON is none.
+"""
+
+import re
+
+import msgspec
+
+from holdfast.messages import Json
+from holdfast.packing.structure.sight import Sight
+from holdfast.packing.structure.value import DULL, HINT, Findings
+
+TELLING_KEYS = (
+    *(
+        "error",
+        "errors",
+        "status",
+        "state",
+        "code",
+        "message",
+        "reason",
+        "failed",
+        "id",
+        "name",
+        "title",
+        "key",
+    ),
+    *("path", "file", "filename", "url", "type", "kind", "version", "line", "number", "total", "count"),
+)
+"""Keys whose values say what an object is and how it fared, the most telling first."""
+
+_KEY = re.compile(rf'\n[ \t]++"(?i:{"|".join(TELLING_KEYS)})": ?+(?![\[{{])')
+_BRACKETS = re.compile(r"\n[ \t]*+[\[\]{}]++,?+[ \t\r]*+(?=\n|\Z)")
+FEWEST_ROWS = 2
+
+
+def decode_json(text: str) -> Json:
+    """The JSON object or list that a text is, else None."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return None
+
+
+def decode_rows(text: str) -> list[Json] | None:
+    """The rows of JSON lines, an object or list on each line, else None."""
+    rows = [row for row in text.split("\n") if row.strip()]
+    if len(rows) < FEWEST_ROWS or decode_json(rows[0]) is None or decode_json(rows[-1]) is None:
+        return None
+    values = [decode_json(row) for row in rows]
+    return None if any(value is None for value in values) else values
+
+
+def is_json(sight: Sight) -> bool:
+    """Whether a text is one JSON document, or one on each line. Nothing is built: this is asked of every text."""
+    if next((line.lstrip()[:1] for line in sight.lines if line.strip()), "") not in ("{", "["):
+        return False
+    rows = [line for line in sight.lines if line.strip()]
+    return _is_valid(sight.text) or (len(rows) >= FEWEST_ROWS and all(map(_is_valid, rows)))
+
+
+def _is_valid(text: str) -> bool:
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def mark_json(sight: Sight, findings: Findings) -> None:
+    """Lines of a document that is written over many of them."""
+    for line, _ in sight.hits(_BRACKETS):
+        findings.claim("json", line, DULL)
+    for line, _ in sight.hits(_KEY):
+        findings.claim("json", line, HINT)
