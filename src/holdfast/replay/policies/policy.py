@@ -10,6 +10,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from holdfast.messages import Json
+from holdfast.prices import PriceTable
 
 Message = dict[str, Json]
 """OpenAI's chat shape, with a call as `{"id", "name", "arguments"}` and `arguments` an object."""
@@ -20,6 +21,8 @@ class Task(Struct, frozen=True):
 
     budget: int
     count: Callable[[Sequence[Message]], int]
+    prices: PriceTable | None = None
+    """What the replay ranks by: a policy that weighs costs may look."""
 
 
 class ModelCall(Struct, frozen=True):

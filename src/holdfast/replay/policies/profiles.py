@@ -21,6 +21,7 @@ from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.packing.renditions import long_strings
 from holdfast.packing.tokens import Family, TokenCounter
 from holdfast.packing.window import Window
+from holdfast.prices import PriceTable
 from holdfast.recordings import events_from_message
 from holdfast.recordings.wire import join_openai, openai_message
 from holdfast.replay.policies.policy import Message, Plan, Policy, Sent, Task
@@ -49,6 +50,13 @@ def profile_plan(profile: Profile, weights: Weights | None = None) -> Plan:
     return Plan(profile.name, Packing(profile, weights), _about(profile))
 
 
+def priced(profile: Profile, prices: PriceTable) -> Profile:
+    """The profile with what a provider's cache costs, and how long it lives."""
+    return replace(
+        profile, cache_read=prices.read, cache_write=prices.write, cache_seconds=prices.life_seconds
+    )
+
+
 def _about(profile: Profile) -> str:
     """What a profile does, with its marks as shares of the budget, since that is what they become."""
     trigger, low = (round(100 * mark / profile.window) for mark in (profile.trigger, profile.low_water))
@@ -65,6 +73,8 @@ class Feed:
         # A budget of replay is for messages alone, and they may take all of it: no room is kept for the reply, so
         # that trigger and low-water mark are shares of the budget itself and the hard limit is the budget.
         settings = replace(profile.scaled_to(task.budget), reply_tokens=0)
+        if task.prices is not None:
+            settings = priced(settings, task.prices)
         self.window = Window(settings, TokenCounter(load_tokenizer(), SCORED), weights=weights)
         self.texts = _Texts()
         self._names: dict[str, str] = {}

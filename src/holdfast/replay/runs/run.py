@@ -85,7 +85,8 @@ class Run:
         """Scores by measure, then by budget."""
         measured = reset_peak()
         start = resident_bytes()
-        policy = Respondent(self._plan, Task(self._budget, _counting(self._tools.scale)))
+        prices = self._tools.tables[0] if self._tools.tables else None
+        policy = Respondent(self._plan, Task(self._budget, _counting(self._tools.scale), prices))
         messages = [turn.message for turn in self._study.case.turns if turn.message is not None]
         handed: list[Message] = []
         for request in self._study.requests:
