@@ -121,5 +121,5 @@ def _stop(pool: ProcessPoolExecutor, others: Sequence[BaseProcess]) -> None:
     for process in own:
         process.join(PATIENCE)
         process.kill()
-    # Waits for the pool's own thread, which ends with its workers: still running at exit it would find its pipe closed.
+    # Waits for the pool's own thread, which ends with its workers: at exit it would find a closed pipe.
     pool.shutdown(cancel_futures=True)
