@@ -3,35 +3,22 @@
 Rule: the messages are the only thing on stdout, and every id that is said can be recalled, or it is said that not.
 """
 
-import os
-from collections.abc import Sequence
-from pathlib import Path
-
 import click
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from holdfast.cli.account import explain, summarise, tokens_before
+from holdfast.cli.forward import before_step, chosen_settings, window_after
 from holdfast.cli.options import common_options, json_option, profile_option, recording_options
-from holdfast.cli.output import note, warn, write_json
-from holdfast.cli.progress import tracked
+from holdfast.cli.output import note, write_json
 from holdfast.cli.sources import Choice, import_notes, model_of, open_log, path_of
-from holdfast.config import load_config, resolve
-from holdfast.errors import InputError
-from holdfast.events import Entry, Folded
+from holdfast.events import Folded
 from holdfast.log import Log
 from holdfast.messages import Json
-from holdfast.packing.forward import go_forward
 from holdfast.packing.pack import pack
-from holdfast.packing.profile import Profile, parse_tokens
 from holdfast.packing.window import Window
 from holdfast.sending import Packed, Provider, Sender
 from holdfast.store import MemoryStore
-from holdfast.tokenizers import counter_for_model
-from holdfast.views import Transcript
-
-MANY = 1_000
-"""Entries that take long enough to pack to be worth a bar."""
 
 EXAMPLES = """\b
 Examples:
@@ -92,15 +79,13 @@ def command(
     RECORDING is a file, or the id of a log in the store. The messages come as JSON on stdout, the sizes of their
     layers on stderr. The recording is stored, secrets removed, so that each id can be recalled.
     """
-    settings = _settings(profile, budget)
+    settings = chosen_settings(profile, budget)
     choice = Choice(recording, id_, format_, chain)
     log = open_log(ctx, choice, keep=not no_store, redact=None if settings.redact else str)
     entries = log.entries()
     whole = path_of(entries, chain)
     model = model if model is not None else model_of(whole)
-    some = _before_step(whole, step)
-    with tracked(some, "packing", total=len(some), shown=len(some) > MANY) as steps:
-        window, folds = go_forward(settings, counter_for_model(model), steps)
+    window, folds = window_after(before_step(whole, step), settings, model)
     sent = Sender(to, log.store, log.id).send(pack(window))
     made = Packing(log, window, sent, folds, model, import_notes(entries), kept=not no_store)
     for fold in folds if not no_store else ():
@@ -110,30 +95,6 @@ def command(
     else:
         write_json(_request(sent))
     _tell(made, explained)
-
-
-def _settings(name: str, budget: str | None) -> Profile:
-    env = os.environ
-    loaded = resolve(load_config(cwd=Path.cwd(), env=env), env, name)
-    for warning in loaded.warnings:
-        warn(warning)
-    return loaded.profile if budget is None else loaded.profile.scaled_to(parse_tokens(budget))
-
-
-def _before_step(entries: Sequence[Entry], step: int | None) -> Sequence[Entry]:
-    """The entries before the reply of a step; one more than there are steps means all of them."""
-    if step is None:
-        return entries
-    steps = Transcript(entries).steps
-    if step == len(steps) + 1:
-        return entries
-    if step > len(steps):
-        raise InputError(
-            f"`--at {step}` lies behind the last step, which is {len(steps)}",
-            hint="`holdfast show` lists rounds with the numbers of their steps",
-        )
-    reply = steps[step - 1].entry
-    return entries[: next(at for at, entry in enumerate(entries) if entry.id == reply)]
 
 
 def _request(sent: Packed) -> Json:

@@ -1,0 +1,106 @@
+"""When a fold pays, and how deep it goes."""
+
+from msgspec.structs import replace
+
+from holdfast.packing.economy import further_steps, reckon
+from holdfast.packing.forward import fold_now
+from holdfast.packing.pack import pack
+from holdfast.packing.profile import CODE
+from holdfast.packing.window import Window
+from support.driving import counter, drive
+from support.logs import chained, result, step, user
+
+UNCACHED = replace(CODE, cache_seconds=0)
+
+
+def work(steps, size=40):
+    events = [user("Fix the parser.")]
+    for i in range(steps):
+        body = "\n".join(f"row_{i}_{j} = value_{i * j} of source_{j}" for j in range(size))
+        events += [step("", (f"c{i}", "Bash", {"command": f"./run {i}"})), result(f"c{i}", body)]
+    return events
+
+
+def reasons(profile, events):
+    return [fold.reason for request in drive(chained(events), profile) for fold in request.folds]
+
+
+def test_a_warm_cache_makes_a_fold_cost_what_it_has_written_anew():
+    figures = reckon(CODE, freed=10_000, rewritten=20_000, further=30, idle=10)
+    assert (figures.costs, figures.saves) == (1.15 * 20_000, 1_000)
+    assert (figures.steps, figures.pays) == (23, True)
+    assert "saves 1000 tokens a step, costs 23000, pays back in 23 steps" in str(figures)
+
+
+def test_a_cold_cache_makes_it_free():
+    figures = reckon(CODE, freed=10_000, rewritten=20_000, further=30, idle=301)
+    assert (figures.costs, figures.is_cold, figures.pays) == (0, True, True)
+    assert "the cache is cold" in str(figures)
+
+
+def test_without_a_cache_every_token_freed_is_saved_with_each_step():
+    figures = reckon(UNCACHED, freed=10_000, rewritten=20_000, further=30, idle=None)
+    assert (figures.costs, figures.saves) == (0, 10_000)
+    assert "pays at once" in str(figures)
+
+
+def test_a_fold_that_frees_nothing_never_pays():
+    assert not reckon(CODE, freed=0, rewritten=100, further=1_000, idle=None).pays
+
+
+def test_further_steps_are_as_many_as_there_were_within_bounds():
+    assert [further_steps(n) for n in (0, 25, 400)] == [10, 25, 40]
+
+
+def test_without_a_cache_folds_come_before_the_trigger():
+    cached, uncached = (reasons(p.scaled_to(16_000), work(60)) for p in (CODE, UNCACHED))
+    assert "profit" in uncached
+    assert len(uncached) > len(cached)
+
+
+def test_a_cold_cache_is_an_opportunity_to_fold():
+    entries = chained(work(60))
+    for idle, expected in ((1.0, 0), (1_000.0, 1)):
+        window = Window(CODE.scaled_to(48_000), counter())
+        made = []
+        for at, entry in enumerate(entries):
+            window.add(replace(entry, at=at * idle))
+            made += fold_now(window) if window.transcript.settled else []
+        profits = [fold for fold in made if fold.reason == "profit"]
+        assert bool(profits) == bool(expected)
+        assert all("the cache is cold" in fold.why for fold in profits)
+
+
+def test_a_large_window_folds_for_profit_once_the_rent_is_paid():
+    profile = CODE.scaled_to(200_000)
+    folds = [f for r in drive(chained(work(500)), profile) for f in r.folds]
+    profits = [f for f in folds if f.reason == "profit"]
+    assert profits
+    assert all("pays back in" in f.why for f in profits)
+
+
+def test_a_fold_that_adds_leaves_all_before_it_as_it_was():
+    added = 0
+    window = Window(CODE.scaled_to(16_000), counter())
+    for entry in chained(work(120)):
+        window.add(entry)
+        if not window.transcript.settled:
+            continue
+        before = pack(window).prefix if window.total() <= window.profile.hard_limit else ()
+        notes = [note for note, _ in window.notes.values()]
+        if fold_now(window) and window.added:
+            added += 1
+            after = pack(window).prefix
+            assert notes == [note for note, _ in window.notes.values()][: len(notes)]
+            common = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
+            assert common >= len(notes), "notes that stand are not written again"
+    assert added > 3
+
+
+def test_notes_are_written_anew_after_some_that_only_added():
+    most = 0
+    for request in drive(chained(work(200)), CODE.scaled_to(16_000)):
+        most = max(most, request.window.added)
+    assert most == 4
+    plain = replace(CODE, append_folds=False).scaled_to(16_000)
+    assert all(r.window.added <= 1 for r in drive(chained(work(60)), plain))

@@ -1,0 +1,145 @@
+"""Which lines a fold keeps: the best of the whole log, each name once, byte for byte."""
+
+import pytest
+from msgspec.structs import replace
+
+from holdfast.errors import ConfigError
+from holdfast.packing.lines.choosing import Chooser, seen_in
+from holdfast.packing.lines.facts import looks_of, names_in
+from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES, VERSION
+from holdfast.packing.lines.sightings import Sightings
+from holdfast.packing.lines.weights import HAND, Weights, known_weights, read_weights, vectors
+from holdfast.packing.profile import CODE
+from holdfast.views.transcript import Transcript
+from support.driving import drive
+from support.logs import chained, result, step, user
+
+
+class PlainPrices:
+    def line(self, passage, number):
+        return len(passage.lines[number]) // 4 + 1
+
+    def heading(self, _passage):
+        return 4
+
+
+def everything(_passage):
+    return True
+
+
+def sightings_of(events, weights=HAND):
+    found = Sightings(vectors(weights))
+    for item in Transcript(chained(events)).items:
+        found.note(item)
+    return found
+
+
+def taken(events, room, view=()):
+    chooser = Chooser(sightings_of(events), everything, seen_in(view), PlainPrices())
+    chooser.take(room)
+    return [line.passage.lines[line.number] for line in chooser.taken]
+
+
+def reads(*texts, path="src/app.py"):
+    return [
+        event
+        for at, text in enumerate(texts)
+        for event in (step("", (f"c{at}", "Read", {"file_path": path})), result(f"c{at}", text))
+    ]
+
+
+def test_names_have_a_shape_that_prose_has_not():
+    found = names_in("see src/app/main.py, load_settings and HTTPServer in version 1.24.0 but not words")
+    assert set(found) == {"src/app/main.py", "main.py", "load_settings", "HTTPServer", "1.24.0"}
+
+
+def test_a_name_alone_in_its_line_is_lone():
+    assert looks_of("src/app/main.py").is_lone
+    assert not looks_of("edited src/app/main.py").is_lone
+
+
+def test_each_name_pays_once():
+    same = [f"the path src/app/settings.py is named in row number {i}" for i in range(40)]
+    other = "another one is src/app/handlers.py in this row"
+    kept = taken(reads("\n".join([*same, other])), 40)
+    assert other in kept, "lines with a name that is covered do not crowd out the rest"
+
+
+def test_what_stands_on_view_is_not_kept_again():
+    line = "def load_settings(path: Path) -> Settings:"
+    assert line in taken(reads(line), 60)
+    assert line not in taken(reads(line), 60, view=[line])
+
+
+def test_a_line_is_kept_where_it_stands_newest():
+    line = "raise SettingsError(path_of_settings, section)"
+    found = sightings_of(reads(f"1→{line}", f"7→{line}"))
+    chooser = Chooser(found, everything, seen_in(()), PlainPrices())
+    chooser.take(200)
+    kept = [one.passage.lines[one.number] for one in chooser.taken]
+    assert [text for text in kept if line in text] == [f"7→{line}"]
+
+
+def test_more_room_never_loses_a_line():
+    texts = reads("\n".join(f"value_{i} = compute_{i}(source_{i % 7})" for i in range(60)))
+    small = Chooser(sightings_of(texts), everything, seen_in(()), PlainPrices())
+    small.take(120)
+    before = [(one.passage.place, one.number) for one in small.taken]
+    small.take(200)
+    assert set(before) < {(one.passage.place, one.number) for one in small.taken}
+
+
+def test_file_lines_in_a_note_are_exact_so_that_an_edit_made_from_them_applies():
+    source = [f"\tresult_{i} = handle_{i}(request.part_{i})   # {'x' * (i % 5)}" for i in range(60)]
+    listing = "\n".join(f"{n:6d}→{line}" for n, line in enumerate(source, 1))
+    events = [user("Fix handle_3.")]
+    for i in range(40):
+        events += [
+            step("", (f"c{i}", "Read", {"file_path": f"src/m{i}.py"})),
+            result(f"c{i}", listing.replace("handle_", f"handle_{i}_")),
+        ]
+    quoted = 0
+    for request in drive(chained(events), CODE.scaled_to(16_000)):
+        for note, _ in request.window.notes.values():
+            for line in request.window.excerpt(note).split("\n"):
+                if "→" in line:
+                    number, _, content = line.partition("→")
+                    i = int(content.split("handle_")[1].split("_")[0])
+                    assert content == source[int(number) - 1].replace("handle_", f"handle_{i}_")
+                    quoted += 1
+    assert quoted > 50
+
+
+def test_the_learned_weights_name_every_feature_and_no_other():
+    learned = known_weights("learned")
+    assert set(learned.lines) == set(LINE_FEATURES)
+    assert set(learned.names) == set(NAME_FEATURES)
+    assert learned.about["projects"]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"{}", "holds no weights"),
+        (b'{"version": 99, "lines": {}, "names": {}}', "version 99"),
+        (b'{"version": %d, "lines": {"luck": 1}, "names": {}}' % VERSION, "luck"),
+    ],
+)
+def test_a_file_that_holds_no_weights_is_refused_in_a_sentence(data, said):
+    with pytest.raises(ConfigError, match=said):
+        read_weights(data, "mine.json")
+
+
+def test_other_weights_keep_other_lines():
+    events = [user("go")]
+    for i in range(50):
+        body = "\n".join(f"plain row {i} {j} of a long listing" for j in range(30))
+        events += [
+            step("", (f"c{i}", "Bash", {"command": f"./run {i}"})),
+            result(f"c{i}", f"{body}\ndef function_{i}(value):\n{body}"),
+        ]
+    profile = replace(CODE, worth="hand").scaled_to(16_000)
+    by_hand = [r.pack for r in drive(chained(events), profile)][-1]
+    learned = [r.pack for r in drive(chained(events), CODE.scaled_to(16_000))][-1]
+    assert by_hand.messages != learned.messages
+    assert isinstance(known_weights("hand"), Weights)
