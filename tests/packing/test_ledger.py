@@ -13,7 +13,9 @@ from holdfast.packing.window import Window
 from support.driving import counter, drive
 from support.logs import PIXEL, chained, result, step, user
 
-EXCERPTS = replace(CODE, name="excerpts", excerpt_ratio=0.35, fold_to_ratio=0.55, first_sight_ratio=0.04)
+EXCERPTS = replace(
+    CODE, name="excerpts", excerpt_ratio=0.35, fold_to_ratio=0.55, first_sight_ratio=0.04, worth="hand"
+)
 
 
 def listing(first: int, last: int, word: str = "value") -> str:

@@ -34,6 +34,8 @@ FailureStep = Literal["retry", "rule", "truncate", "ask"]
 SMALLEST_BUDGET = 10
 """Below it rounding makes trigger and low-water mark meet."""
 
+LEAST_SHARE = 400
+
 MOCK_PROMPT = """\
 Summarise the work so far and keep what matters:
 - the main points of the design, or of the components, being worked on
@@ -190,7 +192,16 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def first_sight_tokens(self) -> int:
-        return round(self.first_sight_ratio * self.window)
+        return max(round(self.first_sight_ratio * self.window), self._small_share)
+
+    @property
+    def recent_tokens(self) -> int:
+        return max(round(self.recent_ratio * self.window), self._small_share)
+
+    @property
+    def _small_share(self) -> int:
+        """What no share of a small window falls below: too little of a result, or of the newest steps, is none."""
+        return min(LEAST_SHARE, self.window // 4)
 
     @property
     def paste_tokens(self) -> int:

@@ -270,8 +270,8 @@ class Window:
         """A reply came, so a request was made: the newest entry before it tells when."""
         self._asked = self._now
         if self.profile.fold_for_profit:
-            recent = round(self.profile.recent_ratio * self.profile.window)
-            self.rent += rent(self.profile, self.total() - self.floor - recent)
+            idle_tokens = self.total() - self.floor - self.profile.recent_tokens
+            self.rent += rent(self.profile, idle_tokens)
 
     def message_count(self) -> int:
         """Messages of the rounds, notes included; the stable layer, summaries and the tail do not count."""

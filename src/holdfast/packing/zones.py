@@ -58,7 +58,7 @@ def within_layer(window: Window, zones: Zones, layer: str) -> Zones:
 def _recent_start(window: Window, newest: int) -> int:
     """The first of the steps that fill the recent share of the low-water mark, counted back from the end."""
     profile = window.profile
-    room = round(profile.recent_ratio * profile.window)
+    room = profile.recent_tokens
     if not profile.excerpt_ratio:
         room = int(profile.low_water * RECENT_SHARE)
     start = newest
