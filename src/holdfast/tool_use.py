@@ -4,6 +4,7 @@ Rule: recognition reads names and arguments only; it never fails, an unknown too
 """
 
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -199,3 +200,17 @@ def _patched_path(call: ToolCall) -> str:
     text = call.raw or _string(call.arguments, ("input", "patch", "patchText", "diff"))
     found = re.search(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", text, re.MULTILINE)
     return found[1].strip() if found else ""
+
+
+def values_in(value: Json, key: str = "") -> Iterator[tuple[str, str]]:
+    """Key and value of every string and number in a call's arguments, however deep."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, dict):
+        for inner, item in value.items():
+            yield from values_in(item, inner)
+    elif isinstance(value, list):
+        for item in value:
+            yield from values_in(item, key)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield key, str(value)

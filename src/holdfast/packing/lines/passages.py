@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from holdfast.ids import text_id
-from holdfast.messages import Json, Message, SystemMessage, Text, ToolCall, joined_text
+from holdfast.messages import Message, SystemMessage, Text, ToolCall, joined_text
 from holdfast.packing.lines.facts import Origin
 from holdfast.packing.renditions import source_id
 from holdfast.packing.structure import Structure, structure_of
-from holdfast.tool_use import Kind, ToolUse
+from holdfast.tool_use import Kind, ToolUse, values_in
 from holdfast.views.transcript import Step, User
 
 CALL, RESULT, SAID, USER = "call", "result", "said", "user"
@@ -90,7 +90,7 @@ def arguments_of(call: ToolCall) -> tuple[list[str], list[str]]:
     """What identifies a call, a line for each argument, and the texts of several lines written in it."""
     keys: list[str] = []
     texts: list[str] = []
-    for key, value in _values("", call.arguments):
+    for key, value in values_in(call.arguments):
         if "\n" in value:
             texts.append(value)
         elif len(value) >= SHORTEST_PHRASE and len(value.split(None, 1)) > 1:
@@ -98,20 +98,6 @@ def arguments_of(call: ToolCall) -> tuple[list[str], list[str]]:
         else:
             keys.append(f"{call.name} {key} = {value}")
     return keys, texts
-
-
-def _values(key: str, value: Json) -> Iterator[tuple[str, str]]:
-    """Key and value of every string and number in a call's arguments, however deep."""
-    if isinstance(value, str):
-        yield key, value
-    elif isinstance(value, dict):
-        for inner, item in value.items():
-            yield from _values(inner, item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _values(key, item)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield key, str(value)
 
 
 def shown_texts(message: Message) -> Iterator[str]:

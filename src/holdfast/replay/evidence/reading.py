@@ -10,9 +10,9 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct
 
-from holdfast.messages import Json
 from holdfast.replay.evidence.names import SHORTEST, line_keys, names_in, words_in
 from holdfast.replay.request import Said
+from holdfast.tool_use import values_in
 
 LONGEST_LINE = 20_000
 """Of a longer line the rest is a line of its own: one line of 200 kB would otherwise support all of itself."""
@@ -114,20 +114,7 @@ def argument_values(arguments: str) -> Iterator[tuple[str, str]]:
         value = msgspec.json.decode(arguments)
     except (msgspec.DecodeError, RecursionError):
         value = arguments
-    yield from _values("", value)
-
-
-def _values(key: str, value: Json) -> Iterator[tuple[str, str]]:
-    if isinstance(value, str):
-        yield key, value
-    elif isinstance(value, dict):
-        for inner, item in value.items():
-            yield from _values(inner, item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _values(key, item)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield key, str(value)
+    yield from values_in(value)
 
 
 def _lines(text: str) -> list[str]:
