@@ -320,9 +320,9 @@ DRAFT16K = replace(
 )
 CODE = Profile(name="code")
 RICH = replace(CODE, name="rich", trigger_ratio=0.9, fold_to_ratio=0.73, append_folds=False)
-"""As much as a window holds, at a third more than `code`."""
+"""More of a window used and more lines kept, dearer than `code`: docs/folding.md has the figures."""
 LEAN = replace(CODE, name="lean", trigger_ratio=0.9, fold_to_ratio=0.42, first_sight_ratio=0.025)
-"""As little as an agent gets along with, at two thirds of what `code` costs."""
+"""Less kept, cheaper than `code`."""
 REVIEW = replace(
     _LEVELS,
     name="review",
