@@ -165,10 +165,19 @@ class Folded(Struct, frozen=True, gc=False, tag="folded"):
     why: str = ""
 
 
+class SummaryLine(Struct, frozen=True, gc=False):
+    """Where a line of a summary came from: `by` is the rule half or a model, `sources` are entries of the log."""
+
+    text: str
+    sources: tuple[str, ...] = ()
+    by: Literal["rule", "model"] = "rule"
+
+
 class Compacted(Struct, frozen=True, gc=False, tag="compacted"):
     """A summary was written. `archive` entries only add up; a new `state` replaces the one before.
 
-    `first` and `last` are the entries it covers, `sources` the entries its lines came from.
+    `first` and `last` are the entries it covers, `sources` the entries its lines came from. An archive entry of the
+    second level stands for those in `above`, which stay in the log.
     """
 
     slot: Literal["archive", "state"]
@@ -178,6 +187,24 @@ class Compacted(Struct, frozen=True, gc=False, tag="compacted"):
     sources: tuple[str, ...] = ()
     by: str = "rule"
     focus: str = ""
+    lines: tuple[SummaryLine, ...] = ()
+    above: tuple[str, ...] = ()
+
+
+class CompactionFailed(Struct, frozen=True, gc=False, tag="compaction_failed"):
+    """A model wrote no summary that could be used, and the rule half stands in. Three in a row end its tries."""
+
+    why: str
+    first: str = ""
+    last: str = ""
+    model: str = ""
+
+
+class Undone(Struct, frozen=True, gc=False, tag="undone"):
+    """These entries count as if they had never been: a compaction, with its folds. They stay in the log."""
+
+    entries: tuple[str, ...]
+    reason: str = ""
 
 
 class Noted(Struct, frozen=True, gc=False, tag="noted"):
@@ -220,6 +247,8 @@ Event = (
     | ApprovalGiven
     | Folded
     | Compacted
+    | CompactionFailed
+    | Undone
     | Noted
     | BoundarySeen
     | Rewound

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Self, get_args
 
 from holdfast.errors import InputError, NotFound
-from holdfast.events import AssistantReplied, Entry, Event, SystemSet, ToolsSet
+from holdfast.events import AssistantReplied, Entry, Event, SystemSet, ToolsSet, Undone
 from holdfast.log import Log
 from holdfast.messages import Json, ToolCall, ToolDefinition
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.fold import plan_fold
 from holdfast.packing.forward import go_forward
+from holdfast.packing.lines.weights import HINT, Weights, read_weights
 from holdfast.packing.pack import pack as pack_window
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.packing.window import Window
@@ -35,6 +36,7 @@ def pack(
     *,
     budget: int | str | None = None,
     profile: str | Profile = "code",
+    weights: Weights | Path | str | None = None,
     system: str | list[Message] | None = None,
     tools: Sequence[Message] = (),
     model: str = "",
@@ -44,15 +46,17 @@ def pack(
 
     Call it again with a longer list: the folds made for the shorter one are found again, so that the provider's
     cache keeps working.
+
+    `weights` rank lines instead of the profile's; a path is of a file that `holdfast fit` wrote.
     """
     own = _provider(to) if to is not None else None
     _check_names(tool_definitions([*tools], Tally()))
     offered = [*tools, openai_tool(RECALL_TOOL)]
     recording = recording_from_messages(messages, system=system, tools=offered)
-    settings = chosen_profile(profile, budget)
+    settings, ranking = chosen_profile(profile, budget), chosen_weights(weights)
     store = MemoryStore()
     log = Log.import_recording(store, recording, redact=_redact(settings))
-    window, folds = go_forward(settings, counter_for_model(model), path(log.entries()))
+    window, folds = go_forward(settings, counter_for_model(model), path(log.entries()), ranking)
     for fold in folds:
         log.keep_indices(fold)
     packed = pack_window(window)
@@ -63,6 +67,7 @@ def pack(
 class Session:
     """One agent's talk in one log; `to` is the shape of its messages, in and out.
 
+    `weights` rank lines instead of the profile's; a path is of a file that `holdfast fit` wrote.
     Use it from one thread at a time; the store may be shared.
     """
 
@@ -71,6 +76,7 @@ class Session:
         *,
         budget: int | str | None = None,
         profile: str | Profile = "code",
+        weights: Weights | Path | str | None = None,
         system: str = "",
         tools: Sequence[Message] = (),
         model: str = "",
@@ -79,6 +85,7 @@ class Session:
         log: str = "",
     ) -> None:
         self.profile = chosen_profile(profile, budget)
+        self._weights = chosen_weights(weights)
         self.to = _provider(to)
         definitions = tool_definitions([*tools], Tally())
         _check_names(definitions)
@@ -112,6 +119,8 @@ class Session:
                 break
             self.window.add(entry)
             self._note_calls(entry)
+        if any(isinstance(event, Undone) for event in events):
+            self.window = self._read_log()
         return entries
 
     def pack(self) -> Packed:
@@ -143,7 +152,7 @@ class Session:
         entries = path(self.log.entries())
         for entry in entries:
             self._note_calls(entry)
-        return Window(self.profile, self._counter, entries)
+        return Window(self.profile, self._counter, entries, self._weights)
 
     def _note_calls(self, entry: Entry) -> None:
         """Remember which tool a call was of: its result may not say it."""
@@ -169,6 +178,17 @@ def chosen_profile(profile: str | Profile, budget: int | str | None) -> Profile:
             )
         profile = BUILT_IN[profile]
     return profile if budget is None else profile.scaled_to(parse_tokens(budget))
+
+
+def chosen_weights(weights: Weights | Path | str | None) -> Weights | None:
+    """Weights as they are, or out of a file; None for those of the profile."""
+    if weights is None or isinstance(weights, Weights):
+        return weights
+    file = Path(weights).expanduser()
+    try:
+        return read_weights(file.read_bytes(), str(file))
+    except OSError as error:
+        raise InputError(f"the weights {file} cannot be read: {error.strerror}", hint=HINT) from None
 
 
 def _provider(name: str) -> Provider:

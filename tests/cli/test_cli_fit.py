@@ -4,14 +4,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from command_line import Outcome, holdfast
 from test_cli_replay_process import interrupted, running, session, wait_for
 
 from fitting.lessons import BUDGET, definition, lesson, write_lessons
+from holdfast import pack
+from holdfast.cli.fit import command as fit_command
+from holdfast.cli.replay import command as replay_command
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES
-from holdfast.packing.lines.weights import read_weights
+from holdfast.packing.lines.weights import Weights, read_weights
 from support.errands import errand, write_recordings
+from test_session import openai_talk
 
 PROFILE = """
 [profile.lines]
@@ -138,12 +143,52 @@ def test_what_teaches_nothing_is_said(two: list[Path], tmp_path: Path) -> None:
     )
 
 
+def test_shorter_recordings_teach_nothing(two: list[Path], tmp_path: Path) -> None:
+    short = write_lessons(tmp_path / "short.jsonl", "four", "five", source="third", steps=16)
+    told = ("fit", two[0], short, two[1], *SMALL, "--replay", "--json")
+    every, found = holdfast(*told).json, holdfast(*told, "--at-least", "3k")
+    alone = holdfast("fit", *two, *SMALL, "--replay", "--json").json
+    assert "note: shorter than 3k tokens, and so left out: 2 of 5 recordings\n" in found.err
+    assert (every["at_least"], found.json["at_least"], alone["at_least"]) == (0, 3_000, 0)
+    assert list(every["projects"]) == ["first", "second", "third"]
+    for key in ("recordings", "projects", "folds", "weights", "lines", "names", "trial"):
+        assert found.json[key] == alone[key] != every[key]
+    sampled = holdfast("fit", two[0], short, two[1], *SMALL, "--at-least", "3k", "--sample", 1)
+    assert "note: shorter than 3k tokens, and so left out: 1 of 3 recordings\n" in sampled.err
+
+
+def test_where_none_is_long_enough_nothing_is_written(two: list[Path], tmp_path: Path) -> None:
+    done = holdfast("fit", *two, *SMALL, "--at-least", "1M", "--out", "weights.json")
+    refused(done, "no recording has 1M tokens or more", "a smaller `--at-least`")
+    assert not (tmp_path / "weights.json").exists()
+
+
+def test_packs_are_made_with_the_file(two: list[Path]) -> None:
+    fitted = holdfast("fit", *two, *SMALL, "--out", "weights.json", "--json").json
+    value = msgspec.convert(fitted["weights"], Weights)
+    packs = [pack(openai_talk(60), budget="8k", weights=given) for given in ("weights.json", value, None)]
+    assert packs[0].messages == packs[1].messages != packs[2].messages
+
+
+def test_options_on_files_are_those_of_replay() -> None:
+    fit, replay = (
+        {p.name: p.to_info_dict() for p in command.params} for command in (fit_command, replay_command)
+    )
+    shared = ["at_least", "files", "format_", "jobs", "project_from", "sample"]
+    assert [fit[name] for name in shared] == [replay[name] for name in shared]
+    words = {"default", "help"}
+    assert {k: v for k, v in fit["budget"].items() if k not in words} == {
+        k: v for k, v in replay["budget"].items() if k not in words
+    }
+
+
 def test_files_and_options_are_checked_before_any_work(two: list[Path], tmp_path: Path) -> None:
     told = ("fit", two[0], *SMALL)
     refused(holdfast("fit", tmp_path / "none.jsonl", *SMALL), "none.jsonl")
     refused(holdfast("fit", two[0], tmp_path, *SMALL), "is a directory")
     refused(holdfast(*told, "--from", "codex"), "a.jsonl is not codex")
     refused(holdfast(*told, "--budget", "many"), "`many`")
+    refused(holdfast(*told, "--at-least", "many"), "`many`")
     refused(holdfast(*told, "--budget", "1"), "a budget of 1 tokens is too small")
     refused(holdfast(*told, "--budget", ","), "`--budget` names no budget", "16k,32k")
     refused(holdfast(*told, "--out", "none/weights.json"), "its folder is not there", "another place")

@@ -1,14 +1,28 @@
 """Excerpts: the best lines of what was folded, byte for byte, below the calls they came from."""
 
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.packing.excerpts import _ranges, numbers_in
-from holdfast.packing.first_sight import reduce_at_once
+from holdfast.ids import text_id
+from holdfast.packing.excerpts import (
+    CALL,
+    GAP,
+    RESULT,
+    ExcerptPrices,
+    _ranges,
+    excerpt,
+    kept_lines,
+    numbers_in,
+)
 from holdfast.packing.lines.facts import line_key
+from holdfast.packing.lines.passages import passages_of
 from holdfast.packing.profile import CODE
-from holdfast.tool_use import ToolUse
+from holdfast.packing.tokens import compact_json
+from holdfast.views.files import FileTouches
+from holdfast.views.transcript import Transcript
 from support.driving import counter, drive
 from support.logs import chained, result, step, user
 
@@ -28,14 +42,66 @@ def test_what_is_no_range_is_nothing():
     assert numbers_in("a,1-b,,3") == [3]
 
 
-def test_first_sight_keeps_the_telling_line_in_the_middle():
-    lines = [f"compiling module number {i}" for i in range(400)]
-    lines[217] = "src/app/main.py:31: error: undefined name `load_settings`"
-    clipped = reduce_at_once(ToolUse("bash", "Bash", command="make"), "\n".join(lines), 400, counter())
-    assert lines[217] in clipped
-    assert counter().text(clipped) <= 400
-    assert lines[0] in clipped
-    assert lines[-1] in clipped
+def issue(number):
+    return {
+        "number": number,
+        "title": f"Issue {number} of many",
+        "user": {"login": f"someone{number}", "id": number},
+    }
+
+
+def shown_lines(name, arguments, text, numbers):
+    """What a note shows of one result, and what it was reckoned to take."""
+    (item,) = Transcript(chained([step("", ("c1", name, arguments)), result("c1", text, name)])).items
+    passage = next(one for one in passages_of(item) if one.part == RESULT)
+    files = FileTouches()
+    shown = excerpt(kept_lines({passage.place: numbers}), {item.entry: item}, files, counter())
+    prices = ExcerptPrices(counter(), {item.entry: item}, files)
+    reckoned = prices.heading(passage) + sum(prices.line(passage, number) for number in numbers)
+    return shown.split("\n"), reckoned
+
+
+def test_records_are_said_to_be_some_and_have_no_gaps():
+    text = json.dumps([issue(n) for n in range(40)])
+    (heading, *records), reckoned = shown_lines("list_issues", {"state": "open"}, text, [3, 7, 39])
+    assert heading == f"# list_issues JSON records [{text_id(text)}]"
+    assert [json.loads(record) for record in records] == [issue(3), issue(7), issue(39)]
+    assert counter().text("\n".join((heading, *records))) <= reckoned
+
+
+def test_below_the_lines_of_its_call_a_heading_of_records_is_short():
+    text = json.dumps([issue(n) for n in range(40)])
+    (item,) = Transcript(
+        chained([step("", ("c1", "list_issues", {"query": "all that are open"})), result("c1", text)])
+    ).items
+    kept = kept_lines({(item.entry, "c1", CALL): [0], (item.entry, "c1", RESULT): [5]})
+    assert excerpt(kept, {item.entry: item}, FileTouches(), counter()).split("\n") == [
+        "# list_issues",
+        "all that are open",
+        f"=> JSON records [{text_id(text)}]",
+        compact_json(issue(5)),
+    ]
+
+
+def test_other_lines_have_gaps_and_are_no_records():
+    text = "\n".join(f"row {n} of an output" for n in range(40))
+    (heading, *lines), _ = shown_lines("Bash", {"command": "make all"}, text, [3, 4, 39])
+    assert "JSON" not in heading
+    assert lines == ["row 3 of an output", "row 4 of an output", GAP, "row 39 of an output"]
+
+
+def test_a_fold_keeps_records_of_long_answers():
+    events = [user("Close the issue of someone31 in batch 2.")]
+    for i in range(30):
+        answer = json.dumps({"issues": [{**issue(100 * i + n), "body": "words\n" * 90} for n in range(40)]})
+        events += [step("", (f"c{i}", "list_issues", {"batch": i})), result(f"c{i}", answer, "list_issues")]
+    last = [*drive(chained(events), CODE.scaled_to(16_000))][-1]
+    notes = [last.window.excerpt(note) for note, _ in last.window.notes.values()]
+    records = [line for note in notes for line in note.split("\n") if line.startswith('{"issues":')]
+    assert len(records) > 20
+    assert all(json.loads(record) for record in records)
+    assert any(" JSON records [" in note for note in notes)
+    assert last.pack.tokens <= last.pack.limit
 
 
 def folded_request():

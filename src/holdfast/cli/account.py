@@ -79,11 +79,12 @@ def explain(transcript: Transcript, pack: Pack, folds: Sequence[Folded]) -> None
 
 
 def _list_cuts(pack: Pack) -> None:
-    """One line a cut, what it was last: it is the only part of no fixed width."""
+    """One line a cut, what it was last: it is the only part of no fixed width. What is gone from its place may
+    stand in a note, line by line."""
     if not pack.cuts:
         return
     say("")
-    say("cuts: tokens before → after, rule, id, what")
+    say("cuts: tokens before → after (in its place and in notes), rule, id, what")
     width = max(len(grouped(cut.before)) for cut in pack.cuts)
     rules = max(len(cut.rule) for cut in pack.cuts)
     for cut in pack.cuts:

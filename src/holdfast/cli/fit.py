@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
-from holdfast.cli.options import common_options, json_option, offered
+from holdfast.cli.options import budgets_option, common_options, files_options, json_option, offered
 from holdfast.cli.output import counted, note, say, warn, write_json
 from holdfast.cli.progress import advancing, working
 from holdfast.cli.tables import Column, print_heading, print_table
@@ -41,13 +41,10 @@ that was not; `tenth` is the share of later use in the best tenth of tokens."""
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILES...")
 @click.option(
     "--out", metavar="FILE", type=click.Path(path_type=Path), help="Write the weights; else none are."
 )
-@click.option(
-    "--budget", metavar="TOKENS,...", default=BUDGETS, show_default=True, help="Budgets to fold at."
-)
+@budgets_option(BUDGETS, "Budgets to fold at.")
 @click.option(
     "--profile",
     metavar="NAME",
@@ -56,26 +53,7 @@ that was not; `tenth` is the share of later use in the best tenth of tokens."""
     shell_complete=offered("profiles"),
     help="The profile whose folds are learned from.",
 )
-@click.option(
-    "--sample",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=0,
-    help="Only N recordings of each file, evenly spread.",
-)
-@click.option(
-    "--project-from",
-    metavar="KEY",
-    default="source",
-    show_default=True,
-    help="What tells projects apart: `file`, `recording`, or a key of the recordings' meta.",
-)
-@click.option(
-    "--from", "format_", metavar="FORMAT", shell_complete=offered("formats"), help="The files' format."
-)
-@click.option(
-    "--jobs", metavar="N", type=click.IntRange(min=1), help="Processes; else one for each processor."
-)
+@files_options
 @click.option("--replay", "replays", is_flag=True, help="Also replay with weights fitted on the others.")
 @json_option
 @common_options
@@ -84,10 +62,11 @@ def command(
     out: Path | None,
     budget: str,
     profile: str,
-    sample: int,
     project_from: str,
-    format_: str | None,
     jobs: int | None,
+    format_: str | None,
+    sample: int,
+    at_least: str,
     replays: bool,
     as_json: bool,
 ) -> None:
@@ -98,7 +77,8 @@ def command(
     'holdfast[fit]'`.
     """
     require_libraries()
-    order = replace(_order(_profile(profile), budget), project_from=project_from)
+    order = _order(_profile(profile), budget)
+    order = replace(order, project_from=project_from, at_least=parse_tokens(at_least))
     _check_place(out)
     fit = _fit(order, Sources(files, format_, sample), jobs or available_processors(), replays)
     if out is not None:
@@ -135,6 +115,7 @@ def _fit(order: Order, sources: Sources, processes: int, replays: bool) -> Fit:
         profile=order.policies[0],
         budgets=list(order.budgets),
         files=[path.name for path in sources.files],
+        at_least=order.at_least,
         recordings=gathered.recordings,
         projects={name: projects.count(name) for name in sorted(set(projects))},
         folds=sum(one.folds for one in gathered.examples),

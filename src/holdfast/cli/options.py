@@ -83,6 +83,45 @@ def file_options(function: F) -> F:
     return argument(id_(format_(function)))
 
 
+def files_options(function: F) -> F:
+    """FILES, how they are read, and which of their recordings are taken."""
+    argument = click.argument(
+        "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILES..."
+    )
+    project = click.option(
+        "--project-from",
+        metavar="KEY",
+        default="source",
+        show_default=True,
+        help="What tells projects apart: `file`, `recording`, or a key of the recordings' meta.",
+    )
+    jobs = click.option(
+        "--jobs", metavar="N", type=click.IntRange(min=1), help="Processes; else one for each processor."
+    )
+    format_ = click.option(
+        "--from", "format_", metavar="FORMAT", shell_complete=offered("formats"), help="The files' format."
+    )
+    sample = click.option(
+        "--sample",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=0,
+        help="Only N recordings of each file, evenly spread.",
+    )
+    at_least = click.option(
+        "--at-least",
+        metavar="TOKENS",
+        default="0",
+        help="Only recordings of so many tokens, such as `60k`; `--sample` chooses first.",
+    )
+    return argument(project(jobs(format_(sample(at_least(function))))))
+
+
+def budgets_option(default: str, about: str) -> Callable[[F], F]:
+    """`--budget`, one or several."""
+    return click.option("--budget", metavar="TOKENS,...", default=default, show_default=True, help=about)
+
+
 def profile_option(function: F) -> F:
     return click.option(
         "--profile",

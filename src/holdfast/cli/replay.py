@@ -16,7 +16,7 @@ import click
 from msgspec.structs import replace
 
 from holdfast.cli.codes import INTERRUPTED
-from holdfast.cli.options import common_options, json_option, offered
+from holdfast.cli.options import budgets_option, common_options, files_options, json_option, offered
 from holdfast.cli.output import counted, note, say, warn, write, write_json
 from holdfast.cli.progress import advancing
 from holdfast.cli.tables import Column, print_heading, print_table, tell_table
@@ -51,10 +51,7 @@ action used it; dollars are relative to sending everything, cached."""
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILES...")
-@click.option(
-    "--budget", metavar="TOKENS,...", default=BUDGETS, show_default=True, help="Budgets of the packs."
-)
+@budgets_option(BUDGETS, "Budgets of the packs.")
 @click.option(
     "--policy",
     metavar="NAME,...",
@@ -70,26 +67,7 @@ action used it; dollars are relative to sending everything, cached."""
     shell_complete=offered("price_tables"),
     help="The price table to rank by, built in or TOML.",
 )
-@click.option(
-    "--project-from",
-    metavar="KEY",
-    default="source",
-    show_default=True,
-    help="What tells projects apart: `file`, `recording`, or a key of the recordings' meta.",
-)
-@click.option(
-    "--jobs", metavar="N", type=click.IntRange(min=1), help="Processes; else one for each processor."
-)
-@click.option(
-    "--from", "format_", metavar="FORMAT", shell_complete=offered("formats"), help="The files' format."
-)
-@click.option(
-    "--sample",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=0,
-    help="Only N recordings of each file, evenly spread.",
-)
+@files_options
 @click.option("--against", metavar="NAME", default="", help="The policy that the others are compared with.")
 @click.option(
     "--check", "checks", is_flag=True, help="Also replay some again: other hash seeds, scrambled ends."
@@ -110,6 +88,7 @@ def command(
     jobs: int | None,
     format_: str | None,
     sample: int,
+    at_least: str,
     against: str,
     checks: bool,
     sensitivity: bool,
@@ -128,7 +107,12 @@ def command(
         raise InputError(
             "stdout is for one of them: `--json`, `--markdown` or `--dump -`", hint="drop the others"
         )
-    order = replace(_order(policy, budget, prices), project_from=project_from, pictures=html is not None)
+    order = replace(
+        _order(policy, budget, prices),
+        project_from=project_from,
+        at_least=parse_tokens(at_least),
+        pictures=html is not None,
+    )
     order = order.varied() if sensitivity else order
     _check_against(order, against)
     _check_place(html)

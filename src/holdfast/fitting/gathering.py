@@ -12,9 +12,10 @@ from msgspec import Struct
 from holdfast.errors import HoldfastError, InputError
 from holdfast.fitting.examples import Examples, examples_of
 from holdfast.packing.profile import Profile
+from holdfast.replay.gathering import all_short, short_notes
 from holdfast.replay.jobs.pool import Died, run_jobs
 from holdfast.replay.jobs.sources import Sources
-from holdfast.replay.jobs.work import Job, read_case, study_case
+from holdfast.replay.jobs.work import Job, is_short, read_case, study_case
 from holdfast.replay.order import Order
 from holdfast.replay.policies.policy import Message, Task
 from holdfast.replay.report.figures import budget as shown_budget
@@ -31,6 +32,8 @@ class Taught(Struct, frozen=True):
     id: str
     examples: Examples | None = None
     error: str = ""
+    short: bool = False
+    """It has fewer tokens than the order asks for, and is left out."""
 
 
 class Gathered(Struct, frozen=True):
@@ -38,6 +41,7 @@ class Gathered(Struct, frozen=True):
 
     examples: list[Examples]
     recordings: int
+    """Those left out as too short for the order do not count."""
     notes: list[str]
 
 
@@ -48,26 +52,31 @@ def gather(
     sizes: dict[int, int] = {}
     examples: list[Examples] = []
     notes: list[str] = []
-    read = short = 0
+    read = short = unfolded = 0
     for taught in run_jobs(teach_job, order, noting(sources.jobs(), sizes), processes):
         read += 1
         done(sizes.pop(taught.number))
-        if isinstance(taught, Died) or taught.examples is None:
+        if isinstance(taught, Taught) and taught.short:
+            short += 1
+        elif isinstance(taught, Died) or taught.examples is None:
             why = "its process died" if isinstance(taught, Died) else taught.error
             notes.append(f"{taught.id} was left out: {why}")
         elif taught.examples.folds:
             examples.append(taught.examples)
         else:
-            short += 1
+            unfolded += 1
+    if short and short == read:
+        raise all_short(order)
     at = " or ".join(map(shown_budget, order.budgets))
     if not examples:
         raise InputError(
             f"no recording is long enough to fold at {at}",
             hint="give longer recordings, or a smaller `--budget`",
         )
-    if short:
-        notes.append(f"too short to fold at {at}, and so left out: {short} of {read} recordings")
-    return Gathered(examples, read, shortened(notes))
+    told = [*shortened(notes), *short_notes(order, short, read)]
+    if unfolded:
+        told.append(f"too short to fold at {at}, and so left out: {unfolded} of {read - short} recordings")
+    return Gathered(examples, read - short, told)
 
 
 def teach_job(order: Order, job: Job) -> Taught:
@@ -77,6 +86,8 @@ def teach_job(order: Order, job: Job) -> Taught:
     except HoldfastError as error:
         return Taught(job.number, job.id, error=str(error))
     scale = Scale(load_tokenizer())
+    if is_short(order, case, scale):
+        return Taught(job.number, job.id, short=True)
     studied = study_case(order, case, scale)
     tasks = [Task(budget, partial(_count, scale)) for budget in order.budgets]
     return Taught(job.number, job.id, examples_of(studied, fitted_profile(order), tasks))

@@ -76,6 +76,7 @@ def _about(
         "holdfast": __version__,
         "profile": order.policies[0],
         "budgets": list(map(budget, order.budgets)),
+        **({"at_least": budget(order.at_least)} if order.at_least else {}),
         "projects": sorted({one.project for one in examples}),
         "recordings": len(examples),
         "line_examples": sum(len(one.lines) for one in examples),

@@ -91,7 +91,7 @@ class Fit(Struct, frozen=True):
     budgets: list[int]
     files: list[str]
     recordings: int
-    """All that were read; those that fold are in `projects`."""
+    """All that were read and long enough; those that fold are in `projects`."""
     projects: dict[str, int]
     """Recordings with a fold, by project."""
     folds: int
@@ -100,6 +100,8 @@ class Fit(Struct, frozen=True):
     lines: list[Quality]
     names: list[Quality]
     trial: Trial | None = None
+    at_least: int = 0
+    """Tokens of messages from which on a recording was learned from; 0 if all were."""
     notes: list[str] = []
 
 

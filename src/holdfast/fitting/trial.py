@@ -15,7 +15,7 @@ from holdfast.fitting.results import Difference, Figures, Learned, Trial, TrialR
 from holdfast.packing.lines.weights import HAND
 from holdfast.replay.jobs.pool import Died, run_jobs
 from holdfast.replay.jobs.sources import Sources
-from holdfast.replay.jobs.work import Job, Outcome, instruments, read_case, study_case
+from holdfast.replay.jobs.work import Job, Outcome, instruments, is_short, read_case, study_case
 from holdfast.replay.order import Order
 from holdfast.replay.policies.naming import find_plans
 from holdfast.replay.policies.profiles import profile_plan
@@ -40,10 +40,12 @@ class Rehearsal(Struct, frozen=True):
             case = read_case(order, job)
         except HoldfastError as error:
             return Outcome(job.number, job.id, error=str(error))
+        scale = Scale(load_tokenizer())
+        if is_short(order, case, scale):
+            return Outcome(job.number, job.id, short=True)
         weights = self.learned.weights_for(case.id, case.project)
         if weights is None:
             return Outcome(job.number, job.id, error="the others teach nothing that it could be judged by")
-        scale = Scale(load_tokenizer())
         studied, tools = study_case(order, case, scale), instruments(order, scale)
         profile = fitted_profile(order)
         everything = Run(studied, find_plans([BASELINE])[0], max(order.budgets), order.budgets, tools)
@@ -63,7 +65,8 @@ def try_out(
     processes: int = 1,
     done: Callable[[int], None] = lambda _: None,
 ) -> tuple[Trial, list[str]]:
-    """Replay every recording with both, and notes on those that could not be."""
+    """Replay every recording with both, and notes on those that could not be. What was too short to learn from is
+    left out here too."""
     sizes: dict[int, int] = {}
     scores: list[Score] = []
     notes: list[str] = []
@@ -72,7 +75,7 @@ def try_out(
         error = "its process died" if isinstance(outcome, Died) else outcome.error
         if isinstance(outcome, Died) or error:
             notes.append(f"{outcome.id} was not replayed: {error}")
-        else:
+        elif not outcome.short:
             scores += outcome.scores[0]
     return compare(scores, order), shortened(notes)
 

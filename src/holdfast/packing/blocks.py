@@ -3,8 +3,6 @@
 Rule: call and result change together; user text is never changed except for a paste beyond its cap.
 """
 
-import re
-
 from msgspec import Struct, field
 
 from holdfast.events import Level
@@ -22,11 +20,14 @@ from holdfast.messages import (
     UserPart,
 )
 from holdfast.packing.clip import MARK_TOKENS, clip_tokens
+from holdfast.packing.cuts import source_of, step_gone, text_cut, thinking_cut, user_cuts
 from holdfast.packing.first_sight import reduce_at_once
 from holdfast.packing.layers import Block, Cut
 from holdfast.packing.marks import mark
+from holdfast.packing.quotes import NOTHING, Quoted
 from holdfast.packing.renditions import Scene, image_mark, reduce_arguments, reduce_result, source_id
 from holdfast.tool_use import ToolUse
+from holdfast.views.directives import gist
 from holdfast.views.todos import Todos, after_call
 from holdfast.views.transcript import Step, User
 
@@ -34,15 +35,8 @@ BRIDGE = UserMessage((Text("[holdfast: the agent went on without a new message]"
 """Stands between two assistant messages in a row, which many servers refuse."""
 
 
-LONGEST_DIRECTIVE = 300
-"""Characters of a line that stay when only first line and directives of a message do."""
-
 MOST_CALLS = 128
 """Calls that OpenAI takes in one message."""
-
-_DIRECTIVE = re.compile(
-    r"(?i)\b(?:never|always|don't|do not|must|only|make sure|avoid|keep)\b|不要|必须|禁止|务必|不得|总是|切勿|只能"
-)
 
 
 def bridge_tokens(scene: Scene) -> int:
@@ -57,27 +51,18 @@ class UserLook(Struct, frozen=True):
     cap: int = 0
 
 
-def render_user(scene: Scene, user: User, pasted: dict[str, str], look: UserLook) -> Block:
+def render_user(
+    scene: Scene, user: User, pasted: dict[str, str], look: UserLook, quoted: Quoted = NOTHING
+) -> Block:
     """A user message. `pasted` maps large texts seen before to the entry that has them."""
-    parts: list[UserPart] = []
-    cuts: list[Cut] = []
-    for part in user.message.parts:
-        shown, rule = _user_part(scene, user, part, pasted, look)
-        if shown is not part:
-            before, after = _size(scene, part), _size(scene, shown)
-            cuts.append(Cut(user.entry, "user message", rule, before, after, text_id(_source(part))))
-        parts.append(shown)
-    message = UserMessage(tuple(parts))
-    return Block((message,), scene.counter.message(message), tuple(cuts))
+    shown = tuple(_user_part(scene, user, part, pasted, look) for part in user.message.parts)
+    message = UserMessage(tuple(part for part, _ in shown))
+    return Block((message,), scene.counter.message(message), user_cuts(scene, user, shown, quoted))
 
 
-def hide_user(scene: Scene, user: User) -> Block:
-    """A user message that only the note of its round speaks of."""
-    cuts = tuple(
-        Cut(user.entry, "user message", "user-gone", _size(scene, p), 0, text_id(_source(p)))
-        for p in user.message.parts
-    )
-    return Block((), 0, cuts)
+def hide_user(scene: Scene, user: User, quoted: Quoted = NOTHING) -> Block:
+    """A user message that only notes speak of."""
+    return Block((), 0, user_cuts(scene, user, ((None, "user-gone"),) * len(user.message.parts), quoted))
 
 
 def _user_part(
@@ -97,26 +82,20 @@ def _user_part(
     return (part, "") if clipped == part.text else (Text(clipped), "paste")
 
 
-def directives(text: str, most: int = 12) -> list[str]:
-    """First line and directives of a user message: what it asked, and what it forbade."""
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
-    kept = [line for i, line in enumerate(lines) if i == 0 or _DIRECTIVE.search(line)][:most]
-    return [line if len(line) <= LONGEST_DIRECTIVE else f"{line[:LONGEST_DIRECTIVE]}…" for line in kept]
-
-
 def _brief(text: str, most: int) -> str:
     lines = [line for line in text.split("\n") if line.strip()]
-    kept = directives(text, most)
+    kept = gist(text, most)
     gone = mark(f"{len(lines) - len(kept)} further lines of this message", text_id(text))
     return "\n".join([*kept, gone])
 
 
 class Hindsight(Struct, frozen=True):
     """What later steps say of a step's results, by call id: why a newer one stands for it, or that its file was
-    edited since."""
+    edited since; and what notes quote of a step that is gone."""
 
     superseded: dict[str, str] = field(default_factory=dict)
     edited: dict[str, str] = field(default_factory=dict)
+    quoted: Quoted = field(default_factory=dict)
 
 
 NO_HINDSIGHT = Hindsight()
@@ -125,9 +104,9 @@ NO_HINDSIGHT = Hindsight()
 def render_step(scene: Scene, step: Step, level: Level, cap: int, later: Hindsight = NO_HINDSIGHT) -> Block:
     """A step at its level, with every cut named."""
     if level == "gone":
-        return Block((), 0, _gone_cuts(scene, step))
+        return Block((), 0, step_gone(scene, step, later.quoted))
     if level == "skeleton":
-        return _render_skeleton(scene, step)
+        return _render_skeleton(scene, step, later.quoted)
     cuts: list[Cut] = []
     reply = _assistant(scene, step, level, cuts)
     results = [_result(scene, step, answer, level, cap, later, cuts) for answer in step.answers()]
@@ -157,12 +136,12 @@ def _assistant(scene: Scene, step: Step, level: Level, cuts: list[Cut]) -> Assis
             if level in ("full", "clipped") or scene.profile.thinking == "keep":
                 parts.append(part)
             else:
-                cuts.append(_thinking_cut(scene, step, part))
+                cuts.append(thinking_cut(scene, step, part))
         elif isinstance(part, ToolCall):
             parts.append(_call(scene, step, part, level, cuts))
         elif level == "stub" and scene.counter.text(part.text) > 120:
             brief = clip_tokens(part.text, 100, scene.counter)
-            cuts.append(_cut(scene, step.entry, "assistant text", "text-stub", part.text, brief))
+            cuts.append(text_cut(scene, step.entry, "assistant text", "text-stub", part.text, brief))
             parts.append(Text(brief))
         else:
             parts.append(part)
@@ -179,7 +158,7 @@ def _call(scene: Scene, step: Step, call: ToolCall, level: Level, cuts: list[Cut
         return call
     for text, shown in shortened:
         what, rule = f"argument of {use.label}", f"{use.kind}-argument"
-        cuts.append(_cut(scene, step.entry, what, rule, text, shown))
+        cuts.append(text_cut(scene, step.entry, what, rule, text, shown))
     return ToolCall(call.id, call.name, arguments)
 
 
@@ -215,8 +194,8 @@ def _result(
         else:
             shown, rule = _result_text(scene, step, answer, part, level, cap, later)
         if shown is not part:
-            id_ = source_id(use, _source(part))
-            cuts.append(Cut(entry, use.label, rule, _size(scene, part), _size(scene, shown), id_))
+            before, after = scene.counter.part(part), scene.counter.part(shown)
+            cuts.append(Cut(entry, use.label, rule, before, after, source_id(use, source_of(part))))
         parts.append(shown)
     return ToolMessage(answer.call_id, answer.name, tuple(parts), answer.error)
 
@@ -253,50 +232,14 @@ def _first_sight(scene: Scene, use: ToolUse, text: str) -> str:
         return shown
     if not profile.excerpt_ratio:
         return clip_tokens(text, profile.first_sight_tokens, scene.counter)
-    return reduce_at_once(use, text, profile.first_sight_tokens, scene.counter)
+    return reduce_at_once(use, text, profile.first_sight_tokens, scene.counter, scene.worth)
 
 
-def _render_skeleton(scene: Scene, step: Step) -> Block:
+def _render_skeleton(scene: Scene, step: Step, quoted: Quoted) -> Block:
     """Of the step only what the agent said; its calls and results are named in the cuts."""
+    gone = step_gone(scene, step, quoted)
     if not step.message.text.strip():
-        return Block((), 0, _gone_cuts(scene, step))
+        return Block((), 0, gone)
     message = AssistantMessage(tuple(p for p in step.message.parts if isinstance(p, Text)))
-    cuts = tuple(c for c in _gone_cuts(scene, step) if c.rule != "text-gone")
+    cuts = tuple(c for c in gone if c.rule != "text-gone")
     return Block((message,), scene.counter.message(message), cuts, bridge_tokens(scene))
-
-
-def _gone_cuts(scene: Scene, step: Step) -> tuple[Cut, ...]:
-    cuts: list[Cut] = []
-    for part in step.message.parts:
-        if isinstance(part, Thinking):
-            cuts.append(_thinking_cut(scene, step, part))
-        elif isinstance(part, ToolCall):
-            before = scene.counter.message(AssistantMessage((part,)))
-            cuts.append(Cut(step.entry, step.uses[part.id].label, "call-gone", before, 0, step.entry))
-        else:
-            cuts.append(_cut(scene, step.entry, "assistant text", "text-gone", part.text, ""))
-    for call_id, answer in step.results.items():
-        use, entry = step.uses[call_id], step.result_entries[call_id]
-        found = [(_size(scene, p), source_id(use, _source(p))) for p in answer.parts]
-        for size, id_ in found or [(0, entry)]:
-            cuts.append(Cut(entry, use.label, f"{use.kind}-gone", size, 0, id_))
-    return tuple(cuts)
-
-
-def _thinking_cut(scene: Scene, step: Step, part: Thinking) -> Cut:
-    before = scene.counter.message(AssistantMessage((part,)))
-    return Cut(step.entry, "thinking", "thinking", before, 0, text_id(part.text) if part.text else step.entry)
-
-
-def _cut(scene: Scene, entry: str, what: str, rule: str, before: str, after: str) -> Cut:
-    count = scene.counter.text
-    return Cut(entry, what, rule, count(before), count(after) if after else 0, text_id(before))
-
-
-def _size(scene: Scene, part: UserPart) -> int:
-    return scene.counter.part(part)
-
-
-def _source(part: UserPart) -> str:
-    """What a part is stored under: its text, or a picture's data or address."""
-    return part.text if isinstance(part, Text) else part.data or part.url

@@ -15,6 +15,8 @@ from holdfast.packing.tokens import TokenCounter
 MARK_TOKENS = 40
 """Room for one mark, so that a clipped text keeps within its cap."""
 
+LEAST_KEPT = 0.25
+"""The share of the room that whole lines must fill; else the text is cut within a line."""
 HEAD_SHARE = 0.6
 
 GAP = "[… 1234 lines left out, Recall lines 1234-2467]\n"
@@ -47,7 +49,8 @@ def _clip_to(text: str, room: int, counter: TokenCounter, id_: str) -> str:
     head = _fitting(sizes, int(room * HEAD_SHARE))
     # Lines may add up to less than their text; at least one goes, or there would be nothing to name.
     tail = min(_fitting(reversed(sizes[head:]), room - sum(sizes[:head])), max(len(lines) - head - 1, 0))
-    if head + tail == 0:
+    if sum(sizes[:head]) + sum(sizes[len(sizes) - tail :]) < room * LEAST_KEPT:
+        # A line that is longer than the room must not take the whole text with it.
         first, last = _shares(text, room / max(sum(sizes), 1))
         return clip_chars(text, first, last, id_=id_, counter=counter)
     return _with_gap(lines, head, tail, id_ or text_id(text))

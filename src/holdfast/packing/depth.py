@@ -9,7 +9,7 @@ from msgspec import Struct
 from holdfast.packing.window import Window
 from holdfast.packing.zones import Zones
 
-KEPT_SHARE = 0.15
+KEPT_SHARE = 0.2
 """What of newly folded steps stays as lines where a fold adds to the notes."""
 
 

@@ -1,7 +1,7 @@
 """Excerpts: the lines that a note keeps of folded items, shown below the calls they came from.
 
 Rule: a line is shown byte for byte, in its own order, below what it came from. Where lines are missing between two
-that bear no numbers, a gap says so.
+that bear no numbers, a gap says so. Of a JSON document on one line there are records, and the heading says so.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +20,8 @@ __all__ = ["CALL", "RESULT", "SAID", "USER", "excerpt", "kept_lines", "numbers_i
 GAP = "…"
 THEN = "=>"
 """Stands between a call's own lines and what came of it."""
+RECORDS = " JSON records"
+"""Stands behind the call where what is below was written anew, value by value, and is no line of the result."""
 MUCH = 300
 """Tokens of a result from which its id stands with it: less is not worth a second look."""
 
@@ -83,8 +85,9 @@ class ExcerptPrices(Struct, frozen=True):
 
 
 def _has_gaps(passage: Passage) -> bool:
-    """Whether a missing line must be marked: in a listing each stands for itself, in a file it has a number."""
-    return passage.part != CALL and passage.kind not in ("ls", "glob", "grep", "read")
+    """Whether a missing line must be marked: in a listing each stands for itself, so does a record, and in a file
+    it has a number."""
+    return not (passage.part == CALL or passage.has_records or passage.kind in ("ls", "glob", "grep", "read"))
 
 
 def _names_its_tool(passage: Passage, item: Item, quoted: Sequence[str]) -> bool:
@@ -112,13 +115,14 @@ def _heading(passage: Passage, item: Item, before: str, files: FileTouches, coun
 
 
 def _state(passage: Passage, step: Step, files: FileTouches, counter: TokenCounter) -> str:
-    """What a reader must know of lines besides: that the agent wrote them, the id of a long result, and that its
-    file was edited since."""
+    """What a reader must know of lines besides: that the agent wrote them, that they are records, the id of a long
+    result, and that its file was edited since."""
     if passage.part != RESULT:
         return " written"
+    what = RECORDS if passage.has_records else ""
     back = f" [{passage.id}]" if counter.text(joined_text(step.results[passage.call].parts)) > MUCH else ""
     stale = files.edited_since(step).get(passage.call, "")
-    return f"{back}, {stale}" if stale else back
+    return f"{what}{back}, {stale}" if stale else f"{what}{back}"
 
 
 def _quoted(passage: Passage, numbers: Iterable[int]) -> Iterator[str]:

@@ -9,22 +9,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from holdfast.ids import text_id
 from holdfast.packing.clip import MARK_TOKENS, clip_tokens
 from holdfast.packing.json_clip import clip_json
-from holdfast.packing.lines.facts import looks_of
+from holdfast.packing.json_tight import tight_json
+from holdfast.packing.lines.alone import ends, troubles, worth_alone
+from holdfast.packing.lines.weights import Vectors
 from holdfast.packing.marks import mark
-from holdfast.packing.structure import Structure, structure_of
+from holdfast.packing.structure import structure_of
 from holdfast.packing.tokens import TokenCounter
 from holdfast.tool_use import ToolUse
 
-EDGE_LINES = 12
-LINE, HEAD, TAIL, TROUBLE, DEFINITION, NAME = 0.1, 0.3, 0.4, 0.6, 0.5, 0.15
-"""What a line is worth: any, one of the first or the last, one that tells of a failure, that defines something, and
-each name in it."""
-MOST_NAMES = 4
 LENGTH_POWER = 0.5
 GAP_TOKENS = 8
+ENDS_SHARE, TROUBLE_SHARE = 0.25, 0.5
+"""What the first and last lines may take of the room, and what those that tell of a failure may of the rest."""
 
 
-def reduce_at_once(use: ToolUse, text: str, cap: int, counter: TokenCounter) -> str:
+def reduce_at_once(use: ToolUse, text: str, cap: int, counter: TokenCounter, weights: Vectors) -> str:
     """The text, or as much of it as `cap` tokens hold: of JSON a smaller document, else the best lines in order."""
     size = counter.text(text)
     if size <= cap:
@@ -34,10 +33,16 @@ def reduce_at_once(use: ToolUse, text: str, cap: int, counter: TokenCounter) -> 
     lines = text.split("\n")
     sizes = counter.lines(text)
     structure = structure_of(lines, use)
-    ranked = _ranked(lines, sizes, structure)
+    ranked = _ranked(lines, sizes, worth_alone(lines, use, structure, weights))
+    rank = {at: place for place, at in enumerate(ranked)}
+    wanted = [
+        (ends(lines, use, structure), ENDS_SHARE),
+        (sorted(troubles(lines, structure), key=rank.__getitem__), TROUBLE_SHARE),
+        (ranked, 1.0),
+    ]
     room = cap - MARK_TOKENS
     for _ in range(4):
-        kept = _fitting(ranked, sizes, room, structure.anchors)
+        kept = _fitting(wanted, sizes, room, structure.anchors)
         if not kept:
             break
         head = mark(f"{len(kept)} of {len(lines)} lines", text_id(text))
@@ -50,7 +55,12 @@ def reduce_at_once(use: ToolUse, text: str, cap: int, counter: TokenCounter) -> 
 
 
 def _smaller_json(text: str, size: int, cap: int, counter: TokenCounter) -> str:
-    """A valid document below a mark that says it is not the whole; nothing where the text is no JSON."""
+    """A valid document below a mark: the whole with its keys written once, or a part of it; nothing where the text
+    is no JSON. What is written over many lines may be edited by them, and is never written anew."""
+    if "\n" not in text.strip() and (tight := tight_json(text)):
+        whole = f"{mark('the JSON document with keys written once', text_id(text))}\n{tight}"
+        if counter.text(whole) <= cap:
+            return whole
     head = mark(f"a part of a JSON document of {size} tokens", text_id(text))
     smaller = clip_json(text, cap - counter.text(head) - 1, counter)
     if smaller is None:
@@ -59,33 +69,29 @@ def _smaller_json(text: str, size: int, cap: int, counter: TokenCounter) -> str:
     return reduced if counter.text(reduced) <= cap else ""
 
 
-def _ranked(lines: Sequence[str], sizes: Sequence[int], structure: Structure) -> list[int]:
-    values = [
-        (_worth(line, at, len(lines)) + structure.bonus[at]) / (sizes[at] + 3) ** LENGTH_POWER
-        for at, line in enumerate(lines)
-    ]
+def _ranked(lines: Sequence[str], sizes: Sequence[int], worths: Sequence[float]) -> list[int]:
+    values = [worth / (size + 3) ** LENGTH_POWER for worth, size in zip(worths, sizes, strict=True)]
     filled = (at for at, line in enumerate(lines) if line.strip())
     return sorted(filled, key=lambda at: (-values[at], at))
 
 
-def _worth(line: str, at: int, count: int) -> float:
-    looks = looks_of(line)
-    edge = HEAD if at < EDGE_LINES else TAIL if at >= count - EDGE_LINES else 0.0
-    names = NAME * min(len(looks.names), MOST_NAMES)
-    return LINE + edge + names + TROUBLE * looks.is_trouble + DEFINITION * looks.is_definition
-
-
-def _fitting(ranked: Sequence[int], sizes: Sequence[int], room: int, anchors: Mapping[int, int]) -> list[int]:
+def _fitting(
+    wanted: Sequence[tuple[Sequence[int], float]], sizes: Sequence[int], room: int, anchors: Mapping[int, int]
+) -> list[int]:
+    """The lines that have room one after the other. Each group of them may fill the room up to its share."""
     kept: set[int] = set()
-    for at in ranked:
-        # With a line come the lines that it hangs on. One next to none that is kept opens a gap.
-        wanted = [line for line in _anchored(at, anchors) if line not in kept]
-        cost = sum(
-            sizes[line] + GAP_TOKENS * (1 - (line - 1 in kept) - (line + 1 in kept)) for line in wanted
-        )
-        if wanted and cost <= room:
-            room -= cost
-            kept.update(wanted)
+    taken = 0
+    for group, share in wanted:
+        most = taken + int((room - taken) * share)
+        for at in group:
+            # With a line come the lines that it hangs on. One next to none that is kept opens a gap.
+            new = [line for line in _anchored(at, anchors) if line not in kept]
+            cost = sum(
+                sizes[line] + GAP_TOKENS * (1 - (line - 1 in kept) - (line + 1 in kept)) for line in new
+            )
+            if new and taken + cost <= most:
+                taken += cost
+                kept.update(new)
     return sorted(kept)
 
 

@@ -53,6 +53,28 @@ def plan_fold(window: Window) -> Folded | None:
     return draft.event(due) if _pays(draft, due) else None
 
 
+def close_range(window: Window, end: int) -> Folded | None:
+    """The fold that takes everything before position `end` off view, because a summary stands for it.
+
+    Where a profile keeps lines, user messages stay as they are; else rounds that ended go whole, and what their
+    users demanded stays in one note.
+    """
+    window.refresh()
+    draft = Draft(window)
+    keeps_lines = window.profile.excerpt_ratio > 0
+    if not keeps_lines:
+        draft.hide_until(max((at for at in window.transcript.rounds if at <= end), default=0))
+    for step in window.transcript.steps:
+        if draft.hidden <= step.position < end:
+            lower_to(draft, step.number, "gone", 0)
+    _clip_kept(draft, divide(window))
+    if keeps_lines:
+        clip_old_users(draft)
+        target = window.counted(_low_water(window)) - window.profile.reply_room
+        draft.keep_lines(min(_limit(window), target))
+    return draft.event(Pressure("manual", draft.before, window.profile.trigger))
+
+
 def _limit(window: Window) -> int:
     """What the pack may take: the budget's limit as the provider counts, and less than what it refused."""
     limit = window.counted(window.profile.hard_limit)
@@ -103,13 +125,18 @@ def _lower_all(draft: Draft, zones: Zones) -> None:
         if halfway() and _user_tokens(draft) + draft.note_room > profile.user_cap_tokens:
             # Many small rounds: what their notes take is better spent on lines.
             hide_rounds(draft, zones, below_low)
-    if profile.compaction_clip_chars:
-        for number in zones.newest:
-            draft.lower(number, "clipped")
+    _clip_kept(draft, zones)
     for level, cap in rungs(profile):
         lower_until(draft, zones.recent, level, cap, halfway)
     if halfway() and _user_tokens(draft) > profile.user_cap_tokens:
         hide_rounds(draft, zones, below_low)
+
+
+def _clip_kept(draft: Draft, zones: Zones) -> None:
+    """Very long results of the steps that always stay, where a profile clips them at a compaction (seed 003)."""
+    if draft.window.profile.compaction_clip_chars:
+        for number in zones.newest:
+            draft.lower(number, "clipped")
 
 
 def _user_tokens(draft: Draft) -> int:

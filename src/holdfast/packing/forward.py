@@ -6,19 +6,22 @@ at step 40 would have sent.
 
 from collections.abc import Iterable
 
-from holdfast.events import AssistantReplied, Entry, Folded
+from msgspec import Struct
+
+from holdfast.events import AssistantReplied, Entry, Event, Folded
 from holdfast.ids import entry_id
 from holdfast.packing.fold import plan_fold
+from holdfast.packing.lines.weights import Weights
 from holdfast.packing.profile import Profile
 from holdfast.packing.tokens import TokenCounter
 from holdfast.packing.window import Window
 
 
 def go_forward(
-    profile: Profile, counter: TokenCounter, entries: Iterable[Entry]
+    profile: Profile, counter: TokenCounter, entries: Iterable[Entry], weights: Weights | None = None
 ) -> tuple[Window, list[Folded]]:
     """The window after all entries, ready to pack, and the folds made on the way."""
-    window = Window(profile, counter)
+    window = Window(profile, counter, weights=weights)
     folds: list[Folded] = []
     for entry in entries:
         if isinstance(entry.event, AssistantReplied):
@@ -33,5 +36,20 @@ def fold_now(window: Window) -> list[Folded]:
     fold = plan_fold(window)
     if fold is None:
         return []
-    window.add(Entry(entry_id("", 0, window.last_entry, b"fold"), "", 0, window.last_entry or None, fold))
+    Rehearsal(window).record(fold)
     return [fold]
+
+
+class Rehearsal(Struct, frozen=True):
+    """A window that takes events which no log has: what is only tried is recorded nowhere."""
+
+    window: Window
+
+    def record(self, *events: Event) -> list[Entry]:
+        entries: list[Entry] = []
+        for event in events:
+            before = self.window.last_entry
+            entry = Entry(entry_id("", 0, before, b"fold"), "", 0, before or None, event)
+            self.window.add(entry)
+            entries.append(entry)
+        return entries

@@ -14,7 +14,10 @@ LAYER_NAMES: tuple[LayerName, ...] = ("stable", "summary", "window", "round", "t
 
 
 class Cut(Struct, frozen=True, gc=False):
-    """Something left out: what it was, by which rule, its size before and after, and the id that brings it back."""
+    """Something left out: what it was, by which rule, its size before and after, and the id that brings it back.
+
+    `after` is what can still be read of it: in its place, and as lines that notes keep.
+    """
 
     entry: str
     what: str

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from holdfast.events import FoldNote
 from holdfast.ids import text_id
 from holdfast.messages import Text, ToolMessage, UserMessage, joined_text
-from holdfast.packing.blocks import directives
 from holdfast.packing.marks import mark, one_line
 from holdfast.packing.renditions import Scene, long_strings, source_id
 from holdfast.packing.window import Window
+from holdfast.views.directives import gist
 from holdfast.views.transcript import Item, Step, User
 
 MOST_TOOLS = 4
@@ -78,7 +78,7 @@ def _newest_that_fit(scene: Scene, lines: list[str], room: int) -> list[str]:
 
 
 def _asked(user: User) -> list[str]:
-    return directives(joined_text(user.message.parts))
+    return gist(joined_text(user.message.parts))
 
 
 def _tools_used(steps: Iterable[Step]) -> str:

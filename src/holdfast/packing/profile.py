@@ -34,7 +34,8 @@ FailureStep = Literal["retry", "rule", "truncate", "ask"]
 SMALLEST_BUDGET = 10
 """Below it rounding makes trigger and low-water mark meet."""
 
-LEAST_SHARE = 400
+LEAST_SIGHT = 500
+"""Tokens of a new result that a small window shows: less of it would seldom say what it is."""
 
 MOCK_PROMPT = """\
 Summarise the work so far and keep what matters:
@@ -192,16 +193,11 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def first_sight_tokens(self) -> int:
-        return max(round(self.first_sight_ratio * self.window), self._small_share)
+        return max(round(self.first_sight_ratio * self.window), min(LEAST_SIGHT, self.window // 4))
 
     @property
     def recent_tokens(self) -> int:
-        return max(round(self.recent_ratio * self.window), self._small_share)
-
-    @property
-    def _small_share(self) -> int:
-        """What no share of a small window falls below: too little of a result, or of the newest steps, is none."""
-        return min(LEAST_SHARE, self.window // 4)
+        return round(self.recent_ratio * self.window)
 
     @property
     def paste_tokens(self) -> int:
@@ -319,9 +315,11 @@ DRAFT16K = replace(
     write_diff_lines=50,
 )
 CODE = Profile(name="code")
-RICH = replace(CODE, name="rich", trigger_ratio=0.9, fold_to_ratio=0.73, append_folds=False)
+RICH = replace(
+    CODE, name="rich", trigger_ratio=0.9, fold_to_ratio=0.73, first_sight_ratio=0.07, append_folds=False
+)
 """More of a window used and more lines kept, dearer than `code`: docs/folding.md has the figures."""
-LEAN = replace(CODE, name="lean", trigger_ratio=0.9, fold_to_ratio=0.42, first_sight_ratio=0.025)
+LEAN = replace(CODE, name="lean", trigger_ratio=0.9, fold_to_ratio=0.46, first_sight_ratio=0.025)
 """Less kept, cheaper than `code`."""
 REVIEW = replace(
     _LEVELS,

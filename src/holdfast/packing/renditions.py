@@ -12,6 +12,7 @@ from holdfast.ids import is_id, text_id
 from holdfast.messages import Image, Json
 from holdfast.packing.clip import GAP, clip_chars, clip_tokens, fit_lines, keep_lines
 from holdfast.packing.digests import choose, digest_json
+from holdfast.packing.lines.weights import Vectors, known_vectors
 from holdfast.packing.marks import mark, marked_as, one_line
 from holdfast.packing.profile import Profile
 from holdfast.packing.tokens import TokenCounter
@@ -40,10 +41,16 @@ IMAGE_STUB = "picture left out"
 
 
 class Scene(Struct, frozen=True):
-    """What every rendition needs to know beside the text: the settings and how tokens are counted."""
+    """What every rendition needs to know beside the text: the settings, how tokens are counted, and what lines are
+    worth where it is not what the profile names."""
 
     profile: Profile
     counter: TokenCounter
+    weights: Vectors | None = None
+
+    @property
+    def worth(self) -> Vectors:
+        return self.weights or known_vectors(self.profile.worth)
 
 
 def reduce_result(

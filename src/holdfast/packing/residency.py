@@ -18,6 +18,7 @@ from holdfast.messages import (
 )
 from holdfast.packing.excerpts import RESULT, numbers_in
 from holdfast.packing.file_lines import written
+from holdfast.packing.lines.records import records_of
 from holdfast.packing.marks import marked_as
 from holdfast.packing.window import Window
 from holdfast.views.transcript import Step
@@ -110,7 +111,8 @@ def quoted_tokens(window: Window) -> dict[Place, int]:
             quoted = "\n".join(row for row in rows if row.strip())
             if quoted:
                 tokens = min(count(quoted), count("\n".join(lines)), left)
-                found[kept.step, kept.call, part] = tokens
+                place = kept.step, kept.call, part
+                found[place] = found.get(place, 0) + tokens
                 left -= tokens
     return found
 
@@ -120,5 +122,6 @@ def _source_lines(step: Step | None, call_id: str, part: Part) -> list[str]:
     if step is None or call_id not in step.results:
         return []
     if part == "result":
-        return joined_text(step.results[call_id].parts).split("\n")
+        text = joined_text(step.results[call_id].parts)
+        return records_of(text) or text.split("\n")
     return (written(step.calls[call_id].arguments) or "").split("\n")

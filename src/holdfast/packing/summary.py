@@ -27,12 +27,13 @@ def summary_messages(scene: Scene, transcript: Transcript, sentences: int = 0) -
 
 def _shaped(profile: Profile, transcript: Transcript, sentences: int) -> tuple[Message, ...]:
     """System messages, or a user message and the reply to it."""
-    texts = [c.text for c in transcript.archive]
-    most = profile.summary_messages - (transcript.state is not None)
+    compactions = transcript.compactions
+    texts = [c.text for c in compactions.archive.values()]
+    most = profile.summary_messages - (compactions.state is not None)
     if profile.summary_messages and len(texts) > most:
         texts = ["\n\n".join(texts)]
-    if transcript.state is not None:
-        texts.append(transcript.state.text)
+    if compactions.state is not None:
+        texts.append(compactions.state.text)
     if sentences:
         texts = [_shorten(text, sentences) for text in texts]
     if not texts:

@@ -13,7 +13,7 @@ from holdfast.packing.window import Window
 from holdfast.views.transcript import User
 
 CAPPED: tuple[Literal["window", "round"], ...] = ("window", "round")
-Reason = Literal["pressure", "round_end", "messages", "overflow", "profit", "boundary"]
+Reason = Literal["pressure", "round_end", "messages", "overflow", "profit", "boundary", "manual"]
 BOUNDARY_SHARE = 0.5
 """Of the rent that a fold costs, what must be paid before one is made between two tasks: what follows needs less
 of what was."""
@@ -31,6 +31,8 @@ class Pressure(Struct, frozen=True):
     def why(self) -> str:
         if self.reason in ("profit", "boundary"):
             return "it pays" if self.reason == "profit" else "a task ended, and it pays"
+        if self.reason == "manual":
+            return "a summary stands for it"
         unit = "messages" if self.reason == "messages" else "tokens"
         return f"{self.estimate} {unit} reached the trigger of {self.limit}"
 

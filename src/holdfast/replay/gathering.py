@@ -9,12 +9,14 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from holdfast.errors import InputError
 from holdfast.prices import NUMBERS
 from holdfast.replay.evidence.common_names import shipped_names
 from holdfast.replay.jobs.checks import Verdict, compare
 from holdfast.replay.jobs.pool import Died
 from holdfast.replay.jobs.work import Outcome
 from holdfast.replay.order import VARIATIONS, Order
+from holdfast.replay.report.figures import budget as shown_budget
 from holdfast.replay.results import BASELINE, Picture, Report, Row, Score, Sensitivity
 from holdfast.replay.statistics.aggregate import build_comparisons, build_rows
 from holdfast.replay.statistics.bootstrap import DRAWS
@@ -44,10 +46,16 @@ class Gathered:
         self._notes: list[str] = []
         self._remarks: dict[str, list[str]] = {}
         """Recordings with little to score, by why."""
-        self.recordings = 0
+        self.kept: list[int] = []
+        """Numbers of the jobs that count, whatever became of them."""
+        self.short = 0
+        """How many were left out."""
 
     def take(self, outcome: Outcome | Died) -> None:
-        self.recordings += 1
+        if isinstance(outcome, Outcome) and outcome.short:
+            self.short += 1
+            return
+        self.kept.append(outcome.number)
         error = "its process died" if isinstance(outcome, Died) else outcome.error
         if error:
             self._notes.append(f"{outcome.id} was not replayed: {error}")
@@ -93,7 +101,7 @@ class Gathered:
             budgets=list(order.budgets),
             draws=wish.draws,
             files=[path.name for path in files],
-            recordings=self.recordings,
+            recordings=len(self.kept),
             projects=_projects(scores),
             needs=sum(score.needs for score in _one_each(scores, order.budgets[0])),
             hard_needs={
@@ -105,8 +113,14 @@ class Gathered:
             at_recall=dollars_at_recall(rows, prices, levels_for(rows)),
             pictures=self._pictures,
             sensitivity=self._sensitivity(abouts),
-            notes=_shortened(self._notes) + [_remark(*item) for item in sorted(self._remarks.items())],
+            at_least=order.at_least,
+            notes=self._all_notes(),
         )
+
+    def _all_notes(self) -> list[str]:
+        short = short_notes(self._order, self.short, self.short + len(self.kept))
+        remarks = [_remark(*item) for item in sorted(self._remarks.items())]
+        return [*_shortened(self._notes), *short, *remarks]
 
     def _sensitivity(self, abouts: dict[str, str]) -> list[Sensitivity]:
         if len(self._scores) == 1:
@@ -124,6 +138,21 @@ def default_reference(policies: Sequence[str]) -> str:
     if "code" in policies:
         return "code"
     return next((name for name in policies if name != BASELINE), BASELINE)
+
+
+def short_notes(order: Order, short: int, read: int) -> list[str]:
+    """What to say of recordings that are too short for the order, if any are."""
+    at_least = shown_budget(order.at_least)
+    left_out = f"shorter than {at_least} tokens, and so left out: {short} of {read} recordings"
+    return [left_out] if short else []
+
+
+def all_short(order: Order) -> InputError:
+    """What to say where nothing is left."""
+    return InputError(
+        f"no recording has {shown_budget(order.at_least)} tokens or more",
+        hint="give longer recordings, or a smaller `--at-least`",
+    )
 
 
 def _fits(wanted: str, id_: str) -> bool:

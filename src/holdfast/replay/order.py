@@ -27,6 +27,8 @@ class Order(Struct, frozen=True):
     folder: str = ""
     """Where modules of users' policies are looked for first."""
     project_from: str = "source"
+    at_least: int = 0
+    """Tokens of messages that a recording must have; shorter ones are left out."""
     measures: tuple[Measure, ...] = (DEFAULT,)
     pictures: bool = False
     dump: str = ""

@@ -4,13 +4,13 @@ Rule: recordings are read, replayed and forgotten one by one; what is left of ea
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 
 from msgspec.structs import replace
 
-from holdfast.replay.gathering import Gathered, Wish
+from holdfast.replay.gathering import Gathered, Wish, all_short
 from holdfast.replay.jobs.checks import OTHER_SEED, Verdict, check_job
 from holdfast.replay.jobs.pool import Died, run_jobs
 from holdfast.replay.jobs.sources import Load, Sources
@@ -49,9 +49,11 @@ def replay(
             if isinstance(outcome, Outcome) and outcome.dumped:
                 dump(outcome.dumped)
             done(sizes.pop(outcome.number))
-        verdicts = _checked(order, sources, load, processes) if wish.checks else []
+        if gathered.short and not gathered.kept:
+            raise all_short(order)
+        verdicts = _checked(order, sources, gathered.kept, processes) if wish.checks else []
     except KeyboardInterrupt:
-        partial = f"interrupted after {gathered.recordings} of {load.recordings} recordings"
+        partial = f"interrupted after {len(gathered.kept) + gathered.short} of {load.recordings} recordings"
         verdicts = []
     report = gathered.report(sources.files, verdicts)
     return replace(report, partial=partial, seconds=monotonic() - began)
@@ -63,10 +65,10 @@ def _noting(jobs: Iterable[Job], sizes: dict[int, int]) -> Iterator[Job]:
         yield job
 
 
-def _checked(order: Order, sources: Sources, load: Load, processes: int) -> list[Verdict]:
-    """Some recordings, spread over all, once more in other processes with another hash seed."""
-    step = max(load.recordings // CHECKED, 1)
-    sample = (job for job in sources.jobs() if job.number % step == 0)
+def _checked(order: Order, sources: Sources, kept: Sequence[int], processes: int) -> list[Verdict]:
+    """Some recordings, spread over those kept, once more in other processes with another hash seed."""
+    chosen = {*kept[:: max(len(kept) // CHECKED, 1)]}
+    sample = (job for job in sources.jobs() if job.number in chosen)
     with _hashing_differently():
         found = run_jobs(check_job, order, sample, max(processes, 2))
         return [verdict for verdicts in found if not isinstance(verdicts, Died) for verdict in verdicts]

@@ -176,6 +176,7 @@ class Report(Struct, frozen=True, gc=False):
     draws: int
     files: list[str]
     recordings: int
+    """Those left out as too short do not count."""
     projects: dict[str, int]
     """Recordings by project."""
     needs: int
@@ -186,6 +187,8 @@ class Report(Struct, frozen=True, gc=False):
     at_recall: list[AtRecall] = []
     pictures: list[Picture] = []
     sensitivity: list[Sensitivity] = []
+    at_least: int = 0
+    """Tokens of messages from which on a recording was taken; 0 if all were."""
     notes: list[str] = []
     partial: str = ""
     """Why the run ended early, and after how many recordings; empty for a whole run."""

@@ -14,13 +14,16 @@ from holdfast.events import (
     ApprovalGiven,
     ChainStarted,
     Compacted,
+    CompactionFailed,
     Event,
     Folded,
     FoldedRun,
     FoldNote,
     LogStarted,
     RulesSet,
+    SummaryLine,
     ToolReturned,
+    Undone,
     UserSaid,
 )
 from holdfast.messages import Image, Json, Thinking, ToolCall, ToolDefinition
@@ -36,7 +39,10 @@ EXACT: dict[type, frozenset[str]] = {
     # Written by rule from entries that were redacted before; changed again, ids in them would lead nowhere.
     FoldNote: frozenset({"first", "last", "text", "index"}),
     Folded: frozenset({"reason", "users", "pastes", "why"}),
-    Compacted: frozenset({"slot", "first", "last", "sources"}),
+    Compacted: frozenset({"slot", "first", "last", "sources", "above"}),
+    SummaryLine: frozenset({"sources", "by"}),
+    CompactionFailed: frozenset({"first", "last"}),
+    Undone: frozenset({"entries"}),
     ToolCall: frozenset({"id", "name"}),
     ToolDefinition: frozenset({"name"}),
     Thinking: frozenset({"signature", "redacted"}),

@@ -11,9 +11,11 @@ from typing import Literal
 from msgspec import Struct
 
 from holdfast.events import (
+    ApprovalGiven,
     AssistantReplied,
     BoundarySeen,
     Compacted,
+    CompactionFailed,
     ContextSet,
     Entry,
     RulesSet,
@@ -36,6 +38,7 @@ from holdfast.messages import (
     joined_text,
 )
 from holdfast.tool_use import ToolUse, recognise
+from holdfast.views.compactions import Compactions
 from holdfast.views.todos import Todos, after_call
 
 NO_RESULT = "[holdfast: no result was recorded for this call]"
@@ -107,9 +110,9 @@ class Transcript:
         self.tools: tuple[ToolDefinition, ...] = ()
         self.rules: dict[str, str] = {}
         self.contexts: dict[str, str] = {}
-        self.archive: list[Compacted] = []
-        self.state: Compacted | None = None
+        self.compactions = Compactions()
         self.boundaries: list[tuple[int, BoundarySeen]] = []
+        self.approvals: list[tuple[int, Entry]] = []
         self.todos = Todos()
         self.repairs: list[Repair] = []
         self.unplaced: dict[str, Repair] = {}
@@ -156,12 +159,12 @@ class Transcript:
                 self.rules[event.path] = event.text
             case ContextSet():
                 self.contexts[event.key] = event.text
-            case Compacted(slot="archive"):
-                self.archive.append(event)
-            case Compacted():
-                self.state = event
+            case Compacted() | CompactionFailed():
+                self.compactions.add(entry)
             case BoundarySeen():
                 self.boundaries.append((len(self.items), event))
+            case ApprovalGiven():
+                self.approvals.append((len(self.items) - 1, entry))
             case _:
                 pass
         return []

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from holdfast.packing.lines.facts import line_key, names_in
+from holdfast.packing.lines.facts import is_crowd, line_key, names_in
 from holdfast.packing.lines.passages import Passage, Place
 from holdfast.packing.lines.sightings import Sighted, Sightings
 
@@ -20,8 +20,6 @@ LENGTH_POWER = 0.8
 FIXED_TOKENS = 3
 WEAK_SHARE = 0.1
 """What a name is worth where nothing says what it is: alone in its line, or in a crowd of names."""
-CROWD = 12
-"""Names from which a line is a crowd."""
 SHORTEST_QUOTE = 16
 """Characters from which a line is quoted as a whole."""
 SHORTEST_NAME = 6
@@ -50,7 +48,7 @@ def seen_in(texts: Iterable[str]) -> OnView:
         for line in text.split("\n"):
             keys.add(line_key(line))
             found = names_in(line)
-            if len(found) <= CROWD:
+            if not is_crowd(line, found):
                 names.update(found)
     return OnView(keys, names)
 
@@ -128,14 +126,14 @@ class _Values:
         line = self._lines[at]
         quote, share = self._quotes[at]
         names = sum(map(self._name, line.names))
-        return (quote + (names * WEAK_SHARE if _is_weak(line) else names)) * share
+        return (quote + (names * WEAK_SHARE if line.is_weak else names)) * share
 
     def _quote(self, line: Sighted) -> tuple[float, float]:
         quote = exp(self._sightings.line_score(line)) if len(line.key) >= SHORTEST_QUOTE else 0.0
         return quote, (line.size + FIXED_TOKENS) ** -LENGTH_POWER
 
     def cover(self, line: Sighted) -> None:
-        if not _is_weak(line):
+        if not line.is_weak:
             self._names.update(dict.fromkeys(line.names, 0.0))
 
     def _name(self, text: str) -> float:
@@ -145,10 +143,6 @@ class _Values:
             value = exp(self._sightings.name_score(text, name)) if len(text) >= SHORTEST_NAME else 0.0
             self._names[text] = value
         return value
-
-
-def _is_weak(line: Sighted) -> bool:
-    return line.is_lone or len(line.names) > CROWD
 
 
 def in_passages(lines: Sequence[Sighted]) -> dict[Place, list[int]]:

@@ -19,6 +19,8 @@ SHORT_TEXT = 12
 EDGE = 5
 """Rows at either end of a text that say how it begins and how it ended."""
 SHORTEST_NAME, LONGEST_NAME = 5, 300
+CROWD = 12
+"""Names above which a line is a crowd of them."""
 
 _NAME = re.compile(r"https?://[^\s\"'<>`)\]}|]+|[A-Za-z0-9_][A-Za-z0-9_./@~+\-]{4,}")
 _SHAPE = re.compile(r"[0-9_./\-]|(?<=[A-Za-z])[A-Z]")
@@ -92,6 +94,11 @@ def names_in(text: str) -> tuple[str, ...]:
             if len(last) >= SHORTEST_NAME and _SHAPE.search(last):
                 found[last] = None
     return tuple(found)
+
+
+def is_crowd(line: str, names: tuple[str, ...]) -> bool:
+    """Whether a line holds too many names for any of them to be told apart; in a record each has its key."""
+    return len(names) > CROWD and not line.startswith('{"')
 
 
 def rough_tokens(line: str) -> int:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from holdfast.ids import text_id
 from holdfast.messages import Message, SystemMessage, Text, ToolCall, joined_text
 from holdfast.packing.lines.facts import Origin
+from holdfast.packing.lines.records import WHOLE, records_of
 from holdfast.packing.renditions import source_id
 from holdfast.packing.structure import Structure, structure_of
 from holdfast.tool_use import Kind, ToolUse, values_in
@@ -38,6 +39,8 @@ class Passage(Struct, frozen=True, gc=False):
     lines: list[str]
     id: str = ""
     use: ToolUse | None = None
+    has_records: bool = False
+    """Whether the lines are records of a JSON document, and no lines of the text itself."""
 
     def structure(self) -> Structure | None:
         """What the lines of a result are to each other."""
@@ -72,12 +75,29 @@ def passages_of(step: Step) -> Iterator[Passage]:
                 text.split("\n"),
                 text_id(text),
             )
-        result = step.results.get(call_id)
-        if result is not None:
-            text = joined_text(result.parts)
-            id_ = source_id(use, text)
-            lines = text.split("\n")
-            yield Passage(step.entry, call_id, RESULT, "result", number, kind, path, lines, id_, use)
+        if call_id in step.results:
+            yield _result(step, call_id, use)
+
+
+def _result(step: Step, call_id: str, use: ToolUse) -> Passage:
+    text = joined_text(step.results[call_id].parts)
+    # What is short enough to be quoted from a file stays as it is: an edit may be made from it.
+    is_exact = use.kind == "read" and len(text) <= WHOLE
+    records = None if is_exact else records_of(text)
+    has_records = records is not None and records != [text.strip()]
+    return Passage(
+        step.entry,
+        call_id,
+        RESULT,
+        "result",
+        step.number + 1,
+        use.kind,
+        use.path,
+        records if records and has_records else text.split("\n"),
+        source_id(use, text),
+        use,
+        has_records,
+    )
 
 
 def said_by(user: User, number: int = 0) -> Iterator[Passage]:

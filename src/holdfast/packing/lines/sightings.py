@@ -5,14 +5,13 @@ Rule: it only grows, item by item and in order; what it knows at an item is the 
 
 from collections.abc import Iterable, Sequence
 from math import log1p
-from operator import mul
 
 from msgspec import Struct
 
-from holdfast.packing.lines.facts import LineLooks, Origin, looks_of, looks_of_name, names_in
+from holdfast.packing.lines.facts import LineLooks, Origin, is_crowd, looks_of, looks_of_name, names_in
 from holdfast.packing.lines.features import LATELY, NEW, fixed_line, fixed_name
 from holdfast.packing.lines.passages import Passage, Place, passages_of, said_by
-from holdfast.packing.lines.weights import Vectors
+from holdfast.packing.lines.weights import Vectors, dot
 from holdfast.views.transcript import Item, Step
 
 LONGEST_LINE = 1500
@@ -32,7 +31,8 @@ class Sighted(Struct, gc=False):
     key: str
     names: tuple[str, ...]
     size: int
-    is_lone: bool
+    is_weak: bool
+    """Whether nothing says what its names are: one alone, or a crowd of them."""
     bonus: float
     """What the structure of its text gives it."""
     fixed: float
@@ -118,7 +118,7 @@ class Sightings:
             name = self.names.get(text)
             if name is None:
                 own = origin in ("said", "call", "argument")
-                fixed = _dot(self.weights.fixed_name, fixed_name(looks_of_name(text), own))
+                fixed = dot(self.weights.fixed_name, fixed_name(looks_of_name(text), own))
                 name = self.names[text] = Name(step, step, fixed, own)
             name.last = step
             name.count += 1
@@ -188,10 +188,10 @@ class Sightings:
 
     def line_score(self, line: Sighted) -> float:
         """The logarithm of what a line is worth."""
-        return line.fixed + _dot(self.weights.moving_line, self.line_features(line))
+        return line.fixed + dot(self.weights.moving_line, self.line_features(line))
 
     def name_score(self, text: str, name: Name) -> float:
-        return name.fixed + _dot(self.weights.moving_name, self.name_features(text, name))
+        return name.fixed + dot(self.weights.moving_name, self.name_features(text, name))
 
 
 def sighted(weights: Vectors, passage: Passage, number: int, looks: LineLooks, bonus: float) -> Sighted:
@@ -203,11 +203,7 @@ def sighted(weights: Vectors, passage: Passage, number: int, looks: LineLooks, b
         looks.key,
         looks.names,
         looks.size,
-        looks.is_lone,
+        looks.is_lone or is_crowd(line, looks.names),
         bonus,
-        _dot(weights.fixed_line, fixed),
+        dot(weights.fixed_line, fixed),
     )
-
-
-def _dot(weights: Sequence[float], values: Sequence[float]) -> float:
-    return float(sum(map(mul, weights, values)))

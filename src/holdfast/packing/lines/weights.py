@@ -7,6 +7,7 @@ by its share of the action. Learned weights ship with the package; they are data
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from operator import mul
 from typing import Literal
 
 import msgspec
@@ -16,6 +17,10 @@ from holdfast.errors import ConfigError
 from holdfast.packing.lines.features import FIXED_LINE, FIXED_NAME, LINE_FEATURES, NAME_FEATURES, VERSION
 
 Source = Literal["learned", "hand"]
+
+HINT = "write such a file with `holdfast fit --out`"
+HEAVIEST = 50
+"""Beyond it a worth is no number any more."""
 
 
 class Weights(Struct, frozen=True):
@@ -44,6 +49,10 @@ def vectors(weights: Weights) -> Vectors:
     return Vectors(lines[:cut], lines[cut:], names[:cut_names], names[cut_names:])
 
 
+def dot(weights: Sequence[float], values: Sequence[float]) -> float:
+    return float(sum(map(mul, weights, values)))
+
+
 def _in_order(weights: Mapping[str, float], features: Sequence[str]) -> tuple[float, ...]:
     return tuple(weights.get(feature, 0.0) for feature in features)
 
@@ -52,10 +61,8 @@ def read_weights(data: bytes, where: str) -> Weights:
     """Weights from a file that `holdfast fit` wrote."""
     try:
         weights = msgspec.json.decode(data, type=Weights)
-    except msgspec.DecodeError as error:
-        raise ConfigError(
-            f"{where} holds no weights: {error}", hint="write such a file with `holdfast fit`"
-        ) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{where} holds no weights: {error}", hint=HINT) from None
     if weights.version != VERSION:
         raise ConfigError(
             f"{where} has weights of version {weights.version}, and this holdfast reads version {VERSION}",
@@ -63,7 +70,12 @@ def read_weights(data: bytes, where: str) -> Weights:
         )
     unknown = sorted({*weights.lines} - {*LINE_FEATURES} | {*weights.names} - {*NAME_FEATURES})
     if unknown:
-        raise ConfigError(f"{where} weighs features that do not exist: {', '.join(unknown[:5])}")
+        raise ConfigError(f"{where} weighs features that do not exist: {', '.join(unknown[:5])}", hint=HINT)
+    heavy = [
+        name for name, weight in {**weights.lines, **weights.names}.items() if not abs(weight) <= HEAVIEST
+    ]
+    if heavy:
+        raise ConfigError(f"{where} gives `{heavy[0]}` a weight beyond {HEAVIEST}", hint=HINT)
     return weights
 
 
@@ -73,6 +85,11 @@ def known_weights(source: Source) -> Weights:
         return HAND
     data = files("holdfast.packing.lines").joinpath("learned.json").read_bytes()
     return read_weights(data, "learned.json")
+
+
+@cache
+def known_vectors(source: Source) -> Vectors:
+    return vectors(known_weights(source))
 
 
 HAND = Weights(

@@ -12,7 +12,7 @@ from holdfast.packing.structure.value import DULL, HINT, KEY, NOISE, NOWHERE, PA
 
 _END = r"(?=\n|\Z)"
 _RUNNER = re.compile(
-    r"\n[ \t=]{0,12}+(?:\d++ (?:passed|failed|passing|failing|pass|fail)\b|Tests?(?: Suites?| Files?)?:? ++\S"
+    r"\n[ \t=]{0,80}+(?:\d++ (?:passed|failed|passing|failing|pass|fail)\b|Tests?(?: Suites?| Files?)?:? ++\S"
     r"|test result: |running \d++ tests?|Ran \d++ tests?|Tests run: |=== RUN|--- (?:PASS|FAIL)|ok  \t|FAIL\t|PASS\b"
     r"|\?   \t|test session starts|\[(?:INFO|ERROR)\] (?:Tests run|BUILD)|BUILD (?:SUCCESS|FAIL)|TAP version"
     r"|1\.\.\d|(?:FAILED|ERROR) \S++(?:::| - )|(?:OK|FAILED)(?: \(|\n|\Z)|> Task :)"

@@ -16,7 +16,7 @@ from holdfast.replay.evidence.common_names import shipped_names
 from holdfast.replay.evidence.study import Study, study
 from holdfast.replay.order import Order
 from holdfast.replay.policies.policy import Plan
-from holdfast.replay.request import Scale
+from holdfast.replay.request import Scale, read_message
 from holdfast.replay.results import BASELINE, Score
 from holdfast.replay.runs.dumping import DumpFile
 from holdfast.replay.runs.run import Instruments, Run
@@ -41,6 +41,8 @@ class Outcome(Struct, frozen=True):
     dumped: str = ""
     """A file with the packs, for whoever takes the outcome to read and remove."""
     error: str = ""
+    short: bool = False
+    """It has fewer tokens than the order asks for, and is left out."""
     notes: tuple[str, ...] = ()
     """What reading the recording lost or forgave."""
 
@@ -51,6 +53,8 @@ def replay_job(order: Order, job: Job) -> Outcome:
     except HoldfastError as error:
         return Outcome(job.number, job.id, error=str(error))
     scale = Scale(load_tokenizer())
+    if is_short(order, case, scale):
+        return Outcome(job.number, job.id, short=True)
     studied, tools = study_case(order, case, scale), instruments(order, scale)
     with DumpFile(order.dump, case.id) if order.dump else nullcontext() as file:
         # By run, then by measure, then by budget.
@@ -66,6 +70,14 @@ def read_case(order: Order, job: Job) -> Case:
     recording = job.unread.read()
     project = project_of(recording, job.file.split(".")[0], order.project_from)
     return replace(make_case(recording, project), id=job.id)
+
+
+def is_short(order: Order, case: Case, scale: Scale) -> bool:
+    """Whether the messages take fewer tokens than the order asks for."""
+    if not order.at_least:
+        return False
+    messages = (turn.message for turn in case.turns if turn.message is not None)
+    return scale.total([read_message(message) for message in messages]) < order.at_least
 
 
 def study_case(order: Order, case: Case, scale: Scale) -> Study:

@@ -1,0 +1,99 @@
+"""Quotes: what notes show of folded items, so that a cut can say what of it still stands.
+
+Rule: the lines themselves count, in tokens, where a note's message shows them; the headings above them and the gaps
+between them are the note's own.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+
+from holdfast.events import KeptLines
+from holdfast.messages import Text
+from holdfast.packing.excerpts import numbers_in
+from holdfast.packing.lines.passages import CALL, RESULT, SAID, USER, Passage, Place, passages_of, said_by
+from holdfast.packing.tokens import TokenCounter
+from holdfast.views.transcript import Item, Step
+
+__all__ = ["CALL", "NOTHING", "RESULT", "SAID", "USER", "Quoted", "Spot", "merged", "quotes_in"]
+
+Spot = tuple[str, str, int]
+"""A place within an item that a cut can be of: its call, if any, what stands there, and which text of several."""
+
+Quoted = Mapping[Spot, int]
+"""Tokens of the lines of an item that stand in notes."""
+
+NOTHING: Quoted = {}
+
+
+def quotes_in(
+    kept: Iterable[KeptLines], items: Mapping[str, Item], counter: TokenCounter
+) -> Mapping[str, Quoted]:
+    """What a note that keeps these lines quotes, by entry. `items` are steps and user messages by entry."""
+    found: dict[str, dict[Spot, int]] = {}
+    entry = ""
+    passages: dict[Place, Passage] = {}
+    for lines in kept:
+        item = items.get(lines.step)
+        if item is None:
+            continue
+        if lines.step != entry:
+            entry = lines.step
+            told = passages_of(item) if isinstance(item, Step) else said_by(item)
+            passages = {passage.place: passage for passage in told}
+        passage = passages.get((lines.step, lines.call, lines.part))
+        if passage is None:
+            continue
+        spots = found.setdefault(entry, {})
+        for spot, rows in _by_spot(passage, item, numbers_in(lines.lines)).items():
+            spots[spot] = spots.get(spot, 0) + counter.text("\n".join(rows))
+    return found
+
+
+def merged(quotes: Iterable[Mapping[str, Quoted]]) -> dict[str, Quoted]:
+    """What several notes quote together: lines of one item may stand in more than one."""
+    found: dict[str, Quoted] = {}
+    for note in quotes:
+        for entry, quoted in note.items():
+            before = found.get(entry)
+            found[entry] = quoted if before is None else _sum(before, quoted)
+    return found
+
+
+def _sum(one: Quoted, other: Quoted) -> Quoted:
+    return {spot: one.get(spot, 0) + other.get(spot, 0) for spot in (*one, *other)}
+
+
+def _by_spot(passage: Passage, item: Item, numbers: Sequence[int]) -> dict[Spot, list[str]]:
+    """The lines of a passage that a note shows, by the text they stand in. Arguments belong to their call."""
+    part = passage.part if passage.part in (RESULT, SAID, USER) else CALL
+    texts = _texts(passage, item)
+    found: dict[Spot, list[str]] = {}
+    for number in numbers:
+        if number < len(passage.lines):
+            spot = passage.call, part, _holder(texts, number)
+            found.setdefault(spot, []).append(passage.lines[number])
+    return found
+
+
+def _texts(passage: Passage, item: Item) -> list[str]:
+    """The texts that a passage joins, one below the other."""
+    if passage.part == RESULT and isinstance(item, Step):
+        return [part.text for part in item.results[passage.call].parts if isinstance(part, Text)]
+    said = [part.text for part in item.message.parts if isinstance(part, Text)]
+    if passage.part == SAID:
+        # Blank lines before all that was said are no part of it.
+        said[0] = said[0].lstrip()
+    return said if passage.part in (SAID, USER) else []
+
+
+def _holder(texts: Sequence[str], number: int) -> int:
+    """Which of the texts a line stands in.
+
+    Where one alone says anything it does: its lines may be counted otherwise, such as the records of a document.
+    """
+    filled = [at for at, text in enumerate(texts) if text.strip()]
+    if len(filled) < 2:
+        return filled[0] if filled else 0
+    ends = list(accumulate(text.count("\n") + 1 for text in texts))
+    return min(bisect_right(ends, number), len(texts) - 1)

@@ -1,0 +1,219 @@
+"""Shell commands as far as a log needs them: the simple commands of a script, and the files that they change.
+
+Rule: nothing is run and no file system asked. What depends on a variable or a pattern is left out, and no command
+can make the reading fail; it takes linear time.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+Effect = Literal["written", "changed", "deleted"]
+
+LONGEST = 200_000
+"""Characters of a script that are looked at."""
+
+_HERE = re.compile(r"<<-?[ \t]*\\?(['\"]?)(\w+)\1([^\n]*)\n(.*?)(?:\n[ \t]*\2\b|\Z)", re.DOTALL)
+_TOKEN = re.compile(
+    r"(?P<gap>[ \t\r]+|\\\n)|(?P<comment>#[^\n]*)|(?P<end>&&|\|\||[;\n()`]|\||\$\(|&(?![>\d]))"
+    r"|(?P<out>(?:\d|&)?>>?\|?)(?P<fd>&\d|&-)?|(?P<in>\d?<{1,3})"
+    r"|(?P<word>(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s'\"\\;|&()<>`])+)|(?P<odd>.)",
+    re.DOTALL,
+)
+_QUOTES = re.compile(r"'([^']*)'|\"((?:\\.|[^\"\\])*)\"|\\(.)", re.DOTALL)
+_PATH = re.compile(r"(?=.*\w)[^\s$`*?{}<>|;&()\"'\[\]=,:]{1,300}")
+_PATCHED = re.compile(r"\*\*\* (Update|Add|Delete) File: (.+?)[ \t]*(?=\\n|\\r|\n|\r|\"|$)", re.MULTILINE)
+_MOVED = re.compile(r"\*\*\* Move to: (.+?)[ \t]*(?=\\n|\\r|\n|\r|\"|$)", re.MULTILINE)
+_OPENED = re.compile(r"""\bopen\(\s*['"]([^'"\n]{1,300})['"]\s*,\s*['"][wax]""")
+_WRITTEN = re.compile(
+    r"""\bPath\(\s*['"]([^'"\n]{1,300})['"]\s*\)\.write_|\bwriteFile(?:Sync)?\(\s*['"]([^'"\n]{1,300})['"]"""
+)
+_MAY_CHANGE = re.compile(
+    r">|\b(?:rm|unlink|mv|cp|tee|touch|create|g?sed|perl|curl|wget)\b|\*\*\* |open\(|[wW]rite"
+)
+_SET = re.compile(r"\w+=")
+_LOOKING = frozenset(
+    """
+    cat less more head tail nl grep egrep rg ag find fd ls tree wc stat file which type pwd echo printf jq cut sort
+    uniq awk column diff cmp true test [ sleep cd date env printenv whoami uname du df ps xxd hexdump strings od
+    """.split()
+)
+_LOOKING_INTO = {
+    "git": frozenset(
+        "diff log show blame status grep branch ls-tree ls-files rev-parse cat-file reflog".split()
+    ),
+    "gh": frozenset("view list diff status checks".split()),
+}
+"""What some programs are told to do when they only look."""
+_LEADING = frozenset({"sudo", "time", "env", "nohup", "command", "exec", "then", "do", "else", "{", "!"})
+_PATCH_EFFECTS: dict[str, Effect] = {"Update": "changed", "Add": "written", "Delete": "deleted"}
+
+
+class FileEffect(Struct, frozen=True, gc=False):
+    """What a command does to a file. `written` leaves it anew, whether or not it was there."""
+
+    path: str
+    effect: Effect
+
+
+class SimpleCommand(Struct, gc=False):
+    """One command of a script: its words without their quotes, and the files its output goes to."""
+
+    words: list[str]
+    outputs: list[tuple[str, bool]]
+    """Path, and whether the output is added to the file."""
+
+    @property
+    def program(self) -> str:
+        return _known(self.words[0]) if self.words else ""
+
+
+def without_documents(script: str) -> str:
+    """The script with its here-documents left out, but for the line that begins each."""
+    return _HERE.sub(lambda m: m[0].split("\n", 1)[0], script[:LONGEST]) if "<<" in script else script
+
+
+def simple_commands(script: str) -> list[SimpleCommand]:
+    """The commands of a script in order, those of a pipe one by one; here-documents hold no commands."""
+    text = _HERE.sub(r"\3", script[:LONGEST])
+    commands, current, place = list[SimpleCommand](), SimpleCommand([], []), ""
+    for token in _TOKEN.finditer(text):
+        match token.lastgroup:
+            case "end":
+                commands.append(current)
+                current, place = SimpleCommand([], []), ""
+            case "out" | "fd":
+                place = "" if token["fd"] else token["out"]
+            case "in":
+                place = "<"
+            case "word":
+                word = _unquoted(token["word"])
+                if place in ("", "<"):
+                    current.words += [word] if not place else []
+                else:
+                    current.outputs.append((word, ">>" in place))
+                place = ""
+            case _:
+                pass
+    commands.append(current)
+    for command in commands:
+        while command.words and (command.words[0] in _LEADING or _SET.match(command.words[0])):
+            del command.words[0]
+    return [command for command in commands if command.words or command.outputs]
+
+
+def is_looking(script: str) -> bool:
+    """Whether a script only looks at things and changes none."""
+    first = script.split(None, 1)
+    if not first or not (_known(first[0]) in _LOOKING or first[0] in ("git", "gh", "sed")):
+        return False
+    return all(not command.outputs and _is_look(command) for command in simple_commands(script))
+
+
+def _is_look(command: SimpleCommand) -> bool:
+    words = command.words[1:]
+    if command.program in _LOOKING_INTO:
+        return any(word in _LOOKING_INTO[command.program] for word in words[:2])
+    if command.program == "sed":
+        return not _edited_in_place(words, [word for word in words if word and not word.startswith("-")])
+    return command.program in _LOOKING
+
+
+def _known(word: str) -> str:
+    return word.rsplit("/", 1)[-1]
+
+
+def file_effects(script: str, *, is_failed: bool = False) -> Iterator[FileEffect]:
+    """The files that a script changes, in order. Of one that failed, its last command did nothing."""
+    folder = ""
+    commands = simple_commands(script) if _MAY_CHANGE.search(script, 0, LONGEST) else []
+    for command in commands[:-1] if is_failed else commands:
+        if command.program == "cd" and len(command.words) > 1 and _is_path(command.words[1]):
+            folder = posixpath.join(folder, command.words[1])
+            continue
+        for effect in _effects_of(command):
+            if _is_path(effect.path):
+                yield FileEffect(posixpath.normpath(posixpath.join(folder, effect.path)), effect.effect)
+    if not is_failed:
+        yield from patched_files(script)
+        yield from (FileEffect(_joined(folder, path), "written") for path in _by_program(script))
+
+
+def _joined(folder: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(folder, path))
+
+
+def patched_files(script: str) -> Iterator[FileEffect]:
+    """Files of a patch in the text, also of one that stands in another language's string."""
+    if "*** " in script:
+        yield from (FileEffect(m[2].strip(), _PATCH_EFFECTS[m[1]]) for m in _PATCHED.finditer(script))
+        yield from (FileEffect(m[1].strip(), "written") for m in _MOVED.finditer(script))
+
+
+def _by_program(script: str) -> Iterator[str]:
+    """Files that a program in the script opens to write."""
+    if "open(" in script:
+        yield from (path for path in _OPENED.findall(script) if _is_path(path))
+    if "rite" in script:
+        yield from (path for pair in _WRITTEN.findall(script) for path in pair if path and _is_path(path))
+
+
+def _effects_of(command: SimpleCommand) -> Iterator[FileEffect]:
+    for path, added in command.outputs:
+        if not path.startswith("/dev/"):
+            yield FileEffect(path, "changed" if added else "written")
+    words = command.words[1:]
+    program = command.program
+    if program == "git" and words and words[0] in ("mv", "rm"):
+        program, words = words[0], words[1:]
+    plain = [word for word in words if word and not word.startswith("-")]
+    match program:
+        case "rm" | "unlink" if "--cached" not in words:
+            yield from (FileEffect(path, "deleted") for path in plain)
+        case "mv" | "cp" if len(plain) > 1:
+            yield from _moved(plain, is_copy=program == "cp")
+        case "tee":
+            yield from (FileEffect(path, "changed" if "-a" in words else "written") for path in plain)
+        case "touch" | "create":
+            yield from (FileEffect(path, "written") for path in plain)
+        case "sed" | "perl" | "gsed":
+            yield from (FileEffect(path, "changed") for path in _edited_in_place(words, plain))
+        case "curl" | "wget":
+            yield from (FileEffect(path, "written") for path in _saved(words))
+        case _:
+            pass
+
+
+def _moved(plain: list[str], *, is_copy: bool) -> Iterator[FileEffect]:
+    *sources, target = plain
+    into = len(sources) > 1 or target.endswith("/") or target in (".", "..")
+    for source in sources:
+        if not is_copy:
+            yield FileEffect(source, "deleted")
+        name = posixpath.basename(source.rstrip("/"))
+        yield FileEffect(posixpath.join(target, name) if into else target, "written")
+
+
+def _edited_in_place(words: list[str], plain: list[str]) -> list[str]:
+    """Files behind the script of `sed -i` or `perl -i`; none where it only prints."""
+    options = [word for word in words if word.startswith("-") and not word.startswith("--")]
+    if not any("i" in option for option in options) and "--in-place" not in words:
+        return []
+    # Behind each `-e` stands a script; where there is none, the first word is one.
+    scripts = {words[n + 1] for n, word in enumerate(words[:-1]) if word in ("-e", "-f")} or set(plain[:1])
+    return [word for word in plain if word not in scripts]
+
+
+def _saved(words: list[str]) -> list[str]:
+    return [words[n + 1] for n, word in enumerate(words[:-1]) if word in ("-o", "-O", "--output")]
+
+
+def _is_path(word: str) -> bool:
+    return bool(_PATH.fullmatch(word)) and word not in ("-", ".", "..", "/")
+
+
+def _unquoted(word: str) -> str:
+    return _QUOTES.sub(lambda m: m[1] if m[1] is not None else m[2] if m[2] is not None else m[3], word)
