@@ -30,6 +30,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sending": VALUES | {"packing", "recordings", "recall", "store"},
     "session": VALUES | {"views", "packing", "recordings", "recall", "store", "log", "sending", "tokenizers"},
     "prices": VALUES,
+    "models": VALUES | {"packing", "recordings", "redaction", "prices", "settings", "config"},
+    "compaction": VALUES | {"views", "packing", "redaction", "models"},
+    "compacting": VALUES | {"views", "packing", "models", "session", "compaction"},
     "replay": VALUES
     | {
         "views",

@@ -13,11 +13,21 @@ _HOMES = {
     "HoldfastError": "holdfast.errors",
     "Packed": "holdfast.sending",
     "Profile": "holdfast.packing.profile",
+    "ScriptedModel": "holdfast.models.scripted",
     "Session": "holdfast.session",
     "pack": "holdfast.session",
 }
 
-__all__ = ["ContextOverflow", "HoldfastError", "Packed", "Profile", "Session", "__version__", "pack"]
+__all__ = [
+    "ContextOverflow",
+    "HoldfastError",
+    "Packed",
+    "Profile",
+    "ScriptedModel",
+    "Session",
+    "__version__",
+    "pack",
+]
 
 
 def __getattr__(name: str) -> Any:

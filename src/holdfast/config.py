@@ -1,4 +1,4 @@
-"""Configuration: profiles and defaults from a file, overridden by the environment.
+"""Configuration: profiles, models and defaults from a file, overridden by the environment.
 
 Rule: the environment beats the file and the file beats what is built in. Given the file's text and the environment
 the answer is a pure function of both; only `find_config` and `load_config` touch the disk.
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from holdfast.errors import ConfigError, NotFound
 from holdfast.messages import Json
@@ -19,23 +19,27 @@ from holdfast.settings import PREFIX, SEED_NAMES, SEED_UNITS, SETTINGS, nearest
 OTHER_VARIABLES = (
     "HOLDFAST_STORE",
     "HOLDFAST_PROFILE",
+    "HOLDFAST_MODEL",
     "HOLDFAST_CONFIG",
     "HOLDFAST_RECORDINGS",
     "HOLDFAST_DEBUG",
 )
 """Variables that are no setting of a profile."""
 
-DEFAULTS = ("default_profile", "store")
+DEFAULTS = ("default_profile", "default_model", "store")
 
 
 class Config(Struct, frozen=True):
-    """What a file says. `profiles` are the settings each one changes, already in their types."""
+    """What a file says. `profiles` are the settings each one changes, already in their types; `models` are the
+    tables of `[models]` as they stand, which the catalogue of models reads."""
 
     where: str = ""
     default_profile: str = ""
+    default_model: str = ""
     store: str = ""
     profiles: dict[str, dict[str, Json]] = field(default_factory=dict)
     bases: dict[str, str] = field(default_factory=dict)
+    models: dict[str, dict[str, Json]] = field(default_factory=dict)
 
 
 class Loaded(Struct, frozen=True):
@@ -121,17 +125,21 @@ def parse_config(text: str, where: str, *, section: tuple[str, ...] = ()) -> Con
     defaults: dict[str, str] = {}
     profiles: dict[str, dict[str, Json]] = {}
     bases: dict[str, str] = {}
+    models: dict[str, dict[str, Json]] = {}
     prefix = "".join(key + "." for key in section)
     for key, value in _table(table, where, prefix.rstrip(".")).items():
         if key == "profile":
             for name, settings in _table(value, where, prefix + key).items():
                 bases[name], profiles[name] = _profile(settings, where, f"{prefix}profile.{name}")
+        elif key == "models":
+            for name, entry in _table(value, where, prefix + key).items():
+                models[name] = _table(entry, where, f'{prefix}models."{name}"')
         elif key == "settings":
             for default, given in _table(value, where, prefix + key).items():
                 _add_default(defaults, default, given, where, f"{prefix}settings.{default}")
         else:
             _add_default(defaults, key, value, where, prefix + key)
-    return Config(where=where, profiles=profiles, bases=bases, **defaults)
+    return Config(where=where, profiles=profiles, bases=bases, models=models, **defaults)
 
 
 def find_config(cwd: Path) -> Path | None:
@@ -161,7 +169,7 @@ def load_config(*, cwd: Path, env: Mapping[str, str]) -> Config:
     folder = cwd if store or path is None else path.parent
     store = store or config.store
     placed = str(folder / Path(store).expanduser()) if store else ""
-    return Config(config.where, config.default_profile, placed, config.profiles, config.bases)
+    return replace(config, store=placed)
 
 
 def _text(path: Path) -> str:
@@ -179,7 +187,7 @@ def _table(value: Json, where: str, key: str) -> dict[str, Json]:
 
 def _add_default(defaults: dict[str, str], key: str, value: Json, where: str, path: str) -> None:
     if key not in DEFAULTS:
-        raise _unknown(key, where, path, [*DEFAULTS, "profile", "settings"])
+        raise _unknown(key, where, path, [*DEFAULTS, "profile", "models", "settings"])
     if not isinstance(value, str):
         raise ConfigError(f"{where}: `{path}` should be text, found a {type(value).__name__}")
     if key in defaults:

@@ -127,6 +127,21 @@ def test_what_cannot_be_sent_is_left_out_and_said() -> None:
     assert "left out: assistant messages with neither text nor call (1)" in openai.losses
 
 
+def test_reasoning_of_the_responses_api_does_not_go_to_anthropic() -> None:
+    item = Thinking("so", redacted='{"id":"rs_1","encrypted_content":"gAAA"}')
+    wire = to_anthropic([
+        UserMessage((Text("go"),)),
+        AssistantMessage((item, Thinking(redacted="b3Bh"), Text("Now."), item)),
+        AssistantMessage((item,)),
+    ])  # fmt: skip
+    assert wire.messages[1:] == [{"role": "assistant", "content": [
+        {"type": "redacted_thinking", "data": "b3Bh"}, {"type": "text", "text": "Now."}]}]  # fmt: skip
+    assert wire.losses == (
+        "left out: thinking blocks of another provider (3)",
+        "left out: messages with nothing to send (1)",
+    )
+
+
 words = st.text(
     st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12
 ).filter(lambda text: text.strip() == text and not text.startswith(("<", "[", "#")))  # fmt: skip
@@ -145,7 +160,8 @@ arguments = st.dictionaries(
     st.recursive(scalars | words, lambda v: st.lists(v) | st.dictionaries(words, v), max_leaves=4),
     max_size=3,
 )
-thoughts = st.builds(Thinking, words, signature=words) | st.builds(Thinking, redacted=words)
+opaque = words.filter(lambda text: not text.startswith("{"))
+thoughts = st.builds(Thinking, words, signature=words) | st.builds(Thinking, redacted=opaque)
 user_parts = st.lists(texts | images, min_size=1, max_size=3).map(tuple)
 
 

@@ -25,10 +25,12 @@ COMMANDS = {
     "recall": "Bring back what a pack left out.",
     "show": "Show rounds, steps, tools and tokens at a glance.",
     "check": "Check messages against the rules of providers.",
+    "compact": "Sum up what a recording would let go, and check it.",
     "replay": "Measure what context policies keep, and what they cost.",
     "fit": "Learn from recordings which lines are worth keeping.",
     "logs": "List, export, import, delete and verify logs.",
     "profiles": "List profiles, or the settings of one.",
+    "models": "List models, what they cost, and what is missing to use them.",
     "completion": "Print the completion script of a shell.",
 }
 

@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 from holdfast.cli.sources import store_path
 from holdfast.config import load_config
 from holdfast.errors import HoldfastError
+from holdfast.models.catalogue import load_catalogue
 from holdfast.packing.profile import BUILT_IN
 from holdfast.prices import BUILT_IN as PRICES
 from holdfast.recordings import FORMATS
@@ -25,6 +26,15 @@ def profiles(_: click.Context, incomplete: str) -> list[CompletionItem]:
     with suppress(HoldfastError):
         names |= set(load_config(cwd=Path.cwd(), env=os.environ).profiles)
     return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+
+
+def models(_: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Models of the catalogue and of a file, and providers that have any others."""
+    with suppress(HoldfastError):
+        catalogue = load_catalogue(load_config(cwd=Path.cwd(), env=os.environ))
+        names = [*catalogue.models, *(f"{provider}/" for provider in catalogue.providers)]
+        return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+    return []
 
 
 def formats(_: click.Context, incomplete: str) -> list[CompletionItem]:

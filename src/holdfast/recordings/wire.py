@@ -197,11 +197,18 @@ def _reply_block(part: Text | Thinking | ToolCall) -> list[Wired]:
     if isinstance(part, ToolCall):
         arguments = {"raw": part.raw} if part.raw else part.arguments
         return [{"type": "tool_use", "id": part.id, "name": part.name, "input": arguments}]
+    if is_reasoning_item(part):
+        return []
     if part.redacted:
         return [{"type": "redacted_thinking", "data": part.redacted}]
     if part.signature:
         return [{"type": "thinking", "thinking": part.text, "signature": part.signature}]
     return []
+
+
+def is_reasoning_item(thinking: Thinking) -> bool:
+    """Whether what is opaque is an item of OpenAI's Responses API, a JSON object; Anthropic's blocks are base64."""
+    return thinking.redacted.startswith("{")
 
 
 def _result_block(message: ToolMessage) -> Wired:
@@ -241,6 +248,7 @@ def _tally_anthropic(message: Message, tally: Tally) -> None:
         thoughts = [part for part in message.parts if isinstance(part, Thinking)]
         unsigned = sum(not thought.signature and not thought.redacted for thought in thoughts)
         tally.add("left out", "thinking blocks without a signature", unsigned)
+        tally.add("left out", "thinking blocks of another provider", sum(map(is_reasoning_item, thoughts)))
         raw = sum(bool(call.raw) for call in message.calls)
         tally.add("wrapped as `raw`", "arguments that are no JSON object", raw)
     if not anthropic_message(message):

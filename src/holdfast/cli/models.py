@@ -1,0 +1,191 @@
+"""`holdfast models`: which models there are, what they cost, and what is missing to use them.
+
+Rule: without `--check` nothing is asked of anyone; a key is never shown, only whether it is there.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from holdfast.cli.options import common_options, json_option, offered
+from holdfast.cli.output import hint, note, write_json
+from holdfast.cli.tables import Cell, Column, name, number, print_table
+from holdfast.config import load_config
+from holdfast.messages import Json
+from holdfast.models.catalogue import Catalogue, Entry, load_catalogue
+from holdfast.models.choosing import VARIABLE, Chosen, model_name, resolve_model
+
+EXAMPLES = """\b
+Examples:
+  holdfast models
+  holdfast models anthropic
+  holdfast models --check
+  holdfast models ollama --check
+  holdfast models compatible/qwen3@http://127.0.0.1:8080/v1 --check --json"""
+
+ANY = "…"
+"""Stands for the models of a provider of which none is written down."""
+
+
+class Row(Struct, frozen=True):
+    """A model, and what came of asking for it: None where nobody was asked."""
+
+    chosen: Chosen
+    is_key_set: bool
+    is_reached: bool | None = None
+    is_listed: bool | None = None
+    problem: str = ""
+
+    @property
+    def is_usable(self) -> bool:
+        return not self.missing and self.is_reached is not False and self.is_listed is not False
+
+    @property
+    def missing(self) -> str:
+        """What must be done first, as far as is known; empty if nothing."""
+        if self.chosen.is_key_needed and not self.is_key_set:
+            return f"set {self.chosen.key}"
+        if self.is_listed is False:
+            return "the provider does not list it"
+        return self.problem
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("which", metavar="[NAME]", required=False, default="", shell_complete=offered("models"))
+@click.option("--check", is_flag=True, help="Ask each provider which models it has.")
+@json_option
+@common_options
+@click.pass_context
+def command(ctx: click.Context, which: str, check: bool, as_json: bool) -> None:
+    """List models, what they cost, and what is missing to use them.
+
+    NAME is a provider, or a model as `--model` takes it: `provider/name`, or `provider/name@URL`. Entries of
+    `[models]` in `holdfast.toml` change the list or add to it.
+    """
+    config = load_config(cwd=Path.cwd(), env=os.environ)
+    catalogue = load_catalogue(config)
+    rows = [_row(one) for one in _wanted(which, catalogue)]
+    if check:
+        rows = _checked(rows)
+    picked = model_name("", config, os.environ)
+    if as_json:
+        write_json({"date": catalogue.date, "chosen": picked, "models": [_told(row) for row in rows]})
+    else:
+        print_table(*_table(rows, check))
+        _say(rows, catalogue, picked)
+    if which and check and not any(row.is_usable for row in rows):
+        ctx.exit(1)
+
+
+def _wanted(which: str, catalogue: Catalogue) -> list[Chosen]:
+    """The models a person asks about; of a provider without known ones, a row for whatever it has."""
+    if which and which not in catalogue.providers:
+        return [resolve_model(which, catalogue, os.environ)]
+    found = []
+    for provider in [which] if which else catalogue.providers:
+        names = [entry.name for entry in catalogue.models.values() if entry.provider == provider]
+        if not names and not (catalogue.providers[provider].url or which):
+            continue
+        found += [resolve_model(one, catalogue, os.environ) for one in names or [f"{provider}/{ANY}"]]
+    return found
+
+
+def _row(chosen: Chosen) -> Row:
+    return Row(chosen, bool(os.environ.get(chosen.key, "").strip()))
+
+
+def _checked(rows: Sequence[Row]) -> list[Row]:
+    """The rows with what their providers say; those whose key is missing are left alone."""
+    # Loaded late: the network's code takes longer than the rest of this command.
+    from holdfast.models.reaching import reach  # noqa: PLC0415
+
+    reached = reach([row.chosen for row in rows if not row.missing], os.environ)
+    checked = []
+    for row in rows:
+        found = reached.get((row.chosen.url, row.chosen.key))
+        if found is None:
+            checked.append(row)
+        elif row.chosen.entry.model == ANY and found.served:
+            checked += [
+                Row(_served(row.chosen, model, window), row.is_key_set, True, True)
+                for model, window in sorted(found.served.items())
+            ]
+        else:
+            listed = row.chosen.entry.model in found.served if found.served else None
+            checked.append(replace(row, is_reached=found.is_reached, is_listed=listed, problem=found.problem))
+    return checked
+
+
+def _served(place: Chosen, model: str, window: int) -> Chosen:
+    full = f"{place.entry.provider}/{model}"
+    return replace(place, name=full, entry=replace(place.entry, name=full, window=window))
+
+
+def _told(row: Row) -> dict[str, Json]:
+    entry = asdict(row.chosen.entry)
+    del entry["name"], entry["date"]
+    return {
+        "model": row.chosen.name,
+        **entry,
+        "url": row.chosen.url,
+        "key": row.chosen.key,
+        "key_needed": row.chosen.is_key_needed,
+        "key_set": row.is_key_set,
+        "reachable": row.is_reached,
+        "listed": row.is_listed,
+        "missing": row.missing,
+    }
+
+
+def _table(rows: Sequence[Row], check: bool) -> tuple[list[Column], list[Sequence[Cell]]]:
+    columns = [
+        name("model"),
+        number("window"),
+        number("$ in"),
+        number("$ read"),
+        number("$ out"),
+        name("key"),
+    ]
+    cells: list[Sequence[Cell]] = []
+    for row in rows:
+        entry = row.chosen.entry
+        line: list[Cell] = [row.chosen.name, entry.window or "?", *_prices(entry), _key(row)]
+        cells.append([*line, _answer(row)] if check else line)
+    return [*columns, name("reached")] if check else columns, cells
+
+
+def _prices(entry: Entry) -> list[Cell]:
+    if entry.price is None:
+        return ["", "", ""]
+    known = (entry.price.input, entry.price.cache_read, entry.price.output)
+    return ["" if price is None else f"{price:g}" for price in known]
+
+
+def _key(row: Row) -> str:
+    if row.is_key_set:
+        return "yes"
+    return "no" if row.chosen.is_key_needed else "–"
+
+
+def _answer(row: Row) -> str:
+    if row.is_reached is None:
+        return "–"
+    return "not listed" if row.is_listed is False else "yes" if row.is_reached else "no"
+
+
+def _say(rows: Sequence[Row], catalogue: Catalogue, picked: str) -> None:
+    note(f"dollars a million tokens, as published on {catalogue.date}; `--json` has all that is known")
+    if unset := dict.fromkeys(row.chosen.key for row in rows if row.missing and row.is_reached is None):
+        hint(f"keys that are not set: {', '.join(unset)}")
+    for problem in dict.fromkeys(
+        f"{row.chosen.entry.provider}: {row.problem}" for row in rows if row.problem
+    ):
+        hint(problem)
+    if picked:
+        note(f"the chosen model is `{picked}`")
+    else:
+        hint(f"choose one with `--model NAME`, `{VARIABLE}` or `default_model` in holdfast.toml")

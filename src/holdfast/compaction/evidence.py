@@ -1,0 +1,279 @@
+"""What a log says, for those who ask whether something stands in it: paths, ids, numbers, commands, instructions.
+
+Rule: built once for a range, in time linear in its text; what is asked is found wherever it stands as a name of its
+own, by whomever it was written, and with the entry that wrote it first.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from holdfast.compaction.claims.named import HASH, Claim
+from holdfast.compaction.claims.standing import (
+    Fits,
+    is_head,
+    is_longer,
+    is_name,
+    is_number,
+    is_path,
+    opens_number,
+    opens_path,
+)
+from holdfast.compaction.claims.urging import Prose
+from holdfast.messages import Text, Thinking, ToolMessage, joined_text
+from holdfast.tool_use import ToolUse, values_in
+from holdfast.views.transcript import Item, Step, User
+
+MOST_LISTED = 500
+"""Rows of a listing whose paths are put together."""
+MOST_LOOKS = 2_000
+"""Places where a name is looked at; beyond that many it is a part of other names wherever it stands."""
+
+REFUSED = "The user doesn't want to"
+"""How Claude Code begins the result of a call that a person did not allow; their words follow."""
+
+_SPACE = re.compile(r"\s+")
+_CUT = re.compile(r"\s*(?:…|\.{3})\s*")
+_SCALE = {"k": 1_000, "m": 1_000_000}
+_DECIMALS = re.compile(r"\.\d{1,12}(?!\d)")
+_TESTS = re.compile(
+    r"(?i)\b(\d{1,6}) (?:tests? )?(?:passed|failed|passing|failing|failures?|errors?|skipped)\b"
+)
+_ASKS = re.compile(r"ask_?user(?:_?questions?)?|ask_followup_question|request_user_input|exit_?plan_?mode")
+_RULES = frozenset(("agents.md", "claude.md", "code_law.md"))
+_DELEGATES = re.compile(
+    r"(?i)(?:\b(?:execute|implement|follow|carry out|work through)\b|按照|执行|实现)"
+    r"[^.!?。！？\n]{0,60}?([\w./~-]+\.\w{1,5})"
+)
+
+
+class Evidence(Struct, frozen=True):
+    """The log's text in small letters, where each entry's part of it begins, and what can be counted in it."""
+
+    text: str
+    starts: tuple[int, ...]
+    entries: tuple[str, ...]
+    commands: str
+    counts: frozenset[int]
+    told: Prose
+    """What users said."""
+    own: Prose
+    """What the agent said and wrote."""
+    returned: Prose
+    """What tools returned."""
+
+    @classmethod
+    def of(cls, items: Sequence[Item], *, standing: Iterable[str] = ()) -> "Evidence":
+        """What a range of a transcript says. `standing` are texts that hold throughout, and are as good as said by
+        the user: system prompt, project rules, static context."""
+        always = [*standing]
+        said = [("", text) for text in always]
+        told = [(-1, text) for text in always]
+        own: list[tuple[int, str]] = []
+        returned: list[tuple[int, str]] = []
+        delegated = _delegated(items)
+        for item in items:
+            at = item.position
+            if isinstance(item, User):
+                told.append((at, joined_text(item.message.parts)))
+                said.append((item.entry, told[-1][1]))
+                continue
+            written = [*_written(item)]
+            said += [(item.entry, text) for text in written]
+            own += [(at, text) for text in written]
+            for call_id, result in item.results.items():
+                text = result.text
+                said.append((item.result_entries[call_id], text))
+                said.append((item.result_entries[call_id], "\n".join(_listed(item, call_id, text))))
+                is_users = _is_users(item.uses[call_id], result, delegated)
+                (told if is_users else returned).append((at, text))
+        commands = (use.command for item in items if isinstance(item, Step) for use in item.uses.values())
+        return cls._joined(said, commands, _counts(items), Prose.of(told), Prose.of(own), Prose.of(returned))
+
+    @classmethod
+    def of_texts(cls, texts: Iterable[str]) -> "Evidence":
+        """What some texts say by themselves."""
+        nobody = Prose.of(())
+        return cls._joined([("", text) for text in texts], (), frozenset(), nobody, nobody, nobody)
+
+    @classmethod
+    def _joined(
+        cls,
+        said: Iterable[tuple[str, str]],
+        commands: Iterable[str],
+        counts: frozenset[int],
+        *prose: Prose,
+    ) -> "Evidence":
+        first: dict[str, str] = {}
+        for entry, text in said:
+            first.setdefault(text.lower(), entry)
+        starts, at = [], 0
+        for text in first:
+            starts.append(at)
+            at += len(text) + 1
+        ran = "\n".join(dict.fromkeys(_single(command) for command in commands if command))
+        return cls("\n".join(first), tuple(starts), tuple(first.values()), ran, counts, *prose)
+
+    def finds(self, claim: Claim) -> str | None:
+        """The entry that says first what a claim names, or None; empty where it is counted, or no entry's."""
+        match claim.kind:
+            case "path":
+                at = self._path(claim.text.lower())
+            case "number":
+                if self._is_count(claim.text):
+                    return ""
+                at = self._number(claim)
+            case "command":
+                return self._command(_single(claim.text))
+            case _:
+                is_hash = HASH.fullmatch(claim.text) is not None
+                at = self._at(claim.text.lower().rstrip("/"), is_head if is_hash else is_name)
+        return None if at < 0 else self._entry(at)
+
+    def _entry(self, at: int) -> str:
+        return self.entries[bisect_right(self.starts, at) - 1]
+
+    def _at(self, name: str, fits: Fits) -> int:
+        """Where a name stands by itself; -1 where it does not."""
+        at = self.text.find(name)
+        for _ in range(MOST_LOOKS):
+            if at < 0 or fits(self.text, at, at + len(name)):
+                return at
+            at = self.text.find(name, at + 1)
+        return -1
+
+    def _path(self, path: str) -> int:
+        """A path, or some of its parts in a row; an absolute one may be a folder and what is known to lie below."""
+        path = path.rstrip("/")
+        while path.startswith(("./", "../")):
+            path = path[path.index("/") + 1 :]
+        at = self._at(path, is_path)
+        if at >= 0 or not path.startswith(("/", "~/")):
+            return at
+        for cut in (found.start() for found in re.finditer("/", path)):
+            below = path[cut + 1 :]
+            if cut and below and self._at(path[:cut], is_path) >= 0:
+                at = self._at(below, opens_path)
+                if at >= 0:
+                    return at
+        return -1
+
+    def _number(self, claim: Claim) -> int:
+        number = claim.text.lower().removeprefix("v")
+        spellings = [number, number.replace(",", "")]
+        digits = number.rstrip("abcdefghijklmnopqrstuvwxyz")
+        unit = number[len(digits) :]
+        spellings.append(digits)
+        if unit in _SCALE and digits.isdecimal():
+            whole = int(digits) * _SCALE[unit]
+            spellings += [str(whole), f"{whole:,}", f"{whole:_}"]
+        elif digits.isdecimal() and len(digits) < 16:
+            spellings += [f"{int(digits):,}", f"{int(digits):_}"]
+        fits = is_longer if claim.is_share or "." in number else is_number
+        found = max(self._at(spelling, fits) for spelling in dict.fromkeys(spellings))
+        return found if found >= 0 or digits.count(".") != 1 else self._rounded(digits)
+
+    def _rounded(self, number: str) -> int:
+        """Where a number stands that was rounded to this one."""
+        whole, _, rest = number.partition(".")
+
+        def fits(text: str, start: int, end: int) -> bool:
+            exact = _DECIMALS.match(text, end) if opens_number(text, start) else None
+            return exact is not None and f"{float(exact[0]):.{len(rest)}f}" == f"0.{rest}"
+
+        return self._at(whole, fits)
+
+    def _is_count(self, number: str) -> bool:
+        plain = number.replace(",", "")
+        return plain.isdecimal() and len(plain) < 10 and int(plain) in self.counts
+
+    def _command(self, command: str) -> str | None:
+        """A command that was run or spoken of, whole or in part; what it leaves out is marked."""
+        pieces = [piece for piece in _CUT.split(command) if piece]
+        if all(piece in self.commands for piece in pieces):
+            return self._first_of(pieces)
+        found = [self._at(piece, is_name) for piece in pieces]
+        return None if -1 in found else self._entry(found[0])
+
+    def _first_of(self, pieces: list[str]) -> str:
+        at = self.text.find(pieces[0]) if pieces else -1
+        return self._entry(at) if at >= 0 else ""
+
+
+def _single(text: str) -> str:
+    return _SPACE.sub(" ", text).strip().lower()
+
+
+def _written(step: Step) -> Iterator[str]:
+    """What the agent said, thought and handed to tools."""
+    for part in step.message.parts:
+        if isinstance(part, Text | Thinking):
+            yield part.text
+    for call in step.calls.values():
+        yield call.name
+        for key, value in values_in(call.arguments):
+            yield f"{key}: {value}"
+
+
+def _delegated(items: Sequence[Item]) -> frozenset[str]:
+    """Names of files that the user told the agent to work through."""
+    asked = (joined_text(item.message.parts) for item in items if isinstance(item, User))
+    return frozenset(
+        found[1].rsplit("/", 1)[-1].lower() for text in asked for found in _DELEGATES.finditer(text)
+    )
+
+
+def _is_users(use: ToolUse, result: ToolMessage, delegated: frozenset[str]) -> bool:
+    """Whether a result is as good as said by the user: an answer to a question, the reason why a call was not
+    allowed, project rules, a plan to be carried out."""
+    name = use.path.rsplit("/", 1)[-1].lower()
+    is_answer = _ASKS.fullmatch(use.name.lower()) is not None or result.text.startswith(REFUSED)
+    return is_answer or name in _RULES or name in delegated
+
+
+def _listed(step: Step, call_id: str, result: str) -> Iterator[str]:
+    """Paths that a listing shows in two halves: the folder it lists, and a name on each row."""
+    use = step.uses[call_id]
+    if use.kind not in ("ls", "glob"):
+        return
+    words = [word for word in use.command.split()[1:] if not word.startswith("-")]
+    folder = (use.path or (words[0] if words else "")).rstrip("/")
+    if folder:
+        for row in result.split("\n", MOST_LISTED)[:MOST_LISTED]:
+            if row.strip():
+                yield f"{folder}/{row.split()[-1].rstrip('/*@')}"
+
+
+def _counts(items: Sequence[Item]) -> frozenset[int]:
+    """Numbers that nobody wrote down but anyone can count: of steps, messages, calls, failures, files."""
+    counts: Counter[str] = Counter()
+    paths: dict[str, set[str]] = {}
+    tests: set[int] = set()
+    for item in items:
+        counts["items"] += 1
+        if isinstance(item, User):
+            counts["users"] += item.origin != "reminder"
+            counts["rounds"] += item.opens_round
+            continue
+        counts["steps"] += 1
+        for call_id, use in item.uses.items():
+            counts.update(
+                ("calls", f"kind {use.kind}", f"tool {use.name}", *(("commands",) if use.command else ()))
+            )
+            result = item.results.get(call_id)
+            counts["failures"] += result is not None and result.error
+            for name in (use.kind, "any") if use.path else ():
+                paths.setdefault(name, set()).add(use.path)
+            tests.update(_totals(result.text) if result is not None and use.kind == "bash" else ())
+    return frozenset((*counts.values(), *(len(named) for named in paths.values()), *tests))
+
+
+def _totals(output: str) -> Iterator[int]:
+    """How many tests there were in all, where a row of output counts them apart."""
+    for row in output.split("\n"):
+        found = [int(number) for number in _TESTS.findall(row)]
+        if len(found) > 1:
+            yield sum(found)

@@ -1,0 +1,72 @@
+"""The rule half: all facts of a range of a transcript, without a model.
+
+Rule: pure, and linear in the text. What holds at the end (files, open errors, the state of the tests, todos) is
+drawn from the whole transcript up to there; what happened, from the range.
+"""
+
+from collections.abc import Sequence
+
+from holdfast.compaction.facts.calls import Call, calls_of
+from holdfast.compaction.facts.commands import command_facts, state_of_tests
+from holdfast.compaction.facts.decisions import decisions
+from holdfast.compaction.facts.errors import errors_and_attempts
+from holdfast.compaction.facts.files import file_facts
+from holdfast.compaction.facts.keys import keys
+from holdfast.compaction.facts.quoting import quoted
+from holdfast.compaction.facts.requests import demands, requests, said_by_people
+from holdfast.compaction.facts.values import Fact, Facts
+from holdfast.views.todos import Todos, after_call
+from holdfast.views.transcript import Item, Step, Transcript
+
+
+def facts_of(transcript: Transcript, first: int = 0, end: int | None = None) -> Facts:
+    """The facts of the items from position `first` up to `end`; of the whole transcript by default."""
+    upto = transcript.items[:end]
+    items = upto[first:]
+    calls = list(calls_of(upto))
+    recent = [call for call in calls if call.step.position >= first]
+    said = said_by_people(items, [call for call in recent if call.outcome.is_refused])
+    goal, latest = requests(said)
+    errors, attempts = errors_and_attempts(calls, _first_step(items))
+    approvals = [pair for pair in transcript.approvals if first <= pair[0] < first + len(items)]
+    return Facts(
+        goal=goal,
+        latest=latest,
+        directives=demands(said),
+        files=file_facts(calls),
+        commands=command_facts(recent),
+        tests=state_of_tests(calls),
+        errors=errors,
+        attempts=attempts,
+        decisions=decisions(items, said, recent, approvals),
+        todos=_todos(calls),
+        keys=keys(said, recent),
+        last_said=_last_said(items),
+    )
+
+
+def _first_step(items: Sequence[Item]) -> int:
+    return next((item.number for item in items if isinstance(item, Step)), 0)
+
+
+def _todos(calls: Sequence[Call]) -> tuple[Fact, ...]:
+    """The todos that were open at the end, and where the list was last changed."""
+    todos, changed = Todos(), ("", -1)
+    for call in calls:
+        if call.outcome.is_run and not call.outcome.is_failed:
+            after = after_call(todos, call.call, call.text)
+            if after is not todos:
+                todos, changed = after, (call.step.entry, call.step.number)
+    entry, step = changed
+    return tuple(
+        Fact(f"{'in progress' if todo.status == 'active' else 'pending'}: {todo.text}", (entry,), step)
+        for todo in todos.items
+        if todo.status != "done"
+    )
+
+
+def _last_said(items: Sequence[Item]) -> Fact | None:
+    for item in reversed(items):
+        if isinstance(item, Step) and item.message.text.strip():
+            return Fact(quoted(item.message.text), (item.entry,), item.number)
+    return None

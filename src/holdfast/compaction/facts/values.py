@@ -1,0 +1,80 @@
+"""What the rule half of a summary knows: facts of the log, each with the entries it came from.
+
+Rule: a fact quotes or counts what the log holds and adds nothing; whatever a model may make of it, it stays true.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+Action = Literal["read", "created", "modified", "deleted"]
+
+
+class Fact(Struct, frozen=True):
+    """A line, verbatim where it quotes, and the entries it came from."""
+
+    text: str
+    sources: tuple[str, ...]
+    step: int = -1
+    """The step it came from, counted from 0; -1 where it is no step's."""
+
+
+class FileFact(Struct, frozen=True):
+    """What was done with a file, the strongest last: a file that was read and then modified is modified.
+
+    `ranges` are lines that were read, from 1, such as `1-80,120-160`; empty where the whole was, or nothing.
+    """
+
+    path: str
+    action: Action
+    sources: tuple[str, ...]
+    ranges: str = ""
+    step: int = -1
+    """The step that touched it last."""
+
+
+class CommandFact(Struct, frozen=True):
+    """A command as it was run. `exit_code` is None where its result does not say."""
+
+    command: str
+    exit_code: int | None
+    is_failed: bool
+    sources: tuple[str, ...]
+    step: int = -1
+    outcome: str = ""
+    """The line of its output that tells most, such as a count of tests or the error."""
+
+
+class TestState(Struct, frozen=True):
+    """The last test run: what it was, whether it passed, and its own words."""
+
+    command: str
+    is_passed: bool
+    outcome: str
+    sources: tuple[str, ...]
+    step: int = -1
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """Everything the rule half extracts from a range of the log, each list in the order of the log."""
+
+    goal: Fact | None = None
+    """The first request, verbatim."""
+    latest: Fact | None = None
+    """The latest request, verbatim; None where it is the first."""
+    directives: tuple[Fact, ...] = ()
+    """What the user demanded or forbade, verbatim, a sentence each."""
+    files: tuple[FileFact, ...] = ()
+    commands: tuple[CommandFact, ...] = ()
+    tests: TestState | None = None
+    errors: tuple[Fact, ...] = ()
+    """Errors that nothing since has resolved."""
+    attempts: tuple[Fact, ...] = ()
+    """What was tried and failed."""
+    decisions: tuple[Fact, ...] = ()
+    todos: tuple[Fact, ...] = ()
+    """Open ones; each says whether it is in progress."""
+    keys: tuple[Fact, ...] = ()
+    """Paths and ids that lead back to large content."""
+    last_said: Fact | None = None
+    """The last thing the agent said: where it left off."""

@@ -1,0 +1,227 @@
+"""What is known of models: windows, output limits, prices, protocols; data with a date that a user's file changes.
+
+Rule: nothing is invented. What neither the catalogue nor the file says is 0 or None, and whoever needs it must ask.
+"""
+
+import datetime
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
+
+from holdfast.config import Config
+from holdfast.errors import ConfigError
+from holdfast.messages import Json
+from holdfast.models.shaping import Style
+from holdfast.models.tables import LimitField, Protocol, Thinking, ThinkingOff, read_entry, read_provider
+from holdfast.prices import PriceTable
+from holdfast.settings import nearest
+
+BUILT_IN = "built in"
+FILE = "catalogue.toml"
+OFF_WORDS: dict[Protocol, tuple[ThinkingOff, ...]] = {
+    "messages": ("default", "disabled", "between_tools", "low"),
+    "responses": ("default", "none", "minimal", "low"),
+    "chat": ("default", "none", "minimal", "low"),
+}
+"""What each protocol can say of `thinking_off`."""
+CAUTIOUS_SECONDS = 300
+CAUTIOUS_MINIMUM = 1_024
+"""For a cache of which only the price is known: no provider's life is shorter, few minimums are larger."""
+
+
+class Price(Struct, frozen=True, kw_only=True):
+    """Dollars a million tokens. None where no price of its own is known: it is then billed as input."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
+class Beyond(Price, frozen=True, kw_only=True):
+    """The price of a whole request whose prompt is longer than `tokens`."""
+
+    tokens: int
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """A model as the catalogue or a file knows it. `url` is set only where a file gives one.
+
+    `thinking_off`: what is said where no thinking is asked for. `always_thinks`: it cannot be left off, and takes
+    its room out of that of the reply. `temperature`: it may be set. `system`, `limit_field` and `reasoning_field`
+    are the habits of chat completions at this provider: where system messages stand, what the longest reply is
+    called, and where thinking goes back, if anywhere.
+    """
+
+    name: str = ""
+    protocol: Protocol = "chat"
+    window: int = 0
+    max_output: int = 0
+    price: Price | None = None
+    beyond: Beyond | None = None
+    tools: bool = True
+    thinking: Thinking = "no"
+    thinking_off: ThinkingOff = "default"
+    always_thinks: bool = False
+    temperature: bool = True
+    system: Style = "blocks"
+    limit_field: LimitField = "max_tokens"
+    reasoning_field: str = ""
+    cache_seconds: float = 0
+    cache_minimum: int = 0
+    url: str = ""
+    note: str = ""
+    origin: str = BUILT_IN
+    date: datetime.date | None = None
+
+    @property
+    def provider(self) -> str:
+        return self.name.partition("/")[0]
+
+    @property
+    def model(self) -> str:
+        """The name that the provider knows it by."""
+        return self.name.partition("/")[2]
+
+    def price_of(self, prompt: int) -> Price | None:
+        """What a request with a prompt of so many tokens is billed at."""
+        return self.beyond if self.beyond and prompt > self.beyond.tokens else self.price
+
+
+class Provider(Struct, frozen=True, kw_only=True):
+    """Where models of one name answer. A local one needs no key, and says itself which models it has. `defaults`
+    is what its models have in common."""
+
+    name: str
+    url: str = ""
+    key: str = ""
+    url_variable: str = ""
+    is_local: bool = False
+    defaults: Entry = Entry()
+
+
+class Catalogue(Struct, frozen=True):
+    date: datetime.date
+    providers: dict[str, Provider]
+    models: dict[str, Entry] = field(default_factory=dict)
+
+    def entry(self, name: str) -> Entry:
+        """The entry of this name; of a model nobody has written down, only how its provider is spoken to."""
+        if known := self.models.get(name):
+            return known
+        return replace(self.providers[name.partition("/")[0]].defaults, name=name)
+
+
+def load_catalogue(config: Config | None = None) -> Catalogue:
+    """What comes with Holdfast, changed and added to by the `[models]` of a configuration."""
+    return with_own(_built_in(), config.models, config.where) if config and config.models else _built_in()
+
+
+def with_own(catalogue: Catalogue, own: Mapping[str, Mapping[str, Json]], where: str) -> Catalogue:
+    """A catalogue with the entries of a file over its own, key by key. Pure."""
+    models = dict(catalogue.models)
+    providers = dict(catalogue.providers)
+    for name, table in own.items():
+        path = f'models."{name}"'
+        changes = read_entry(table, where, path)
+        provider = _provider_of(name, where, path)
+        if provider not in providers:
+            if "url" not in changes:
+                raise ConfigError(
+                    f"{where}: `{path}` is of an unknown provider `{provider}`",
+                    hint=f"the nearest is `{nearest(provider, list(providers))}`; or give its `url`",
+                )
+            providers[provider] = Provider(name=provider, key=key_variable(provider))
+        base = models.get(name) or Catalogue(catalogue.date, providers).entry(name)
+        models[name] = _changed(base, changes, where, path)
+    return Catalogue(catalogue.date, providers, models)
+
+
+def price_table(entry: Entry, *, prompt: int = 0) -> PriceTable:
+    """The table of `holdfast.prices` that an entry amounts to: its prices as multiples of uncached input.
+
+    Where only prices are known the cache is taken for a short-lived one; without a price for reading there is none.
+    """
+    price = entry.price_of(prompt)
+    if price is None or not price.input:
+        raise ConfigError(
+            f"the price of `{entry.name}` is not known",
+            hint=f'say it in holdfast.toml: `[models."{entry.name}"]` with `price = {{ input = 1, output = 5 }}`',
+        )
+    is_cached = price.cache_read is not None
+    read = price.input if price.cache_read is None else price.cache_read
+    write = price.input if price.cache_write is None else price.cache_write
+    return PriceTable(
+        name=entry.name,
+        read=_ratio(read, price),
+        write=_ratio(write, price),
+        output=_ratio(price.output, price),
+        life_seconds=(entry.cache_seconds or CAUTIOUS_SECONDS) if is_cached else 0,
+        minimum_tokens=(entry.cache_minimum or CAUTIOUS_MINIMUM) if is_cached else 0,
+        about=f"{entry.name}: input ${price.input:g}, output ${price.output:g} a million tokens",
+        date=entry.date,
+    )
+
+
+def key_variable(provider: str) -> str:
+    """The variable of a provider's key where nothing else is said: `house` has `HOUSE_API_KEY`."""
+    return "".join(c if c.isalnum() else "_" for c in provider).upper() + "_API_KEY"
+
+
+def _ratio(dollars: float, price: Price) -> float:
+    # Rounded: 0.2 / 2 and 0.02 / 0.2 are to be the same table.
+    return round(dollars / price.input, 6)
+
+
+def _provider_of(name: str, where: str, path: str) -> str:
+    provider, slash, model = name.partition("/")
+    if not (provider and slash and model):
+        raise ConfigError(
+            f"{where}: `{path}` should be named `provider/name`", hint='such as `[models."ollama/qwen3"]`'
+        )
+    return provider
+
+
+def _changed(base: Entry, changes: dict[str, Json], where: str, path: str) -> Entry:
+    given = {**changes, "origin": where, "date": None}
+    kinds: tuple[tuple[str, type[Price]], ...] = (("price", Price), ("beyond", Beyond))
+    for key, kind in kinds:
+        if key in changes:
+            given[key] = _priced(kind, getattr(base, key), changes[key], f"{where}: `{path}.{key}`")
+    entry: Entry = replace(base, **given)
+    words = OFF_WORDS[entry.protocol]
+    if "thinking_off" in changes and entry.thinking_off not in words:
+        raise ConfigError(
+            f"{where}: `{path}.thinking_off` cannot be `{entry.thinking_off}` in the protocol `{entry.protocol}`",
+            hint=f"it can be {', '.join(f'`{word}`' for word in words)}",
+        )
+    return entry
+
+
+def _priced(kind: type[Price], base: Price | None, changes: dict[str, Json], what: str) -> Price:
+    known = asdict(base) if base else {}
+    needed = ("input", "output", "tokens") if kind is Beyond else ("input", "output")
+    for key in needed:
+        if key not in {**known, **changes}:
+            raise ConfigError(
+                f"{what} has no `{key}`", hint=f"it needs {', '.join(f'`{k}`' for k in needed)}"
+            )
+    return kind(**{**known, **changes})
+
+
+@cache
+def _built_in() -> Catalogue:
+    table = tomllib.loads(files("holdfast.models").joinpath(FILE).read_text("utf-8"))
+    providers = {}
+    for name, given in table["providers"].items():
+        fields = {"key": key_variable(name), **read_provider(given, FILE, f"providers.{name}")}
+        fields["defaults"] = Entry(**fields.get("defaults", {}))
+        providers[name] = Provider(name=name, **fields)
+    catalogue = Catalogue(table["date"], providers)
+    written = with_own(catalogue, table["models"], FILE).models
+    models = {name: replace(entry, origin=BUILT_IN, date=table["date"]) for name, entry in written.items()}
+    return Catalogue(table["date"], providers, models)

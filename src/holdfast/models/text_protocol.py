@@ -1,0 +1,168 @@
+"""Models without tool calling, through text: tools in the system message, actions and observations in the history.
+
+Rule: a model of this kind looks like any other from outside. A reply that is not of the form is never acted upon:
+it is answered with what is wrong with it, a few times, and then it is a `BadReply`.
+"""
+
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import msgspec
+from msgspec.structs import replace
+
+from holdfast.messages import AssistantMessage, AssistantPart, Text, Thinking, ToolCall, Usage, UserMessage
+from holdfast.models.errors import BadReply, ModelError
+from holdfast.models.protocol import (
+    ArgumentsCame,
+    CallBegan,
+    Came,
+    Done,
+    Model,
+    Reply,
+    Request,
+    Retried,
+    TextCame,
+    ThinkingCame,
+)
+from holdfast.models.text_format import FORMS, Acted, Fault, Finished, read_reply
+from holdfast.models.text_history import as_text
+
+ECHO = 2_000
+"""So many characters of a faulty reply are shown to the model again."""
+
+
+class TextProtocolModel:
+    """Speaks the text protocol with a model that has no tools of its own.
+
+    A request without tools goes through with its history as text, and its reply is not read. With tools, what a
+    reply says is known only when it is whole: its text comes in one piece, and a correction is a `Retried`.
+    """
+
+    def __init__(self, model: Model, max_corrections: int = 2) -> None:
+        assert max_corrections >= 0, "corrections cannot be fewer than none"
+        self._model = model
+        self._tries = max_corrections + 1
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def stream(self, request: Request) -> AsyncIterator[Came]:
+        sent = as_text(request)
+        if not request.tools:
+            async with _listening(self._model.stream(sent)) as coming:
+                async for came in coming:
+                    yield came
+            return
+        usage: Usage | None = None
+        for tried in range(1, self._tries + 1):
+            reply: Reply | None = None
+            async with _listening(self._model.stream(sent), used=usage) as coming:
+                async for came in coming:
+                    if isinstance(came, Done):
+                        reply = came.reply
+                    elif isinstance(came, ThinkingCame | Retried):
+                        yield came
+            assert reply is not None, "a model's stream ended without its reply"
+            usage = _added(usage, reply.usage)
+            reply = replace(reply, usage=usage)
+            said = _read(reply, request)
+            if not isinstance(said, Fault):
+                for event in _events(reply, said, sent):
+                    yield event
+                return
+            if tried == self._tries:
+                raise self._given_up(said, usage)
+            yield Retried(0.0, f"the reply was not of the text protocol: {said.sentence}")
+            sent = _corrected(sent, said)
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+    def _given_up(self, fault: Fault, usage: Usage | None) -> BadReply:
+        error = BadReply(
+            f"`{self.name}` did not keep to the text protocol in {self._tries} tries: {fault.sentence}",
+            hint="a larger model may keep to it; one with tool calling needs no text protocol",
+        )
+        error.usage = usage
+        return error
+
+
+@asynccontextmanager
+async def _listening(
+    stream: AsyncIterator[Came], used: Usage | None = None
+) -> AsyncIterator[AsyncIterator[Came]]:
+    """The stream of the model behind us, closed as soon as nobody listens to ours any more. An error of it carries
+    what was used by the tries before."""
+    try:
+        yield stream
+    except ModelError as error:
+        error.usage = _added(used, error.usage)
+        raise
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()
+
+
+def _read(reply: Reply, request: Request) -> Acted | Finished | Fault | None:
+    """None for a refusal, which is passed on as it is."""
+    if reply.stop == "refused":
+        return None
+    if reply.calls:
+        return Fault(f"a tool was called in another way than by text: write {FORMS}", reply.text)
+    said = read_reply(reply.text, [tool.name for tool in request.tools])
+    if isinstance(said, Fault) and reply.stop == "length":
+        return Fault(f"it was cut off at its longest, so be brief ({said.sentence})", said.kept)
+    return said
+
+
+def _corrected(sent: Request, fault: Fault) -> Request:
+    """The request with the faulty reply, but for what it invented, and with what is wrong with it."""
+    echo = fault.kept if len(fault.kept) <= ECHO else fault.kept[:ECHO] + "…"
+    words = (
+        f"Your reply was not accepted: {fault.sentence}. Nothing was run. "
+        f"Reply again: `Thought: …`, then {FORMS}."
+    )
+    turn = (AssistantMessage((Text(echo or "(nothing)"),)), UserMessage((Text(words),)))
+    return replace(sent, messages=(*sent.messages, *turn))
+
+
+def _events(reply: Reply, said: Acted | Finished | None, sent: Request) -> Iterator[Came]:
+    """The reply as any model would have given it. A thought before an answer is thinking, no part of the answer."""
+    if said is None:
+        yield Done(reply)
+        return
+    parts: list[AssistantPart] = [part for part in reply.parts if isinstance(part, Thinking)]
+    if isinstance(said, Finished):
+        if said.thought:
+            parts.append(Thinking(said.thought))
+            yield ThinkingCame(said.thought)
+        parts.append(Text(said.answer))
+        yield TextCame(said.answer)
+        yield Done(replace(reply, parts=tuple(parts)))
+        return
+    if said.thought:
+        parts.append(Text(said.thought))
+        yield TextCame(said.thought)
+    call = ToolCall(_call_id(sent, reply), said.name, said.arguments)
+    yield CallBegan(0, call.id, call.name)
+    yield ArgumentsCame(0, msgspec.json.encode(call.arguments).decode())
+    yield Done(replace(reply, parts=(*parts, call), stop="calls"))
+
+
+def _call_id(sent: Request, reply: Reply) -> str:
+    """An id that the same request and reply give again, and hardly any other."""
+    seen = msgspec.json.encode((sent.messages, reply.text))
+    return "call_" + hashlib.sha256(seen).hexdigest()[:16]
+
+
+def _added(one: Usage | None, other: Usage | None) -> Usage | None:
+    if one is None or other is None:
+        return one or other
+    return Usage(
+        one.prompt + other.prompt,
+        one.completion + other.completion,
+        one.cache_read + other.cache_read,
+        one.cache_write + other.cache_write,
+    )

@@ -1,0 +1,219 @@
+"""Writing summaries: whatever a model does, the agent goes on and what the user said stays."""
+
+import asyncio
+import time
+
+import pytest
+
+from holdfast.compacting import Beside, compact, preview, undo
+from holdfast.events import Compacted, CompactionFailed, UsageReported
+from holdfast.messages import Text
+from holdfast.models.errors import NetworkFailed, Overflowed
+from holdfast.models.protocol import Reply
+from holdfast.models.scripted import ScriptedModel
+from holdfast.packing.profile import BUILT_IN
+from holdfast.recall import answer_recall
+from holdfast.session import Session
+from support.logs import result, step, user
+
+RULE = "Never touch src/legacy/."
+GOOD = """\
+## Objectives & Status
+- The parser is fixed. Never touch src/legacy/.
+## Technical Context
+- Python
+## Completed Milestones
+- `run part_3` was done
+## Key Insights & Decisions
+- part_5 needs care
+## File System State
+- nothing was written
+"""
+
+
+def steps(first: int, last: int):
+    for i in range(first, last):
+        words = " ".join(f"word{i}x{j}" for j in range(50))
+        yield step(f"I look at part {i}.", (f"c{i}", "Bash", {"command": f"run part_{i}"}))
+        yield result(f"c{i}", f"{words}\npart_{i} is done", "Bash")
+
+
+def started(profile: str = "code", count: int = 40) -> Session:
+    session = Session(profile=profile, budget="8k")
+    session.record(user(f"Fix the parser. {RULE}"), *steps(0, count))
+    return session
+
+
+def events_of(session: Session, kind: type):
+    return [entry.event for entry in session.log.entries() if isinstance(entry.event, kind)]
+
+
+def test_a_models_summary_is_used_and_billed():
+    session, model = started(), ScriptedModel(GOOD)
+    done = asyncio.run(compact(session, model))
+    assert done is not None
+    assert done.written.by == "scripted/model"
+    assert "part_5 needs care" in done.written.text
+    assert [event.purpose for event in events_of(session, UsageReported)] == ["summary"]
+    assert done.tokens_after < done.tokens_before
+
+
+def test_what_a_model_invents_goes_and_what_it_forgets_is_added():
+    lying = GOOD.replace("part_5 needs care", "see src/made_up.py and commit deadbeef99").replace(RULE, "")
+    done = asyncio.run(compact(started(), ScriptedModel(lying)))
+    assert done is not None
+    assert "made_up" not in done.written.text
+    assert "deadbeef99" not in done.written.text
+    assert RULE in done.written.text
+    assert done.written.removed
+    assert done.written.added
+
+
+FAILING = {
+    "empty": "  ",
+    "no form": "I would rather talk about something else.",
+    "cut off": Reply(parts=(Text(GOOD),), stop="length"),
+    "refused": Reply(parts=(Text("I cannot help with that."),), stop="refused"),
+    "too long for the provider": Overflowed("prompt is too long"),
+    "network": NetworkFailed("connection lost"),
+    "inflated": GOOD + "- " + "part_5 needs care, as was said. " * 4_000,
+}
+
+
+@pytest.mark.parametrize("reply", FAILING.values(), ids=FAILING)
+def test_a_failure_costs_one_retry_and_then_the_rule_half_stands_in(reply):
+    session, model = started(), ScriptedModel(reply, reply)
+    done = asyncio.run(compact(session, model))
+    assert done is not None
+    assert len(model.requests) == 2
+    assert done.written.by == "rule"
+    assert RULE in done.written.text
+    (failed,) = events_of(session, CompactionFailed)
+    assert failed.why
+    assert any("rule half stands in" in note for note in done.notes)
+
+
+def test_a_second_try_that_works_is_no_failure():
+    session, model = started(), ScriptedModel("", GOOD)
+    done = asyncio.run(compact(session, model))
+    assert done is not None
+    assert done.written.by == "scripted/model"
+    assert not events_of(session, CompactionFailed)
+
+
+class HangingModel:
+    name = "hanging/model"
+
+    async def stream(self, _):
+        await asyncio.sleep(3_600)
+        yield None
+
+
+def test_a_model_that_hangs_is_given_up():
+    session = Session(profile=BUILT_IN["code"].__class__(name="quick", summary_timeout=0.05), budget="8k")
+    session.record(user(f"Fix it. {RULE}"), *steps(0, 40))
+    began = time.monotonic()
+    done = asyncio.run(compact(session, HangingModel()))
+    assert time.monotonic() - began < 30
+    assert done is not None
+    assert done.written.by == "rule"
+
+
+def test_three_failures_in_a_row_end_a_models_tries_with_one_line():
+    session, model = started(), ScriptedModel("", repeat_last=True)
+    notes = []
+    for start in range(40, 200, 40):
+        done = asyncio.run(compact(session, model, manual=False))
+        notes.append(done.notes if done else None)
+        session.record(*steps(start, start + 40))
+    assert len(model.requests) == 3 * 2, "each failure is two tries, and then nobody is asked"
+    assert any("written by rule" in note for note in notes[2])
+    assert len(events_of(session, CompactionFailed)) == 3
+    again = asyncio.run(compact(session, ScriptedModel(GOOD)))
+    assert again is not None
+    assert again.written.by == "scripted/model", "a person may ask again"
+
+
+@pytest.mark.parametrize("profile", BUILT_IN)
+def test_undo_gives_back_the_very_same_pack(profile):
+    session = started(profile, 30)
+    session.record(user("and now the lexer"), *steps(30, 60))
+    before = session.pack().messages
+    done = asyncio.run(compact(session))
+    assert done is not None
+    assert session.pack().messages != before
+    assert undo(session)
+    assert session.pack().messages == before
+    assert undo(session) == ()
+
+
+def test_a_preview_changes_nothing():
+    session = started()
+    entries = len(session.log.entries())
+    assert preview(session, focus="the lexer") is not None
+    assert len(session.log.entries()) == entries
+
+
+def test_a_focus_reaches_the_model_and_the_log():
+    session, model = started(), ScriptedModel(GOOD)
+    asyncio.run(compact(session, model, focus="mind the LEXER"))
+    asked = model.requests[0].messages[-1]
+    assert "mind the LEXER" in asked.parts[0].text
+    assert events_of(session, Compacted)[0].focus == "mind the LEXER"
+
+
+def test_beside_the_agent_the_next_request_does_not_wait():
+    async def run():
+        session, model = started(), ScriptedModel(GOOD)
+        beside = Beside(session, model)
+        assert beside.start()
+        session.pack()  # a fold by rule makes room at once
+        assert beside.finish() is None
+        session.record(*steps(40, 42))
+        return await beside.wait()
+
+    done = asyncio.run(run())
+    assert done is not None
+    assert done.written.by == "scripted/model"
+
+
+def test_a_result_that_came_too_late_is_discarded():
+    async def run():
+        session = started()
+        beside = Beside(session, ScriptedModel(GOOD))
+        beside.start()
+        await compact(session)  # someone was quicker
+        count = len(session.log.entries())
+        assert await beside.wait() is None
+        assert len(session.log.entries()) == count
+
+    asyncio.run(run())
+
+
+def test_a_hung_summary_keeps_nobody_from_leaving():
+    async def run():
+        beside = Beside(started(), HangingModel())
+        beside.start()
+        await asyncio.sleep(0)
+        beside.cancel()
+        return beside.is_running
+
+    assert asyncio.run(run()) is False
+
+
+def test_each_line_can_be_expanded_to_its_sources():
+    session = started()
+    done = asyncio.run(compact(session))
+    assert done is not None
+    line = next(line for line in done.written.content.lines() if RULE in line.text)
+    text, _ = answer_recall(session.store, {"id": line.sources[0]}, log=session.log.id)
+    assert RULE in text
+
+
+def test_no_secret_gets_into_a_summary():
+    key = "sk-ant-api03-" + "Zk4" * 30
+    session = started()
+    done = asyncio.run(compact(session, ScriptedModel(GOOD + f"- the key is {key}\n")))
+    assert done is not None
+    assert key not in done.written.text
+    assert all(key not in str(event) for event in events_of(session, Compacted))
