@@ -151,8 +151,11 @@ def test_shorter_recordings_teach_nothing(two: list[Path], tmp_path: Path) -> No
     assert "note: shorter than 3k tokens, and so left out: 2 of 5 recordings\n" in found.err
     assert (every["at_least"], found.json["at_least"], alone["at_least"]) == (0, 3_000, 0)
     assert list(every["projects"]) == ["first", "second", "third"]
-    for key in ("recordings", "projects", "folds", "weights", "lines", "names", "trial"):
+    for key in ("recordings", "projects", "folds", "lines", "names", "trial"):
         assert found.json[key] == alone[key] != every[key]
+    for key in ("lines", "names"):
+        assert found.json["weights"][key] == alone["weights"][key] != every["weights"][key]
+    assert found.json["weights"]["about"]["at_least"] == "3k"
     sampled = holdfast("fit", two[0], short, two[1], *SMALL, "--at-least", "3k", "--sample", 1)
     assert "note: shorter than 3k tokens, and so left out: 1 of 3 recordings\n" in sampled.err
 

@@ -30,7 +30,8 @@ EXAMPLES = """\b
 Examples:
   holdfast compact recording.jsonl --no-model
   holdfast compact recording.jsonl --at 40 --profile draft16k --explain
-  holdfast compact recording.jsonl --model anthropic/claude-sonnet-4-6 --focus "the schema"
+  holdfast compact recording.jsonl --model anthropic/claude-sonnet-5-5
+  holdfast compact recording.jsonl --focus "the schema of the database"
   holdfast compact recording.jsonl --preview
 
 \b
