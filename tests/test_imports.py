@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "prices": VALUES,
     "models": VALUES | {"packing", "recordings", "redaction", "prices", "settings", "config"},
     "compaction": VALUES | {"views", "packing", "redaction", "models"},
+    "tools": VALUES,
     "compacting": VALUES | {"views", "packing", "models", "session", "compaction"},
     "replay": VALUES
     | {

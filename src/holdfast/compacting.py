@@ -4,18 +4,33 @@ Rule: a compaction is a few events, recorded together or not at all; what they c
 """
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
-from holdfast.compaction.plan import Plan, plan_compaction
-from holdfast.compaction.summarize import MOST_FAILURES, Prepared, Written, events_of, prepare, write
-from holdfast.events import Compacted, CompactionFailed, Entry, Event, Folded, Undone
+from holdfast.compaction.plan import Plan, is_stale, plan_compaction
+from holdfast.compaction.summarize import (
+    BY_RULE,
+    MOST_FAILURES,
+    Prepared,
+    Written,
+    events_of,
+    prepare,
+    spent_on,
+    write,
+)
+from holdfast.events import Compacted, Entry, Event, Folded, Undone
 from holdfast.models.protocol import Model
 from holdfast.packing.fold import close_range
+from holdfast.packing.overflow import floor_parts
+from holdfast.packing.summary import summary_of
 from holdfast.packing.window import Window
 from holdfast.session import Session
 from holdfast.views import path
+
+NAMED_PARTS = 4
+"""Parts of a window that did not shrink enough which are named, the largest first."""
 
 
 class Recorder(Protocol):
@@ -25,6 +40,10 @@ class Recorder(Protocol):
     def window(self) -> Window: ...
 
     def record(self, *events: Event) -> list[Entry]: ...
+
+    def catch_up(self) -> None:
+        """Take in what others wrote to the log meanwhile."""
+        ...
 
 
 class Compaction(Struct, frozen=True):
@@ -37,17 +56,22 @@ class Compaction(Struct, frozen=True):
     tokens_after: int
     notes: tuple[str, ...] = ()
     """Sentences for a person: that a model failed, that its summaries are off, that it did not shrink enough."""
+    asks: bool = False
+    """Whether a person should look at it: a model failed, and the profile's ladder ends in `ask`."""
 
 
 def preview(session: Recorder, *, focus: str = "") -> Plan | None:
     """What a compaction asked for now would stand for; None where there is nothing new to sum up."""
+    session.catch_up()
     return plan_compaction(session.window, manual=True, focus=focus)
 
 
 async def compact(
     session: Recorder, model: Model | None = None, *, focus: str = "", manual: bool = True
 ) -> Compaction | None:
-    """Write a summary now and record it, with the fold that takes what it covers off view."""
+    """Write a summary now and record it, with the fold that takes what it covers off view. None where there is
+    nothing new to sum up, or where the log meanwhile went on so that the summary no longer fits."""
+    session.catch_up()
     plan = plan_compaction(session.window, manual=manual, focus=focus)
     if plan is None:
         return None
@@ -57,22 +81,37 @@ async def compact(
 
 
 def undo(session: Session) -> tuple[str, ...]:
-    """Take the latest compaction back: its entries no longer count. Empty where there is none."""
-    found: list[Entry] = []
-    for entry in reversed(path(session.log.entries())):
-        is_part = isinstance(entry.event, Compacted | CompactionFailed) or (
-            isinstance(entry.event, Folded) and entry.event.reason == "manual"
-        )
-        if is_part:
-            found.append(entry)
-        elif any(isinstance(one.event, Compacted) for one in found):
-            break
-        else:
-            found.clear()
-    undone = tuple(entry.id for entry in reversed(found))
+    """Take the latest compaction back: its entries no longer count. Empty where there is none.
+
+    That a model failed, and what it cost, stays true.
+    """
+    undone = _latest(path(session.log.entries()))
     if undone:
         session.record(Undone(undone, "a compaction was taken back"))
     return undone
+
+
+def _latest(entries: Sequence[Entry]) -> tuple[str, ...]:
+    """The entries of the latest compaction, in order: what it made stand for others, its archive, its state, and
+    the fold right behind it."""
+    at = next((n for n in reversed(range(len(entries))) if isinstance(entries[n].event, Compacted)), None)
+    if at is None:
+        return ()
+    first, end = at, at + 1
+    newest = entries[at].event
+    if isinstance(newest, Compacted) and newest.slot == "state" and not newest.last:
+        first -= _is_archive(entries[first - 1])
+    if _is_archive(entries[first]):
+        first -= _is_archive(entries[first - 1], above=True)
+    follows = entries[end].event if end < len(entries) else None
+    if isinstance(follows, Folded) and follows.reason == "manual":
+        end += 1
+    return tuple(entry.id for entry in entries[first:end])
+
+
+def _is_archive(entry: Entry, *, above: bool = False) -> bool:
+    event = entry.event
+    return isinstance(event, Compacted) and event.slot == "archive" and (bool(event.above) or not above)
 
 
 class Beside:
@@ -92,6 +131,7 @@ class Beside:
         """Begin, if one is due and none is under way. Before `pack`, whose fold takes the pressure away."""
         if self._task is not None:
             return False
+        self._session.catch_up()
         window = self._session.window
         plan = plan_compaction(window)
         if plan is None:
@@ -126,39 +166,52 @@ class Beside:
 def _record(
     session: Recorder, prepared: Prepared, written: Written, model: Model | None
 ) -> Compaction | None:
-    window = session.window
-    before = window.total()
-    events = events_of(prepared, written, window, model.name if model else "")
-    if events is None:
+    session.catch_up()
+    window, plan = session.window, prepared.plan
+    name = model.name if model else ""
+    spent = spent_on(written, name)
+    if is_stale(plan, window):
+        session.record(*spent)
         return None
-    entries = session.record(*events)
-    fold: Event | None = close_range(session.window, prepared.plan.end)
-    if fold is not None:
-        entries += session.record(fold)
+    before, seen = window.total(), window.last_entry or None
+    summary = events_of(prepared, written, window, name)
+    entries = session.record(*spent, *_with_fold(window, plan, summary))
+    recorded = [entry.id for entry in entries[len(spent) :]]
+    if entries[0].parent != seen:
+        # Someone else wrote between the look and the record; whether it still fits, nobody has looked at.
+        session.record(Undone(tuple(recorded), "the log went on while a summary was recorded"))
+        return None
     after = session.window.total()
-    return Compaction(
-        prepared.plan,
-        written,
-        tuple(entry.id for entry in entries),
-        before,
-        after,
-        tuple(_notes(session, prepared, written, after)),
-    )
+    asks = bool(written.failures) and written.by == BY_RULE and "ask" in window.profile.summary_failure
+    notes = tuple(_notes(session.window, prepared, written, before, after, asks=asks))
+    return Compaction(plan, written, tuple(recorded), before, after, notes, asks)
 
 
-def _notes(session: Recorder, prepared: Prepared, written: Written, after: int) -> list[str]:
-    notes: list[str] = []
-    if written.failures and written.by == "rule":
-        notes.append(f"the model wrote no summary ({'; '.join(written.failures)}): the rule half stands in")
-    failures = session.window.transcript.compactions.failures
-    if failures >= MOST_FAILURES:
-        notes.append(
-            f"after {failures} failures in a row this log's summaries are written by rule; "
-            "ask for one by hand to try the model again"
-        )
-    target = session.window.profile.low_water
-    if prepared.plan.reason == "pressure" and after > target:
-        fixed = session.window.fixed_tokens()
-        sizes = ", ".join(f"{name} {tokens}" for name, tokens in sorted(fixed.items(), key=lambda p: -p[1]))
-        notes.append(f"{after} tokens remain, more than the {target} aimed at: {sizes}")
-    return notes
+def _with_fold(window: Window, plan: Plan, events: list[Event]) -> list[Event]:
+    """The events, and the fold that they make room for."""
+    compactions = window.transcript.compactions.after(events)
+    summary = summary_of(window.scene, compactions, window.summary_sentences)
+    grown = window.scene.counter.messages(summary) - window.fixed_tokens()["summary"]
+    fold = close_range(window, plan.end, grown)
+    return [*events, fold] if fold is not None else events
+
+
+def _notes(
+    window: Window, prepared: Prepared, written: Written, before: int, after: int, *, asks: bool
+) -> Iterator[str]:
+    if written.failures and written.by == BY_RULE:
+        yield f"the model wrote no summary ({'; '.join(written.failures)}): the rule half stands in"
+        failures = window.transcript.compactions.failures
+        if failures >= MOST_FAILURES:
+            yield (
+                f"after {failures} failures in a row this log's summaries are written by rule; "
+                "ask for one by hand to try the model again"
+            )
+    if asks:
+        yield f"the profile `{window.profile.name}` asks a person then: read the summary, or have it written again"
+    target = window.profile.low_water
+    if (prepared.plan.reason == "pressure" and after > target) or after >= before:
+        parts = floor_parts(window, lambda position: window.blocks[position].room)
+        sizes = ", ".join(f"{name} {tokens}" for name, tokens in parts[:NAMED_PARTS])
+        aim = f"more than the {target} aimed at" if after > target else f"no fewer than the {before} before"
+        yield f"{after} tokens remain, {aim}: {sizes}"

@@ -22,6 +22,8 @@ OTHER_VARIABLES = (
     "HOLDFAST_MODEL",
     "HOLDFAST_CONFIG",
     "HOLDFAST_RECORDINGS",
+    "HOLDFAST_LOCAL_MODEL",
+    "HOLDFAST_LLAMA_SERVER",
     "HOLDFAST_DEBUG",
 )
 """Variables that are no setting of a profile."""

@@ -94,6 +94,8 @@ class Session:
         self._counter = counter_for_model(model)
         self._sender = Sender(to, self.store, self.log.id)
         self._names: dict[str, str] = {}
+        self._entries = 0
+        """How many entries of the log are known, whichever chain they are of."""
         self.window = self._read_log()
         if system and system != self.window.transcript.system:
             self.record(SystemSet(system))
@@ -112,6 +114,7 @@ class Session:
     def record(self, *events: Event) -> list[Entry]:
         """Events into the log, all or none; for what messages cannot say."""
         entries = self.log.append_all(events)
+        self._entries += len(entries)
         for entry in entries:
             if entry.parent != (self.window.last_entry or None):
                 # Another process wrote to this log: what it wrote belongs to the path too.
@@ -122,6 +125,11 @@ class Session:
         if any(isinstance(event, Undone) for event in events):
             self.window = self._read_log()
         return entries
+
+    def catch_up(self) -> None:
+        """Take in what another process wrote to this log meanwhile."""
+        if self.log.info.entries != self._entries:
+            self.window = self._read_log()
 
     def pack(self) -> Packed:
         """What to send now, after a fold if one is due. Raises ContextOverflow where nothing more may give way."""
@@ -149,7 +157,9 @@ class Session:
 
     def _read_log(self) -> Window:
         """The window of all that is in the log by now."""
-        entries = path(self.log.entries())
+        written = self.log.entries()
+        self._entries = len(written)
+        entries = path(written)
         for entry in entries:
             self._note_calls(entry)
         return Window(self.profile, self._counter, entries, self._weights)

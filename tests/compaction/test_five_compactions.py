@@ -2,10 +2,12 @@
 
 import asyncio
 import random
+import re
 
 import pytest
 
 from holdfast.compacting import compact
+from holdfast.messages import Message, SystemMessage, Text
 from holdfast.models.protocol import Request
 from holdfast.models.scripted import ScriptedModel
 from holdfast.session import Session
@@ -63,7 +65,7 @@ def work(part: int, rng: random.Random):
     yield result(f"p{part}e", "The file was updated.", "Edit")
 
 
-@pytest.mark.parametrize("profile", ["code", "draft16k"])
+@pytest.mark.parametrize("profile", ["code", "draft16k", "review", "init"])
 @pytest.mark.parametrize("kind", MODELS)
 def test_directives_and_facts_survive(profile, kind):
     rng = random.Random(7)
@@ -76,21 +78,36 @@ def test_directives_and_facts_survive(profile, kind):
         compactions += asyncio.run(compact(session, model)) is not None
         session.pack()
     assert compactions == 5
-    packed = session.pack()
-    shown = "\n".join(str(message) for message in packed.pack.messages)
+    messages = session.pack().pack.messages
+    shown = "\n".join(text for message in messages for text in texts_in(message))
     for directive in DIRECTIVES:
         assert directive in shown, "a directive stands in every pack, word for word"
-    facts = [fact for part in range(5) for fact in planted(part).values()]
-    missing = [fact for fact in facts if fact not in shown and not recalled(session, fact)]
-    assert len(missing) <= len(facts) * 0.05, missing
-    summaries = [str(one) for one in session.window.transcript.compactions.archive.values()]
-    summaries.append(str(session.window.transcript.compactions.state))
-    for text in summaries:
-        assert KEY not in text
-        assert "never_there" not in text
-        assert "curl http://evil" not in text.replace("“", "").split("said")[0]
+    missing = [
+        fact
+        for part in range(5)
+        for fact in planted(part).values()
+        if not is_near(session, shown, part, fact)
+    ]
+    assert len(missing) <= 5 * len(planted(0)) * 0.05, missing
+    compactions = session.window.transcript.compactions
+    assert compactions.state is not None
+    for text in (*(archived.text for archived in compactions.archive.values()), compactions.state.text):
+        for invented in (KEY, "never_there", "abad1dea77", "98765", "hunter2hunter2", "evil.example"):
+            assert invented not in text
 
 
-def recalled(session: Session, fact: str) -> bool:
-    """Whether one Recall finds it: by the words that an agent would look for."""
-    return fact in session.recall({"query": fact})
+def texts_in(message: Message) -> list[str]:
+    if isinstance(message, SystemMessage):
+        return [message.text]
+    return [part.text if isinstance(part, Text) else str(part) for part in message.parts]
+
+
+def is_near(session: Session, shown: str, part: int, fact: str) -> bool:
+    """Whether a fact is on view, or in what one Recall brings: of an id on view, or by words that an agent knows
+    who remembers only which part of the work it is about."""
+    if fact in shown:
+        return True
+    ids = dict.fromkeys(re.findall(r'Recall\(id="(\w+)"', shown))
+    words = (f"test_part_{part}.py", f"module_{part}", f"Part {part}")
+    asked = [*({"id": id_} for id_ in ids), *({"query": word} for word in words)]
+    return any(fact in session.recall(arguments) for arguments in asked)

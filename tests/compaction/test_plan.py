@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from holdfast.compacting import compact
 from holdfast.compaction.plan import is_stale, plan_compaction
-from holdfast.events import AssistantReplied, LogStarted
+from holdfast.events import AssistantReplied, Compacted, LogStarted, OverflowReported, SystemSet
 from holdfast.messages import Text, Usage
 from holdfast.packing.forward import Rehearsal, fold_now
 from holdfast.packing.pack import pack
@@ -49,7 +49,7 @@ def window_of(profile, *events):
 def test_seeds_a6_at_its_boundary(reported, said, is_due):
     """Usage of the last call and the input since, in tokens: at 0.8 of the window it is due, and not below it."""
     reply = AssistantReplied((Text("so far"),), usage=Usage(prompt=reported - 10, completion=10))
-    events = [user("go"), *steps(0, 6), reply, user(" a" * said)]
+    events = [user("go"), *steps(0, 16), reply, user(" a" * said)]
     due = window_of(A6, *events)
     assert (plan_compaction(due) is not None) == is_due
 
@@ -106,6 +106,55 @@ def test_an_archive_entry_is_never_changed():
         seen = texts
         rehearsal.record(*steps(start, start + 40))
     assert len(seen) == 3
+
+
+def test_rounds_that_a_profile_keeps_are_summed_up_last():
+    """Seeds 001 and 004 keep ten rounds: they go only where what lies before them does not free enough."""
+    rounds = [event for n in range(16) for event in (user(f"task {n}"), *steps(2 * n, 2 * n + 2))]
+    roomy = window_of(CODE.scaled_to(40_000), *rounds)
+    plan = plan_compaction(roomy, manual=True)
+    assert plan is not None
+    assert plan.end == roomy.transcript.rounds[6]
+    assert plan.rounds == 6
+    tight = window_of(CODE.scaled_to(8_000), *rounds)
+    plan = plan_compaction(tight)
+    assert plan is not None
+    assert plan.end > tight.transcript.rounds[6]
+
+
+def test_where_nothing_more_can_give_way_compactions_stay_rare_and_the_floor_is_named():
+    settings = CODE.scaled_to(8_000)
+    prompt = SystemSet(" ".join(f"rule{i}" for i in range(2_400)))
+    window = window_of(settings, prompt, user("go"), *steps(0, 12))
+    rehearsal = Rehearsal(window)
+    done = asyncio.run(compact(rehearsal, manual=False))
+    assert done is not None
+    assert done.tokens_after > settings.low_water
+    (note,) = done.notes
+    assert "tokens remain" in note
+    assert "system prompt" in note
+    assert plan_compaction(window) is None, "nothing new has happened"
+    count = 0
+    for start in range(12, 36):
+        rehearsal.record(*steps(start, start + 1))
+        count += asyncio.run(compact(rehearsal, manual=False)) is not None
+        fold_now(window)
+    assert count <= 24 * 240 // settings.min_gain
+
+
+def test_what_a_provider_refused_is_answered_by_a_fold():
+    window = window_of(CODE.scaled_to(8_000), user("go"), *steps(0, 40))
+    rehearsal = Rehearsal(window)
+    assert plan_compaction(window) is not None
+    rehearsal.record(OverflowReported(6_000))
+    assert plan_compaction(window) is None
+    assert fold_now(window)
+
+
+def test_the_end_of_a_round_is_no_reason_to_sum_up():
+    settings = replace(CODE, name="by rounds", fold_at_round_end=True)
+    window = window_of(settings, user("one"), *steps(0, 20), user("two"))
+    assert plan_compaction(window) is None
 
 
 def test_a_plan_is_stale_when_another_summary_came_first():
@@ -172,3 +221,17 @@ def test_when_the_archive_grows_too_long_a_second_level_stands_for_the_older_ent
     assert "never touch src/legacy/." in merged[-1].text
     taken = sum(counter().text(one.text) for one in window.transcript.compactions.archive.values())
     assert taken < 2 * settings.summary_cap
+
+
+def test_an_archive_that_came_with_a_recording_is_never_merged():
+    """It does not say what it stands for."""
+    settings = replace(CODE, name="small archive", summary_cap=4_000).scaled_to(8_000)
+    foreign = [Compacted("archive", f"- what was before, part {n}") for n in range(3)]
+    window = window_of(settings, *foreign, user("go"), *steps(0, 40))
+    rehearsal = Rehearsal(window)
+    for start in range(40, 200, 40):
+        asyncio.run(compact(rehearsal))
+        rehearsal.record(*steps(start, start + 40))
+    texts = [archived.text for archived in window.transcript.compactions.archive.values()]
+    assert {event.text for event in foreign} <= set(texts)
+    assert any(archived.above for archived in window.transcript.compactions.archive.values())

@@ -1,7 +1,13 @@
-"""The summary layer under overflow: a sentence a line."""
+"""The summary layer: in as many messages as a profile allows, and under overflow a sentence a line."""
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from holdfast.compaction.forms import FORMS
+from holdfast.compaction.forms.content import Content, Line
 from holdfast.events import Compacted
 from holdfast.packing.profile import BUILT_IN
 from holdfast.packing.renditions import Scene
@@ -45,3 +51,54 @@ def test_two_sentences_keep_the_space_between_them():
 
 def test_without_pressure_a_summary_stays_as_it_was_written():
     assert shortened("One. Two. Three.", 0) == "One. Two. Three."
+
+
+def layer(profile, *events, sentences=0):
+    return summary_messages(Scene(profile, counter()), Transcript(chained(events)), sentences)
+
+
+@given(st.lists(st.text('ab."\\ \n<>/{}。', max_size=30), min_size=1, max_size=4))
+@pytest.mark.parametrize("name", ["init_json", "execute_json"])
+def test_json_stays_json_with_a_sentence_a_line_of_each_string(name, texts):
+    form = FORMS[name]
+    field = next(field for field in form.fields if field.kind == "list")
+    lines = (Line("First here. Then there."), Line("</compact_summary> is a tag."), *map(Line, texts))
+    text = form.render(Content({field.name: lines}))
+    profile = BUILT_IN[name.removesuffix("_json")]
+    _, answer = layer(profile, Compacted("state", text), sentences=1)
+    opening, body, closing = answer.text.partition("\n")[0], answer.text[18:-19], answer.text[-18:]
+    assert (opening, closing) == ("<compact_summary>", "</compact_summary>")
+    assert "compact_summary>" not in body.replace("\\u003c/compact_summary>", "")
+    value = msgspec.json.decode(body)
+    for key in field.name.split("."):
+        value = value[key]
+    assert value[:2] == ["First here.", "</compact_summary> is a tag."]
+
+
+def test_what_only_looks_like_json_is_cut_by_lines():
+    (message,) = layer(BUILT_IN["code"], Compacted("archive", "<a>\n{One. Two.}\n</a>"), sentences=1)
+    assert message.text == "<a>\n{One.\n</a>"
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3])
+@pytest.mark.parametrize("with_state", [False, True])
+def test_archive_and_state_keep_to_the_number_of_messages(most, with_state):
+    profile = replace(BUILT_IN["review"], summary_messages=most)
+    archive = [f"archived {n}" for n in range(4)]
+    events = [Compacted("archive", text) for text in archive]
+    if with_state:
+        events.append(Compacted("state", "the state"))
+    messages = layer(profile, *events)
+    assert len(messages) <= (most or len(events))
+    joined = "\n".join(message.text for message in messages)
+    assert [joined.index(text) for text in archive] == sorted(joined.index(text) for text in archive)
+    if with_state:
+        assert messages[-1].text.endswith("the state")
+        assert most == 1 or messages[-1].text == "the state"
+
+
+def test_a_summary_that_says_nothing_is_no_message():
+    """Providers refuse an empty one; the form of `review` may have nothing to say."""
+    assert layer(BUILT_IN["review"], Compacted("archive", " \n"), Compacted("state", "")) == ()
+    (message,) = layer(BUILT_IN["review"], Compacted("archive", "done"), Compacted("state", ""))
+    assert message.text == "done"

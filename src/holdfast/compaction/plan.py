@@ -1,9 +1,10 @@
 """Planning a compaction: which whole rounds or steps a summary will stand for, in which slot, in how many tokens.
 
-Rule: pure, and incremental: what an archive entry covers is never planned again, and a plan that could not free
-anything is no plan.
+Rule: pure, and incremental: what an archive entry covers is never planned again. Under pressure a plan that would
+not free as much as a fold must is no plan, so that one which did not suffice is not followed by another at once.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from holdfast.views.transcript import Item, Step
 LEAST_STEPS = 2
 """Steps below which there is nothing to sum up."""
 LARGEST_SHARE = 4
-"""A summary takes at most this part of what it stands for."""
+"""A summary takes at most this part of what it stands for, a summary before it aside."""
 LEAST_BUDGET = 200
 MOST_OF_WINDOW = 10
 """And at most this part of the window."""
@@ -40,7 +41,9 @@ class Plan(Struct, frozen=True, kw_only=True):
     """Whole rounds in it; 0 where it is a part of one long round."""
     steps: int
     replaced: int
-    """Tokens of the range as it was said."""
+    """Tokens of what it stands for, as it was said; with the summary before where it builds on one."""
+    shown: int
+    """Tokens that the range takes in the window as it is."""
     budget: int
     focus: str = ""
     merges: tuple[str, ...] = ()
@@ -48,42 +51,86 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 def plan_compaction(window: Window, *, manual: bool = False, focus: str = "") -> Plan | None:
-    """The compaction that is due, or the one that a person asked for; None where there is nothing new to sum up."""
+    """The compaction that is due, or the one that a person asked for; None where there is nothing new to sum up.
+
+    Kept rounds are summed up only where what lies before them does not free enough, or is summed up already.
+    """
     window.refresh()
-    if not manual and pressure(window) is None:
+    if not manual and not _is_due(window):
         return None
-    start, end = _start(window), _end(window)
+    found: Plan | None = None
+    for end in dict.fromkeys(_ends(window)):
+        plan = _planned(window, end, "manual" if manual else "pressure", focus)
+        found = plan or found
+        if plan is not None and _suffices(window, plan):
+            break
+    return found if found is None or manual or _frees(window, found) >= window.profile.min_gain else None
+
+
+def _is_due(window: Window) -> bool:
+    """Whether the window is too full, and anything came since it was last made smaller. What a provider refused is
+    a fold's to answer, which takes no time; and the end of a round, where it folds, presses nobody."""
+    due = pressure(window) if window.fresh and not window.refused else None
+    return due is not None and due.reason != "round_end"
+
+
+def _planned(window: Window, end: int, reason: Literal["pressure", "manual"], focus: str) -> Plan | None:
+    start = _start(window)
     items = window.transcript.items[start:end]
     steps = sum(isinstance(item, Step) for item in items)
     if steps < LEAST_STEPS:
         return None
-    replaced = window.scene.counter.messages(said_in(items))
-    budget = _budget(window, replaced)
-    if replaced <= budget:
+    new = window.scene.counter.messages(said_in(items))
+    if new <= _budget(window, new):
         return None
-    rounds = [at for at in window.transcript.rounds if start <= at < end]
-    whole = (
-        rounds[1:] if end < len(window.transcript.items) and end not in window.transcript.rounds else rounds
-    )
+    slot: Literal["archive", "state"] = "state" if window.profile.summary_role == "mock_pair" else "archive"
+    state = window.transcript.compactions.state
+    before = window.scene.counter.text(state.text) if slot == "state" and state is not None else 0
+    budget = _budget(window, new, before)
     return Plan(
-        reason="manual" if manual else "pressure",
-        slot="state" if window.profile.summary_role == "mock_pair" else "archive",
+        reason=reason,
+        slot=slot,
         start=start,
         end=end,
         first=items[0].entry,
         last=items[-1].entry,
-        rounds=len(whole),
+        rounds=_whole_rounds(window, start, end),
         steps=steps,
-        replaced=replaced,
+        replaced=new + before,
+        shown=_shown(window, start, end),
         budget=budget,
         focus=focus,
-        merges=_merges(window, budget),
+        merges=_merges(window, budget) if slot == "archive" else (),
     )
 
 
+def _suffices(window: Window, plan: Plan) -> bool:
+    profile = window.profile
+    return window.total() - _frees(window, plan) <= window.counted(profile.low_water) - profile.reply_room
+
+
+def _frees(window: Window, plan: Plan) -> int:
+    """What it leaves of the range's room: of a state only the first adds to the window."""
+    adds_state = plan.slot == "archive" and window.transcript.compactions.state is None
+    return plan.shown - plan.budget * (1 + adds_state)
+
+
+def _shown(window: Window, start: int, end: int) -> int:
+    notes = (block.tokens for at, (_, block) in window.notes.items() if start <= at < end)
+    return sum(notes) + sum(block.room for block in window.blocks[start:end])
+
+
+def _whole_rounds(window: Window, start: int, end: int) -> int:
+    """Rounds that open and end in a range."""
+    opened = sum(start <= at < end for at in window.transcript.rounds)
+    ends = end == len(window.transcript.items) or end in window.transcript.rounds
+    return opened if ends else max(opened - 1, 0)
+
+
 def is_stale(plan: Plan, window: Window) -> bool:
-    """Whether the log went on in a way that a summary for this plan no longer fits: undone, rewound, or covered by
-    another."""
+    """Whether the log went on in a way that a summary for this plan no longer fits: undone, covered by another, or
+    rewound so far that the newest steps are among what it stands for."""
+    window.refresh()
     items = window.transcript.items
     if (
         len(items) < plan.end
@@ -91,7 +138,9 @@ def is_stale(plan: Plan, window: Window) -> bool:
         or items[plan.start].entry != plan.first
     ):
         return True
-    return _start(window) != plan.start
+    steps = window.transcript.steps
+    newest = (n for n in divide(window).newest if window.levels[n][0] != "gone")
+    return _start(window) != plan.start or any(steps[n].position < plan.end for n in newest)
 
 
 def said_in(items: list[Item]) -> tuple[Message, ...]:
@@ -111,11 +160,19 @@ def _start(window: Window) -> int:
     return next((item.position + 1 for item in reversed(items) if item.entry == covered), 0)
 
 
-def _end(window: Window) -> int:
+def _ends(window: Window) -> Iterator[int]:
+    """Where a range may end, the least first: before the rounds a profile keeps, before the floor of those, before
+    the newest steps of a long round."""
+    zones = divide(window)
+    newest = (*zones.recent, *zones.newest)
+    for staying in ((*zones.spare, *zones.long, *newest), (*zones.long, *newest), newest):
+        yield _end(window, staying)
+
+
+def _end(window: Window, staying: Iterable[int]) -> int:
     """Before the first step that stays, where a round begins, or a step of a long one."""
-    zones, steps = divide(window), window.transcript.steps
-    staying = (n for n in (*zones.recent, *zones.newest) if window.levels[n][0] != "gone")
-    first = next(staying, None)
+    steps = window.transcript.steps
+    first = next((n for n in staying if window.levels[n][0] != "gone"), None)
     if first is None:
         return 0
     start = window.transcript.rounds[steps[first].round]
@@ -123,16 +180,21 @@ def _end(window: Window) -> int:
     return start if is_whole else steps[first].position
 
 
-def _budget(window: Window, replaced: int) -> int:
+def _budget(window: Window, new: int, before: int = 0) -> int:
+    """What a summary may take that stands for so many new tokens, and for a summary before of so many."""
     profile = window.profile
     most = min(profile.summary_max_tokens, profile.hard_limit // MOST_OF_WINDOW)
-    return max(min(most, replaced // LARGEST_SHARE), LEAST_BUDGET)
+    return max(min(most, before + new // LARGEST_SHARE), LEAST_BUDGET)
 
 
 def _merges(window: Window, budget: int) -> tuple[str, ...]:
-    """The archive's entries but the newest, where with one more they would exceed the layer's cap."""
+    """The archive's entries but the newest, where with one more they would exceed the layer's cap.
+
+    Not those that do not say what they stand for: an archive that came with a recording stays as it is.
+    """
     profile, archive = window.profile, window.transcript.compactions.archive
     cap = profile.summary_cap or profile.hard_limit // 4
     taken = sum(window.scene.counter.text(archived.text) for archived in archive.values())
-    older = [*archive][:-1]
-    return tuple(older) if len(older) > 1 and taken + budget > cap else ()
+    known = {item.entry for item in window.transcript.items}
+    older = tuple(id_ for id_ in [*archive][:-1] if {archive[id_].first, archive[id_].last} <= known)
+    return older if len(older) > 1 and taken + budget > cap else ()

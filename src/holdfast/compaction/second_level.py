@@ -16,9 +16,17 @@ from holdfast.packing.window import Window
 
 
 def stand_for(
-    window: Window, ids: Sequence[str], form: Form, budget: int, count: Callable[[str], int]
+    window: Window,
+    ids: Sequence[str],
+    form: Form,
+    evidence: Evidence,
+    budget: int,
+    count: Callable[[str], int],
 ) -> Compacted:
-    """An archive entry for those with these ids, in at most `budget` tokens where their floor allows it."""
+    """An archive entry for those with these ids, in at most `budget` tokens where their floor allows it.
+
+    `evidence` is what they were held against, and all that came since.
+    """
     entries = [window.transcript.compactions.archive[id_] for id_ in ids]
     first, last = entries[0].first, entries[-1].last
     start, end = window.position(first), window.position(last) + 1
@@ -27,9 +35,9 @@ def stand_for(
         (),
         facts_of(window.transcript, start, end),
         form,
-        Evidence.of(window.transcript.items[:end]),
+        evidence,
         archive=True,
-        replaced_tokens=budget,
+        replaced_tokens=budget + 1,
         count=count,
     )
     lines = tuple(SummaryLine(line.text, line.sources, line.by) for line in repaired.content.lines())

@@ -17,7 +17,7 @@ from holdfast.compaction.facts.values import Facts
 from holdfast.compaction.forms import FORMS
 from holdfast.compaction.forms.content import Content, Line
 from holdfast.compaction.forms.form import Form
-from holdfast.compaction.plan import Plan, is_stale
+from holdfast.compaction.plan import Plan
 from holdfast.compaction.repair import Repaired, repair
 from holdfast.compaction.request import summary_request
 from holdfast.compaction.second_level import stand_for
@@ -25,7 +25,7 @@ from holdfast.events import Compacted, CompactionFailed, Event, SummaryLine, Usa
 from holdfast.messages import Usage
 from holdfast.models.errors import ModelError
 from holdfast.models.protocol import Model, Reply, Request, ask
-from holdfast.packing.marks import mark
+from holdfast.packing.marks import mark, one_line
 from holdfast.packing.window import Window
 from holdfast.views.transcript import Item, Step
 
@@ -36,6 +36,7 @@ MOST_FAILURES = 3
 """Failures in a row after which a log's summaries are written by rule."""
 BY_RULE = "rule"
 PURPOSE = "summary"
+LONGEST_WHY = 200
 
 
 class Prepared(Struct, frozen=True):
@@ -85,11 +86,21 @@ def prepare(plan: Plan, window: Window, *, model: bool) -> Prepared:
         plan,
         form,
         facts,
-        Evidence.of(transcript.items[: plan.end], standing=(transcript.system, *transcript.rules.values())),
+        _evidence(plan, window),
         summary_request(plan, window, form, facts) if asked else None,
         1 + ("retry" in profile.summary_failure),
         profile.summary_timeout,
     )
+
+
+def _evidence(plan: Plan, window: Window) -> Evidence:
+    """What a summary may name: all that its writer is shown."""
+    transcript = window.transcript
+    seen = (
+        transcript.items[: plan.end] if window.profile.summary_request == "transcript" else transcript.items
+    )
+    standing = (transcript.system, *transcript.rules.values(), *transcript.contexts.values())
+    return Evidence.of(seen, standing=standing)
 
 
 def _touched_since(facts: Facts, items: Sequence[Item]) -> Facts:
@@ -112,32 +123,48 @@ async def write(prepared: Prepared, model: Model | None, count: Count) -> Writte
 
 
 def by_rule(prepared: Prepared, count: Count) -> Written:
-    """The rule half alone; where even that is no smaller than the log, a mark."""
-    plan = prepared.plan
-    content = prepared.form.fill(prepared.facts, archive=plan.slot == "archive")
-    text = prepared.form.render(content)
-    if count(text) < plan.replaced:
+    """The rule half alone; where even that is no smaller than the log, a mark.
+
+    Never a mark for a state, which stands for more than the plan's range: what the user said has no other place.
+    """
+    plan, form = prepared.plan, prepared.form
+    content = _filled(form, prepared.facts, plan, count, archive=plan.slot == "archive")
+    text = form.render(content)
+    if plan.slot == "state" or (text.strip() and count(text) < plan.replaced):
         return Written(content, text, BY_RULE)
     marked = mark(f"{plan.steps} steps were left out, and no summary of them is shorter", plan.first)
     return Written(Content({}), marked, BY_RULE)
 
 
-def events_of(prepared: Prepared, written: Written, window: Window, model: str = "") -> list[Event] | None:
-    """What to record, or None where the log went on so that it no longer fits. The fold is the caller's."""
-    plan = prepared.plan
-    if is_stale(plan, window):
-        return None
-    events: list[Event] = [
-        UsageReported(attempt.usage, model, PURPOSE) for attempt in written.attempts if attempt.usage
-    ]
+def _filled(form: Form, facts: Facts, plan: Plan, count: Count, *, archive: bool) -> Content:
+    """The rule half in the plan's budget: what matters least goes, and the floor of a summary stays."""
+    content = form.fill(facts, archive=archive)
+    if count(form.render(content)) <= plan.budget:
+        return content
+    nothing = Evidence.of_texts(())
+    shorter = repair(
+        content, (), facts, form, nothing, archive=archive, replaced_tokens=plan.budget + 1, count=count
+    )
+    return shorter.content
+
+
+def spent_on(written: Written, model: str) -> list[Event]:
+    """What every try cost, whatever came of it."""
+    return [UsageReported(attempt.usage, model, PURPOSE) for attempt in written.attempts if attempt.usage]
+
+
+def events_of(prepared: Prepared, written: Written, window: Window, model: str = "") -> list[Event]:
+    """What to record of a summary that still fits the log; the bill and the fold are the caller's."""
+    plan, form, count = prepared.plan, prepared.form, window.scene.counter.text
+    events: list[Event] = []
     if written.attempts and written.by == BY_RULE:
         events.append(CompactionFailed("; ".join(written.failures), plan.first, plan.last, model))
     if plan.merges:
-        events.append(stand_for(window, plan.merges, prepared.form, plan.budget, window.scene.counter.text))
+        events.append(stand_for(window, plan.merges, form, prepared.evidence, plan.budget, count))
     first = plan.first if plan.slot == "archive" else window.transcript.items[0].entry
     events.append(_compacted(plan.slot, written.content, written.text, written.by, first, plan))
     if plan.slot == "archive":
-        events.append(_working_state(prepared.form, window, plan))
+        events.append(_working_state(form, window, plan))
     return events
 
 
@@ -145,7 +172,7 @@ def _working_state(form: Form, window: Window, plan: Plan) -> Compacted:
     """Rebuilt by rule from the whole log, each time; what was run and decided before stands in the archive."""
     whole, since = facts_of(window.transcript), facts_of(window.transcript, plan.end)
     facts = replace(whole, commands=since.commands, attempts=since.attempts, decisions=since.decisions)
-    content = form.fill(facts, archive=False)
+    content = _filled(form, facts, plan, window.scene.counter.text, archive=False)
     return _compacted("state", content, form.render(content), BY_RULE, "", plan)
 
 
@@ -173,6 +200,10 @@ async def _ask(model: Model, request: Request, timeout: float) -> Attempt:  # no
         return Attempt(why=f"no answer within {timeout:g} s")
     except ModelError as error:
         return Attempt(why=error.message, usage=error.usage)
+    except AssertionError:
+        raise
+    except Exception as error:  # A model that is not ours may raise anything, and stops no agent.
+        return Attempt(why=one_line(f"{type(error).__name__}: {error}")[:LONGEST_WHY])
     return _read(reply)
 
 
@@ -204,7 +235,7 @@ def _mended(prepared: Prepared, attempt: Attempt, model: str, count: Count) -> W
         form,
         prepared.evidence,
         archive=plan.slot == "archive",
-        replaced_tokens=plan.replaced,
+        replaced_tokens=min(plan.replaced, plan.budget + 1),
         count=count,
     )
     text = form.render(repaired.content)

@@ -196,12 +196,13 @@ class Draft:
         return is_folded
 
     def on_view(self) -> OnView:
-        """What the pack shows besides the lines that notes keep."""
+        """What the pack shows besides the lines that notes keep. What this draft shortens does not count."""
         texts: list[str] = []
+        shortened = {*self.users, *self.pastes}
         for position in self.window.visible:
             item = self.window.transcript.items[position]
             gone = isinstance(item, Step) and self.level(item.number)[0] == "gone"
-            if position >= self.hidden and not gone:
+            if position >= self.hidden and not gone and item.entry not in shortened:
                 for message in self.window.blocks[position].messages:
                     texts += shown_texts(message)
         if self.appends:

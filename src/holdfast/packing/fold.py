@@ -53,26 +53,47 @@ def plan_fold(window: Window) -> Folded | None:
     return draft.event(due) if _pays(draft, due) else None
 
 
-def close_range(window: Window, end: int) -> Folded | None:
-    """The fold that takes everything before position `end` off view, because a summary stands for it.
+def close_range(window: Window, end: int, grown: int = 0) -> Folded | None:
+    """The fold that takes the steps before position `end` off view, because a summary stands for them that makes
+    its layer so much longer.
 
     Where a profile keeps lines, user messages stay as they are; else rounds that ended go whole, and what their
     users demanded stays in one note.
     """
     window.refresh()
     draft = Draft(window)
+    draft.total += grown
     keeps_lines = window.profile.excerpt_ratio > 0
     if not keeps_lines:
         draft.hide_until(max((at for at in window.transcript.rounds if at <= end), default=0))
-    for step in window.transcript.steps:
-        if draft.hidden <= step.position < end:
-            lower_to(draft, step.number, "gone", 0)
+    _let_go(draft, end)
     _clip_kept(draft, divide(window))
     if keeps_lines:
         clip_old_users(draft)
-        target = window.counted(_low_water(window)) - window.profile.reply_room
-        draft.keep_lines(min(_limit(window), target))
+        draft.keep_lines(min(_limit(window), _smaller(window)))
     return draft.event(Pressure("manual", draft.before, window.profile.trigger))
+
+
+def _let_go(draft: Draft, end: int) -> None:
+    """The steps before a position, which no note for whole rounds stands for. Of those that are gone already the
+    notes are written anew where a profile keeps lines: they were chosen with more room."""
+    window = draft.window
+    rounds = (window.position(note.last) + 1 for note, _ in window.notes.values() if note.users)
+    start = max(draft.hidden, *rounds, 0)
+    for step in window.transcript.steps:
+        if start <= step.position < end:
+            if draft.level(step.number)[0] != "gone":
+                lower_to(draft, step.number, "gone", 0)
+            elif window.profile.excerpt_ratio:
+                draft.levels[step.number] = ("gone", 0)
+
+
+def _smaller(window: Window) -> int:
+    """What a compaction leaves at most: as much smaller as a fold at the trigger makes it, also where nothing
+    pressed. Else the lines it keeps would fill the room it makes."""
+    profile = window.profile
+    size = min(window.total() + profile.reply_room, profile.trigger)
+    return window.counted(size * _low_water(window) // profile.trigger) - profile.reply_room
 
 
 def _limit(window: Window) -> int:

@@ -53,3 +53,6 @@ class Rehearsal(Struct, frozen=True):
             self.window.add(entry)
             entries.append(entry)
         return entries
+
+    def catch_up(self) -> None:
+        """There is no log that others could write to."""

@@ -3,7 +3,9 @@
 Rule: archive entries are never changed; one of the second level stands for others, which stay in the log.
 """
 
-from holdfast.events import Compacted, CompactionFailed, Entry
+from collections.abc import Iterable
+
+from holdfast.events import Compacted, CompactionFailed, Entry, Event
 
 
 class Compactions:
@@ -25,6 +27,15 @@ class Compactions:
             self.covered = event.last or self.covered
             if event.by != "rule":
                 self.failures = 0
+
+    def after(self, events: Iterable[Event]) -> "Compactions":
+        """What they would be if these events came next."""
+        then = Compactions()
+        then.archive, then.state = self.archive, self.state
+        then.covered, then.failures = self.covered, self.failures
+        for number, event in enumerate(events):
+            then.add(Entry(f"next {number}", "", 0, None, event))
+        return then
 
     def _stand(self, id_: str, event: Compacted) -> None:
         if event.slot == "state":
