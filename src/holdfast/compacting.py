@@ -67,15 +67,23 @@ def preview(session: Recorder, *, focus: str = "") -> Plan | None:
 
 
 async def compact(
-    session: Recorder, model: Model | None = None, *, focus: str = "", manual: bool = True
+    session: Recorder,
+    model: Model | None = None,
+    *,
+    focus: str = "",
+    manual: bool = True,
+    model_window: int = 0,
 ) -> Compaction | None:
     """Write a summary now and record it, with the fold that takes what it covers off view. None where there is
-    nothing new to sum up, or where the log meanwhile went on so that the summary no longer fits."""
+    nothing new to sum up, or where the log meanwhile went on so that the summary no longer fits.
+
+    `model_window` is what the model takes, where that may be less than the session's window.
+    """
     session.catch_up()
     plan = plan_compaction(session.window, manual=manual, focus=focus)
     if plan is None:
         return None
-    prepared = prepare(plan, session.window, model=model is not None)
+    prepared = prepare(plan, session.window, model=model is not None, model_window=model_window)
     written = await write(prepared, model, session.window.scene.counter.text)
     return _record(session, prepared, written, model)
 
@@ -117,9 +125,10 @@ def _is_archive(entry: Entry, *, above: bool = False) -> bool:
 class Beside:
     """A summary written while the agent goes on. The next request never waits for it: a fold by rule makes room."""
 
-    def __init__(self, session: Recorder, model: Model | None) -> None:
+    def __init__(self, session: Recorder, model: Model | None, *, model_window: int = 0) -> None:
         self._session = session
         self._model = model
+        self._model_window = model_window
         self._prepared: Prepared | None = None
         self._task: asyncio.Task[Written] | None = None
 
@@ -136,7 +145,7 @@ class Beside:
         plan = plan_compaction(window)
         if plan is None:
             return False
-        self._prepared = prepare(plan, window, model=self._model is not None)
+        self._prepared = prepare(plan, window, model=self._model is not None, model_window=self._model_window)
         self._task = asyncio.create_task(write(self._prepared, self._model, window.scene.counter.text))
         return True
 

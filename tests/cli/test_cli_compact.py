@@ -54,6 +54,32 @@ def test_a_preview_asks_nobody(recording: Path) -> None:
     )
     assert done.code == 0
     assert "into a summary of at most" in done.err
+    assert done.text == ""
+
+
+def test_a_preview_of_nothing_is_a_sentence_or_null(recording: Path) -> None:
+    done = holdfast("compact", recording, "--preview", "--at", "2")
+    assert (done.code, done.text) == (0, "")
+    assert "nothing would be summed up" in done.err
+    done = holdfast("compact", recording, "--preview", "--at", "2", "--json")
+    assert (done.code, done.json) == (0, None)
+
+
+def test_the_json_has_the_plan_the_text_and_what_became_of_it(recording: Path) -> None:
+    done = holdfast("compact", recording, "--budget", "8k", "--no-model", "--json").json
+    plan = holdfast("compact", recording, "--budget", "8k", "--preview", "--json").json
+    assert done["plan"] == plan
+    assert plan["replaced"] > plan["shown"] > plan["budget"]
+    assert (done["by"], done["failures"], done["asks"], done["added"]) == ("rule", [], False, [])
+    assert {line["by"] for line in done["lines"]} == {"rule"}
+
+
+def test_a_log_of_the_store_stays_as_it_is(recording: Path) -> None:
+    id_ = holdfast("compact", recording, "--budget", "8k", "--no-model", "--json").json["log"]
+    before = holdfast("logs", "--json").text
+    done = holdfast("compact", id_, "--budget", "8k", "--no-model")
+    assert RULE in done.text
+    assert holdfast("logs", "--json").text == before
 
 
 def test_nothing_to_sum_up_is_a_sentence(recording: Path) -> None:
@@ -126,6 +152,19 @@ def test_a_model_of_the_house_stands_in_the_file(
     (seen,) = server.requests
     assert (seen.path, seen.headers["x-api-key"]) == ("/v1/messages", "sk-loopback-0123456789")
     assert "part_5" in str(seen.json["messages"])
+
+
+def test_what_is_asked_fits_the_models_own_window(recording: Path, tmp_path: Path) -> None:
+    """The recorded agent may have had a larger one."""
+    with serving(Script(parts=(Text(SECTIONS),))) as server:
+        (tmp_path / "holdfast.toml").write_text(
+            f'[models."compatible/small"]\nurl = "{server.openai_url}"\nwindow = "4k"\n'
+        )
+        done = holdfast("compact", recording, "--budget", "16k", "--model", "compatible/small", "--json")
+    assert (done.code, done.json["by"]) == (0, "compatible/small")
+    (seen,) = server.requests
+    assert len(seen.body) < 4_000 * 4
+    assert "part_0" in str(seen.json["messages"])
 
 
 def test_a_key_that_is_refused_leaves_the_rule_half_and_a_note(recording: Path) -> None:

@@ -49,7 +49,7 @@ ANSWERS = (
 
 
 @pytest.mark.parametrize("profile", sorted(BUILT_IN))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(SEEDS, BUDGETS)
 def test_every_property_holds_of_every_request(profile, seed, budget):
     work = Work(profile, seed, budget)

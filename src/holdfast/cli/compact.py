@@ -85,7 +85,7 @@ def command(
     if model_name and no_model:
         raise InputError("`--model` and `--no-model` exclude each other", hint="drop one of them")
     settings = chosen_settings(profile, budget)
-    model = None if no_model or previews else _model(model_name)
+    model, takes = (None, 0) if no_model or previews else _model(model_name)
     choice = Choice(recording, id_, format_, chain)
     log = open_log(ctx, choice, keep=True, redact=None if settings.redact else str)
     whole = path_of(log.entries(), chain)
@@ -94,7 +94,7 @@ def command(
     if previews:
         _show_plan(preview(rehearsal, focus=focus), as_json)
         return
-    done = _compacted(rehearsal, model, focus)
+    done = _compacted(rehearsal, model, focus, takes)
     if done is None:
         raise InputError(
             "there is nothing to sum up: all of it is kept",
@@ -107,23 +107,28 @@ def command(
         _tell(done, window, explained)
 
 
-def _model(name: str) -> Model | None:
+def _model(name: str) -> tuple[Model | None, int]:
+    """The model that was chosen, if any, and its window as far as it is known."""
     # Loaded late: providers are needed only where one is asked.
-    from holdfast.models.choosing import choose_model, model_name  # noqa: PLC0415
+    from holdfast.models.catalogue import load_catalogue  # noqa: PLC0415
+    from holdfast.models.choosing import choose_model, model_name, resolve_model  # noqa: PLC0415
 
     config = load_config(cwd=Path.cwd(), env=os.environ)
     chosen = model_name(name, config, os.environ)
-    return choose_model(chosen, config, os.environ) if chosen else None
+    if not chosen:
+        return None, 0
+    model = choose_model(chosen, config, os.environ)
+    return model, resolve_model(chosen, load_catalogue(config), os.environ).entry.window
 
 
-def _compacted(rehearsal: Rehearsal, model: Model | None, focus: str) -> Compaction | None:
+def _compacted(rehearsal: Rehearsal, model: Model | None, focus: str, takes: int) -> Compaction | None:
     with working(f"{model.name} is writing" if model else "summing up"):
-        return asyncio.run(_asked(rehearsal, model, focus))
+        return asyncio.run(_asked(rehearsal, model, focus, takes))
 
 
-async def _asked(rehearsal: Rehearsal, model: Model | None, focus: str) -> Compaction | None:
+async def _asked(rehearsal: Rehearsal, model: Model | None, focus: str, takes: int) -> Compaction | None:
     try:
-        return await compact(rehearsal, model, focus=focus)
+        return await compact(rehearsal, model, focus=focus, model_window=takes)
     finally:
         if model is not None:
             await model.aclose()
@@ -137,8 +142,8 @@ def _show_plan(plan: Plan | None, as_json: bool) -> None:
     else:
         whole = f"{counted(plan.rounds, 'round')} and " if plan.rounds else ""
         say(
-            f"{whole}{counted(plan.steps, 'step')}, from {plan.first} to {plan.last}: {plan.replaced} tokens, "
-            f"into a summary of at most {plan.budget}"
+            f"{whole}{counted(plan.steps, 'step')}, from {plan.first} to {plan.last}: {plan.replaced} tokens as "
+            f"they were said and {plan.shown} as they are shown, into a summary of at most {plan.budget}"
         )
 
 
@@ -183,6 +188,7 @@ def _as_json(done: Compaction, log: str) -> Json:
         "added": [line.text for line in written.added],
         "removed": [{"line": line.text, "why": why} for line, why in written.removed],
         "failures": written.failures,
+        "asks": done.asks,
         "tokens_before": done.tokens_before,
         "tokens_after": done.tokens_after,
         "notes": done.notes,

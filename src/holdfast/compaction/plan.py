@@ -138,6 +138,8 @@ def is_stale(plan: Plan, window: Window) -> bool:
         or items[plan.start].entry != plan.first
     ):
         return True
+    if not window.transcript.compactions.archive.keys() >= set(plan.merges):
+        return True
     steps = window.transcript.steps
     newest = (n for n in divide(window).newest if window.levels[n][0] != "gone")
     return _start(window) != plan.start or any(steps[n].position < plan.end for n in newest)

@@ -59,16 +59,22 @@ class Room(Struct, frozen=True):
     asked: int
 
     @classmethod
-    def of(cls, window: Window) -> "Room":
-        profile = window.profile
-        reply = min(profile.summary_max_tokens, profile.window // REPLY_SHARE)
-        spare = min(MOST_SPARE, profile.window // SPARE_SHARE)
-        return cls(reply, window.counted(profile.window - reply - spare))
+    def of(cls, window: Window, size: int) -> "Room":
+        """In a model's window of so many tokens."""
+        reply = min(window.profile.summary_max_tokens, size // REPLY_SHARE)
+        spare = min(MOST_SPARE, size // SPARE_SHARE)
+        return cls(reply, window.counted(size - reply - spare))
 
 
-def summary_request(plan: Plan, window: Window, form: Form, facts: Facts) -> Request | None:
-    """What a model is asked, in the profile's way if that fits, else over a transcript; None where nothing fits."""
-    room = Room.of(window)
+def summary_request(
+    plan: Plan, window: Window, form: Form, facts: Facts, *, model_window: int = 0
+) -> Request | None:
+    """What a model is asked, in the profile's way if that fits, else over a transcript; None where nothing fits.
+
+    `model_window` is what the model takes, where that may be less than the profile's window.
+    """
+    size = window.profile.window
+    room = Room.of(window, min(size, model_window or size))
     prompt = _prompt(plan, window, form, facts, room)
     if window.profile.summary_request == "append":
         request = _appended(window, prompt, room)

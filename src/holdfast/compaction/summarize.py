@@ -75,7 +75,7 @@ class Written(Struct, frozen=True):
         return tuple(attempt.why for attempt in self.attempts if attempt.why)
 
 
-def prepare(plan: Plan, window: Window, *, model: bool) -> Prepared:
+def prepare(plan: Plan, window: Window, *, model: bool, model_window: int = 0) -> Prepared:
     """What is known before anyone is asked. With `model` false, or after too many failures, none will be."""
     profile, transcript = window.profile, window.transcript
     form = FORMS[profile.summary_form]
@@ -87,7 +87,7 @@ def prepare(plan: Plan, window: Window, *, model: bool) -> Prepared:
         form,
         facts,
         _evidence(plan, window),
-        summary_request(plan, window, form, facts) if asked else None,
+        summary_request(plan, window, form, facts, model_window=model_window) if asked else None,
         1 + ("retry" in profile.summary_failure),
         profile.summary_timeout,
     )

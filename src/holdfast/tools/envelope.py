@@ -1,0 +1,84 @@
+"""What every tool answers: one envelope for programs, parts for the model, a line for the person.
+
+Rule: `text` is what the model reads. It holds nothing that differs between two runs over the same files; what
+does (durations) stands in `stats`, which no model reads.
+"""
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from holdfast.errors import HoldfastError
+from holdfast.messages import Json, Text, UserPart
+
+Status = Literal["success", "partial", "error"]
+
+ErrorCode = Literal[
+    "NOT_FOUND",
+    "ACCESS_DENIED",
+    "PERMISSION_DENIED",
+    "INVALID_PARAM",
+    "TIMEOUT",
+    "INTERNAL_ERROR",
+    "EXECUTION_ERROR",
+    "IS_DIRECTORY",
+    "BINARY_FILE",
+    "CONFLICT",
+    "CIRCUIT_OPEN",
+]
+"""ACCESS_DENIED is our refusal, PERMISSION_DENIED the operating system's."""
+
+
+class ToolError(HoldfastError):
+    """What a tool could not do, for the model to learn from; it ends the call, never the run."""
+
+    def __init__(self, code: ErrorCode, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+
+
+class Fault(Struct, frozen=True, gc=False):
+    code: ErrorCode
+    message: str
+
+
+class Envelope(Struct, frozen=True, kw_only=True):
+    """`data` is what was found, `stats` what it cost, `context` what was asked and where."""
+
+    status: Status
+    text: str
+    data: dict[str, Json] = field(default_factory=dict)
+    error: Fault | None = None
+    stats: dict[str, Json] = field(default_factory=dict)
+    context: dict[str, Json] = field(default_factory=dict)
+
+
+class ToolResult(Struct, frozen=True):
+    """An envelope, the parts that the model reads, and one short line (or a diff) that the person sees."""
+
+    envelope: Envelope
+    parts: tuple[UserPart, ...]
+    shown: str
+
+    @property
+    def is_error(self) -> bool:
+        return self.envelope.status == "error"
+
+
+def answered(envelope: Envelope, shown: str, *more: UserPart) -> ToolResult:
+    """A result whose first part is the envelope's text; `more` are pictures."""
+    return ToolResult(envelope, (Text(envelope.text), *more), shown)
+
+
+def failed(error: ToolError, context: dict[str, Json]) -> ToolResult:
+    """A tool's error as a result; the hint belongs to what the model reads, since it says what to do next."""
+    said = f"{error.message}. {error.hint}." if error.hint else f"{error.message}."
+    # An argument that is quoted may hold half a character, which no JSON can.
+    sentence = said.encode("utf-8", "replace").decode()
+    envelope = Envelope(
+        status="error",
+        text=f"{error.code}: {sentence}",
+        error=Fault(error.code, sentence),
+        context=context,
+    )
+    return answered(envelope, f"{error.code}: {sentence}")

@@ -1,0 +1,105 @@
+"""Which of the files with matches are shown, and how many lines of each.
+
+Rule: what is chosen depends on the files alone, so that the same search over the same tree shows the same lines.
+"""
+
+import os
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from holdfast.tools.listing.search import Matching
+
+Order = Literal["relevance", "mtime", "path"]
+
+MOST_FILES = 200
+"""Files whose lines are shown in one answer."""
+
+MOST_BY_TIME = 20_000
+"""Files that are sorted by time; asking the system about more would take longer than finding them."""
+
+_CANDIDATES = 2_000
+"""Files that are weighed by their size; beyond these the number of matches decides who is looked at."""
+
+_SMALL = 2_000
+"""Bytes below which a file's size says nothing about how much of it is about the pattern."""
+
+_WORD = re.compile(r"\w{3,}")
+
+
+class Choosing(Struct, frozen=True):
+    matching: Matching
+    order: Order
+    most: int
+
+
+class Chosen(Struct, frozen=True):
+    """The first files with matches in order, those whose lines are shown, and the most lines of each."""
+
+    order: list[str]
+    shown: tuple[str, ...]
+    cap: int
+
+
+def choose_files(counts: dict[str, int], folder: int, asked: Choosing) -> Chosen:
+    """`folder` is the descriptor that the paths start from."""
+    ordered = _ordered(counts, folder, asked)
+    shown = ordered[: min(asked.most, MOST_FILES)]
+    return Chosen(ordered, tuple(shown), _share([counts[path] for path in shown], asked.most))
+
+
+def _ordered(counts: dict[str, int], folder: int, asked: Choosing) -> list[str]:
+    paths = sorted(counts)
+    if asked.order == "path":
+        return paths
+    if asked.order == "mtime" and len(paths) <= MOST_BY_TIME:
+        return newest_first(paths, folder)
+    words = [word.lower() for word in _WORD.findall(asked.matching.pattern)]
+    named = _named_so(paths, words)
+    paths.sort(key=counts.__getitem__, reverse=True)
+    weighed = [*(p for p in paths if p in named), *paths][:_CANDIDATES] if named else paths[:_CANDIDATES]
+    weights = {path: counts[path] / max(_size_of(path, folder), _SMALL) for path in weighed}
+    return sorted(weights, key=lambda path: (path not in named, -weights[path], path))
+
+
+def _named_so(paths: list[str], words: list[str]) -> set[str]:
+    """The files whose name holds one of the pattern's words."""
+    named: set[str] = set()
+    # Most words stand in no name: one look at all names together is much cheaper than one at each.
+    together = "\0".join(paths).lower()
+    for word in (word for word in words if word in together):
+        named.update(path for path in paths if word in path[path.rfind("/") + 1 :].lower())
+    return named
+
+
+def newest_first(paths: list[str], folder: int) -> list[str]:
+    newest = {path: mtime_of(path, folder) for path in paths}
+    return sorted(paths, key=lambda path: (-newest[path], path))
+
+
+def mtime_of(path: str, folder: int) -> int:
+    """Nanoseconds; 0 for a file that went away."""
+    try:
+        return os.stat(path, dir_fd=folder, follow_symlinks=False).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _size_of(path: str, folder: int) -> int:
+    try:
+        return os.stat(path, dir_fd=folder, follow_symlinks=False).st_size
+    except OSError:
+        return 0
+
+
+def _share(lines: list[int], most: int) -> int:
+    """The most lines of a file with which all files together stay within `most`; at least one."""
+    low, high = 1, max(most, 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(min(count, middle) for count in lines) <= most:
+            low = middle
+        else:
+            high = middle - 1
+    return low

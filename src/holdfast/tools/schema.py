@@ -1,0 +1,75 @@
+"""JSON Schemas from typed arguments, and arguments from what a model wrote.
+
+Rule: a schema stands alone (no `$ref`: not every provider follows them), and a wrong argument gets a sentence that
+names it.
+"""
+
+import re
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.messages import Json
+from holdfast.tools.envelope import ToolError
+
+S = TypeVar("S", bound=Struct)
+
+_PLACE = re.compile(r" - at `\$\.?(.*)`$")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+_REFERENCE = "#/$defs/"
+
+
+def json_schema(takes: type[Struct]) -> dict[str, Json]:
+    """The schema of a Struct with every reference written out and the names of our classes left out."""
+    schemas, parts = msgspec.json.schema_components([takes], ref_template=_REFERENCE + "{name}")
+    written: dict[str, Json] = _written_out(schemas[0], parts, ())
+    return written
+
+
+def _written_out(node: Json, parts: dict[str, Json], above: tuple[str, ...]) -> Json:
+    if isinstance(node, list):
+        return [_written_out(item, parts, above) for item in node]
+    if not isinstance(node, dict):
+        return node
+    name = str(node.get("$ref", "")).removeprefix(_REFERENCE)
+    if name:
+        assert name not in above, f"{name} contains itself and cannot be written out"
+        rest = {key: value for key, value in node.items() if key != "$ref"}
+        return _without_title(_written_out(parts[name], parts, (*above, name))) | rest
+    return {key: _written_out(value, parts, above) for key, value in node.items()}
+
+
+def _without_title(schema: dict[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in schema.items() if key != "title"}
+
+
+def decode_arguments(takes: type[S], arguments: dict[str, Json], tool: str) -> S:
+    """Typed arguments. `null` is an argument not given, and `"5"` is a number: models write both."""
+    given = {key: value for key, value in arguments.items() if value is not None}
+    try:
+        return msgspec.convert(given, takes, strict=False)
+    except msgspec.ValidationError as error:
+        raise ToolError("INVALID_PARAM", _sentence(str(error), tool), hint=_hint(takes)) from None
+
+
+def _sentence(message: str, tool: str) -> str:
+    """msgspec's words about a wrong argument as a sentence that begins with its name."""
+    place = _PLACE.search(message)
+    said = message[: place.start()] if place else message
+    within = f" in `{place[1]}`" if place and place[1] else ""
+    if unknown := _UNKNOWN.fullmatch(said):
+        return f"{tool} has no argument `{unknown[1]}`{within}"
+    if missing := _MISSING.fullmatch(said):
+        return f"{tool} needs the argument `{missing[1]}`{within}"
+    where = place[1] if place and place[1] else "arguments"
+    return f"`{where}` of {tool} is wrong: {said[:1].lower()}{said[1:]}"
+
+
+def _hint(takes: type[Struct]) -> str:
+    fields = msgspec.structs.fields(takes)
+    needed = [f"`{f.encode_name}`" for f in fields if f.required]
+    others = [f"`{f.encode_name}`" for f in fields if not f.required]
+    said = "It takes " + ", ".join(needed) if needed else "It needs none"
+    return f"{said}; optional: {', '.join(others)}" if others else said

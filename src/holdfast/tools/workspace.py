@@ -1,0 +1,241 @@
+"""The guard: every file that a tool touches is opened here, inside the allowed roots, or not at all.
+
+Rule: a path is resolved first and then opened from the root's own descriptor, one name at a time, following no
+symbolic link. The string is only where we look; what is checked is what was opened, so that a link swapped in
+between is met as a link and refused.
+
+A link that leads to a place inside a root is fine, since the place is what counts. `~` and `@` mean nothing here.
+A hard link cannot be told from the file itself. Writing through one never reaches the other name, because a write
+always replaces the directory entry by a new file. Reading one is allowed: package stores link thousands of files,
+and whoever made the link could read the file; `OpenFile.links` says how many names it has.
+"""
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from holdfast.errors import InputError
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.places import OpenDirectory, OpenFile, Place, name_for_people
+from holdfast.tools.troubles import refusal
+
+LONGEST_PATH = 4096
+
+_FOLLOW_NONE = os.O_CLOEXEC | os.O_NOFOLLOW
+# Only Linux has O_PATH; it passes directories that may be searched but not read.
+_PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | _FOLLOW_NONE
+_LIST = os.O_RDONLY | os.O_DIRECTORY | _FOLLOW_NONE
+# A pipe swapped in after the look must not block the open.
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | _FOLLOW_NONE
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FOLLOW_NONE
+
+
+class Replaced(Struct, frozen=True):
+    """A file that was written. `links` counts the names the old file had: the others keep the old text."""
+
+    place: Place
+    created: bool
+    links: int
+    status: os.stat_result
+
+
+class Workspace:
+    """The roots a tool may touch. Relative paths start at the first one.
+
+    **Contract:** every method raises `ToolError` and nothing else for what a path may do wrong.
+    """
+
+    def __init__(self, roots: Iterable[str | Path]) -> None:
+        if os.open not in os.supports_dir_fd:
+            raise InputError(
+                "tools need a system that opens files relative to a directory (Linux, macOS, BSD)"
+            )
+        self.roots: tuple[str, ...] = tuple(dict.fromkeys(_real_root(root) for root in roots))
+        assert self.roots, "a workspace needs a root"
+        self._identity = {root: _identity(os.stat(root)) for root in self.roots}  # noqa: PTH116
+
+    def locate(self, path: str) -> Place:
+        """The place that a path means now, links and `..` resolved. ACCESS_DENIED if it lies outside."""
+        asked = _spelled(path)
+        try:
+            real = os.path.realpath(os.path.join(self.roots[0], path))  # noqa: PTH118
+        except (OSError, ValueError, RecursionError):
+            raise ToolError("ACCESS_DENIED", f"`{asked}` leads through too many links") from None
+        within = [root for root in self.roots if real == root or real.startswith(root.rstrip("/") + "/")]
+        if not within:
+            raise ToolError(
+                "ACCESS_DENIED",
+                f"`{asked}` lies outside the workspace",
+                hint=f"Allowed: {', '.join(f'`{name_for_people(root)}`' for root in self.roots)}",
+            )
+        root = max(within, key=len)
+        return Place(root, real[len(root) :].strip("/"), self._shown(real))
+
+    def _shown(self, real: str) -> str:
+        first = self.roots[0]
+        if real == first:
+            return "."
+        inside = real.startswith(first.rstrip("/") + "/")
+        return name_for_people(real[len(first) :].lstrip("/") if inside else real)
+
+    def open_file(self, path: str) -> OpenFile:
+        """A regular file, for reading."""
+        place = self.locate(path)
+        with self._parent(place) as parent, refusal(place.shown, asked=path):
+            name = _last(place)
+            _expect_file(os.stat(name, dir_fd=parent, follow_symlinks=False), place.shown)
+            descriptor = os.open(name, _READ, dir_fd=parent)
+        opened = OpenFile(place, os.fdopen(descriptor, "rb"))
+        try:
+            _expect_file(opened.status, place.shown)
+        except ToolError:
+            opened.file.close()
+            raise
+        return opened
+
+    def open_directory(self, path: str) -> OpenDirectory:
+        place = self.locate(path)
+        with refusal(place.shown, asked=path):
+            return OpenDirectory(place, self._descend(place.root, place.parts))
+
+    def status(self, path: str) -> os.stat_result:
+        """Size, times and kind of what is there, links resolved."""
+        place = self.locate(path)
+        if not place.inner:
+            with self.open_directory(path) as directory:
+                return os.fstat(directory.descriptor)
+        with self._parent(place) as parent, refusal(place.shown, asked=path):
+            return os.stat(_last(place), dir_fd=parent, follow_symlinks=False)
+
+    def replace_file(self, path: str, data: bytes) -> Replaced:
+        """Write a whole file: the old one stays until the new one is complete on the disk. Missing folders are
+        made; an old file's mode and owner stay."""
+        place = self.locate(path)
+        with self._parent(place, make=True) as parent, refusal(place.shown, asked=path):
+            name = _last(place)
+            old = _status_at(parent, name)
+            if old:
+                _expect_file(old, place.shown)
+                if not os.access(name, os.W_OK, dir_fd=parent):
+                    raise ToolError("PERMISSION_DENIED", f"`{place.shown}` is write-protected")
+            status = _replace(parent, name, data, old)
+        return Replaced(place, old is None, old.st_nlink if old else 0, status)
+
+    def remove_file(self, path: str) -> Place:
+        """Take a regular file away, for the undo of a Write that made it."""
+        place = self.locate(path)
+        with self._parent(place) as parent, refusal(place.shown, asked=path):
+            _expect_file(os.stat(_last(place), dir_fd=parent, follow_symlinks=False), place.shown)
+            os.unlink(_last(place), dir_fd=parent)
+        return place
+
+    @contextlib.contextmanager
+    def _parent(self, place: Place, *, make: bool = False) -> Iterator[int]:
+        if not place.inner:
+            raise ToolError("IS_DIRECTORY", f"`{place.shown}` is a directory")
+        with refusal(place.shown, asked=place.shown):
+            descriptor = self._descend(place.root, place.parts[:-1], make=make)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _descend(self, root: str, names: list[str], *, make: bool = False) -> int:
+        """The descriptor of a directory, reached from the root one name at a time."""
+        here = os.open(root, _PASS if names else _LIST)
+        try:
+            if _identity(os.fstat(here)) != self._identity[root]:
+                raise ToolError(
+                    "ACCESS_DENIED", f"the root `{name_for_people(root)}` was replaced by another"
+                )
+            for number, name in enumerate(names, start=1):
+                if make:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(name, dir_fd=here)
+                below = os.open(name, _LIST if number == len(names) else _PASS, dir_fd=here)
+                os.close(here)
+                here = below
+        except BaseException:
+            os.close(here)
+            raise
+        return here
+
+
+def _spelled(path: str) -> str:
+    """A path as we name it in errors, or INVALID_PARAM if no file can have it."""
+    if not path:
+        raise ToolError("INVALID_PARAM", "the path is empty")
+    try:
+        raw = os.fsencode(path)
+    except UnicodeEncodeError:
+        raise ToolError("INVALID_PARAM", "the path holds characters that no file name can have") from None
+    if b"\0" in raw:
+        raise ToolError("INVALID_PARAM", "the path holds a NUL byte")
+    if len(raw) > LONGEST_PATH:
+        raise ToolError("INVALID_PARAM", f"the path is {len(raw)} bytes long; {LONGEST_PATH} are allowed")
+    return name_for_people(path)
+
+
+def _real_root(root: str | Path) -> str:
+    real = os.path.realpath(root)
+    if not os.path.isdir(real):  # noqa: PTH112
+        raise InputError(f"the workspace root `{root}` is no directory", hint="name a folder that exists")
+    return real
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def _last(place: Place) -> str:
+    return place.parts[-1]
+
+
+def _expect_file(status: os.stat_result, shown: str) -> None:
+    if stat.S_ISREG(status.st_mode):
+        return
+    if stat.S_ISDIR(status.st_mode):
+        raise ToolError("IS_DIRECTORY", f"`{shown}` is a directory")
+    if stat.S_ISLNK(status.st_mode):
+        raise ToolError("ACCESS_DENIED", f"`{shown}` is a link that leads nowhere, or became one just now")
+    raise ToolError("INVALID_PARAM", f"`{shown}` is no regular file but a pipe, socket or device")
+
+
+def _status_at(parent: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _replace(parent: int, name: str, data: bytes, old: os.stat_result | None) -> os.stat_result:
+    """Temporary file, fsync, rename: a rename replaces a link that was swapped in and does not follow it."""
+    temporary = f".holdfast-{secrets.token_hex(8)}.tmp"
+    descriptor = os.open(temporary, _CREATE, 0o600 if old else 0o666, dir_fd=parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if old:
+                _keep_owner_and_mode(file.fileno(), old)
+            os.fsync(file.fileno())
+            status = os.fstat(file.fileno())
+        os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=parent)
+        raise
+    os.fsync(parent)
+    return status
+
+
+def _keep_owner_and_mode(descriptor: int, old: os.stat_result) -> None:
+    # Only root may give files away; for others the new file is theirs, which is what any editor does.
+    with contextlib.suppress(PermissionError):
+        os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
