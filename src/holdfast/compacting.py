@@ -52,6 +52,7 @@ class Compaction(Struct, frozen=True):
     plan: Plan
     written: Written
     entries: tuple[str, ...]
+    """Its own: what it made stand for others, its archive, its state, its fold."""
     tokens_before: int
     tokens_after: int
     notes: tuple[str, ...] = ()
@@ -185,15 +186,15 @@ def _record(
     before, seen = window.total(), window.last_entry or None
     summary = events_of(prepared, written, window, name)
     entries = session.record(*spent, *_with_fold(window, plan, summary))
-    recorded = [entry.id for entry in entries[len(spent) :]]
+    recorded = tuple(entry.id for entry in entries if isinstance(entry.event, Compacted | Folded))
     if entries[0].parent != seen:
         # Someone else wrote between the look and the record; whether it still fits, nobody has looked at.
-        session.record(Undone(tuple(recorded), "the log went on while a summary was recorded"))
+        session.record(Undone(recorded, "the log went on while a summary was recorded"))
         return None
     after = session.window.total()
     asks = bool(written.failures) and written.by == BY_RULE and "ask" in window.profile.summary_failure
     notes = tuple(_notes(session.window, prepared, written, before, after, asks=asks))
-    return Compaction(plan, written, tuple(recorded), before, after, notes, asks)
+    return Compaction(plan, written, recorded, before, after, notes, asks)
 
 
 def _with_fold(window: Window, plan: Plan, events: list[Event]) -> list[Event]:

@@ -3,49 +3,18 @@
 import asyncio
 
 import pytest
-from msgspec.structs import replace
 
-from holdfast.compacting import Beside, compact, preview, undo
-from holdfast.events import Compacted, CompactionFailed, Folded, UsageReported
+from holdfast.compacting import compact, preview, undo
+from holdfast.events import Compacted, CompactionFailed, ContextSet, Folded, UsageReported
 from holdfast.messages import Text
 from holdfast.models.errors import NetworkFailed, Overflowed
 from holdfast.models.protocol import Reply
 from holdfast.models.scripted import ScriptedModel
-from holdfast.packing.profile import BUILT_IN, CODE
+from holdfast.packing.profile import BUILT_IN
 from holdfast.recall import answer_recall
 from holdfast.session import Session
 from support.logs import result, step, user
-
-RULE = "Never touch src/legacy/."
-GOOD = """\
-## Objectives & Status
-- The parser is fixed. Never touch src/legacy/.
-## Technical Context
-- Python
-## Completed Milestones
-- `run part_3` was done
-## Key Insights & Decisions
-- part_5 needs care
-## File System State
-- nothing was written
-"""
-
-
-def steps(first: int, last: int):
-    for i in range(first, last):
-        words = " ".join(f"word{i}x{j}" for j in range(50))
-        yield step(f"I look at part {i}.", (f"c{i}", "Bash", {"command": f"run part_{i}"}))
-        yield result(f"c{i}", f"{words}\npart_{i} is done", "Bash")
-
-
-def started(profile: str = "code", count: int = 40) -> Session:
-    session = Session(profile=profile, budget="8k")
-    session.record(user(f"Fix the parser. {RULE}"), *steps(0, count))
-    return session
-
-
-def events_of(session: Session, kind: type):
-    return [entry.event for entry in session.log.entries() if isinstance(entry.event, kind)]
+from support.parts import GOOD, RULE, events_of, started, steps
 
 
 def test_a_models_summary_is_used_and_billed():
@@ -67,6 +36,28 @@ def test_what_a_model_invents_goes_and_what_it_forgets_is_added():
     assert RULE in done.written.text
     assert done.written.removed
     assert done.written.added
+
+
+def test_what_the_static_context_names_is_not_invented():
+    """A review's diff stands in the stable layer, and in no message."""
+    session = Session(profile="review", budget="8k")
+    session.record(ContextSet("diff", "+++ b/src/only_in_the_diff.py\n+x = 1"))
+    session.record(user(f"Review it. {RULE}"), *steps(0, 40))
+    told = "## Conclusions\n- src/only_in_the_diff.py is sound; src/made_up.py is not\n"
+    done = asyncio.run(compact(session, ScriptedModel(told)))
+    assert done is not None
+    assert "src/only_in_the_diff.py is sound" in done.written.text
+    assert "made_up" not in done.written.text
+
+
+def test_who_is_asked_behind_the_live_messages_may_name_the_newest_of_them():
+    session = started("init")
+    told = '<compact_summary>{"pending_actions": ["see to part_39", "see to part_77"]}</compact_summary>'
+    done = asyncio.run(compact(session, ScriptedModel(told)))
+    assert done is not None
+    assert done.plan.steps < 39
+    assert "see to part_39" in done.written.text
+    assert "part_77" not in done.written.text
 
 
 FAILING = {
@@ -101,51 +92,6 @@ def test_a_second_try_that_works_is_no_failure():
     assert not events_of(session, CompactionFailed)
 
 
-class HangingModel:
-    name = "hanging/model"
-
-    async def stream(self, _):
-        await asyncio.sleep(3_600)
-        yield None
-
-
-def test_a_model_that_hangs_is_given_up():
-    session = Session(profile=replace(CODE, name="quick", summary_timeout=0.05), budget="8k")
-    session.record(user(f"Fix it. {RULE}"), *steps(0, 40))
-    done = asyncio.run(compact(session, HangingModel()))
-    assert done is not None
-    assert done.written.by == "rule"
-    assert done.written.failures == ("no answer within 0.05 s",) * 2
-
-
-class RaisingModel:
-    """Somebody's own model, which raises what it likes."""
-
-    name = "own/model"
-
-    async def stream(self, _):
-        raise KeyError("choices")
-        yield None
-
-
-def test_whatever_a_model_raises_the_rule_half_stands_in():
-    async def run():
-        session = started()
-        beside = Beside(session, RaisingModel())
-        beside.start()
-        return await beside.wait()
-
-    done = asyncio.run(run())
-    assert done is not None
-    assert done.written.by == "rule"
-    assert "KeyError: 'choices'" in done.written.failures[0]
-
-
-def test_a_script_that_is_too_short_is_the_tests_mistake():
-    with pytest.raises(AssertionError, match="its script has 1 replies"):
-        asyncio.run(compact(started(), ScriptedModel("")))
-
-
 @pytest.mark.parametrize("profile", ["init", "execute", "code"])
 def test_a_profile_that_asks_a_person_says_so(profile):
     done = asyncio.run(compact(started(profile), ScriptedModel("", repeat_last=True)))
@@ -168,6 +114,18 @@ def test_a_state_that_stands_for_everything_never_shrinks_to_a_mark(profile):
     assert RULE in state
     assert "Always run `make lint` first." in state
     assert "Never rename part_80." in state
+
+
+@pytest.mark.parametrize("profile", ["init", "execute"])
+def test_a_state_is_recorded_even_where_it_is_no_shorter(profile):
+    """Many short demands: said again one by one they take more than they took, and have no other place."""
+    session = Session(profile=profile, budget="8k")
+    demands = [f"Never do {n}." for n in range(60)]
+    session.record(user(" ".join(demands)), step("Well."), step("So."), user("Go on."))
+    session.record(*steps(0, session.profile.keep))
+    done = asyncio.run(compact(session))
+    assert done is not None
+    assert all(demand in done.written.text for demand in demands)
 
 
 SEEN = [f"word{i % 15}x{i % 50} stood in part {i % 15}, as was seen" for i in range(100)]
@@ -282,74 +240,6 @@ def test_a_focus_reaches_the_model_and_the_log():
     asked = model.requests[0].messages[-1]
     assert "mind the LEXER" in asked.parts[0].text
     assert events_of(session, Compacted)[0].focus == "mind the LEXER"
-
-
-def test_beside_the_agent_the_next_request_does_not_wait():
-    async def run():
-        session, model = started(), ScriptedModel(GOOD)
-        beside = Beside(session, model)
-        assert beside.start()
-        session.pack()  # a fold by rule makes room at once
-        assert beside.finish() is None
-        session.record(*steps(40, 42))
-        return await beside.wait()
-
-    done = asyncio.run(run())
-    assert done is not None
-    assert done.written.by == "scripted/model"
-    assert done.tokens_after < done.tokens_before, "the lines of that fold were chosen with more room"
-
-
-def test_a_result_that_came_too_late_is_discarded():
-    async def run():
-        session = started()
-        beside = Beside(session, ScriptedModel(GOOD))
-        beside.start()
-        await compact(session)  # someone was quicker
-        count = len(session.log.entries())
-        assert await beside.wait() is None
-        (added,) = session.log.entries()[count:]
-        assert isinstance(added.event, UsageReported), "what it cost was spent"
-
-    asyncio.run(run())
-
-
-def test_a_hung_summary_keeps_nobody_from_leaving():
-    async def run():
-        beside = Beside(started(), HangingModel())
-        beside.start()
-        await asyncio.sleep(0)
-        beside.cancel()
-        return beside.is_running
-
-    assert asyncio.run(run()) is False
-
-
-def test_nobody_need_give_it_up_to_leave():
-    async def run():
-        Beside(started(), HangingModel()).start()
-        await asyncio.sleep(0)
-
-    asyncio.run(run())
-
-
-def test_a_summary_that_was_cancelled_is_none_and_another_may_begin():
-    async def run():
-        session = started()
-        beside = Beside(session, HangingModel())
-        beside.start()
-        await asyncio.sleep(0)
-        waiting = asyncio.create_task(beside.wait())
-        await asyncio.sleep(0)
-        waiting.cancel()
-        assert beside.is_running, "who waits for it may go, and it goes on"
-        beside.cancel()
-        assert beside.finish() is None
-        assert beside.start()
-        beside.cancel()
-        assert not events_of(session, Compacted)
-
-    asyncio.run(run())
 
 
 def test_each_line_can_be_expanded_to_its_sources():

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from holdfast.compacting import compact
 from holdfast.compaction.plan import is_stale, plan_compaction
-from holdfast.events import AssistantReplied, Compacted, LogStarted, OverflowReported, SystemSet
+from holdfast.events import AssistantReplied, Compacted, Folded, LogStarted, OverflowReported, SystemSet
 from holdfast.messages import Text, Usage
 from holdfast.packing.forward import Rehearsal, fold_now
 from holdfast.packing.pack import pack
@@ -15,19 +15,11 @@ from holdfast.packing.profile import BUILT_IN, CODE, EXECUTE, INIT
 from holdfast.packing.window import Window
 from holdfast.views.transcript import Step
 from support.driving import counter
-from support.logs import chained, result, step, user
+from support.logs import chained, user
+from support.parts import steps
 
 A6 = replace(CODE, name="a6", fold_for_profit=False, reply_tokens=0).scaled_to(10_000)
 """Seeds 001 and 004: 0.8 of the window, at least three messages. The reply's room is ours, and left out here."""
-
-
-def steps(first: int, last: int, words: int = 150):
-    events = []
-    for i in range(first, last):
-        text = " ".join(f"word{i}x{j}" for j in range(words // 3))
-        call = step(f"I look at part {i}.", (f"c{i}", "Bash", {"command": f"run part_{i}"}))
-        events += [call, result(f"c{i}", f"{text}\npart_{i} is done", "Bash")]
-    return events
 
 
 def window_of(profile, *events):
@@ -139,7 +131,17 @@ def test_where_nothing_more_can_give_way_compactions_stay_rare_and_the_floor_is_
         rehearsal.record(*steps(start, start + 1))
         count += asyncio.run(compact(rehearsal, manual=False)) is not None
         fold_now(window)
-    assert count <= 24 * 240 // settings.min_gain
+    assert count <= 2, "a fold frees what is new, and a summary would free no more"
+
+
+def test_right_after_the_window_was_made_smaller_nothing_is_due():
+    window = window_of(CODE.scaled_to(8_000), user("go"), *steps(0, 40))
+    rehearsal = Rehearsal(window)
+    assert plan_compaction(window) is not None
+    rehearsal.record(Folded("boundary"))
+    assert plan_compaction(window) is None
+    rehearsal.record(*steps(40, 41))
+    assert plan_compaction(window) is not None
 
 
 def test_what_a_provider_refused_is_answered_by_a_fold():
@@ -175,7 +177,7 @@ def test_seed_003_case_1_the_first_context_is_over_the_threshold(profile):
         + " ".join(f"finding_{i}" for i in range(1_500))
         + "</execute_to_init_context>"
     )
-    window = window_of(settings, user(given), *steps(0, settings.keep + 3, 30))
+    window = window_of(settings, user(given), *steps(0, settings.keep + 3, 10))
     done = asyncio.run(compact(Rehearsal(window)))
     assert done is not None
     assert "execute_to_init_context" in done.written.text
@@ -199,7 +201,7 @@ def test_seed_003_case_2_one_pair_remains_and_n_is_constant(profile):
 def test_seed_003_case_3_recent_steps_alone_exceed_the_threshold():
     """Long results of the steps that always stay are clipped at compaction, and then it fits."""
     settings = INIT.scaled_to(8_000)
-    window = window_of(settings, user("go"), *steps(0, 10, 60), *steps(10, 13, 3_000))
+    window = window_of(settings, user("go"), *steps(0, 10, 20), *steps(10, 13, 1_000))
     asyncio.run(compact(Rehearsal(window)))
     fold_now(window)
     assert pack(window).tokens <= settings.hard_limit

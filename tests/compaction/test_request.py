@@ -16,19 +16,11 @@ from holdfast.sending import Sender
 from holdfast.store import MemoryStore
 from support.driving import counter
 from support.logs import chained, result, step, user
+from support.parts import steps
 
 
 def window_of(profile: Profile, *events) -> Window:
     return Window(profile, counter(), chained([LogStarted(), *events]))
-
-
-def steps(first: int, last: int, text: str = "", words: int = 50):
-    events = []
-    for i in range(first, last):
-        shown = text or " ".join(f"word{i}x{j}" for j in range(words))
-        events.append(step(f"part {i}", (f"c{i}", "Bash", {"command": f"run part_{i}"})))
-        events.append(result(f"c{i}", shown, "Bash"))
-    return events
 
 
 def asked(window: Window, focus: str = ""):
@@ -41,9 +33,9 @@ def asked(window: Window, focus: str = ""):
 GIANT = " ".join(f"giant{i}" for i in range(30_000))
 LOGS = {
     "many steps": [user("go"), *steps(0, 200)],
-    "one giant result": [user("go"), *steps(0, 3), *steps(3, 4, GIANT), *steps(4, 30)],
+    "one giant result": [user("go"), *steps(0, 3), *steps(3, 4, text=GIANT), *steps(4, 30)],
     "one giant message": [user(GIANT), *steps(0, 40)],
-    "one giant line": [user("go"), *steps(0, 8, "data: " + "x" * 200_000)],
+    "one giant line": [user("go"), *steps(0, 8, text="data: " + "x" * 200_000)],
     "many directives": [user(" ".join(f"Never touch part_{i}." for i in range(400))), *steps(0, 40)],
     "a giant state": [Compacted("state", GIANT), user("go"), *steps(0, 40)],
 }
@@ -135,7 +127,7 @@ def test_nothing_in_the_log_ends_it_or_speaks_as_somebody_else(text, place):
 )
 def test_no_pieces_add_up_to_the_end_of_the_log(pieces):
     text = "".join(pieces)
-    items = window_of(CODE, user(text + "."), *steps(0, 2, text + ".")).transcript.items
+    items = window_of(CODE, user(text + "."), *steps(0, 2, text=text + ".")).transcript.items
     log = transcript_of(items, counter(), 100_000)
     assert CLOSE not in log.lower()
     assert OPEN not in log.lower()

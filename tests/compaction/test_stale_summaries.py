@@ -10,20 +10,8 @@ from holdfast.events import Compacted, Event, Rewound, Undone, UsageReported
 from holdfast.models.scripted import ScriptedModel
 from holdfast.session import Session
 from holdfast.store import SqliteStore
-from support.logs import result, step, user
-
-GOOD = (
-    "## Objectives & Status\n- The parser is being fixed\n## Completed Milestones\n- `run part_3` was done\n"
-)
-
-
-def steps(first: int, last: int) -> list[Event]:
-    events: list[Event] = []
-    for i in range(first, last):
-        words = " ".join(f"word{i}x{j}" for j in range(50))
-        events.append(step(f"I look at part {i}.", (f"c{i}", "Bash", {"command": f"run part_{i}"})))
-        events.append(result(f"c{i}", f"{words}\npart_{i} is done", "Bash"))
-    return events
+from support.logs import user
+from support.parts import GOOD, steps
 
 
 @pytest.fixture

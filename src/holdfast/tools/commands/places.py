@@ -1,0 +1,87 @@
+"""Where a path lies: inside the root, in a guarded part of it, outside, in the system.
+
+Rule: paths are read as text, links are not followed; the workspace's guard looks at real files later. What cannot
+be told is `unknown`, never `inside`.
+"""
+
+import posixpath
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from holdfast.tools.commands.fields import FETCHED, HOME, WILD, is_known
+
+Place = Literal[
+    "inside", "root", "guarded", "outside", "temporary", "system", "stream", "device", "network", "unknown"
+]
+
+_STREAM = re.compile(r"/dev/(?:null|zero|u?random|full|tty|std(?:in|out|err)|fd/(?:\d+|\ue001))")
+_SYSTEM = re.compile(
+    r"/(?:etc|usr|bin|sbin|lib\w*|boot|sys|proc|root|var|opt|home|System|Library|Users)?(?:/.*)?", re.DOTALL
+)
+_OPEN_PLACES = re.compile(r"/(?:home|Users|root|opt|var/tmp|var/folders)/.+", re.DOTALL)
+_TEMPORARY = re.compile(r"(?:/private)?/(?:tmp|var/tmp|var/folders)/.+", re.DOTALL)
+_UP = re.compile(r"\.[.\ue000]*")
+"""A part of a path that is, or by a pattern may be, the folder above."""
+
+
+class Ground(Struct, frozen=True):
+    """The folders that belong to the work, and the names in them that do not."""
+
+    folders: tuple[str, ...]
+    """Absolute and without a closing slash, the root first."""
+    guarded: tuple[str, ...] = ()
+    """Names of files and folders, in small letters, with which other programs can be made to run commands."""
+
+
+def place_of(path: str, cwd: str | None, ground: Ground) -> Place:
+    """`cwd` is the absolute folder that the command runs in, or None where it is not known."""
+    path = path.replace(f"{FETCHED}/dev/fd/", "/dev/fd/")
+    if _STREAM.fullmatch(path):
+        return "stream"
+    if not is_known(path):
+        return "unknown"
+    if path.startswith(HOME):
+        return "system" if path.strip("/") == HOME else "outside"
+    whole = absolute(path, cwd)
+    if whole is None:
+        return "unknown"
+    if whole.startswith("/dev/"):
+        return "network" if whole.startswith(("/dev/tcp/", "/dev/udp/")) else "device"
+    return _placed(whole, ground)
+
+
+def absolute(path: str, cwd: str | None) -> str | None:
+    """The path from the top, `..` resolved as text; None where it cannot be told."""
+    if not is_known(path) or HOME in path or (cwd is None and not path.startswith("/")):
+        return None
+    parts = posixpath.join(cwd or "/", path).split("/")
+    first = next((at for at, part in enumerate(parts) if WILD in part), len(parts))
+    if any(_UP.fullmatch(part) and part != "." for part in parts[first:]):
+        return None  # what is above a name that is not known is not known either
+    return "/" + posixpath.normpath("/" + posixpath.join(cwd or "/", path)).lstrip("/")
+
+
+def _placed(whole: str, ground: Ground) -> Place:
+    for folder in ground.folders:
+        if whole == folder:
+            return "root"
+        if whole.startswith(folder.rstrip("/") + "/"):
+            inner = whole[len(folder) :].strip("/").split("/")
+            return "guarded" if any(_is_guarded(part, ground) for part in inner) else "inside"
+    if any(folder.startswith(whole.rstrip("/") + "/") for folder in ground.folders):
+        return "system"
+    if _TEMPORARY.fullmatch(whole):
+        return "temporary"
+    if _SYSTEM.fullmatch(whole) and not _OPEN_PLACES.fullmatch(whole):
+        return "system"
+    return "outside"
+
+
+def _is_guarded(part: str, ground: Ground) -> bool:
+    part = part.lower()
+    if WILD not in part:
+        return part in ground.guarded or part.endswith(".git")
+    pattern = re.compile(".*".join(re.escape(text) for text in re.split(f"{WILD}+", part)), re.DOTALL)
+    return any(pattern.fullmatch(name) for name in ground.guarded)

@@ -1,0 +1,249 @@
+"""Programs whose arguments are read by code: those of the shell itself, and those with a language of their own.
+
+Rule: each reader finds everything that its program could do with the arguments, or asks.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+from holdfast.tools.commands.arguments import Arguments, read_arguments
+from holdfast.tools.commands.fields import ANY, MANY, is_known, may_be_option
+from holdfast.tools.commands.findings import Inspection, Reader, shown
+from holdfast.tools.commands.flow import Outcome, State, below, same
+from holdfast.tools.commands.rules import Spec
+from holdfast.tools.commands.runners import RUNNERS
+from holdfast.tools.commands.scripts import (
+    is_harmless_awk,
+    is_harmless_jq,
+    is_harmless_sed,
+    is_harmless_test,
+)
+from holdfast.tools.commands.variables import NAME, judge_variable
+
+_SET = re.compile(r"[-+](?=.)[eufxvC]*o?|errexit|nounset|pipefail|xtrace|verbose|noglob|noclobber", re.ASCII)
+_READ_TAKING = {"read": "pdnNtui", "printf": "v", "mapfile": "dnOsu", "readarray": "dnOsu"}
+_READ_FLAGS = {
+    "read": "ersa",
+    "export": "",
+    "declare": "xraAlugp",
+    "typeset": "xraAlugp",
+    "local": "xraAlu",
+    "mapfile": "t",
+    "readarray": "t",
+}
+
+
+def judge_cd(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    """Where the shell goes; outside the root that is asked, so that nothing behind it must be."""
+    targets = [word for word in words[1:] if word not in ("-L", "-P", "-e", "-n", "--")]
+    if words[0] == "dirs":
+        return same(state)
+    if words[0] == "popd":
+        return same(state.moved(None))
+    if targets == ["-"]:
+        for folder in state.previous or (ANY,):
+            inspection.touch("read", folder, state.folders, part)
+        return Outcome(state.moved(state.previous), state)
+    if len(targets) != 1 or targets[0].startswith(("-", "+")) or may_be_option(targets[0]):
+        inspection.add(
+            "ask",
+            f"where `{shown(' '.join(words))}` leads is not known",
+            part,
+            targets[0] if targets else "cd",
+        )
+        return same(state.lost())
+    inspection.touch("read", targets[0], state.folders, part)
+    return Outcome(state.moved(below(state.folders, targets[0])), state)
+
+
+def judge_assigns(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    """Builtins that set variables: `export A=b`, `read line`, `printf -v name`."""
+    program, at, names = words[0], 1, list[str]()
+    taking, flags = _READ_TAKING.get(program, ""), _READ_FLAGS.get(program, "")
+    if program == "printf" and words[1:2] != ["-v"]:
+        if len(words) > 1 and may_be_option(words[1]):
+            inspection.add("ask", "the first word of `printf` might set a variable", part, words[1])
+        return same(state)
+    while at < len(words):
+        word = words[at]
+        name, equals, _ = word.partition("=")
+        if word == "-v" and program == "printf":
+            name = words[at + 1] if at + 1 < len(words) else ""
+            names.append(name)
+            _judge_name(inspection, name, part, is_exported=False)
+            break
+        if word.startswith("-") and word[1:]:
+            at += _judge_flags(inspection, word, taking, flags, part)
+        elif program not in ("unset", "read", "mapfile", "readarray") or not equals:
+            names.append(name)
+            _judge_name(inspection, name, part, is_exported=program == "export")
+        at += 1
+    if not names and program not in ("read", "mapfile", "readarray"):
+        inspection.add("ask", f"`{program}` shows all variables, where secrets are", part)
+    if program in ("let", "getopts"):
+        inspection.add("ask", f"`{program}` evaluates its words", part)
+    return same(state.without(*names))
+
+
+def _judge_flags(inspection: Inspection, word: str, taking: str, flags: str, part: str) -> int:
+    """Whether the next word belongs to an option."""
+    for at, letter in enumerate(word[1:], 2):
+        if letter in taking:
+            return int(at == len(word))
+        if letter not in flags:
+            inspection.add("ask", f"`{shown(word)}` is not known to be harmless", part, word)
+    return 0
+
+
+def _judge_name(inspection: Inspection, name: str, part: str, *, is_exported: bool) -> None:
+    if NAME.fullmatch(name):
+        judge_variable(inspection, name, part, is_exported=is_exported)
+    else:
+        inspection.add("ask", f"`{shown(name)}` is no plain name of a variable", part, name or '""')
+
+
+def judge_set(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    if len(words) == 1:
+        inspection.add("ask", "`set` shows all variables, where secrets are", part)
+    for word in words[1:]:
+        if word == "--":
+            break
+        if not _SET.fullmatch(word):
+            inspection.add("ask", f"`set {shown(word)}` changes how the shell reads", part, word)
+    return same(state)
+
+
+def judge_test(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    if not is_harmless_test([word for word in words[1:] if word != "]"]):
+        inspection.add("ask", "this test may evaluate what a variable holds", part, words[-1])
+    return same(state)
+
+
+def judge_date(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    arguments = _generic(inspection, words, state, part)
+    for word in arguments.operands:
+        if not word.startswith("+"):
+            inspection.add("ask", f"`{shown(word)}` may set the clock", part, word)
+    return same(state)
+
+
+def judge_jq(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    rest, kept = list(words[1:]), list[str]()
+    while rest:
+        if rest[0] in ("--arg", "--argjson") and len(rest) > 2 and MANY not in rest[1] + rest[2]:
+            rest = rest[3:]
+        else:
+            kept.append(rest.pop(0))
+    arguments = _generic(inspection, [words[0], *kept], state, part)
+    if not arguments.operands or not is_harmless_jq(arguments.operands[0]):
+        inspection.add("ask", "this program of `jq` may read more than its files", part, "jq")
+    _touch(inspection, "read", arguments.operands[1:], state, part)
+    return same(state)
+
+
+def judge_sed(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    """Prints unless `-i` is there; its script may write and run."""
+    return _scripted(inspection, words, state, part, "nErsuz", is_harmless_sed, in_place="i")
+
+
+def judge_awk(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    return _scripted(inspection, words, state, part, "", is_harmless_awk, takes="Fv")
+
+
+def _scripted(
+    inspection: Inspection,
+    words: Sequence[str],
+    state: State,
+    part: str,
+    flags: str,
+    is_harmless: Callable[[str], bool],
+    *,
+    in_place: str = "",
+    takes: str = "",
+) -> Outcome:
+    """A program whose first operand, or the value of `-e`, is a script."""
+    spec = Spec(
+        names=[words[0]],
+        flags=" ".join(["--version", *("-" + flag for flag in flags)]),
+        takes=" ".join([*(["-e", "--expression"] if in_place else []), *("-" + one for one in takes)]),
+    )
+    effects = {**spec.effects(), **{"-" + one: "in place" for one in in_place}}
+    effects |= {"--in-place": "in place"} if in_place else {}
+    rest = [_without_suffix(word, in_place) for word in words[1:]]
+    arguments, _ = read_arguments(rest, spec, effects)
+    _judge_listed(inspection, arguments, part)
+    scripts = [option.value for option in arguments.options if option.name in ("-e", "--expression")]
+    files = arguments.operands if scripts else arguments.operands[1:]
+    for script in scripts or arguments.operands[:1] or [ANY]:
+        if not is_harmless(script):
+            inspection.add("ask", f"the script of `{words[0]}` may write files or run commands", part, script)
+    for word in files:
+        if may_be_option(word) and "--" not in words:
+            inspection.add("ask", f"`{shown(word)}` might be an option that does harm", part, word)
+    _touch(inspection, "write" if arguments.has("in place") else "read", files, state, part)
+    return same(state)
+
+
+def _without_suffix(word: str, in_place: str) -> str:
+    """`-i.bak` as `-i`: what follows is a suffix, unless it is a cluster that hides a script."""
+    return "-i" if in_place and re.fullmatch(r"-i\.\w+|--in-place=\.\w+", word, re.ASCII) else word
+
+
+def _judge_listed(inspection: Inspection, arguments: Arguments, part: str) -> None:
+    for word in arguments.unsure:
+        inspection.add("ask", f"`{shown(word)}` might be an option that does harm", part, word)
+    for option in arguments.options:
+        if option.effect == "unknown" or (option.effect == "in place" and option.value):
+            inspection.add("ask", f"`{shown(option.name)}` is not known to be harmless", part, option.word)
+
+
+def judge_dd(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    for word in words[1:]:
+        name, _, value = word.partition("=")
+        if not is_known(name) or MANY in word:
+            inspection.add("ask", f"`{shown(word)}` may be any file", part, word)
+        elif name in ("if", "of"):
+            inspection.touch("read" if name == "if" else "write", value, state.folders, part)
+    return same(state)
+
+
+def judge_kill(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    """Asked about in any case; all processes at once and the first one are denied."""
+    if words[0] == "kill" and any(word in ("-1", "1", "0", "-0") for word in words[2:] or words[1:]):
+        inspection.add("deny", "it ends all processes, or the one that all others hang on", part)
+    return same(state)
+
+
+def _generic(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Arguments:
+    """Options by the program's rule; operands are left to its reader."""
+    spec, effects = inspection.rules.specs[words[0]], inspection.rules.effects[words[0]]
+    arguments, _ = read_arguments(words[1:], spec, effects)
+    _judge_listed(inspection, arguments, part)
+    for option in arguments.options:
+        if option.effect == "asks":
+            inspection.add("ask", f"`{shown(option.name)}` {spec.why}", part, option.word)
+        elif option.effect == "reads":
+            inspection.touch("read", option.value, state.folders, part)
+    _touch(inspection, "read", arguments.loose, state, part)
+    return arguments
+
+
+def _touch(inspection: Inspection, kind: str, paths: Sequence[str], state: State, part: str) -> None:
+    for path in paths:
+        if path != "-":
+            inspection.touch(kind, path, state.folders, part)
+
+
+READERS: dict[str, Reader] = {
+    **RUNNERS,
+    "cd": judge_cd,
+    "assigns": judge_assigns,
+    "set": judge_set,
+    "test": judge_test,
+    "date": judge_date,
+    "jq": judge_jq,
+    "sed": judge_sed,
+    "awk": judge_awk,
+    "dd": judge_dd,
+    "kill": judge_kill,
+}

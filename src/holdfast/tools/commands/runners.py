@@ -1,0 +1,242 @@
+"""Programs that run what their arguments say: shells, `eval`, `env`, `xargs`, `find`, `ssh`, `su`, interpreters.
+
+Rule: the command inside is judged as if it stood alone; a text that is not known beforehand is asked about, and one
+that was fetched or decoded is denied.
+"""
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from holdfast.tools.commands.arguments import read_arguments
+from holdfast.tools.commands.fields import ANY, FETCHED, HOME, MANY, WILD, is_known, is_plain, may_be_option
+from holdfast.tools.commands.findings import Inspection, Reader, shown
+from holdfast.tools.commands.flow import NOTHING, Feed, Outcome, State, same
+from holdfast.tools.commands.programs import judge_inner
+from holdfast.tools.commands.variables import NAME, judge_variable
+
+_SHELL_FLAGS = frozenset("--login --norc --noprofile -- -o +o".split())
+_SHELL_OPTIONS = re.compile(r"-[ceuxlisvnfmo]+|\+[euxvfmo]+")
+_XARGS_TAKING = frozenset("-n -P -L -s -E -d -a --max-args --max-procs --delimiter --arg-file".split())
+_XARGS_FLAGS = frozenset("-0 -r -t -x --null --no-run-if-empty --verbose --exit".split())
+_MARKS = re.compile(f"[{WILD}-{HOME}]")
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_MOST_STARTS, _LONGEST_START = 16, 300
+_FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fprintf", "-fls"})
+
+
+def judge_shell(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    """`sh -c text`, `sh file`, and `sh` that reads its script from the standard input."""
+    inner = replace(state, values=NOTHING, functions=frozenset(), is_posix=words[0] != "bash")
+    runs_text, reads_input, at = False, False, 1
+    while at < len(words) and words[at][:1] in ("-", "+") and words[at] != "-":
+        word = words[at]
+        at += 1 + (word.endswith("o") and not word.startswith("--"))
+        if word == "--":
+            break
+        if not (word in _SHELL_FLAGS or _SHELL_OPTIONS.fullmatch(word)):
+            inspection.add("ask", f"`{shown(word)}` is not known to be harmless", part, word)
+        runs_text |= "c" in word[1:] and not word.startswith("--")
+        reads_input |= "s" in word[1:] and not word.startswith("--")
+    rest = words[at + 1 :] if words[at : at + 1] == ["-"] else words[at:]
+    if not runs_text and rest and may_be_option(rest[0]):
+        inspection.hide("what is run is only known when it runs", part)
+    if runs_text and rest:
+        run_text(inspection, rest[0], inner, part)
+    elif rest and not reads_input and rest[0] != "/dev/stdin":
+        fetched = FETCHED in rest[0]
+        why = "fetched or decoded text is run" if fetched else f"the script `{shown(rest[0])}` is run"
+        inspection.add("deny" if fetched else "ask", why, part, "" if is_known(rest[0]) else rest[0])
+    else:
+        _run_feed(inspection, inner, part)
+    return same(state)
+
+
+def run_text(inspection: Inspection, text: str, state: State, part: str) -> Outcome:
+    """Judges a text that is run as a script."""
+    start = len(inspection.findings)
+    if FETCHED in text:
+        inspection.add("deny", "fetched or decoded text is run", part, text)
+        return same(state.lost())
+    if not is_plain(text):
+        # Whatever the unknown words are, what stands beside them may be enough to deny it.
+        inspection.run_text(inspection, _MARKS.sub("x", text), state, part)
+        found = [finding for finding in inspection.findings[start:] if finding.verdict == "deny"]
+        inspection.findings[start:] = found
+        inspection.hide("what is run is only known when it runs", part)
+        return same(state.lost())
+    outcome = inspection.run_text(inspection, text, state, part)
+    inspection.nest(start, text)
+    return outcome
+
+
+def _run_feed(inspection: Inspection, state: State, part: str) -> None:
+    feed = state.feed
+    if feed is None:
+        inspection.add("ask", "a script is read from the standard input", part)
+    elif feed.is_fetched:
+        inspection.add("deny", "fetched or decoded text is run", part)
+    elif feed.text is None:
+        inspection.hide("what is run is only known when it runs", part)
+    else:
+        run_text(inspection, feed.text, replace(state, feed=None), part)
+
+
+def judge_interpreter(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    """Other interpreters are asked about; what is fetched and run by them is denied."""
+    reads_input = len(words) < 2 or words[-1] in ("-", "/dev/stdin")
+    if (reads_input and state.feed and state.feed.is_fetched) or any(FETCHED in word for word in words):
+        inspection.add("deny", "fetched or decoded text is run", part)
+    return same(state.lost() if words[0] in ("source", ".") else state)
+
+
+def judge_eval(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    return run_text(inspection, " ".join(words[1:]), state, part)
+
+
+def judge_env(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    at = 1
+    while at < len(words):
+        word = words[at]
+        name, equals, _ = word.partition("=")
+        if word in ("-u", "--unset"):
+            at += 1
+        elif word in ("-i", "-", "--ignore-environment", "-0", "--null", "-v", "--debug", "--"):
+            pass
+        elif word.startswith("-") or (may_be_option(word) and not equals):
+            fetched = FETCHED in word
+            inspection.add(
+                "deny" if fetched else "ask", f"`{shown(word)}` of `env` is not followed", part, word
+            )
+        elif equals and NAME.fullmatch(name):
+            judge_variable(inspection, name, part, is_exported=True)
+        elif equals:
+            inspection.add("ask", f"`{shown(word)}` sets a variable of another name", part, word)
+        else:
+            return judge_inner(inspection, words[at:], state, part)
+        at += 1
+    inspection.add("ask", "`env` shows the environment, where secrets are", part)
+    return same(state)
+
+
+def judge_command(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    """`command -v name` only looks a name up."""
+    if len(words) > 1 and words[1] in ("-v", "-V"):
+        return same(state)
+    rest = words[2:] if words[1:2] in (["-p"], ["--"]) else words[1:]
+    return judge_inner(inspection, rest, state, part) if rest else same(state)
+
+
+def judge_xargs(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    """What comes in may be any word, an option too."""
+    at, stands = 1, ""
+    while at < len(words) and words[at].startswith("-") and words[at] != "-":
+        word = words[at]
+        if word in ("-I", "--replace", "-i"):
+            stands = words[at + 1] if word == "-I" and at + 1 < len(words) else "{}"
+            at += word == "-I"
+        elif word in _XARGS_TAKING:
+            at += 1
+        elif word.startswith("-I"):
+            stands = word[2:]
+        elif word in _XARGS_FLAGS or (word[:2] in _XARGS_TAKING and word[2:].isalnum() and word[:2] != "-a"):
+            pass
+        else:
+            inspection.add("ask", f"`{shown(word)}` of `xargs` is not followed", part, word)
+        if word in ("-a", "--arg-file") and at < len(words):
+            inspection.touch("read", words[at], state.folders, part)
+        at += 1
+    inner = list(words[at:]) or ["echo"]
+    some = FETCHED + ANY if state.feed and state.feed.is_fetched else ANY
+    inner = [word.replace(stands, some) for word in inner] if stands else [*inner, some]
+    judge_inner(inspection, inner, replace(state, feed=Feed()), part)
+    return same(state)
+
+
+def judge_joined(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    """Words that another shell reads again, here or on another machine."""
+    spec = inspection.rules.specs[words[0]]
+    effects = inspection.rules.effects[words[0]]
+    arguments, used = read_arguments(words[1:], spec, effects, stops=True)
+    for option in arguments.options:
+        if option.value and any(mark in option.value for mark in ("ommand", "roxy", "rogram")):
+            inspection.add("ask", f"`{shown(option.value)}` runs a command here", part, option.value)
+    start = len(inspection.findings)
+    if text := " ".join(words[1 + used + spec.wraps :]):
+        run_text(inspection, text, replace(state.lost(), feed=None, is_posix=True), part)
+    inspection.nest(start, words[-1])
+    return same(state)
+
+
+def judge_su(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    for at, word in enumerate(words[:-1]):
+        if word in ("-c", "--command"):
+            run_text(inspection, words[at + 1], replace(state.lost(), feed=None, is_posix=True), part)
+    return same(state)
+
+
+def judge_find(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    """`find`: where it looks, what it writes or deletes, and what it runs on each file that it finds."""
+    at = 1
+    while at < len(words) and words[at] in ("-H", "-L", "-P"):
+        at += 1
+    starts = list[str]()
+    while at < len(words) and not words[at].startswith(("-", "(", "!")):
+        starts.append(words[at])
+        at += 1
+    for start in starts:
+        inspection.touch("read", start, state.folders, part)
+    for word in words[1:]:
+        if (
+            MANY in word
+            or (may_be_option(word) and word not in starts)
+            or word.startswith(("-D", "-O", "-files0"))
+        ):
+            inspection.add("ask", f"`{shown(word)}` may delete or run something", part, word)
+    if any(may_be_option(start) for start in starts):
+        inspection.add("ask", "a name might be an option that deletes or runs something", part, starts[0])
+    if len(starts) > _MOST_STARTS or any(len(start) > _LONGEST_START for start in starts):
+        inspection.add("ask", "it looks in too many places", part, starts[0])
+    found = [start[:_LONGEST_START].rstrip("/") + "/" + WILD for start in (starts or ["."])[:_MOST_STARTS]]
+    _judge_expression(inspection, words, at, found, state, part)
+    return same(state)
+
+
+def _judge_expression(
+    inspection: Inspection, words: Sequence[str], at: int, found: list[str], state: State, part: str
+) -> None:
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word == "-delete":
+            for path in found:
+                inspection.touch("delete_all", path, state.folders, part)
+        elif word in _FIND_WRITES and at < len(words):
+            inspection.touch("write", words[at], state.folders, part)
+        elif word in _FIND_RUNS:
+            end = at
+            while end < len(words) and words[end] != ";" and words[end - 1 : end + 1] != ["{}", "+"]:
+                end += 1
+            inner = [one for field in words[at:end] for one in _found_in(field, found)]
+            there = replace(state, folders=None) if word.endswith("dir") else state
+            if inner:
+                judge_inner(inspection, inner, replace(there, feed=None), part)
+            at = end + 1
+
+
+def _found_in(field: str, found: list[str]) -> list[str]:
+    return [field.replace("{}", path) for path in found] if "{}" in field else [field]
+
+
+RUNNERS: dict[str, Reader] = {
+    "shell": judge_shell,
+    "interpreter": judge_interpreter,
+    "eval": judge_eval,
+    "env": judge_env,
+    "command": judge_command,
+    "xargs": judge_xargs,
+    "joined": judge_joined,
+    "su": judge_su,
+    "find": judge_find,
+}

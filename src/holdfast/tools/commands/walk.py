@@ -1,0 +1,251 @@
+"""Walks through a script as it would run, and judges each of its commands where it stands.
+
+Rule: every command, substitution and redirection that is in a script is judged, whether or not it would be reached.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from holdfast.tools.commands.fields import (
+    FETCHED,
+    Fetches,
+    Values,
+    cases,
+    expand,
+    expand_text,
+    is_kept,
+    is_known,
+    is_plain,
+)
+from holdfast.tools.commands.findings import Inspection, shown
+from holdfast.tools.commands.flow import NOTHING, Feed, Outcome, State, merged, merged_outcomes, same
+from holdfast.tools.commands.inner import does_fetch, moves, programs_of, scripts_of, sums_of
+from holdfast.tools.commands.syntax import (
+    Assignment,
+    Branch,
+    Command,
+    Function,
+    Group,
+    Loop,
+    Pipeline,
+    Redirect,
+    Script,
+    Simple,
+    Test,
+    Word,
+)
+from holdfast.tools.commands.variables import judge_sum, judge_variable
+
+MOST_ITEMS = 8
+_ARITHMETIC = frozenset("-eq -ne -lt -le -gt -ge -v -R".split())
+
+
+def judge_script(inspection: Inspection, script: Script, state: State) -> Outcome:
+    """Judges a script from a state on. Each pipeline is judged in every state that may lead to it."""
+    before, chain, last = ";", state, same(state)
+    for pipeline, connector in script.steps:
+        match before:
+            case "&&":
+                outcome = _judge_pipeline(inspection, pipeline, last.ok)
+                last = Outcome(outcome.ok, merged(last.failed, outcome.failed))
+            case "||":
+                outcome = _judge_pipeline(inspection, pipeline, last.failed)
+                last = Outcome(merged(last.ok, outcome.ok), outcome.failed)
+            case _:
+                chain = last.either
+                last = _judge_pipeline(inspection, pipeline, chain)
+        if connector == "&":
+            # The whole chain of `&&` and `||` runs in a shell of its own.
+            last = same(chain)
+        before = connector
+    return last
+
+
+def _judge_pipeline(inspection: Inspection, pipeline: Pipeline, state: State) -> Outcome:
+    if len(pipeline.commands) == 1:
+        outcome = _judge_command(inspection, pipeline.commands[0], state)
+        return Outcome(outcome.failed, outcome.ok) if pipeline.is_negated else outcome
+    feed, is_fetched = state.feed, bool(state.feed and state.feed.is_fetched)
+    for command in pipeline.commands:
+        _judge_command(inspection, command, replace(state, feed=feed))
+        is_fetched = is_fetched or does_fetch(command, inspection.rules.fetchers)
+        feed = Feed(_printed(command), is_fetched)
+    return same(state)
+
+
+def _printed(command: Command) -> str | None:
+    """What a command surely prints: `echo` of plain words, `cat` of a here-document."""
+    if not isinstance(command, Simple) or command.assignments:
+        return None
+    words = [word.literal for word in command.words]
+    redirects = command.redirects
+    if words == ["cat"] and len(redirects) == 1 and redirects[0].operator in ("<<", "<<<"):
+        return redirects[0].target.literal
+    if words[:1] != ["echo"] or redirects or len(words) < 2:
+        return None
+    texts = expand(command.words[1:], NOTHING, lambda _: False)
+    # Shells disagree on what `echo` makes of a backslash.
+    plain = all(is_plain(text) and "\\" not in text for text in texts) and not texts[0].startswith("-")
+    return " ".join(texts) if plain else None
+
+
+def _judge_command(inspection: Inspection, command: Command, state: State) -> Outcome:
+    match command:
+        case Simple():
+            return _judge_simple(inspection, command, state)
+        case Group(body, is_subshell):
+            outcome = judge_script(inspection, body, _redirected(inspection, command.redirects, state))
+            kept = Outcome(replace(outcome.ok, feed=state.feed), replace(outcome.failed, feed=state.feed))
+            return same(state) if is_subshell else kept
+        case Branch() | Loop():
+            return _judge_compound(inspection, command, state)
+        case Function():
+            return _judge_function(inspection, command, state)
+        case Test():
+            _redirected(inspection, command.redirects, state)
+            _judge_words(inspection, command.words, state, command.raw)
+            judge_sum(inspection, command.names, state, command.raw)
+            texts = [word.literal for word in command.words]
+            if any(text in _ARITHMETIC for text in texts) and not all(map(_is_harmless, texts)):
+                inspection.add("ask", "this test evaluates what a variable holds", command.raw, "[[")
+            return same(state.without(*command.names))
+
+
+def _is_harmless(text: str | None) -> bool:
+    return text is not None and "[" not in text and text not in ("-v", "-R")
+
+
+def _judge_compound(inspection: Inspection, command: Branch | Loop, state: State) -> Outcome:
+    """Any of its scripts may run, those of a loop again and again."""
+    inside = _redirected(inspection, command.redirects, state)
+    if isinstance(command, Loop) and moves(command.scripts):
+        inside = replace(inside, folders=None, previous=None)
+    if isinstance(command, Branch):
+        _judge_words(inspection, command.words, state, command.words[0].raw if command.words else "if")
+    else:
+        _judge_words(inspection, command.items or (), state, command.name)
+        inside = replace(inside, values=NOTHING)
+        if command.name:
+            judge_variable(inspection, command.name, f"for {command.name}", is_exported=False)
+            inside = replace(inside, values=_items(inspection, command, state))
+    behind = inside
+    for script in command.scripts:
+        behind = merged(behind, judge_script(inspection, script, inside).either)
+        inside = merged(inside, behind)
+    # A loop can be left in its middle, so what its variables are behind it is not known.
+    values = behind.values if isinstance(command, Branch) else NOTHING
+    return same(replace(behind, feed=state.feed, values=values))
+
+
+def _items(inspection: Inspection, loop: Loop, state: State) -> dict[str, frozenset[str]]:
+    """What the variable of a loop may be, where that is known."""
+    if loop.items is None:
+        return NOTHING
+    fields = frozenset(
+        field
+        for case in cases(loop.items, state.values)
+        for field in expand(loop.items, case, _fetches(inspection))
+    )
+    known = len(fields) <= MOST_ITEMS and all(map(is_kept, fields))
+    return {loop.name: fields} if known and fields else NOTHING
+
+
+def _judge_function(inspection: Inspection, command: Function, state: State) -> Outcome:
+    """A body is judged as if called from anywhere. One that calls itself may never end."""
+    part = command.raw
+    if command.name in inspection.rules.specs or command.name in inspection.rules.deeper:
+        inspection.add("ask", f"a function takes the place of `{command.name}`", part, command.name)
+    if command.name in programs_of(command.body):
+        bomb = "|" in part or "&" in part
+        inspection.add(
+            "deny" if bomb else "ask", f"`{command.name}` calls itself without end", part, command.name
+        )
+    named = replace(state, functions=state.functions | {command.name})
+    _judge_command(inspection, command.body, replace(named.lost(), feed=None))
+    return same(named)
+
+
+def _judge_simple(inspection: Inspection, command: Simple, state: State) -> Outcome:
+    part = shown(command.raw)
+    state_in = _redirected(inspection, command.redirects, state, part)
+    _judge_words(inspection, command.words, state, part)
+    for assignment in command.assignments:
+        words = assignment.items if assignment.value is None else (assignment.value,)
+        _judge_words(inspection, words, state, part)
+        _judge_assignment(inspection, assignment, command, part)
+        state_in = state_in.without(assignment.name) if command.words else state_in
+    if not command.words:
+        return same(_assigned(inspection, command.assignments, state))
+    outcomes = []
+    for case in cases(command.words, state.values):
+        fields = expand(command.words, case, _fetches(inspection))
+        # Words that vanish would leave the next one as the command.
+        outcomes.append(inspection.run_fields(inspection, fields or [""], state_in, part))
+    outcome = merged_outcomes(outcomes)
+    return Outcome(replace(outcome.ok, feed=state.feed), replace(outcome.failed, feed=state.feed))
+
+
+def _judge_assignment(inspection: Inspection, assignment: Assignment, command: Simple, part: str) -> None:
+    if assignment.name == "IFS" and command.words and command.words[0].literal == "read":
+        return
+    judge_variable(inspection, assignment.name, part, is_exported=bool(command.words))
+
+
+def _assigned(inspection: Inspection, assignments: Sequence[Assignment], state: State) -> State:
+    for assignment in assignments:
+        state = state.without(assignment.name)
+        if assignment.value is None:
+            continue
+        texts = {
+            expand_text(assignment.value, case, _fetches(inspection)) for case in _cases(assignment, state)
+        }
+        if all(map(is_kept, texts)):
+            state = replace(state, values={**state.values, assignment.name: frozenset(texts)})
+    return state
+
+
+def _cases(assignment: Assignment, state: State) -> Iterator[Values]:
+    assert assignment.value is not None
+    return cases([assignment.value], state.values)
+
+
+def _judge_words(inspection: Inspection, words: Sequence[Word], state: State, part: str) -> None:
+    """The scripts inside words, which run in shells of their own, and their arithmetic."""
+    for word in words:
+        for script in scripts_of(word):
+            judge_script(inspection, script, replace(state, feed=None))
+        for names in sums_of(word):
+            judge_sum(inspection, names, state, part)
+
+
+def _redirected(inspection: Inspection, redirects: Sequence[Redirect], state: State, part: str = "") -> State:
+    """Judges redirections; the state with what comes in by them."""
+    for redirect in redirects:
+        target, operator = redirect.target, redirect.operator
+        where = part or shown(f"{operator} {target.raw}")
+        _judge_words(inspection, [target], state, where)
+        if operator in ("<<", "<<<"):
+            text = expand_text(target, NOTHING, _fetches(inspection))
+            state = replace(state, feed=Feed(text if is_known(text) else None, FETCHED in text))
+            continue
+        for case in cases([target], state.values):
+            for path in expand([target], case, _fetches(inspection)):
+                _judge_redirect(inspection, operator, path, state, where)
+        if operator == "<":
+            fetched = any(FETCHED in path for path in expand([target], NOTHING, _fetches(inspection)))
+            state = replace(state, feed=Feed(is_fetched=fetched))
+    return state
+
+
+def _judge_redirect(inspection: Inspection, operator: str, path: str, state: State, part: str) -> None:
+    if operator in (">&", "<&") and (path.rstrip("-").isdigit() or path == "-"):
+        return
+    if operator in ("<", "<&", "<>"):
+        inspection.touch("read", path, state.folders, part)
+    if operator not in ("<", "<&"):
+        inspection.touch("write", path, state.folders, part)
+
+
+def _fetches(inspection: Inspection) -> Fetches:
+    return lambda script: does_fetch(script, inspection.rules.fetchers)
