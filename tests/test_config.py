@@ -110,6 +110,13 @@ def test_the_default_profile_and_the_store(tmp_path: Path) -> None:
     assert load_config(cwd=tmp_path / "..", env={}).store == ""
 
 
+def test_permissions_are_kept_as_they_stand() -> None:
+    config = parse_config('[permissions]\nallow = ["Read"]\nmode = "edit"\n', "holdfast.toml")
+    assert config.permissions == {"allow": ["Read"], "mode": "edit"}
+    assert parse_config("", "holdfast.toml").permissions == {}
+    assert refused('permissions = "all"\n').message == "holdfast.toml: `permissions` should be a table"
+
+
 @pytest.mark.parametrize(
     ("text", "key", "like"),
     [

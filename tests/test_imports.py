@@ -34,6 +34,22 @@ MAY_IMPORT: dict[str, set[str]] = {
     "compaction": VALUES | {"views", "packing", "redaction", "models"},
     "tools": VALUES,
     "compacting": VALUES | {"views", "packing", "models", "session", "compaction"},
+    "agents": VALUES
+    | {
+        "views",
+        "packing",
+        "recall",
+        "store",
+        "log",
+        "prices",
+        "settings",
+        "config",
+        "models",
+        "session",
+        "compaction",
+        "compacting",
+        "tools",
+    },
     "replay": VALUES
     | {
         "views",

@@ -32,8 +32,8 @@ DEFAULTS = ("default_profile", "default_model", "store")
 
 
 class Config(Struct, frozen=True):
-    """What a file says. `profiles` are the settings each one changes, already in their types; `models` are the
-    tables of `[models]` as they stand, which the catalogue of models reads."""
+    """What a file says. `profiles` are the settings each one changes, already in their types; `models` and
+    `permissions` are tables as they stand, which the catalogue of models and the tools read."""
 
     where: str = ""
     default_profile: str = ""
@@ -42,6 +42,7 @@ class Config(Struct, frozen=True):
     profiles: dict[str, dict[str, Json]] = field(default_factory=dict)
     bases: dict[str, str] = field(default_factory=dict)
     models: dict[str, dict[str, Json]] = field(default_factory=dict)
+    permissions: dict[str, Json] = field(default_factory=dict)
 
 
 class Loaded(Struct, frozen=True):
@@ -128,6 +129,7 @@ def parse_config(text: str, where: str, *, section: tuple[str, ...] = ()) -> Con
     profiles: dict[str, dict[str, Json]] = {}
     bases: dict[str, str] = {}
     models: dict[str, dict[str, Json]] = {}
+    permissions: dict[str, Json] = {}
     prefix = "".join(key + "." for key in section)
     for key, value in _table(table, where, prefix.rstrip(".")).items():
         if key == "profile":
@@ -136,12 +138,16 @@ def parse_config(text: str, where: str, *, section: tuple[str, ...] = ()) -> Con
         elif key == "models":
             for name, entry in _table(value, where, prefix + key).items():
                 models[name] = _table(entry, where, f'{prefix}models."{name}"')
+        elif key == "permissions":
+            permissions = _table(value, where, prefix + key)
         elif key == "settings":
             for default, given in _table(value, where, prefix + key).items():
                 _add_default(defaults, default, given, where, f"{prefix}settings.{default}")
         else:
             _add_default(defaults, key, value, where, prefix + key)
-    return Config(where=where, profiles=profiles, bases=bases, models=models, **defaults)
+    return Config(
+        where=where, profiles=profiles, bases=bases, models=models, permissions=permissions, **defaults
+    )
 
 
 def find_config(cwd: Path) -> Path | None:
@@ -189,7 +195,7 @@ def _table(value: Json, where: str, key: str) -> dict[str, Json]:
 
 def _add_default(defaults: dict[str, str], key: str, value: Json, where: str, path: str) -> None:
     if key not in DEFAULTS:
-        raise _unknown(key, where, path, [*DEFAULTS, "profile", "models", "settings"])
+        raise _unknown(key, where, path, [*DEFAULTS, "profile", "models", "permissions", "settings"])
     if not isinstance(value, str):
         raise ConfigError(f"{where}: `{path}` should be text, found a {type(value).__name__}")
     if key in defaults:

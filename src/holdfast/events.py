@@ -74,10 +74,15 @@ class AssistantReplied(Struct, frozen=True, gc=False, tag="assistant_replied"):
 
 
 class ToolReturned(Struct, frozen=True, gc=False, tag="tool_returned"):
+    """`parts` are what the model reads. `data` are facts from which a tool's state is rebuilt on resume, `shown` is
+    what a person saw where that was something else: no model reads either."""
+
     call_id: str
     name: str
     parts: tuple[UserPart, ...]
     error: bool = False
+    data: dict[str, Json] = field(default_factory=dict)
+    shown: str = ""
 
 
 class UsageReported(Struct, frozen=True, gc=False, tag="usage_reported"):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self, get_args
 
 from holdfast.errors import InputError, NotFound
-from holdfast.events import AssistantReplied, Entry, Event, SystemSet, ToolsSet, Undone
+from holdfast.events import AssistantReplied, Entry, Event, Folded, SystemSet, ToolsSet, Undone
 from holdfast.log import Log
 from holdfast.messages import Json, ToolCall, ToolDefinition
 from holdfast.packing.amounts import parse_tokens
@@ -78,7 +78,7 @@ class Session:
         profile: str | Profile = "code",
         weights: Weights | Path | str | None = None,
         system: str = "",
-        tools: Sequence[Message] = (),
+        tools: Sequence[Message | ToolDefinition] = (),
         model: str = "",
         to: Provider = "openai",
         store: Store | Path | str | None = None,
@@ -87,7 +87,7 @@ class Session:
         self.profile = chosen_profile(profile, budget)
         self._weights = chosen_weights(weights)
         self.to = _provider(to)
-        definitions = tool_definitions([*tools], Tally())
+        definitions = _definitions(tools)
         _check_names(definitions)
         self.store = _opened(store)
         self.log = self._open_log(log)
@@ -133,10 +133,15 @@ class Session:
 
     def pack(self) -> Packed:
         """What to send now, after a fold if one is due. Raises ContextOverflow where nothing more may give way."""
+        self.make_room()
+        return self._sender.send(pack_window(self.window))
+
+    def make_room(self) -> Folded | None:
+        """Fold, if a fold is due. Raises ContextOverflow where nothing more may give way."""
         fold = plan_fold(self.window)
         if fold is not None:
             self.record(fold)
-        return self._sender.send(pack_window(self.window))
+        return fold
 
     async def apack(self) -> Packed:
         """`pack`, off the event loop: a fold of a large log may take a while."""
@@ -207,6 +212,11 @@ def _provider(name: str) -> Provider:
         known = ", ".join(f"`{p}`" for p in get_args(Provider))
         raise InputError(f"messages cannot be written for `{name}`", hint=f"`to` is one of {known}")
     return found
+
+
+def _definitions(tools: Sequence[Message | ToolDefinition]) -> tuple[ToolDefinition, ...]:
+    own = tuple(tool for tool in tools if isinstance(tool, ToolDefinition))
+    return own or tool_definitions([*tools], Tally())
 
 
 def _check_names(tools: Sequence[ToolDefinition]) -> None:

@@ -7,6 +7,7 @@ What such a model says is not known beforehand: the tests hold what Holdfast pro
 import asyncio
 import http.client
 import json
+import logging
 import os
 import re
 import socket
@@ -45,6 +46,9 @@ pytestmark = [
     pytest.mark.skipif(bool(ABSENT), reason=f"{' and '.join(ABSENT)} must name a file"),
 ]
 
+log = logging.getLogger("local_model")
+"""What came out, for whoever asks with `-rP --log-level=INFO`."""
+
 MODEL = "llamacpp/small"
 PATIENCE = "1200"
 """Seconds. A processor reads some dozen tokens in one, and half of it may be somebody else's."""
@@ -59,8 +63,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     model, server = NAMED.values()
     told = tmp_path_factory.mktemp("server") / "log.txt"
     with (
-        told.open("w") as log,
-        subprocess.Popen([server, "-m", model, *map(str, words)], stdout=log, stderr=log) as running,
+        told.open("w") as into,
+        subprocess.Popen([server, "-m", model, *map(str, words)], stdout=into, stderr=into) as running,
     ):
         try:
             _wait_for(port, running, told)
@@ -187,8 +191,10 @@ def _summed_up(errand: Errand, address: str, folder: Path) -> str:
     """Who wrote the summary, once it holds all that a summary must."""
     recording = json_file(folder / f"{errand.profile}.json", errand.messages())
     options = ["--profile", errand.profile, "--budget", "3k", "--json"]
+    began = time.monotonic()
     done = holdfast("compact", recording, *options, "--model", f"{MODEL}@{address}")
     assert done.code == 0, done.err
+    _tell(errand.profile, done, time.monotonic() - began)
     for directive in errand.directives:
         assert directive in done.json["text"]
     assert not errand.injected or errand.injected not in done.json["text"]
@@ -196,6 +202,14 @@ def _summed_up(errand: Errand, address: str, folder: Path) -> str:
     _assert_grounded(done, json.dumps(errand.messages()))
     assert _findings(done, errand.profile, folder) == ()
     return str(done.json["by"])
+
+
+def _tell(profile: str, done: Outcome, seconds: float) -> None:
+    summary = done.json
+    kept = sum(line["by"] == "model" for line in summary["lines"])
+    added, removed = len(summary["added"]), len(summary["removed"])
+    sizes = f"{kept} lines kept, {added} added, {removed} removed, {seconds:.0f} s"
+    log.info("%s by %s: %s\n%s", profile, summary["by"], sizes, done.text)
 
 
 def _assert_reported(done: Outcome) -> None:
@@ -212,12 +226,12 @@ def _assert_reported(done: Outcome) -> None:
     assert all(one["why"] and one["line"] not in text for one in summary["removed"])
 
 
-def _assert_grounded(done: Outcome, log: str) -> None:
+def _assert_grounded(done: Outcome, work: str) -> None:
     """Names and numbers of lines that the model wrote, found in another way than the check finds them."""
     for line in done.json["lines"]:
         if line["by"] == "model":
             named = re.findall(r"[\w.-]+/[\w./-]*\w|\b\w+\.(?:py|md|txt|toml)\b|\d{2,}|\w*_\w+", line["text"])
-            assert [name for name in named if name not in log] == []
+            assert [name for name in named if name not in work] == []
 
 
 def _findings(done: Outcome, profile: str, folder: Path) -> tuple[object, ...]:

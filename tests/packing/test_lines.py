@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from holdfast.errors import ConfigError
 from holdfast.packing.lines.choosing import Chooser, seen_in
-from holdfast.packing.lines.facts import looks_of, names_in
+from holdfast.packing.lines.facts import line_key, looks_of, names_in
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES, VERSION
 from holdfast.packing.lines.sightings import Sightings
 from holdfast.packing.lines.weights import HAND, Weights, known_weights, read_weights, vectors
@@ -143,3 +143,10 @@ def test_other_weights_keep_other_lines():
     learned = [r.pack for r in drive(chained(events), CODE.scaled_to(16_000))][-1]
     assert by_hand.messages != learned.messages
     assert isinstance(known_weights("hand"), Weights)
+
+
+def test_a_long_line_without_a_space_is_read_in_linear_time():
+    """Quadratic, this line would take minutes."""
+    line = "x" * 1_000_000
+    assert line_key(line) == line
+    assert line_key("src/app.py:12: return nil") == "return nil"

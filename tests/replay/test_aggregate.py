@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.replay.results import Interval, Score, Share
+from holdfast.replay.results import InProject, Interval, Score, Share
 from holdfast.replay.statistics.aggregate import build_comparisons, build_rows
 
 FEW = 40
@@ -257,3 +257,16 @@ def test_the_order_of_scores_does_not_matter(scores, chance):
     assert build_comparisons(mixed, "newest", prices="t", draws=FEW) == build_comparisons(
         scores, "newest", prices="t", draws=FEW
     )
+
+
+def test_a_row_says_what_it_comes_to_in_each_project():
+    row = one_row(
+        new_score(project="p", hard_span=0.5, hard_needs=4, all_span=0.8, dollars={"t": 1.0}),
+        new_score(project="q", hard_span=0.9, hard_needs=2, all_span=1.0, dollars={"t": 6.0}),
+        new_score("everything", project="p", dollars={"t": 4.0}),
+        new_score("everything", project="q", dollars={"t": 8.0}),
+    )
+    assert row.by_project == {
+        "p": InProject(1, 4, 0.5, 0.8, {"t": 0.25}),
+        "q": InProject(1, 2, 0.9, 1.0, {"t": 0.75}),
+    }

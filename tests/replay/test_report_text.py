@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from holdfast.cli.tables import Column, print_table
 from holdfast.replay.report import figures, standing, terminal_tables, write_html, write_markdown
 from holdfast.replay.report.words import BIAS
-from holdfast.replay.results import AtRecall, Interval, Sensitivity
+from holdfast.replay.results import AtRecall, InProject, Interval, Sensitivity
 from support.report_sample import BUDGETS, CURVES, HOSTILE, REFERENCE, sample_report
 from support.report_strategies import reports
 
@@ -168,3 +168,15 @@ def test_the_reference_is_named_and_not_compared_with_itself():
     table = markdown_tables(write_markdown(SAMPLE))[0]
     assert next(line for line in table if line[0] == REFERENCE)[6] == "–"
     assert f"The reference is {REFERENCE}." in write_markdown(SAMPLE)
+
+
+def test_a_table_by_project_stands_where_there_are_several():
+    there = {"a|b": InProject(2, 7, 0.5, 0.9, {SAMPLE.prices: 0.25}), "c": InProject(1, 0, None, 1.0, {})}
+    rows = [replace(row, by_project=there) for row in SAMPLE.rows]
+    several = write_markdown(replace(SAMPLE, rows=rows))
+    found = [t for t in markdown_tables(several) if t[0][1] == "a\\|b (7)"]
+    assert len(found) == len(BUDGETS)
+    assert found[0][2][1:] == ["0.50 @ 0.25", "– @ –"]
+    assert "By project: hard recall and dollars" in write_html(replace(SAMPLE, rows=rows))
+    single = replace(SAMPLE, rows=[replace(row, by_project={"c": there["c"]}) for row in SAMPLE.rows])
+    assert "By project" not in write_markdown(single)

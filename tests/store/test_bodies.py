@@ -91,7 +91,8 @@ def test_defaults_are_left_out_except_the_schema() -> None:
 
 def test_every_event_class_has_a_tag_of_its_own() -> None:
     tags = [cls.__struct_config__.tag for cls in get_args(Event)]
-    assert len(set(tags)) == len(tags) == 17
+    assert tags
+    assert len(set(tags)) == len(tags)
 
 
 def test_an_event_of_a_newer_version_is_named_with_its_entry() -> None:

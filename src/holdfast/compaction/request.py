@@ -95,17 +95,10 @@ def _appended(window: Window, prompt: str, room: Room) -> Request | None:
     return Request(
         messages=(*packed.messages, asked),
         tools=packed.tools,
-        layer_ends=tuple(_ends(len(layer.messages) for layer in packed.layers[:-1])),
+        layer_ends=packed.layer_ends,
         max_tokens=room.reply,
         temperature=TEMPERATURE,
     )
-
-
-def _ends(counts: Iterator[int]) -> Iterator[int]:
-    end = 0
-    for count in counts:
-        end += count
-        yield end
 
 
 def _transcribed(plan: Plan, window: Window, prompt: str, room: Room) -> Request | None:

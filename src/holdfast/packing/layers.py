@@ -3,6 +3,7 @@
 Rule: whatever the log holds is shown in a layer or named in a cut.
 """
 
+from itertools import accumulate
 from typing import Literal
 
 from msgspec import Struct
@@ -73,6 +74,11 @@ class Pack(Struct, frozen=True):
 
     def layer(self, name: LayerName) -> Layer:
         return self.layers[LAYER_NAMES.index(name)]
+
+    @property
+    def layer_ends(self) -> tuple[int, ...]:
+        """After how many messages each layer but the tail ends: where a provider may keep a cache."""
+        return tuple(accumulate(len(layer.messages) for layer in self.layers[:-1]))
 
     @property
     def prefix(self) -> tuple[Message, ...]:

@@ -87,6 +87,16 @@ class Interval(Struct, frozen=True, gc=False):
     high: float
 
 
+class InProject(Struct, frozen=True, gc=False):
+    """A row's figures on one project alone, without intervals."""
+
+    recordings: int
+    hard_needs: int
+    hard: float | None
+    all: float | None
+    dollars: dict[str, float]
+
+
 class Row(Struct, frozen=True, gc=False):
     """One policy at one budget, over all recordings. Dollars are relative to *everything* on the same ones."""
 
@@ -122,6 +132,7 @@ class Row(Struct, frozen=True, gc=False):
     growth: float | None
     """Median time of the last quarter of requests over that of the first, in recordings of 100 requests or more."""
     peak_mb: float
+    by_project: dict[str, InProject] = field(default_factory=dict)
     checks: dict[str, str] = field(default_factory=dict)
     """Determinism and suffix scramble: `ok`, or what differed."""
 

@@ -39,6 +39,8 @@ _KINDS: dict[tuple[type, str], Kind] = {
     (Image, "url"): "image",
     (Thinking, "signature"): "opaque",
     (Thinking, "redacted"): "opaque",
+    # A diff repeats what the call holds: search must not find it a second time.
+    (ToolReturned, "shown"): "echo",
 }
 _NEVER_LEFT_OUT = {(LogStarted, "schema")}
 _EVENTS: dict[Any, type] = {cls.__struct_config__.tag: cls for cls in get_args(Event)}

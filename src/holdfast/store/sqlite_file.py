@@ -56,7 +56,10 @@ def opened(path: Path) -> sqlite3.Connection:
         try:
             # A damaged byte must not make its neighbours unreadable; `verify` finds it by its id.
             db.text_factory = partial(str, encoding="utf-8", errors="replace")
-            if not _is_ready(db, path):
+            # In one transaction: tables that another process makes between two looks are no stranger's.
+            with _transaction(db, "BEGIN"):
+                ready = _is_ready(db, path)
+            if not ready:
                 _switch_to_wal(db, path)
                 _create(db, path)
             db.execute("PRAGMA synchronous = NORMAL")
@@ -152,12 +155,18 @@ def _switch_to_wal(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _create(db: sqlite3.Connection, path: Path) -> None:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        # A second look inside the lock: another process may have been faster.
+    # A second look inside the lock: another process may have been faster.
+    with _transaction(db, "BEGIN IMMEDIATE"):
         if not _is_ready(db, path):
             for statement in _TABLES:
                 db.execute(statement)
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection, begin: str) -> Iterator[None]:
+    db.execute(begin)
+    try:
+        yield
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:

@@ -12,10 +12,13 @@ and whoever made the link could read the file; `OpenFile.links` says how many na
 
 import contextlib
 import os
+import re
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
@@ -33,6 +36,14 @@ _LIST = os.O_RDONLY | os.O_DIRECTORY | _FOLLOW_NONE
 # A pipe swapped in after the look must not block the open.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | _FOLLOW_NONE
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FOLLOW_NONE
+
+LEFT_BEHIND = 600.0
+"""Seconds after which a temporary file belongs to no write that still runs."""
+
+_TEMPORARY = re.compile(r"\.holdfast-[0-9a-f]{16}\.tmp")
+
+Expected = os.stat_result | Literal["absent"]
+"""What must stand at a path when it is written: the very file of this status, or nothing."""
 
 
 class Replaced(Struct, frozen=True):
@@ -58,6 +69,7 @@ class Workspace:
         self.roots: tuple[str, ...] = tuple(dict.fromkeys(_real_root(root) for root in roots))
         assert self.roots, "a workspace needs a root"
         self._identity = {root: _identity(os.stat(root)) for root in self.roots}  # noqa: PTH116
+        self._cleared: dict[tuple[int, int], float] = {}
 
     def locate(self, path: str) -> Place:
         """The place that a path means now, links and `..` resolved. ACCESS_DENIED if it lies outside."""
@@ -112,18 +124,20 @@ class Workspace:
         with self._parent(place) as parent, refusal(place.shown, asked=path):
             return os.stat(_last(place), dir_fd=parent, follow_symlinks=False)
 
-    def replace_file(self, path: str, data: bytes) -> Replaced:
+    def replace_file(self, path: str, data: bytes, expected: Expected | None = None) -> Replaced:
         """Write a whole file: the old one stays until the new one is complete on the disk. Missing folders are
-        made; an old file's mode and owner stay."""
+        made; an old file's mode and owner stay. CONFLICT if something else stands there than is `expected`: looked
+        at last thing before the rename, since no system compares and renames in one."""
         place = self.locate(path)
         with self._parent(place, make=True) as parent, refusal(place.shown, asked=path):
+            self._clear(parent)
             name = _last(place)
             old = _status_at(parent, name)
             if old:
                 _expect_file(old, place.shown)
                 if not os.access(name, os.W_OK, dir_fd=parent):
                     raise ToolError("PERMISSION_DENIED", f"`{place.shown}` is write-protected")
-            status = _replace(parent, name, data, old)
+            status = _replace(parent, name, data, old, lambda: _expect(parent, place, expected))
         return Replaced(place, old is None, old.st_nlink if old else 0, status)
 
     def remove_file(self, path: str) -> Place:
@@ -133,6 +147,18 @@ class Workspace:
             _expect_file(os.stat(_last(place), dir_fd=parent, follow_symlinks=False), place.shown)
             os.unlink(_last(place), dir_fd=parent)
         return place
+
+    def _clear(self, folder: int) -> None:
+        """Take away what a write that was killed left in a folder; now and then, as some hold a million names."""
+        identity, now = _identity(os.fstat(folder)), time.monotonic()
+        if now - self._cleared.get(identity, -LEFT_BEHIND) < LEFT_BEHIND:
+            return
+        self._cleared[identity] = now
+        for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
+            with contextlib.suppress(OSError):
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode) and time.time() - status.st_mtime > LEFT_BEHIND:
+                    os.unlink(name, dir_fd=folder)
 
     @contextlib.contextmanager
     def _parent(self, place: Place, *, make: bool = False) -> Iterator[int]:
@@ -213,7 +239,24 @@ def _status_at(parent: int, name: str) -> os.stat_result | None:
         return None
 
 
-def _replace(parent: int, name: str, data: bytes, old: os.stat_result | None) -> os.stat_result:
+def _expect(parent: int, place: Place, expected: Expected | None) -> None:
+    if expected is None:
+        return
+    now = _status_at(parent, _last(place))
+    if (_version(now) if now else "absent") == (expected if expected == "absent" else _version(expected)):
+        return
+    raise ToolError(
+        "CONFLICT", f"`{place.shown}` was changed by someone else at this very moment", hint="Read it again"
+    )
+
+
+def _version(status: os.stat_result) -> tuple[int, ...]:
+    return *_identity(status), status.st_size, status.st_mtime_ns
+
+
+def _replace(
+    parent: int, name: str, data: bytes, old: os.stat_result | None, check: Callable[[], None]
+) -> os.stat_result:
     """Temporary file, fsync, rename: a rename replaces a link that was swapped in and does not follow it."""
     temporary = f".holdfast-{secrets.token_hex(8)}.tmp"
     descriptor = os.open(temporary, _CREATE, 0o600 if old else 0o666, dir_fd=parent)
@@ -225,6 +268,7 @@ def _replace(parent: int, name: str, data: bytes, old: os.stat_result | None) ->
                 _keep_owner_and_mode(file.fileno(), old)
             os.fsync(file.fileno())
             status = os.fstat(file.fileno())
+        check()
         os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -35,7 +35,7 @@ _DEFINITION = re.compile(
 )
 _IMPORT = re.compile(_LISTED + r"(?:import|from|package|use|require|#include)\b")
 _COMMENT = re.compile(_LISTED + r"(?://|#|\*|/\*|--|\"\"\")")
-_NUMBERED = re.compile(r"\s*+(?:[^\s:]*?[^\s:\d][^\s:]*:)?\d++\s?[→:|\t\-]|[+\- ]\s?(?=\S)")
+_NUMBERED = re.compile(r"\s*+(?:(?=\d*+[^\s:\d])[^\s:]++:)?\d++\s?[→:|\t\-]|[+\- ]\s?(?=\S)")
 _NUMBER = re.compile(r"\s*\d+[→:\t|]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _EXTENSION = re.compile(r"\.[A-Za-z]{1,5}$")

@@ -99,6 +99,33 @@ def share_table(title: str, names: Sequence[str], values: Sequence[tuple[Row, di
     return _sortable(heads, body, {}, title)
 
 
+def project_table(report: Report, rows: Sequence[Row]) -> Markup | None:
+    """Hard recall, and dollars below it, of each policy on each project."""
+    projects = standing.projects_of(report)
+    if not projects:
+        return None
+    heads = [
+        Head("policy"),
+        *(
+            Head(f"{figures.plain(name)} ({figures.grouped(standing.needs_in(rows, name))})", rising=False)
+            for name in projects
+        ),
+    ]
+    body = [
+        tag(
+            "tr",
+            tag("th", figures.plain(row.policy), scope="row"),
+            [_in_project(*standing.in_project(report, row, name)) for name in projects],
+        )
+        for row in rows
+    ]
+    return _sortable(heads, body, {}, "By project: hard recall and dollars (hard needs in the heading)")
+
+
+def _in_project(hard: float | None, dollars: float | None) -> Markup:
+    return _number(hard, [figures.recall(hard), tag("small", figures.dollars(dollars))])
+
+
 def cost_table(report: Report, rows: Sequence[Row]) -> Markup:
     """What the main table has no room for: other price tables, tokens, what moved."""
     tables = list(report.price_tables)

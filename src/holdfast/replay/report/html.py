@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from holdfast.replay.report import figures, standing, words
 from holdfast.replay.report.curve import NARROW, WIDE, draw_curve
-from holdfast.replay.report.grids import cost_table, ranking_table, score_table, share_table
+from holdfast.replay.report.grids import cost_table, project_table, ranking_table, score_table, share_table
 from holdfast.replay.report.head import opening, settings
 from holdfast.replay.report.looks import Look, looks_of, swatches
 from holdfast.replay.report.markup import Markup, data_script, joined, tag
@@ -157,8 +157,9 @@ def _budget(report: Report, budget: int, looks: Mapping[str, Look]) -> Markup:
         _ages(rows, looks) if by_age[1] else None,
         tag(
             "details",
-            tag("summary", "The numbers behind these charts, other price tables, tokens"),
+            tag("summary", "The numbers behind these charts, by project, other price tables, tokens"),
             numbers,
+            project_table(report, rows),
             cost_table(report, rows),
         ),
         class_="budget",

@@ -20,6 +20,7 @@ def write_markdown(report: Report) -> str:
         parts.append(f"### At {figures.budget(budget)}{needs}")
         parts.append(_table(_HEADER, [_cells(report, row) for row in rows]))
     parts += _ranking(report)
+    parts += _by_project(report)
     parts += _shares(report, "Recall by kind (hard needs)", standing.kinds_of, lambda row: row.kinds)
     parts += _shares(
         report, "Recall by age (all needs, steps since last seen)", standing.ages_of, lambda row: row.ages
@@ -86,6 +87,27 @@ def _ranking(report: Report) -> list[str]:
         f"Ranked at {level}, the highest recall listed that half of the policies reach.",
         _table(header, rows),
     ]
+
+
+def _by_project(report: Report) -> list[str]:
+    projects = standing.projects_of(report)
+    parts = ["### By project: hard recall @ dollars (hard needs in the heading)"] if projects else []
+    for budget in standing.budgets_of(report) if projects else []:
+        rows = standing.rows_at(report, budget)
+        heads = [f"{escaped(name)} ({figures.grouped(standing.needs_in(rows, name))})" for name in projects]
+        cells = [
+            [
+                escaped(row.policy),
+                *(_at_dollars(*standing.in_project(report, row, name)) for name in projects),
+            ]
+            for row in rows
+        ]
+        parts.append(_table([f"at {figures.budget(budget)}", *heads], cells))
+    return parts
+
+
+def _at_dollars(hard: float | None, dollars: float | None) -> str:
+    return f"{figures.recall(hard)} @ {figures.dollars(dollars)}"
 
 
 def _shares(

@@ -43,6 +43,23 @@ def dollars_of(report: Report, row: Row) -> Interval | None:
     return row.dollars.get(report.prices)
 
 
+def projects_of(report: Report) -> list[str]:
+    """The projects that a table by project has as columns; a single one says nothing that its row does not."""
+    found = sorted({project for row in report.rows for project in row.by_project})
+    return found if len(found) > 1 else []
+
+
+def in_project(report: Report, row: Row, project: str) -> tuple[float | None, float | None]:
+    """Hard recall and dollars of a row on one project."""
+    figures = row.by_project.get(project)
+    return (figures.hard, figures.dollars.get(report.prices)) if figures else (None, None)
+
+
+def needs_in(rows: Sequence[Row], project: str) -> int:
+    """Hard needs of a project: the same for every policy that was replayed whole."""
+    return max((row.by_project[project].hard_needs for row in rows if project in row.by_project), default=0)
+
+
 def comparison_of(report: Report, row: Row) -> Comparison | None:
     same = (c for c in report.comparisons if c.policy == row.policy and c.budget == row.budget)
     return next(same, None)

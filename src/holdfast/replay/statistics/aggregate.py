@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from statistics import median
 
-from holdfast.replay.results import AGES, BASELINE, KINDS, Comparison, Interval, Row, Score, Share
+from holdfast.replay.results import AGES, BASELINE, KINDS, Comparison, InProject, Interval, Row, Score, Share
 from holdfast.replay.statistics.bootstrap import DRAWS, Bootstrap, Values, mean_of, percentile, ratio_of
 
 LONG = 100
@@ -109,6 +109,28 @@ def _row(group: Scores, base: Scores, *, policy: str, budget: int, about: str, b
         worst_ms=_milliseconds(seconds, 1.0),
         growth=_growth(scores),
         peak_mb=max((score.peak_bytes for score in scores), default=0) / 1e6,
+        by_project=_by_project(group, base),
+    )
+
+
+def _by_project(group: Scores, base: Scores) -> dict[str, InProject]:
+    projects = sorted({project for project, _ in group})
+    return {project: _in_project(_only(group, project), _only(base, project)) for project in projects}
+
+
+def _only(group: Scores, project: str) -> Scores:
+    return {key: score for key, score in group.items() if key[0] == project}
+
+
+def _in_project(group: Scores, base: Scores) -> InProject:
+    tables = sorted({table for score in group.values() for table in score.dollars})
+    dollars = {table: ratio_of(_dollars(group, table), _dollars(base, table)) for table in tables}
+    return InProject(
+        recordings=len(group),
+        hard_needs=sum(score.hard_needs for score in group.values()),
+        hard=mean_of(_values(group, _hard)),
+        all=mean_of(_values(group, lambda score: score.all_span)),
+        dollars={table: ratio for table, ratio in dollars.items() if ratio is not None},
     )
 
 

@@ -1,0 +1,171 @@
+"""A desk: one talk with the coding agent, its tools, its rules, and what is around it.
+
+Rule: it can be closed at any moment and opened again from the log; what was sent before is sent again to the byte.
+"""
+
+from collections.abc import Mapping
+from importlib.resources import files as package_files
+from pathlib import Path
+
+from msgspec import Struct
+
+from holdfast.agents.agent import Agent
+from holdfast.agents.asking import Asking
+from holdfast.agents.coding.bench import Bench, skills_of
+from holdfast.agents.limits import Limits
+from holdfast.agents.loop import run
+from holdfast.agents.mentions import Said, with_mentions
+from holdfast.agents.notices import FoldMade, Notice, Watch, unwatched
+from holdfast.agents.outcomes import End
+from holdfast.agents.project_rules import changes, folders_above, rules_in, rules_of_project
+from holdfast.events import Noted
+from holdfast.messages import Json, joined_text
+from holdfast.models.protocol import Model
+from holdfast.packing.ledger import ledger
+from holdfast.packing.profile import Profile
+from holdfast.recall import RECALL_TOOL, answer_recall
+from holdfast.session import Session
+from holdfast.store import Store
+from holdfast.tools.around.ask_user import Respondent
+from holdfast.tools.around.todo_write import TodoList
+from holdfast.tools.around.unattended import DecideYourself
+from holdfast.tools.calling import CallFinished, Gate
+from holdfast.tools.files.seen import Files
+from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots
+from holdfast.tools.files.undoing import undo
+from holdfast.tools.shell.sandbox import Sandbox
+from holdfast.tools.shell.shell import Shell
+from holdfast.tools.toolbox import Toolbox
+from holdfast.tools.workspace import Workspace
+from holdfast.views import path
+
+SYSTEM = (package_files(__package__) / "system.md").read_text("utf-8").strip()
+INIT = (package_files(__package__) / "init.md").read_text("utf-8").strip()
+
+
+class Opening(Struct, frozen=True, kw_only=True):
+    """What a desk is opened with. `snapshots` is the folder for what files were before they were changed; without
+    one they are kept in memory, and an undo ends with the process."""
+
+    root: Path
+    store: Store
+    log: str = ""
+    model: Model
+    asking: Asking = Asking()
+    summarizer: Model | None = None
+    profile: Profile
+    limits: Limits = Limits()
+    gate: Gate | None = None
+    respondent: Respondent = DecideYourself()
+    sandbox: Sandbox | None = None
+    snapshots: Path | None = None
+    skills: Path | None = None
+    is_beside: bool = True
+    watch: Watch = unwatched
+
+
+class Desk:
+    """**Contract:** `aclose` ends what runs; the store is the opener's and stays open."""
+
+    def __init__(self, opening: Opening) -> None:
+        self.workspace = Workspace([opening.root])
+        self.watch = opening.watch
+        self._reminded: set[str] = set()
+        """Folders whose rules were told since the last fold."""
+        kept = FolderSnapshots(opening.snapshots) if opening.snapshots else MemorySnapshots()
+        protected = [opening.snapshots] if opening.snapshots else []
+        files = Files(kept, resident=self._is_resident, step=self._step, protected=protected)
+        self.bench = Bench(
+            files, Shell(sandbox=opening.sandbox), TodoList(), skills_of(opening.root, opening.skills)
+        )
+        tools = self.bench.tools(opening.respondent, RECALL_TOOL, self._recall)
+        toolbox = Toolbox(tools, self.workspace, gate=opening.gate)
+        self.session = Session(
+            profile=opening.profile,
+            store=opening.store,
+            log=opening.log,
+            system=SYSTEM,
+            tools=[tool for tool in toolbox.definitions if tool.name != RECALL_TOOL.name],
+            model=opening.model.name,
+        )
+        self.bench.restore(path(self.session.log.entries()))
+        self.agent = Agent(
+            self.session,
+            opening.model,
+            toolbox,
+            asking=opening.asking,
+            summarizer=opening.summarizer,
+            is_beside=opening.is_beside,
+            limits=opening.limits,
+            watch=self._notice,
+        )
+
+    async def say(self, text: str) -> End:
+        """What a person says, up to the end that it comes to."""
+        self.hear(text)
+        return await run(self.agent)
+
+    async def go_on(self) -> End:
+        """From where the log stands, with nothing more said."""
+        self._read_rules()
+        return await run(self.agent)
+
+    def hear(self, text: str) -> Said:
+        """Take in what a person says, mentions resolved; while the agent works it waits for the next step."""
+        said = with_mentions(text, self.workspace)
+        self._read_rules()
+        self.agent.say(said.text, *([said.reminder] if said.reminder else []))
+        return said
+
+    def undo(self, count: int = 1) -> str:
+        """Take back the last edits; a diff for the person. Raises `ToolError` where that cannot be done."""
+        result = undo(self.bench.files, self.workspace, count)
+        self.session.record(Noted("undo", result.envelope.text, result.envelope.data))
+        self.agent.remind(
+            f"The user took back your last edits. {result.envelope.text} Read before you edit again."
+        )
+        return result.shown
+
+    async def aclose(self) -> None:
+        await self.agent.aclose()
+        self.bench.close()
+
+    def _read_rules(self) -> None:
+        if not self.agent.is_running:
+            before = self.session.window.transcript.rules
+            self.session.record(*changes(before, rules_of_project(self.workspace)))
+
+    def _notice(self, notice: Notice) -> None:
+        match notice:
+            case FoldMade():
+                self._reminded.clear()
+            case CallFinished(call=call, result=result) if not result.is_error:
+                self._tell_rules_near(str(call.arguments.get("path", "")))
+        self.watch(notice)
+
+    def _tell_rules_near(self, path: str) -> None:
+        """Rules of the folders above a file that was touched: told at the end, where they cost no cache."""
+        for folder in folders_above(path):
+            if folder in self._reminded:
+                continue
+            self._reminded.add(folder)
+            if rules := rules_in(self.workspace, folder):
+                self.agent.remind(
+                    f"<system-reminder>\nFor files in `{folder}` these rules hold too ({rules.path}):\n"
+                    f"{rules.text.strip()}\n</system-reminder>"
+                )
+
+    def _recall(self, arguments: Mapping[str, Json]) -> tuple[str, bool]:
+        return answer_recall(self.session.store, arguments, log=self.session.log.id)
+
+    def _is_resident(self, path: str, first: int, last: int) -> bool:
+        return ledger(self.session.window).resident(path, first, last)
+
+    def _step(self) -> int:
+        return len(self.session.window.transcript.steps)
+
+
+def last_words(desk: Desk) -> str:
+    """What the agent said last, for a person who comes back."""
+    steps = desk.session.window.transcript.steps
+    return joined_text(steps[-1].message.parts) if steps else ""

@@ -1,0 +1,84 @@
+"""The loop: ask the model, run what it asks for, until it is done.
+
+Rule: whatever happens, the log is valid after every step, and the next run goes on from it.
+"""
+
+from holdfast.agents.agent import Agent, Interrupted
+from holdfast.agents.outcomes import Ask, Compact, Done, End, GoOn, Outcome, RunTools, Stop
+from holdfast.agents.results import settle
+from holdfast.errors import ContextOverflow
+from holdfast.models.errors import ModelError, Overflowed
+from holdfast.models.protocol import Reply
+
+EMPTY = "Your last reply was empty. Go on with the task, or say that it is done and what came of it."
+CUT_OFF = "Your last reply was cut off because it was too long. Go on from where it ended, in smaller parts."
+TOO_LONG = "the provider found the request too long, and it is folded"
+DECLINED = Stop("refused", "the provider declined to answer", "say it in other words")
+
+
+async def run(agent: Agent) -> End:
+    """From what was said last to an end. What a crash left open is settled first."""
+    with agent.running():
+        settle(agent.session)
+        outcome: Outcome = GoOn("")
+        while True:
+            outcome = await next_step(agent, before=outcome)
+            match outcome:
+                case RunTools(calls=calls):
+                    outcome = await agent.run_tools(calls) or outcome
+                case Compact():
+                    outcome = await agent.sum_up() or outcome
+                case Done() if agent.hear():
+                    outcome = GoOn("something was said meanwhile")
+            if isinstance(outcome, Done | Ask | Stop):
+                return outcome
+
+
+async def next_step(agent: Agent, before: Outcome) -> Outcome:
+    """One request and what is to follow from it. `before` is what the last step came to."""
+    if stop := agent.stopped():
+        return stop
+    agent.hear()
+    if ask := agent.take_summary():
+        return ask
+    if agent.waits_for_summary and not isinstance(before, Compact):
+        return Compact("the window is filling up")
+    try:
+        reply = await agent.ask()
+    except Interrupted:
+        return agent.stopped() or Stop("interrupted", "interrupted")
+    except Overflowed as error:
+        if before == GoOn(TOO_LONG):
+            return Stop("overflow", error.message, error.hint)
+        agent.overflowed(error)
+        return GoOn(TOO_LONG)
+    except ContextOverflow as error:
+        return Stop("overflow", error.message, error.hint)
+    except ModelError as error:
+        return Stop("model", error.message, error.hint)
+    return _follows(agent, reply, before)
+
+
+def _follows(agent: Agent, reply: Reply, before: Outcome) -> Outcome:
+    """What a reply comes to; it is in the log then, unless it says nothing."""
+    if not _says_something(reply):
+        agent.drop(reply, "empty reply")
+        if reply.stop == "refused":
+            return DECLINED
+        if before == GoOn(EMPTY):
+            return Stop("empty", "the model answered nothing, twice", "say more, or choose another model")
+        agent.remind(EMPTY)
+        return GoOn(EMPTY)
+    agent.keep(reply)
+    if reply.calls:
+        return RunTools(reply.calls)
+    if reply.stop == "refused":
+        return DECLINED
+    if reply.stop == "length" and before != GoOn(CUT_OFF):
+        agent.remind(CUT_OFF)
+        return GoOn(CUT_OFF)
+    return Done(reply.text)
+
+
+def _says_something(reply: Reply) -> bool:
+    return bool(reply.calls) or bool(reply.text.strip())

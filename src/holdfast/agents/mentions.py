@@ -1,0 +1,113 @@
+"""Mentions: `@path` in what a person says, turned into a reminder to read the file.
+
+Rule: a mention attaches nothing by itself; it names what must be read with the tools, which keep to the workspace.
+What cannot be read is said, never ignored.
+"""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.places import kind_of
+from holdfast.tools.workspace import Workspace
+
+MOST_FILES = 5
+
+_MENTION = re.compile(
+    r"""(?P<escaped>\\@)
+    | @ (?: "(?P<quoted>[^"\n]+)"
+          | (?P<plain>(?:(?!\#L\d)[^\s"'`<>|,;:()\[\]{}，。；：！？、（）《》「」【】@\\])+) )
+        (?P<lines> (?: :L? | \#L ) (?P<first>\d{1,9}) (?: - L? (?P<last>\d{0,9}) )? )?""",
+    re.VERBOSE,
+)
+_TRAILING = ".!?"
+_FIRST_CJK = "\u2e80"
+"""From here on a letter is no part of an address: `请看@src/a.py` is a mention."""
+
+
+class Mention(Struct, frozen=True):
+    """`path` as it was written. `first` is 0 where no lines were named, `last` also where it goes to the end."""
+
+    path: str
+    first: int = 0
+    last: int = 0
+    is_quoted: bool = False
+
+    @property
+    def lines(self) -> str:
+        if not self.first:
+            return ""
+        if self.last == self.first:
+            return f", line {self.first}"
+        return f", lines {self.first}-{self.last}" if self.last else f", from line {self.first} on"
+
+
+class Said(Struct, frozen=True):
+    """What goes to the model: the text without its escapes, and a reminder, empty where there is nothing to say."""
+
+    text: str
+    reminder: str
+    missing: tuple[str, ...] = ()
+    """Mentions that lead to nothing, for the person."""
+
+
+def with_mentions(text: str, workspace: Workspace) -> Said:
+    """A person's text, with a reminder to read what it mentions."""
+    files: dict[str, str] = {}
+    folders: dict[str, str] = {}
+    troubles: dict[str, str] = {}
+    for mention in mentions_in(text):
+        try:
+            status = workspace.status(mention.path)
+        except ToolError as error:
+            if error.code == "NOT_FOUND" and not _looks_like_a_path(mention):
+                continue
+            troubles.setdefault(mention.path, error.message)
+            continue
+        shown = workspace.locate(mention.path).shown
+        named = folders if kind_of(status.st_mode) == "directory" else files
+        named.setdefault(f"{shown}{mention.lines}", shown)
+    return Said(unescaped(text), _reminder(list(files), list(folders), troubles), tuple(troubles))
+
+
+def mentions_in(text: str) -> Iterator[Mention]:
+    for found in _MENTION.finditer(text):
+        if found["escaped"] or _is_inside_a_word(text, found.start()):
+            continue
+        path = found["quoted"] or found["plain"]
+        if not found["quoted"] and not found["lines"]:
+            path = path.rstrip(_TRAILING)
+        if not path:
+            continue
+        first = int(found["first"] or 0)
+        last = found["last"]
+        yield Mention(path, first, first if last is None else int(last or 0), bool(found["quoted"]))
+
+
+def unescaped(text: str) -> str:
+    return text.replace("\\@", "@")
+
+
+def _is_inside_a_word(text: str, at: int) -> bool:
+    before = text[at - 1] if at else ""
+    return (before.isalnum() and before < _FIRST_CJK) or before == "_"
+
+
+def _looks_like_a_path(mention: Mention) -> bool:
+    """Whether a person meant a file: `@src/a.py` did, `@property` and `@alice` may not have."""
+    return mention.is_quoted or bool(mention.first) or "/" in mention.path or "." in mention.path
+
+
+def _reminder(files: list[str], folders: list[str], troubles: dict[str, str]) -> str:
+    lines = []
+    if files:
+        lines.append("The user mentioned these files. You must read them with Read before you answer:")
+        lines += [f"- {name}" for name in files[:MOST_FILES]]
+    if left := files[MOST_FILES:]:
+        lines.append(f"Also mentioned, beyond the first {MOST_FILES}; read what you need: {', '.join(left)}")
+    if folders:
+        lines.append(f"The user mentioned these folders; list them with LS: {', '.join(folders)}")
+    lines += [f"A mention leads to nothing: {said}. Tell the user." for said in troubles.values()]
+    return "\n".join(["<system-reminder>", *lines, "</system-reminder>"]) if lines else ""

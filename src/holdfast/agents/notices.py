@@ -1,0 +1,60 @@
+"""What an agent tells whoever looks on: a terminal, a trace, a test.
+
+Rule: news only. Nothing that is told changes what the agent does, and all that matters is in the log as well.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from holdfast.compacting import Compaction
+from holdfast.events import Folded
+from holdfast.models.protocol import Came, Reply
+from holdfast.tools.calling import CallFinished, CallStarted
+
+
+class StepBegan(Struct, frozen=True):
+    """A request goes out. `tokens` is what it takes by our count, `trigger` where folds begin."""
+
+    number: int
+    tokens: int
+    trigger: int
+    window: int
+
+
+class Replied(Struct, frozen=True):
+    """A whole reply is in the log. `dollars` is None where the price is not known."""
+
+    reply: Reply
+    dollars: float | None
+
+
+class FoldMade(Struct, frozen=True):
+    fold: Folded
+
+
+class SummaryBegan(Struct, frozen=True):
+    """`waits` is whether the next request waits for it."""
+
+    waits: bool
+
+
+class SummaryMade(Struct, frozen=True):
+    compaction: Compaction
+
+
+class Reminded(Struct, frozen=True):
+    """The model was told something that no person said."""
+
+    text: str
+
+
+Notice = (
+    StepBegan | Came | Replied | CallStarted | CallFinished | FoldMade | SummaryBegan | SummaryMade | Reminded
+)
+Watch = Callable[[Notice], None]
+"""**Contract:** called on the loop's own thread; must neither block nor raise."""
+
+
+def unwatched(_: Notice) -> None:
+    """Nobody looks on."""

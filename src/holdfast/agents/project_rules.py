@@ -1,0 +1,86 @@
+"""Project rules: `code_law.md`, else `AGENTS.md`, as they stand on the disk now.
+
+Rule: never written here, and never served from memory: a file is read whenever a run begins, and an event says when
+its text has changed. Rules of a folder come in when a file below it is touched.
+"""
+
+import hashlib
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from holdfast.errors import InputError
+from holdfast.events import RulesSet
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.workspace import Workspace
+
+LAW = "code_law.md"
+AGENTS = "AGENTS.md"
+LARGEST = 256_000
+"""Bytes. Rules are never trimmed, so a file that cannot be meant is refused rather than cut."""
+
+
+class RulesFile(Struct, frozen=True):
+    path: str
+    text: str
+    mtime: float
+    hash: str
+
+    def event(self) -> RulesSet:
+        return RulesSet(self.path, self.text, self.mtime, self.hash)
+
+
+def rules_of_project(workspace: Workspace) -> RulesFile | None:
+    """The rules at the root, whatever the case of the file's name."""
+    return rules_in(workspace, ".")
+
+
+def rules_in(workspace: Workspace, folder: str) -> RulesFile | None:
+    """The rules of one folder: `code_law.md`, else `AGENTS.md`."""
+    try:
+        with workspace.open_directory(folder) as directory:
+            names = [entry.name for entry in directory.entries() if entry.kind in ("file", "link")]
+    except ToolError:
+        return None
+    for wanted in (LAW, AGENTS):
+        # An exact name first: a file system may have both.
+        found = sorted(
+            (name for name in names if name.lower() == wanted.lower()), key=lambda n: (n != wanted, n)
+        )
+        if found:
+            return _read(workspace, found[0] if folder == "." else f"{folder}/{found[0]}")
+    return None
+
+
+def changes(before: dict[str, str], now: RulesFile | None) -> list[RulesSet]:
+    """What to record where the rules at the root are other than those in the log. An emptied text takes old rules
+    out of the prompt."""
+    gone = [
+        path for path, text in before.items() if "/" not in path and text and not (now and path == now.path)
+    ]
+    events = [RulesSet(path, "") for path in gone]
+    if now and before.get(now.path) != now.text:
+        events.append(now.event())
+    return events
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """The folders between the root and a file, from the top; the root itself is not among them."""
+    parts = path.split("/")[:-1]
+    return ("/".join(parts[: n + 1]) for n in range(len(parts)))
+
+
+def _read(workspace: Workspace, path: str) -> RulesFile | None:
+    try:
+        with workspace.open_file(path) as opened:
+            if opened.status.st_size > LARGEST:
+                raise InputError(
+                    f"`{path}` has {opened.status.st_size} bytes; project rules are never trimmed, and more than "
+                    f"{LARGEST} leave no room for work",
+                    hint="shorten it, or move parts of it into files that it names",
+                )
+            data = opened.file.read()
+            mtime = opened.status.st_mtime
+    except ToolError:
+        return None
+    return RulesFile(path, data.decode("utf-8", "replace"), mtime, hashlib.sha256(data).hexdigest())

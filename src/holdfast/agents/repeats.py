@@ -1,0 +1,45 @@
+"""The guard against loops: the same call with the same result, again and again.
+
+Rule: only calls between which nothing else was changed count; tests that run again after each edit are work.
+"""
+
+from typing import Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from holdfast.ids import text_id
+from holdfast.messages import ToolCall
+
+POINTED_OUT = 3
+"""The how-manieth same call with the same result the model is told of; one more ends the run."""
+
+Verdict = Literal["", "point", "stop"]
+
+
+class Repeats(Struct):
+    """How often each call gave the same result since something else was changed."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def saw(self, call: ToolCall, result: str, *, is_read_only: bool) -> Verdict:
+        key = _key(call, result)
+        if not is_read_only and key not in self.counts:
+            self.counts.clear()
+        self.counts[key] = count = self.counts.get(key, 0) + 1
+        if count < POINTED_OUT:
+            return ""
+        return "point" if count == POINTED_OUT else "stop"
+
+
+def reminder(call: ToolCall) -> str:
+    """What the model is told."""
+    return (
+        f"You have called {call.name} {POINTED_OUT} times with the same arguments and got the same result. Nothing "
+        "will change by calling it again: use what you have, try something else, or say what is in the way."
+    )
+
+
+def _key(call: ToolCall, result: str) -> str:
+    arguments = call.raw or msgspec.json.encode(call.arguments, order="deterministic").decode()
+    return text_id("\0".join((call.name, arguments, result)))

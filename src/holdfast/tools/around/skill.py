@@ -1,0 +1,152 @@
+"""Skill: the instructions of one skill, loaded when they are used.
+
+Rule: the definition names every skill and fits its budget; the text of a skill is read from the disk at each use.
+Commands in a skill's text are never run here.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from holdfast.messages import Json
+from holdfast.tools.around.placeholders import fill
+from holdfast.tools.around.skills import Skill, Skills
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, answered
+from holdfast.tools.places import name_for_people
+from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
+from holdfast.tools.workspace import Workspace
+
+BUDGET = 8_000
+"""Characters that the list of skills takes in the definition, unless the names alone are longer."""
+
+SHORTEST = 24
+"""Characters of a description below which it says nothing, and only names are listed."""
+
+MOST_FILES = 40
+MOST_LOOKED_AT = 2_000
+
+_COMMAND = re.compile(r"!`[^`\n]+`")
+
+
+class SkillArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    name: Annotated[str, Meta(description="The skill's name, as listed.")]
+    arguments: Annotated[str, Meta(max_length=20_000, description="What it is to work on.")] = ""
+
+
+def skill_tool(skills: Skills, budget: int = BUDGET) -> Tool:
+    async def load(arguments: SkillArguments, workspace: Workspace) -> ToolResult:
+        skills.refresh()
+        return load_skill(skills, arguments, workspace)
+
+    prompt = f"{prompt_beside(__file__)}\n\n{list_skills(list(skills.by_name.values()), budget)}"
+    return TypedTool("Skill", SkillArguments, prompt, load, is_read_only=True)
+
+
+def list_skills(skills: list[Skill], budget: int = BUDGET) -> str:
+    """Every skill by name, with as much of the descriptions as the budget has room for."""
+    listed = [skill for skill in skills if not skill.is_for_people_only]
+    if not listed:
+        return "There are no skills."
+    heads = [f"- {skill.name}{f' {skill.argument_hint}' if skill.argument_hint else ''}" for skill in listed]
+    room = budget - sum(len(head) + 3 for head in heads)
+    cap = _cap([len(skill.description) for skill in listed], room)
+    cut = sum(len(skill.description) > cap for skill in listed)
+    if cut and cap < SHORTEST:
+        note = (
+            f"(The descriptions of {len(listed)} skills are left out: they do not fit {budget} characters.)"
+        )
+        return "\n".join(["Skills:", *heads, note])
+    rows = [
+        f"{head}: {_shortened(skill.description, cap)}" for head, skill in zip(heads, listed, strict=True)
+    ]
+    if cut:
+        rows.append(f"({cut} of {len(listed)} descriptions are cut to {cap} characters.)")
+    return "\n".join(["Skills:", *rows])
+
+
+def _cap(lengths: list[int], room: int) -> int:
+    """The greatest length to which texts can be cut so that all of them fit: short ones leave room to long ones."""
+    left = room
+    for number, length in enumerate(sorted(lengths)):
+        share = left // (len(lengths) - number)
+        if length > share:
+            return max(share, 0)
+        left -= length
+    return max(lengths, default=0)
+
+
+def _shortened(text: str, cap: int) -> str:
+    return text if len(text) <= cap else text[: cap - 1].rstrip() + "…"
+
+
+def load_skill(skills: Skills, arguments: SkillArguments, workspace: Workspace) -> ToolResult:
+    name = arguments.name.strip().lstrip("/")
+    skill = skills.by_name.get(name)
+    if skill is None:
+        raise ToolError("NOT_FOUND", f"there is no skill `{name[:80]}`", hint=_others(skills, name))
+    if skill.is_for_people_only:
+        raise ToolError("ACCESS_DENIED", f"the skill `{name}` can only be started by the user")
+    folder = _shown(skill.path.parent, workspace)
+    files, is_cut = _files(skill.path.parent)
+    text = "\n".join(
+        [
+            f"Skill `{name}`, in {folder}",
+            *_about(skill, files, is_cut),
+            "",
+            fill(skill.body, arguments.arguments, skill.argument_names, folder),
+        ]
+    )
+    data: dict[str, Json] = {
+        "name": name,
+        "folder": folder,
+        "files": len(files),
+        "allowed_tools": list(skill.allowed_tools),
+    }
+    return answered(Envelope(status="success", text=text, data=data), f"skill {name}")
+
+
+def _about(skill: Skill, files: list[str], is_cut: bool) -> list[str]:
+    lines = []
+    if files:
+        more = len(files) - MOST_FILES
+        rest = f" and {'at least ' if is_cut else ''}{more} more" if more > 0 else ""
+        lines.append(f"Files that belong to it: {', '.join(files[:MOST_FILES])}{rest}")
+    if skill.allowed_tools:
+        lines.append(f"Tools it is written for: {', '.join(skill.allowed_tools)}")
+    if _COMMAND.search(skill.body):
+        lines.append("Commands written as !`…` were not run; run them yourself where you need their output.")
+    return lines
+
+
+def _others(skills: Skills, name: str) -> str:
+    names = [other.name for other in skills.by_name.values() if not other.is_for_people_only]
+    near = [other for other in names if name and (name in other or other in name)]
+    return f"There are: {', '.join((near or names)[:50])}" if names else "There are no skills"
+
+
+def _shown(folder: Path, workspace: Workspace) -> str:
+    """The folder as other tools name it; whole where it lies outside the workspace."""
+    try:
+        return workspace.locate(str(folder)).shown
+    except ToolError:
+        return name_for_people(str(folder))
+
+
+def _files(folder: Path) -> tuple[list[str], bool]:
+    """Names of the files below a skill's folder, and whether there were too many to look at."""
+    found: list[str] = []
+    looked = 0
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
+        inner = os.path.relpath(here, folder)
+        for name in sorted(names):
+            looked += 1
+            if looked > MOST_LOOKED_AT:
+                return found, True
+            path = name if inner == "." else f"{inner}/{name}"
+            if path != "SKILL.md" and not name.startswith("."):
+                found.append(name_for_people(path))
+    return found, False

@@ -1,0 +1,73 @@
+"""A circuit breaker: a tool that keeps failing by itself is left alone for a while, and the model is told.
+
+Rule: only the tool's own failures count (an exception that leaves it, a call that never ends, a server that is out
+of reach). What the model got wrong is an answer like any other and never opens a circuit.
+
+A breaker is a value; the time is given by the caller, from any clock that only goes forward.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.tools.envelope import ToolError
+
+State = Literal["closed", "open", "half-open"]
+
+
+class BreakerRules(Struct, frozen=True):
+    """After how many failures in a row a circuit opens, and for how many seconds. With a `longest` pause above
+    that, each further failure doubles it."""
+
+    failures: int = 3
+    pause: float = 60.0
+    longest: float = 0.0
+
+    def pause_after(self, failures: int) -> float:
+        doublings = min(max(failures - self.failures, 0), 30)
+        return min(self.pause * 2.0**doublings, max(self.longest, self.pause))
+
+
+class Breaker(Struct, frozen=True):
+    """`failures` in a row, the last of which happened at `failed_at` for `reason`; `is_trying` while the one call
+    that a half-open circuit lets through is under way."""
+
+    failures: int = 0
+    reason: str = ""
+    failed_at: float = 0.0
+    is_trying: bool = False
+
+    def state(self, now: float, rules: BreakerRules) -> State:
+        if self.failures < rules.failures:
+            return "closed"
+        return "half-open" if now >= self._tried_at(rules) else "open"
+
+    def _tried_at(self, rules: BreakerRules) -> float:
+        return self.failed_at + rules.pause_after(self.failures)
+
+    def admit(self, now: float, rules: BreakerRules, what: str, hint: str = "") -> "Breaker":
+        """The breaker while a call is under way; CIRCUIT_OPEN if none may be made now."""
+        match self.state(now, rules):
+            case "closed":
+                return self
+            case "half-open" if not self.is_trying:
+                return replace(self, is_trying=True)
+        raise ToolError("CIRCUIT_OPEN", self._sentence(now, rules, what), hint=hint)
+
+    def _sentence(self, now: float, rules: BreakerRules, what: str) -> str:
+        ago = f"{max(now - self.failed_at, 0):.0f} s ago"
+        wait = self._tried_at(rules) - now
+        again = f"it is tried again in {wait:.0f} s" if wait > 0 else "it is being tried again right now"
+        failed = f"failed {self.failures} times in a row, the last time {ago} ({self.reason})"
+        return f"{what} {failed} and is not called for now; {again}"
+
+    def worked(self) -> "Breaker":
+        return Breaker()
+
+    def failed(self, now: float, reason: str) -> "Breaker":
+        return Breaker(self.failures + 1, reason, now)
+
+    def left(self) -> "Breaker":
+        """After a call that says nothing about the tool: one that never reached it, or was interrupted."""
+        return replace(self, is_trying=False)

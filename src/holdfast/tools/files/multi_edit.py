@@ -1,0 +1,45 @@
+"""MultiEdit: several replacements in one file, all or none.
+
+Rule: each is looked for in what the ones before it left; the file is replaced once.
+"""
+
+import asyncio
+from functools import partial
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from holdfast.tools.envelope import ToolError, ToolResult
+from holdfast.tools.files.applying import Replacement
+from holdfast.tools.files.changing import edit_file
+from holdfast.tools.files.seen import Files
+from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
+from holdfast.tools.workspace import Workspace
+
+
+class OneEdit(Struct, frozen=True, forbid_unknown_fields=True):
+    old_string: Annotated[str, Meta(description="Text to replace, as the edits before left it.")]
+    new_string: Annotated[str, Meta(description="Text to put in its place.")]
+    replace_all: Annotated[bool, Meta(description="Replace every place where it stands.")] = False
+
+
+class MultiEditArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="File to change; you must have read it.")]
+    edits: Annotated[list[OneEdit], Meta(description="Replacements, made one after the other.")]
+    dry_run: Annotated[bool, Meta(description="Only show what would change.")] = False
+
+
+def multi_edit_tool(files: Files) -> Tool:
+    return TypedTool(
+        "MultiEdit", MultiEditArguments, prompt_beside(__file__), partial(multi_edit, files=files)
+    )
+
+
+async def multi_edit(arguments: MultiEditArguments, workspace: Workspace, *, files: Files) -> ToolResult:
+    if not arguments.edits:
+        raise ToolError("INVALID_PARAM", "`edits` is empty", hint="Give at least one replacement")
+    wanted = [Replacement(one.old_string, one.new_string, one.replace_all) for one in arguments.edits]
+    work = partial(edit_file, workspace, files, arguments.path, wanted, dry_run=arguments.dry_run)
+    result = await asyncio.to_thread(work)
+    files.restore("MultiEdit", result.envelope.data)
+    return result

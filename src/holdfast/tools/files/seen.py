@@ -1,0 +1,210 @@
+"""What this agent has seen of each file and done to it: who may edit what, and what changed behind its back.
+
+Rule: the state is a fold of the `data` of earlier results and of nothing else, so that feeding these again after a
+crash gives the same state. What is not remembered was not seen.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from holdfast.messages import Json
+from holdfast.tools.files.diffs import Change
+from holdfast.tools.files.line_index import Indexes
+from holdfast.tools.files.snapshots import MemorySnapshots, Snapshots
+from holdfast.tools.files.spans import Lines, covers, merged, shifted
+from holdfast.tools.places import Place, name_for_people
+
+Resident = Callable[[str, int, int], bool]
+"""Whether the lines from first to last of a file, under this name, are still on view in the window."""
+
+READ, UNDO = "Read", "Undo"
+CHANGING = ("Edit", "MultiEdit", "Write")
+
+_SPELLED = "hex:"
+
+
+class Sight(Struct, frozen=True):
+    """A file as the agent knows it. `shown` are the lines of this very version that a result showed, each with its
+    step; `known` those that it saw in this or an earlier version, or wrote."""
+
+    hash: str
+    size: int
+    mtime_ns: int
+    total_lines: int
+    encoding: str = ""
+    shown: tuple[tuple[int, int, int], ...] = ()
+    known: tuple[Lines, ...] = ()
+
+    def step_of(self, first: int, last: int) -> int | None:
+        """The step that showed all of these lines, or the newest of several; None where none did."""
+        parts = [(a, b, step) for a, b, step in self.shown if a <= last and first <= b]
+        whole = [step for a, b, step in parts if a <= first and last <= b]
+        if whole:
+            return max(whole)
+        return max(p[2] for p in parts) if covers(((a, b) for a, b, _ in parts), first, last) else None
+
+
+class Made(Struct, frozen=True):
+    """A change that the agent made. `before` is empty where there was no file."""
+
+    key: str
+    path: str
+    before: str
+    after: str
+    step: int
+
+
+class _Read(Struct):
+    path: str
+    hash: str
+    size: int
+    mtime_ns: int
+    total_lines: int
+    first: int = 0
+    last: int = 0
+    column: int = 1
+    step: int = 0
+    asked_encoding: str = ""
+    file: str = ""
+
+
+class _Changed(Struct):
+    path: str
+    before: str
+    after: str
+    size: int
+    mtime_ns: int
+    total_lines: int
+    changes: list[tuple[int, int, int, int]]
+    step: int = 0
+    dry_run: bool = False
+    modified_externally: bool = False
+    file: str = ""
+
+
+class _Back(Struct):
+    path: str
+    hash: str
+    size: int
+    mtime_ns: int
+    total_lines: int
+    file: str = ""
+
+
+class _Undone(Struct):
+    count: int
+    files: list[_Back] = field(default_factory=list)
+    dry_run: bool = False
+
+
+class Files:
+    """What was seen, what was changed, and where the bytes of both are kept.
+
+    `resident` and `step` are the window's and the loop's; without them nothing is ever said to be on view.
+    `protected` are folders that are read but never written, such as the one of the log.
+    """
+
+    def __init__(
+        self,
+        snapshots: Snapshots | None = None,
+        *,
+        resident: Resident | None = None,
+        step: Callable[[], int] = lambda: 0,
+        protected: Iterable[str | Path] = (),
+    ) -> None:
+        self.snapshots: Snapshots = snapshots if snapshots is not None else MemorySnapshots()
+        self.resident = resident or (lambda _path, _first, _last: False)
+        self.step = step
+        self.protected = tuple(os.path.realpath(folder) for folder in protected)
+        self.indexes = Indexes()
+        self.sights: dict[str, Sight] = {}
+        self.made: list[Made] = []
+
+    def sight(self, place: Place) -> Sight | None:
+        return self.sights.get(key_of(place))
+
+    def restore(self, name: str, data: dict[str, Json]) -> None:
+        """Take in what an earlier result said. Results of other tools, of errors and of other versions of these
+        tools say nothing."""
+        try:
+            if name == READ:
+                self._note_read(msgspec.convert(data, _Read))
+            elif name in CHANGING:
+                self._note_change(name, msgspec.convert(data, _Changed))
+            elif name == UNDO:
+                self._note_undo(msgspec.convert(data, _Undone))
+        except msgspec.ValidationError:
+            return
+
+    def _note_read(self, read: _Read) -> None:
+        key = read.file or read.path
+        sight = self.sights.get(key)
+        if sight is None or sight.hash != read.hash:
+            sight = Sight(read.hash, read.size, read.mtime_ns, read.total_lines)
+        shown = sight.shown
+        if read.last >= read.first > 0 and read.column == 1:
+            # Newest last; a span that a newer one holds is no use.
+            kept = [s for s in shown if not (read.first <= s[0] and s[1] <= read.last)]
+            shown = (*kept, (read.first, read.last, read.step))
+        known = merged([*sight.known, *((first, last) for first, last, _ in shown)])
+        encoding = read.asked_encoding or sight.encoding
+        self.sights[key] = replace(sight, mtime_ns=read.mtime_ns, encoding=encoding, shown=shown, known=known)
+
+    def _note_change(self, name: str, changed: _Changed) -> None:
+        if changed.dry_run:
+            return
+        key = changed.file or changed.path
+        sight = self.sights.get(key)
+        known: tuple[Lines, ...] = ()
+        if sight and not changed.modified_externally:
+            known = sight.known
+        changes = [Change(*numbers) for numbers in changed.changes]
+        total = changed.total_lines
+        written = ((1, total, changed.step),) if name == "Write" and total else ()
+        self.sights[key] = Sight(
+            changed.after,
+            changed.size,
+            changed.mtime_ns,
+            total,
+            sight.encoding if sight and changed.before else "",
+            written,
+            ((1, total),) if written else shifted(known, changes, total),
+        )
+        if changed.before != changed.after:
+            self.made.append(Made(key, changed.path, changed.before, changed.after, changed.step))
+
+    def _note_undo(self, undone: _Undone) -> None:
+        if undone.dry_run:
+            return
+        del self.made[max(len(self.made) - undone.count, 0) :]
+        for back in undone.files:
+            key = back.file or back.path
+            if not back.hash:
+                self.sights.pop(key, None)
+                continue
+            sight = self.sights.get(key)
+            encoding = sight.encoding if sight else ""
+            self.sights[key] = Sight(back.hash, back.size, back.mtime_ns, back.total_lines, encoding)
+
+
+def key_of(place: Place) -> str:
+    """The name under which a file is remembered: how it is shown, or its bytes where that is no path."""
+    return place_data(place).get("file") or place.shown
+
+
+def place_data(place: Place) -> dict[str, Json]:
+    """How `data` names a file."""
+    is_path = name_for_people(place.path) == place.path and not place.shown.startswith(_SPELLED)
+    if is_path:
+        return {"path": place.shown}
+    return {"path": place.shown, "file": _SPELLED + os.fsencode(place.path).hex()}
+
+
+def path_of(key: str) -> str:
+    """The path that a key stands for."""
+    return os.fsdecode(bytes.fromhex(key.removeprefix(_SPELLED))) if key.startswith(_SPELLED) else key

@@ -1,0 +1,116 @@
+"""Exact bytes by their hash: what files were when they were read, and before they were changed.
+
+Rule: `get` gives the very bytes that were kept, or None; a text that is gone or damaged is missing, never wrong.
+The bytes are those of the files, secrets included: a folder of them is for its owner's eyes only.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+from collections import OrderedDict
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+MOST_MEMORY = 64 * 1024 * 1024
+MOST_DISK = 1024 * 1024 * 1024
+
+_ID = re.compile(r"[0-9a-f]{64}")
+
+
+def id_of(raw: bytes) -> str:
+    return sha256(raw).hexdigest()
+
+
+class Snapshots(Protocol):
+    """**Contract:** `keep` may let go of older texts, and of one that is too large at once."""
+
+    def keep(self, raw: bytes) -> str: ...
+
+    def get(self, id_: str) -> bytes | None: ...
+
+
+class MemorySnapshots:
+    """The newest texts, as many as fit."""
+
+    def __init__(self, most: int = MOST_MEMORY) -> None:
+        self._most = most
+        self._used = 0
+        self._texts: OrderedDict[str, bytes] = OrderedDict()
+
+    def keep(self, raw: bytes) -> str:
+        id_ = id_of(raw)
+        if id_ in self._texts:
+            self._texts.move_to_end(id_)
+        elif len(raw) <= self._most:
+            self._texts[id_] = raw
+            self._used += len(raw)
+            while self._used > self._most:
+                self._used -= len(self._texts.popitem(last=False)[1])
+        return id_
+
+    def get(self, id_: str) -> bytes | None:
+        return self._texts.get(id_)
+
+
+class FolderSnapshots:
+    """A file for each text. Several processes may share the folder: who comes second finds the same bytes."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self._folder = Path(folder)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder.chmod(0o700)
+
+    def keep(self, raw: bytes) -> str:
+        id_ = id_of(raw)
+        path = self._path(id_)
+        if self._touched(path, len(raw)):
+            return id_
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(raw)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.rename(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        return id_
+
+    def get(self, id_: str) -> bytes | None:
+        if not _ID.fullmatch(id_):
+            return None
+        try:
+            raw = self._path(id_).read_bytes()
+        except OSError:
+            return None
+        return raw if id_of(raw) == id_ else None
+
+    def clean(self, most: int = MOST_DISK) -> int:
+        """Take the oldest texts away until the rest fits; how many went. For when nobody works with the folder."""
+        files = [(path, path.stat()) for path in self._folder.glob("*/*") if path.is_file()]
+        files.sort(key=lambda file: file[1].st_mtime_ns)
+        used = sum(status.st_size for _, status in files)
+        gone = 0
+        for path, status in files:
+            if used <= most:
+                break
+            path.unlink(missing_ok=True)
+            used -= status.st_size
+            gone += 1
+        return gone
+
+    def _path(self, id_: str) -> Path:
+        return self._folder / id_[:2] / id_[2:]
+
+    def _touched(self, path: Path, size: int) -> bool:
+        """Whether the text is there already; if so it is new again. A damaged one is written anew."""
+        with contextlib.suppress(OSError):
+            if path.stat().st_size == size and id_of(path.read_bytes()) == path.parent.name + path.name:
+                os.utime(path)
+                return True
+        return False

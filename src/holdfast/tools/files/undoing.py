@@ -1,0 +1,121 @@
+"""Undo: the last edits taken back, newest first, so that the files are again what they were.
+
+Rule: all or nothing is looked at before anything is written, and a file that is not as the agent left it stays.
+"""
+
+import contextlib
+from itertools import pairwise
+
+from msgspec import Struct
+
+from holdfast.messages import Json
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, answered
+from holdfast.tools.files.changing import write_file
+from holdfast.tools.files.current import Current, current_file
+from holdfast.tools.files.diffs import line_changes, unified
+from holdfast.tools.files.seen import UNDO, Files, Made, path_of
+from holdfast.tools.files.texts import decode, detect, split_lines, unified_ends
+from holdfast.tools.workspace import Workspace
+
+
+class _Way(Struct, frozen=True):
+    """A file's way back: as it is now, and the bytes it shall have; None if it shall not be there."""
+
+    made: Made
+    current: Current
+    raw: bytes | None
+
+
+def undo(files: Files, workspace: Workspace, count: int = 1, *, dry_run: bool = False) -> ToolResult:
+    """Take back the last edits. CONFLICT if a file was changed since, NOT_FOUND if there is nothing to undo.
+
+    The `data` of the result is to be kept like that of a tool named `Undo`: `Files.restore` takes it.
+    """
+    assert count > 0
+    if not files.made:
+        raise ToolError("NOT_FOUND", "there is no edit to undo")
+    taken = files.made[-count:]
+    ways = [_way_back(files, workspace, chain) for chain in _chains(taken).values()]
+    backs = _go_all(workspace, ways, dry_run=dry_run)
+    data: dict[str, Json] = {"count": len(taken), "files": backs, "dry_run": dry_run}
+    if not dry_run:
+        files.restore(UNDO, data)
+    named = ", ".join(f"`{way.made.path}`{'' if way.raw is not None else ' (removed)'}" for way in ways)
+    edits = "1 edit" if len(taken) == 1 else f"{len(taken)} edits"
+    text = f"{'Would undo' if dry_run else 'Undid'} {edits}: {named}."
+    shown = "\n".join(row for way in ways for row in _diff(way))
+    return answered(Envelope(status="success", text=text, data=data), shown or text)
+
+
+def _chains(taken: list[Made]) -> dict[str, list[Made]]:
+    """The edits of each file, oldest first."""
+    chains: dict[str, list[Made]] = {}
+    for made in taken:
+        chains.setdefault(made.key, []).append(made)
+    return chains
+
+
+def _way_back(files: Files, workspace: Workspace, chain: list[Made]) -> _Way:
+    newest, oldest = chain[-1], chain[0]
+    current = current_file(workspace, path_of(newest.key))
+    if current.hash != newest.after:
+        raise ToolError(
+            "CONFLICT", f"`{newest.path}` was changed since it was edited", hint="Nothing was undone"
+        )
+    # An edit made upon somebody else's change must not take that back as well.
+    for earlier, later in pairwise(chain):
+        if later.before != earlier.after:
+            raise ToolError(
+                "CONFLICT",
+                f"`{newest.path}` was changed by someone else between two of these edits",
+                hint="Nothing was undone; fewer edits may be",
+            )
+    if not oldest.before:
+        return _Way(oldest, current, None)
+    raw = files.snapshots.get(oldest.before)
+    if raw is None:
+        raise ToolError(
+            "NOT_FOUND", f"what `{oldest.path}` was before is no longer kept", hint="Nothing was undone"
+        )
+    return _Way(oldest, current, raw)
+
+
+def _go_all(workspace: Workspace, ways: list[_Way], *, dry_run: bool) -> list[dict[str, Json]]:
+    backs: list[dict[str, Json]] = []
+    try:
+        backs.extend(_go(workspace, way, dry_run=dry_run) for way in ways)
+    except ToolError:
+        # Somebody wrote one of the files at this very moment: those before it are as they were again.
+        for way in ways[: len(backs)]:
+            with contextlib.suppress(ToolError):
+                workspace.replace_file(path_of(way.made.key), way.current.raw)
+        raise
+    return backs
+
+
+def _go(workspace: Workspace, way: _Way, *, dry_run: bool) -> dict[str, Json]:
+    path = path_of(way.made.key)
+    back: dict[str, Json] = {"path": way.made.path, "hash": "", "size": 0, "mtime_ns": 0, "total_lines": 0}
+    if way.made.key != way.made.path:
+        back["file"] = way.made.key
+    if way.raw is None:
+        if not dry_run:
+            workspace.remove_file(path)
+        return back
+    mtime_ns = way.current.status.st_mtime_ns
+    if not dry_run:
+        mtime_ns = write_file(workspace, path, way.raw, way.current.status).status.st_mtime_ns
+    lines = way.raw.count(b"\n") + (bool(way.raw) and not way.raw.endswith(b"\n"))
+    back |= {"hash": way.made.before, "size": len(way.raw), "mtime_ns": mtime_ns, "total_lines": lines}
+    return back
+
+
+def _diff(way: _Way) -> list[str]:
+    old, new = _lines(way.current.raw, way.made.path), _lines(way.raw or b"", way.made.path)
+    target = way.made.path if way.raw is not None else "/dev/null"
+    return [f"--- {way.made.path}", f"+++ {target}", *unified(old, new, line_changes(old, new))]
+
+
+def _lines(raw: bytes, shown: str) -> list[str]:
+    encoding = detect(raw)
+    return split_lines(unified_ends(decode(raw, encoding, shown))) if encoding else []

@@ -1,0 +1,148 @@
+"""Write: a whole file, new or in place of one that was read.
+
+Rule: no text is lost that the agent has not seen: a file it has not read, or that somebody changed since, stays.
+"""
+
+import asyncio
+from functools import partial
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from holdfast.tools.envelope import ToolError, ToolResult
+from holdfast.tools.files.changes import Outcome, change_result
+from holdfast.tools.files.changing import REDACTED, link_notes, retried, write_file
+from holdfast.tools.files.conflicts import conflict
+from holdfast.tools.files.current import (
+    Current,
+    absent,
+    changed_outside,
+    current_file,
+    encoding_of,
+    expect_seen,
+    expect_writable,
+)
+from holdfast.tools.files.diffs import Change, line_changes
+from holdfast.tools.files.endings import rewritten
+from holdfast.tools.files.seen import Files, Sight
+from holdfast.tools.files.snapshots import id_of
+from holdfast.tools.files.spans import missing, said
+from holdfast.tools.files.texts import (
+    UTF8,
+    decode,
+    encode,
+    expect_whole,
+    split_lines,
+    unified_ends,
+)
+from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
+from holdfast.tools.workspace import Workspace
+
+_MARK = "\ufeff"
+
+
+class WriteArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="File to make or to replace; folders are made as needed.")]
+    content: Annotated[str, Meta(description="The whole text of the file.")]
+    dry_run: Annotated[bool, Meta(description="Only show what would change.")] = False
+
+
+def write_tool(files: Files) -> Tool:
+    return TypedTool("Write", WriteArguments, prompt_beside(__file__), partial(write, files=files))
+
+
+async def write(arguments: WriteArguments, workspace: Workspace, *, files: Files) -> ToolResult:
+    expect_whole(arguments.content, "content")
+    expect_writable(files, workspace.locate(arguments.path))
+    result = await asyncio.to_thread(retried, partial(_write, workspace, files, arguments))
+    files.restore("Write", result.envelope.data)
+    return result
+
+
+def _write(workspace: Workspace, files: Files, arguments: WriteArguments) -> ToolResult:
+    if absent(workspace, arguments.path):
+        return _create(workspace, files, arguments)
+    current = current_file(workspace, arguments.path)
+    sight = expect_seen(files, current)
+    encoding = encoding_of(current.raw, sight)
+    old = decode(current.raw, encoding, current.place.shown) if encoding else ""
+    _expect_safe(files, current, sight, old, arguments.content)
+    new = rewritten(old, arguments.content.removeprefix(_MARK))
+    raw = encode(new, encoding or UTF8, current.place.shown)
+    is_same = raw == current.raw
+    if not is_same:
+        files.snapshots.keep(current.raw)
+        files.snapshots.keep(raw)
+    is_made = not is_same and not arguments.dry_run
+    replaced = write_file(workspace, arguments.path, raw, current.status) if is_made else None
+    return change_result(
+        Outcome(
+            verb="Updated",
+            place=current.place,
+            old=old,
+            new=new,
+            changes=_changes(old, new),
+            before=current.hash,
+            after=id_of(raw),
+            size=len(raw),
+            mtime_ns=(replaced.status if replaced else current.status).st_mtime_ns,
+            replacements=0,
+            step=files.step(),
+            dry_run=arguments.dry_run,
+            notes=() if is_same else (*_losses(sight, old, new), *link_notes(current)),
+        )
+    )
+
+
+def _create(workspace: Workspace, files: Files, arguments: WriteArguments) -> ToolResult:
+    place = workspace.locate(arguments.path)
+    raw = encode(arguments.content, UTF8, place.shown)
+    files.snapshots.keep(raw)
+    replaced = None if arguments.dry_run else write_file(workspace, arguments.path, raw, "absent")
+    was_there = files.sight(place) is not None
+    return change_result(
+        Outcome(
+            verb="Created",
+            place=place,
+            old="",
+            new=arguments.content,
+            changes=_changes("", arguments.content),
+            before="",
+            after=id_of(raw),
+            size=len(raw),
+            mtime_ns=replaced.status.st_mtime_ns if replaced else 0,
+            replacements=0,
+            step=files.step(),
+            dry_run=arguments.dry_run,
+            notes=("it was there when you saw it, and somebody took it away since",) if was_there else (),
+        )
+    )
+
+
+def _changes(old: str, new: str) -> list[Change]:
+    return line_changes(split_lines(unified_ends(old)), split_lines(unified_ends(new)))
+
+
+def _expect_safe(files: Files, current: Current, sight: Sight, old: str, content: str) -> None:
+    shown = current.place.shown
+    outside = changed_outside(files, current, sight, old)
+    if outside and (outside.before is None or outside.changes):
+        raise conflict(shown, outside, "and Write replaces all of it")
+    if REDACTED in content and REDACTED not in old:
+        raise ToolError(
+            "INVALID_PARAM",
+            f"`content` contains `{REDACTED}`, which stands for a secret that was kept out of the log; "
+            f"written to `{shown}` it would replace the real value",
+            hint="Change the other lines with Edit",
+        )
+
+
+def _losses(sight: Sight, old: str, new: str) -> tuple[str, ...]:
+    """What a whole new text does to the old one that the agent may not know."""
+    notes = []
+    unseen = missing(sight.known, sight.total_lines)
+    if unseen:
+        notes.append(f"of the old text, {said(unseen)} of {sight.total_lines} had never been shown to you")
+    if old.endswith("\n") and new and not new.endswith("\n"):
+        notes.append("the old text ended with a line break, the new one does not")
+    return tuple(notes)

@@ -1,0 +1,130 @@
+"""The MCP servers of an agent and their tools.
+
+Rule: the definitions are fixed when `tools` is called and stay as they are, since they stand in the part of a
+request that is cached. A server that comes later, or changes its tools, is reached through McpDescribe and McpCall.
+"""
+
+import asyncio
+import difflib
+import os
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Self
+
+from msgspec import Struct
+
+from holdfast.tools.breaker import BreakerRules
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.mcp.catalogue import named_tools, plan_tools
+from holdfast.tools.mcp.connection import RULES, Connection
+from holdfast.tools.mcp.mcp_call import McpTool, mcp_call_tool
+from holdfast.tools.mcp.mcp_describe import Listing, mcp_describe_tool
+from holdfast.tools.mcp.results import Bounds
+from holdfast.tools.mcp.servers import Server
+from holdfast.tools.mcp.tools import NamedTool
+from holdfast.tools.protocol import Tool
+
+SECONDS_TO_RETRY = 10.0
+"""How long a call waits for servers that were down and are tried again; they may come later."""
+
+
+class McpSettings(Struct, frozen=True):
+    """`budget` bounds the characters of all definitions, `listing` those of the list of the rest."""
+
+    budget: int = 24_000
+    listing: int = 8_000
+    bounds: Bounds = Bounds()
+    breaker: BreakerRules = RULES
+
+
+class McpServers:
+    def __init__(
+        self,
+        servers: Mapping[str, Server],
+        *,
+        environment: Mapping[str, str] | None = None,
+        settings: McpSettings | None = None,
+    ) -> None:
+        ours = os.environ if environment is None else environment
+        self.settings = settings or McpSettings()
+        self._connections = {
+            name: Connection(name, server, ours, rules=self.settings.breaker)
+            for name, server in sorted(servers.items())
+        }
+
+    def start(self) -> None:
+        """Begin to connect to all of them, in the background."""
+        for connection in self._connections.values():
+            connection.start()
+
+    async def ready(self, seconds: float) -> None:
+        """Wait until it is decided of each server whether it can be used, but not longer than this."""
+        await _at_most(seconds, [one.ready() for one in self._connections.values()])
+
+    async def _refresh(self) -> None:
+        await _at_most(SECONDS_TO_RETRY, [one.retry() for one in self._connections.values()])
+
+    async def close(self) -> None:
+        await asyncio.gather(*(one.close() for one in self._connections.values()))
+
+    async def __aenter__(self) -> Self:
+        self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def troubles(self) -> dict[str, str]:
+        """Servers that cannot be used, and why, for the person to see."""
+        return {name: one.trouble for name, one in self._connections.items() if one.trouble}
+
+    def listed(self) -> dict[str, NamedTool]:
+        return named_tools({name: one.tools for name, one in self._connections.items()})
+
+    def tools(self) -> list[Tool]:
+        """The tools as they are known now, and two more for those that are not defined."""
+        if not self._connections:
+            return []
+        plan = plan_tools(self.listed().values(), self.settings.budget)
+        defined: list[Tool] = [
+            McpTool(tool, self._connections[tool.server], self.settings.bounds) for tool in plan.defined
+        ]
+        if not plan.deferred and all(one.tools for one in self._connections.values()):
+            return defined
+        listing = Listing(lambda: list(self.listed().values()), self.find, self._refresh, self._states)
+        describe = mcp_describe_tool(listing, plan.deferred, self.settings.listing)
+        return [*defined, describe, mcp_call_tool(self._find_with_connection, self.settings.bounds)]
+
+    async def find(self, name: str) -> NamedTool:
+        """The tool of this name; NOT_FOUND names the nearest, and the servers that are down."""
+        if name not in self.listed():
+            await self._refresh()
+        listed = self.listed()
+        if name in listed:
+            return listed[name]
+        near = difflib.get_close_matches(name, listed, n=3, cutoff=0.5)
+        hints = [f"The nearest are {', '.join(near)}"] if near else []
+        hints += [state.rstrip(".") for state in self._states()]
+        hint = ". ".join(hints) or "McpDescribe lists the tools"
+        raise ToolError("NOT_FOUND", f"no MCP server has a tool `{name[:100]}`", hint=hint)
+
+    async def _find_with_connection(self, name: str) -> tuple[NamedTool, Connection]:
+        tool = await self.find(name)
+        return tool, self._connections[tool.server]
+
+    def _states(self) -> Sequence[str]:
+        """A line for each server that has not told of its tools."""
+        return [
+            f"The server `{name}` is not there: {one.trouble or 'it is still being started'}."
+            for name, one in self._connections.items()
+            if not one.tools
+        ]
+
+
+async def _at_most(seconds: float, waiting: Sequence[Coroutine[None, None, None]]) -> None:
+    """Wait for all, but not longer than this."""
+    if not waiting:
+        return
+    _, late = await asyncio.wait([asyncio.create_task(one) for one in waiting], timeout=seconds)
+    for task in late:
+        task.cancel()

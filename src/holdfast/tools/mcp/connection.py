@@ -1,0 +1,257 @@
+"""A connection to one server: made when needed, made anew when lost, and never waited for without an end.
+
+Rule: whatever a server does or fails to do, a call ends in time with an answer or a `ToolError`. A server that
+keeps failing is left alone for a while, each time longer.
+
+What the SDK opens has to be closed by the task that opened it. So each connection has a task of its own, which
+opens the session, waits until it is over, and closes it.
+"""
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from holdfast.errors import HoldfastError
+from holdfast.messages import Json
+from holdfast.tools.breaker import Breaker, BreakerRules
+from holdfast.tools.calling import in_one_line
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.mcp.servers import Server
+from holdfast.tools.mcp.tools import RemoteTool
+
+RULES = BreakerRules(failures=3, pause=15.0, longest=600.0)
+SECONDS_TO_CLOSE = 10.0
+SECONDS_FOR_REASON = 0.2
+
+_log = logging.getLogger(__name__)
+
+
+class Session(Protocol):
+    async def list_tools(self) -> list[RemoteTool]: ...
+
+    async def call(self, tool: str, arguments: dict[str, Json]) -> dict[str, Json]: ...
+
+
+_Opening = Callable[
+    [str, Server, Mapping[str, str], Callable[[str], None]], AbstractAsyncContextManager[Session]
+]
+
+
+class Down(HoldfastError):
+    """The server cannot be used now; the message says why."""
+
+
+class Lost(Down):
+    """The server went away while a call was under way."""
+
+
+class _Line:
+    """One attempt at a connection: not open yet, open with a session, and then over for a reason."""
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+        self.reason = ""
+        self.decided = asyncio.Event()
+        self.over = asyncio.Event()
+
+    def open(self, session: Session) -> None:
+        self.session = session
+        self.decided.set()
+
+    def end(self, reason: str) -> None:
+        """Only the first reason counts: what follows is its consequence."""
+        self.reason = self.reason or reason.rstrip(".")
+        self.over.set()
+        self.decided.set()
+
+
+class Connection:
+    def __init__(
+        self,
+        name: str,
+        server: Server,
+        environment: Mapping[str, str],
+        *,
+        rules: BreakerRules = RULES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = name
+        self.server = server
+        self.tools: tuple[RemoteTool, ...] = ()
+        self._environment = environment
+        self._rules = rules
+        self._clock = clock
+        self._breaker = Breaker()
+        self._line: _Line | None = None
+        self._keepers: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    @property
+    def trouble(self) -> str:
+        """Why the server cannot be used now; empty if it can, or has not been tried."""
+        return self._line.reason if self._line and self._line.over.is_set() else ""
+
+    def start(self) -> None:
+        """Begin to connect, in the background, unless that is under way or done."""
+        if self._is_closed or (self._line and not self._line.over.is_set()):
+            return
+        self._line = _Line()
+        keeper = asyncio.create_task(self._keep(self._line), name=f"MCP server {self.name}")
+        self._keepers.add(keeper)
+        keeper.add_done_callback(self._keepers.discard)
+
+    async def ready(self) -> None:
+        """Until it is decided whether the server can be used."""
+        if self._line:
+            await self._line.decided.wait()
+
+    async def retry(self) -> None:
+        """Try once more to connect to a server that never told of its tools, unless it is left alone for now."""
+        if self.tools or not self.trouble or self._is_closed:
+            return await self.ready()
+        try:
+            self._breaker = self._breaker.admit(self._clock(), self._rules, self.name)
+        except ToolError:
+            return None
+        self.start()
+        try:
+            await self.ready()
+        except asyncio.CancelledError:
+            self._breaker = self._breaker.left()
+            raise
+        if self.trouble:
+            self._fail(self.trouble)
+        else:
+            self._breaker = self._breaker.worked()
+        return None
+
+    async def call(self, tool: str, arguments: dict[str, Json]) -> dict[str, Json]:
+        """The server's answer, as the wire's JSON."""
+        what = f"the MCP server `{self.name}`"
+        hint = "Go on without it, or try again later"
+        self._breaker = self._breaker.admit(self._clock(), self._rules, what, hint)
+        try:
+            answer = await self._ask(tool, arguments)
+        except Down as error:
+            self._fail(error.message)
+            did = "Whether it did what was asked is uncertain. " if isinstance(error, Lost) else ""
+            hint = f"{did}A further call connects to it anew"
+            raise ToolError(
+                "EXECUTION_ERROR", f"{what} cannot be used: {error.message}", hint=hint
+            ) from error
+        except TimeoutError:
+            reason = f"it did not answer within {self.server.call_seconds:g} s"
+            self._fail(reason)
+            raise ToolError(
+                "TIMEOUT", f"{what} was left: {reason}", hint="Whether it did what was asked is uncertain"
+            ) from None
+        except ToolError:
+            self._breaker = self._breaker.worked()
+            raise
+        except asyncio.CancelledError:
+            self._breaker = self._breaker.left()
+            raise
+        self._breaker = self._breaker.worked()
+        return answer
+
+    def _fail(self, reason: str) -> None:
+        self._breaker = self._breaker.failed(self._clock(), reason)
+        if self._breaker.state(self._clock(), self._rules) != "closed" and self._line:
+            # The call that is let through after the pause is to meet a fresh process.
+            self._line.end(f"it was given up: {reason}")
+
+    async def _ask(self, tool: str, arguments: dict[str, Json]) -> dict[str, Json]:
+        line, session = await self._open_line()
+        request = asyncio.create_task(session.call(tool, arguments))
+        request.add_done_callback(_look_at)
+        over = asyncio.create_task(line.over.wait())
+        try:
+            limit = self.server.call_seconds
+            await asyncio.wait({request, over}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            if request.done():
+                return request.result()
+            raise Lost(line.reason) if over.done() else TimeoutError
+        except (ToolError, TimeoutError, Down):
+            raise
+        except Exception as error:  # The SDK's edge: whatever it raises, the line cannot be used any more.
+            # Who keeps the line may know more: the SDK says of everything that the connection was closed.
+            await asyncio.wait({over}, timeout=SECONDS_FOR_REASON)
+            line.end(error.message if isinstance(error, HoldfastError) else in_one_line(error))
+            raise Lost(line.reason) from error
+        finally:
+            over.cancel()
+            request.cancel()
+
+    async def _open_line(self) -> tuple[_Line, Session]:
+        self.start()
+        line = self._line
+        if self._is_closed or line is None:
+            raise Down("it was closed")
+        await line.decided.wait()
+        if line.session is None or line.over.is_set():
+            raise Down(line.reason)
+        return line, line.session
+
+    async def _keep(self, line: _Line) -> None:
+        """The life of one connection."""
+        try:
+            # The SDK takes more than a second to load, which is no fault of the server.
+            sdk = await asyncio.to_thread(importlib.import_module, "holdfast.tools.mcp.session")
+            await self._keep_open(line, sdk.open_session)
+        except ImportError as error:
+            line.end(f"{in_one_line(error)}; install holdfast with its extra `mcp`")
+        except Exception as error:  # The SDK's edge: a server that cannot be reached ends only this task.
+            _log.info("MCP server %s: %s", self.name, in_one_line(error), exc_info=error)
+            line.end(_cause(error))
+        finally:
+            line.end("the connection was ended")
+
+    async def _keep_open(self, line: _Line, open_session: _Opening) -> None:
+        seconds = self.server.start_seconds
+        # Set off before the limit below: what that cancels comes to an end too, but is not the reason.
+        late = f"it did not answer within {seconds:g} s when it was started"
+        timer = asyncio.get_running_loop().call_later(seconds, line.end, late)
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                async with asyncio.timeout(seconds):
+                    opening = open_session(self.name, self.server, self._environment, line.end)
+                    session = await stack.enter_async_context(opening)
+                    self.tools = tuple(await session.list_tools())
+                timer.cancel()
+                line.open(session)
+                await line.over.wait()
+        finally:
+            timer.cancel()
+
+    async def close(self) -> None:
+        """End the connection and its process."""
+        self._is_closed = True
+        if self._line:
+            self._line.end("it was closed")
+        keepers = set(self._keepers)
+        if keepers:
+            _, late = await asyncio.wait(keepers, timeout=SECONDS_TO_CLOSE)
+            for keeper in late:
+                keeper.cancel()
+
+
+def _cause(error: BaseException) -> str:
+    """What went wrong, out of the groups in which task groups wrap it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, HoldfastError):
+        return error.message
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"`{error.filename}` does not exist"
+    return in_one_line(error)
+
+
+def _look_at(request: asyncio.Task[dict[str, Json]]) -> None:
+    """Nobody complains then of an exception that was never looked at."""
+    if not request.cancelled():
+        request.exception()

@@ -1,0 +1,76 @@
+"""McpDescribe: what the tools of MCP servers are that are not defined on their own.
+
+Rule: the list in the definition is made once; what is answered is what the servers say now.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from holdfast.messages import Json
+from holdfast.tools.envelope import Envelope, ToolResult, answered
+from holdfast.tools.mcp.catalogue import list_tools, search_tools
+from holdfast.tools.mcp.tools import NamedTool
+from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
+from holdfast.tools.workspace import Workspace
+
+MOST_FOUND = 30
+LONGEST_ANSWER = 40_000
+
+
+class Listing(Struct, frozen=True):
+    """What can be told: all tools, one of them by name (or NOT_FOUND), and a line for each server that is down.
+    `refresh` tries those once more."""
+
+    tools: Callable[[], Sequence[NamedTool]]
+    find: Callable[[str], Awaitable[NamedTool]]
+    refresh: Callable[[], Awaitable[None]]
+    states: Callable[[], Sequence[str]]
+
+
+class McpDescribeArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    name: Annotated[str, Meta(description="The whole name of one tool.")] = ""
+    search: Annotated[
+        str, Meta(max_length=500, description="Words to look for in names and descriptions.")
+    ] = ""
+
+
+def mcp_describe_tool(listing: Listing, deferred: Sequence[NamedTool], budget: int) -> Tool:
+    async def describe(arguments: McpDescribeArguments, _workspace: Workspace) -> ToolResult:
+        if arguments.name:
+            return _described(await listing.find(arguments.name))
+        await listing.refresh()
+        return _listed(listing, arguments.search)
+
+    listed = [list_tools(deferred, budget)] if deferred else []
+    prompt = "\n".join([prompt_beside(__file__), "", "Tools:", *listed, *listing.states()])
+    return TypedTool("McpDescribe", McpDescribeArguments, prompt, describe, is_read_only=True)
+
+
+def _described(tool: NamedTool) -> ToolResult:
+    definition = tool.definition
+    schema = json.dumps(definition.schema, ensure_ascii=False, indent=1)
+    is_cut = len(schema) > LONGEST_ANSWER
+    note = f"\n(The schema has {len(schema)} characters; {LONGEST_ANSWER} are shown.)" if is_cut else ""
+    text = f"{definition.name}: {definition.description}\nSchema of its arguments:\n{schema[:LONGEST_ANSWER]}{note}"
+    data: dict[str, Json] = {"name": tool.name, "server": tool.server, "truncated": is_cut}
+    return answered(Envelope(status="partial" if is_cut else "success", text=text, data=data), tool.name)
+
+
+def _listed(listing: Listing, search: str) -> ToolResult:
+    tools = list(listing.tools())
+    found = search_tools(tools, search) if search.strip() else tools
+    shown = found[:MOST_FOUND] if search.strip() else found
+    about = f" about `{search.strip()}`" if search.strip() else ""
+    head = f"{len(found)} of {len(tools)} tools{about}" if about else f"{len(tools)} tools"
+    rest = f" ({len(shown)} are shown; search with more words)" if len(shown) < len(found) else ""
+    lines = [f"{head}{rest}:", *([list_tools(shown, LONGEST_ANSWER)] if shown else []), *listing.states()]
+    data: dict[str, Json] = {
+        "total_entries": len(found),
+        "truncated": len(shown) < len(found),
+        "names": [tool.name for tool in shown],
+    }
+    envelope = Envelope(status="partial" if rest else "success", text="\n".join(lines), data=data)
+    return answered(envelope, head)

@@ -1,0 +1,101 @@
+"""A session with one server, through the official SDK: the only place that knows its types.
+
+Rule: what goes in and comes out are our values and the wire's JSON. Loading this module loads the SDK, which takes
+more than a second; it is imported when a server is first reached, and not before.
+"""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+
+import mcp_types as types
+from mcp import Client, MCPError
+from pydantic import ValidationError
+
+from holdfast.errors import HoldfastError
+from holdfast.messages import Json
+from holdfast.tools.envelope import ErrorCode, ToolError
+from holdfast.tools.mcp.process import Command, process_streams
+from holdfast.tools.mcp.servers import HttpServer, Server, StdioServer
+from holdfast.tools.mcp.tools import RemoteTool
+from holdfast.tools.mcp.web import web_streams
+from holdfast.version import __version__
+
+MOST_TOOLS = 2_000
+MOST_PAGES = 100
+
+_LOST = (types.CONNECTION_CLOSED, types.PARSE_ERROR, types.INVALID_REQUEST)
+"""Codes after which a connection is made anew: closed, out of step, or a session that the server forgot."""
+
+
+class Unreachable(HoldfastError):
+    """The server is gone, or answers in a way that no client can follow."""
+
+
+class Session:
+    """**Contract:** `call` raises `ToolError` for what the server refuses, `Unreachable` for what it cannot do."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def list_tools(self) -> list[RemoteTool]:
+        tools: dict[str, RemoteTool] = {}
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            page = await self._client.session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+            for tool in page.tools:
+                if len(tools) < MOST_TOOLS:
+                    tools.setdefault(tool.name, _remote(tool))
+            cursor = page.next_cursor
+            if not cursor or len(tools) >= MOST_TOOLS:
+                break
+        return list(tools.values())
+
+    async def call(self, tool: str, arguments: dict[str, Json]) -> dict[str, Json]:
+        # Not `call_tool`, which tries a server's patterns on its answer: those may take for ever, and an answer
+        # that does not fit its own schema is still an answer.
+        request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=arguments))
+        try:
+            result = await self._client.session.send_request(request, types.CallToolResult)
+        except MCPError as error:
+            if error.code in _LOST:
+                raise Unreachable(f"the connection was lost ({error.message})") from error
+            raise ToolError(*_refusal(error)) from error
+        except ValidationError as error:
+            raise Unreachable("it answered with something that is no result of a tool") from error
+        answer: dict[str, Json] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return answer
+
+
+def _refusal(error: MCPError) -> tuple[ErrorCode, str]:
+    message = " ".join(error.message.split())[:2000]
+    if error.code == types.INVALID_PARAMS:
+        return "INVALID_PARAM", f"the server refuses the arguments: {message}"
+    return "EXECUTION_ERROR", f"the server answered with error {error.code}: {message}"
+
+
+def _remote(tool: types.Tool) -> RemoteTool:
+    hint = tool.annotations.read_only_hint if tool.annotations else None
+    return RemoteTool(tool.name, tool.description or tool.title or "", tool.input_schema, bool(hint))
+
+
+@contextlib.asynccontextmanager
+async def open_session(
+    name: str, server: Server, environment: Mapping[str, str], over: Callable[[str], None]
+) -> AsyncIterator[Session]:
+    """A session, once both sides have agreed on a version of the protocol. `over` is told why, when it ends."""
+    where = f"the MCP server `{name}`"
+    match server:
+        case StdioServer():
+            argv = (server.command, *server.args)
+            variables = server.environment(environment, where)
+            command = Command(name, argv, variables, server.cwd, server.stop_seconds)
+            client = Client(process_streams(command, over), cache=None, client_info=_US)
+        case HttpServer():
+            headers = server.filled_headers(environment, where)
+            streams = web_streams(server.url, headers, server.call_seconds)
+            client = Client(streams, cache=None, client_info=_US)
+    async with client:
+        yield Session(client)
+
+
+_US = types.Implementation(name="holdfast", version=__version__)

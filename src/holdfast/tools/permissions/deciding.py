@@ -1,0 +1,135 @@
+"""Whether a call may be made: allow, ask or deny, with the reason, by the mode, the rules and the command itself.
+
+Rule: a pure function of the call and the scene. What a mode forbids no rule allows, what a rule denies nothing
+allows, and what nobody thought of is asked about.
+"""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.errors import ConfigError
+from holdfast.messages import ToolCall
+from holdfast.tools.commands import Judgement, Rules, Verdict, judge, pattern_for
+from holdfast.tools.permissions.rules import COVERS, WITH_PATHS, Mode, Permissions, ToolRule
+
+HARMLESS = frozenset({"BashOutput", "BashStop", "TodoWrite", "Recall", "AskUser", "Skill"})
+"""Tools that change nothing but the session itself."""
+CHANGES = COVERS["Edit"]
+
+
+class Scene(Struct, frozen=True):
+    """Where a call is made. `path` is that of the call, links resolved, from the first root or whole outside it;
+    empty where the call names none."""
+
+    roots: tuple[str, ...]
+    cwd: str
+    path: str = ""
+    is_read_only: bool = False
+
+
+class Decision(Struct, frozen=True):
+    verdict: Verdict
+    reason: str = ""
+    pattern: str = ""
+    """The rule that would allow this call and its like; empty where none would."""
+    part: str = ""
+    """Of a command, the piece that decides."""
+    rule: str = ""
+    """The person's rule or the mode that decided, if one did."""
+
+
+ALLOWED = Decision("allow")
+PLAN = "this is plan mode, in which nothing is changed"
+
+
+def decide(call: ToolCall, mode: Mode, permissions: Permissions, scene: Scene) -> Decision:
+    decision = _decide(call, mode, permissions, scene)
+    if decision.verdict != "ask" or not (pattern := pattern_of(call, scene)):
+        return decision
+    # Only what would help is offered: a rule that asks stands above one that allows.
+    try:
+        helped = _decide(call, mode, permissions.allowing(pattern), scene)
+    except ConfigError:
+        return decision  # a name or a path that no rule can spell
+    return replace(decision, pattern=pattern) if helped.verdict == "allow" else decision
+
+
+def pattern_of(call: ToolCall, scene: Scene) -> str:
+    """The rule for a call and its like: a command by its first words, a file by its folder, else the tool."""
+    if call.name == "Bash":
+        command = call.arguments.get("command")
+        return pattern_for(command) if isinstance(command, str) else ""
+    if call.name not in WITH_PATHS:
+        return call.name if call.name.startswith("mcp__") else ""
+    if not scene.path or any(mark in scene.path for mark in "*?[]{}\\()"):
+        return ""
+    name = next((name for name, tools in COVERS.items() if call.name in tools), call.name)
+    folder = scene.path.rpartition("/")[0]
+    # A slash before a name alone: without one it would mean that name in every folder.
+    return f"{name}({folder}/**)" if folder.strip("/") else f"{name}(/{scene.path.lstrip('/')})"
+
+
+def _decide(call: ToolCall, mode: Mode, permissions: Permissions, scene: Scene) -> Decision:
+    if rule := _hit(permissions.deny, call, scene):
+        return Decision("deny", f"the rule `{rule.text}` denies it", rule=rule.text)
+    if call.name == "Bash":
+        return _decide_command(call, mode, permissions.commands, scene)
+    if mode == "plan" and not (scene.is_read_only or call.name in HARMLESS):
+        return Decision("deny", f"{PLAN}, and {call.name} changes something", rule="plan mode")
+    if rule := _hit(permissions.ask, call, scene):
+        return Decision("ask", f"the rule `{rule.text}` asks about it", rule=rule.text)
+    if _hit(permissions.allow, call, scene) or scene.is_read_only or call.name in HARMLESS or mode == "auto":
+        return ALLOWED
+    if call.name in CHANGES:
+        return _decide_change(mode, permissions.commands, scene)
+    return Decision("ask", f"{call.name} may change something")
+
+
+def _hit(rules: tuple[ToolRule, ...], call: ToolCall, scene: Scene) -> ToolRule | None:
+    return next((rule for rule in rules if rule.matches(call.name, scene.path)), None)
+
+
+def _decide_change(mode: Mode, rules: Rules, scene: Scene) -> Decision:
+    if mode != "edit":
+        return Decision("ask", f"it changes `{scene.path}`")
+    if any(part.lower() in rules.guarded or part.lower().endswith(".git") for part in scene.path.split("/")):
+        return Decision(
+            "ask", f"it changes `{scene.path}`, with which other programs can be made to run commands"
+        )
+    return ALLOWED
+
+
+def _decide_command(call: ToolCall, mode: Mode, rules: Rules, scene: Scene) -> Decision:
+    command = call.arguments.get("command")
+    if not isinstance(command, str):
+        return ALLOWED  # the tool itself says what is wrong with it
+    rules = replace(rules, folders=(*rules.folders, *scene.roots[1:]))
+    judged = _judged(command, scene, rules)
+    if judged.verdict == "deny":
+        return Decision("deny", judged.reason, part=judged.part)
+    if mode == "plan":
+        looked = _judged(command, scene, _only_looking(rules))
+        if looked.verdict == "allow":
+            return ALLOWED
+        return Decision("deny", f"{PLAN}: {looked.reason}", part=looked.part, rule="plan mode")
+    # Of what is asked about in auto mode, only what a person's own rule names is left; here it denies, for once.
+    if judged.verdict == "allow" or (
+        mode == "auto"
+        and _judged(command, scene, replace(rules, deny=rules.ask, ask=())).verdict != "deny"
+    ):
+        return ALLOWED
+    return Decision("ask", judged.reason, part=judged.part)
+
+
+def _judged(command: str, scene: Scene, rules: Rules) -> Judgement:
+    return judge(command, root=scene.roots[0], cwd=scene.cwd, rules=rules)
+
+
+def _only_looking(rules: Rules) -> Rules:
+    """Rules under which no file is written, whatever a person allows."""
+    closed: dict[str, dict[str, Verdict]] = {
+        kind: {place: ("allow" if place == "stream" and kind == "write" else "deny") for place in verdicts}
+        for kind, verdicts in rules.places.items()
+        if kind != "read"
+    }
+    return replace(rules, places={**rules.places, **closed}, allow=())

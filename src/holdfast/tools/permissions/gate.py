@@ -1,0 +1,175 @@
+"""The gate before every call: decides, asks where it must, and remembers what was answered in this log.
+
+Rule: a refusal is a result that the model reads, and every answer an event for the log; fed with those events again
+the gate knows what it knew. A denial is never lifted by an allowance.
+"""
+
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from holdfast.errors import ConfigError
+from holdfast.events import ApprovalGiven
+from holdfast.messages import ToolCall
+from holdfast.tools.envelope import Envelope, Fault, ToolError, ToolResult, answered, failed
+from holdfast.tools.permissions.deciding import Decision, Scene, decide
+from holdfast.tools.permissions.rules import WITH_PATHS, Mode, Permissions
+from holdfast.tools.workspace import Workspace
+
+BUILT_IN, UNATTENDED = "built in", "unattended"
+"""What events name where no person and no person's rule decided."""
+
+
+class Question(Struct, frozen=True):
+    """What is asked: the call, why it is asked about, and the rule that would allow its like."""
+
+    call: ToolCall
+    reason: str
+    part: str
+    pattern: str
+    for_log: str
+    """What an answer for the whole log would allow: this very command, this file, this tool."""
+    denied_before: str = ""
+    """The reason of an earlier denial of the same, `-` where it had none."""
+
+
+class Answer(Struct, frozen=True):
+    """`log` allows the same again in this log, `pattern` everything that the offered rule covers."""
+
+    decision: Literal["once", "log", "pattern", "deny"]
+    reason: str = ""
+    by: Literal["person", "policy"] = "person"
+
+
+class Approver(Protocol):
+    """**Contract:** answers every question; `pattern` only where the question offers one."""
+
+    async def approve(self, question: Question) -> Answer: ...
+
+
+class Unattended(Struct, frozen=True):
+    """Nobody is there to ask: what no rule allows is denied, or all that no rule denies is allowed."""
+
+    policy: Literal["deny", "allow"] = "deny"
+
+    async def approve(self, question: Question) -> Answer:
+        if self.policy == "allow":
+            return Answer("once", by="policy")
+        offered = f"; the rule `{question.pattern}` would allow it" if question.pattern else ""
+        return Answer("deny", f"it would have to be asked about and nobody is there{offered}", by="policy")
+
+
+class Passage(Struct, frozen=True):
+    """What comes of a check: a refusal, or none; and an event where somebody or some rule decided."""
+
+    refusal: ToolResult | None = None
+    event: ApprovalGiven | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.refusal is None
+
+
+class Gate:
+    def __init__(self, permissions: Permissions, approver: Approver, mode: Mode | None = None) -> None:
+        self.permissions = permissions
+        self.approver = approver
+        self.mode: Mode = mode or permissions.mode
+        self._same: set[str] = set()
+        self._denied: dict[str, str] = {}
+        self._answers: dict[str, ApprovalGiven] = {}
+
+    def restore(self, event: ApprovalGiven, call: ToolCall | None = None) -> None:
+        """Take over an answer of this log; `call` is the one it was about, where it is known."""
+        self._answers[event.call_id] = event
+        if event.decision == "log":
+            self._same.add(event.rule)
+        elif event.decision == "pattern":
+            try:
+                self.permissions = self.permissions.allowing(event.rule)
+            except ConfigError:
+                return  # a rule of a version that wrote them otherwise: it is asked again
+        elif event.decision == "deny" and call:
+            self._denied[for_log(call)] = event.reason or "-"
+
+    async def check(self, call: ToolCall, scene: Scene) -> Passage:
+        if earlier := self._answers.get(call.id):
+            return Passage(_refusal_of(call, earlier) if earlier.decision == "deny" else None)
+        decision = decide(call, self.mode, self.permissions, scene)
+        same = for_log(call)
+        if decision.verdict == "deny":
+            event = ApprovalGiven(call.id, "deny", decision.rule or BUILT_IN, decision.reason)
+            return Passage(_denied(call, decision), event)
+        if decision.verdict == "allow" or same in self._same:
+            return Passage()
+        question = Question(
+            call, decision.reason, decision.part, decision.pattern, same, self._denied.get(same, "")
+        )
+        answer = await self.approver.approve(question)
+        return self._passage(question, answer)
+
+    def _passage(self, question: Question, answer: Answer) -> Passage:
+        call = question.call
+        by_policy = UNATTENDED if answer.by == "policy" else ""
+        rule = {"log": question.for_log, "pattern": question.pattern}.get(answer.decision, by_policy)
+        # A pattern that was not offered is no rule.
+        decision = answer.decision if rule or answer.decision == "deny" else "once"
+        event = ApprovalGiven(call.id, decision, rule, answer.reason)
+        self.restore(event, call)
+        if decision != "deny":
+            return Passage(event=event)
+        return Passage(_refused(call, answer), event)
+
+
+def for_log(call: ToolCall) -> str:
+    """What an allowance for the whole log covers, as a text that equal calls share."""
+    if call.name == "Bash":
+        return f"Bash({call.arguments.get('command', '')})"
+    if call.name in WITH_PATHS:
+        return f"{call.name}({call.arguments.get('path', '.')})"
+    return call.name
+
+
+def scene_of(call: ToolCall, workspace: Workspace, cwd: str, *, is_read_only: bool) -> Scene:
+    """The scene of a call. `cwd` is the folder that commands run in, as the workspace names it."""
+    path = call.arguments.get("path", "." if call.name in WITH_PATHS else "")
+    here = workspace.locate(cwd)
+    return Scene(workspace.roots, here.path, _resolved(workspace, path), is_read_only)
+
+
+def _resolved(workspace: Workspace, path: object) -> str:
+    """A path as rules see it; one that lies outside as it is spelled, since the tool refuses it anyway."""
+    if not isinstance(path, str) or not path:
+        return ""
+    try:
+        place = workspace.locate(path)
+    except ToolError:
+        return path
+    return (place.inner or ".") if place.root == workspace.roots[0] else place.path
+
+
+def _denied(call: ToolCall, decision: Decision) -> ToolResult:
+    part = f" (`{decision.part}`)" if decision.part and decision.part != call.arguments.get("command") else ""
+    error = ToolError(
+        "ACCESS_DENIED",
+        f"{call.name} was not run{part}: {decision.reason}",
+        hint="Do not try to get around it; do without, or ask the user",
+    )
+    return failed(error, {"tool": call.name})
+
+
+def _refused(call: ToolCall, answer: Answer) -> ToolResult:
+    if answer.by == "policy":
+        return _denied(call, Decision("deny", answer.reason))
+    said = f" The reason: the user said: {answer.reason}" if answer.reason else ""
+    sentence = f"The user denied this call of {call.name}; nothing was done.{said}"
+    # Without the code in front: what reads a log knows a person's refusal by these words.
+    envelope = Envelope(
+        status="error", text=sentence, error=Fault("ACCESS_DENIED", sentence), context={"tool": call.name}
+    )
+    return answered(envelope, sentence)
+
+
+def _refusal_of(call: ToolCall, event: ApprovalGiven) -> ToolResult:
+    """The refusal that an event of the log stands for: a person's denial names no rule."""
+    return _refused(call, Answer("deny", event.reason, by="policy" if event.rule else "person"))

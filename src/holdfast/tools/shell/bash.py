@@ -1,0 +1,158 @@
+"""Bash: run a command, and say how it ended.
+
+Rule: the first line is the exit code, and every command that ran is a success of the tool, whatever its code: only
+what the tool itself could not do is an error. Nobody's breaker opens because tests fail.
+"""
+
+import signal
+from functools import partial
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from holdfast.messages import Json
+from holdfast.tools.envelope import Envelope, ToolResult, answered
+from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
+from holdfast.tools.shell.excerpts import STDERR_LINES, excerpt, whole
+from holdfast.tools.shell.life import Ending
+from holdfast.tools.shell.outputs import size_for_people
+from holdfast.tools.shell.shell import Job, Shell
+from holdfast.tools.workspace import Workspace
+
+MOST_SECONDS = 600
+
+
+class BashArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    command: Annotated[str, Meta(description="What bash runs: one line or a whole script.")]
+    timeout: Annotated[
+        float,
+        Meta(gt=0, le=MOST_SECONDS, description="Seconds after which it is stopped (not in the background)."),
+    ] = 120.0
+    run_in_background: Annotated[
+        bool, Meta(description="Return at once; read its output with BashOutput, end it with BashStop.")
+    ] = False
+    separate_stderr: Annotated[
+        bool, Meta(description="Show stderr behind stdout instead of both in the order they were written.")
+    ] = False
+
+
+def bash_tool(shell: Shell) -> Tool:
+    prompt = f"{prompt_beside(__file__)}\n\n{shell.sandbox.described}"
+    return TypedTool("Bash", BashArguments, prompt, partial(bash, shell=shell))
+
+
+async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) -> ToolResult:
+    if arguments.run_in_background:
+        return _started(arguments, workspace, shell)
+    seconds = arguments.timeout
+    ran = await shell.run(
+        arguments.command, workspace, seconds=seconds, separate_stderr=arguments.separate_stderr
+    )
+    job, ending = ran.job, ran.ending
+    is_large = sum(output.size for output in job.outputs) > shell.limits.text_bytes
+    said = [exit_words(ending, seconds), ran.moved, _left(ending, job), _trouble(job)]
+    printed = await _excerpts(job) if is_large else _whole(job)
+    text = "\n".join([*(line for line in said if line), printed])
+    data = _data(job, ending, shell, is_large=is_large)
+    is_cut = bool(ending.why) or is_large
+    envelope = Envelope(
+        status="partial" if is_cut else "success",
+        text=text,
+        data=data,
+        stats={"seconds": round(ending.seconds, 3)},
+        context={"command": arguments.command, "cwd": job.running.launch.folder},
+    )
+    shown = f"{exit_words(ending, seconds)}, {size_words(job)}"
+    if not (is_large or ending.left or ending.is_held):
+        shell.forget(job)
+    return answered(envelope, shown)
+
+
+def _started(arguments: BashArguments, workspace: Workspace, shell: Shell) -> ToolResult:
+    job = shell.start(arguments.command, workspace, separate_stderr=arguments.separate_stderr)
+    job.is_background = True
+    text = f'Running in the background as "{job.id}". BashOutput shows what it prints, BashStop ends it.'
+    data: dict[str, Json] = {"command": job.command, "output": job.id, "job": job.id, "cwd": shell.cwd}
+    return answered(Envelope(status="success", text=text, data=data), f"in the background: {job.id}")
+
+
+def exit_words(ending: Ending, seconds: float = 0.0) -> str:
+    """How a command ended: its code, and in brackets what the code does not say."""
+    words = {
+        "": "",
+        "timeout": f"stopped after its time limit of {seconds:g} s, with all it started"
+        if seconds
+        else "stopped at its time limit, with all it started",
+        "stopped": "stopped on request",
+        "cancelled": "cancelled",
+        "full": "stopped because it printed too much",
+    }[ending.why]
+    if not words and ending.signal:
+        words = f"killed by {_signal_name(ending.signal)}"
+    elif not words and 128 < ending.code < 128 + 65:
+        name = _signal_name(ending.code - 128)
+        words = f"as after {name}" if name else ""
+    return f"Exit code: {ending.code}" + (f" ({words})" if words else "")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""
+
+
+def _left(ending: Ending, job: Job) -> str:
+    if not (ending.left or ending.is_held):
+        return ""
+    names = ", ".join(f"`{name}`" for name in ending.left) or "something that holds its output"
+    return f'(Still running: {names}. BashOutput shows what it prints, BashStop ends it: `id` "{job.id}".)'
+
+
+def _trouble(job: Job) -> str:
+    troubles = [output.trouble for output in job.outputs if output.trouble]
+    return f"(Not all of the output was kept: {troubles[0]}.)" if troubles else ""
+
+
+def _whole(job: Job) -> str:
+    texts = [whole(output) for output in job.outputs]
+    if len(texts) > 1 and texts[1]:
+        texts[1] = f"--- stderr:\n{texts[1]}"
+    return "\n".join(text for text in texts if text) or "(no output)"
+
+
+async def _excerpts(job: Job) -> str:
+    output, *others = job.outputs
+    parts = [await excerpt(output, job.id)]
+    for errors in others:
+        parts.append("--- stderr:")
+        if errors.size > 64_000:
+            parts.append(await excerpt(errors, job.id, head=0, tail=STDERR_LINES))
+        else:
+            parts.append(whole(errors) or "(none)")
+    return "\n".join(parts)
+
+
+def _data(job: Job, ending: Ending, shell: Shell, *, is_large: bool) -> dict[str, Json]:
+    data: dict[str, Json] = {
+        "command": job.command,
+        "exit_code": ending.code,
+        "cwd": shell.cwd,
+        "output": job.id,
+        "bytes": sum(output.size for output in job.outputs),
+        "lines": sum(output.lines for output in job.outputs),
+        "truncated": is_large or any(output.trouble for output in job.outputs),
+    }
+    if ending.signal:
+        data["signal"] = _signal_name(ending.signal)
+    if ending.why:
+        data["stopped"] = ending.why
+    if ending.left or ending.is_held:
+        data["still_running"] = list(ending.left)
+        data["job"] = job.id
+    return data
+
+
+def size_words(job: Job) -> str:
+    lines = sum(output.lines for output in job.outputs)
+    return f"{lines} lines, {size_for_people(sum(output.size for output in job.outputs))}"

@@ -1,0 +1,177 @@
+"""BashOutput: jobs, and the output of one, page by page to its very end.
+
+Rule: lines have their numbers and bytes their offsets, and every page says where it ends and how to go on. It keeps
+no place between two calls: the same question about an output that has ended has the same answer.
+"""
+
+import asyncio
+import re
+from functools import partial
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from holdfast.messages import Json
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, answered
+from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
+from holdfast.tools.shell.bash import exit_words, size_words
+from holdfast.tools.shell.excerpts import rows
+from holdfast.tools.shell.outputs import Line, Output
+from holdfast.tools.shell.searching import find_lines
+from holdfast.tools.shell.shell import Job, Shell
+from holdfast.tools.shell.showing import LONGEST_LINE, clean
+from holdfast.tools.workspace import Workspace
+
+PAGE_LINES, PAGE_BYTES = 500, 64_000
+LAST_LINES = 100
+MOST_MATCHES = 100
+LONGEST_NAME = 80
+
+_RANGE = re.compile(r"\s*(\d{1,15})\s*(?:-\s*(\d{0,15})\s*)?|\s*-\s*(\d{1,15})\s*")
+
+
+class BashOutputArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    id: Annotated[str, Meta(description="Which output, such as `b3`; left out, all of them are listed.")] = ""
+    lines: Annotated[str, Meta(description="`120-180`, `120-` from there on, or `-50` for the last 50.")] = ""
+    bytes: Annotated[str, Meta(description="`0-20000`: a part of a line that is too long, by offsets.")] = ""
+    grep: Annotated[str, Meta(description="Regular expression (Rust syntax): only lines that match.")] = ""
+    stderr: Annotated[bool, Meta(description="Of a command run with `separate_stderr`: its stderr.")] = False
+    wait: Annotated[float, Meta(ge=0, le=300, description="Seconds to wait for its end first.")] = 0.0
+
+
+class _Page(Struct, frozen=True):
+    rows: list[str]
+    data: dict[str, Json]
+    note: str = ""
+
+
+def bash_output_tool(shell: Shell) -> Tool:
+    work = partial(bash_output, shell=shell)
+    return TypedTool("BashOutput", BashOutputArguments, prompt_beside(__file__), work, is_read_only=True)
+
+
+async def bash_output(arguments: BashOutputArguments, workspace: Workspace, *, shell: Shell) -> ToolResult:  # noqa: ARG001 - the protocol's
+    if not arguments.id:
+        return _listed(shell)
+    job = shell.job(arguments.id)
+    if arguments.wait and not job.running.ended.done():
+        await asyncio.wait([asyncio.wrap_future(job.running.ended)], timeout=arguments.wait)
+    if job.running.ended.done():
+        await asyncio.wrap_future(job.running.ended)
+    output = job.outputs[-1] if arguments.stderr else job.outputs[0]
+    page = await _page(arguments, output)
+    state = job_state(job)
+    text = "\n".join([state, *page.rows, *([f"({page.note})"] if page.note else [])])
+    ending = job.ending
+    data: dict[str, Json] = {
+        "output": job.id,
+        "command": job.command,
+        "is_running": ending is None,
+        "bytes": output.size,
+        "lines": output.lines,
+        **({"exit_code": ending.code} if ending else {}),
+        **page.data,
+    }
+    return answered(Envelope(status="success", text=text, data=data, context={"id": job.id}), state)
+
+
+def job_state(job: Job) -> str:
+    """One line about a job, which begins with its exit code once it has one."""
+    command = " ".join(job.command.split())
+    named = command if len(command) <= LONGEST_NAME else command[: LONGEST_NAME - 1] + "…"
+    what = f'"{job.id}", `{named}`: {size_words(job)}'
+    if job.ending is None:
+        return f"Running: {what}"
+    more = "; something of it still runs" if not job.running.is_over else ""
+    return f"{exit_words(job.ending)} of {what}{more}"
+
+
+def _listed(shell: Shell) -> ToolResult:
+    states = [job_state(job) for job in shell.jobs.values()]
+    running = sum(job.ending is None for job in shell.jobs.values())
+    head = f"{len(states)} outputs are kept, {running} of them of commands that run."
+    data: dict[str, Json] = {"jobs": [job.id for job in shell.jobs.values()], "running": running}
+    return answered(Envelope(status="success", text="\n".join([head, *states]), data=data), head)
+
+
+async def _page(arguments: BashOutputArguments, output: Output) -> _Page:
+    given = [name for name in ("lines", "bytes", "grep") if getattr(arguments, name)]
+    if len(given) > 1:
+        raise ToolError("INVALID_PARAM", f"`{given[0]}` and `{given[1]}` of BashOutput exclude each other")
+    if arguments.grep:
+        return await _matches(output, arguments.grep)
+    if arguments.bytes:
+        return await asyncio.to_thread(_part, output, arguments.bytes)
+    return await asyncio.to_thread(_lines, output, arguments.lines or f"-{LAST_LINES}")
+
+
+def _lines(output: Output, spelled: str) -> _Page:
+    total = output.lines
+    first, last = _span(spelled, "lines", total)
+    taken: list[Line] = []
+    room = PAGE_BYTES
+    for line in output.read_lines(first, LONGEST_LINE * 4):
+        if line.number > last or len(taken) == PAGE_LINES or (taken and room <= 0):
+            break
+        taken.append(line)
+        room -= min(line.size, LONGEST_LINE) + 1
+    if not taken:
+        return _Page([], {"first": 0, "last": 0}, f"there are {total} lines" if total else "no output yet")
+    end = taken[-1].number
+    notes = [f"lines {first}-{end} of {total}"]
+    if end < min(last, total):
+        notes.append(f'go on with `lines` "{end + 1}-"')
+    if cut := next(
+        (line for line in taken if line.size > len(line.start) or line.size > LONGEST_LINE * 4), None
+    ):
+        notes.append(f'line {cut.number} is cut: read it with `bytes` "{cut.offset}-{cut.offset + cut.size}"')
+    return _Page(rows(taken, numbered=True), {"first": first, "last": end}, "; ".join(notes))
+
+
+def _span(spelled: str, name: str, total: int) -> tuple[int, int]:
+    """First and last of a range as people write it; from the end where it begins with a dash."""
+    found = _RANGE.fullmatch(spelled)
+    if not found:
+        raise ToolError(
+            "INVALID_PARAM",
+            f"`{name}` of BashOutput is no range: `{spelled[:40]}`",
+            hint="Write `120-180` or `120-`",
+        )
+    if found[3]:
+        return max(1, total - int(found[3]) + 1), total
+    first = int(found[1])
+    last = int(found[2]) if found[2] else (total if "-" in spelled else first)
+    return first if name == "bytes" else max(first, 1), last
+
+
+def _part(output: Output, spelled: str) -> _Page:
+    start, end = _span(spelled, "bytes", output.size)
+    start = _at_character(output, start)
+    end = _at_character(output, min(end, start + PAGE_BYTES))
+    note = f"bytes {start}-{end} of {output.size}"
+    if end < output.size:
+        note += f'; go on with `bytes` "{end}-"'
+    text = clean(output.read(start, end)).text
+    return _Page(text.split("\n"), {"first_byte": start, "last_byte": end}, note)
+
+
+def _at_character(output: Output, offset: int) -> int:
+    """An offset, moved back to where a character begins."""
+    offset = min(offset, output.size)
+    around = output.read(max(offset - 3, 0), offset + 1)
+    for back in range(min(4, len(around))):
+        if offset == output.size or around[-1 - back] & 0xC0 != 0x80:
+            return offset - back
+    return offset
+
+
+async def _matches(output: Output, pattern: str) -> _Page:
+    found = await find_lines(output.path, pattern, MOST_MATCHES)
+    if found is None:
+        raise ToolError("EXECUTION_ERROR", "`grep` needs ripgrep, which is not installed", hint="Use `lines`")
+    lines = [next(output.read_lines(number, LONGEST_LINE * 4)) for number in found.lines]
+    shown = f", the first {len(lines)} are shown; use a longer pattern" if found.total > len(lines) else ""
+    note = f"{found.total} of {output.lines} lines match{shown}"
+    if found.cut:
+        note += f"; {found.cut}, so there may be more"
+    return _Page(rows(lines, numbered=True), {"total_matches": found.total}, note)

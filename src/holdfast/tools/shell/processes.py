@@ -1,0 +1,125 @@
+"""The processes that a command started, and their end.
+
+Rule: a process is ours if it descends from the shell, is in its session, or carries the command's mark in the
+environment it was started with. What is signalled is looked at again just before, so that a number that was given
+to somebody else meanwhile is left alone.
+
+Where there is no `/proc` only the shell's process group is known. Out of reach is who starts a session of its own,
+clears its environment, and does so when the shell has already ended; a sandbox with its own process ids has no such
+gap.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from holdfast.tools.shell.environment import MARK
+
+MOST_ROUNDS = 50
+"""Looks at what is left while killing: whoever forks faster than this is not caught."""
+BETWEEN = 0.01
+
+
+class Process(Struct, frozen=True):
+    pid: int
+    parent: int
+    group: int
+    session: int
+    started: int
+    name: str
+
+
+def running_processes() -> dict[int, Process]:
+    """Every process that is not yet dead; empty where the system does not tell."""
+    try:
+        names = [entry.name for entry in os.scandir("/proc") if entry.name.isdigit()]
+    except OSError:
+        return {}
+    found = (_process(int(name)) for name in names)
+    return {process.pid: process for process in found if process}
+
+
+def _process(pid: int) -> Process | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - hundreds of times in a row
+            text = file.read()
+    except OSError:
+        return None
+    start, end = text.find(b"("), text.rfind(b")")
+    fields = text[end + 2 :].split()
+    if end < 0 or fields[0] in (b"Z", b"X"):
+        return None
+    name = text[start + 1 : end].decode("utf-8", "replace")
+    return Process(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]), name)
+
+
+def find_family(mark: str, leader: int = 0, known: Iterable[Process] = ()) -> list[Process]:
+    """The processes of a command that still run: by its mark, by its shell while that is ours (`leader`), and those
+    known from before, with all that descends from any of them."""
+    every = running_processes()
+    heads = {process.pid for process in known if _is_still(every, process)}
+    heads |= {pid for pid, process in every.items() if leader in (pid, process.session) and leader}
+    heads |= {pid for pid in every if _is_marked(pid, mark)}
+    heads.discard(os.getpid())
+    children: dict[int, list[int]] = {}
+    for pid, process in every.items():
+        children.setdefault(process.parent, []).append(pid)
+    waiting, family = list(heads), set[int]()
+    while waiting:
+        pid = waiting.pop()
+        if pid in every and pid not in family:
+            family.add(pid)
+            waiting += children.get(pid, [])
+    return [every[pid] for pid in sorted(family)]
+
+
+def in_session(leader: int) -> list[Process]:
+    """The processes in a shell's session but the shell itself. Its number must not have been given up yet."""
+    every = running_processes().values()
+    return [process for process in every if process.session == leader and process.pid != leader]
+
+
+def _is_still(every: dict[int, Process], process: Process) -> bool:
+    now = every.get(process.pid)
+    return now is not None and now.started == process.started
+
+
+def _is_marked(pid: int, mark: str) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - hundreds of times in a row
+            return f"{MARK}={mark}".encode() in file.read()
+    except OSError:
+        return False
+
+
+def send(members: Iterable[Process], number: int) -> None:
+    for process in members:
+        now = _process(process.pid)
+        if now and now.started == process.started:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, number)
+
+
+def send_group(leader: int, number: int) -> None:
+    """To the whole group of a shell that was not waited for yet, at once: a shell that outlived its command would
+    go on to the next one."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
+
+
+def kill_family(mark: str, leader: int = 0, known: Iterable[Process] = ()) -> None:
+    """Kill until nobody is left."""
+    if leader:
+        send_group(leader, signal.SIGKILL)
+    seen = {process.pid: process for process in known}
+    for _ in range(MOST_ROUNDS):
+        members = find_family(mark, leader, seen.values())
+        if not members:
+            return
+        seen |= {process.pid: process for process in members}
+        send(members, signal.SIGKILL)
+        time.sleep(BETWEEN)

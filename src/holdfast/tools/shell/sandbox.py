@@ -1,0 +1,193 @@
+"""What commands cannot do whatever they are: a sandbox of the operating system, where there is one.
+
+Rule: a sandbox is used only after it ran once, and `described` says what holds, to the person and to the model,
+also where nothing does.
+
+Bubblewrap gives a read-only world, the roots to write in, a private `/tmp`, process ids of its own and no network.
+Landlock, in the kernel, only refuses: writes outside the roots and TCP, not UDP and not what stands in `.git`.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from holdfast.errors import InputError
+from holdfast.tools.shell import launch
+
+Wanted = Literal["auto", "bubblewrap", "landlock", "off"]
+"""`auto` takes the best there is, and none where there is none; a name insists."""
+
+PROBE_SECONDS = 10
+GUARDED = (".git/hooks", ".git/config")
+"""Parts of a root that stay read-only: with them other programs can be made to run commands."""
+_DEVICES = (
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+)
+
+
+class Ground(Struct, frozen=True):
+    """Where a command works: the roots, the folder it starts in, and a folder for its temporary files."""
+
+    roots: tuple[str, ...]
+    folder: str
+    temporary: str
+
+
+class Sandbox(Protocol):
+    """**Contract:** `arguments` wraps a command line whose first word is an absolute path."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def described(self) -> str: ...
+
+    def arguments(self, command: list[str], ground: Ground) -> list[str]: ...
+
+    def environment(self, ground: Ground) -> dict[str, str]: ...
+
+
+def _launcher(flags: str, paths: list[str], command: list[str]) -> list[str]:
+    return [sys.executable, "-I", "-S", launch.__file__, flags, str(len(paths)), *paths, *command]
+
+
+class Unconfined(Struct, frozen=True):
+    """No sandbox. `missing` says why there is none, where one was looked for."""
+
+    missing: str = ""
+
+    @property
+    def name(self) -> str:
+        return "none"
+
+    @property
+    def described(self) -> str:
+        why = f" ({self.missing})" if self.missing else ""
+        return f"No sandbox{why}: commands can do all that the user who runs them can."
+
+    def arguments(self, command: list[str], ground: Ground) -> list[str]:  # noqa: ARG002 - the protocol's
+        return _launcher("-", [], command) if sys.platform == "linux" else command
+
+    def environment(self, ground: Ground) -> dict[str, str]:  # noqa: ARG002 - the protocol's
+        return {}
+
+
+class Landlock(Struct, frozen=True):
+    version: int
+    with_network: bool = False
+
+    @property
+    def name(self) -> str:
+        return "landlock"
+
+    @property
+    def described(self) -> str:
+        said = "Sandbox (Landlock): commands write only inside the workspace and in `$TMPDIR`"
+        if self.with_network:
+            return f"{said}; the network is open."
+        if self.version >= 4:
+            return f"{said}; TCP connections and servers are refused, UDP and Unix sockets are not."
+        return f"{said}; the network is open, since this kernel's Landlock cannot close it."
+
+    def arguments(self, command: list[str], ground: Ground) -> list[str]:
+        flags = "w" if self.with_network else "wn"
+        return _launcher(flags, [*ground.roots, ground.temporary, *_DEVICES], command)
+
+    def environment(self, ground: Ground) -> dict[str, str]:
+        return {"TMPDIR": ground.temporary}
+
+
+class Bubblewrap(Struct, frozen=True):
+    program: str
+    with_network: bool = False
+
+    @property
+    def name(self) -> str:
+        return "bubblewrap"
+
+    @property
+    def described(self) -> str:
+        net = "the network is open" if self.with_network else "there is no network but loopback"
+        return (
+            "Sandbox (bubblewrap): commands write only inside the workspace (not to `.git/config` and "
+            f"`.git/hooks`) and in a private `/tmp`, everything else is read-only; {net}."
+        )
+
+    def arguments(self, command: list[str], ground: Ground) -> list[str]:
+        words = [self.program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        # Sockets of services stand there, and a read-only file system does not close them.
+        words += ["--tmpfs", "/run", "--ro-bind-try", "/run/current-system", "/run/current-system"]
+        words += ["--bind", ground.temporary, "/tmp"]  # noqa: S108 - the private one
+        for root in ground.roots:
+            words += ["--bind", root, root]
+        for root in ground.roots:
+            guarded = [os.path.join(root, inner) for inner in GUARDED]  # noqa: PTH118 - bytes in names
+            words += [word for path in guarded for word in ("--ro-bind-try", path, path)]
+        words += [
+            "--unshare-pid",
+            "--unshare-ipc",
+            "--unshare-uts",
+            "--unshare-cgroup-try",
+            "--unshare-user-try",
+        ]
+        words += [] if self.with_network else ["--unshare-net"]
+        return [*words, "--cap-drop", "ALL", "--die-with-parent", "--chdir", ground.folder, "--", *command]
+
+    def environment(self, ground: Ground) -> dict[str, str]:  # noqa: ARG002 - the protocol's
+        return {"TMPDIR": "/tmp"}  # noqa: S108 - the private one
+
+
+def find_sandbox(wanted: Wanted = "auto", *, with_network: bool = False) -> Sandbox:
+    """The sandbox that works here. InputError where one is insisted on that does not."""
+    if wanted == "off":
+        return Unconfined()
+    missing = []
+    for sandbox in _candidates(wanted, with_network):
+        if not (trouble := "not installed" if isinstance(sandbox, str) else _trouble(sandbox)):
+            assert not isinstance(sandbox, str)
+            return sandbox
+        missing.append(f"{sandbox if isinstance(sandbox, str) else sandbox.name}: {trouble}")
+    if wanted == "auto":
+        return Unconfined("; ".join(missing))
+    raise InputError(f"the sandbox `{wanted}` does not work here: {'; '.join(missing)}")
+
+
+def _candidates(wanted: Wanted, with_network: bool) -> list["Sandbox | str"]:
+    """What to try, best first; a name alone where there is nothing to try."""
+    found: list[Sandbox | str] = []
+    if wanted in ("auto", "bubblewrap"):
+        program = shutil.which("bwrap")
+        found.append(Bubblewrap(program, with_network) if program else "bubblewrap")
+    if wanted in ("auto", "landlock"):
+        version = launch.landlock_version()
+        found.append(Landlock(version, with_network) if version else "landlock")
+    return found
+
+
+def _trouble(sandbox: Sandbox) -> str:
+    """Why a sandbox does not work here; empty if it does."""
+    program = shutil.which("true") or "/bin/true"
+    with tempfile.TemporaryDirectory() as folder:
+        root = str(Path(folder).resolve())
+        command = sandbox.arguments([program], Ground((root,), root, root))
+        try:
+            done = subprocess.run(  # noqa: S603 - a fixed command
+                command, capture_output=True, timeout=PROBE_SECONDS, check=False, stdin=subprocess.DEVNULL
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
+    return (said or f"it ended with code {done.returncode}") if done.returncode else ""

@@ -1,0 +1,249 @@
+"""A shell as a session sees it: a folder that stays from one command to the next, and the commands that run.
+
+Rule: one command at a time in the foreground, each in a bash of its own with a clean environment. Its folder is
+inside the workspace before and after; a `cd` that leads out is undone and said. What was started here ends here.
+"""
+
+import asyncio
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Self
+
+from msgspec import Struct
+
+from holdfast.errors import InputError
+from holdfast.messages import Json
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.places import Place
+from holdfast.tools.shell.environment import MARK, clean_environment
+from holdfast.tools.shell.life import GRACE, LAST_WAIT, SCRIPT, Ending, Launch
+from holdfast.tools.shell.outputs import Output
+from holdfast.tools.shell.processes import kill_family
+from holdfast.tools.shell.running import Running
+from holdfast.tools.shell.sandbox import Ground, Sandbox, Unconfined
+from holdfast.tools.workspace import Workspace
+
+LONGEST_COMMAND = 100_000
+"""Bytes of a command; the system takes no argument much longer."""
+
+_ID = re.compile(r"b(\d{1,9})")
+
+
+class Limits(Struct, frozen=True):
+    """Settings of a shell. More output than `text_bytes` is shown in excerpts; at `output_bytes` a command is
+    stopped, so that it does not fill the disk."""
+
+    text_bytes: int = 1_000_000
+    output_bytes: int = 4_000_000_000
+
+
+class Job(Struct):
+    """A command that was started, with the id under which its output is read."""
+
+    id: str
+    command: str
+    running: Running
+    is_background: bool = False
+
+    @property
+    def ending(self) -> Ending | None:
+        future = self.running.ended
+        return future.result() if future.done() and not future.exception() else None
+
+    @property
+    def outputs(self) -> list[Output]:
+        return [out for out in (self.running.output, self.running.errors) if out]
+
+
+class Ran(Struct, frozen=True):
+    """A command that ran to its end; `moved` is what to say of its `cd`."""
+
+    job: Job
+    ending: Ending
+    moved: str
+
+
+class Shell:
+    """**Contract:** `close` ends everything that still runs and removes what was written down."""
+
+    def __init__(
+        self,
+        *,
+        sandbox: Sandbox | None = None,
+        limits: Limits | None = None,
+        environment: Mapping[str, str] | None = None,
+        passes: Iterable[str] = (),
+    ) -> None:
+        self.sandbox: Sandbox = sandbox or Unconfined()
+        self.limits = limits or Limits()
+        self._environment = clean_environment(os.environ if environment is None else environment, passes)
+        bash = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin:" + os.environ.get("PATH", ""))
+        if not bash:
+            raise InputError("there is no `bash` here, which the tool Bash runs")
+        self._bash = bash
+        self._folder = Path(tempfile.mkdtemp(prefix="holdfast-")).resolve()
+        self._temporary = self._folder / "tmp"
+        self._temporary.mkdir(mode=0o700)
+        self._token = secrets.token_hex(8)
+        self._count = 0
+        self._turn: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+        self.cwd = "."
+        """The folder of the next command, from the first root."""
+        self.jobs: dict[str, Job] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def restore(self, data: Mapping[str, Json]) -> None:
+        """Take over what an earlier result of Bash said: the folder, and that its id is taken."""
+        cwd, output = data.get("cwd"), data.get("output")
+        if isinstance(cwd, str) and cwd:
+            self.cwd = cwd
+        if isinstance(output, str) and (number := _ID.fullmatch(output)):
+            self._count = max(self._count, int(number[1]))
+
+    def place(self, workspace: Workspace) -> Place:
+        """The folder that the next command starts in; the root if it has gone away since."""
+        try:
+            with workspace.open_directory(self.cwd) as directory:
+                return directory.place
+        except ToolError:
+            self.cwd = "."
+            return workspace.locate(".")
+
+    def start(
+        self, command: str, workspace: Workspace, *, seconds: float = 0.0, separate_stderr: bool = False
+    ) -> Job:
+        """Start a command in the shell's folder; `seconds` is how long it may run, 0 without end."""
+        expect_command(command)
+        self._count += 1
+        name = f"b{self._count}"
+        place = self.place(workspace)
+        ground = Ground(workspace.roots, place.path, str(self._temporary))
+        bash = [self._bash, "--noprofile", "--norc", "-c", SCRIPT, "bash", command]
+        mark = f"{self._token}.{name}."
+        launch = Launch(
+            arguments=self.sandbox.arguments(bash, ground),
+            folder=place.path,
+            environment={
+                **self._environment,
+                **self.sandbox.environment(ground),
+                "PWD": place.path,
+                MARK: mark,
+            },
+            mark=mark,
+            seconds=seconds,
+        )
+        most = self.limits.output_bytes
+        output = Output(self._folder, name, most)
+        errors = Output(self._folder, f"{name}-stderr", most) if separate_stderr else None
+        job = self.jobs[name] = Job(name, command, Running(launch, output, errors))
+        return job
+
+    async def run(
+        self, command: str, workspace: Workspace, *, seconds: float, separate_stderr: bool = False
+    ) -> Ran:
+        """Run a command to its end. Cancelled, it is ended with all it started before this returns."""
+        async with self._waiting():
+            job = self.start(command, workspace, seconds=seconds, separate_stderr=separate_stderr)
+            try:
+                ending = await asyncio.wrap_future(job.running.ended)
+            except asyncio.CancelledError:
+                job.running.stop("cancelled")
+                await asyncio.wait([asyncio.wrap_future(job.running.ended)], timeout=GRACE + LAST_WAIT + 1)
+                raise
+            return Ran(job, ending, self._move(ending, workspace))
+
+    def _waiting(self) -> asyncio.Lock:
+        """The lock of this loop: a shell may live longer than a loop, and a lock may not."""
+        loop = asyncio.get_running_loop()
+        if self._turn is None or self._turn[0] is not loop:
+            self._turn = (loop, asyncio.Lock())
+        return self._turn[1]
+
+    def _move(self, ending: Ending, workspace: Workspace) -> str:
+        """Follow a command's `cd`. What to say of it; empty where the folder is the same."""
+        before = self.place(workspace)
+        if not ending.folder or ending.folder == before.path:
+            return ""
+        try:
+            with workspace.open_directory(ending.folder) as directory:
+                place = directory.place
+        except ToolError as error:
+            return f"The working directory is still `{before.shown}`: {error.message}."
+        cwd = (place.inner or ".") if place.root == workspace.roots[0] else place.path
+        if not _is_text(cwd):
+            return f"The working directory is still `{before.shown}`: the name of the other is no UTF-8."
+        self.cwd = cwd
+        return f"Working directory: {place.shown}"
+
+    def job(self, name: str) -> Job:
+        if job := self.jobs.get(name.strip()):
+            return job
+        known = ", ".join(f"`{one}`" for one in self.jobs) or "none"
+        raise ToolError(
+            "NOT_FOUND",
+            f"there is no output `{name[:40]}`",
+            hint=f"Outputs end with the session that started them; there are: {known}",
+        )
+
+    def stop(self, job: Job) -> None:
+        """End a job and what it left behind; returns when it has ended."""
+        job.running.stop("stopped")
+        job.running.join(GRACE + LAST_WAIT + 1)
+        kill_family(job.running.launch.mark)
+
+    def forget(self, job: Job) -> None:
+        """Drop a job that has ended and whose output stands whole in a result."""
+        job.running.join(GRACE)
+        del self.jobs[job.id]
+        for output in job.outputs:
+            output.remove()
+
+    def close(self) -> None:
+        for job in self.jobs.values():
+            job.running.stop("stopped")
+        for job in self.jobs.values():
+            job.running.join(GRACE + LAST_WAIT + 1)
+        kill_family(f"{self._token}.")
+        for job in self.jobs.values():
+            for output in job.outputs:
+                output.close()
+        self.jobs.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def expect_command(command: str) -> None:
+    """INVALID_PARAM for what no shell can be given."""
+    if not command.strip():
+        raise ToolError("INVALID_PARAM", "`command` of Bash is empty")
+    if "\0" in command:
+        raise ToolError(
+            "INVALID_PARAM",
+            "`command` holds a NUL character",
+            hint="Write it as `\\0` for the program that needs it",
+        )
+    if not _is_text(command):
+        raise ToolError("INVALID_PARAM", "`command` holds half a character (a lone surrogate)")
+    if (size := len(command.encode())) > LONGEST_COMMAND:
+        raise ToolError(
+            "INVALID_PARAM",
+            f"`command` has {size} bytes, and {LONGEST_COMMAND} is the most",
+            hint="Write a script with Write and run that",
+        )
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,233 @@
+"""The tools of an agent, and how the calls of one reply are run.
+
+Rule: results come back in the order of the calls, one for each, whatever becomes of the others. Calls that only
+read run beside each other; any other call waits for those before it and runs alone.
+"""
+
+import asyncio
+import difflib
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.errors import found
+from holdfast.messages import ToolCall, ToolDefinition
+from holdfast.tools.breaker import Breaker
+from holdfast.tools.calling import (
+    Answer,
+    CallFinished,
+    CallSettings,
+    CallStarted,
+    Gate,
+    Listener,
+    answer_call,
+    in_one_line,
+    not_started,
+)
+from holdfast.tools.envelope import ToolError, ToolResult, failed
+from holdfast.tools.protocol import Tool
+from holdfast.tools.workspace import Workspace
+
+INSTEAD = {
+    "Read": ("Bash", "`sed -n`"),
+    "Grep": ("Bash", "`grep -rn`"),
+    "Glob": ("Bash", "`find`"),
+    "LS": ("Bash", "`ls`"),
+    "Edit": ("Write", "the whole text of the file"),
+    "MultiEdit": ("Edit", "one change at a time"),
+}
+"""Which tool, and what of it, does the work of one whose circuit is open."""
+
+_log = logging.getLogger(__name__)
+
+
+class Toolbox:
+    """**Contract:** `definitions` are the same bytes every time; they stand in the part of a request that is
+    cached. The breakers are all that changes."""
+
+    def __init__(
+        self,
+        tools: Iterable[Tool],
+        workspace: Workspace,
+        *,
+        gate: Gate | None = None,
+        listener: Listener | None = None,
+        settings: CallSettings | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        given = list(tools)
+        self._tools = {tool.name: tool for tool in sorted(given, key=lambda tool: tool.name)}
+        assert len(self._tools) == len(given), "two tools have one name"
+        self.workspace = workspace
+        self.definitions: tuple[ToolDefinition, ...] = tuple(t.definition for t in self._tools.values())
+        self.settings = settings or CallSettings()
+        self._gate = gate
+        self.listener = listener
+        self._clock = clock
+        self._breakers: dict[str, Breaker] = {}
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def find(self, name: str) -> Tool:
+        """The tool of this name; NOT_FOUND names the nearest."""
+        if name in self._tools:
+            return self._tools[name]
+        by_lower = {known.lower(): known for known in self._tools}
+        near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+        like = f"Did you mean `{by_lower[near[0]]}`? " if near else ""
+        raise ToolError(
+            "NOT_FOUND", f"there is no tool `{name[:100]}`", hint=f"{like}There are: {', '.join(self._tools)}"
+        )
+
+    async def run_calls(
+        self, calls: Sequence[ToolCall], *, stop: asyncio.Event | None = None
+    ) -> list[ToolResult]:
+        """A result for every call, in their order. When `stop` is set, running calls are cancelled and the rest is
+        not begun; each still gets its result. Cancelling this coroutine does the same and tells the listener
+        of every result before it ends."""
+        run = [_Running(call) for call in calls]
+        work = asyncio.create_task(self._run_all(run))
+        cancelled = await _ended(work, stop)
+        for one in run:
+            if one.result is None:
+                self._finish(one, not_started(one.call), 0.0)
+        if cancelled:
+            raise cancelled
+        if not work.cancelled():
+            work.result()
+        return [one.result for one in run if one.result]
+
+    async def _run_all(self, run: "list[_Running]") -> None:
+        beside = asyncio.Semaphore(self.settings.parallel)
+        for only_reads, some in groupby(run, key=lambda one: self.only_reads(one.call)):
+            if not only_reads:
+                for one in some:
+                    if tool := await self._admitted(one):
+                        await self._run_one(tool, one, beside)
+                continue
+            async with asyncio.TaskGroup() as group:
+                for one in some:
+                    if tool := await self._admitted(one):
+                        group.create_task(self._run_one(tool, one, beside))
+
+    def only_reads(self, call: ToolCall) -> bool:
+        """Whether a call may run beside others; one that cannot be made changes nothing."""
+        tool = self._tools.get(call.name)
+        return tool is None or bool(call.raw) or tool.is_read_only
+
+    async def _admitted(self, one: "_Running") -> Tool | None:
+        """The tool of a call that may be made; one that may not is answered."""
+        try:
+            tool = self.find(one.call.name)
+            if one.call.raw:
+                raise _unreadable(one.call)
+            await self._pass_gate(one.call, tool)
+        except ToolError as error:
+            self._finish(one, failed(error, {"tool": one.call.name[:100]}), 0.0)
+            return None
+        return tool
+
+    async def _pass_gate(self, call: ToolCall, tool: Tool) -> None:
+        if self._gate is None:
+            return
+        try:
+            refusal = await self._gate(call, tool)
+        except Exception as error:
+            _log.exception("the gate failed at a call of %s", call.name)
+            raise ToolError(
+                "INTERNAL_ERROR",
+                f"whether {call.name} may be called could not be decided: {in_one_line(error)}",
+            ) from error
+        if refusal:
+            raise ToolError("ACCESS_DENIED", refusal.reason.rstrip("."), hint=refusal.hint.rstrip("."))
+
+    async def _run_one(self, tool: Tool, one: "_Running", beside: asyncio.Semaphore) -> None:
+        async with beside:
+            started = self._clock()
+            self._tell(CallStarted(one.call))
+            answer = await self._guarded(tool, one.call)
+            self._finish(one, answer.result, self._clock() - started)
+            if answer.is_cancelled:
+                raise asyncio.CancelledError
+
+    def _finish(self, one: "_Running", result: ToolResult, seconds: float) -> None:
+        stats = {"seconds": round(seconds, 3)} | result.envelope.stats
+        one.result = replace(result, envelope=replace(result.envelope, stats=stats))
+        self._tell(CallFinished(one.call, one.result, seconds))
+
+    async def _guarded(self, tool: Tool, call: ToolCall) -> Answer:
+        """A call behind the breaker of its tool."""
+        name, rules = tool.name, self.settings.breaker
+        breaker = self._breakers.get(name, Breaker())
+        try:
+            self._breakers[name] = breaker.admit(self._clock(), rules, name, self._instead(name))
+        except ToolError as error:
+            return Answer(failed(error, {"tool": name}), "unknown")
+        answer = await answer_call(tool, call, self.workspace, self.settings)
+        # Others of the same tool may have ended meanwhile, so the newest breaker is what counts.
+        newest = self._breakers[name]
+        match answer.outcome:
+            case "worked":
+                self._breakers[name] = newest.worked()
+            case "failed":
+                self._breakers[name] = newest.failed(self._clock(), answer.reason)
+            case "unknown":
+                self._breakers[name] = newest.left()
+        return answer
+
+    def _instead(self, name: str) -> str:
+        other, how = INSTEAD.get(name, ("", ""))
+        return f"Until then use {other} with {how}" if other in self._tools else "Until then go another way"
+
+    def _tell(self, news: CallStarted | CallFinished) -> None:
+        if self.listener is None:
+            return
+        try:
+            self.listener(news)
+        except Exception:  # A terminal that went away must not cost a result.
+            _log.exception("a listener failed at %s", type(news).__name__)
+
+
+class _Running(Struct):
+    """A call, and its result as soon as there is one."""
+
+    call: ToolCall
+    result: ToolResult | None = None
+
+
+async def _ended(work: asyncio.Task[None], stop: asyncio.Event | None) -> asyncio.CancelledError | None:
+    """Wait until the work ended: by itself, by `stop`, or by a cancellation, which is handed back."""
+    stopping = {asyncio.create_task(stop.wait())} if stop else set()
+    cancelled = None
+    waiting = {work, *stopping}
+    while not work.done():
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError as error:
+            cancelled = error
+        work.cancel()
+        waiting = {work}
+    for task in stopping:
+        task.cancel()
+    return cancelled
+
+
+def _unreadable(call: ToolCall) -> ToolError:
+    """What is wrong with arguments that are no JSON object, and where."""
+    try:
+        wrong = f"they are {found(json.loads(call.raw))}"
+    except json.JSONDecodeError as error:
+        wrong = f"{error.msg} at line {error.lineno} column {error.colno}, of {len(call.raw)} characters"
+    except (RecursionError, ValueError):
+        wrong = "they cannot be read"
+    return ToolError(
+        "INVALID_PARAM",
+        f"the arguments of {call.name} are no JSON object: {wrong}",
+        hint="Write one whole JSON object; if it was cut off because it was long, send it in smaller parts",
+    )

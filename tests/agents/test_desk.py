@@ -1,0 +1,160 @@
+"""A desk: the real tools in a real repository under a scripted model, closed and opened again."""
+
+import asyncio
+import subprocess
+
+import msgspec
+import pytest
+
+from holdfast.agents.coding.desk import Desk, Opening
+from holdfast.agents.notices import Reminded
+from holdfast.agents.outcomes import Done
+from holdfast.events import RulesSet, ToolReturned
+from holdfast.messages import ToolCall
+from holdfast.models.scripted import ScriptedModel
+from holdfast.packing.profile import BUILT_IN
+from holdfast.store import SqliteStore
+
+
+@pytest.fixture
+def repository(tmp_path):
+    root = tmp_path / "repo"
+    (root / "web").mkdir(parents=True)
+    (root / "main.py").write_text("def main():\n    print('old')\n")
+    (root / "web" / "page.ts").write_text("export const page = 1;\n")
+    (root / "web" / "AGENTS.md").write_text("Two spaces in web.\n")
+    (root / "code_law.md").write_text("Never use tabs.\n")
+    subprocess.run(["git", "init", "-q", root], check=True)
+    return root
+
+
+def opened(tmp_path, repository, *replies, log="talk", **more):
+    news = []
+    opening = Opening(
+        root=repository,
+        store=SqliteStore(tmp_path / "store.db"),
+        log=log,
+        model=ScriptedModel(*replies),
+        profile=BUILT_IN["code"].scaled_to(32_000),
+        snapshots=tmp_path / "snapshots",
+        watch=news.append,
+        **more,
+    )
+    desk = Desk(opening)
+    desk.news = news
+    desk.model = opening.model
+    return desk
+
+
+def say(desk, text):
+    async def work():
+        try:
+            return await desk.say(text)
+        finally:
+            await desk.aclose()
+
+    return asyncio.run(work())
+
+
+def call(name, id_="c", **arguments):
+    return ToolCall(id_, name, arguments)
+
+
+def results(desk):
+    return [e.event for e in desk.session.log.entries() if isinstance(e.event, ToolReturned)]
+
+
+def texts(desk):
+    return [result.parts[0].text for result in results(desk)]
+
+
+EDIT = {"path": "main.py", "old_string": "old", "new_string": "new"}
+RUN = "mkdir -p out && cd out && PYTHONPATH=.. python3 -c 'import main; main.main()'"
+WORK = (
+    [call("Read", "1", path="main.py"), call("Grep", "2", pattern="print")],
+    [call("Edit", "3", **EDIT)],
+    [call("Bash", "4", command=RUN)],
+    [call("TodoWrite", "5", todos=[{"content": "check", "status": "in_progress"}])],
+    "It prints `new` now.",
+)
+
+
+def test_a_small_task_end_to_end(tmp_path, repository):
+    desk = opened(tmp_path, repository, *WORK)
+    assert say(desk, "Print new instead of old in @main.py") == Done("It prints `new` now.")
+    assert "'new'" in (repository / "main.py").read_text()
+    first, found, edited, ran, todos = texts(desk)
+    assert "print('old')" in first
+    assert "main.py" in found
+    assert edited.startswith("Edited `main.py`")
+    assert "new" in ran
+    assert "check" in todos
+    assert [result.shown[:11] for result in results(desk) if result.name == "Edit"] == ["--- main.py"]
+    asked = str(desk.model.requests[0].messages)
+    assert "You must read them with Read" in asked
+    assert "Never use tabs." in asked
+
+
+def test_after_a_restart_the_tools_know_what_they_knew(tmp_path, repository):
+    say(opened(tmp_path, repository, *WORK), "Go.")
+    again = opened(
+        tmp_path,
+        repository,
+        [
+            call("Edit", "6", path="main.py", old_string="new", new_string="newer"),
+            call("Bash", "7", command="pwd"),
+        ],
+        "Done.",
+    )
+    assert say(again, "Make it newer.") == Done("Done.")
+    edited, where = texts(again)[-2:]
+    assert edited.startswith("Edited `main.py`"), "it was read before the restart"
+    assert where.strip().endswith("/repo/out"), "the working directory is where it was"
+
+
+def test_after_a_restart_what_was_sent_is_sent_again_to_the_byte(tmp_path, repository):
+    first = opened(tmp_path, repository, *WORK)
+    say(first, "Go.")
+    again = opened(tmp_path, repository, "Yes.")
+    say(again, "Done?")
+    before, now = first.model.requests[-1], again.model.requests[0]
+    assert now.tools == before.tools
+    prefix = [m for m in before.messages if "todo" not in str(m)[:200].lower()]
+    sent = msgspec.json.encode(now.messages[: len(prefix)])
+    assert sent == msgspec.json.encode(tuple(prefix))
+
+
+def test_undo_takes_the_last_edit_back_also_after_a_restart(tmp_path, repository):
+    say(opened(tmp_path, repository, *WORK), "Go.")
+    again = opened(tmp_path, repository, "I see.")
+    assert "+    print('old')" in again.undo()
+    assert "'old'" in (repository / "main.py").read_text()
+    say(again, "Well?")
+    third = opened(tmp_path, repository, "Yes.")
+    assert third.bench.files.made == []
+    asyncio.run(third.aclose())
+
+
+def test_rules_are_read_again_when_they_change_and_folders_have_their_own(tmp_path, repository):
+    desk = opened(tmp_path, repository, [call("Read", "1", path="web/page.ts")], "Read.", "Again.")
+
+    async def work():
+        await desk.say("Read the page.")
+        (repository / "code_law.md").write_text("Always use tabs.\n")
+        await desk.say("And now?")
+        await desk.aclose()
+
+    asyncio.run(work())
+    rules = [e.event.text for e in desk.session.log.entries() if isinstance(e.event, RulesSet)]
+    assert rules == ["Never use tabs.\n", "Always use tabs.\n"]
+    assert any("Two spaces in web." in n.text for n in desk.news if isinstance(n, Reminded))
+    assert "Never use tabs." not in str(desk.model.requests[-1].messages)
+
+
+def test_reading_again_what_is_on_view_says_so(tmp_path, repository):
+    desk = opened(
+        tmp_path, repository, [call("Read", "1", path="main.py")], [call("Read", "2", path="main.py")], "Ok."
+    )
+    say(desk, "Read it twice.")
+    assert "unchanged" in texts(desk)[1].lower()
+    assert "print" not in texts(desk)[1]

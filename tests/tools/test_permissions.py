@@ -1,0 +1,348 @@
+"""Rules and modes: what may be done, what is asked about, and what is never done."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.config import parse_config
+from holdfast.errors import ConfigError
+from holdfast.messages import ToolCall
+from holdfast.tools.permissions import Scene, decide, no_rules, parse_permissions, scene_of
+from holdfast.tools.permissions.rules import parse_rule
+from holdfast.tools.workspace import Workspace
+
+ROOT = "/srv/project"
+READERS = ("Read", "LS", "Glob", "Grep")
+WRITERS = ("Edit", "MultiEdit", "Write")
+SESSION = ("TodoWrite", "Recall", "AskUser", "Skill", "BashOutput", "BashStop")
+
+
+def rules(**lists):
+    return parse_permissions(lists, "holdfast.toml")
+
+
+def decided(call, mode="ask", permissions=None, *, path=""):
+    scene = Scene((ROOT,), ROOT, path or str(call.arguments.get("path", "")), call.name in READERS)
+    return decide(call, mode, permissions or no_rules(), scene)
+
+
+def bash(command):
+    return ToolCall("c1", "Bash", {"command": command})
+
+
+def on(tool, path):
+    return ToolCall("c1", tool, {"path": path})
+
+
+# --- Modes
+
+
+@pytest.mark.parametrize(
+    ("mode", "wanted"),
+    [
+        (
+            "plan",
+            {"read": "allow", "edit": "deny", "look": "allow", "touch": "deny", "npm": "deny", "rm": "deny"},
+        ),
+        (
+            "ask",
+            {"read": "allow", "edit": "ask", "look": "allow", "touch": "allow", "npm": "ask", "rm": "deny"},
+        ),
+        (
+            "edit",
+            {"read": "allow", "edit": "allow", "look": "allow", "touch": "allow", "npm": "ask", "rm": "deny"},
+        ),
+        (
+            "auto",
+            {
+                "read": "allow",
+                "edit": "allow",
+                "look": "allow",
+                "touch": "allow",
+                "npm": "allow",
+                "rm": "deny",
+            },
+        ),
+    ],
+    ids=["plan", "ask", "edit", "auto"],
+)
+def test_what_each_mode_lets_pass(mode, wanted):
+    calls = {
+        "read": on("Read", "src/a.py"),
+        "edit": on("Edit", "src/a.py"),
+        "look": bash("git show HEAD"),
+        "touch": bash("echo x > src/a.py"),
+        "npm": bash("npm install left-pad"),
+        "rm": bash("rm -rf ../y"),
+    }
+    assert {name: decided(call, mode).verdict for name, call in calls.items()} == wanted
+
+
+@pytest.mark.parametrize("tool", [*READERS, *SESSION], ids=str)
+@pytest.mark.parametrize("mode", ["plan", "ask", "edit", "auto"])
+def test_looking_and_the_session_itself_are_free(mode, tool):
+    assert decided(on(tool, "src/a.py"), mode).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command", ["echo x > a", "sed -i s/a/b/ a", "mkdir d", "cp a b", "tee a", "ls > a", "touch a"]
+)
+def test_plan_mode_refuses_commands_that_write_inside_the_root(command):
+    decision = decided(bash(command), "plan", rules(allow=["Bash"]))
+    assert decision.verdict == "deny"
+    assert decision.reason.startswith("this is plan mode, in which nothing is changed")
+    assert decided(bash("ls > /dev/null 2>&1"), "plan").verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "path", [".git/hooks/pre-commit", ".git/config", ".envrc", "sub/.GIT/config"], ids=str
+)
+def test_edit_mode_asks_before_a_file_that_runs_commands(path):
+    assert decided(on("Write", path), "edit").verdict == "ask"
+    assert decided(on("Write", "src/git.py"), "edit").verdict == "allow"
+
+
+def test_tools_nobody_knows_are_asked_about_unless_they_only_read():
+    call = ToolCall("c1", "mcp__files__delete", {"what": "x"})
+    assert decided(call).verdict == "ask"
+    assert decided(call, "edit").verdict == "ask"
+    assert decided(call, "auto").verdict == "allow"
+    assert decided(call, "plan").verdict == "deny"
+    assert decide(call, "plan", no_rules(), Scene((ROOT,), ROOT, is_read_only=True)).verdict == "allow"
+
+
+# --- Rules
+
+
+@pytest.mark.parametrize("mode", ["ask", "edit", "auto"])
+def test_deny_beats_ask_beats_allow(mode):
+    permissions = rules(
+        allow=["Edit", "Bash(npm:*)", "mcp__x"],
+        ask=["Edit(src/**)", "Bash(npm publish:*)", "mcp__x__write"],
+        deny=["Edit(src/secret/**)", "Bash(npm publish --force)", "mcp__x__delete"],
+    )
+    wanted = [
+        (on("Edit", "a.py"), "allow"),
+        (on("Edit", "src/a.py"), "ask"),
+        (on("Edit", "src/secret/a.py"), "deny"),
+        (bash("npm test"), "allow"),
+        (bash("npm publish"), "ask"),
+        (bash("npm publish --force"), "deny"),
+        (bash("npm test && npm publish"), "ask"),
+        (ToolCall("c", "mcp__x__read", {}), "allow"),
+        (ToolCall("c", "mcp__x__write", {}), "ask"),
+        (ToolCall("c", "mcp__x__delete", {}), "deny"),
+    ]
+    for call, verdict in wanted:
+        assert decided(call, mode, permissions).verdict == verdict, call
+
+
+def test_auto_mode_still_asks_what_a_rule_asks_about():
+    permissions = rules(ask=["Bash(git push:*)"])
+    assert decided(bash("python x.py"), "auto", permissions).verdict == "allow"
+    assert decided(bash("python x.py && git push origin"), "auto", permissions).verdict == "ask"
+    assert decided(bash("eval $x"), "auto", permissions).verdict == "allow"
+
+
+@pytest.mark.parametrize("tool", WRITERS)
+def test_a_rule_for_edit_holds_for_all_that_changes_files(tool):
+    assert decided(on(tool, "src/a.py"), permissions=rules(allow=["Edit(src/**)"])).verdict == "allow"
+    assert decided(on(tool, "docs/a.md"), permissions=rules(allow=["Edit(src/**)"])).verdict == "ask"
+    assert decided(on("Read", "src/a.py"), permissions=rules(deny=["Edit"])).verdict == "allow"
+    only = decided(on(tool, "a"), permissions=rules(deny=["Write"]))
+    assert only.verdict == ("deny" if tool == "Write" else "ask")
+
+
+@pytest.mark.parametrize("tool", READERS)
+def test_a_rule_for_read_holds_for_all_that_reads_files(tool):
+    permissions = rules(deny=["Read(secret/**)", "Read(.env)"])
+    assert decided(on(tool, "secret"), permissions=permissions).verdict == "deny"
+    assert decided(on(tool, "secret/a/b"), permissions=permissions).verdict == "deny"
+    assert decided(on(tool, "deep/down/.env"), permissions=permissions).verdict == "deny"
+    assert decided(on(tool, "secrets"), permissions=permissions).verdict == "allow"
+    assert decided(on(tool, "a.env"), permissions=permissions).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "matches"),
+    [
+        ("Edit(src/**)", "src/a/b.py", True),
+        ("Edit(src/)", "src/a/b.py", True),
+        ("Edit(/src/**)", "src/a.py", True),
+        ("Edit(src/*)", "src/a/b.py", False),
+        ("Edit(*.py)", "src/a/b.py", True),
+        ("Edit(/*.py)", "src/a.py", False),
+        ("Edit(src/*.{ts,tsx})", "src/a.tsx", True),
+        ("Edit(**)", "anything", True),
+        ("Edit", "anything", True),
+        ("Edit(*)", "any/thing", True),
+    ],
+    ids=range(10),
+)
+def test_patterns_of_paths(rule, path, matches):
+    assert parse_rule(rule, "x").matches("Edit", path) is matches
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "matches"),
+    [
+        ("mcp__files__read", "mcp__files__read", True),
+        ("mcp__files__read", "mcp__files__read_all", False),
+        ("mcp__files", "mcp__files__read", True),
+        ("mcp__files", "mcp__files2__read", False),
+        ("mcp__files__*", "mcp__files__read", True),
+        ("mcp__files__read*", "mcp__other__read", False),
+    ],
+    ids=range(6),
+)
+def test_rules_for_tools_of_servers(rule, tool, matches):
+    assert parse_rule(rule, "x").matches(tool, "") is matches
+
+
+def test_a_rule_looks_at_the_file_and_not_at_its_name(tmp_path):
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "key").write_text("x")
+    (tmp_path / "innocent").symlink_to(tmp_path / "secret" / "key")
+    workspace = Workspace([tmp_path])
+    permissions = rules(deny=["Read(secret/**)"])
+    for path in ("innocent", "./secret/../secret/key", str(tmp_path / "secret" / "key")):
+        call = on("Read", path)
+        scene = scene_of(call, workspace, ".", is_read_only=True)
+        assert scene.path == "secret/key"
+        assert decide(call, "ask", permissions, scene).verdict == "deny"
+
+
+def test_the_folder_of_the_shell_counts_for_commands(tmp_path):
+    (tmp_path / "sub").mkdir()
+    workspace = Workspace([tmp_path])
+    call = bash("cat ../a.txt")
+    for cwd, wanted in ((".", "ask"), ("sub", "allow")):
+        assert (
+            decide(call, "ask", no_rules(), scene_of(call, workspace, cwd, is_read_only=False)).verdict
+            == wanted
+        )
+
+
+def test_commands_may_work_in_every_root(tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    call = bash(f"echo x > {tmp_path}/two/a")
+    for roots, wanted in ((["one", "two"], "allow"), (["one"], "ask")):
+        workspace = Workspace([tmp_path / root for root in roots])
+        assert (
+            decide(call, "ask", no_rules(), scene_of(call, workspace, ".", is_read_only=False)).verdict
+            == wanted
+        )
+
+
+# --- The rule to offer
+
+
+@pytest.mark.parametrize(
+    ("call", "pattern"),
+    [
+        (bash("npm install left-pad"), "Bash(npm install:*)"),
+        (bash("python x.py && ls"), ""),
+        (on("Edit", "src/deep/a.py"), "Edit(src/deep/**)"),
+        (on("Write", "a.py"), "Edit(/a.py)"),
+        (on("Write", "odd[1]/a.py"), ""),
+        (ToolCall("c1", "mcp__x__write", {}), "mcp__x__write"),
+    ],
+    ids=range(6),
+)
+def test_the_offered_rule_allows_the_call(call, pattern):
+    decision = decided(call)
+    assert (decision.verdict, decision.pattern) == ("ask", pattern)
+    if pattern:
+        assert decided(call, permissions=no_rules().allowing(pattern)).verdict == "allow"
+
+
+def test_no_rule_is_offered_that_would_not_help():
+    assert decided(bash("npm install x"), permissions=rules(ask=["Bash(npm:*)"])).pattern == ""
+    assert decided(on("Edit", "src/a"), permissions=rules(ask=["Edit(src/**)"])).pattern == ""
+
+
+@given(
+    st.sampled_from([*READERS, *WRITERS, "Bash", "mcp__a__b", "TodoWrite", "Nonesuch"]),
+    st.text(max_size=20) | st.sampled_from(["src/a.py", ".", "/", "../x", "rm -rf /", "ls"]),
+    st.sampled_from(["plan", "ask", "edit", "auto"]),
+)
+def test_no_call_makes_the_decision_fail_and_no_allowance_lifts_a_denial(tool, text, mode):
+    call = ToolCall("c1", tool, {"command": text, "path": text})
+    plain = decided(call, mode)
+    generous = decided(call, mode, rules(allow=["Bash", "Read", "Edit", "mcp__a"]))
+    assert plain.verdict in ("allow", "ask", "deny")
+    assert (generous.verdict == "deny") == (plain.verdict == "deny")
+    strict = decided(call, mode, rules(deny=["Bash", "Read", "Edit", "mcp__a"]))
+    assert strict.verdict == "deny" or tool in ("TodoWrite", "Nonesuch") or tool == "Bash"
+
+
+# --- The table
+
+
+def test_a_table_in_the_configuration():
+    config = parse_config(
+        '[permissions]\nallow = ["Bash(make test)", "Edit(src/**)"]\nmode = "edit"\nsandbox = "off"\n'
+        'network = true\nvariables = ["GITHUB_TOKEN"]\nfolders = ["/srv/other"]\n',
+        "holdfast.toml",
+    )
+    permissions = parse_permissions(config.permissions, config.where)
+    assert (permissions.mode, permissions.sandbox, permissions.network) == ("edit", "off", True)
+    assert permissions.variables == ("GITHUB_TOKEN",)
+    assert permissions.commands.folders == ("/srv/other",)
+    assert decided(bash("make test"), permissions=permissions).verdict == "allow"
+    assert parse_permissions({}, "x") == no_rules()
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        ({"alow": []}, "holdfast.toml: unknown key `permissions.alow`"),
+        (
+            {"allow": "Bash"},
+            "holdfast.toml: `permissions.allow` should be a list of texts, found the text `Bash`",
+        ),
+        ({"allow": [3]}, "holdfast.toml: `permissions.allow` should hold only texts, found the number 3"),
+        ({"deny": ["Raed(x)"]}, "holdfast.toml: `permissions.deny`: `Raed(x)` names no tool"),
+        ({"deny": ["Read(x"]}, "holdfast.toml: `permissions.deny`: `Read(x` is no rule"),
+        ({"deny": ["Read()"]}, "holdfast.toml: `permissions.deny`: `Read()` has an empty pattern"),
+        (
+            {"deny": ["Read(../x)"]},
+            "holdfast.toml: `permissions.deny`: `Read(../x)`: a pattern may not hold `..`",
+        ),
+        (
+            {"deny": ["Read({a)"]},
+            "holdfast.toml: `permissions.deny`: `Read({a)`: the pattern is wrong: a `{`",
+        ),
+        (
+            {"ask": ["TodoWrite(x)"]},
+            "holdfast.toml: `permissions.ask`: `TodoWrite(x)`: rules for TodoWrite take no",
+        ),
+        ({"ask": ["mcp__a__b(x)"]}, "`mcp__a__b(x)`: rules for mcp__a__b take no pattern"),
+        ({"ask": ["mcp__"]}, "`mcp__` names no tool"),
+        (
+            {"allow": ["Bash(a && b)"]},
+            "holdfast.toml: `permissions.allow`: `Bash(a && b)` should name one command",
+        ),
+        (
+            {"mode": "yolo"},
+            "`permissions.mode` should be one of `plan`, `ask`, `edit`, `auto`, found the text `yolo`",
+        ),
+        ({"mode": []}, "`permissions.mode` should be one of"),
+        ({"sandbox": True}, "`permissions.sandbox` should be one of"),
+        ({"network": 1}, "`permissions.network` should be true or false, found the number 1"),
+        ({"folders": ["x"]}, "the folder `x` in `permissions.folders` is not absolute"),
+    ],
+    ids=range(17),
+)
+def test_a_mistake_is_named_with_its_rule_and_file(table, sentence):
+    with pytest.raises(ConfigError) as caught:
+        parse_permissions(table, "holdfast.toml")
+    assert sentence in caught.value.message
+
+
+def test_the_nearest_tool_is_named():
+    with pytest.raises(ConfigError) as caught:
+        parse_permissions({"deny": ["Raed(x)"]}, "holdfast.toml")
+    assert "the nearest is `Read`" in caught.value.hint
+    assert parse_permissions({"deny": ["Fetch"]}, "x", tools=["Fetch"]).deny[0].text == "Fetch"

@@ -1,0 +1,210 @@
+"""The sandboxes of the operating system, each where it works; commands try to get out."""
+
+import asyncio
+import http.server
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import InputError
+from holdfast.tools.shell.bash import bash_tool
+from holdfast.tools.shell.launch import landlock_version
+from holdfast.tools.shell.processes import running_processes
+from holdfast.tools.shell.sandbox import Bubblewrap, Ground, Landlock, Unconfined, find_sandbox
+from holdfast.tools.shell.shell import Shell
+from holdfast.tools.workspace import Workspace
+
+
+def found(wanted, **options):
+    try:
+        return find_sandbox(wanted, **options)
+    except InputError as error:
+        pytest.skip(error.message)
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def sandbox(request):
+    return found(request.param)
+
+
+@pytest.fixture
+def root():
+    """A folder that is not below `/tmp`, which a sandbox replaces."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        folder = Path(name).resolve()
+        (folder / "root" / "sub").mkdir(parents=True)
+        (folder / "outside").mkdir()
+        (folder / "outside" / "read.txt").write_text("readable\n")
+        yield folder / "root"
+
+
+def run(sandbox, root, command, **arguments):
+    with Shell(sandbox=sandbox) as shell:
+        result = asyncio.run(bash_tool(shell).run({"command": command, **arguments}, Workspace([root])))
+        return result.envelope
+
+
+def test_a_root_below_the_temporary_folder_is_there(sandbox, tmp_path):
+    (tmp_path / "x").write_text("seen\n")
+    assert run(sandbox, tmp_path, "cat x; echo more >> x").text == "Exit code: 0\nseen"
+    assert (tmp_path / "x").read_text() == "seen\nmore\n"
+
+
+def test_a_sandbox_lets_work_inside_the_roots(sandbox, root):
+    command = (
+        "mkdir a && echo hi > a/x && mv a/x sub/y && rm -r a && ln -s y sub/z && cat sub/z && pwd && cd sub"
+    )
+    envelope = run(sandbox, root, command)
+    assert envelope.text == f"Exit code: 0\nWorking directory: sub\nhi\n{root}"
+    assert (root / "sub" / "y").read_text() == "hi\n"
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "echo x > ../outside/new",
+        "echo x >> ../outside/read.txt",
+        "rm ../outside/read.txt",
+        "mv ../outside/read.txt .",
+        "truncate -s 0 ../outside/read.txt",
+        "ln ../outside/read.txt here && echo x >> here",
+        "ln -s ../outside out && echo x > out/new",
+        "mkdir ../outside/folder",
+        "cd ../outside && touch here",
+        "mkfifo ../outside/pipe",
+        "setsid bash -c 'echo x > ../outside/new'",
+    ],
+    ids=str,
+)
+def test_nothing_is_written_outside_the_roots(sandbox, root, attempt):
+    envelope = run(sandbox, root, attempt)
+    assert envelope.data["exit_code"] != 0, envelope.text
+    assert [path.name for path in (root.parent / "outside").iterdir()] == ["read.txt"]
+    assert (root.parent / "outside" / "read.txt").read_text() == "readable\n"
+
+
+def test_the_world_outside_can_be_read(sandbox, root):
+    assert run(sandbox, root, "cat ../outside/read.txt").text == "Exit code: 0\nreadable"
+
+
+def test_temporary_files_have_a_folder_of_their_own(sandbox, root):
+    with Shell(sandbox=sandbox) as shell:
+        tool, workspace = bash_tool(shell), Workspace([root])
+        asyncio.run(tool.run({"command": 'echo kept > "$TMPDIR/kept"'}, workspace))
+        seen = asyncio.run(tool.run({"command": 'cat "$TMPDIR/kept"; mktemp'}, workspace)).envelope
+    assert seen.text.startswith("Exit code: 0\nkept\n")
+    if sandbox.name == "bubblewrap":
+        assert run(sandbox, root, "ls -A /tmp").text == "Exit code: 0\n(no output)"
+
+
+def test_there_is_no_way_to_a_server(sandbox, root):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        command = f"exec 3<>/dev/tcp/127.0.0.1/{server.server_port}"
+        assert run(Unconfined(), root, command).data["exit_code"] == 0
+        if isinstance(sandbox, Landlock) and sandbox.version < 4:
+            assert "the network is open" in sandbox.described
+        else:
+            assert run(sandbox, root, command).data["exit_code"] == 1
+        opened = found(sandbox.name, with_network=True)
+        assert run(opened, root, command).data["exit_code"] == 0
+        assert "the network is open" in opened.described
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_privileges_cannot_be_gained(sandbox, root):
+    assert run(sandbox, root, "grep NoNewPrivs /proc/self/status").text.split() == [
+        "Exit",
+        "code:",
+        "0",
+        "NoNewPrivs:",
+        "1",
+    ]
+
+
+def test_a_time_limit_ends_what_runs_in_a_sandbox(sandbox, root):
+    command = "setsid sleep 311 & env -i setsid sleep 312 & trap '' TERM; sleep 313; touch next"
+    envelope = run(sandbox, root, command, timeout=1)
+    assert envelope.data["stopped"] == "timeout"
+    assert not (root / "next").exists()
+    until = time.monotonic() + 10
+    while sleeping(311, 312, 313) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert sleeping(311, 312, 313) == []
+
+
+def sleeping(*seconds):
+    found = []
+    for pid in running_processes():
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"sleep") and words[1] in [str(n).encode() for n in seconds]:
+            found.append(pid)
+    return found
+
+
+def test_settings_of_git_stay_as_they_are_in_bubblewrap(root):
+    sandbox = found("bubblewrap")
+    if not shutil.which("git"):
+        pytest.skip("git is not installed")
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    settings = (root / ".git" / "config").read_text()
+    names = "-c user.name=n -c user.email=a@b"
+    envelope = run(
+        sandbox,
+        root,
+        f"touch f && git add f && git {names} commit -qm x && git log --format=%s; "
+        "echo '[x]' >> .git/config; echo x > .git/hooks/pre-commit; rm -rf .git/hooks; git config core.pager evil",
+    )
+    assert "\nx\n" in envelope.text
+    assert (root / ".git" / "config").read_text() == settings
+    assert not (root / ".git" / "hooks" / "pre-commit").exists()
+
+
+def test_processes_of_others_are_not_seen_in_bubblewrap(root):
+    envelope = run(found("bubblewrap"), root, "ls -d /proc/[0-9]* | wc -l; ls -A /run | wc -l")
+    assert int(envelope.text.split("\n")[1]) < 10
+    assert envelope.text.split("\n")[2] in ("0", "1")
+
+
+def test_without_a_sandbox_it_is_said_why(monkeypatch, root):
+    assert find_sandbox("off").described.startswith("No sandbox: commands can do all")
+    monkeypatch.setenv("PATH", str(root))
+    with pytest.raises(
+        InputError, match="the sandbox `bubblewrap` does not work here: bubblewrap: not installed"
+    ):
+        find_sandbox("bubblewrap")
+    automatic = find_sandbox("auto")
+    assert isinstance(automatic, Landlock if landlock_version() else Unconfined)
+
+
+def test_a_sandbox_that_does_not_work_is_not_used(monkeypatch, root):
+    fake = root / "bwrap"
+    fake.write_text("#!/bin/sh\necho 'no permission to make namespaces' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{root}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(InputError, match="no permission to make namespaces"):
+        find_sandbox("bubblewrap")
+    assert not isinstance(find_sandbox("auto"), Bubblewrap)
+
+
+def test_what_cannot_be_bound_is_not_started(root):
+    """A launcher that is told to restrict, where it cannot, must not run the command."""
+    ground = Ground((str(root),), str(root), str(root))
+    from_nowhere = Landlock(1).arguments(["/nonexistent/program"], ground)
+    done = subprocess.run(from_nowhere, capture_output=True, text=True, check=False)
+    assert done.returncode == 126
+    assert "the shell could not be started" in done.stderr
