@@ -50,6 +50,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "compacting",
         "tools",
     },
+    "terminal": VALUES
+    | {"views", "redaction", "packing", "config", "settings", "models", "session", "tools", "agents"},
     "replay": VALUES
     | {
         "views",

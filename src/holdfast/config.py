@@ -32,8 +32,9 @@ DEFAULTS = ("default_profile", "default_model", "store")
 
 
 class Config(Struct, frozen=True):
-    """What a file says. `profiles` are the settings each one changes, already in their types; `models` and
-    `permissions` are tables as they stand, which the catalogue of models and the tools read."""
+    """What a file says. `profiles` are the settings each one changes, already in their types; `models`,
+    `permissions` and `servers` (of `[mcp.servers]`) are tables as they stand, which the catalogue of models and the
+    tools read."""
 
     where: str = ""
     default_profile: str = ""
@@ -43,6 +44,7 @@ class Config(Struct, frozen=True):
     bases: dict[str, str] = field(default_factory=dict)
     models: dict[str, dict[str, Json]] = field(default_factory=dict)
     permissions: dict[str, Json] = field(default_factory=dict)
+    servers: dict[str, Json] = field(default_factory=dict)
 
 
 class Loaded(Struct, frozen=True):
@@ -130,6 +132,7 @@ def parse_config(text: str, where: str, *, section: tuple[str, ...] = ()) -> Con
     bases: dict[str, str] = {}
     models: dict[str, dict[str, Json]] = {}
     permissions: dict[str, Json] = {}
+    servers: dict[str, Json] = {}
     prefix = "".join(key + "." for key in section)
     for key, value in _table(table, where, prefix.rstrip(".")).items():
         if key == "profile":
@@ -140,13 +143,21 @@ def parse_config(text: str, where: str, *, section: tuple[str, ...] = ()) -> Con
                 models[name] = _table(entry, where, f'{prefix}models."{name}"')
         elif key == "permissions":
             permissions = _table(value, where, prefix + key)
+        elif key == "mcp":
+            servers = _servers(_table(value, where, prefix + key), where, prefix + key)
         elif key == "settings":
             for default, given in _table(value, where, prefix + key).items():
                 _add_default(defaults, default, given, where, f"{prefix}settings.{default}")
         else:
             _add_default(defaults, key, value, where, prefix + key)
     return Config(
-        where=where, profiles=profiles, bases=bases, models=models, permissions=permissions, **defaults
+        where=where,
+        profiles=profiles,
+        bases=bases,
+        models=models,
+        permissions=permissions,
+        servers=servers,
+        **defaults,
     )
 
 
@@ -193,9 +204,16 @@ def _table(value: Json, where: str, key: str) -> dict[str, Json]:
     raise ConfigError(f"{where}: `{key}` should be a table", hint=f"write it as `[{key}]`")
 
 
+def _servers(table: dict[str, Json], where: str, path: str) -> dict[str, Json]:
+    for key in table:
+        if key != "servers":
+            raise _unknown(key, where, f"{path}.{key}", ["servers"])
+    return _table(table.get("servers", {}), where, f"{path}.servers")
+
+
 def _add_default(defaults: dict[str, str], key: str, value: Json, where: str, path: str) -> None:
     if key not in DEFAULTS:
-        raise _unknown(key, where, path, [*DEFAULTS, "profile", "models", "permissions", "settings"])
+        raise _unknown(key, where, path, [*DEFAULTS, "profile", "models", "permissions", "mcp", "settings"])
     if not isinstance(value, str):
         raise ConfigError(f"{where}: `{path}` should be text, found a {type(value).__name__}")
     if key in defaults:

@@ -17,7 +17,7 @@ KINDS_BY_NAME: dict[str, Kind] = {
     # Claude Code, and the seeds' own names
     "ls": "ls", "glob": "glob", "grep": "grep", "read": "read", "edit": "edit", "multiedit": "multiedit",
     "write": "write", "bash": "bash", "todowrite": "todo", "recall": "recall", "notebookread": "read",
-    "notebookedit": "edit", "bashoutput": "bash", "taskoutput": "bash",
+    "notebookedit": "edit", "bashoutput": "bash", "bashstop": "bash", "taskoutput": "bash",
     # Codex
     "exec_command": "bash", "exec": "bash", "shell": "bash", "local_shell": "bash", "write_stdin": "bash",
     "apply_patch": "multiedit", "update_plan": "todo",
@@ -77,6 +77,10 @@ _DEFAULT_LINES = 10
 """What `head` and `tail` show where no number is given."""
 
 
+FROM_END = 1_000_000_000
+"""Stands for the first line of a range that is counted from a file's end."""
+
+
 class ToolUse(Struct, frozen=True, gc=False):
     """A call as the packer sees it. `first` and `last` are a line range, 0 where the call names none."""
 
@@ -94,6 +98,8 @@ class ToolUse(Struct, frozen=True, gc=False):
     def label(self) -> str:
         """One short line that says which call it was: what a stub carries, and what can be searched for."""
         lines = f":{self.first}-{self.last or ''}" if self.first else ""
+        if self.first == FROM_END:
+            lines = ":end"
         command = " ".join(self.command.split())
         if len(command) > 120:
             command = command[:117] + "..."
@@ -179,6 +185,9 @@ def _line_range(arguments: dict[str, Json]) -> tuple[int, int]:
     span = arguments.get("view_range")
     if isinstance(span, list) and len(span) == 2 and all(isinstance(v, int) for v in span):
         return max(span[0], 0), max(span[1], 0)
+    offset = arguments.get("offset")
+    if isinstance(offset, int) and offset < 0:
+        return FROM_END, 0
     first = _number(arguments, ("offset", "start_line", "first_line", "start"))
     last = _number(arguments, ("end_line", "last_line", "end"))
     limit = _number(arguments, ("limit",))

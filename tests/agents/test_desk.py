@@ -14,6 +14,7 @@ from holdfast.messages import ToolCall
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import BUILT_IN
 from holdfast.store import SqliteStore
+from holdfast.tools.permissions import Answer, no_rules
 
 
 @pytest.fixture
@@ -37,8 +38,9 @@ def opened(tmp_path, repository, *replies, log="talk", **more):
         model=ScriptedModel(*replies),
         profile=BUILT_IN["code"].scaled_to(32_000),
         snapshots=tmp_path / "snapshots",
+        permissions=no_rules(),
         watch=news.append,
-        **more,
+        **({"mode": "auto"} | more),
     )
     desk = Desk(opening)
     desk.news = news
@@ -158,3 +160,53 @@ def test_reading_again_what_is_on_view_says_so(tmp_path, repository):
     say(desk, "Read it twice.")
     assert "unchanged" in texts(desk)[1].lower()
     assert "print" not in texts(desk)[1]
+
+
+class Person:
+    """Answers what is asked, and remembers it."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.asked = []
+
+    async def approve(self, question):
+        self.asked.append(question)
+        return self.answers.pop(0)
+
+
+def test_a_denial_is_read_by_the_model_and_survives_a_restart(tmp_path, repository):
+    person = Person(Answer("deny", "keep that file as it is"))
+    desk = opened(
+        tmp_path,
+        repository,
+        [call("Read", "1", path="main.py")],
+        [call("Edit", "2", **EDIT)],
+        "Then not.",
+        mode="ask",
+        approver=person,
+    )
+    assert say(desk, "Change it.") == Done("Then not.")
+    assert "keep that file as it is" in texts(desk)[1]
+    assert "'old'" in (repository / "main.py").read_text()
+    again_person = Person(Answer("log"))
+    again = opened(
+        tmp_path,
+        repository,
+        [call("Edit", "3", **EDIT)],
+        [call("Edit", "4", path="main.py", old_string="new", new_string="newer")],
+        "Done.",
+        mode="ask",
+        approver=again_person,
+    )
+    assert say(again, "Do it after all.") == Done("Done.")
+    assert [q.denied_before for q in again_person.asked] == ["keep that file as it is"]
+    assert "'newer'" in (repository / "main.py").read_text(), "allowed for the whole log"
+
+
+def test_in_plan_mode_nothing_is_changed(tmp_path, repository):
+    writes = [call("Write", "1", path="new.py", content="x")]
+    runs = [call("Bash", "2", command="touch x; ls")]
+    desk = opened(tmp_path, repository, writes, runs, "A plan.", mode="plan")
+    assert say(desk, "Plan it.") == Done("A plan.")
+    assert all("plan mode" in text for text in texts(desk))
+    assert sorted(p.name for p in repository.iterdir()) == [".git", "code_law.md", "main.py", "web"]

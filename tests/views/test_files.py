@@ -10,8 +10,9 @@ from support.logs import chained, result, step, user
 def touched(*calls):
     """A step for each call, given as (name, arguments), with its result; and what they say of the files."""
     events = [user("go")]
-    for number, (name, arguments) in enumerate(calls):
-        events += [step("", (f"c{number}", name, arguments)), result(f"c{number}", "text", name)]
+    for number, (name, arguments, *answer) in enumerate(calls):
+        text = answer[0] if answer else "text"
+        events += [step("", (f"c{number}", name, arguments)), result(f"c{number}", text, name)]
     steps = Transcript(chained(events)).steps
     files = FileTouches()
     for each in steps:
@@ -30,6 +31,9 @@ PART = ("Read", {"file_path": "a.py", "offset": 10, "limit": 20})
 EDIT = ("Edit", {"file_path": "a.py", "old_string": "x", "new_string": "y"})
 PATCH = ("apply_patch", {"input": "*** Begin Patch\n*** Update File: a.py\n"})
 WRITE = ("Write", {"file_path": "a.py", "content": "x"})
+TAIL = ("Read", {"file_path": "a.py", "offset": -20})
+AGAIN = (*READ, "(unchanged since step 1: lines 1-9 of `a.py` are on view there)")
+TRIED = ("Edit", {"file_path": "a.py", "old_string": "x", "new_string": "y", "dry_run": True})
 OTHER = ("Edit", {"file_path": "b.py", "old_string": "x", "new_string": "y"})
 
 
@@ -48,6 +52,11 @@ OTHER = ("Edit", {"file_path": "b.py", "old_string": "x", "new_string": "y"})
         ((READ, EDIT, PART), "", "edited in step 2"),
         ((PART, READ), "read again in step 2", ""),
         ((PART, EDIT, PART), "read again in step 3", ""),
+        ((READ, TAIL), "", ""),
+        ((PART, TAIL), "", ""),
+        ((TAIL, READ), "read again in step 2", ""),
+        ((READ, AGAIN), "", ""),
+        ((READ, TRIED), "", ""),
     ],
 )
 def test_a_read_is_superseded_or_edited_since_or_neither(calls, superseded, edited):

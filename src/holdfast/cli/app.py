@@ -7,10 +7,12 @@ import os
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
+from holdfast.cli.agent_options import agent_options, continue_option
 from holdfast.cli.failing import guarded
 from holdfast.cli.options import common_options
 from holdfast.errors import InputError
@@ -21,6 +23,8 @@ COMPLETION = "_HOLDFAST_COMPLETE"
 """The variable that the shell scripts of `holdfast completion` set."""
 
 COMMANDS = {
+    "run": "Run the coding agent without a screen, for scripts and pipes.",
+    "resume": "Go on with a talk, the newest of this folder or by its id.",
     "pack": "Pack a recording under a budget, as messages to send.",
     "recall": "Bring back what a pack left out.",
     "show": "Show rounds, steps, tools and tokens at a glance.",
@@ -36,6 +40,9 @@ COMMANDS = {
 
 EXAMPLES = """\b
 Examples:
+  holdfast
+  holdfast --continue
+  holdfast run -p "why does the build fail?"
   holdfast show recording.jsonl
   holdfast pack recording.jsonl --budget 32k --explain > messages.json
   holdfast recall a0123456789ab --lines 10-40
@@ -81,16 +88,29 @@ class Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EXAMPLES,
 )
+@continue_option
+@agent_options
 @common_options
 @click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")
 @click.pass_context
-def root(ctx: click.Context) -> None:
+def root(ctx: click.Context, /, **given: Any) -> None:
     """Keep a long-running LLM agent inside its context window.
 
+    Without a command: the coding agent, on a terminal's screen; what is piped in is done as by `holdfast run`.
     Recordings of agents go in, packed messages come out, and every cut can be recalled by its id.
     """
-    if ctx.invoked_subcommand is None:
+    if ctx.invoked_subcommand is not None:
+        if any(given.values()):
+            raise click.UsageError("options of the agent stand behind the command, not before it", ctx)
+        return
+    # Loaded late: commands do without it.
+    from holdfast.cli.screen import open_agent  # noqa: PLC0415
+
+    code = open_agent(ctx, given)
+    if code is None:
         click.echo(ctx.get_help())
+    else:
+        ctx.exit(code)
 
 
 def run(args: Sequence[str]) -> int:

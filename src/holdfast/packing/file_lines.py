@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from holdfast.messages import Json
 from holdfast.packing.digests import is_trouble
-from holdfast.tool_use import ToolUse
+from holdfast.tool_use import FROM_END, ToolUse
 
 FEWEST = 4
 """An unnumbered text of fewer lines may as well be a message about the file; to read it again is cheap."""
@@ -132,6 +132,8 @@ def range_of(use: ToolUse, text: str) -> Span:
         last = next((int(m[1]) for row in reversed(rows[-EDGE:]) if (m := _NUMBER.match(row))), 0)
         if 0 < first <= last < first + len(rows) and (last - first + 1) * 2 >= len(rows):
             return first, last
+    if use.first == FROM_END:
+        return 0, 0
     return use.first or int(use.last > 0), use.last
 
 
@@ -166,7 +168,7 @@ def _numbered(use: ToolUse, rows: Sequence[str]) -> dict[int, str]:
 
 def _counted(use: ToolUse, rows: Sequence[str]) -> FileLines:
     """Rows without numbers, counted from where the call says that they begin."""
-    if rows[0].lstrip()[:1] == "{" and not use.path.endswith(".json"):
+    if use.first == FROM_END or (rows[0].lstrip()[:1] == "{" and not use.path.endswith(".json")):
         return NO_LINES
     rows, is_cut = _without_tail(rows)
     if len(rows) < FEWEST or any(_CUT.match(row) for row in rows):

@@ -40,7 +40,7 @@ class Refusal(Struct, frozen=True):
 class Gate(Protocol):
     """**Contract:** asked once before each call, for one call at a time; whoever raises, refuses."""
 
-    async def __call__(self, call: ToolCall, tool: Tool) -> Refusal | None: ...
+    async def __call__(self, call: ToolCall, tool: Tool) -> Refusal | ToolResult | None: ...
 
 
 class CallStarted(Struct, frozen=True):
@@ -130,7 +130,7 @@ async def _stop(work: asyncio.Task[ToolResult], tool: Tool, settings: CallSettin
         try:
             await asyncio.wait({work}, timeout=left)
         except asyncio.CancelledError:
-            pass
+            is_cancelled = True
     if not work.done():
         _log.warning("the tool %s does not stop and is left behind", tool.name)
         work.add_done_callback(_forget)

@@ -25,6 +25,7 @@ from holdfast.tools.calling import (
     CallStarted,
     Gate,
     Listener,
+    Refusal,
     answer_call,
     in_one_line,
     not_started,
@@ -127,15 +128,18 @@ class Toolbox:
             tool = self.find(one.call.name)
             if one.call.raw:
                 raise _unreadable(one.call)
-            await self._pass_gate(one.call, tool)
+            refused = await self._pass_gate(one.call, tool)
         except ToolError as error:
-            self._finish(one, failed(error, {"tool": one.call.name[:100]}), 0.0)
-            return None
-        return tool
+            refused = failed(error, {"tool": one.call.name[:100]})
+        if refused is None:
+            return tool
+        self._finish(one, refused, 0.0)
+        return None
 
-    async def _pass_gate(self, call: ToolCall, tool: Tool) -> None:
+    async def _pass_gate(self, call: ToolCall, tool: Tool) -> ToolResult | None:
+        """The gate's own answer where it refuses with one."""
         if self._gate is None:
-            return
+            return None
         try:
             refusal = await self._gate(call, tool)
         except Exception as error:
@@ -144,8 +148,9 @@ class Toolbox:
                 "INTERNAL_ERROR",
                 f"whether {call.name} may be called could not be decided: {in_one_line(error)}",
             ) from error
-        if refusal:
+        if isinstance(refusal, Refusal):
             raise ToolError("ACCESS_DENIED", refusal.reason.rstrip("."), hint=refusal.hint.rstrip("."))
+        return refusal
 
     async def _run_one(self, tool: Tool, one: "_Running", beside: asyncio.Semaphore) -> None:
         async with beside:

@@ -8,11 +8,15 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from holdfast.messages import ToolMessage, joined_text
 from holdfast.tool_use import ToolUse
 from holdfast.views.transcript import Step
 
 CHANGING = ("edit", "multiedit", "write")
 """Kinds of calls that leave a file other than it was."""
+
+_NOTHING_NEW = re.compile(r"\W*(?:file )?unchanged since ", re.IGNORECASE)
+"""A read that points to an earlier one shows nothing itself."""
 
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+)$", re.MULTILINE)
 
@@ -61,9 +65,15 @@ def changes_in(step: Step) -> Iterator[Change]:
     """
     for call_id, use in step.uses.items():
         result = step.results.get(call_id)
-        if result is None or not result.error:
+        if result is None or _did_something(step, call_id, result):
             for path in _changed_paths(step, call_id):
                 yield Change(path, use.kind, moment_of(step, call_id), result is not None)
+
+
+def _did_something(step: Step, call_id: str, result: ToolMessage) -> bool:
+    if result.error or step.calls[call_id].arguments.get("dry_run") is True:
+        return False
+    return step.uses[call_id].kind != "read" or not _NOTHING_NEW.match(joined_text(result.parts)[:100])
 
 
 def _changed_paths(step: Step, call_id: str) -> list[str]:
@@ -89,7 +99,7 @@ class FileTouches:
         self._noted = step.number
         for call_id, use in step.uses.items():
             result = step.results.get(call_id)
-            if use.path and result is not None and not result.error:
+            if use.path and result is not None and _did_something(step, call_id, result):
                 touch = Touch(step.number, use.kind, use.first, use.last)
                 self._by_path.setdefault(use.path, []).append(touch)
 

@@ -3,7 +3,7 @@
 Rule: it can be closed at any moment and opened again from the log; what was sent before is sent again to the byte.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files as package_files
 from pathlib import Path
 
@@ -18,8 +18,8 @@ from holdfast.agents.mentions import Said, with_mentions
 from holdfast.agents.notices import FoldMade, Notice, Watch, unwatched
 from holdfast.agents.outcomes import End
 from holdfast.agents.project_rules import changes, folders_above, rules_in, rules_of_project
-from holdfast.events import Noted
-from holdfast.messages import Json, joined_text
+from holdfast.events import ApprovalGiven, AssistantReplied, Entry, Noted
+from holdfast.messages import Json, ToolCall, joined_text
 from holdfast.models.protocol import Model
 from holdfast.packing.ledger import ledger
 from holdfast.packing.profile import Profile
@@ -29,10 +29,13 @@ from holdfast.store import Store
 from holdfast.tools.around.ask_user import Respondent
 from holdfast.tools.around.todo_write import TodoList
 from holdfast.tools.around.unattended import DecideYourself
-from holdfast.tools.calling import CallFinished, Gate
+from holdfast.tools.calling import CallFinished
+from holdfast.tools.envelope import ToolResult
 from holdfast.tools.files.seen import Files
 from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots
 from holdfast.tools.files.undoing import undo
+from holdfast.tools.permissions import Approver, Gate, Mode, Permissions, Unattended, scene_of
+from holdfast.tools.protocol import Tool
 from holdfast.tools.shell.sandbox import Sandbox
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.toolbox import Toolbox
@@ -55,8 +58,12 @@ class Opening(Struct, frozen=True, kw_only=True):
     summarizer: Model | None = None
     profile: Profile
     limits: Limits = Limits()
-    gate: Gate | None = None
+    permissions: Permissions
+    approver: Approver = Unattended()
+    mode: Mode | None = None
     respondent: Respondent = DecideYourself()
+    more_tools: tuple[Tool, ...] = ()
+    """Tools from elsewhere, such as those of MCP servers."""
     sandbox: Sandbox | None = None
     snapshots: Path | None = None
     skills: Path | None = None
@@ -75,11 +82,11 @@ class Desk:
         kept = FolderSnapshots(opening.snapshots) if opening.snapshots else MemorySnapshots()
         protected = [opening.snapshots] if opening.snapshots else []
         files = Files(kept, resident=self._is_resident, step=self._step, protected=protected)
-        self.bench = Bench(
-            files, Shell(sandbox=opening.sandbox), TodoList(), skills_of(opening.root, opening.skills)
-        )
+        shell = Shell(sandbox=opening.sandbox, passes=opening.permissions.variables)
+        self.bench = Bench(files, shell, TodoList(), skills_of(opening.root, opening.skills))
+        self.gate = Gate(opening.permissions, opening.approver, opening.mode)
         tools = self.bench.tools(opening.respondent, RECALL_TOOL, self._recall)
-        toolbox = Toolbox(tools, self.workspace, gate=opening.gate)
+        toolbox = Toolbox([*tools, *opening.more_tools], self.workspace, gate=self._check)
         self.session = Session(
             profile=opening.profile,
             store=opening.store,
@@ -88,7 +95,7 @@ class Desk:
             tools=[tool for tool in toolbox.definitions if tool.name != RECALL_TOOL.name],
             model=opening.model.name,
         )
-        self.bench.restore(path(self.session.log.entries()))
+        self._restore(path(self.session.log.entries()))
         self.agent = Agent(
             self.session,
             opening.model,
@@ -129,6 +136,25 @@ class Desk:
     async def aclose(self) -> None:
         await self.agent.aclose()
         self.bench.close()
+
+    def _restore(self, entries: Sequence[Entry]) -> None:
+        self.bench.restore(entries)
+        calls: dict[str, ToolCall] = {}
+        for entry in entries:
+            match entry.event:
+                case AssistantReplied(parts=parts):
+                    calls.update((part.id, part) for part in parts if isinstance(part, ToolCall))
+                case ApprovalGiven(call_id=call_id) as approval:
+                    self.gate.restore(approval, calls.get(call_id))
+
+    async def _check(self, call: ToolCall, tool: Tool) -> ToolResult | None:
+        """Whether a call may be made; every answer goes into the log."""
+        cwd = self.bench.shell.place(self.workspace).path
+        scene = scene_of(call, self.workspace, cwd, is_read_only=tool.is_read_only)
+        passage = await self.gate.check(call, scene)
+        if passage.event:
+            self.session.record(passage.event)
+        return passage.refusal
 
     def _read_rules(self) -> None:
         if not self.agent.is_running:

@@ -114,8 +114,7 @@ def _decide_command(call: ToolCall, mode: Mode, rules: Rules, scene: Scene) -> D
         return Decision("deny", f"{PLAN}: {looked.reason}", part=looked.part, rule="plan mode")
     # Of what is asked about in auto mode, only what a person's own rule names is left; here it denies, for once.
     if judged.verdict == "allow" or (
-        mode == "auto"
-        and _judged(command, scene, replace(rules, deny=rules.ask, ask=())).verdict != "deny"
+        mode == "auto" and _judged(command, scene, replace(rules, deny=rules.ask, ask=())).verdict != "deny"
     ):
         return ALLOWED
     return Decision("ask", judged.reason, part=judged.part)

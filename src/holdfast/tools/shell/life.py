@@ -23,8 +23,6 @@ from holdfast.tools.shell.processes import Process, find_family, in_session, kil
 
 Why = Literal["", "timeout", "stopped", "cancelled", "full"]
 
-GRACE = 2.0
-"""Seconds between the request to end and the kill."""
 LINGER = 0.25
 """Seconds that what a shell leaves behind has to end, before it is said to run on."""
 LAST_WAIT = 1.0
@@ -48,6 +46,8 @@ class Launch(Struct, frozen=True):
     mark: str
     seconds: float = 0.0
     """How long it may run; 0 without end."""
+    grace: float = 2.0
+    """Seconds between the request to end and the kill."""
 
 
 class Ending(Struct, frozen=True):
@@ -202,12 +202,16 @@ class Life:
         return 0 if self.exited_at else self.process.pid
 
     def _family(self) -> list[Process]:
-        """Who still runs; the shell alone where the system does not tell."""
-        self.known = find_family(self.launch.mark, self._leader, self.known)
-        return self.known if self.known or self.exited_at else [Process(self.process.pid, 0, 0, 0, 0, "")]
+        """Who still runs; the shell alone where the system does not tell.
+
+        Nobody is forgotten who was seen once: in the moment of an `exec` a process has no mark.
+        """
+        found = find_family(self.launch.mark, self._leader, self.known)
+        self.known = list({(one.pid, one.started): one for one in (*self.known, *found)}.values())
+        return found if found or self.exited_at else [Process(self.process.pid, 0, 0, 0, 0, "")]
 
     def _terminate(self, now: float) -> None:
-        self.kill_at = now + GRACE
+        self.kill_at = now + self.launch.grace
         members = self._family()
         if self._leader:
             send_group(self._leader, signal.SIGTERM)

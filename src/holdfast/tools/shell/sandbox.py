@@ -123,7 +123,8 @@ class Bubblewrap(Struct, frozen=True):
         net = "the network is open" if self.with_network else "there is no network but loopback"
         return (
             "Sandbox (bubblewrap): commands write only inside the workspace (not to `.git/config` and "
-            f"`.git/hooks`) and in a private `/tmp`, everything else is read-only; {net}."
+            f"`.git/hooks`) and in a private `/tmp`, everything else is read-only; {net}. "
+            "What a command leaves running ends with it."
         )
 
     def arguments(self, command: list[str], ground: Ground) -> list[str]:

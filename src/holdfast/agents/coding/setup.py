@@ -1,0 +1,214 @@
+"""From what a person wishes, the configuration and the environment, to a desk that is open.
+
+Rule: terminal and headless runs are opened here and nowhere else, so that both get the same model, store, rules and
+sandbox. What is not as wished is an error or a note, never silence.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.agents.asking import Asking
+from holdfast.agents.coding.desk import Desk, Opening
+from holdfast.agents.coding.talks import begin_talk, find_talk, newest_talk
+from holdfast.agents.coding.wish import Wish
+from holdfast.agents.coding.within_reach import no_model, window_served
+from holdfast.agents.notices import Watch, unwatched
+from holdfast.config import Config, load_config, resolve
+from holdfast.errors import ConfigError
+from holdfast.models.catalogue import Entry, load_catalogue, price_table
+from holdfast.models.choosing import choose_model, model_name, resolve_model
+from holdfast.models.protocol import Model
+from holdfast.packing.profile import BUILT_IN, Profile
+from holdfast.store import SqliteStore, Store, default_path
+from holdfast.tools.around.ask_user import Respondent
+from holdfast.tools.around.unattended import DecideYourself
+from holdfast.tools.mcp.client import McpServers
+from holdfast.tools.mcp.servers import parse_servers
+from holdfast.tools.permissions import Approver, Permissions, Unattended, parse_permissions
+from holdfast.tools.shell.sandbox import Sandbox, Unconfined, find_sandbox
+
+SERVER_SECONDS = 5.0
+"""How long MCP servers are waited for; those that come later are reached through McpDescribe."""
+
+
+class Opened(Struct, frozen=True):
+    """A desk, and what the person should know of how it came about. `close` ends everything that was opened."""
+
+    desk: Desk
+    notes: tuple[str, ...]
+    close: Callable[[], Awaitable[None]]
+
+
+class Ground(Struct, frozen=True, kw_only=True):
+    """What a desk stands on, found before anything is opened."""
+
+    root: Path
+    config: Config
+    model: Model
+    entry: Entry
+    profile: Profile
+    permissions: Permissions
+    sandbox: Sandbox
+    store: Path
+    is_beside: bool
+    notes: tuple[str, ...]
+
+
+async def open_desk(
+    wish: Wish,
+    *,
+    approver: Approver | None = None,
+    respondent: Respondent | None = None,
+    watch: Watch = unwatched,
+    env: Mapping[str, str] = os.environ,
+    model: Model | None = None,
+) -> Opened:
+    """Open what a person wishes. `model` is asked instead of the one that is named.
+
+    Raises `NoModel` where none can be asked, and other errors of `holdfast.errors`.
+    """
+    # Off the event loop: files are read and a sandbox is tried, and a terminal must go on painting.
+    ground = await asyncio.to_thread(find_ground, wish, env, model)
+    servers = McpServers(parse_servers(ground.config.servers, ground.config.where), environment=env)
+    servers.start()
+    store: Store | None = None
+    try:
+        await servers.ready(SERVER_SECONDS)
+        store = await asyncio.to_thread(SqliteStore, ground.store)
+        opening = Opening(
+            root=ground.root,
+            store=store,
+            log=await asyncio.to_thread(_log, wish, ground, store),
+            model=ground.model,
+            asking=Asking(entry=ground.entry, max_tokens=ground.profile.reply_room),
+            profile=ground.profile,
+            limits=wish.limits,
+            permissions=ground.permissions,
+            approver=approver or Unattended(),
+            mode=wish.mode,
+            respondent=respondent or DecideYourself(),
+            more_tools=tuple(servers.tools()),
+            sandbox=ground.sandbox,
+            snapshots=ground.store.with_name(f"{ground.store.name}.snapshots"),
+            skills=config_folder(env) / "skills",
+            is_beside=ground.is_beside,
+            watch=watch,
+        )
+        desk = await asyncio.to_thread(Desk, opening)
+    except BaseException:
+        await servers.close()
+        await ground.model.aclose()
+        if store is not None:
+            store.close()
+        raise
+    troubles = [f"the MCP server `{name}` cannot be used: {why}" for name, why in servers.troubles.items()]
+    notes = (*ground.notes, *troubles, *desk.bench.skills.warnings)
+    return Opened(desk, notes, _closing(desk, servers, store))
+
+
+def find_ground(wish: Wish, env: Mapping[str, str], model: Model | None = None) -> Ground:
+    """Everything that must be known before a desk is opened. Blocks: files are read, a sandbox is tried."""
+    root = wish.root.resolve()
+    config = load_config(cwd=root, env=env)
+    permissions = _permissions(wish, config)
+    wanted = wish.sandbox or permissions.sandbox
+    sandbox = find_sandbox(wanted, with_network=permissions.network)
+    is_bare = isinstance(sandbox, Unconfined) and wanted != "off"
+    chosen, entry, is_local = model, Entry(name=model.name if model else ""), False
+    if chosen is None:
+        chosen, entry, is_local = _chosen(wish, config, env)
+    if wish.limits.dollars and entry.price is None and not is_local:
+        raise ConfigError(
+            f"the price of `{entry.name}` is not known, so that a limit of dollars cannot be kept",
+            hint=f'say it in holdfast.toml: `[models."{entry.name}"]` with `price = {{ input = 1, output = 5 }}`',
+        )
+    loaded = resolve(_priced(config, entry), env, wish.profile, model_window=entry.window)
+    guessed = f"the window of `{entry.name}` is not known; {loaded.profile.window} tokens are taken for it"
+    return Ground(
+        root=root,
+        config=config,
+        model=chosen,
+        entry=entry,
+        profile=loaded.profile.scaled_to(wish.budget) if wish.budget else loaded.profile,
+        permissions=permissions,
+        sandbox=sandbox,
+        store=wish.store or (Path(config.store) if config.store else default_path(env)),
+        is_beside=not is_local,
+        notes=(
+            *loaded.warnings,
+            *([sandbox.described] if is_bare else []),
+            *([guessed] if not (entry.window or wish.budget or model) else []),
+        ),
+    )
+
+
+def config_folder(env: Mapping[str, str]) -> Path:
+    """Where a person's own skills are."""
+    given = env.get("XDG_CONFIG_HOME", "")
+    # The XDG specification says that a relative path is to be ignored.
+    return (Path(given) if Path(given).is_absolute() else Path.home() / ".config") / "holdfast"
+
+
+def _chosen(wish: Wish, config: Config, env: Mapping[str, str]) -> tuple[Model, Entry, bool]:
+    """The model, what is known of it, and whether it answers on this machine."""
+    catalogue = load_catalogue(config)
+    name = model_name(wish.model, config, env)
+    if not name:
+        raise no_model(catalogue, env, None)
+    chosen = resolve_model(name, catalogue, env)
+    if chosen.missing(env):
+        raise no_model(catalogue, env, chosen)
+    is_local = catalogue.providers[chosen.entry.provider].is_local
+    entry = chosen.entry
+    if not entry.window and is_local:
+        entry = replace(entry, window=window_served(chosen, env))
+    return choose_model(name, config, env), entry, is_local
+
+
+def _priced(config: Config, entry: Entry) -> Config:
+    """The configuration with the model's prices below all that it says itself: they decide when a fold pays."""
+    if entry.price is None or not entry.price.input:
+        return config
+    table = price_table(entry)
+    prices = {
+        "cache_read": table.read,
+        "cache_write": table.write,
+        "cache_seconds": float(table.life_seconds),
+    }
+    return replace(
+        config,
+        profiles={**config.profiles, **{n: {**prices, **config.profiles.get(n, {})} for n in BUILT_IN}},
+        bases={**dict.fromkeys(BUILT_IN, ""), **config.bases},
+    )
+
+
+def _permissions(wish: Wish, config: Config) -> Permissions:
+    permissions = parse_permissions(config.permissions, config.where or "the configuration")
+    for rule in wish.allow:
+        permissions = permissions.allowing(rule)
+    return permissions
+
+
+def _log(wish: Wish, ground: Ground, store: Store) -> str:
+    if wish.log:
+        return find_talk(store, wish.log)
+    if wish.goes_on:
+        return newest_talk(store, ground.root)
+    redact = ground.profile.redact
+    return begin_talk(store, ground.root, title=wish.title, model=ground.model.name, redact=redact)
+
+
+def _closing(desk: Desk, servers: McpServers, store: Store) -> Callable[[], Awaitable[None]]:
+    async def close() -> None:
+        try:
+            await desk.aclose()
+            await servers.close()
+        finally:
+            store.close()
+
+    return close

@@ -1,0 +1,35 @@
+"""`holdfast resume`: go on with a talk where it ended.
+
+Rule: a talk is named by its id or its folder; what was sent before is sent again to the byte.
+"""
+
+from typing import Any
+
+import click
+
+from holdfast.cli.agent_options import agent_options, wish_of
+from holdfast.cli.options import common_options, offered
+from holdfast.cli.screen import open_screen
+
+EXAMPLES = """\b
+Examples:
+  holdfast resume
+  holdfast resume l01k9z3
+  holdfast resume l01k9z3 --model anthropic/claude-opus-5-5
+
+\b
+`holdfast logs` lists all logs; `holdfast run --log ID` goes on without a
+screen."""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("id_", metavar="[ID]", required=False, default="", shell_complete=offered("logs"))
+@agent_options
+@common_options
+@click.pass_context
+def command(ctx: click.Context, /, id_: str, **given: Any) -> None:
+    """Go on with a talk, the newest of this folder or by its id.
+
+    ID is that of a log, or its first six or more characters.
+    """
+    ctx.exit(open_screen(wish_of(ctx, log=id_, goes_on=not id_, **given)))

@@ -1,0 +1,136 @@
+"""`holdfast run`: the coding agent without a screen.
+
+Rule: the answer is the only thing on stdout; what happens on the way is said on stderr, or is a line of JSON each.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from holdfast.agents.coding.wish import Wish
+from holdfast.agents.coding.within_reach import NoModel
+from holdfast.agents.headless import Errand, run_errand
+from holdfast.agents.limits import Limits
+from holdfast.agents.notices import Notice
+from holdfast.agents.output_schema import OutputSchema, load_schema
+from holdfast.agents.traces import Trace
+from holdfast.cli.agent_options import agent_options, continue_option, wish_of
+from holdfast.cli.codes import ENDS
+from holdfast.cli.happenings import OneObject, Stream, Teller, Words, say_no_model
+from holdfast.cli.options import common_options, json_option, offered
+from holdfast.cli.stdin import piped_text
+from holdfast.errors import InputError
+from holdfast.tools.around.ask_user import Respondent
+from holdfast.tools.around.unattended import load_answers
+
+EXAMPLES = """\b
+Examples:
+  holdfast run -p "why does the build fail?"
+  holdfast run -p "fix it" --mode edit --allow "Bash(make:*)" --max-steps 40
+  git diff | holdfast run -p "write a commit message for this"
+  holdfast run --continue -p "now the tests" --stream-json
+  holdfast run -p "list the routes" --output-schema routes.schema.json
+
+\b
+Nobody is asked: what no rule allows is denied, and the model reads why. The
+exit code says what it came to; docs/cli.md lists them."""
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(epilog=EXAMPLES)
+@click.option("-p", "--prompt", metavar="TEXT", default="", help="What to do; what is piped in goes with it.")
+@continue_option
+@click.option("--log", metavar="ID", default="", shell_complete=offered("logs"), help="Go on with this talk.")
+@agent_options
+@click.option(
+    "--max-steps", metavar="N", type=click.IntRange(min=1), default=None, help="At most N requests."
+)
+@click.option(
+    "--max-cost", metavar="DOLLARS", type=click.FloatRange(0, min_open=True), help="At most so many dollars."
+)
+@click.option(
+    "--max-time", metavar="SECONDS", type=click.FloatRange(0, min_open=True), help="No step begins later."
+)
+@json_option
+@click.option("--stream-json", "streams", is_flag=True, help="A line of JSON for everything that happens.")
+@click.option("--partial", is_flag=True, help="With --stream-json: texts also piece by piece, as they come.")
+@click.option("--output-schema", metavar="FILE", type=FILE, help="The answer is JSON, valid against this.")
+@click.option(
+    "--answers", metavar="FILE", type=FILE, help="Answers to what the agent may ask (TOML or JSON)."
+)
+@click.option(
+    "--trace", metavar="FILE", type=FILE, help="Append all that happens to this file, as JSON lines."
+)
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    prompt: str,
+    max_steps: int | None,
+    max_cost: float | None,
+    max_time: float | None,
+    as_json: bool,
+    streams: bool,
+    partial: bool,
+    output_schema: Path | None,
+    answers: Path | None,
+    trace: Path | None,
+    **given: Any,
+) -> None:
+    """Run the coding agent without a screen, for scripts and pipes.
+
+    The prompt is TEXT, or what is piped in; with both, what is piped in is data that belongs to it. Without
+    either, `--continue` and `--log` go on where the talk ended.
+    """
+    if as_json and streams:
+        raise InputError("`--json` and `--stream-json` do not go together", hint="choose one of them")
+    limits = Limits(max_steps or 0, max_cost or 0.0, max_time or 0.0)
+    wish = wish_of(ctx, limits=limits, **given)
+    schema = load_schema(output_schema) if output_schema else None
+    errand = errand_of(wish, prompt, piped_text(), schema)
+    respondent = load_answers(answers) if answers else None
+    teller: Teller = Stream(partial=partial) if streams else OneObject() if as_json else Words()
+    ctx.exit(carry_out(wish, errand, teller, respondent=respondent, trace=trace))
+
+
+def errand_of(wish: Wish, prompt: str, piped: str, schema: OutputSchema | None = None) -> Errand:
+    """What is to be done, out of what was given and what was piped in."""
+    given = prompt.strip() or piped.strip()
+    if not given and not (wish.goes_on or wish.log):
+        raise InputError("there is nothing to do", hint="give `-p TEXT`, or pipe the text in")
+    data = piped if prompt.strip() and piped.strip() else ""
+    return Errand(given, data, schema)
+
+
+def carry_out(
+    wish: Wish,
+    errand: Errand,
+    teller: Teller,
+    *,
+    respondent: Respondent | None = None,
+    trace: Path | None = None,
+) -> int:
+    """Run it to its end; the exit code."""
+    tracing = Trace(trace) if trace else None
+
+    def watch(notice: Notice) -> None:
+        teller.watch(notice)
+        if tracing:
+            tracing.watch(notice)
+
+    wish = replace(wish, title=errand.prompt)
+    doing = run_errand(wish, errand, respondent=respondent, watch=watch, began=teller.began)
+    try:
+        result = asyncio.run(doing)
+    except NoModel as error:
+        say_no_model(error.message, error.found, error.hint)
+        return error.exit_code
+    if tracing:
+        tracing.end(result)
+    teller.ended(result)
+    return 128 + result.signal if result.signal else ENDS[result.outcome]

@@ -1,0 +1,289 @@
+"""`holdfast run` in a real repository against a provider on loopback: in a process of its own where streams and
+signals matter, else in this one."""
+
+import json
+import signal
+
+import pytest
+from command_line import holdfast, process
+
+from holdfast.cli.codes import ENDS
+from support.agent_runs import Ran, bodies, call, environment, killed, repository, run, says, start
+from support.provider_server import Failure, Pause, serving
+
+EDIT = call("Edit", "e", path="main.py", old_string="old", new_string="new")
+READ = call("Read", "r", path="main.py")
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    root = repository(tmp_path)
+    monkeypatch.chdir(root)
+    for name, value in environment(root).items():
+        monkeypatch.setenv(name, value)
+    return root
+
+
+def here(server, *arguments):
+    """The command in this process and folder."""
+    name = f"compatible/test@{server.openai_url}"
+    done = holdfast("run", "--model", name, "--sandbox", "off", *arguments)
+    return Ran(done.code, done.out, done.err.encode())
+
+
+def test_the_answer_is_all_that_stands_on_stdout(root):
+    with serving(says("I look.", READ), says("It prints `old`.")) as server:
+        done = here(server, "-p", "What does @main.py print?")
+    assert (done.code, done.out) == (0, "It prints `old`.\n")
+    assert "Read main.py – " in done.err
+    assert "2 steps, 2 480 tokens (1 200 cached), $0.0017, log l" in done.err
+    asked = bodies(server)[0]
+    assert asked["messages"][1]["content"] == "What does @main.py print?"
+    assert "You must read them with Read" in asked["messages"][2]["content"]
+
+
+def test_one_object_with_usage_cost_and_files(root):
+    with serving(says(READ), says(EDIT), says("Done.")) as server:
+        done = here(server, "-p", "Print new.", "--mode", "edit", "--json")
+    told = done.json
+    assert told["outcome"] == "done"
+    assert told["text"] == "Done."
+    assert told["steps"] == 3
+    assert told["usage"] == {"prompt": 3600, "completion": 120, "cache_read": 1800, "cache_write": 0}
+    assert told["dollars"] == pytest.approx((1800 * 1.0 + 1800 * 0.1 + 120 * 5.0) / 1e6)
+    assert told["files"] == ["main.py"]
+    assert told["log"].startswith("l")
+    assert "'new'" in (root / "main.py").read_text()
+
+
+def test_a_line_for_everything_that_happens(root):
+    with serving(says("I look.", READ), says("Fine.")) as server:
+        done = here(server, "-p", "Look.", "--stream-json", "--partial")
+    kinds = [line["type"] for line in done.lines]
+    assert kinds == ["start", "step", "text", "reply", "call", "result", "step", "text", "reply", "end"]
+    assert all(line["v"] == 1 for line in done.lines)
+    assert done.lines[0]["model"] == "compatible/test"
+    result = done.lines[5]
+    assert (result["id"], result["name"], result["status"]) == ("r", "Read", "success")
+    assert "print('old')" in result["text"]
+    assert done.lines[-1]["text"] == "Fine."
+    assert done.err == ""
+
+
+def test_what_is_streamed_and_traced_has_no_secret(root, tmp_path):
+    secret = "ghp_" + "Ab1" * 12
+    (root / "key.txt").write_text(f"token = {secret}\n")
+    with serving(says(call("Read", "1", path="key.txt")), says("Read.")) as server:
+        done = here(server, "-p", "Look.", "--stream-json", "--trace", str(tmp_path / "trace.jsonl"))
+    trace = (tmp_path / "trace.jsonl").read_text()
+    assert secret not in done.out + trace
+    assert "<REDACTED>" in done.out
+    assert [json.loads(line)["type"] for line in trace.splitlines()][-1] == "end"
+    assert all("at" in json.loads(line) for line in trace.splitlines())
+
+
+def test_the_prompt_comes_from_a_pipe_and_data_beside_one(root):
+    with serving(says("Yes."), says("Well.")) as server:
+        assert run(root, server, data=b"Is it so?\n").out == "Yes.\n"
+        run(root, server, "-p", "Sum up.", data="ä @main.py\n".encode())
+    alone, both = bodies(server)
+    assert alone["messages"][1]["content"] == "Is it so?"
+    said = [message["content"] for message in both["messages"][1:]]
+    assert "Sum up." in str(said)
+    assert "<stdin>\nä @main.py\n\n</stdin>" in str(said).replace("\\n", "\n")
+    assert "system-reminder" not in str(said), "an `@` in data mentions nothing"
+
+
+def test_nobody_is_there_to_approve(root):
+    with serving(says(READ), says(EDIT), says("I may not.")) as server:
+        done = here(server, "-p", "Print new.")
+    assert done.out == "I may not.\n"
+    assert "'old'" in (root / "main.py").read_text()
+    refused = bodies(server)[2]["messages"][-1]["content"]
+    assert "nobody is there; the rule `Edit(/main.py)` would allow it" in refused
+
+
+def test_a_rule_allows_what_it_covers(root):
+    runs = call("Bash", "b", command="echo made > out.txt")
+    with serving(says(runs), says("Made.")) as server:
+        done = here(server, "-p", "Make it.", "--allow", "Bash(echo:*)", "--json")
+    assert (root / "out.txt").read_text() == "made\n", done.err
+    with serving(says("No.")) as server:
+        wrong = here(server, "-p", "x", "--allow", "Bash(((")
+    assert wrong.code == 2
+    assert bodies(server) == []
+
+
+def test_questions_are_answered_from_a_file(root, tmp_path):
+    (tmp_path / "answers.toml").write_text('"which database" = "SQLite"\n')
+    question = {"question": "Which database?", "options": [{"label": "Postgres"}, {"label": "SQLite"}]}
+    with serving(says(call("AskUser", "q", questions=[question])), says("SQLite.")) as server:
+        here(server, "-p", "Choose.", "--answers", str(tmp_path / "answers.toml"))
+    assert "Answer: SQLite" in bodies(server)[1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "answers", "options"),
+    [
+        ("steps", [says(READ)], ["--max-steps", "1"]),
+        ("cost", [says(READ)], ["--max-cost", "0.0001"]),
+        ("time", [says(READ)], ["--max-time", "0.000001"]),
+        ("empty", [says(" ")], []),
+        ("model", [Failure(kind="auth")], []),
+        ("refused", [says("", stop="refused")], []),
+        ("loop", [says(READ)], []),
+        ("overflow", [Failure(kind="overflow")], []),
+    ],
+    ids=["steps", "cost", "time", "empty", "model", "refused", "loop", "overflow"],
+)
+def test_exit_codes_say_what_it_came_to(root, outcome, answers, options):
+    with serving(*answers) as server:
+        done = here(server, "-p", "Go.", "--json", *options)
+    assert done.json["outcome"] == outcome, done.err
+    assert done.code == ENDS[outcome]
+    assert done.err.splitlines()[-2 if "hint" not in done.err else -3].startswith("error: ")
+
+
+def test_what_cannot_be_used_is_said_before_anybody_is_asked(root, tmp_path):
+    bad = tmp_path / "bad.json"
+    bad.write_text('{"type": "nonsense"}')
+    with serving(says("x")) as server:
+        for arguments, words in (
+            ([], "nothing to do"),
+            (["-p", "x", "--json", "--stream-json"], "do not go together"),
+            (["-p", "x", "--output-schema", str(bad)], "is no JSON Schema"),
+            (["-p", "x", "--output-schema", str(tmp_path / "none.json")], "cannot be read"),
+            (["-p", "x", "--answers", str(tmp_path / "none.toml")], "cannot be read"),
+            (["-p", "x", "--trace", str(tmp_path / "no" / "t.jsonl")], "cannot be written"),
+            (["-p", "x", "--profile", "nope"], "there is no profile"),
+        ):
+            done = here(server, *arguments)
+            assert (done.code, done.out) == (2, ""), arguments
+            assert words in done.err
+        assert here(server, "--continue").code == 3
+        assert here(server, "--log", "l0123456").code == 3
+    assert bodies(server) == []
+
+
+SCHEMA = {"type": "object", "properties": {"routes": {"type": "array"}}, "required": ["routes"]}
+
+
+@pytest.fixture
+def schema(tmp_path):
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(SCHEMA))
+    return str(path)
+
+
+def test_an_answer_that_fits_its_schema(root, schema):
+    wrong, right = '{"route": []}', '```json\n{"routes": ["/"]}\n```'
+    with serving(says("no json"), says(wrong), says(right)) as server:
+        done = here(server, "-p", "List.", "--output-schema", schema)
+    assert (done.code, json.loads(done.out)) == (0, {"routes": ["/"]})
+    first, second, third = bodies(server)
+    assert "one JSON value" in first["messages"][-1]["content"]
+    assert "it is no JSON" in second["messages"][-1]["content"]
+    assert "'routes' is a required property" in third["messages"][-1]["content"]
+
+
+def test_an_answer_that_never_fits_has_its_own_code(root, schema):
+    with serving(says("no json")) as server:
+        done = here(server, "-p", "List.", "--output-schema", schema, "--json")
+    assert (done.code, done.json["outcome"]) == (18, "schema")
+    assert len(bodies(server)) == 3
+    with serving(says("no json")) as server:
+        short = here(server, "-p", "List.", "--output-schema", schema, "--max-steps", "2", "--json")
+    assert short.json["steps"] == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
+)
+def test_a_signal_leaves_a_log_that_can_be_continued(root, number, code):
+    slow = says(call("Bash", "b", command="touch begun; sleep 30"))
+    with serving(slow, says("I see.")) as server:
+        running = start(root, server, "-p", "Wait.", "--mode", "auto", "--json")
+        done = killed(running, (root / "begun").exists, number)
+        assert (done.code, done.json["outcome"]) == (code, "interrupted")
+        again = here(server, "--continue", "-p", "Well?", "--json")
+    assert again.json["log"] == done.json["log"]
+    result = next(m for m in bodies(server)[1]["messages"] if m["role"] == "tool")
+    assert "cancelled" in result["content"] or "interrupted" in result["content"]
+
+
+def test_a_signal_while_the_model_writes_keeps_what_came(root):
+    halfway = says("The first half. ", "And more.", piece=5, pauses=(Pause(before=3),))
+    with serving(halfway, says("On.")) as server:
+        running = start(root, server, "-p", "Tell.", "--stream-json", "--partial")
+        assert running.stdout is not None
+        while b'"text"' not in running.stdout.readline():
+            pass
+        done = killed(running, lambda: True, signal.SIGINT)
+        assert done.code == 130
+        again = here(server, "--continue", "-p", "And?", "--json")
+    assert again.json["text"] == "On."
+    replied = bodies(server)[1]["messages"][2]
+    assert replied["role"] == "assistant"
+    assert "The first half. And more.".startswith(replied["content"])
+
+
+def test_a_signal_while_everything_is_being_opened(tmp_path):
+    begun = tmp_path / "begun"
+    mute = (
+        f'[mcp.servers.mute]\ncommand = "sh"\nargs = ["-c", "touch {begun}; sleep 60"]\nstop_seconds = 0.2\n'
+    )
+    root = repository(tmp_path, more=mute)
+    with serving(says("x")) as server:
+        done = killed(start(root, server, "-p", "Go.", "--json"), begun.exists, signal.SIGINT)
+    assert (done.code, done.json["outcome"]) == (130, "interrupted")
+    assert bodies(server) == []
+
+
+def test_a_closed_pipe_ends_the_run(root):
+    with serving(*[says(call("Bash", f"b{n}", command=f"sleep 0.2; echo {n}")) for n in range(40)]) as server:
+        running = start(root, server, "-p", "Go on.", "--stream-json", "--mode", "auto")
+        assert running.stdout is not None
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.wait(timeout=60) == 0
+        assert len(bodies(server)) < 40
+    assert b"Traceback" not in running.stderr.read()
+    running.stderr.close()
+
+
+def test_without_a_model_three_lines_say_what_to_do(root, monkeypatch):
+    for name in list(environment(root)):
+        if name.endswith("_API_KEY"):
+            monkeypatch.delenv(name)
+    done = holdfast("run", "-p", "x")
+    lines = done.err.splitlines()
+    assert (done.code, done.out) == (2, b"")
+    assert [line.split(":")[0] for line in lines] == ["error", "note", "hint"]
+    assert "no key of a provider is set" in lines[1]
+    assert "`holdfast tour`" in lines[2]
+    assert "export OPENAI_API_KEY=…" in holdfast("run", "-p", "x", "--model", "openai/gpt-6-luna").err
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "x")
+    assert "`ANTHROPIC_API_KEY` is set (`--model anthropic/" in holdfast("run", "-p", "x").err
+
+
+def test_a_limit_of_dollars_needs_a_price(root):
+    with serving(says("x")) as server:
+        done = holdfast("run", "-p", "x", "--max-cost", "1", "--model", f"anthropic/test@{server.url}")
+    assert done.code == 2
+    assert "the price of `anthropic/test` is not known" in done.err
+
+
+def test_alone_in_a_pipe_it_runs_what_comes_or_says_what_to_use(root):
+    with serving(says("Piped.")) as server:
+        name = f"compatible/test@{server.openai_url}"
+        done = process("--model", name, cwd=root, env=environment(root), input=b"Do it.")
+    assert (done.code, done.text) == (0, "Piped.\n")
+    assert bodies(server)[0]["messages"][1]["content"] == "Do it."
+    assert holdfast().text.startswith("Usage: holdfast")
+    no_screen = holdfast("--continue")
+    assert no_screen.code == 2
+    assert "`holdfast run -p TEXT`" in no_screen.err
+    assert holdfast("resume").code == 2
+    behind = holdfast("--mode", "plan", "profiles")
+    assert behind.code == 2
+    assert "behind the command" in behind.err
