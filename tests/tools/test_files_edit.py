@@ -95,7 +95,7 @@ def test_a_digest_keeps_the_headline_and_the_first_rows_of_the_diff(tools):
     assert text(result).startswith("Edited `a.txt`: 30 replacements, lines 1-30 of 30.")
     lines = text(result).split("\n")
     assert len(lines) <= 52
-    assert lines[-1] == "(and 11 rows of the diff more)"
+    assert lines[-1] == "(11 more rows of the diff)"
     use = recognise(ToolCall("c", "Edit", {"path": "a.txt", "old_string": "row", "new_string": "line"}))
     assert choose_lines(use, lines, CODE)[:2] == [0, 1]
 
@@ -234,7 +234,7 @@ def test_a_change_elsewhere_is_told_and_the_edit_is_made(tools):
     result = tools.edit("a.txt", "row 3\n", "mine\n")
     assert path.read_text() == rows(r3="mine", r25="theirs")
     assert (
-        "(modified_externally: `a.txt` was changed by someone else since you saw it, in other lines (line 25"
+        "(modified_externally: `a.txt` was changed since you saw it, not by your edits, in other lines (line 25"
         in text(result)
     )
     assert "\n-row 25\n+theirs\n" in text(result)

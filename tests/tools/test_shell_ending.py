@@ -121,7 +121,7 @@ def test_a_child_that_holds_the_output_does_not_hang_the_call(shell, workspace, 
     name = envelope.data["job"]
     (tmp_path / "go").touch()
     until = time.monotonic() + 20
-    while "late" not in output(shell, workspace, id=name).text and time.monotonic() < until:
+    while "2: late" not in output(shell, workspace, id=name).text and time.monotonic() < until:
         time.sleep(0.05)
     assert "2: late" in output(shell, workspace, id=name).text
     pids = written_pids(tmp_path, ["pid"])

@@ -10,7 +10,14 @@ from msgspec import Struct
 
 from holdfast.tools.files.diffs import Change
 from holdfast.tools.files.endings import with_endings
-from holdfast.tools.files.regions import Span, cut_pieces, region_changes, regions_of, touched_lines
+from holdfast.tools.files.regions import (
+    Span,
+    cut_pieces,
+    region_changes,
+    regions_of,
+    touched_lines,
+    whole_lines,
+)
 from holdfast.tools.files.texts import unified_ends
 
 MOST_PLACES = 20
@@ -24,7 +31,8 @@ class Replacement(Struct, frozen=True):
 
 
 class Applied(Struct, frozen=True):
-    """`changes` are the lines that differ; `touched` the lines of the old text in which something was replaced."""
+    """`changes` are the lines that differ; `touched` the lines of the old text in which something was replaced, and
+    one that was joined to them."""
 
     text: str
     counts: tuple[int, ...]
@@ -51,17 +59,18 @@ def apply(text: str, replacements: Sequence[Replacement]) -> Applied | Misfit:
         old, new = unified_ends(wanted.old), unified_ends(wanted.new)
         spans = _spans(now, old, every=wanted.every)
         if not spans or (len(spans) > 1 and not wanted.every):
-            lines = [now.count("\n", 0, first) + 1 for first, _ in spans[:MOST_PLACES]]
-            return Misfit(number, now, len(spans), lines)
+            begins = [now.count("\n", 0, first) + 1 for first, _ in spans[:MOST_PLACES]]
+            return Misfit(number, now, len(spans), begins)
         pieces = cut_pieces(pieces, spans, len(new))
         now = _joined(now, spans, new)
         counts.append(len(spans))
     regions = regions_of(pieces, len(plain))
+    lines = whole_lines(plain, now, regions)
     return Applied(
         with_endings(text, plain, now, regions),
         tuple(counts),
-        region_changes(plain, now, regions),
-        touched_lines(plain, regions),
+        region_changes(plain, now, lines),
+        touched_lines(plain, lines),
     )
 
 

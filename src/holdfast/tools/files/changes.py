@@ -8,7 +8,7 @@ from msgspec import Struct
 from holdfast.messages import Json
 from holdfast.tools.envelope import Envelope, ToolResult, answered
 from holdfast.tools.files.conflicts import Outside
-from holdfast.tools.files.diffs import Change, first_rows, unified
+from holdfast.tools.files.diffs import Change, first_rows, new_lines, unified
 from holdfast.tools.files.seen import place_data
 from holdfast.tools.files.spans import said
 from holdfast.tools.files.texts import split_lines, unified_ends
@@ -79,23 +79,15 @@ def _amount(outcome: Outcome, total: int) -> str:
     return f"{count}{said(new_lines(outcome.changes))} of {total}"
 
 
-def new_lines(changes: list[Change]) -> list[tuple[int, int]]:
-    """The lines that are new, counted from 1; of lines that only went away, the one before them."""
-    return [
-        (c.new_first + 1, c.new_last) if c.new_last > c.new_first else (max(c.new_first, 1),) * 2
-        for c in changes
-    ]
-
-
 def _notes(outcome: Outcome) -> list[str]:
     notes = [f"({note})" for note in outcome.notes]
     if outcome.outside is None:
         return notes
-    told = f"`{outcome.place.shown}` was changed by someone else since you saw it"
+    told = f"modified_externally: `{outcome.place.shown}` was changed since you saw it, not by your edits"
     if not outcome.outside.changes:
-        return [*notes, f"(modified_externally: {told}, but no line differs)"]
+        return [*notes, f"({told}, but no line differs)"]
     where = f"in other lines ({outcome.outside.lines} before this edit)"
-    return [*notes, f"(modified_externally: {told}, {where}; their change:)", *outcome.outside.diff()]
+    return [*notes, f"({told}, {where}; that change:)", *outcome.outside.diff()]
 
 
 def _data(outcome: Outcome, total: int) -> dict[str, Json]:

@@ -41,11 +41,16 @@ def edit_file(
     replacements: Sequence[Replacement],
     *,
     dry_run: bool,
+    tool: str,
 ) -> ToolResult:
+    """**Contract:** what was done is noted before this returns, so that a call that is cancelled while it runs in a
+    thread leaves no edit of which nobody knows."""
     for number, wanted in enumerate(replacements):
         _expect_sense(wanted, _which(number, len(replacements)))
     expect_writable(files, workspace.locate(path))
-    return retried(lambda: _edit(workspace, files, path, replacements, dry_run=dry_run))
+    result = retried(lambda: _edit(workspace, files, path, replacements, dry_run=dry_run))
+    files.restore(tool, result.envelope.data)
+    return result
 
 
 def retried(work: Callable[[], ToolResult]) -> ToolResult:
@@ -99,16 +104,14 @@ def _edit(
         raise ToolError("BINARY_FILE", f"`{shown}` is a binary file, which no edit can match")
     text = decode(current.raw, encoding, shown)
     outside = changed_outside(files, current, sight, text)
-    done = apply(text, replacements)
-    if isinstance(done, Misfit):
-        raise _trouble(shown, done, replacements, outside)
-    if outside:
-        expect_apart(shown, outside, done.touched)
+    done = _applied(shown, text, replacements, outside)
     raw = encode(done.text, encoding, shown)
+    if raw == current.raw:
+        raise ToolError("INVALID_PARAM", f"together these edits leave `{shown}` as it is")
     # Before the old bytes are gone: a crash right after the write must leave what undoes it.
     files.snapshots.keep(current.raw)
     files.snapshots.keep(raw)
-    replaced = None if dry_run else write_file(workspace, path, raw, current.status)
+    status = current.status if dry_run else write_file(workspace, path, raw, current.status).status
     return change_result(
         Outcome(
             verb="Edited",
@@ -119,7 +122,7 @@ def _edit(
             before=current.hash,
             after=id_of(raw),
             size=len(raw),
-            mtime_ns=replaced.status.st_mtime_ns if replaced else current.status.st_mtime_ns,
+            mtime_ns=status.st_mtime_ns,
             replacements=sum(done.counts),
             step=files.step(),
             dry_run=dry_run,
@@ -127,6 +130,15 @@ def _edit(
             notes=link_notes(current),
         )
     )
+
+
+def _applied(shown: str, text: str, replacements: Sequence[Replacement], outside: Outside | None) -> Applied:
+    done = apply(text, replacements)
+    if isinstance(done, Misfit):
+        raise _trouble(shown, done, replacements, outside)
+    if outside:
+        expect_apart(shown, outside, done.touched)
+    return done
 
 
 def link_notes(current: Current) -> tuple[str, ...]:

@@ -98,6 +98,14 @@ def _joined(points: list[tuple[int, int]]) -> list[Change]:
     return changes
 
 
+def new_lines(changes: Iterable[Change]) -> list[tuple[int, int]]:
+    """The lines that are new, counted from 1; of lines that only went away, the one before them."""
+    return [
+        (c.new_first + 1, c.new_last) if c.new_last > c.new_first else (max(c.new_first, 1),) * 2
+        for c in changes
+    ]
+
+
 def unified(old: Sequence[str], new: Sequence[str], changes: Iterable[Change], context: int = 3) -> list[str]:
     """The hunks of a unified diff."""
     rows: list[str] = []
@@ -147,4 +155,4 @@ def first_rows(rows: list[str], most: int) -> list[str]:
     """The beginning of a diff, and how much of it is left."""
     if len(rows) <= most:
         return rows
-    return [*rows[:most], f"(and {len(rows) - most} rows of the diff more)"]
+    return [*rows[:most], f"({len(rows) - most} more rows of the diff)"]

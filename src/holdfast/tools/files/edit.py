@@ -31,7 +31,7 @@ def edit_tool(files: Files) -> Tool:
 
 async def edit(arguments: EditArguments, workspace: Workspace, *, files: Files) -> ToolResult:
     wanted = [Replacement(arguments.old_string, arguments.new_string, arguments.replace_all)]
-    work = partial(edit_file, workspace, files, arguments.path, wanted, dry_run=arguments.dry_run)
-    result = await asyncio.to_thread(work)
-    files.restore("Edit", result.envelope.data)
-    return result
+    work = partial(
+        edit_file, workspace, files, arguments.path, wanted, dry_run=arguments.dry_run, tool="Edit"
+    )
+    return await asyncio.to_thread(work)

@@ -39,7 +39,5 @@ async def multi_edit(arguments: MultiEditArguments, workspace: Workspace, *, fil
     if not arguments.edits:
         raise ToolError("INVALID_PARAM", "`edits` is empty", hint="Give at least one replacement")
     wanted = [Replacement(one.old_string, one.new_string, one.replace_all) for one in arguments.edits]
-    work = partial(edit_file, workspace, files, arguments.path, wanted, dry_run=arguments.dry_run)
-    result = await asyncio.to_thread(work)
-    files.restore("MultiEdit", result.envelope.data)
-    return result
+    work = partial(edit_file, workspace, files, arguments.path, wanted, tool="MultiEdit")
+    return await asyncio.to_thread(work, dry_run=arguments.dry_run)

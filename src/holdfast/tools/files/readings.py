@@ -45,7 +45,9 @@ def reading_result(reading: Reading) -> ToolResult:
     look = reading.look
     said = [row.said() for row in reading.passage.rows]
     rows = [row for row, _ in said]
-    notes = [f"({note})" for note in _notes(reading, sum(odd for _, odd in said))]
+    told = "; ".join(_notes(reading, sum(odd for _, odd in said)))
+    # One row, so that of a file of one line still half the rows are numbered.
+    notes = [f"({told})"] if told else []
     notes += _outside_rows(reading, len(rows) - len(notes))
     head = []
     if reading.asked.column > 1:
@@ -88,29 +90,30 @@ def unchanged_result(look: Look, asked: Asked, step: int) -> ToolResult:
 
 
 def _notes(reading: Reading, odd: int) -> Iterator[str]:
-    look, passage = reading.look, reading.passage
+    look, passage, last = reading.look, reading.passage, reading.last
     name, total = f"`{look.place.shown}`", look.lines
     if not total:
         yield f"{name} is empty"
         return
-    first, last = reading.asked.first, reading.last
-    if last < total:
-        why = f"stopped after {MOST_BYTES} bytes; " if passage.is_capped else ""
-        left = total - last
-        more = f"{left} more {'line' if left == 1 else 'lines'}"
-        yield f"{why}lines {first}-{last} of {total} in {name}; {more}: Read with offset {last + 1}"
-    elif first > 1:
-        yield f"lines {first}-{last} of {total}: the end of {name}"
     if not look.encoding.is_plain:
         yield f"encoding: {look.encoding.said}"
     if passage.crlf:
         whole = passage.crlf >= len(passage.rows) - (last == total)
         amount = "lines" if whole else f"{passage.crlf} of the {len(passage.rows)} lines above"
-        yield f"{amount} end in CRLF; edits keep that, write plain line breaks"
+        yield f"{amount} end in CRLF, which edits keep: write plain line breaks"
     if odd:
         yield f"{odd} bytes or characters that are no text are spelled `\\xNN`"
-    if last == total and not look.index.has_last_feed:
+    if last < total:
+        if passage.is_capped:
+            yield f"stopped after {MOST_BYTES} bytes"
+        more = f"{total - last} more {'line' if total - last == 1 else 'lines'}"
+        yield f"lines {reading.asked.first}-{last} of {total} in {name}"
+        yield f"{more}: Read with offset {last + 1}"
+        return
+    if not look.index.has_last_feed:
         yield "the file does not end with a line break"
+    if reading.asked.first > 1:
+        yield f"lines {reading.asked.first}-{last} of {total}: the end of {name}"
 
 
 def _outside_rows(reading: Reading, room: int) -> list[str]:
@@ -120,7 +123,7 @@ def _outside_rows(reading: Reading, room: int) -> list[str]:
         return []
     name = f"`{reading.look.place.shown}`"
     counts = f"it had {reading.lines_before} lines and has {reading.look.lines}"
-    told = f"(modified_externally: someone else changed {name} since you saw it; {counts}"
+    told = f"(modified_externally: {name} was changed since you saw it, not by your edits; {counts}"
     rows = [f"| {row}" for row in outside.diff(MOST_ROWS)]
     if outside.before is not None and not outside.changes:
         return [f"{told}, and no line differs)"]

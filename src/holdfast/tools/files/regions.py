@@ -72,10 +72,10 @@ def regions_of(pieces: Sequence[Span], size: int) -> list[Region]:
 
 
 def region_changes(old: str, new: str, regions: Sequence[Region]) -> list[Change]:
-    """Regions as lines, without what is the same in them."""
+    """Regions of whole lines as lines, without what is the same in them."""
     changes: list[Change] = []
     line = new_line = here = new_here = 0
-    for region in _whole_lines(old, new, regions):
+    for region in regions:
         line += old.count("\n", here, region.first)
         new_line += new.count("\n", new_here, region.new_first)
         here, new_here = region.first, region.new_first
@@ -94,7 +94,7 @@ def _add(changes: list[Change], change: Change) -> None:
     changes.append(change)
 
 
-def _whole_lines(old: str, new: str, regions: Sequence[Region]) -> list[Region]:
+def whole_lines(old: str, new: str, regions: Sequence[Region]) -> list[Region]:
     """Regions widened to whole lines; those that share a line are one."""
     out: list[Region] = []
     for region in regions:
@@ -116,7 +116,7 @@ def _starts_line(text: str, offset: int) -> bool:
 
 
 def touched_lines(old: str, regions: Sequence[Region]) -> list[Span]:
-    """The lines of the old text in which something was replaced."""
+    """The lines of the old text that regions of whole lines are made of."""
     touched: list[Span] = []
     line = here = 0
     for region in regions:

@@ -8,6 +8,7 @@ import contextlib
 import os
 import re
 import secrets
+import threading
 from collections import OrderedDict
 from hashlib import sha256
 from pathlib import Path
@@ -32,22 +33,24 @@ class Snapshots(Protocol):
 
 
 class MemorySnapshots:
-    """The newest texts, as many as fit."""
+    """The newest texts, as many as fit. Safe to ask from several threads."""
 
     def __init__(self, most: int = MOST_MEMORY) -> None:
         self._most = most
         self._used = 0
         self._texts: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = threading.Lock()
 
     def keep(self, raw: bytes) -> str:
         id_ = id_of(raw)
-        if id_ in self._texts:
-            self._texts.move_to_end(id_)
-        elif len(raw) <= self._most:
-            self._texts[id_] = raw
-            self._used += len(raw)
-            while self._used > self._most:
-                self._used -= len(self._texts.popitem(last=False)[1])
+        with self._lock:
+            if id_ in self._texts:
+                self._texts.move_to_end(id_)
+            elif len(raw) <= self._most:
+                self._texts[id_] = raw
+                self._used += len(raw)
+                while self._used > self._most:
+                    self._used -= len(self._texts.popitem(last=False)[1])
         return id_
 
     def get(self, id_: str) -> bytes | None:

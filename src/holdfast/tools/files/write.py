@@ -54,7 +54,12 @@ def write_tool(files: Files) -> Tool:
 async def write(arguments: WriteArguments, workspace: Workspace, *, files: Files) -> ToolResult:
     expect_whole(arguments.content, "content")
     expect_writable(files, workspace.locate(arguments.path))
-    result = await asyncio.to_thread(retried, partial(_write, workspace, files, arguments))
+    return await asyncio.to_thread(_noted, workspace, files, arguments)
+
+
+def _noted(workspace: Workspace, files: Files, arguments: WriteArguments) -> ToolResult:
+    """Written and noted in one, so that a call that is cancelled meanwhile leaves no file of which nobody knows."""
+    result = retried(partial(_write, workspace, files, arguments))
     files.restore("Write", result.envelope.data)
     return result
 

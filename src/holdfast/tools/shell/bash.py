@@ -20,6 +20,8 @@ from holdfast.tools.shell.shell import Job, Shell
 from holdfast.tools.workspace import Workspace
 
 MOST_SECONDS = 600
+LONGEST_NAMED = 500
+"""Characters of a command in the data, which is kept in the log; the call has it whole."""
 
 
 class BashArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,7 +74,12 @@ def _started(arguments: BashArguments, workspace: Workspace, shell: Shell) -> To
     job = shell.start(arguments.command, workspace, separate_stderr=arguments.separate_stderr)
     job.is_background = True
     text = f'Running in the background as "{job.id}". BashOutput shows what it prints, BashStop ends it.'
-    data: dict[str, Json] = {"command": job.command, "output": job.id, "job": job.id, "cwd": shell.cwd}
+    data: dict[str, Json] = {
+        "command": job.command[:LONGEST_NAMED],
+        "output": job.id,
+        "job": job.id,
+        "cwd": shell.cwd,
+    }
     return answered(Envelope(status="success", text=text, data=data), f"in the background: {job.id}")
 
 
@@ -135,7 +142,7 @@ async def _excerpts(job: Job) -> str:
 
 def _data(job: Job, ending: Ending, shell: Shell, *, is_large: bool) -> dict[str, Json]:
     data: dict[str, Json] = {
-        "command": job.command,
+        "command": job.command[:LONGEST_NAMED],
         "exit_code": ending.code,
         "cwd": shell.cwd,
         "output": job.id,

@@ -82,8 +82,9 @@ def job_state(job: Job) -> str:
     what = f'"{job.id}", `{named}`: {size_words(job)}'
     if job.ending is None:
         return f"Running: {what}"
-    more = "; something of it still runs" if not job.running.is_over else ""
-    return f"{exit_words(job.ending)} of {what}{more}"
+    # The thread alone does not tell: it outlives the result by a moment.
+    is_left = job.ending.is_held and not job.running.is_over
+    return f"{exit_words(job.ending)} of {what}{'; something of it still runs' if is_left else ''}"
 
 
 def _listed(shell: Shell) -> ToolResult:

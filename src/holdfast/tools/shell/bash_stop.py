@@ -30,8 +30,7 @@ def bash_stop_tool(shell: Shell) -> Tool:
 
 async def bash_stop(arguments: BashStopArguments, workspace: Workspace, *, shell: Shell) -> ToolResult:  # noqa: ARG001 - the protocol's
     job = shell.job(arguments.id)
-    was_running = not job.running.is_over
-    await asyncio.to_thread(shell.stop, job)
+    was_running = await asyncio.to_thread(shell.stop, job)
     await asyncio.wrap_future(job.running.ended)
     state = job_state(job)
     head = state if was_running else f"{state}; it had ended before"

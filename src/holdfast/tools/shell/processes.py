@@ -19,8 +19,10 @@ from msgspec import Struct
 
 from holdfast.tools.shell.environment import MARK
 
-MOST_ROUNDS = 50
-"""Looks at what is left while killing: whoever forks faster than this is not caught."""
+MOST_ROUNDS = 100
+"""Looks at what is left while killing."""
+EMPTY_ROUNDS = 3
+"""Looks in a row that find nobody before nobody is left: one alone misses who forks and ends while it looks."""
 BETWEEN = 0.01
 
 
@@ -35,12 +37,18 @@ class Process(Struct, frozen=True):
 
 def running_processes() -> dict[int, Process]:
     """Every process that is not yet dead; empty where the system does not tell."""
-    try:
-        names = [entry.name for entry in os.scandir("/proc") if entry.name.isdigit()]
-    except OSError:
-        return {}
-    found = (_process(int(name)) for name in names)
+    found = (_process(pid) for pid in _numbers())
     return {process.pid: process for process in found if process}
+
+
+def _numbers() -> list[int]:
+    """The numbers of all processes, the newest first: they are the soonest to be gone again."""
+    try:
+        return sorted(
+            (int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()), reverse=True
+        )
+    except OSError:
+        return []
 
 
 def _process(pid: int) -> Process | None:
@@ -116,10 +124,21 @@ def kill_family(mark: str, leader: int = 0, known: Iterable[Process] = ()) -> No
     if leader:
         send_group(leader, signal.SIGKILL)
     seen = {process.pid: process for process in known}
+    empty = 0
     for _ in range(MOST_ROUNDS):
+        _kill_marked(mark)
         members = find_family(mark, leader, seen.values())
-        if not members:
-            return
         seen |= {process.pid: process for process in members}
         send(members, signal.SIGKILL)
+        empty = 0 if members else empty + 1
+        if empty == EMPTY_ROUNDS:
+            return
         time.sleep(BETWEEN)
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill on sight: between a look at everybody and a kill, a process can have passed on to the next."""
+    for pid in _numbers():
+        if pid != os.getpid() and _is_marked(pid, mark):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)

@@ -21,9 +21,9 @@ from holdfast.messages import Json
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.places import Place
 from holdfast.tools.shell.environment import MARK, clean_environment
-from holdfast.tools.shell.life import GRACE, LAST_WAIT, SCRIPT, Ending, Launch
+from holdfast.tools.shell.life import LAST_WAIT, SCRIPT, Ending, Launch
 from holdfast.tools.shell.outputs import Output
-from holdfast.tools.shell.processes import kill_family
+from holdfast.tools.shell.processes import find_family, kill_family
 from holdfast.tools.shell.running import Running
 from holdfast.tools.shell.sandbox import Ground, Sandbox, Unconfined
 from holdfast.tools.workspace import Workspace
@@ -36,10 +36,11 @@ _ID = re.compile(r"b(\d{1,9})")
 
 class Limits(Struct, frozen=True):
     """Settings of a shell. More output than `text_bytes` is shown in excerpts; at `output_bytes` a command is
-    stopped, so that it does not fill the disk."""
+    stopped, so that it does not fill the disk. `grace` are the seconds between the request to end and the kill."""
 
     text_bytes: int = 1_000_000
     output_bytes: int = 4_000_000_000
+    grace: float = 2.0
 
 
 class Job(Struct):
@@ -102,6 +103,11 @@ class Shell:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def _longest_end(self) -> float:
+        """Seconds within which whoever is asked to end has ended, or is out of reach."""
+        return self.limits.grace + LAST_WAIT + 1
+
     def restore(self, data: Mapping[str, Json]) -> None:
         """Take over what an earlier result of Bash said: the folder, and that its id is taken."""
         cwd, output = data.get("cwd"), data.get("output")
@@ -141,6 +147,7 @@ class Shell:
             },
             mark=mark,
             seconds=seconds,
+            grace=self.limits.grace,
         )
         most = self.limits.output_bytes
         output = Output(self._folder, name, most)
@@ -158,7 +165,7 @@ class Shell:
                 ending = await asyncio.wrap_future(job.running.ended)
             except asyncio.CancelledError:
                 job.running.stop("cancelled")
-                await asyncio.wait([asyncio.wrap_future(job.running.ended)], timeout=GRACE + LAST_WAIT + 1)
+                await asyncio.wait([asyncio.wrap_future(job.running.ended)], timeout=self._longest_end)
                 raise
             return Ran(job, ending, self._move(ending, workspace))
 
@@ -195,15 +202,18 @@ class Shell:
             hint=f"Outputs end with the session that started them; there are: {known}",
         )
 
-    def stop(self, job: Job) -> None:
-        """End a job and what it left behind; returns when it has ended."""
+    def stop(self, job: Job) -> bool:
+        """End a job and what it left behind, and wait for the end; whether anything of it still ran."""
+        mark = job.running.launch.mark
+        was_running = not job.running.is_over or bool(find_family(mark))
         job.running.stop("stopped")
-        job.running.join(GRACE + LAST_WAIT + 1)
-        kill_family(job.running.launch.mark)
+        job.running.join(self._longest_end)
+        kill_family(mark)
+        return was_running
 
     def forget(self, job: Job) -> None:
         """Drop a job that has ended and whose output stands whole in a result."""
-        job.running.join(GRACE)
+        job.running.join(self._longest_end)
         del self.jobs[job.id]
         for output in job.outputs:
             output.remove()
@@ -212,7 +222,7 @@ class Shell:
         for job in self.jobs.values():
             job.running.stop("stopped")
         for job in self.jobs.values():
-            job.running.join(GRACE + LAST_WAIT + 1)
+            job.running.join(self._longest_end)
         kill_family(f"{self._token}.")
         for job in self.jobs.values():
             for output in job.outputs:

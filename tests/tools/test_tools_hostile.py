@@ -1,0 +1,200 @@
+"""What somebody would try who wants more than he was allowed, across permissions, shell and sandbox."""
+
+import asyncio
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import InputError
+from holdfast.events import ApprovalGiven
+from holdfast.messages import ToolCall
+from holdfast.tools.commands import built_in, judge
+from holdfast.tools.permissions import Answer, Gate, Scene, no_rules
+from holdfast.tools.permissions.deciding import decide
+from holdfast.tools.shell.bash import bash_tool
+from holdfast.tools.shell.environment import is_secret_name
+from holdfast.tools.shell.sandbox import find_sandbox
+from holdfast.tools.shell.shell import Shell
+from holdfast.tools.workspace import Workspace
+
+ROOT = "/srv/project"
+
+
+class Person:
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    async def approve(self, question):
+        return self.answers.pop(0)
+
+
+def bash(command, call="c1"):
+    return ToolCall(call, "Bash", {"command": command})
+
+
+def check(gate, call):
+    return asyncio.run(gate.check(call, Scene((ROOT,), ROOT)))
+
+
+def run(root, command, **options):
+    with Shell(**options) as shell:
+        return asyncio.run(bash_tool(shell).run({"command": command}, Workspace([root]))).envelope
+
+
+# --- Permissions
+
+
+def test_an_allowance_does_not_pass_to_another_call_with_its_id():
+    """Some providers number the calls of each reply anew."""
+    gate = Gate(no_rules(), Person(Answer("once"), Answer("deny")))
+    assert check(gate, bash("npm test")).is_open
+    assert not check(gate, bash("npm publish")).is_open
+    resumed = Gate(no_rules(), Person(Answer("deny")))
+    resumed.restore(ApprovalGiven("c1", "once"), bash("npm test"))
+    assert not check(resumed, bash("npm publish")).is_open
+
+
+def test_an_allowance_of_an_unknown_call_is_asked_about_again():
+    gate = Gate(no_rules(), Person(Answer("deny")))
+    gate.restore(ApprovalGiven("c1", "once"))
+    assert not check(gate, bash("npm publish")).is_open
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["echo x > src/a.py", "sed -i s/a/b/ src/a.py", "truncate -s 0 src/a.py", "cp a b && ls", "mkdir new"],
+    ids=str,
+)
+def test_a_command_that_writes_is_a_change_that_ask_mode_asks_about(command):
+    scene = Scene((ROOT,), ROOT)
+    assert decide(bash(command), "ask", no_rules(), scene).verdict == "ask"
+    assert decide(bash(command), "edit", no_rules(), scene).verdict == "allow"
+
+
+def test_what_writes_to_no_file_is_not_asked_about_in_ask_mode():
+    for command in ("ls 2>/dev/null", "git log | head", "echo x > /dev/null", "sed -n 1p a"):
+        assert decide(bash(command), "ask", no_rules(), Scene((ROOT,), ROOT)).verdict == "allow", command
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("ps aux", "allow"),
+        ("ps -ef", "allow"),
+        ("ps -o pid,etime -p 1", "allow"),
+        ("ps -u me -C node", "allow"),
+        ("ps e", "ask"),
+        ("ps auxe", "ask"),
+        ("ps axeww", "ask"),
+        ("ps -E", "ask"),
+        ("ps -o environ", "ask"),
+        ("ps $x", "ask"),
+        # These run what a file of the project names: a toolchain, a release of the program itself.
+        ("cargo --version", "ask"),
+        ("rustc --version", "ask"),
+        ("yarn --version", "ask"),
+        ("pnpm --version", "ask"),
+        ("python --version", "allow"),
+    ],
+    ids=str,
+)
+def test_commands_that_show_an_environment_or_run_what_a_project_names(command, verdict):
+    assert judge(command, root=ROOT, cwd=ROOT, rules=built_in()).verdict == verdict
+
+
+# --- Shell and sandbox
+
+
+@pytest.mark.parametrize(
+    ("name", "is_secret"),
+    [
+        ("PGPASSWORD", True),
+        ("SSHPASS", True),
+        ("GITHUB_PAT", True),
+        ("NPM_AUTH", True),
+        ("APP_JWT", True),
+        ("OPENAI_API_KEY", True),
+        ("PATH", False),
+        ("COMPASS", False),
+        ("KEYBOARD", False),
+        ("SSH_AUTH_SOCK", False),
+        ("PATTERN", False),
+    ],
+    ids=str,
+)
+def test_names_that_say_secret(name, is_secret):
+    assert is_secret_name(name) == is_secret
+
+
+@pytest.fixture
+def root():
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        yield Path(name).resolve()
+
+
+def git(folder, *words):
+    if not shutil.which("git"):
+        pytest.skip("git is not installed")
+    subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("command", ["cd data && git status", "git -C data status"], ids=str)
+def test_a_repository_hidden_among_files_runs_nothing(root, command):
+    """A bare repository can be committed into another one, settings and all; Git would find it by its files."""
+    git(root, "init", "-q")
+    git(root, "init", "-q", "--bare", "data")
+    monitor = root / "monitor"
+    monitor.write_text(f"#!/bin/sh\ntouch {root}/ran\n")
+    monitor.chmod(0o755)
+    git(root / "data", "config", "core.bare", "false")
+    git(root / "data", "config", "core.worktree", ".")
+    git(root / "data", "config", "core.fsmonitor", str(monitor))
+    assert judge(command, root=ROOT, cwd=ROOT, rules=built_in()).verdict == "allow"
+    run(root, command)
+    assert not (root / "ran").exists()
+
+
+def test_settings_for_git_that_were_there_are_kept(root):
+    git(root, "init", "-q")
+    given = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "user.name",
+        "GIT_CONFIG_VALUE_0": "Ann",
+    }
+    said = run(root, "git config user.name; git config safe.bareRepository", environment=given)
+    assert said.text == "Exit code: 0\nAnn\nexplicit"
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "mv .git g && cp -r g .git && echo '[x]' >> .git/config",
+        "mv .git/hooks .git/h; mkdir -p .git/hooks && echo x > .git/hooks/pre-commit",
+        "rm -rf .git; mkdir -p .git && echo '[x]' > .git/config",
+    ],
+    ids=["moved", "hooks", "removed"],
+)
+def test_settings_of_git_cannot_be_put_aside_in_bubblewrap(root, attempt):
+    try:
+        sandbox = find_sandbox("bubblewrap")
+    except InputError as error:
+        pytest.skip(error.message)
+    git(root, "init", "-q")
+    settings = (root / ".git" / "config").read_text()
+    run(root, attempt, sandbox=sandbox)
+    assert (root / ".git" / "config").read_text() == settings
+    assert not (root / ".git" / "hooks" / "pre-commit").exists()
+
+
+def test_the_file_of_a_worktree_cannot_point_elsewhere_in_bubblewrap(root):
+    try:
+        sandbox = find_sandbox("bubblewrap")
+    except InputError as error:
+        pytest.skip(error.message)
+    (root / ".git").write_text("gitdir: /nowhere\n")
+    run(root, "echo 'gitdir: evil' > .git; mv .git x; rm -f .git; echo 'gitdir: evil' > .git", sandbox=sandbox)
+    assert (root / ".git").read_text() == "gitdir: /nowhere\n"
