@@ -49,9 +49,21 @@ MAY_IMPORT: dict[str, set[str]] = {
         "compaction",
         "compacting",
         "tools",
+        "recordings",
     },
     "terminal": VALUES
-    | {"views", "redaction", "packing", "config", "settings", "models", "session", "tools", "agents"},
+    | {
+        "views",
+        "redaction",
+        "packing",
+        "store",
+        "config",
+        "settings",
+        "models",
+        "session",
+        "tools",
+        "agents",
+    },
     "replay": VALUES
     | {
         "views",

@@ -268,3 +268,10 @@ def test_three_hundred_steps_after_one_message_stay_in_a_small_window(tmp_path, 
     assert scene.told(FoldMade) or scene.told(SummaryMade)
     assert max(n.tokens for n in scene.told(StepBegan)) <= 16_000
     assert len(scene.events(ToolReturned)) == 300
+
+
+def test_each_run_may_have_an_event_loop_of_its_own(tmp_path):
+    scene = Scene(tmp_path, [call("Do", "a")], "One.", [call("Do", "b", "c2")], "Two.")
+    assert scene.run() == Done("One.")
+    assert scene.run("Again.") == Done("Two.")
+    assert scene.done == ["a", "b"]

@@ -1,17 +1,21 @@
 """`holdfast run` as a process of its own, in a real git repository, against the provider on loopback."""
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from holdfast.messages import Text, ToolCall, Usage
-from support.provider_server import ProviderServer, Script
+from support.provider_script import Answer, Protocol
+from support.provider_server import ProviderServer, Script, Seen
 
 CONFIG = """
 [models."compatible/test"]
@@ -97,6 +101,45 @@ def waited(when: Callable[[], bool], seconds: float = 30.0) -> None:
     while not when():
         assert time.monotonic() < until, "it never came to that"
         time.sleep(0.02)
+
+
+class Answering(ProviderServer):
+    """A provider whose answer is a function of the request's body."""
+
+    def __init__(self, answer: Callable[[Any], Answer]) -> None:
+        super().__init__((Script(),), ("test",))
+        self._answer_to = answer
+
+    async def _answer_with(self, protocol: Protocol, seen: Seen, writer: asyncio.StreamWriter) -> None:
+        self._answers = [self._answer_to(seen.json)]
+        await super()._answer_with(protocol, seen, writer)
+
+
+@contextmanager
+def working(*steps: Answer, summary: str = "") -> Iterator[ProviderServer]:
+    """A provider that says one after the other, and writes a summary whenever one is asked for: such a request
+    offers no tools."""
+    left = list(steps)
+
+    def answer(body: Any) -> Answer:
+        if not body.get("tools"):
+            return says(summary or "There is nothing to sum up.")
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    server = Answering(answer)
+    thread = threading.Thread(target=lambda: asyncio.run(server.run()), name="provider")
+    thread.start()
+    try:
+        assert server.ready.wait(10), "the server did not start"
+        yield server
+    finally:
+        server.stop()
+        thread.join()
+
+
+def work_bodies(server: ProviderServer) -> list[Any]:
+    """The requests that were steps of the work, and no summaries."""
+    return [body for body in bodies(server) if body.get("tools")]
 
 
 def bodies(server: ProviderServer) -> list[Any]:

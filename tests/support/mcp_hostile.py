@@ -1,5 +1,6 @@
 """MCP servers written by hand that do what no server should. The first argument says what; the rest is for it."""
 
+import itertools
 import json
 import os
 import signal
@@ -60,6 +61,21 @@ def called(arguments: dict[str, Any]) -> dict[str, Any] | None:
         case "endless line":
             while True:
                 sys.stdout.write("x" * 65536)
+        case "notifications":
+            params = {"level": "info", "data": "x" * 2000}
+            while True:
+                say({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+        case "requests":
+            for number in itertools.count():
+                say({"jsonrpc": "2.0", "id": f"r{number}", "method": "ping", "params": {"x": "x" * 2000}})
+        case "answers":
+            for number in itertools.count(10_000):
+                say({"jsonrpc": "2.0", "id": number, "result": answer("x" * 2000)})
+        case "endless words":
+            while True:
+                sys.stderr.write("x" * 65536)
+        case "giant":
+            return answer("a" * 15_000_000)
         case "wrong":
             return {"contents": "none"}
         case "huge":

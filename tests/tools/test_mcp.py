@@ -1,10 +1,8 @@
 """The MCP client with real servers written with the SDK: over pipes and over HTTP."""
 
 import asyncio
-import signal
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,20 +14,10 @@ from holdfast.tools.mcp.client import McpServers, McpSettings
 from holdfast.tools.mcp.servers import HttpServer, StdioServer
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
+from support.mcp_web import web_server
 
 SERVER = str(Path(__file__).parents[1] / "support" / "mcp_server.py")
 STDIO = StdioServer(sys.executable, (SERVER, "stdio"))
-
-
-@contextmanager
-def web_server(port=0):
-    with subprocess.Popen(
-        [sys.executable, SERVER, "http", str(port)], stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            yield int(process.stdout.readline())
-        finally:
-            process.send_signal(signal.SIGKILL)
 
 
 @pytest.fixture
@@ -171,28 +159,6 @@ def test_an_interrupted_call_is_answered_and_the_server_stays(workspace):
     stopped, fine = asyncio.run(scenario())
     assert "was interrupted by the user; what it did is uncertain" in stopped.envelope.text
     assert fine.envelope.text == "2"
-
-
-def test_a_server_at_an_address_that_goes_away_and_comes_back(workspace):
-    async def scenario():
-        with web_server() as port:
-            server = HttpServer(f"http://127.0.0.1:{port}/mcp", call_seconds=10.0)
-            servers = McpServers({"w": server})
-            servers.start()
-            await servers.ready(60)
-            toolbox = Toolbox(servers.tools(), workspace)
-            results = await asked(toolbox, ("mcp__w__add", {"a": 1, "b": 1}))
-        results += await asked(toolbox, *[("mcp__w__add", {"a": 2, "b": 2})] * 2)
-        with web_server(port):
-            results += await asked(toolbox, ("mcp__w__add", {"a": 3, "b": 3}))
-            await servers.close()
-        return results
-
-    before, lost, gone, after = asyncio.run(scenario())
-    assert before.envelope.text == "2"
-    assert "Whether it did what was asked is uncertain" in lost.envelope.text
-    assert "cannot be used: ConnectError" in gone.envelope.text
-    assert after.envelope.text == "6"
 
 
 def test_the_sdk_is_not_loaded_before_a_server_is_reached():

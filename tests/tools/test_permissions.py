@@ -46,7 +46,7 @@ def on(tool, path):
         ),
         (
             "ask",
-            {"read": "allow", "edit": "ask", "look": "allow", "touch": "allow", "npm": "ask", "rm": "deny"},
+            {"read": "allow", "edit": "ask", "look": "allow", "touch": "ask", "npm": "ask", "rm": "deny"},
         ),
         (
             "edit",
@@ -230,7 +230,7 @@ def test_commands_may_work_in_every_root(tmp_path):
     for roots, wanted in ((["one", "two"], "allow"), (["one"], "ask")):
         workspace = Workspace([tmp_path / root for root in roots])
         assert (
-            decide(call, "ask", no_rules(), scene_of(call, workspace, ".", is_read_only=False)).verdict
+            decide(call, "edit", no_rules(), scene_of(call, workspace, ".", is_read_only=False)).verdict
             == wanted
         )
 

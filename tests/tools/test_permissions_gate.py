@@ -193,7 +193,7 @@ def test_gate_and_shell_together(tmp_path):
         return passage.refusal or await bash_tool(shell).run(asked.arguments, workspace)
 
     with Shell() as shell:
-        gate = Gate(no_rules(), Unattended())
+        gate = Gate(no_rules(), Unattended(), mode="edit")
         texts = [
             asyncio.run(call(gate, shell, command)).envelope.text
             for command in ("git status --short", "cd sub && echo x > ../a", "cat ../a", "rm -rf ../../y")

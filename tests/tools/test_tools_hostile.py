@@ -12,7 +12,7 @@ from holdfast.errors import InputError
 from holdfast.events import ApprovalGiven
 from holdfast.messages import ToolCall
 from holdfast.tools.commands import built_in, judge
-from holdfast.tools.permissions import Answer, Gate, Scene, no_rules
+from holdfast.tools.permissions import Answer, Gate, Scene, no_rules, parse_permissions, scene_of
 from holdfast.tools.permissions.deciding import decide
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.environment import is_secret_name
@@ -27,7 +27,7 @@ class Person:
     def __init__(self, *answers):
         self.answers = list(answers)
 
-    async def approve(self, question):
+    async def approve(self, question):  # noqa: ARG002 - the protocol's
         return self.answers.pop(0)
 
 
@@ -105,6 +105,60 @@ def test_commands_that_show_an_environment_or_run_what_a_project_names(command, 
     assert judge(command, root=ROOT, cwd=ROOT, rules=built_in()).verdict == verdict
 
 
+@pytest.fixture
+def linked(tmp_path):
+    """A project with links of all sorts in it, as anybody may commit them."""
+    root, other = tmp_path / "root", tmp_path / "other"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "a.py").write_text("x\n")
+    (root / "many").mkdir()
+    (other / "deep").mkdir(parents=True)
+    (other / "secret").write_text("s\n")
+    (root / "notes").symlink_to(other / "secret")
+    (root / "out").symlink_to(other)
+    (root / "deep").symlink_to(other / "deep")
+    (root / "many" / "one.txt").symlink_to(other / "secret")
+    (root / "near").symlink_to("src/a.py")
+    (root / "settings").symlink_to(".git")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("cat notes", "ask"),
+        ("cat out/secret", "ask"),
+        ("cat deep/../secret", "ask"),
+        ("cd out && cat secret", "ask"),
+        ("cat many/*", "ask"),
+        ("cat */one.txt", "ask"),
+        ("cat < notes", "ask"),
+        ("x=notes; cat $x", "ask"),
+        ("echo x > notes", "ask"),
+        ("cp src/a.py out", "ask"),
+        ("echo x > settings/config", "ask"),
+        ("sed -i s/a/b/ notes", "ask"),
+        ("cat near", "allow"),
+        ("echo x > near", "allow"),
+        ("cat src/*.py", "allow"),
+        ("cat missing/x", "allow"),
+        ("cd src && cat ../near", "allow"),
+        ("ls", "allow"),
+    ],
+    ids=str,
+)
+def test_a_path_in_a_command_counts_as_the_place_it_leads_to(linked, command, verdict):
+    workspace = Workspace([linked])
+    scene = scene_of(bash(command), workspace, ".", is_read_only=False)
+    assert decide(bash(command), "edit", no_rules(), scene).verdict == verdict
+
+
+def test_a_folder_that_a_person_named_may_be_a_link(linked):
+    permissions = parse_permissions({"folders": [str(linked / "out")]}, "x")
+    scene = scene_of(bash("x"), Workspace([linked]), ".", is_read_only=False)
+    assert decide(bash("cat out/secret"), "edit", permissions, scene).verdict == "allow"
+
+
 # --- Shell and sandbox
 
 
@@ -157,7 +211,8 @@ def test_a_repository_hidden_among_files_runs_nothing(root, command):
     assert not (root / "ran").exists()
 
 
-def test_settings_for_git_that_were_there_are_kept(root):
+@pytest.mark.parametrize("passes", [True, False], ids=["named", "not named"])
+def test_settings_for_git_that_were_there_are_passed_on_whole_or_not_at_all(root, passes):
     git(root, "init", "-q")
     given = {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -165,8 +220,10 @@ def test_settings_for_git_that_were_there_are_kept(root):
         "GIT_CONFIG_KEY_0": "user.name",
         "GIT_CONFIG_VALUE_0": "Ann",
     }
-    said = run(root, "git config user.name; git config safe.bareRepository", environment=given)
-    assert said.text == "Exit code: 0\nAnn\nexplicit"
+    named = [name for name in given if passes]
+    command = "git config user.name || echo nobody; git config safe.bareRepository"
+    said = run(root, command, environment=given, passes=named)
+    assert said.text == f"Exit code: 0\n{'Ann' if passes else 'nobody'}\nexplicit"
 
 
 @pytest.mark.parametrize(
@@ -196,5 +253,8 @@ def test_the_file_of_a_worktree_cannot_point_elsewhere_in_bubblewrap(root):
     except InputError as error:
         pytest.skip(error.message)
     (root / ".git").write_text("gitdir: /nowhere\n")
-    run(root, "echo 'gitdir: evil' > .git; mv .git x; rm -f .git; echo 'gitdir: evil' > .git", sandbox=sandbox)
+    assert run(root, "cat .git", sandbox=sandbox).text == "Exit code: 0\ngitdir: /nowhere"
+    run(
+        root, "echo 'gitdir: evil' > .git; mv .git x; rm -f .git; echo 'gitdir: evil' > .git", sandbox=sandbox
+    )
     assert (root / ".git").read_text() == "gitdir: /nowhere\n"

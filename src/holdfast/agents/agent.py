@@ -102,7 +102,8 @@ class Agent:
     @contextmanager
     def running(self) -> Iterator[None]:
         """A new run: its limits count from here. However it ends, nothing that was said is lost."""
-        self._interrupt.clear()
+        # A new one: an event belongs to the loop that waits for it, and the next run may have another.
+        self._interrupt = asyncio.Event()
         self._repeats = Repeats()
         self.spent = Spent()
         self._began = self._clock()
@@ -155,6 +156,11 @@ class Agent:
         self.session.record(UsageReported(reply.usage or Usage(0), reply.model, purpose))
         self._spend(reply)
 
+    def charge(self, usage: Usage, model: str, purpose: str) -> None:
+        """What was spent for this agent by another, such as a sub-agent."""
+        self.session.record(UsageReported(usage, model, purpose))
+        self.spent = self.spent.and_reply(usage, bill(self.asking.entry, usage))
+
     def _spend(self, reply: Reply) -> None:
         dollars = bill(self.asking.entry, reply.usage) if reply.usage else None
         self.spent = self.spent.and_reply(reply.usage, dollars)
@@ -204,6 +210,9 @@ class Agent:
         return self._told(done) if done is not None else None
 
     def _told(self, done: Compaction) -> Ask | None:
+        for attempt in done.written.attempts:
+            if attempt.usage:
+                self.spent = self.spent.and_reply(attempt.usage, bill(self.asking.entry, attempt.usage))
         self.watch(SummaryMade(done))
         return Ask(" ".join(done.notes)) if done.asks else None
 

@@ -14,6 +14,8 @@ class Limits(Struct, frozen=True):
     steps: int = 0
     dollars: float = 0.0
     seconds: float = 0.0
+    tokens: int = 0
+    """Of all requests and replies together, cached or not."""
 
 
 class Spent(Struct, frozen=True):
@@ -50,6 +52,10 @@ def reached(limits: Limits, spent: Spent, seconds: float) -> Stop | None:
     if limits.dollars and spent.dollars >= limits.dollars:
         return Stop(
             "cost", f"${spent.dollars:.2f} of ${limits.dollars:.2f} are spent", "raise the limit to go on"
+        )
+    if limits.tokens and spent.usage.total >= limits.tokens:
+        return Stop(
+            "cost", f"{spent.usage.total} tokens of {limits.tokens} are used", "raise the limit to go on"
         )
     if limits.seconds and seconds >= limits.seconds:
         return Stop("time", f"{limits.seconds:g} seconds are over", "raise the limit to go on")

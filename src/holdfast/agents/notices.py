@@ -49,8 +49,25 @@ class Reminded(Struct, frozen=True):
     text: str
 
 
+class TaskNews(Struct, frozen=True):
+    """News of a sub-agent: of the call that it works for, and from its own log."""
+
+    call: str
+    log: str
+    news: "Notice"
+
+
 Notice = (
-    StepBegan | Came | Replied | CallStarted | CallFinished | FoldMade | SummaryBegan | SummaryMade | Reminded
+    StepBegan
+    | Came
+    | Replied
+    | CallStarted
+    | CallFinished
+    | FoldMade
+    | SummaryBegan
+    | SummaryMade
+    | Reminded
+    | TaskNews
 )
 Watch = Callable[[Notice], None]
 """**Contract:** called on the loop's own thread; must neither block nor raise."""

@@ -19,6 +19,7 @@ from holdfast.agents.notices import (
     StepBegan,
     SummaryBegan,
     SummaryMade,
+    TaskNews,
 )
 from holdfast.errors import InputError
 from holdfast.events import Noted
@@ -63,6 +64,8 @@ def _line_of_room(notice: Notice) -> Line | None:
         case SummaryMade(compaction=made):
             sizes = {"tokens_before": made.tokens_before, "tokens_after": made.tokens_after}
             return {"type": "summary", "by": made.written.by, **sizes, "notes": list(made.notes)}
+        case TaskNews(call=call, log=log, news=news) if inner := line_of(news):
+            return {"type": "task", "call": call, "log": log, "news": inner}
     return None
 
 
@@ -149,8 +152,10 @@ class Trace:
             self.trouble = f"the trace was not written to its end: {error.strerror}"
 
     def end(self, result: Result) -> None:
-        """Write the end, and close the file. Raises what kept a line from being written."""
+        """Write the end. Raises what kept a line from being written."""
         self.write(end_of(result))
-        self._file.close()
         if self.trouble:
             raise InputError(self.trouble)
+
+    def close(self) -> None:
+        self._file.close()

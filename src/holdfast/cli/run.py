@@ -4,22 +4,24 @@ Rule: the answer is the only thing on stdout; what happens on the way is said on
 """
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 from msgspec.structs import replace
 
+from holdfast.agents.coding.setup import Opened
 from holdfast.agents.coding.wish import Wish
 from holdfast.agents.coding.within_reach import NoModel
 from holdfast.agents.headless import Errand, run_errand
 from holdfast.agents.limits import Limits
 from holdfast.agents.notices import Notice
 from holdfast.agents.output_schema import OutputSchema, load_schema
-from holdfast.agents.traces import Trace
 from holdfast.cli.agent_options import agent_options, continue_option, wish_of
 from holdfast.cli.codes import ENDS
 from holdfast.cli.happenings import OneObject, Stream, Teller, Words, say_no_model
+from holdfast.cli.onlookers import Onlookers
 from holdfast.cli.options import common_options, json_option, offered
 from holdfast.cli.stdin import piped_text
 from holdfast.errors import InputError
@@ -116,21 +118,24 @@ def carry_out(
     trace: Path | None = None,
 ) -> int:
     """Run it to its end; the exit code."""
-    tracing = Trace(trace) if trace else None
+    onlookers = Onlookers(trace, os.environ)
+
+    def began(opened: Opened) -> None:
+        onlookers.began(opened)
+        teller.began(opened)
 
     def watch(notice: Notice) -> None:
+        onlookers.watch(notice)
         teller.watch(notice)
-        if tracing:
-            tracing.watch(notice)
 
     wish = replace(wish, title=errand.prompt)
-    doing = run_errand(wish, errand, respondent=respondent, watch=watch, began=teller.began)
     try:
-        result = asyncio.run(doing)
+        result = asyncio.run(run_errand(wish, errand, respondent=respondent, watch=watch, began=began))
+        onlookers.ended(result)
     except NoModel as error:
         say_no_model(error.message, error.found, error.hint)
         return error.exit_code
-    if tracing:
-        tracing.end(result)
+    finally:
+        onlookers.close()
     teller.ended(result)
     return 128 + result.signal if result.signal else ENDS[result.outcome]

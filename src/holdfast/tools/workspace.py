@@ -140,11 +140,12 @@ class Workspace:
             status = _replace(parent, name, data, old, lambda: _expect(parent, place, expected))
         return Replaced(place, old is None, old.st_nlink if old else 0, status)
 
-    def remove_file(self, path: str) -> Place:
-        """Take a regular file away, for the undo of a Write that made it."""
+    def remove_file(self, path: str, expected: Expected | None = None) -> Place:
+        """Take a regular file away, for the undo of a Write that made it. CONFLICT as with `replace_file`."""
         place = self.locate(path)
         with self._parent(place) as parent, refusal(place.shown, asked=path):
             _expect_file(os.stat(_last(place), dir_fd=parent, follow_symlinks=False), place.shown)
+            _expect(parent, place, expected)
             os.unlink(_last(place), dir_fd=parent)
         return place
 
@@ -251,7 +252,8 @@ def _expect(parent: int, place: Place, expected: Expected | None) -> None:
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:
-    return *_identity(status), status.st_size, status.st_mtime_ns
+    # Whoever sets the time of a change back, as `cp -p` and `touch` do, cannot set this one.
+    return *_identity(status), status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _replace(
@@ -267,9 +269,10 @@ def _replace(
             if old:
                 _keep_owner_and_mode(file.fileno(), old)
             os.fsync(file.fileno())
+            check()
+            os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            # A rename is a change of status too.
             status = os.fstat(file.fileno())
-        check()
-        os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=parent)
@@ -280,6 +283,12 @@ def _replace(
 
 def _keep_owner_and_mode(descriptor: int, old: os.stat_result) -> None:
     # Only root may give files away; for others the new file is theirs, which is what any editor does.
-    with contextlib.suppress(PermissionError):
+    mode = stat.S_IMODE(old.st_mode)
+    try:
         os.fchown(descriptor, old.st_uid, old.st_gid)
-    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+    except PermissionError:
+        # A program that ran with the rights of its owner or group must not run with those of another.
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)
+        with contextlib.suppress(PermissionError):
+            os.fchown(descriptor, -1, old.st_gid)
+    os.fchmod(descriptor, mode)

@@ -8,6 +8,7 @@ from importlib.resources import files as package_files
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.agents.agent import Agent
 from holdfast.agents.asking import Asking
@@ -18,7 +19,8 @@ from holdfast.agents.mentions import Said, with_mentions
 from holdfast.agents.notices import FoldMade, Notice, Watch, unwatched
 from holdfast.agents.outcomes import End
 from holdfast.agents.project_rules import changes, folders_above, rules_in, rules_of_project
-from holdfast.events import ApprovalGiven, AssistantReplied, Entry, Noted
+from holdfast.agents.task import NAME, Employer, TaskSettings, current_call, task_tool
+from holdfast.events import ApprovalGiven, AssistantReplied, Entry, Noted, SystemSet, ToolsSet
 from holdfast.messages import Json, ToolCall, joined_text
 from holdfast.models.protocol import Model
 from holdfast.packing.ledger import ledger
@@ -29,10 +31,10 @@ from holdfast.store import Store
 from holdfast.tools.around.ask_user import Respondent
 from holdfast.tools.around.todo_write import TodoList
 from holdfast.tools.around.unattended import DecideYourself
-from holdfast.tools.calling import CallFinished
+from holdfast.tools.calling import CallFinished, CallSettings, CallStarted
 from holdfast.tools.envelope import ToolResult
 from holdfast.tools.files.seen import Files
-from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots
+from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots, Snapshots
 from holdfast.tools.files.undoing import undo
 from holdfast.tools.permissions import Approver, Gate, Mode, Permissions, Unattended, scene_of
 from holdfast.tools.protocol import Tool
@@ -64,6 +66,7 @@ class Opening(Struct, frozen=True, kw_only=True):
     respondent: Respondent = DecideYourself()
     more_tools: tuple[Tool, ...] = ()
     """Tools from elsewhere, such as those of MCP servers."""
+    tasks: TaskSettings = TaskSettings()
     sandbox: Sandbox | None = None
     snapshots: Path | None = None
     skills: Path | None = None
@@ -79,14 +82,22 @@ class Desk:
         self.watch = opening.watch
         self._reminded: set[str] = set()
         """Folders whose rules were told since the last fold."""
-        kept = FolderSnapshots(opening.snapshots) if opening.snapshots else MemorySnapshots()
+        kept: Snapshots = FolderSnapshots(opening.snapshots) if opening.snapshots else MemorySnapshots()
         protected = [opening.snapshots] if opening.snapshots else []
         files = Files(kept, resident=self._is_resident, step=self._step, protected=protected)
         shell = Shell(sandbox=opening.sandbox, passes=opening.permissions.variables)
         self.bench = Bench(files, shell, TodoList(), skills_of(opening.root, opening.skills))
+        self._permissions = opening.permissions
         self.gate = Gate(opening.permissions, opening.approver, opening.mode)
+        self.summarizer = opening.summarizer or opening.model
         tools = self.bench.tools(opening.respondent, RECALL_TOOL, self._recall)
-        toolbox = Toolbox([*tools, *opening.more_tools], self.workspace, gate=self._check)
+        task = task_tool(self._employer(opening, kept))
+        toolbox = Toolbox(
+            [*tools, task, *opening.more_tools],
+            self.workspace,
+            gate=self._check,
+            settings=_call_settings(),
+        )
         self.session = Session(
             profile=opening.profile,
             store=opening.store,
@@ -133,6 +144,34 @@ class Desk:
         )
         return result.shown
 
+    @property
+    def mode(self) -> Mode:
+        return self.gate.mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        self.gate.mode = mode
+
+    def reread(self) -> None:
+        """Take up the log again after its path went elsewhere: all is as if the desk were opened on it. Commands
+        that run go on, and the mode stays."""
+        before = self.session.window.transcript
+        self.session.catch_up()
+        now = self.session.window.transcript
+        if now.system != before.system:
+            self.session.record(SystemSet(before.system))
+        if now.tools != before.tools:
+            self.session.record(ToolsSet(before.tools))
+        self._reminded.clear()
+        bench = self.bench
+        bench.files.sights.clear()
+        bench.files.made.clear()
+        bench.shell.cwd = "."
+        bench.todos.written = ()
+        bench.todos.archive.clear()
+        self.gate = Gate(self._permissions, self.gate.approver, self.gate.mode)
+        self._restore(path(self.session.log.entries()))
+
     async def aclose(self) -> None:
         await self.agent.aclose()
         self.bench.close()
@@ -165,6 +204,8 @@ class Desk:
         match notice:
             case FoldMade():
                 self._reminded.clear()
+            case CallStarted(call=call):
+                current_call.set(call.id)
             case CallFinished(call=call, result=result) if not result.is_error:
                 self._tell_rules_near(str(call.arguments.get("path", "")))
         self.watch(notice)
@@ -181,6 +222,23 @@ class Desk:
                     f"{rules.text.strip()}\n</system-reminder>"
                 )
 
+    def _employer(self, opening: Opening, snapshots: Snapshots) -> Employer:
+        return Employer(
+            parent=lambda: self.agent,
+            gate=lambda: self.gate,
+            workspace=self.workspace,
+            store=opening.store,
+            model=opening.model,
+            asking=opening.asking,
+            profile=opening.profile,
+            snapshots=snapshots,
+            protected=(opening.snapshots,) if opening.snapshots else (),
+            sandbox=opening.sandbox,
+            passes=opening.permissions.variables,
+            watch=self._notice,
+            settings=opening.tasks,
+        )
+
     def _recall(self, arguments: Mapping[str, Json]) -> tuple[str, bool]:
         return answer_recall(self.session.store, arguments, log=self.session.log.id)
 
@@ -189,6 +247,12 @@ class Desk:
 
     def _step(self) -> int:
         return len(self.session.window.transcript.steps)
+
+
+def _call_settings() -> CallSettings:
+    """As for all tools, but a sub-agent keeps time itself."""
+    usual = CallSettings()
+    return replace(usual, seconds_by_tool={NAME: 0.0, **usual.seconds_by_tool})
 
 
 def last_words(desk: Desk) -> str:

@@ -14,10 +14,14 @@ from msgspec.structs import replace
 
 from holdfast.agents.asking import Asking
 from holdfast.agents.coding.desk import Desk, Opening
+from holdfast.agents.coding.salvage import Salvaged, whole
 from holdfast.agents.coding.talks import begin_talk, find_talk, newest_talk
 from holdfast.agents.coding.wish import Wish
 from holdfast.agents.coding.within_reach import no_model, window_served
 from holdfast.agents.notices import Watch, unwatched
+from holdfast.agents.task import NAME as TASK
+from holdfast.agents.task import TaskSettings
+from holdfast.agents.tour.model import ENTRY, PACED, PLAIN, TourModel
 from holdfast.config import Config, load_config, resolve
 from holdfast.errors import ConfigError
 from holdfast.models.catalogue import Entry, load_catalogue, price_table
@@ -44,6 +48,14 @@ class Opened(Struct, frozen=True):
     close: Callable[[], Awaitable[None]]
 
 
+class People(Struct, frozen=True):
+    """Who stands on the other side: who approves, who answers, who looks on."""
+
+    approver: Approver
+    respondent: Respondent
+    watch: Watch
+
+
 class Ground(Struct, frozen=True, kw_only=True):
     """What a desk stands on, found before anything is opened."""
 
@@ -67,11 +79,13 @@ async def open_desk(
     watch: Watch = unwatched,
     env: Mapping[str, str] = os.environ,
     model: Model | None = None,
+    tasks: TaskSettings | None = None,
 ) -> Opened:
     """Open what a person wishes. `model` is asked instead of the one that is named.
 
     Raises `NoModel` where none can be asked, and other errors of `holdfast.errors`.
     """
+    people = People(approver or Unattended(), respondent or DecideYourself(), watch)
     # Off the event loop: files are read and a sandbox is tried, and a terminal must go on painting.
     ground = await asyncio.to_thread(find_ground, wish, env, model)
     servers = McpServers(parse_servers(ground.config.servers, ground.config.where), environment=env)
@@ -80,25 +94,10 @@ async def open_desk(
     try:
         await servers.ready(SERVER_SECONDS)
         store = await asyncio.to_thread(SqliteStore, ground.store)
-        opening = Opening(
-            root=ground.root,
-            store=store,
-            log=await asyncio.to_thread(_log, wish, ground, store),
-            model=ground.model,
-            asking=Asking(entry=ground.entry, max_tokens=ground.profile.reply_room),
-            profile=ground.profile,
-            limits=wish.limits,
-            permissions=ground.permissions,
-            approver=approver or Unattended(),
-            mode=wish.mode,
-            respondent=respondent or DecideYourself(),
-            more_tools=tuple(servers.tools()),
-            sandbox=ground.sandbox,
-            snapshots=ground.store.with_name(f"{ground.store.name}.snapshots"),
-            skills=config_folder(env) / "skills",
-            is_beside=ground.is_beside,
-            watch=watch,
-        )
+        talk = await asyncio.to_thread(_talk, wish, ground, store)
+        skills = config_folder(env) / "skills"
+        opening = _opening(wish, ground, people, store=store, log=talk.log, skills=skills)
+        opening = replace(opening, more_tools=tuple(servers.tools()), tasks=tasks or TaskSettings())
         desk = await asyncio.to_thread(Desk, opening)
     except BaseException:
         await servers.close()
@@ -107,8 +106,29 @@ async def open_desk(
             store.close()
         raise
     troubles = [f"the MCP server `{name}` cannot be used: {why}" for name, why in servers.troubles.items()]
-    notes = (*ground.notes, *troubles, *desk.bench.skills.warnings)
+    notes = (*([talk.note] if talk.note else []), *ground.notes, *troubles, *desk.bench.skills.warnings)
     return Opened(desk, notes, _closing(desk, servers, store))
+
+
+def _opening(wish: Wish, ground: Ground, people: People, *, store: Store, log: str, skills: Path) -> Opening:
+    return Opening(
+        root=ground.root,
+        store=store,
+        log=log,
+        model=ground.model,
+        asking=Asking(entry=ground.entry, max_tokens=ground.profile.reply_room),
+        profile=ground.profile,
+        limits=wish.limits,
+        permissions=ground.permissions,
+        approver=people.approver,
+        mode=wish.mode,
+        respondent=people.respondent,
+        sandbox=ground.sandbox,
+        snapshots=ground.store.with_name(f"{ground.store.name}.snapshots"),
+        skills=skills,
+        is_beside=ground.is_beside,
+        watch=people.watch,
+    )
 
 
 def find_ground(wish: Wish, env: Mapping[str, str], model: Model | None = None) -> Ground:
@@ -158,6 +178,8 @@ def _chosen(wish: Wish, config: Config, env: Mapping[str, str]) -> tuple[Model, 
     """The model, what is known of it, and whether it answers on this machine."""
     catalogue = load_catalogue(config)
     name = model_name(wish.model, config, env)
+    if name in (PACED, PLAIN):
+        return TourModel(name), replace(ENTRY, name=name), False
     if not name:
         raise no_model(catalogue, env, None)
     chosen = resolve_model(name, catalogue, env)
@@ -188,19 +210,21 @@ def _priced(config: Config, entry: Entry) -> Config:
 
 
 def _permissions(wish: Wish, config: Config) -> Permissions:
-    permissions = parse_permissions(config.permissions, config.where or "the configuration")
+    where = config.where or "the configuration"
+    permissions = parse_permissions(config.permissions, where, tools=(TASK,))
     for rule in wish.allow:
         permissions = permissions.allowing(rule)
     return permissions
 
 
-def _log(wish: Wish, ground: Ground, store: Store) -> str:
+def _talk(wish: Wish, ground: Ground, store: Store) -> Salvaged:
+    """The log to go on with, mended where it is damaged, or a new one."""
     if wish.log:
-        return find_talk(store, wish.log)
+        return whole(store, find_talk(store, wish.log))
     if wish.goes_on:
-        return newest_talk(store, ground.root)
+        return whole(store, newest_talk(store, ground.root))
     redact = ground.profile.redact
-    return begin_talk(store, ground.root, title=wish.title, model=ground.model.name, redact=redact)
+    return Salvaged(begin_talk(store, ground.root, title=wish.title, model=ground.model.name, redact=redact))
 
 
 def _closing(desk: Desk, servers: McpServers, store: Store) -> Callable[[], Awaitable[None]]:

@@ -6,7 +6,7 @@ Rule: what a talk belongs to stands in its first entry and is never guessed. A l
 from collections.abc import Iterator
 from pathlib import Path
 
-from holdfast.errors import NotFound
+from holdfast.errors import NotFound, StoreError
 from holdfast.events import LogStarted, UserSaid
 from holdfast.log import Log
 from holdfast.messages import Json
@@ -56,7 +56,10 @@ def find_talk(store: Store, name: str) -> str:
 
 def _root_of(store: Store, log: str) -> str:
     page = store.read(log, limit=1)
-    started = entry_of(page.rows[0], page.texts).event if page.rows else None
+    try:
+        started = entry_of(page.rows[0], page.texts).event if page.rows else None
+    except StoreError:
+        return ""  # a log that cannot be read hides no other
     return str(started.meta.get("root", "")) if isinstance(started, LogStarted) else ""
 
 
@@ -64,4 +67,7 @@ def _is_spoken_in(store: Store, info: LogInfo) -> bool:
     if info.entries > FEW:
         return True
     page = store.read(info.head.id)
-    return any(isinstance(entry_of(row, page.texts).event, UserSaid) for row in page.rows)
+    try:
+        return any(isinstance(entry_of(row, page.texts).event, UserSaid) for row in page.rows)
+    except StoreError:
+        return True

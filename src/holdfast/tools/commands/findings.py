@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from holdfast.tools.commands.fields import ANY, FETCHED, HOME, MANY, WILD
 from holdfast.tools.commands.flow import Folders, Outcome, State
 from holdfast.tools.commands.patterns import Pattern
-from holdfast.tools.commands.places import Ground, Place, place_of
+from holdfast.tools.commands.places import Ground, places_of
 from holdfast.tools.commands.rules import SEVERITY, Rules, Verdict
 
 LONGEST_PART = 200
@@ -56,7 +56,7 @@ class Inspection(Struct):
     def touch(self, kind: str, path: str, folders: Folders, part: str) -> None:
         """A file that is read, written or deleted, from any of the folders."""
         verdicts = self.rules.places[kind]
-        places: set[Place] = {place_of(path, folder, self.ground) for folder in folders or (None,)}
+        places = {place for folder in folders or (None,) for place in places_of(path, folder, self.ground)}
         worst = max(sorted(places), key=lambda place: SEVERITY[verdicts[place]])
         why = self.rules.why
         self.add(verdicts[worst], f"it {why[kind]} `{shown(path)}`, {why[worst]}", part, path or '""')

@@ -1,7 +1,7 @@
 """Whether a shell command may run: allow, ask or deny, with the reason and the part that decides.
 
-Rule: a pure function of the command, the folders and the rules. No text makes it fail, and what cannot be read
-surely is asked about. It takes time linear in the command.
+Rule: a pure function of the command, the folders, the rules and where links lead. No text makes it fail, and
+what cannot be read surely is asked about. It takes time linear in the command.
 """
 
 import posixpath
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from holdfast.tools.commands.findings import Inspection, shown
 from holdfast.tools.commands.flow import NOTHING, Outcome, State, same
 from holdfast.tools.commands.patterns import plain_text, written
-from holdfast.tools.commands.places import Ground
+from holdfast.tools.commands.places import Follow, Ground, stay
 from holdfast.tools.commands.programs import judge_fields
 from holdfast.tools.commands.reader import read_script
 from holdfast.tools.commands.readers import READERS
@@ -34,11 +34,11 @@ class Judgement(Struct, frozen=True):
     """The command, or the piece of it, that decides."""
 
 
-def judge(command: str, *, root: str, cwd: str, rules: Rules) -> Judgement:
+def judge(command: str, *, root: str, cwd: str, rules: Rules, follow: Follow = stay) -> Judgement:
     """Judges a command that bash would run in `cwd`. Both folders are absolute paths."""
     assert root.startswith("/"), root
     assert cwd.startswith("/"), cwd
-    ground = Ground((_folder(root), *rules.folders), rules.guarded)
+    ground = Ground((_folder(root), *rules.folders), rules.guarded, follow)
     inspection = Inspection(rules, ground, _run_text, _run_fields)
     _run_text(inspection, command, State(frozenset({_folder(cwd)}), NOTHING), shown(command))
     findings = inspection.findings

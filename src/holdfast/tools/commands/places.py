@@ -1,11 +1,12 @@
 """Where a path lies: inside the root, in a guarded part of it, outside, in the system.
 
-Rule: paths are read as text, links are not followed; the workspace's guard looks at real files later. What cannot
-be told is `unknown`, never `inside`.
+Rule: paths are read as text, and what seems to lie inside is looked up by whoever knows where links lead. What
+cannot be told is `unknown`, never `inside`.
 """
 
 import posixpath
 import re
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
@@ -26,6 +27,16 @@ _UP = re.compile(r"\.[.\ue000]*")
 """A part of a path that is, or by a pattern may be, the folder above."""
 
 
+OURS = frozenset({"inside", "root", "guarded"})
+Follow = Callable[[str], tuple[str, ...] | None]
+"""The real paths that an absolute one, perhaps with a pattern in it, leads to; None where that cannot be told."""
+
+
+def stay(path: str) -> tuple[str, ...]:  # noqa: ARG001 - as `Follow` says
+    """Where there are no links."""
+    return ()
+
+
 class Ground(Struct, frozen=True):
     """The folders that belong to the work, and the names in them that do not."""
 
@@ -33,6 +44,19 @@ class Ground(Struct, frozen=True):
     """Absolute and without a closing slash, the root first."""
     guarded: tuple[str, ...] = ()
     """Names of files and folders, in small letters, with which other programs can be made to run commands."""
+    follow: Follow = stay
+
+
+def places_of(path: str, cwd: str | None, ground: Ground) -> set[Place]:
+    """Where a path lies by its text, and where it leads."""
+    near = place_of(path, cwd, ground)
+    if near not in OURS:
+        return {near}
+    # Not made shorter before: behind a link, `..` is the folder above the place that it leads to.
+    led = ground.follow(posixpath.join(cwd or "/", path))
+    if led is None:
+        return {near, "unknown"}
+    return {near, *(place_of(real, None, ground) for real in led)}
 
 
 def place_of(path: str, cwd: str | None, ground: Ground) -> Place:

@@ -127,6 +127,18 @@ def judge_date(inspection: Inspection, words: Sequence[str], state: State, part:
     return same(state)
 
 
+def judge_ps(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    """Options need no dash: `ps auxe` shows environments, where secrets are."""
+    arguments = _generic(inspection, words, state, part)
+    for word in arguments.operands:
+        if not is_known(word) or "e" in word:
+            inspection.add("ask", f"`{shown(word)}` may show the environment of processes", part, word)
+    for option in arguments.options:
+        if not is_known(option.value) or "environ" in option.value:
+            inspection.add("ask", "it may show the environment of processes", part, option.word)
+    return same(state)
+
+
 def judge_jq(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
     rest, kept = list(words[1:]), list[str]()
     while rest:
@@ -242,6 +254,7 @@ READERS: dict[str, Reader] = {
     "test": judge_test,
     "date": judge_date,
     "jq": judge_jq,
+    "ps": judge_ps,
     "sed": judge_sed,
     "awk": judge_awk,
     "dd": judge_dd,

@@ -49,7 +49,7 @@ def edit_file(
         _expect_sense(wanted, _which(number, len(replacements)))
     expect_writable(files, workspace.locate(path))
     result = retried(lambda: _edit(workspace, files, path, replacements, dry_run=dry_run))
-    files.restore(tool, result.envelope.data)
+    files.note(tool, path, result.envelope.data)
     return result
 
 
@@ -61,6 +61,19 @@ def retried(work: Callable[[], ToolResult]) -> ToolResult:
         except Raced:
             continue
     return work()
+
+
+def keep_versions(files: Files, shown: str, *versions: bytes) -> None:
+    """Before the old bytes are gone: a crash right after the write must leave what undoes it."""
+    try:
+        for raw in versions:
+            files.snapshots.keep(raw)
+    except OSError as error:
+        raise ToolError(
+            "EXECUTION_ERROR",
+            f"`{shown}` was not written: what would undo it cannot be kept ({error.strerror or error})",
+            hint="Free some space on the disk first",
+        ) from None
 
 
 def write_file(workspace: Workspace, path: str, raw: bytes, expected: Expected) -> Replaced:
@@ -108,9 +121,7 @@ def _edit(
     raw = encode(done.text, encoding, shown)
     if raw == current.raw:
         raise ToolError("INVALID_PARAM", f"together these edits leave `{shown}` as it is")
-    # Before the old bytes are gone: a crash right after the write must leave what undoes it.
-    files.snapshots.keep(current.raw)
-    files.snapshots.keep(raw)
+    keep_versions(files, shown, current.raw, raw)
     status = current.status if dry_run else write_file(workspace, path, raw, current.status).status
     return change_result(
         Outcome(

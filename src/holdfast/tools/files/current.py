@@ -6,12 +6,13 @@ Rule: what is written later is only written if the file is still this one.
 import os
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.files.conflicts import Outside, outside_change
 from holdfast.tools.files.seen import Files, Sight
 from holdfast.tools.files.snapshots import id_of
-from holdfast.tools.files.texts import Encoding, decode, detect, named
+from holdfast.tools.files.texts import GUESSES, Encoding, decode, decodes, detect, named
 from holdfast.tools.places import Place
 from holdfast.tools.workspace import Workspace
 
@@ -46,13 +47,15 @@ def expect_writable(files: Files, place: Place) -> None:
 def current_file(workspace: Workspace, path: str) -> Current:
     with workspace.open_file(path) as opened:
         status, place = opened.status, opened.place
-        if status.st_size > LARGEST:
-            raise ToolError(
-                "EXECUTION_ERROR",
-                f"`{place.shown}` has {status.st_size} bytes; {LARGEST} can be edited",
-                hint="Change it with Bash (`sed`, or a script)",
-            )
-        raw = opened.file.read()
+        # One that grows while it is read must not fill the memory.
+        raw = opened.file.read(LARGEST + 1) if status.st_size <= LARGEST else b""
+    size = max(status.st_size, len(raw))
+    if size > LARGEST:
+        raise ToolError(
+            "EXECUTION_ERROR",
+            f"`{place.shown}` has {size} bytes; {LARGEST} can be edited",
+            hint="Change it with Bash (`sed`, or a script)",
+        )
     return Current(place, raw, status, id_of(raw))
 
 
@@ -76,9 +79,20 @@ def expect_seen(files: Files, current: Current) -> Sight:
     return sight
 
 
-def encoding_of(raw: bytes, sight: Sight) -> Encoding | None:
-    """The encoding to keep: the one it was read with. None where it is no text, such as a picture."""
-    return named(sight.encoding, raw) if sight.encoding else detect(raw)
+def encoding_of(raw: bytes, sight: Sight | None) -> Encoding | None:
+    """The encoding to keep: the one it was read with. None where it is no text, such as a picture.
+
+    A guess is not made anew: one edit more, and the umlauts of a Western file may look like Chinese. Only bytes
+    that somebody else wrote, and that are certain to be of another encoding, are taken for what they are.
+    """
+    if sight and sight.encoding:
+        return named(sight.encoding, raw)
+    found = detect(raw)
+    if found is None or sight is None or sight.seen_as in ("", found.name):
+        return found
+    kept = replace(named(sight.seen_as, raw), is_guess=sight.seen_as in GUESSES)
+    is_sure = sight.hash == id_of(raw) or (kept.is_guess and found.is_guess)
+    return kept if is_sure and decodes(raw, kept) else found
 
 
 def changed_outside(files: Files, current: Current, sight: Sight, text: str) -> Outside | None:

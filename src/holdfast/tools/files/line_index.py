@@ -16,6 +16,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from holdfast.tools.envelope import ToolError
+
 BLOCK = 256 * 1024
 """Bytes of a block: what is read to find one line. A gigabyte has 4096 of them."""
 
@@ -84,7 +86,11 @@ class LineIndex(Struct, frozen=True):
         raw = source.at(block * BLOCK, BLOCK)
         place = -1
         for _ in range(feeds - self.before[block]):
-            place = raw.index(b"\n", place + 1)
+            place = raw.find(b"\n", place + 1)
+            if place < 0:
+                raise ToolError(
+                    "EXECUTION_ERROR", "the file was changed while it was read", hint="Read it again"
+                )
         return block * BLOCK + place + 1
 
 

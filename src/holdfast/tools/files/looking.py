@@ -4,6 +4,7 @@ Rule: what is said of a file is true of all its bytes. Small files are looked at
 block through an index that is kept.
 """
 
+import contextlib
 import os
 
 from msgspec import Struct
@@ -56,11 +57,14 @@ class Look(Struct, frozen=True):
         }
 
 
-def look_at(opened: OpenFile, files: Files, asked_encoding: str) -> Look:
-    if opened.status.st_size > HELD:
+def look_at(opened: OpenFile, files: Files, asked_encoding: str, sight: Sight | None = None) -> Look:
+    place, raw = opened.place, b""
+    if opened.status.st_size <= HELD:
+        raw = opened.file.read(HELD + 1)
+    # By its status, or because it grew meanwhile.
+    if max(opened.status.st_size, len(raw)) > HELD:
         return _look_far(opened, files, asked_encoding)
-    place, raw = opened.place, opened.file.read()
-    encoding = named(asked_encoding, raw) if asked_encoding else detect(raw)
+    encoding = named(asked_encoding, raw) if asked_encoding else encoding_of(raw, sight)
     if encoding is None:
         raise binary(place.shown, raw)
     source, shown_as = Held(raw), encoding
@@ -68,7 +72,9 @@ def look_at(opened: OpenFile, files: Files, asked_encoding: str) -> Look:
         source = Held(decode(raw, encoding, place.shown).encode("utf-8", "surrogatepass"))
         shown_as = UTF8
     if len(raw) <= MOST_KEPT:
-        files.snapshots.keep(raw)
+        # On a full disk files can still be read; what is not kept is told less exactly when it changes.
+        with contextlib.suppress(OSError):
+            files.snapshots.keep(raw)
     index = Counting().count(source)
     return Look(
         place,

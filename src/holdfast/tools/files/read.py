@@ -18,7 +18,7 @@ from holdfast.tools.files.pictures import is_picture, read_picture
 from holdfast.tools.files.readings import Reading, reading_result, unchanged_result
 from holdfast.tools.files.rows import Asked, read_passage
 from holdfast.tools.files.seen import Files
-from holdfast.tools.places import OpenFile
+from holdfast.tools.places import OpenFile, Place
 from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
@@ -54,14 +54,14 @@ async def read(arguments: ReadArguments, workspace: Workspace, *, files: Files) 
             result = await asyncio.to_thread(read_notebook, opened, arguments.offset, count, files.step())
         else:
             result = await _read_lines(opened, arguments, files)
-    files.restore("Read", result.envelope.data)
+    files.note("Read", arguments.path, result.envelope.data)
     return result
 
 
 async def _read_lines(opened: OpenFile, arguments: ReadArguments, files: Files) -> ToolResult:
     sight = files.sight(opened.place)
     encoding = arguments.encoding or (sight.encoding if sight else "")
-    look = await asyncio.to_thread(look_at, opened, files, encoding)
+    look = await asyncio.to_thread(look_at, opened, files, encoding, sight)
     asked = _asked(arguments, look)
     outside: Outside | None = None
     if sight and sight.hash != look.hash:
@@ -70,15 +70,13 @@ async def _read_lines(opened: OpenFile, arguments: ReadArguments, files: Files) 
         last = asked.first + asked.count - 1
         step = sight.step_of(asked.first, last) if asked.column == 1 and asked.count else None
         # Asked in this thread: the window is the loop's.
-        if step is not None and _is_on_view(files, arguments.path, look.place.shown, asked.first, last):
+        if step is not None and _is_on_view(files, arguments.path, look.place, asked.first, last):
             return unchanged_result(look, asked, step)
     offset = await asyncio.to_thread(look.index.offset, look.source, asked.first)
     passage = await asyncio.to_thread(read_passage, look.source, offset, asked, look.shown_as)
     is_open = not arguments.limit and arguments.offset > 0
     before = sight.total_lines if sight else 0
-    return reading_result(
-        Reading(look, asked, passage, is_open, arguments.encoding, files.step(), outside, before)
-    )
+    return reading_result(Reading(look, asked, passage, is_open, encoding, files.step(), outside, before))
 
 
 def _asked(arguments: ReadArguments, look: Look) -> Asked:
@@ -95,6 +93,8 @@ def _asked(arguments: ReadArguments, look: Look) -> Asked:
     return Asked(first, min(wanted, MOST_LINES, total - first + 1), arguments.column)
 
 
-def _is_on_view(files: Files, asked: str, shown: str, first: int, last: int) -> bool:
+def _is_on_view(files: Files, asked: str, place: Place, first: int, last: int) -> bool:
     """Whether the window shows these lines, under the name that was asked for or the one we give."""
-    return any(files.resident(name, first, last) for name in dict.fromkeys((asked, shown)))
+    if files.may_mislead(place, first, last):
+        return False
+    return any(files.resident(name, first, last) for name in dict.fromkeys((asked, place.shown)))

@@ -27,10 +27,14 @@ CHANGING = ("Edit", "MultiEdit", "Write")
 
 _SPELLED = "hex:"
 
+ENDLESS = 1 << 62
+"""More lines than any file has."""
+
 
 class Sight(Struct, frozen=True):
     """A file as the agent knows it. `shown` are the lines of this very version that a result showed, each with its
-    step; `known` those that it saw in this or an earlier version, or wrote."""
+    step; `known` those that it saw in this or an earlier version, or wrote. `encoding` is the one that was asked
+    for, `seen_as` the one that a Read took the file for."""
 
     hash: str
     size: int
@@ -39,6 +43,7 @@ class Sight(Struct, frozen=True):
     encoding: str = ""
     shown: tuple[tuple[int, int, int], ...] = ()
     known: tuple[Lines, ...] = ()
+    seen_as: str = ""
 
     def step_of(self, first: int, last: int) -> int | None:
         """The step that showed all of these lines, or the newest of several; None where none did."""
@@ -69,8 +74,10 @@ class _Read(Struct):
     last: int = 0
     column: int = 1
     step: int = 0
+    encoding: str = ""
     asked_encoding: str = ""
     file: str = ""
+    called: str = ""
 
 
 class _Changed(Struct):
@@ -85,6 +92,7 @@ class _Changed(Struct):
     dry_run: bool = False
     modified_externally: bool = False
     file: str = ""
+    called: str = ""
 
 
 class _Back(Struct):
@@ -124,9 +132,24 @@ class Files:
         self.indexes = Indexes()
         self.sights: dict[str, Sight] = {}
         self.made: list[Made] = []
+        self._misleading: dict[str, tuple[Lines, ...]] = {}
+        """Lines by which a result showed another text than a file has now, unless the calls tell so."""
+        self._names: dict[str, set[str]] = {}
 
     def sight(self, place: Place) -> Sight | None:
         return self.sights.get(key_of(place))
+
+    def may_mislead(self, place: Place, first: int, last: int) -> bool:
+        """Whether the window may hold another text under these numbers and not know that it is out of date: it sees
+        the agent's own calls only, each file under the name that a call gave it."""
+        spans = self._misleading.get(key_of(place), ())
+        return any(a <= last and first <= b for a, b in spans)
+
+    def note(self, name: str, called: str, data: dict[str, Json]) -> None:
+        """Take in a result of this moment. Its data also gets the name that the call had for the file."""
+        if called != data["path"]:
+            data["called"] = name_for_people(called)
+        self.restore(name, data)
 
     def restore(self, name: str, data: dict[str, Json]) -> None:
         """Take in what an earlier result said. Results of other tools, of errors and of other versions of these
@@ -143,26 +166,47 @@ class Files:
 
     def _note_read(self, read: _Read) -> None:
         key = read.file or read.path
+        self._note_name(key, read.called or read.path)
         sight = self.sights.get(key)
         if sight is None or sight.hash != read.hash:
+            self._mislead(key, sight)
             sight = Sight(read.hash, read.size, read.mtime_ns, read.total_lines)
+        encoding = read.asked_encoding or sight.encoding
+        if encoding != sight.encoding:
+            # The same bytes, but what was shown of them before is another text.
+            self._mislead(key, sight)
+            sight = replace(sight, shown=())
+        if not read.last and read.total_lines:
+            # A notebook's cells stand in rows that only look like lines of the file.
+            self._misleading[key] = ((1, ENDLESS),)
         shown = sight.shown
         if read.last >= read.first > 0 and read.column == 1:
             # Newest last; a span that a newer one holds is no use.
             kept = [s for s in shown if not (read.first <= s[0] and s[1] <= read.last)]
             shown = (*kept, (read.first, read.last, read.step))
-        known = merged([*sight.known, *((first, last) for first, last, _ in shown)])
-        encoding = read.asked_encoding or sight.encoding
-        self.sights[key] = replace(sight, mtime_ns=read.mtime_ns, encoding=encoding, shown=shown, known=known)
+        self.sights[key] = replace(
+            sight,
+            mtime_ns=read.mtime_ns,
+            encoding=encoding,
+            seen_as=read.encoding or sight.seen_as,
+            shown=shown,
+            known=merged([*sight.known, *((first, last) for first, last, _ in shown)]),
+        )
 
     def _note_change(self, name: str, changed: _Changed) -> None:
         if changed.dry_run:
             return
         key = changed.file or changed.path
+        self._note_name(key, changed.called or changed.path)
         sight = self.sights.get(key)
-        known: tuple[Lines, ...] = ()
-        if sight and not changed.modified_externally:
-            known = sight.known
+        if changed.before == changed.after and sight and sight.hash == changed.after:
+            return
+        if len(self._names[key]) == 1 and changed.before != changed.after:
+            # The window knows of this change, and that all it showed before is out of date.
+            self._misleading.pop(key, None)
+        else:
+            self._mislead(key, sight)
+        known = sight.known if sight and not changed.modified_externally else ()
         changes = [Change(*numbers) for numbers in changed.changes]
         total = changed.total_lines
         written = ((1, total, changed.step),) if name == "Write" and total else ()
@@ -174,6 +218,7 @@ class Files:
             sight.encoding if sight and changed.before else "",
             written,
             ((1, total),) if written else shifted(known, changes, total),
+            sight.seen_as if sight and changed.before else "",
         )
         if changed.before != changed.after:
             self.made.append(Made(key, changed.path, changed.before, changed.after, changed.step))
@@ -184,12 +229,23 @@ class Files:
         del self.made[max(len(self.made) - undone.count, 0) :]
         for back in undone.files:
             key = back.file or back.path
+            sight = self.sights.pop(key, None)
+            self._mislead(key, sight)
             if not back.hash:
-                self.sights.pop(key, None)
                 continue
-            sight = self.sights.get(key)
-            encoding = sight.encoding if sight else ""
-            self.sights[key] = Sight(back.hash, back.size, back.mtime_ns, back.total_lines, encoding)
+            encoding, seen_as = (sight.encoding, sight.seen_as) if sight else ("", "")
+            self.sights[key] = Sight(
+                back.hash, back.size, back.mtime_ns, back.total_lines, encoding, seen_as=seen_as
+            )
+
+    def _note_name(self, key: str, called: str) -> None:
+        self._names.setdefault(key, set()).add(called)
+
+    def _mislead(self, key: str, sight: Sight | None) -> None:
+        """From now on the file has another text than it was shown with."""
+        if sight and sight.shown:
+            spans = [(first, last) for first, last, _ in sight.shown]
+            self._misleading[key] = merged([*self._misleading.get(key, ()), *spans])
 
 
 def key_of(place: Place) -> str:

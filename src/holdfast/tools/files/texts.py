@@ -64,6 +64,9 @@ class Encoding(Struct, frozen=True):
 
 UTF8 = Encoding("utf-8")
 
+GUESSES = ("gb18030", "cp1252", "latin-1")
+"""Encodings that are never certain."""
+
 
 def named(name: str, head: bytes) -> Encoding:
     """The encoding that somebody asked for."""
@@ -92,7 +95,7 @@ def detect(sample: bytes, *, is_whole: bool = True) -> Encoding | None:
         if sample.startswith(mark):
             marked = Encoding(name, mark)
             return (
-                marked if name not in WIDE or not is_whole or _decodes(sample[len(mark) :], marked) else None
+                marked if name not in WIDE or not is_whole or decodes(sample[len(mark) :], marked) else None
             )
     if b"\0" in sample[:LOOKED_AT]:
         return None
@@ -116,13 +119,14 @@ def _legacy(sample: bytes) -> Encoding | None:
     # Chinese text has its high bytes in pairs; what Western languages have stands alone.
     if len(runs) * 2 < sum(map(len, runs)) and all(len(run) % 2 == 0 for run in runs[:-1]):
         chinese = Encoding("gb18030", is_guess=True)
-        if _decodes(sample, chinese):
+        if decodes(sample, chinese):
             return chinese
     western = Encoding("cp1252", is_guess=True)
-    return western if _decodes(sample, western) else Encoding("latin-1", is_guess=True)
+    return western if decodes(sample, western) else Encoding("latin-1", is_guess=True)
 
 
-def _decodes(raw: bytes, encoding: Encoding) -> bool:
+def decodes(raw: bytes, encoding: Encoding) -> bool:
+    """Whether bytes can be taken as text of an encoding and back."""
     try:
         return raw.decode(encoding.name, encoding.errors).encode(encoding.name, encoding.errors) == raw
     except UnicodeError:

@@ -15,7 +15,7 @@ from holdfast.tools.files.current import Current, current_file
 from holdfast.tools.files.diffs import line_changes, unified
 from holdfast.tools.files.seen import UNDO, Files, Made, path_of
 from holdfast.tools.files.texts import decode, detect, split_lines, unified_ends
-from holdfast.tools.workspace import Workspace
+from holdfast.tools.workspace import Expected, Workspace
 
 
 class _Way(Struct, frozen=True):
@@ -81,33 +81,34 @@ def _way_back(files: Files, workspace: Workspace, chain: list[Made]) -> _Way:
 
 
 def _go_all(workspace: Workspace, ways: list[_Way], *, dry_run: bool) -> list[dict[str, Json]]:
-    backs: list[dict[str, Json]] = []
+    gone: list[tuple[dict[str, Json], Expected]] = []
     try:
-        backs.extend(_go(workspace, way, dry_run=dry_run) for way in ways)
+        gone.extend(_go(workspace, way, dry_run=dry_run) for way in ways)
     except ToolError:
         # Somebody wrote one of the files at this very moment: those before it are as they were again.
-        for way in ways[: len(backs)]:
+        for way, (_, left) in zip(ways, gone, strict=False):
             with contextlib.suppress(ToolError):
-                workspace.replace_file(path_of(way.made.key), way.current.raw)
+                workspace.replace_file(path_of(way.made.key), way.current.raw, left)
         raise
-    return backs
+    return [back for back, _ in gone]
 
 
-def _go(workspace: Workspace, way: _Way, *, dry_run: bool) -> dict[str, Json]:
+def _go(workspace: Workspace, way: _Way, *, dry_run: bool) -> tuple[dict[str, Json], Expected]:
+    """What `data` says of a file, and how it is left."""
     path = path_of(way.made.key)
     back: dict[str, Json] = {"path": way.made.path, "hash": "", "size": 0, "mtime_ns": 0, "total_lines": 0}
     if way.made.key != way.made.path:
         back["file"] = way.made.key
     if way.raw is None:
         if not dry_run:
-            workspace.remove_file(path)
-        return back
-    mtime_ns = way.current.status.st_mtime_ns
+            workspace.remove_file(path, way.current.status)
+        return back, "absent"
+    status = way.current.status
     if not dry_run:
-        mtime_ns = write_file(workspace, path, way.raw, way.current.status).status.st_mtime_ns
+        status = write_file(workspace, path, way.raw, status).status
     lines = way.raw.count(b"\n") + (bool(way.raw) and not way.raw.endswith(b"\n"))
-    back |= {"hash": way.made.before, "size": len(way.raw), "mtime_ns": mtime_ns, "total_lines": lines}
-    return back
+    back |= {"hash": way.made.before, "size": len(way.raw), "mtime_ns": status.st_mtime_ns}
+    return back | {"total_lines": lines}, status
 
 
 def _diff(way: _Way) -> list[str]:

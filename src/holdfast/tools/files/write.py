@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from holdfast.tools.envelope import ToolError, ToolResult
 from holdfast.tools.files.changes import Outcome, change_result
-from holdfast.tools.files.changing import REDACTED, link_notes, retried, write_file
+from holdfast.tools.files.changing import REDACTED, keep_versions, link_notes, retried, write_file
 from holdfast.tools.files.conflicts import conflict
 from holdfast.tools.files.current import (
     Current,
@@ -60,7 +60,7 @@ async def write(arguments: WriteArguments, workspace: Workspace, *, files: Files
 def _noted(workspace: Workspace, files: Files, arguments: WriteArguments) -> ToolResult:
     """Written and noted in one, so that a call that is cancelled meanwhile leaves no file of which nobody knows."""
     result = retried(partial(_write, workspace, files, arguments))
-    files.restore("Write", result.envelope.data)
+    files.note("Write", arguments.path, result.envelope.data)
     return result
 
 
@@ -76,8 +76,7 @@ def _write(workspace: Workspace, files: Files, arguments: WriteArguments) -> Too
     raw = encode(new, encoding or UTF8, current.place.shown)
     is_same = raw == current.raw
     if not is_same:
-        files.snapshots.keep(current.raw)
-        files.snapshots.keep(raw)
+        keep_versions(files, current.place.shown, current.raw, raw)
     is_made = not is_same and not arguments.dry_run
     replaced = write_file(workspace, arguments.path, raw, current.status) if is_made else None
     return change_result(
@@ -102,7 +101,7 @@ def _write(workspace: Workspace, files: Files, arguments: WriteArguments) -> Too
 def _create(workspace: Workspace, files: Files, arguments: WriteArguments) -> ToolResult:
     place = workspace.locate(arguments.path)
     raw = encode(arguments.content, UTF8, place.shown)
-    files.snapshots.keep(raw)
+    keep_versions(files, place.shown, raw)
     replaced = None if arguments.dry_run else write_file(workspace, arguments.path, raw, "absent")
     was_there = files.sight(place) is not None
     return change_result(

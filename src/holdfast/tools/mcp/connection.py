@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+import msgspec
+
 from holdfast.errors import HoldfastError
 from holdfast.messages import Json
 from holdfast.tools.breaker import Breaker, BreakerRules
@@ -132,6 +134,7 @@ class Connection:
 
     async def call(self, tool: str, arguments: dict[str, Json]) -> dict[str, Json]:
         """The server's answer, as the wire's JSON."""
+        _expect_whole(arguments)
         what = f"the MCP server `{self.name}`"
         hint = "Go on without it, or try again later"
         self._breaker = self._breaker.admit(self._clock(), self._rules, what, hint)
@@ -238,6 +241,19 @@ class Connection:
             _, late = await asyncio.wait(keepers, timeout=SECONDS_TO_CLOSE)
             for keeper in late:
                 keeper.cancel()
+            if late:  # They kill what does not leave.
+                await asyncio.wait(late, timeout=SECONDS_TO_CLOSE)
+
+
+def _expect_whole(arguments: dict[str, Json]) -> None:
+    try:
+        msgspec.json.encode(arguments)
+    except UnicodeEncodeError:
+        raise ToolError(
+            "INVALID_PARAM",
+            "the arguments hold half a character (a lone surrogate), which cannot be sent",
+            hint="Write whole characters",
+        ) from None
 
 
 def _cause(error: BaseException) -> str:

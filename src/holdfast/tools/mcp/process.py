@@ -9,6 +9,7 @@ leaves behind, and forgets a server's last words, which is why this is our own.
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import signal
@@ -19,8 +20,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 from msgspec import Struct
+
+from holdfast.tools.mcp.account import Account
 
 SECONDS_FOR_LAST_WORDS = 0.5
 LAST_WORDS = 5
@@ -88,6 +91,7 @@ class _Served:
         self._process = process
         self._stdin, self._stdout, self._stderr = _pipes(process)
         self._command = command
+        self._account = Account()
         self._words: deque[str] = deque(maxlen=LAST_WORDS)
         self._is_heard = asyncio.Event()
 
@@ -126,15 +130,16 @@ class _Served:
                 return f"it sent a message of more than {bounds.message} bytes"
             except ConnectionError as error:
                 return f"its output broke off ({error})"
-            try:
-                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except ValueError:
+            message = _message(line)
+            if message is None:
                 noise += len(line)
                 _log.debug("MCP server %s prints what is no message: %r", self._command.name, line[:200])
                 if noise > bounds.noise:
                     return f"it prints what is no message, such as `{_in_line(line)}`"
                 continue
             noise = 0
+            if reason := self._account.receive(message, len(line)):
+                return reason
             try:
                 await to_session.send(SessionMessage(message))
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -156,9 +161,28 @@ class _Served:
         with contextlib.suppress(ConnectionError, RuntimeError):
             async for item in from_session:
                 text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                self._account.send(item.message)
                 self._stdin.write(text.encode() + b"\n")
                 await self._stdin.drain()
         from_session.close()
+
+
+def _message(line: bytes) -> JSONRPCMessage | None:
+    """The message in a line, if there is one."""
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return _mended(line) if b"\\ud" in line.lower() else None
+
+
+def _mended(line: bytes) -> JSONRPCMessage | None:
+    """A message with half a character in it (a lone surrogate, as of a file with an odd name), which is replaced:
+    for want of the whole message a call would wait for its answer in vain."""
+    try:
+        text = json.dumps(json.loads(line), ensure_ascii=False)
+        return jsonrpc_message_adapter.validate_json(text.encode("utf-8", "replace"), by_name=False)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _pipes(

@@ -22,6 +22,8 @@ from holdfast.version import __version__
 
 MOST_TOOLS = 2_000
 MOST_PAGES = 100
+LARGEST_LISTING = 8_000_000
+"""Characters of all that a server says of its tools."""
 
 _LOST = (types.CONNECTION_CLOSED, types.PARSE_ERROR, types.INVALID_REQUEST)
 """Codes after which a connection is made anew: closed, out of step, or a session that the server forgot."""
@@ -38,15 +40,19 @@ class Session:
         self._client = client
 
     async def list_tools(self) -> list[RemoteTool]:
+        """The tools, as many as have room; the rest of a longer list is left out."""
         tools: dict[str, RemoteTool] = {}
+        size = 0
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             page = await self._client.session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
             for tool in page.tools:
-                if len(tools) < MOST_TOOLS:
-                    tools.setdefault(tool.name, _remote(tool))
+                size += len(tool.model_dump_json())
+                if len(tools) >= MOST_TOOLS or size > LARGEST_LISTING:
+                    return list(tools.values())
+                tools.setdefault(tool.name, _remote(tool))
             cursor = page.next_cursor
-            if not cursor or len(tools) >= MOST_TOOLS:
+            if not cursor:
                 break
         return list(tools.values())
 
@@ -92,7 +98,7 @@ async def open_session(
             client = Client(process_streams(command, over), cache=None, client_info=_US)
         case HttpServer():
             headers = server.filled_headers(environment, where)
-            streams = web_streams(server.url, headers, server.call_seconds)
+            streams = web_streams(server.url, headers, server.call_seconds, over)
             client = Client(streams, cache=None, client_info=_US)
     async with client:
         yield Session(client)

@@ -1,7 +1,7 @@
 """Whether a call may be made: allow, ask or deny, with the reason, by the mode, the rules and the command itself.
 
-Rule: a pure function of the call and the scene. What a mode forbids no rule allows, what a rule denies nothing
-allows, and what nobody thought of is asked about.
+Rule: a pure function of the call and the scene, which knows where links lead. What a mode forbids no rule
+allows, what a rule denies nothing allows, and what nobody thought of is asked about.
 """
 
 from msgspec import Struct
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from holdfast.errors import ConfigError
 from holdfast.messages import ToolCall
 from holdfast.tools.commands import Judgement, Rules, Verdict, judge, pattern_for
+from holdfast.tools.commands.places import Follow, stay
 from holdfast.tools.permissions.rules import COVERS, WITH_PATHS, Mode, Permissions, ToolRule
 
 HARMLESS = frozenset({"BashOutput", "BashStop", "TodoWrite", "Recall", "AskUser", "Skill"})
@@ -25,6 +26,7 @@ class Scene(Struct, frozen=True):
     cwd: str
     path: str = ""
     is_read_only: bool = False
+    follow: Follow = stay
 
 
 class Decision(Struct, frozen=True):
@@ -39,6 +41,8 @@ class Decision(Struct, frozen=True):
 
 
 ALLOWED = Decision("allow")
+BY_NAME = "McpCall"
+"""The tool that calls others: those of MCP servers that are not defined on their own."""
 PLAN = "this is plan mode, in which nothing is changed"
 
 
@@ -54,13 +58,21 @@ def decide(call: ToolCall, mode: Mode, permissions: Permissions, scene: Scene) -
     return replace(decision, pattern=pattern) if helped.verdict == "allow" else decision
 
 
+def meant_tool(call: ToolCall) -> str:
+    """The name of the tool that a call leads to, which is another where it is called through McpCall."""
+    name = call.arguments.get("name")
+    is_other = call.name == BY_NAME and isinstance(name, str) and name.startswith("mcp__")
+    return str(name) if is_other else call.name
+
+
 def pattern_of(call: ToolCall, scene: Scene) -> str:
     """The rule for a call and its like: a command by its first words, a file by its folder, else the tool."""
     if call.name == "Bash":
         command = call.arguments.get("command")
         return pattern_for(command) if isinstance(command, str) else ""
     if call.name not in WITH_PATHS:
-        return call.name if call.name.startswith("mcp__") else ""
+        name = meant_tool(call)
+        return name if name.startswith("mcp__") else ""
     if not scene.path or any(mark in scene.path for mark in "*?[]{}\\()"):
         return ""
     name = next((name for name, tools in COVERS.items() if call.name in tools), call.name)
@@ -75,18 +87,19 @@ def _decide(call: ToolCall, mode: Mode, permissions: Permissions, scene: Scene) 
     if call.name == "Bash":
         return _decide_command(call, mode, permissions.commands, scene)
     if mode == "plan" and not (scene.is_read_only or call.name in HARMLESS):
-        return Decision("deny", f"{PLAN}, and {call.name} changes something", rule="plan mode")
+        return Decision("deny", f"{PLAN}, and {meant_tool(call)} changes something", rule="plan mode")
     if rule := _hit(permissions.ask, call, scene):
         return Decision("ask", f"the rule `{rule.text}` asks about it", rule=rule.text)
     if _hit(permissions.allow, call, scene) or scene.is_read_only or call.name in HARMLESS or mode == "auto":
         return ALLOWED
     if call.name in CHANGES:
         return _decide_change(mode, permissions.commands, scene)
-    return Decision("ask", f"{call.name} may change something")
+    return Decision("ask", f"{meant_tool(call)} may change something")
 
 
 def _hit(rules: tuple[ToolRule, ...], call: ToolCall, scene: Scene) -> ToolRule | None:
-    return next((rule for rule in rules if rule.matches(call.name, scene.path)), None)
+    names = {call.name, meant_tool(call)}
+    return next((rule for rule in rules if any(rule.matches(name, scene.path) for name in names)), None)
 
 
 def _decide_change(mode: Mode, rules: Rules, scene: Scene) -> Decision:
@@ -103,7 +116,8 @@ def _decide_command(call: ToolCall, mode: Mode, rules: Rules, scene: Scene) -> D
     command = call.arguments.get("command")
     if not isinstance(command, str):
         return ALLOWED  # the tool itself says what is wrong with it
-    rules = replace(rules, folders=(*rules.folders, *scene.roots[1:]))
+    real = [place for folder in rules.folders for place in scene.follow(folder) or ()]
+    rules = replace(rules, folders=(*rules.folders, *real, *scene.roots[1:]))
     judged = _judged(command, scene, rules)
     if judged.verdict == "deny":
         return Decision("deny", judged.reason, part=judged.part)
@@ -112,6 +126,8 @@ def _decide_command(call: ToolCall, mode: Mode, rules: Rules, scene: Scene) -> D
         if looked.verdict == "allow":
             return ALLOWED
         return Decision("deny", f"{PLAN}: {looked.reason}", part=looked.part, rule="plan mode")
+    if mode == "ask" and judged.verdict == "allow":
+        judged = _judged(command, scene, _asking(rules))
     # Of what is asked about in auto mode, only what a person's own rule names is left; here it denies, for once.
     if judged.verdict == "allow" or (
         mode == "auto" and _judged(command, scene, replace(rules, deny=rules.ask, ask=())).verdict != "deny"
@@ -121,14 +137,23 @@ def _decide_command(call: ToolCall, mode: Mode, rules: Rules, scene: Scene) -> D
 
 
 def _judged(command: str, scene: Scene, rules: Rules) -> Judgement:
-    return judge(command, root=scene.roots[0], cwd=scene.cwd, rules=rules)
+    return judge(command, root=scene.roots[0], cwd=scene.cwd, rules=rules, follow=scene.follow)
+
+
+def _asking(rules: Rules) -> Rules:
+    """Rules under which every file that is written is asked about, as it is where a tool writes it."""
+    return _writing(rules, "ask")
 
 
 def _only_looking(rules: Rules) -> Rules:
     """Rules under which no file is written, whatever a person allows."""
+    return replace(_writing(rules, "deny"), allow=())
+
+
+def _writing(rules: Rules, verdict: Verdict) -> Rules:
     closed: dict[str, dict[str, Verdict]] = {
-        kind: {place: ("allow" if place == "stream" and kind == "write" else "deny") for place in verdicts}
+        kind: {place: ("allow" if place == "stream" and kind == "write" else verdict) for place in verdicts}
         for kind, verdicts in rules.places.items()
         if kind != "read"
     }
-    return replace(rules, places={**rules.places, **closed}, allow=())
+    return replace(rules, places={**rules.places, **closed})

@@ -13,6 +13,7 @@ from holdfast.events import ApprovalGiven
 from holdfast.messages import ToolCall
 from holdfast.tools.envelope import Envelope, Fault, ToolError, ToolResult, answered, failed
 from holdfast.tools.permissions.deciding import Decision, Scene, decide
+from holdfast.tools.permissions.links import real_places
 from holdfast.tools.permissions.rules import WITH_PATHS, Mode, Permissions
 from holdfast.tools.workspace import Workspace
 
@@ -77,11 +78,11 @@ class Gate:
         self.mode: Mode = mode or permissions.mode
         self._same: set[str] = set()
         self._denied: dict[str, str] = {}
-        self._answers: dict[str, ApprovalGiven] = {}
+        self._answers: dict[str, tuple[ApprovalGiven, ToolCall | None]] = {}
 
     def restore(self, event: ApprovalGiven, call: ToolCall | None = None) -> None:
         """Take over an answer of this log; `call` is the one it was about, where it is known."""
-        self._answers[event.call_id] = event
+        self._answers[event.call_id] = event, call
         if event.decision == "log":
             self._same.add(event.rule)
         elif event.decision == "pattern":
@@ -93,7 +94,7 @@ class Gate:
             self._denied[for_log(call)] = event.reason or "-"
 
     async def check(self, call: ToolCall, scene: Scene) -> Passage:
-        if earlier := self._answers.get(call.id):
+        if earlier := self._earlier(call):
             return Passage(_refusal_of(call, earlier) if earlier.decision == "deny" else None)
         decision = decide(call, self.mode, self.permissions, scene)
         same = for_log(call)
@@ -107,6 +108,13 @@ class Gate:
         )
         answer = await self.approver.approve(question)
         return self._passage(question, answer)
+
+    def _earlier(self, call: ToolCall) -> ApprovalGiven | None:
+        """The answer that this very call had, before a process died. An id alone does not tell: some providers
+        number the calls of each reply anew. Where the call is not known, only a denial stands."""
+        event, about = self._answers.get(call.id, (None, None))
+        is_denied = event is not None and event.decision == "deny" and about is None
+        return event if about == call or is_denied else None
 
     def _passage(self, question: Question, answer: Answer) -> Passage:
         call = question.call
@@ -134,7 +142,7 @@ def scene_of(call: ToolCall, workspace: Workspace, cwd: str, *, is_read_only: bo
     """The scene of a call. `cwd` is the folder that commands run in, as the workspace names it."""
     path = call.arguments.get("path", "." if call.name in WITH_PATHS else "")
     here = workspace.locate(cwd)
-    return Scene(workspace.roots, here.path, _resolved(workspace, path), is_read_only)
+    return Scene(workspace.roots, here.path, _resolved(workspace, path), is_read_only, real_places)
 
 
 def _resolved(workspace: Workspace, path: object) -> str:

@@ -18,7 +18,8 @@ _OBEYED = frozenset(
     """.split()
 )
 _SECRET = re.compile(
-    r"(?i)(?:^|_)(?:API_?KEYS?|KEY|TOKEN|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|CREDENTIALS?|COOKIE|DSN"
+    r"(?i)(?:^(?:PG|SSH)|^|_)(?:API_?KEYS?|KEY|TOKEN|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|CREDENTIALS?|COOKIE"
+    r"|DSN|PAT|AUTH|JWT|BEARER"
     r"|(?:ACCESS|SECRET|PRIVATE|ACCOUNT|SIGNING|ENCRYPTION|MASTER)_?KEY\w*)(?:_(?:ID|FILE|BASE64|B64|JSON|V?\d+))*$"
 )
 _UNATTENDED = {
@@ -39,9 +40,18 @@ _UNATTENDED = {
 }
 
 
+_SETTINGS = {"safe.bareRepository": "explicit"}
+"""Of Git, above all files of settings: a repository that hides among the files of another one, as data that was
+committed, is not found, since its own settings name programs that Git runs."""
+
+
+_GIVEN = re.compile(r"GIT_CONFIG_(?:COUNT|PARAMETERS|KEY_\d+|VALUE_\d+)")
+"""Settings of Git by environment: one of them is often a header that logs in, and only all together are read."""
+
+
 def is_secret_name(name: str) -> bool:
     """Whether a variable's name says that its value is a secret, such as a provider's API key."""
-    return bool(_SECRET.search(name))
+    return bool(_SECRET.search(name) or _GIVEN.fullmatch(name))
 
 
 def clean_environment(given: Mapping[str, str], passes: Iterable[str] = ()) -> dict[str, str]:
@@ -56,4 +66,14 @@ def clean_environment(given: Mapping[str, str], passes: Iterable[str] = ()) -> d
     }
     if not {"LC_ALL", "LC_CTYPE", "LANG"} & kept.keys():
         kept["LC_CTYPE"] = "C.UTF-8"
-    return {**kept, **_UNATTENDED}
+    return {**kept, **_UNATTENDED, **_git_settings(kept)}
+
+
+def _git_settings(kept: Mapping[str, str]) -> dict[str, str]:
+    """Settings of ours behind those that the environment has."""
+    count = kept.get("GIT_CONFIG_COUNT", "")
+    first = int(count) if count.isascii() and count.isdigit() else 0
+    ours = {"GIT_CONFIG_COUNT": str(first + len(_SETTINGS))}
+    for number, (name, value) in enumerate(_SETTINGS.items(), start=first):
+        ours |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return ours

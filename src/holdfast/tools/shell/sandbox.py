@@ -134,9 +134,7 @@ class Bubblewrap(Struct, frozen=True):
         words += ["--bind", ground.temporary, "/tmp"]  # noqa: S108 - the private one
         for root in ground.roots:
             words += ["--bind", root, root]
-        for root in ground.roots:
-            guarded = [os.path.join(root, inner) for inner in GUARDED]  # noqa: PTH118 - bytes in names
-            words += [word for path in guarded for word in ("--ro-bind-try", path, path)]
+        words += [word for root in ground.roots for word in _guards(root)]
         words += [
             "--unshare-pid",
             "--unshare-ipc",
@@ -149,6 +147,18 @@ class Bubblewrap(Struct, frozen=True):
 
     def environment(self, ground: Ground) -> dict[str, str]:  # noqa: ARG002 - the protocol's
         return {"TMPDIR": "/tmp"}  # noqa: S108 - the private one
+
+
+def _guards(root: str) -> list[str]:
+    """Mounts that keep the settings of Git as they are. The folder is one itself, since what is mounted on can
+    be neither moved aside nor removed; so is the file that a worktree has in its place."""
+    git = os.path.join(root, ".git")  # noqa: PTH118 - bytes in names
+    if not os.path.isdir(git):  # noqa: PTH112
+        return ["--ro-bind-try", git, git]
+    words = ["--bind", git, git]
+    for path in (os.path.join(root, inner) for inner in GUARDED):  # noqa: PTH118
+        words += ["--ro-bind-try", path, path]
+    return words
 
 
 def find_sandbox(wanted: Wanted = "auto", *, with_network: bool = False) -> Sandbox:

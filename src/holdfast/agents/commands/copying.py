@@ -1,0 +1,86 @@
+"""A path of one log, made the beginning of another.
+
+Rule: what the copy's views give is what the path's gave. Entries get ids of their own, and whatever names an entry
+(a fold, a summary) names its copy; what people, models and tools said is copied as it is.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.agents.coding.talks import SOURCE
+from holdfast.agents.talks import COPIED, ROOT
+from holdfast.events import (
+    Compacted,
+    CompactionFailed,
+    Entry,
+    Event,
+    Folded,
+    LogStarted,
+    Recorded,
+    Rewound,
+    Undone,
+)
+from holdfast.ids import entry_id
+from holdfast.log import Log
+from holdfast.store.bodies import detach
+from holdfast.store.protocol import Store
+
+_ENTRY_ID = re.compile(r"\be[0-9a-z]{12}\b")
+
+
+def copy_path(store: Store, entries: Sequence[Entry], root: str) -> Log:
+    """A new log that goes on from the last of these entries, which are one path of another."""
+    kept = [e for e in entries if not isinstance(e.event, LogStarted | Rewound | Undone)]
+    first = entries[0].event
+    started = first if isinstance(first, LogStarted) else LogStarted()
+    # As it is: all of it was redacted when it was written, and ids must be those that are foretold below.
+    log = Log.create(
+        store,
+        title=started.title,
+        source=SOURCE,
+        forked_from=entries[-1].id,
+        meta={**started.meta, ROOT: root, COPIED: len(kept)},
+        redact=str,
+    )
+    recorded = _renamed_events(kept, log.id, log.entries()[0])
+    written = log.append_all([one for one, _ in recorded])
+    assert [entry.id for entry in written] == [id_ for _, id_ in recorded], "a copy has the ids it was given"
+    return log
+
+
+def _renamed_events(kept: Sequence[Entry], log: str, first: Entry) -> list[tuple[Recorded, str]]:
+    """The events of a copy, each with the id it will have: later ones name earlier ones by it."""
+    ids: dict[str, str] = {}
+    parent, seq = first.id, first.seq
+    found = []
+    for entry in kept:
+        event = _renamed_event(entry.event, ids)
+        seq += 1
+        parent = ids[entry.id] = entry_id(log, seq, parent, detach(event)[0])
+        found.append((Recorded(event, at=entry.at), parent))
+    return found
+
+
+def _renamed_event(event: Event, ids: dict[str, str]) -> Event:
+    if isinstance(event, Folded | Compacted | CompactionFailed):
+        renamed: Event = _renamed(event, ids)
+        return renamed
+    return event
+
+
+def _renamed(value: Any, ids: dict[str, str]) -> Any:
+    """A value with every id of an entry that was copied replaced by its copy's."""
+    match value:
+        case str():
+            return _ENTRY_ID.sub(lambda found: ids.get(found[0], found[0]), value)
+        case tuple():
+            return tuple(_renamed(item, ids) for item in value)
+        case Struct():
+            return replace(
+                value, **{name: _renamed(getattr(value, name), ids) for name in value.__struct_fields__}
+            )
+    return value

@@ -1,0 +1,110 @@
+"""`/cost`: what this talk cost, by model, its sub-agents included, and what the provider's cache saved.
+
+Rule: only what was reported and priced is added up, and what was not is named.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from holdfast.agents.coding.desk import Desk
+from holdfast.agents.commands.command import Command, Shown
+from holdfast.agents.commands.environment import catalogue_for
+from holdfast.agents.commands.writing import code, counted, dollars, grouped, joined, share, table
+from holdfast.agents.limits import Spent
+from holdfast.agents.spending import Lookup, Spend, Spending, lookup_in, spending
+from holdfast.agents.talks import copied_by, entries_of, tasks_by_log, tasks_of
+from holdfast.store import Store
+
+
+async def _run(desk: Desk, argument: str) -> Shown:
+    if argument:
+        raise COST.misused(f"`{argument}` means nothing here")
+    # Off the event loop: every log of a sub-agent is read.
+    return Shown(await asyncio.to_thread(_account, desk))
+
+
+def _account(desk: Desk) -> str:
+    store, log, lookup = desk.session.store, desk.session.log, lookup_for(desk)
+    entries, tasks = log.entries(), tasks_of(log.id, tasks_by_log(store))
+    apart = spending_of(store, tasks, lookup)
+    found = spending(entries, lookup).and_spending(apart)
+    brought = "What a fork brought along from another talk is not counted here." * bool(copied_by(entries))
+    return joined(
+        _drawn(found),
+        *_told(found),
+        _tasks_told(len(tasks), apart.total),
+        brought,
+        _run_told(desk.agent.spent),
+    )
+
+
+def spending_of(store: Store, logs: Iterable[str], lookup: Lookup) -> Spending:
+    """What several logs cost together."""
+    found = Spending()
+    for log in logs:
+        found = found.and_spending(spending(entries_of(store, log), lookup))
+    return found
+
+
+def lookup_for(desk: Desk) -> Lookup:
+    """Prices by model: the desk's own entry first, then the catalogue with what the project's file adds."""
+    catalogue = catalogue_for(Path(desk.workspace.roots[0]))
+    return lookup_in(catalogue, [(desk.agent.model.name, desk.agent.asking.entry)])
+
+
+def _drawn(found: Spending) -> str:
+    if not found.models:
+        return "Nothing was asked of a model in this talk yet."
+    total = [found.total] if len(found.models) > 1 else []
+    rows = [_row(spend) for spend in (*found.models, *total)]
+    head = ["model", "requests", "tokens in", "cached", "tokens out", "cost"]
+    return table(head, rows, right=range(1, 6))
+
+
+def _row(spend: Spend) -> list[str]:
+    return [
+        code(spend.model),
+        grouped(spend.requests),
+        grouped(spend.usage.prompt),
+        share(spend.usage.cache_read, spend.usage.prompt),
+        grouped(spend.usage.completion),
+        dollars(spend.dollars) if spend.is_priced else "not known",
+    ]
+
+
+def _told(found: Spending) -> Iterator[str]:
+    total = found.total
+    if total.unpriced:
+        yield f"The cost leaves out {counted(total.unpriced, 'request')} to models whose price is not known."
+    if total.unreported:
+        yield f"Of {counted(total.unreported, 'reply', 'replies')} no usage was reported: they were broken off."
+    saved = total.uncached - total.dollars
+    if total.usage.cache_read and saved > 0:
+        yield (
+            f"The cache saved {dollars(saved)}: the same requests would have cost {dollars(total.uncached)} "
+            "without it, at list prices."
+        )
+    if found.folds:
+        yield f"{counted(found.folds, 'fold')} took {grouped(found.folded)} tokens off view."
+
+
+def _tasks_told(count: int, spent: Spend) -> str:
+    if not count:
+        return ""
+    cost = dollars(spent.dollars) if spent.is_priced else "a cost that is not known"
+    return f"{counted(count, 'sub-agent')} had {cost} of it, with {counted(spent.requests, 'request')}."
+
+
+def _run_told(spent: Spent) -> str:
+    if not spent.steps:
+        return ""
+    cost = f", {dollars(spent.dollars)}" if spent.steps > spent.unpriced else ""
+    usage = spent.usage
+    return (
+        f"The last run: {counted(spent.steps, 'step')}, {grouped(usage.prompt)} tokens in "
+        f"({share(usage.cache_read, usage.prompt)} cached), {grouped(usage.completion)} out{cost}."
+    )
+
+
+COST = Command("cost", "/cost", "what this talk cost, by model, and what the cache saved", _run)

@@ -1,0 +1,136 @@
+"""`/diff`: what the agent changed in this talk, file by file, against what was there before.
+
+Rule: the disk is looked at as it is now; where somebody else changed a file too, that is said.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from holdfast.agents.coding.desk import Desk
+from holdfast.agents.commands.command import Command, Shown
+from holdfast.agents.commands.writing import bullets, code, fenced, joined
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.files.current import current_file
+from holdfast.tools.files.diffs import first_rows, line_changes, unified
+from holdfast.tools.files.seen import Made, path_of
+from holdfast.tools.files.snapshots import id_of
+from holdfast.tools.files.texts import decode, detect, split_lines, unified_ends
+
+MOST_ROWS = 400
+"""Rows of one file's diff."""
+
+GIT_SECONDS = 10.0
+GIT = (
+    # Nothing that the repository's configuration names is run.
+    *("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
+    *(
+        "diff",
+        "--stat",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--ignore-submodules=all",
+        "HEAD",
+        "--",
+    ),
+)
+
+
+class Changed(Struct, frozen=True):
+    """The rows of one file's diff, and what else is to be said of it."""
+
+    rows: tuple[str, ...]
+    note: str = ""
+
+
+async def _run(desk: Desk, argument: str) -> Shown:
+    if argument:
+        raise DIFF.misused(f"`{argument}` means nothing here")
+    changed = await asyncio.to_thread(changes_of, desk)
+    rows = [row for one in changed for row in one.rows]
+    stat = await git_stat(Path(desk.workspace.roots[0]))
+    return Shown(
+        joined(
+            fenced("\n".join(rows), "diff") if rows else "The agent's edits changed no file in this talk.",
+            bullets(one.note for one in changed if one.note),
+            joined("`git diff --stat HEAD`, whoever made the changes:", fenced(stat)) if stat else "",
+        )
+    )
+
+
+def changes_of(desk: Desk) -> list[Changed]:
+    """One for each file that was edited, in the order of the first edits."""
+    chains: dict[str, list[Made]] = {}
+    for made in desk.bench.files.made:
+        chains.setdefault(made.key, []).append(made)
+    return [_changed(desk, chain) for chain in chains.values()]
+
+
+def _changed(desk: Desk, chain: Sequence[Made]) -> Changed:
+    first, last = chain[0], chain[-1]
+    before = desk.bench.files.snapshots.get(first.before) if first.before else b""
+    if before is None:
+        return Changed((), f"What {code(first.path)} was before is no longer kept.")
+    try:
+        now = _now(desk, first.key)
+    except ToolError as error:
+        return Changed((), f"{error.message}.")
+    hash_ = "" if now is None else id_of(now)
+    note = "" if hash_ == last.after else f"{code(first.path)} was changed by someone else too since."
+    if hash_ == first.before:
+        return Changed((), note)
+    old, new = _lines(before, first.path), _lines(now or b"", first.path)
+    heads = (
+        f"--- {first.path if first.before else '/dev/null'}",
+        f"+++ {first.path if now is not None else '/dev/null'}",
+    )
+    if old is None or new is None:
+        return Changed((*heads, "(no text)"), note)
+    hunks = first_rows(unified(old, new, line_changes(old, new)), MOST_ROWS)
+    return Changed((*heads, *(hunks or ["(only how lines end)"])), note)
+
+
+def _now(desk: Desk, key: str) -> bytes | None:
+    """A file's bytes; None where it is gone."""
+    try:
+        return current_file(desk.workspace, path_of(key)).raw
+    except ToolError as error:
+        if error.code == "NOT_FOUND":
+            return None
+        raise
+
+
+def _lines(raw: bytes, shown: str) -> list[str] | None:
+    """The lines of a text; None where it is none, such as a picture."""
+    if not raw:
+        return []
+    encoding = detect(raw)
+    return split_lines(unified_ends(decode(raw, encoding, shown))) if encoding else None
+
+
+async def git_stat(folder: Path) -> str:
+    """What git counts against the last commit; empty where there is no repository, no commit or no git."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *GIT,
+            cwd=folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+    except OSError:
+        return ""
+    try:
+        async with asyncio.timeout(GIT_SECONDS):
+            out, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return ""
+    return out.decode("utf-8", "replace").rstrip() if process.returncode == 0 else ""
+
+
+DIFF = Command("diff", "/diff", "what the agent changed in this talk", _run)

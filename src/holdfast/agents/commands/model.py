@@ -1,0 +1,128 @@
+"""`/model`: which models can be asked from here, and to go on with another one.
+
+Rule: nothing is asked that costs money, and a key is never shown.
+"""
+
+import asyncio
+import os
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.agents.coding.desk import Desk
+from holdfast.agents.commands.command import Command, Shown, expect_rest
+from holdfast.agents.commands.environment import catalogue_for
+from holdfast.agents.commands.writing import code, grouped, joined, table
+from holdfast.errors import ConfigError, InputError
+from holdfast.models.catalogue import Catalogue
+from holdfast.models.choosing import Chosen, resolve_model
+from holdfast.models.reaching import Reached, reach
+from holdfast.settings import nearest
+
+SECONDS = 3.0
+ANY = "…"
+"""Stands for the models of a provider of which none is written down."""
+
+MOST_SERVED = 20
+"""Models of a server of one's own that are listed."""
+
+
+class Offer(Struct, frozen=True):
+    """A model that can be asked. `trouble` is why it cannot, as far as its provider tells."""
+
+    chosen: Chosen
+    trouble: str = ""
+
+
+async def _run(desk: Desk, argument: str) -> Shown:
+    catalogue = catalogue_for(Path(desk.workspace.roots[0]))
+    if argument:
+        expect_rest(desk, "another model")
+        chosen = await asyncio.to_thread(_expected, argument, catalogue)
+        window = f", with a window of {grouped(chosen.entry.window)} tokens" if chosen.entry.window else ""
+        return Shown(
+            f"From now on {code(chosen.name)} is asked{window}. Nothing of this talk is cached there yet.",
+            model=argument,
+        )
+    offers, keys = await asyncio.to_thread(_offers, catalogue)
+    return Shown(
+        joined(
+            f"This talk is with {code(desk.agent.model.name)}.",
+            _drawn(offers) or "No model can be asked from here.",
+            f"Others need a key: {', '.join(map(code, keys))}." if keys else "",
+            "`/model provider/name` goes on with another, also `provider/name@http://host/v1`.",
+        )
+    )
+
+
+def _expected(name: str, catalogue: Catalogue) -> Chosen:
+    """What a name stands for, once it is known to be there and to have its key."""
+    chosen = resolve_model(name, catalogue, os.environ)
+    if variable := chosen.missing(os.environ):
+        raise ConfigError(
+            f"`{chosen.name}` needs a key, and `{variable}` is not set", hint=f"`export {variable}=…`"
+        )
+    if chosen.name in catalogue.models:
+        return chosen
+    reached = _asked([chosen])[(chosen.url, chosen.key)]
+    if not reached.is_reached:
+        raise InputError(
+            f"`{chosen.name}` is not in the catalogue, and its provider cannot be asked: {reached.problem}",
+            hint="`/model` lists what can be asked",
+        )
+    if reached.served and chosen.entry.model not in reached.served:
+        near = nearest(chosen.entry.model, list(reached.served))
+        raise InputError(
+            f"`{chosen.entry.provider}` has no model `{chosen.entry.model}`",
+            hint=f"the nearest is `{chosen.entry.provider}/{near}`",
+        )
+    return chosen
+
+
+def _offers(catalogue: Catalogue) -> tuple[list[Offer], list[str]]:
+    """Models whose provider answers with the key there is; and the variables of the keys that are not set."""
+    known = [resolve_model(name, catalogue, os.environ) for name in _names(catalogue)]
+    keys = dict.fromkeys(variable for one in known if (variable := one.missing(os.environ)))
+    usable = [one for one in known if not one.missing(os.environ)]
+    reached = _asked(usable)
+    offers = [offer for one in usable for offer in _found(one, reached[(one.url, one.key)])]
+    return offers, list(keys)
+
+
+def _names(catalogue: Catalogue) -> list[str]:
+    """The models that are written down, and one name for each provider that says itself what it has."""
+    written = {entry.provider for entry in catalogue.models.values()}
+    bare = [name for name, provider in catalogue.providers.items() if provider.url and name not in written]
+    return [*catalogue.models, *(f"{name}/{ANY}" for name in bare)]
+
+
+def _asked(chosen: list[Chosen]) -> dict[tuple[str, str], Reached]:
+    return reach(chosen, os.environ, SECONDS) if chosen else {}
+
+
+def _found(chosen: Chosen, reached: Reached) -> list[Offer]:
+    entry = chosen.entry
+    if entry.model != ANY:
+        if reached.is_reached and reached.served and entry.model not in reached.served:
+            return [Offer(chosen, "the provider does not list it")]
+        return [Offer(chosen, reached.problem)]
+    # A server that nobody runs is no news; what one serves is.
+    served = sorted(reached.served.items())[:MOST_SERVED]
+    return [
+        Offer(replace(chosen, name=name, entry=replace(entry, name=name, window=window)))
+        for name, window in ((f"{entry.provider}/{model}", window) for model, window in served)
+    ]
+
+
+def _drawn(offers: list[Offer]) -> str:
+    rows = []
+    for offer in sorted(offers, key=lambda one: (bool(one.trouble), one.chosen.name)):
+        entry = offer.chosen.entry
+        price = f"${entry.price.input:g} / ${entry.price.output:g}" if entry.price else "–"
+        window = grouped(entry.window) if entry.window else "?"
+        rows.append([code(offer.chosen.name), window, price, offer.trouble or "yes"])
+    return table(["model", "window", "a million tokens in / out", "answers"], rows, right=(1, 2))
+
+
+MODEL = Command("model", "/model [PROVIDER/NAME]", "which models there are, or go on with another", _run)

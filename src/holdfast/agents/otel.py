@@ -1,0 +1,193 @@
+"""A run as OpenTelemetry spans, by the semantic conventions for generative AI.
+
+Rule: only names, sizes, times and outcomes; no text that a person, a model or a tool wrote leaves by this way.
+Loaded only where `OTEL_TRACES_EXPORTER` asks for it.
+"""
+
+import sys
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+
+from opentelemetry.context import Context
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
+from opentelemetry.util.types import AttributeValue
+
+from holdfast.agents.notices import FoldMade, Notice, Replied, StepBegan, SummaryMade, TaskNews
+from holdfast.errors import ConfigError
+from holdfast.messages import Usage
+from holdfast.models.protocol import Reply, Retried
+from holdfast.tools.calling import CallFinished, CallStarted
+from holdfast.version import __version__
+
+VARIABLE = "OTEL_TRACES_EXPORTER"
+AGENT, SUB_AGENT = "holdfast", "holdfast.task"
+PROVIDERS = {"google": "gcp.gemini", "mistral": "mistral_ai", "moonshot": "moonshot_ai"}
+"""What the conventions call a provider, where that is not what we call it."""
+STOPS = {
+    "end": "stop",
+    "calls": "tool_call",
+    "length": "length",
+    "refused": "content_filter",
+    "other": "error",
+}
+CUT_SHORT = "cut_short"
+"""The type of error of what never came to its end."""
+
+Attributes = dict[str, AttributeValue]
+
+
+class Spans:
+    """One agent's run: a span for itself, and below it one for each request, call and sub-agent."""
+
+    def __init__(
+        self, tracer: Tracer, *, log: str, model: str, name: str = AGENT, above: Context | None = None
+    ) -> None:
+        self._tracer = tracer
+        self._model = model
+        self._usage = Usage(0)
+        about: Attributes = {"gen_ai.agent.name": name, "gen_ai.conversation.id": log}
+        self._own = self._begin("invoke_agent", name, SpanKind.INTERNAL, about, above)
+        self._here = set_span_in_context(self._own)
+        self._request: Span | None = None
+        self._calls: dict[str, Span] = {}
+        self._subs: dict[str, Spans] = {}
+        """Sub-agents by the calls that they work for."""
+
+    def watch(self, notice: Notice) -> None:
+        match notice:
+            case StepBegan(number=number, tokens=tokens):
+                self._cut_request()
+                step: Attributes = {"holdfast.step": number, "holdfast.packed_tokens": tokens}
+                self._request = self._begin("chat", self._called, SpanKind.CLIENT, step, self._here)
+            case Retried(reason=reason) if self._request:
+                self._request.add_event("retry", {"error.type": reason.split(":")[0][:100]})
+            case Replied(reply=reply):
+                self._replied(reply)
+            case CallStarted(call=call):
+                about: Attributes = {"gen_ai.tool.name": call.name, "gen_ai.tool.call.id": call.id}
+                about["gen_ai.tool.type"] = "function"
+                kind = SpanKind.INTERNAL
+                self._calls[call.id] = self._begin("execute_tool", call.name, kind, about, self._here)
+            case CallFinished():
+                self._finished(notice)
+            case FoldMade(fold=fold):
+                sizes = {"tokens_before": fold.tokens_before, "tokens_after": fold.tokens_after}
+                self._own.add_event("fold", {"reason": fold.reason, **sizes})
+            case SummaryMade(compaction=made):
+                sizes = {"tokens_before": made.tokens_before, "tokens_after": made.tokens_after}
+                self._own.add_event("summary", {"by": made.written.by, **sizes})
+            case TaskNews():
+                self._sub(notice).watch(notice.news)
+
+    def end(self, outcome: str = "done") -> None:
+        self._cut_request()
+        for sub in self._subs.values():
+            sub.end(CUT_SHORT)
+        for span in self._calls.values():
+            _fail(span, CUT_SHORT)
+            span.end()
+        self._own.set_attributes(_counts(self._usage))
+        if outcome != "done":
+            _fail(self._own, outcome)
+        self._own.end()
+
+    @property
+    def _called(self) -> str:
+        """The model by its provider's name for it."""
+        return self._model.partition("/")[2] or self._model
+
+    def _begin(
+        self, operation: str, of: str, kind: SpanKind, about: Attributes, above: Context | None
+    ) -> Span:
+        provider = self._model.partition("/")[0]
+        shared: Attributes = {
+            "gen_ai.operation.name": operation,
+            "gen_ai.provider.name": PROVIDERS.get(provider, provider),
+            "gen_ai.request.model": self._called,
+        }
+        if operation == "execute_tool":
+            shared = {"gen_ai.operation.name": operation}
+        return self._tracer.start_span(f"{operation} {of}", above, kind, {**shared, **about})
+
+    def _replied(self, reply: Reply) -> None:
+        if self._request is None:
+            return
+        usage = reply.usage or Usage(0)
+        self._usage = Usage(
+            self._usage.prompt + usage.prompt,
+            self._usage.completion + usage.completion,
+            self._usage.cache_read + usage.cache_read,
+            self._usage.cache_write + usage.cache_write,
+        )
+        self._request.set_attributes(_counts(usage))
+        self._request.set_attribute("gen_ai.response.finish_reasons", [STOPS[reply.stop]])
+        self._request.set_attribute("gen_ai.response.model", reply.model or self._called)
+        self._request.end()
+        self._request = None
+
+    def _finished(self, news: CallFinished) -> None:
+        if news.call.id not in self._calls:  # it was refused, and never began
+            self.watch(CallStarted(news.call))
+        span = self._calls.pop(news.call.id)
+        if sub := self._subs.pop(news.call.id, None):
+            sub.end(news.result.envelope.status if news.result.envelope.status != "success" else "done")
+        if fault := news.result.envelope.error:
+            _fail(span, fault.code)
+        span.end()
+
+    def _sub(self, news: TaskNews) -> "Spans":
+        if news.call not in self._subs:
+            span = self._calls.get(news.call, self._own)
+            self._subs[news.call] = Spans(
+                self._tracer, log=news.log, model=self._model, name=SUB_AGENT, above=set_span_in_context(span)
+            )
+        return self._subs[news.call]
+
+    def _cut_request(self) -> None:
+        if self._request is not None:
+            _fail(self._request, CUT_SHORT)
+            self._request.end()
+            self._request = None
+
+
+def _fail(span: Span, kind: str) -> None:
+    span.set_attribute("error.type", kind)
+    span.set_status(Status(StatusCode.ERROR, kind))
+
+
+def _counts(usage: Usage) -> Attributes:
+    return {
+        "gen_ai.usage.input_tokens": usage.prompt,
+        "gen_ai.usage.output_tokens": usage.completion,
+        "gen_ai.usage.cache_read.input_tokens": usage.cache_read,
+        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write,
+    }
+
+
+def provider_from(env: Mapping[str, str]) -> TracerProvider:
+    """A provider that exports as `OTEL_TRACES_EXPORTER` says: `console` (to stderr), `otlp`, or another's name. The
+    rest is the exporter's own to read from the environment."""
+    provider = TracerProvider(
+        resource=Resource.create({"service.name": AGENT, "service.version": __version__})
+    )
+    for name in env.get(VARIABLE, "").split(","):
+        provider.add_span_processor(BatchSpanProcessor(_exporter(name.strip(), env)))
+    return provider
+
+
+def _exporter(name: str, env: Mapping[str, str]) -> SpanExporter:
+    if name == "console":
+        return ConsoleSpanExporter(out=sys.stderr)
+    if name == "otlp":
+        name = f"otlp_proto_{env.get('OTEL_EXPORTER_OTLP_PROTOCOL', 'http/protobuf').partition('/')[0]}"
+    found = [one for one in entry_points(group="opentelemetry_traces_exporter") if one.name == name]
+    if not found:
+        raise ConfigError(
+            f"`{VARIABLE}` asks for the exporter `{name}`, which is not installed",
+            hint="`pip install opentelemetry-exporter-otlp` has the usual ones",
+        )
+    exporter: SpanExporter = found[0].load()()
+    return exporter

@@ -1,0 +1,129 @@
+"""What a log's requests cost: a view over its entries, by model.
+
+Rule: what nobody reported or priced is counted as such and never as free. What was spent stays spent: entries off
+the path count, and entries that a fork brought along do not, since another log paid for them.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.agents.talks import copied_by
+from holdfast.events import AssistantReplied, Entry, Folded, UsageReported
+from holdfast.messages import Usage
+from holdfast.models.billing import bill
+from holdfast.models.catalogue import Catalogue
+from holdfast.models.catalogue import Entry as Known
+
+_DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+"""What providers put behind a name for one version of it; anything else behind it is another model."""
+
+Lookup = Callable[[str], Known | None]
+"""What is known of a model by the name that a log has for it."""
+
+
+class Spend(Struct, frozen=True):
+    """Requests to one model. `dollars` leaves out the `unpriced` ones; `uncached` is what the priced ones would
+    have cost had the provider cached nothing."""
+
+    model: str
+    requests: int = 0
+    unreported: int = 0
+    unpriced: int = 0
+    usage: Usage = Usage(0)
+    dollars: float = 0.0
+    uncached: float = 0.0
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether the price of any of it is known."""
+        return self.requests > self.unpriced + self.unreported
+
+    def and_request(self, usage: Usage | None, known: Known | None) -> "Spend":
+        if usage is None:
+            return replace(self, requests=self.requests + 1, unreported=self.unreported + 1)
+        dollars = bill(known, usage) if known else None
+        plain = bill(known, Usage(usage.prompt, usage.completion)) if known else None
+        return replace(
+            self,
+            requests=self.requests + 1,
+            unpriced=self.unpriced + (dollars is None),
+            usage=added(self.usage, usage),
+            dollars=self.dollars + (dollars or 0.0),
+            uncached=self.uncached + (plain or 0.0),
+        )
+
+    def and_spend(self, other: "Spend") -> "Spend":
+        return replace(
+            self,
+            requests=self.requests + other.requests,
+            unreported=self.unreported + other.unreported,
+            unpriced=self.unpriced + other.unpriced,
+            usage=added(self.usage, other.usage),
+            dollars=self.dollars + other.dollars,
+            uncached=self.uncached + other.uncached,
+        )
+
+
+class Spending(Struct, frozen=True):
+    """By model, in the order in which they were first asked. `folded` are the tokens that folds took off view."""
+
+    models: tuple[Spend, ...] = ()
+    folds: int = 0
+    folded: int = 0
+
+    def and_spending(self, other: "Spending") -> "Spending":
+        models = {spend.model: spend for spend in self.models}
+        for spend in other.models:
+            models[spend.model] = models.get(spend.model, Spend(spend.model)).and_spend(spend)
+        return Spending(tuple(models.values()), self.folds + other.folds, self.folded + other.folded)
+
+    @property
+    def total(self) -> Spend:
+        whole = Spend("total")
+        for spend in self.models:
+            whole = whole.and_spend(spend)
+        return whole
+
+
+def spending(entries: Sequence[Entry], lookup: Lookup) -> Spending:
+    """What a log's own entries say that was spent."""
+    models: dict[str, Spend] = {}
+    folds = folded = 0
+    for entry in entries[copied_by(entries) :]:
+        match entry.event:
+            case AssistantReplied(model=model, usage=usage) | UsageReported(model=model, usage=usage):
+                known = lookup(model)
+                name = (known.name if known else "") or model or "unknown"
+                models[name] = models.get(name, Spend(name)).and_request(usage, known)
+            case Folded(tokens_before=before, tokens_after=after):
+                folds += 1
+                folded += max(0, before - after)
+    return Spending(tuple(models.values()), folds, folded)
+
+
+def lookup_in(catalogue: Catalogue, own: Iterable[tuple[str, Known]] = ()) -> Lookup:
+    """Find models by our name, by the provider's, or by the latter with a date behind it, as providers answer.
+    `own` are models by the names they are asked under; they come first."""
+    by_name: dict[str, Known] = {}
+    for entry in catalogue.models.values():
+        by_name.setdefault(entry.model, entry)
+    by_name |= catalogue.models
+    for name, entry in own:
+        by_name |= {one: entry for one in (name, entry.name, entry.model) if one}
+
+    def lookup(name: str) -> Known | None:
+        return by_name.get(name) or by_name.get(_DATED.sub("", name))
+
+    return lookup
+
+
+def added(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        one.prompt + other.prompt,
+        one.completion + other.completion,
+        one.cache_read + other.cache_read,
+        one.cache_write + other.cache_write,
+    )

@@ -1,0 +1,252 @@
+"""The coding agent on a full screen.
+
+Rule: the screen is there first and the agent is loaded behind it. Everything can be done with keys alone, and every
+key that decides something is named where it is needed.
+"""
+
+import asyncio
+import signal
+import time
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual import events
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.widgets import Static
+
+from holdfast.errors import ConfigError, HoldfastError
+from holdfast.terminal.activity import Activity
+from holdfast.terminal.approval import GRACE, Stray
+from holdfast.terminal.asked import Asked
+from holdfast.terminal.completion import Candidate, Wanted, commands_like, files_like
+from holdfast.terminal.conversation import Conversation
+from holdfast.terminal.entries import Opening
+from holdfast.terminal.files import RepositoryFiles
+from holdfast.terminal.history import History
+from holdfast.terminal.keys import know_alt_enter
+from holdfast.terminal.prompt import Prompt
+from holdfast.terminal.status import MODES, Status
+from holdfast.terminal.suggestions import Suggestions
+from holdfast.terminal.talk import Open, Talk, Target
+from holdfast.terminal.todos import Todos
+from holdfast.terminal.transcript import Transcript
+from holdfast.terminal.values import Approval, Choice, Chosen, Figures, Note, Piece, Verdict
+
+TWICE = 2.0
+"""Seconds within which a second Ctrl-C leaves."""
+PATIENCE = 15.0
+"""Seconds that leaving waits for what runs to end."""
+
+
+class AgentApp(App[int]):
+    CSS_PATH = "style.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    AUTO_FOCUS = "#prompt"
+    TITLE = "holdfast"
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (20, "-short"), (34, "-tall")]  # noqa: RUF012
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "stop", show=False, priority=True),
+        Binding("ctrl+d", "end_of_input", show=False, priority=True),
+        Binding("ctrl+q", "leave", show=False, priority=True),
+        Binding("escape", "interrupt", show=False),
+        Binding("shift+tab", "next_mode", show=False, priority=True),
+        Binding("ctrl+o", "toggle_card", show=False, priority=True),
+        Binding("ctrl+l", "repaint", show=False),
+    ]
+
+    def __init__(self, open_: Open, *, root: Path, start: Target | None = None, grace: float = GRACE) -> None:
+        # The terminal's own colours: they are readable on its background, whatever that is. Said here too, since
+        # what is done without colour is decided before a theme can be chosen.
+        super().__init__(ansi_color=True)
+        self.theme = "ansi-dark"
+        know_alt_enter()
+        self.talks = Conversation(open_, self)
+        self._start = start or Target()
+        self._files = RepositoryFiles(root)
+        self.transcript = Transcript()
+        self.status = Status()
+        self.todos = Todos()
+        self.activity = Activity(self.transcript.tick)
+        self._suggestions = Suggestions()
+        self.prompt = Prompt(History(), self._suggestions, self._offer)
+        self.asked = Asked(self._back_to_prompt, grace)
+        self.failure: HoldfastError | None = None
+        self._stopped = 0.0
+        self._is_leaving = False
+
+    def compose(self) -> ComposeResult:
+        yield self.transcript
+        yield self.todos
+        yield self.asked
+        yield self.activity
+        yield self._suggestions
+        with Horizontal(id="box"):
+            yield Static("› ", id="sign", markup=False)
+            yield self.prompt
+        yield self.status
+
+    def on_mount(self) -> None:
+        if not self.is_headless:
+            self._heed_signals()
+        self.call_after_refresh(self.talks.begin, self._start)
+
+    # What a conversation and a talk ask of the screen.
+
+    def add(self, piece: Piece) -> None:
+        self.transcript.add(piece)
+
+    def change(self, piece: Piece) -> None:
+        self.transcript.change(piece)
+
+    def drop(self, piece: Piece) -> None:
+        self.transcript.drop(piece)
+
+    def load(self, pieces: Sequence[Piece]) -> None:
+        self.transcript.load(pieces)
+
+    def opened(self, talk: Talk) -> None:
+        if talk.history:
+            self.prompt.lines_kept.keep_in(talk.history)
+
+    def stepped(self, number: int) -> None:
+        self.busy(f"step {number}")
+        self.talks.stepped()
+        self.refigure()
+
+    def refigure(self) -> None:
+        talk = self.talks.talk
+        self.status.show(talk.figures() if talk else Figures())
+        self.todos.show(talk.todos() if talk else ())
+
+    def busy(self, what: str) -> None:
+        self.activity.begin(what)
+
+    def idle(self) -> None:
+        self.activity.end()
+        self.refigure()
+
+    def work(self, doing: Coroutine[None, None, None]) -> None:
+        self.run_worker(doing)
+
+    def welcome(self, trouble: ConfigError) -> None:
+        # Loaded only where it is needed: who has a model never sees it.
+        from holdfast.terminal.welcome import welcome_text  # noqa: PLC0415
+
+        self.add(Note(welcome_text(trouble), "plain", is_markdown=True))
+
+    def fail(self, error: HoldfastError) -> None:
+        self.failure = error
+        self.exit(error.exit_code)
+
+    def leave(self) -> None:
+        self.action_leave()
+
+    async def approve(self, asked: Approval) -> Verdict:
+        return await self.asked.approve(asked)
+
+    async def choose(self, choices: Sequence[Choice]) -> Sequence[Chosen]:
+        return await self.asked.choose(choices)
+
+    # What a person does.
+
+    def on_prompt_sent(self, event: Prompt.Sent) -> None:
+        self.transcript.to_end()
+        self.talks.take(event.text)
+
+    def on_stray(self, event: Stray) -> None:
+        self.prompt.insert(event.character)
+
+    def on_transcript_left(self) -> None:
+        self.prompt.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """Whoever types while a card has the focus means the prompt."""
+        if isinstance(self.focused, Opening | None) and event.is_printable and event.character:
+            event.stop()
+            self.prompt.focus()
+            self.prompt.insert(event.character)
+
+    def action_interrupt(self) -> None:
+        panel = self.asked.panel
+        if panel and panel.take_back():
+            return
+        if not self.prompt.has_focus and not panel:
+            self.prompt.focus()
+            return
+        self.talks.interrupt(goes_on=True)
+
+    def action_stop(self) -> None:
+        if (selected := self.screen.get_selected_text()) and not self.talks.is_busy:
+            self.copy_to_clipboard(selected)
+            self.screen.clear_selection()
+            return
+        is_second = time.monotonic() - self._stopped < TWICE
+        self._stopped = time.monotonic()
+        if not is_second and self.talks.interrupt(goes_on=False):
+            self.add(Note("stopping; Ctrl+C once more leaves"))
+        elif not is_second and self.prompt.text.strip():
+            self.prompt.keep_draft()
+            self.add(Note("what you typed is kept: Up brings it back; Ctrl+C once more leaves"))
+        else:
+            self.action_leave()
+
+    def action_end_of_input(self) -> None:
+        if self.prompt.text:
+            self.prompt.action_delete_right()
+        else:
+            self.action_leave()
+
+    def action_leave(self) -> None:
+        if self._is_leaving:
+            self.exit(0)  # asked a second time: what runs may never end
+            return
+        self._is_leaving = True
+        self.run_worker(self._leave())
+
+    def action_next_mode(self) -> None:
+        talk = self.talks.talk
+        if talk and talk.mode in MODES:
+            talk.mode = MODES[(MODES.index(talk.mode) + 1) % len(MODES)]
+            self.refigure()
+
+    def action_toggle_card(self) -> None:
+        self.transcript.toggle_newest()
+
+    def action_look_back(self) -> None:
+        self.transcript.action_next_entry(-1)
+
+    def action_scroll_talk(self, pages: int) -> None:
+        self.transcript.scroll_relative(y=pages * (self.transcript.size.height - 2), animate=False)
+
+    def action_repaint(self) -> None:
+        self.refresh(layout=True)
+
+    def _heed_signals(self) -> None:
+        """A terminal that is closed, or a program that ends us, loses nothing either."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self.action_stop)
+        for ending in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(ending, self.action_leave)
+
+    async def _leave(self) -> None:
+        self.prompt.keep_draft()
+        self.busy("leaving")
+        try:
+            await asyncio.wait_for(self.talks.close(), PATIENCE)
+        except TimeoutError:
+            self.exit(1)
+        else:
+            self.exit(0)
+
+    def _back_to_prompt(self) -> None:
+        self.prompt.focus()
+
+    def _offer(self, wanted: Wanted) -> Sequence[Candidate]:
+        if wanted.kind == "command":
+            listed = [Candidate(usage.split()[0], about) for usage, about in self.talks.listed()]
+            return commands_like(wanted.typed, listed)
+        self._files.refresh(self.prompt.look_for_candidates)
+        return files_like(wanted.typed, self._files.paths)

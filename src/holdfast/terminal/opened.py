@@ -1,0 +1,236 @@
+"""A talk over a desk: the half of the terminal that knows the agent.
+
+Rule: it is loaded after the first paint and in a thread; nothing that is painted first imports it.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Protocol, get_args
+
+from msgspec.structs import replace
+
+from holdfast.agents.coding.setup import Opened, open_desk
+from holdfast.agents.coding.wish import Wish
+from holdfast.agents.commands import COMMANDS, note_init_offer, offers_init, run_command
+from holdfast.agents.limits import Spent
+from holdfast.agents.notices import Notice, Replied, StepBegan, Watch
+from holdfast.agents.outcomes import Ask, Done, End, Stop
+from holdfast.events import AssistantReplied, UsageReported
+from holdfast.messages import ToolCall, joined_text
+from holdfast.models.billing import bill
+from holdfast.packing.trigger import estimate
+from holdfast.store import SqliteStore
+from holdfast.terminal.branch import branch_of
+from holdfast.terminal.cards import about_call
+from holdfast.terminal.following import Following
+from holdfast.terminal.pieces import earlier_pieces
+from holdfast.terminal.talk import Stage, Target
+from holdfast.terminal.values import Approval, Choice, Ending, Figures, Piece, Shown, Todo
+from holdfast.tools.around.ask_user import Question as Asked
+from holdfast.tools.around.ask_user import Reply, Respondent
+from holdfast.tools.calling import CallFinished
+from holdfast.tools.permissions import Answer, Approver, Mode, Question
+from holdfast.views import User, path
+
+CHANGES = frozenset({"Edit", "MultiEdit", "Write"})
+OFFER = "This folder has no rules for an agent: `/init` has it write `code_law.md`."
+RECENT = 40
+"""Items at the end of a transcript among which something that was just said is looked for."""
+
+
+class MakeDesk(Protocol):
+    async def __call__(
+        self, *, approver: Approver, respondent: Respondent, watch: Watch, target: Target
+    ) -> Opened: ...
+
+
+def wished(wish: Wish) -> MakeDesk:
+    """How the desk of a wish is made; the target says which talk and which model now."""
+
+    async def make(*, approver: Approver, respondent: Respondent, watch: Watch, target: Target) -> Opened:
+        wanted = replace(wish, log=target.log, goes_on=target.goes_on, model=target.model or wish.model)
+        return await open_desk(wanted, approver=approver, respondent=respondent, watch=watch)
+
+    return make
+
+
+async def open_talk(make: MakeDesk, stage: Stage, target: Target) -> "DeskTalk":
+    """A talk over a new desk, which asks the person on the stage."""
+    person = _Person(stage)
+    opened = await make(approver=person, respondent=person, watch=person.watch, target=target)
+    talk = await asyncio.to_thread(DeskTalk, opened, stage, person)
+    if await asyncio.to_thread(offers_init, talk.desk):
+        note_init_offer(talk.desk)
+        talk.notes = (*talk.notes, OFFER)
+    return talk
+
+
+class DeskTalk:
+    def __init__(self, opened: Opened, stage: Stage, person: "_Person") -> None:
+        self.desk = opened.desk
+        self._close = opened.close
+        self._stage = stage
+        self._following = Following(stage)
+        self.notes: Sequence[str] = opened.notes
+        store = self.desk.session.store
+        file = store.path if isinstance(store, SqliteStore) else None
+        self.history = file.with_name(f"{file.name}.prompts") if file else None
+        self.log = self.desk.session.log.id
+        self._root = self.desk.workspace.roots[0]
+        self._branch = branch_of(self._root)
+        self._spent = Spent()
+        self._used = 0
+        self._read()
+        person.talk = self
+
+    @property
+    def mode(self) -> str:
+        return self.desk.mode
+
+    @mode.setter
+    def mode(self, mode: str) -> None:
+        self.desk.mode = next(known for known in get_args(Mode) if known == mode)
+
+    def earlier(self) -> list[Piece]:
+        return earlier_pieces(path(self.desk.session.log.entries()))
+
+    def figures(self) -> Figures:
+        session, spent, step = self.desk.session, self._spent, self._following.step
+        is_priced = self.desk.agent.asking.entry.price is not None
+        return Figures(
+            model=self.desk.agent.model.name,
+            branch=self._branch,
+            mode=self.mode,
+            used=self._used,
+            trigger=step.trigger if step else session.profile.trigger,
+            window=step.window if step else session.profile.window,
+            cached=spent.usage.cache_read / spent.usage.prompt if spent.usage.prompt else None,
+            dollars=spent.dollars if is_priced or spent.dollars or not spent.unpriced else None,
+            is_partly_priced=bool(spent.unpriced),
+        )
+
+    def todos(self) -> Sequence[Todo]:
+        return tuple(Todo(todo.content, todo.status) for todo in self.desk.bench.todos.written)
+
+    def commands(self) -> Sequence[tuple[str, str]]:
+        return [(command.usage, command.about) for command in COMMANDS.values()]
+
+    async def say(self, text: str) -> Ending:
+        return self._ending(await self.desk.say(text))
+
+    async def go_on(self) -> Ending:
+        return self._ending(await self.desk.go_on())
+
+    def hear(self, text: str) -> str:
+        return self.desk.hear(text).text
+
+    def has_heard(self, texts: Sequence[str]) -> Sequence[bool]:
+        items = self.desk.session.window.transcript.items[-RECENT:]
+        heard = {joined_text(item.message.parts) for item in items if isinstance(item, User)}
+        return [text in heard or not self.desk.agent.is_running for text in texts]
+
+    def interrupt(self) -> None:
+        self.desk.agent.interrupt()
+
+    async def command(self, line: str) -> Shown:
+        shown = await run_command(self.desk, line)
+        self._read()
+        return Shown(shown.text, shown.open_log, shown.model, shown.say, shown.is_reread)
+
+    async def aclose(self) -> None:
+        await self._close()
+
+    async def approve(self, question: Question) -> Answer:
+        """The person's word on a call. What it would change is tried first, without changing anything."""
+        self._following.wait(question.call, is_over=False)
+        try:
+            verdict = await self._stage.approve(await self._approval(question))
+        finally:
+            self._following.wait(question.call, is_over=True)
+        return Answer(verdict.decision, verdict.reason)
+
+    async def _approval(self, question: Question) -> Approval:
+        call = question.call
+        diff, trouble = await self._tried(call)
+        return Approval(
+            name=call.name,
+            about=str(call.arguments.get("command", "")) or about_call(call.arguments),
+            reason=question.reason,
+            pattern=question.pattern,
+            for_log=question.for_log,
+            denied_before=question.denied_before,
+            diff=diff
+            or ("" if call.name in CHANGES or call.name == "Bash" else _written_out(call.arguments)),
+            trouble=trouble,
+        )
+
+    async def _tried(self, call: ToolCall) -> tuple[str, str]:
+        """What a change would be, and why it cannot be told."""
+        if call.name not in CHANGES:
+            return "", ""
+        tool = self.desk.agent.toolbox.find(call.name)
+        result = await tool.run({**call.arguments, "dry_run": True}, self.desk.workspace)
+        return ("", f"It would fail. {result.shown}") if result.is_error else (result.shown, "")
+
+    def watch(self, notice: Notice) -> None:
+        if isinstance(notice, Replied):
+            self._spent = self._spent.and_reply(notice.reply.usage, notice.dollars)
+        if isinstance(notice, StepBegan | Replied | CallFinished):
+            # Now and not when it is shown: between two of these the window may be in use by another thread.
+            self._used = self._size()
+        self._following(notice)
+
+    def _ending(self, end: End) -> Ending:
+        self._following.ended()
+        self._used = self._size()
+        self._branch = branch_of(self._root)
+        match end:
+            case Done():
+                return Ending()
+            case Ask(question=question):
+                return Ending(question, tone="warning")
+            case Stop(reason="interrupted"):
+                return Ending("interrupted", end.hint, is_interrupted=True)
+            case Stop(reason=reason):
+                is_trouble = reason in ("model", "overflow", "empty")
+                return Ending(end.sentence, end.hint, "error" if is_trouble else "warning")
+
+    def _size(self) -> int:
+        session = self.desk.session
+        return max(0, estimate(session.window) - session.profile.reply_room)
+
+    def _read(self) -> None:
+        """Take from the log what the figures need."""
+        spent, entry = Spent(), self.desk.agent.asking.entry
+        for one in path(self.desk.session.log.entries()):
+            if isinstance(one.event, AssistantReplied | UsageReported) and (usage := one.event.usage):
+                spent = spent.and_reply(usage, bill(entry, usage))
+        self._spent = spent
+        self._used = self._size()
+
+
+class _Person:
+    """The person before the screen, as the desk knows them; the talk that asks is there a little later."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self.talk: DeskTalk | None = None
+
+    def watch(self, notice: Notice) -> None:
+        if self.talk:
+            self.talk.watch(notice)
+
+    async def approve(self, question: Question) -> Answer:
+        assert self.talk, "nothing runs before the talk is open"
+        return await self.talk.approve(question)
+
+    async def answer(self, questions: Sequence[Asked]) -> Sequence[Reply]:
+        choices = [
+            Choice(asked.question, tuple((o.label, o.description) for o in asked.options), asked.multiple)
+            for asked in questions
+        ]
+        return [Reply(one.labels, one.text) for one in await self._stage.choose(choices)]
+
+
+def _written_out(arguments: Mapping[str, object]) -> str:
+    return "\n".join(f"{name}: {value}" for name, value in arguments.items())

@@ -1,0 +1,85 @@
+"""Logs that were damaged: what is readable is gone on with, the rest is named, and nothing else is changed."""
+
+import asyncio
+import sqlite3
+
+import pytest
+
+from holdfast.agents.coding.setup import open_desk
+from holdfast.agents.coding.wish import Wish
+from holdfast.events import Folded
+from holdfast.models.scripted import ScriptedModel
+from support.agent_runs import call, repository
+
+NOWHERE = {"XDG_CONFIG_HOME": "/nonexistent"}
+
+
+@pytest.fixture
+def root(tmp_path):
+    return repository(tmp_path)
+
+
+def talked(root, model, text, **more):
+    async def work():
+        wish = Wish(
+            root=root, store=root.parent / "store.db", sandbox="off", mode="auto", budget=16_000, **more
+        )
+        opened = await open_desk(wish, model=model, env=NOWHERE)
+        try:
+            end = await opened.desk.say(text)
+            return end, opened.notes, opened.desk.session.log.id, opened.desk.session.log.entries()
+        finally:
+            await opened.close()
+
+    return asyncio.run(work())
+
+
+def damaged(root, *statements):
+    with sqlite3.connect(root.parent / "store.db") as db:
+        for trigger in ("entries_are_append_only", "texts_are_never_changed"):
+            db.execute(f"DROP TRIGGER {trigger}")
+        for statement in statements:
+            assert db.execute(statement).rowcount
+    db.close()
+
+
+def work(root, rounds=1):
+    for number in range(rounds * 12):
+        (root / f"f{number}.py").write_text(f"name_{number} = '{'x' * 60}'\n" * 30)
+    reads = [[call("Read", f"c{n}", path=f"f{n}.py")] for n in range(rounds * 12)]
+    return ScriptedModel(*reads, "I have read it.", "Again.", repeat_last=True)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET body = X'00' WHERE seq = {}",
+        "DELETE FROM entries WHERE seq = {}",
+        "DELETE FROM artifacts WHERE n = (SELECT max(artifact) FROM refs, entries WHERE n = entry AND seq = {})",
+    ],
+    ids=["torn", "gone", "without-its-text"],
+)
+def test_what_is_readable_goes_on_and_the_rest_is_named(root, statement):
+    _, _, log, entries = talked(root, work(root), "Read all of it.")
+    assert any(isinstance(entry.event, Folded) for entry in entries)
+    lost = next(
+        e.seq for e in entries if type(e.event).__name__ == "ToolReturned" and e.event.call_id == "c2"
+    )
+    damaged(root, statement.format(lost))
+    model = ScriptedModel("I see what is left.")
+    end, notes, new, _ = talked(root, model, "And now?", goes_on=True)
+    assert end.text == "I see what is left."
+    assert new != log
+    assert notes[0] == f"log `{log}` is damaged (entries {lost}); what can be read goes on as `{new}`"
+    sent = str(model.requests[0].messages)
+    assert "Read all of it." in sent
+    assert f"1 of {entries[-1].seq} entries of this conversation's log are damaged" in sent
+    assert "I have read it." in sent
+    _, again, same, _ = talked(root, ScriptedModel("Yes."), "Still there?", goes_on=True)
+    assert (same, [note for note in again if "damaged" in note]) == (new, [])
+
+
+def test_a_sound_log_is_left_alone(root):
+    _, _, log, _ = talked(root, work(root), "Read.")
+    _, notes, same, _ = talked(root, ScriptedModel("Yes."), "More.", log=log[:10])
+    assert (same, notes) == (log, ())

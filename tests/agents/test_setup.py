@@ -1,0 +1,178 @@
+"""What a desk is opened with: configuration, environment and wishes, each over the next."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.agents.coding.setup import find_ground, open_desk
+from holdfast.agents.coding.talks import begin_talk, find_talk, newest_talk, talks_in
+from holdfast.agents.coding.wish import Wish
+from holdfast.agents.coding.within_reach import NoModel, servers_here
+from holdfast.agents.limits import Limits
+from holdfast.errors import ConfigError, HoldfastError, NotFound
+from holdfast.events import LogStarted, UserSaid
+from holdfast.log import Log
+from holdfast.messages import Text
+from holdfast.models.catalogue import Catalogue, Provider, load_catalogue
+from holdfast.models.scripted import ScriptedModel
+from holdfast.store import MemoryStore
+from support.provider_server import serving
+
+OPUS = "anthropic/claude-opus-5-5"
+KEY = {"ANTHROPIC_API_KEY": "correct-horse"}
+SERVER = Path(__file__).parents[1] / "support" / "mcp_hostile.py"
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "repo"
+    root.mkdir()
+    subprocess.run(["git", "init", "-q", root], check=True)
+    return root
+
+
+def ground(root, text="", env=None, **wishes):
+    (root / "holdfast.toml").write_text(text)
+    home = {"XDG_CONFIG_HOME": str(root.parent / "config"), "XDG_DATA_HOME": str(root.parent / "data")}
+    return find_ground(
+        Wish(root=root, **{"model": OPUS, "sandbox": "off", **wishes}), {**KEY, **home, **(env or {})}
+    )
+
+
+def test_the_window_and_the_prices_are_those_of_the_model(root):
+    found = ground(root)
+    assert found.profile.window == 200_000, "the profile's, where the model has more"
+    small = ground(root, '[models."ollama/tiny"]\nwindow = 8_192\n', model="ollama/tiny")
+    assert small.profile.window == 8_192
+    assert not small.is_beside, "a server of this machine answers one request at a time"
+    assert found.is_beside
+    price = found.entry.price
+    assert found.profile.cache_read == pytest.approx(price.cache_read / price.input)
+    assert found.profile.cache_write == pytest.approx(price.cache_write / price.input)
+    mine = ground(root, "[profile.house]\ncache_read = 0.5\n", profile="house")
+    assert (mine.profile.cache_read, mine.profile.name) == (0.5, "house")
+    assert ground(root, env={"HOLDFAST_CACHE_READ": "0.7"}).profile.cache_read == 0.7
+    assert ground(root, budget=32_000).profile.window == 32_000
+
+
+def test_the_window_of_a_server_of_ones_own_is_asked_for(root):
+    with serving(models=("big",)) as server:
+        found = ground(root, model=f"compatible/big@{server.openai_url}")
+        assert server.requests[0].path == "/v1/models"
+    assert "the window of `compatible/big` is not known; 200000 tokens are taken for it" in found.notes
+
+
+def test_where_the_store_is(root, tmp_path):
+    assert ground(root).store == tmp_path / "data" / "holdfast" / "store.db"
+    assert ground(root, 'store = "here.db"\n').store == root / "here.db"
+    assert ground(root, 'store = "here.db"\n', {"HOLDFAST_STORE": "/else.db"}).store == Path("/else.db")
+    assert ground(root, env={"HOLDFAST_STORE": "/else.db"}, store=Path("/mine.db")).store == Path("/mine.db")
+
+
+def test_permissions_and_rules_of_the_command_line(root):
+    text = '[permissions]\nmode = "edit"\nallow = ["Bash(make:*)"]\nnetwork = true\n'
+    found = ground(root, text, allow=("Edit(src/**)", "Bash(ls)"))
+    assert found.permissions.mode == "edit"
+    assert [rule.text for rule in found.permissions.allow] == ["Edit(src/**)"]
+    assert len(found.permissions.commands.allow) == 2
+    with pytest.raises(ConfigError, match="names no tool"):
+        ground(root, allow=("Nope(x)",))
+
+
+def test_a_sandbox_that_is_insisted_on_is_there_or_an_error(root, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(HoldfastError, match="bubblewrap"):
+        ground(root, sandbox="bubblewrap")
+    assert not any("sandbox" in note.lower() for note in ground(root).notes), "it was wished off"
+
+
+def test_no_model_and_no_key(root):
+    with pytest.raises(NoModel) as nothing:
+        ground(root, model="", env={"ANTHROPIC_API_KEY": "", "OLLAMA_HOST": ""})
+    assert "no model is chosen" in nothing.value.message
+    assert "no key of a provider is set" in nothing.value.found
+    assert "`holdfast tour`" in nothing.value.hint
+    with pytest.raises(NoModel, match="export OPENAI_API_KEY=…") as keyless:
+        ground(root, model="openai/gpt-6-luna")
+    assert "`ANTHROPIC_API_KEY` is set (`--model anthropic/" in keyless.value.found
+
+
+def test_a_server_on_this_machine_is_found():
+    with serving(models=("qwen3",)) as server:
+        local = Provider(name="here", url=server.openai_url, key="HERE_API_KEY", is_local=True)
+        found = servers_here(Catalogue(load_catalogue().date, {"here": local}), {})
+    assert found == {server.openai_url: "here/qwen3"}
+
+
+def test_a_limit_of_dollars_needs_a_price(root):
+    with pytest.raises(ConfigError, match="the price of `openai/unheard-of` is not known"):
+        ground(root, model="openai/unheard-of", env={"OPENAI_API_KEY": "x"}, limits=Limits(dollars=1.0))
+
+
+def opened(root, text="", **wishes):
+    """Open and close a desk; what was there to see meanwhile."""
+    (root / "holdfast.toml").write_text(text)
+
+    async def work():
+        wish = Wish(root=root, store=root.parent / "store.db", sandbox="off", **wishes)
+        env = {"XDG_CONFIG_HOME": str(root.parent / "config"), "PATH": "/usr/bin:/bin"}
+        one = await open_desk(wish, model=ScriptedModel("Hello."), env=env)
+        try:
+            names = [tool.name for tool in one.desk.agent.toolbox]
+            return one.notes, names, one.desk.session.log.entries()[0].event
+        finally:
+            await one.close()
+
+    return asyncio.run(work())
+
+
+def test_a_desk_with_a_server_and_skills_of_ones_own(root):
+    skill = root.parent / "config" / "holdfast" / "skills" / "greet"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: greet\ndescription: Greets.\n---\nSay hello.\n")
+    (skill.parent / "broken").mkdir()
+    (skill.parent / "broken" / "SKILL.md").write_text("no head\n")
+    servers = f'[mcp.servers.good]\ncommand = "{sys.executable}"\nargs = ["{SERVER}", "tame"]\n'
+    servers += '[mcp.servers.bad]\ncommand = "no-such-program"\n'
+    notes, names, started = opened(root, servers, title="Say  hello\nto me")
+    assert any(name.startswith("mcp__good__") for name in names), notes
+    assert "Skill" in names
+    assert any(note.startswith("the MCP server `bad` cannot be used: ") for note in notes)
+    assert any("broken" in note for note in notes)
+    assert isinstance(started, LogStarted)
+    assert (started.title, started.source) == ("Say hello to me", "holdfast")
+    assert started.meta == {"root": str(root.resolve()), "model": "scripted/model"}
+    assert (root.parent / "store.db.snapshots").is_dir()
+
+
+def test_servers_that_cannot_be_read_are_an_error_with_its_place(root):
+    with pytest.raises(ConfigError, match=r"\[mcp.servers.x\] needs either `command` or `url`"):
+        opened(root, "[mcp.servers.x]\n")
+    with pytest.raises(ConfigError, match=r"unknown key `mcp.server`"):
+        opened(root, "[mcp.server.x]\n")
+
+
+def said(store, root, text="", at=1.0, **more):
+    log = Log.open(store, begin_talk(store, root, **more))
+    if text:
+        log.append(UserSaid((Text(text),)), at=at)
+    return log.id
+
+
+def test_talks_are_found_by_their_folder(tmp_path):
+    store, here, there = MemoryStore(), tmp_path / "here", tmp_path / "there"
+    older, newer, empty = said(store, here, "a", 9e9), said(store, here, "b", 8e9), said(store, here)
+    other = said(store, there, "c", 9.5e9)
+    Log.create(store, source="import", meta={"root": str(here)})
+    assert [info.head.id for info in talks_in(store, here)] == [older, newer], (
+        "the one that went on last first"
+    )
+    assert newest_talk(store, there) == other
+    assert find_talk(store, empty) == empty
+    with pytest.raises(NotFound, match="there is no talk in"):
+        newest_talk(store, tmp_path)
+    with pytest.raises(NotFound):
+        find_talk(store, "l0000000")

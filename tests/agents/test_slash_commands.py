@@ -1,0 +1,351 @@
+"""Commands as values: how they are found, and those that show, undo and write."""
+
+import asyncio
+import json
+import stat
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.agents.coding.desk import INIT
+from holdfast.agents.commands import COMMANDS, note_init_offer, offers_init, run_command
+from holdfast.agents.commands.writing import cell, code, fenced, table
+from holdfast.errors import HoldfastError, InputError
+from holdfast.events import LogStarted
+from holdfast.log import import_log
+from holdfast.packing.validator import check
+from holdfast.store import MemoryStore
+from holdfast.tools.calling import CallStarted
+from holdfast.tools.envelope import ToolError
+from support.desks import Place, call, git, run, say
+
+EDIT = {"path": "main.py", "old_string": "old", "new_string": "new"}
+NAMES = "context compact recall rewind resume fork model cost todos diff export init help mode undo".split()
+
+
+@pytest.fixture
+def place(tmp_path):
+    found = Place(tmp_path, commits=True)
+    yield found
+    found.close()
+
+
+def edited(place, **more):
+    """A desk that has read and edited a file."""
+    desk = place.open([call("Read", "1", path="main.py")], [call("Edit", "2", **EDIT)], "Done.", **more)
+    say(desk, "Make it new.")
+    return desk
+
+
+def test_every_command_of_the_issue_is_there_and_says_how_it_is_used(place):
+    assert sorted(COMMANDS) == sorted(NAMES)
+    listed = run(place.open(), "/help").text
+    for command in COMMANDS.values():
+        assert command.usage.startswith(f"/{command.name}")
+        assert command.usage.replace("|", "\\|") in listed
+        assert command.about in listed
+
+
+def test_help_of_one_command_says_more(place):
+    assert "`/rewind 3 both`" in run(place.open(), "/help rewind").text
+
+
+@pytest.mark.parametrize(("typed", "near"), [("/contxt", "/context"), ("/rewnd 3", "/rewind"), ("/", "/")])
+def test_an_unknown_command_gets_the_nearest(place, typed, near):
+    with pytest.raises(InputError, match="there is no command") as error:
+        run(place.open(), typed)
+    assert f"the nearest is `{near}" in error.value.hint
+
+
+MISTAKES = [
+    *("/context much", "/cost now", "/diff x", "/init again", "/mode fast", "/undo", "/undo 0", "/undo two"),
+    *(
+        "/rewind",
+        "/rewind 1",
+        "/fork",
+        "/fork 9",
+        "/recall",
+        "/recall a000000000000",
+        "/compact",
+        "/compact now",
+    ),
+    *("/compact undo", "/resume", "/resume !!", "/resume nobody said this", "/model nobody/none", "/help me"),
+    *("/export pdf", "/export markdown /nowhere/at/all.md", "/export markdown .", "/todo"),
+]
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_a_mistake_is_a_sentence_with_a_hint_and_changes_nothing(place, line):
+    desk = place.open()
+    before = desk.session.log.info.entries
+    with pytest.raises(HoldfastError) as error:
+        run(desk, line)
+    assert error.value.message
+    assert error.value.hint
+    assert desk.session.log.info.entries == before
+
+
+def test_todos_are_listed_with_their_state(place):
+    todos = [{"content": "look | around", "status": "completed"}, {"content": "act", "status": "in_progress"}]
+    desk = place.open([call("TodoWrite", todos=todos)], "Ok.")
+    assert run(desk, "/todos").text == "There are no todos."
+    say(desk, "Begin.")
+    text = run(desk, "/todos").text
+    assert "1 of 2 done" in text
+    assert "[x] look \\| around" in text
+    assert "[>] act" in text
+
+
+def test_mode_is_shown_and_set_and_the_agent_keeps_to_it(place):
+    desk = place.open([call("Write", path="x", content="x")], "Not done.")
+    assert "`auto` (now)" in run(desk, "/mode").text
+    assert "`plan`" in run(desk, "/mode Plan").text
+    say(desk, "Write.")
+    assert not (place.root / "x").exists()
+    with pytest.raises(InputError) as error:
+        run(desk, "/mode plann")
+    assert error.value.hint == "the nearest is `plan`"
+
+
+def test_undo_takes_edits_back_and_tells_the_agent(place):
+    desk = edited(place)
+    with pytest.raises(InputError, match="number of no edit"):
+        run(desk, "/undo 2")
+    assert "+    print('old')" in run(desk, "/undo").text
+    assert "'old'" in (place.root / "main.py").read_text()
+    assert "took back your last edits" in str(desk.session.window.transcript.items[-1].message)
+
+
+def test_undo_leaves_what_somebody_else_changed(place):
+    desk = edited(place)
+    (place.root / "main.py").write_text("mine\n")
+    with pytest.raises(ToolError, match="was changed since"):
+        run(desk, "/undo")
+    assert (place.root / "main.py").read_text() == "mine\n"
+
+
+def test_recall_finds_by_id_lines_pattern_and_words(place):
+    (place.root / "long.txt").write_text("".join(f"line {n} of many\n" for n in range(1, 301)))
+    desk = place.open([call("Read", path="long.txt")], "Seen: 300 lines.")
+    say(desk, "Look at the long file.")
+    [result] = [e for e in desk.session.log.entries() if type(e.event).__name__ == "ToolReturned"]
+    before = desk.session.log.info.entries
+    assert "line 7 of many" in run(desk, f"/recall {result.id}").text
+    part = run(desk, f"/recall {result.id} 100-102").text
+    assert "line 99 of" in part
+    assert "line 300 of" not in part
+    assert "1 matching lines" in run(desk, f"/recall {result.id} grep line 77 of").text
+    assert "Seen: 300 lines." in run(desk, "/recall seen lines").text
+    with pytest.raises(InputError, match="nothing in the store has the id"):
+        run(desk, "/recall a0a0a0a0a0a0a")
+    assert desk.session.log.info.entries == before
+
+
+def test_init_hands_over_the_words_to_be_said(place):
+    shown = run(place.open(), "/init")
+    assert shown.say == INIT
+    assert "Repository Guidelines" in shown.say
+
+
+def test_init_does_not_rewrite_rules_unasked(place):
+    (place.root / "AGENTS.md").write_text("Be brief.\n")
+    desk = place.open()
+    with pytest.raises(InputError, match=r"`AGENTS.md` is there already"):
+        run(desk, "/init")
+    assert run(desk, "/init !").say == INIT
+
+
+def test_init_is_offered_once_a_folder_and_only_without_rules(place):
+    desk = place.open(log="one")
+    assert offers_init(desk)
+    assert offers_init(place.open(log="two")), "nobody offered it yet"
+    note_init_offer(desk)
+    assert not offers_init(desk)
+    assert not offers_init(place.open(log="three"))
+    elsewhere = place.folder / "elsewhere"
+    elsewhere.mkdir()
+    assert offers_init(place.open(log="four", root=elsewhere))
+    (elsewhere / "CODE_LAW.md").write_text("No tabs.\n")
+    assert not offers_init(place.open(log="five", root=elsewhere))
+
+
+def test_init_is_not_offered_in_the_middle_of_a_talk(place):
+    desk = place.open("Hello.")
+    say(desk, "Hi.")
+    assert not offers_init(desk)
+
+
+def test_diff_is_against_what_was_there_before_the_talk(place):
+    desk = place.open(
+        [call("Read", "1", path="main.py")],
+        [call("Edit", "2", **EDIT), call("Write", "3", path="new.py", content="x = 1\n")],
+        [call("Edit", "4", path="main.py", old_string="new", new_string="newer")],
+        "Done.",
+    )
+    assert run(desk, "/diff").text == "The agent's edits changed no file in this talk."
+    say(desk, "Change.")
+    text = run(desk, "/diff").text
+    assert "-    print('old')\n+    print('newer')" in text
+    assert "'new')" not in text
+    assert "--- /dev/null\n+++ new.py\n" in text
+    assert "main.py | 2 +-" in text
+    assert "someone else" not in text
+
+
+def test_diff_survives_a_restart_and_names_other_peoples_changes(place):
+    edited(place)
+    (place.root / "main.py").write_text("def main():\n    print('mine')\n")
+    text = run(place.open(), "/diff").text
+    assert "-    print('old')\n+    print('mine')" in text
+    assert "`main.py` was changed by someone else too" in text
+
+
+def test_diff_of_a_file_that_is_gone_and_of_one_that_is_as_it_was(place):
+    desk = place.open(
+        [call("Write", "1", path="gone.py", content="a\n"), call("Read", "2", path="main.py")],
+        [call("Edit", "3", **EDIT)],
+        [call("Edit", "4", path="main.py", old_string="new", new_string="old")],
+        "Done.",
+    )
+    say(desk, "Change and change back.")
+    (place.root / "gone.py").unlink()
+    text = run(desk, "/diff").text
+    assert "print" not in text
+    assert "`gone.py` was changed by someone else too" in text
+
+
+def test_diff_runs_nothing_that_the_repository_names(place):
+    git(place.root, "config", "diff.external", f"touch {place.folder}/ran")
+    git(place.root, "config", "core.fsmonitor", f"touch {place.folder}/ran")
+    desk = edited(place)
+    assert "main.py | 2 +-" in run(desk, "/diff").text
+    assert not (place.folder / "ran").exists()
+
+
+def test_diff_without_a_repository(place):
+    bare = place.folder / "bare"
+    bare.mkdir()
+    desk = place.open([call("Write", path="a.txt", content="a\n")], "Done.", root=bare)
+    say(desk, "Write.")
+    text = run(desk, "/diff").text
+    assert "+a" in text
+    assert "git" not in text
+
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def exported(place, format_):
+    (place.root / "keys.env").write_text(f"TOKEN={SECRET}\n")
+    desk = place.open(
+        [call("Read", "1", path="main.py"), call("Read", "2", path="keys.env")],
+        [call("Edit", "3", **EDIT)],
+        "It prints ```new``` now.",
+    )
+    say(desk, "Make it new, and look at @keys.env")
+    shown = run(desk, f"/export {format_} out of it.txt")
+    file = place.root / "out of it.txt"
+    assert f"`{file}`" in shown.text
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    text = file.read_text()
+    assert SECRET not in text
+    return text
+
+
+def test_export_as_markdown_reads_like_the_talk(place):
+    text = exported(place, "markdown")
+    assert text.startswith("# Make it new, and look at @keys.env\n")
+    parts = (
+        "## 1. You",
+        "> ",
+        "**Read**: `Read main.py",
+        "print('old')",
+        "**Edit**: `Edit main.py",
+        "### Holdfast",
+    )
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    assert text.endswith("It prints ```new``` now.\n")
+
+
+def test_export_as_json_can_be_taken_back(place):
+    lines = exported(place, "json").encode().splitlines(keepends=True)
+    log = import_log(MemoryStore(), lines)
+    assert log.id == "talk"
+    assert isinstance(log.entries()[0].event, LogStarted)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_export_for_providers_passes_their_rules(place, provider):
+    body = json.loads(exported(place, provider))
+    assert not check(body["messages"], provider, system=body.get("system"), tools=body["tools"])
+    said = json.dumps(body)
+    assert "print('old')" in said
+    assert "It prints ```new``` now." in said
+
+
+def test_export_overwrites_only_when_told(place):
+    desk = place.open()
+    file = place.root / "talk.md"
+    file.write_text("mine")
+    with pytest.raises(InputError, match="is there already"):
+        run(desk, "/export markdown talk.md")
+    assert file.read_text() == "mine"
+    run(desk, "/export markdown talk.md !")
+    assert file.read_text().startswith("# A talk")
+    assert [p.name for p in place.root.iterdir() if "holdfast" in p.name] == []
+
+
+def test_export_without_a_name_is_named_after_the_log(place):
+    run(place.open(), "/export")
+    run(place.open(), "/export json")
+    assert (place.root / "holdfast-talk.md").exists()
+    assert (place.root / "holdfast-talk.jsonl").exists()
+
+
+def test_what_needs_the_log_waits_while_the_agent_works(place):
+    async def work():
+        started = asyncio.Event()
+        watch = lambda notice: started.set() if isinstance(notice, CallStarted) else None  # noqa: E731
+        desk = place.open([call("Bash", command="sleep 30")], "Slept.", watch=watch)
+        running = asyncio.create_task(desk.say("Sleep."))
+        await started.wait()
+        refused = []
+        for line in ("/rewind 1 talk", "/undo", "/fork", "/compact now", "/resume x", "/model openai/x"):
+            with pytest.raises(InputError) as error:
+                await run_command(desk, line)
+            refused.append(error.value.message)
+        shown = [
+            (await run_command(desk, line)).text for line in ("/context", "/cost", "/todos", "/diff", "/help")
+        ]
+        desk.agent.interrupt()
+        await running
+        return refused, shown
+
+    refused, shown = place.runner.run(work())
+    assert all("the agent is working" in message for message in refused)
+    assert all(shown)
+
+
+TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from("`|\\\n\r\t\x1b\u202e"))
+
+
+@given(TEXTS)
+def test_text_ends_no_fence_and_moves_no_cursor(text):
+    shown = fenced(text)
+    lines = shown.split("\n")
+    assert lines[0] == lines[-1]
+    assert all(not line.startswith(lines[0]) for line in lines[1:-1])
+    assert not {"\x1b", "\r", "\u202e"} & set(shown)
+
+
+@given(st.lists(st.lists(TEXTS, min_size=2, max_size=2), min_size=1))
+def test_text_ends_no_row_of_a_table(rows):
+    drawn = table(["a", "b"], [[cell(a), code(b)] for a, b in rows]).split("\n")
+    assert len(drawn) == len(rows) + 2
+    for line in drawn:
+        assert line.startswith("| ")
+        before = [line[:at] for at, c in enumerate(line) if c == "|"]
+        bars = [part for part in before if (len(part) - len(part.rstrip("\\"))) % 2 == 0]
+        assert len(bars) == 3

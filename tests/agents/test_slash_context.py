@@ -1,0 +1,263 @@
+"""What takes room and what it cost: /context, /compact and /cost on a talk that fills its window."""
+
+import pytest
+from msgspec.structs import replace
+
+from holdfast.agents.asking import Asking
+from holdfast.agents.coding.talks import TASK_SOURCE
+from holdfast.agents.commands.advice import advice
+from holdfast.agents.commands.sizes import sizes_of
+from holdfast.compaction.plan import plan_compaction
+from holdfast.errors import InputError
+from holdfast.events import AssistantReplied, Compacted, ToolsSet, UsageReported
+from holdfast.log import Log
+from holdfast.messages import Text, ToolDefinition, Usage
+from holdfast.models.catalogue import Entry, Price
+from holdfast.models.protocol import Reply
+from holdfast.models.scripted import ScriptedModel
+from holdfast.packing.pack import pack
+from support.desks import Place, call, run, say
+
+PRICED = Asking(
+    entry=Entry(
+        name="house/large",
+        window=200_000,
+        price=Price(input=10.0, output=50.0, cache_read=1.0, cache_write=12.5),
+    )
+)
+
+
+@pytest.fixture
+def place(tmp_path):
+    found = Place(tmp_path)
+    lines = "".join(f"{n}: value_{n} = compute({n * 7}, mode='m{n % 13}')\n" for n in range(1, 400))
+    (found.root / "big.py").write_text(lines)
+    (found.root / "main.py").write_text("def main():\n    return 1\n" * 30)
+    yield found
+    found.close()
+
+
+def reader(place, *more, window=64_000, steps=6, **options):
+    """A desk that has read much in a few steps."""
+    reads = [[call("Bash", f"b{n}", command=f"sed -n '{n * 40 + 1},+39p' big.py")] for n in range(steps)]
+    desk = place.open([call("Read", "r", path="big.py")], *reads, "Read.", *more, window=window, **options)
+    say(desk, "Always answer in French. Read the big file.")
+    return desk
+
+
+def cells(text, name):
+    """The cells of the row that begins with a name."""
+    rows = [line for line in text.splitlines() if line.startswith(f"| {name} ")]
+    assert len(rows) == 1, f"{name} stands in {len(rows)} rows"
+    return [one.strip() for one in rows[0].strip("|").split("|")][1:]
+
+
+def number(text):
+    return int(text.replace(" ", ""))
+
+
+def test_the_parts_add_up_to_what_is_sent(place):
+    (place.root / "AGENTS.md").write_text("Be brief. " * 40)
+    desk = reader(place)
+    sizes = sizes_of(desk.session.window)
+    assert sizes.total == pack(desk.session.window).tokens
+    text = run(desk, "/context").text
+    named = {part.name: part.tokens for part in sizes.parts}
+    assert "rules `AGENTS.md`" in named
+    for name, tokens in named.items():
+        assert number(cells(text, name)[0]) == tokens
+    window, trigger = desk.session.profile.window, desk.session.profile.trigger
+    assert f"{window:,}".replace(",", " ") in text
+    assert f"folds begin at {trigger:,}".replace(",", " ") in text
+    assert number(cells(text, "room for the reply")[0]) == desk.session.profile.reply_room
+
+
+def test_files_and_results_are_listed_by_size_with_their_state(place):
+    text = run(reader(place), "/context").text
+    tokens, step, state = cells(text, "`big.py`")
+    assert number(tokens) > 2_000
+    assert step == "1"
+    assert state in ("resident", "clipped")
+    assert text.count("| `Bash sed") == 6
+
+
+def test_more_than_a_few_are_listed_on_demand(place):
+    desk = reader(place, steps=9)
+    assert "and 1 result more: `/context all`" in run(desk, "/context").text
+    text = run(desk, "/context all").text
+    assert text.count("| `Bash sed") == 9
+    assert "more:" not in text
+
+
+def test_advice_names_the_largest_its_size_and_what_to_do(place):
+    desk = reader(place)
+    window = desk.session.window
+    about, would, *_ = advice(sizes_of(window), None)
+    assert "big.py" in about
+    row = max(sizes_of(window).ledger.rows, key=lambda one: one.tokens)
+    assert f"{row.tokens:,}".replace(",", " ") in about
+    assert f"`/recall {row.id}`" in about
+    assert "it folds when" in about
+    assert "`/compact` has nothing to sum up yet" in would
+    assert run(desk, f"/recall {row.id}").text
+
+
+def test_advice_says_when_a_fold_is_near_and_when_there_is_room(place):
+    assert "Nothing needs doing: there is room." in run(place.open(log="empty"), "/context").text
+    sizes = sizes_of(reader(place).session.window)
+    taken = sizes.used + sizes.reply_room
+    assert "120 tokens are left until a fold" in advice(replace(sizes, trigger=taken + 120), None)[0]
+    assert "The trigger is reached" in advice(replace(sizes, trigger=taken), None)[0]
+    assert "left until" not in advice(replace(sizes, trigger=taken * 2), None)[0]
+
+
+def test_advice_on_tools_of_servers(place):
+    schema = {"type": "object", "properties": {f"field_{n}": {"type": "string"} for n in range(400)}}
+    server = ToolDefinition("mcp__house__look", "Looks around.", schema)
+    desk = place.open("Yes.", window=16_000)
+    desk.session.record(ToolsSet((*desk.session.window.transcript.tools, server)))
+    sizes = sizes_of(desk.session.window)
+    assert sizes.total == pack(desk.session.window).tokens
+    assert any(
+        line.startswith("The definitions of 1 tools of MCP servers take") for line in advice(sizes, None)
+    )
+
+
+def test_advice_on_rules_that_are_too_long(place):
+    (place.root / "AGENTS.md").write_text("Every function has a test of its own. " * 700)
+    desk = place.open("Yes.", window=32_000)
+    say(desk, "Hello.")
+    assert "The rules `AGENTS.md` take" in run(desk, "/context").text
+
+
+def test_context_can_be_asked_for_where_nothing_fits_any_more(place):
+    desk = reader(place, steps=6)
+    small = place.open(window=desk.session.window.total() * 2 // 3)
+    text = run(small, "/context").text
+    assert "The trigger is reached" in text
+    assert "| rounds |" in text
+
+
+def test_context_changes_nothing(place):
+    desk = reader(place)
+    before = desk.session.log.info.entries, pack(desk.session.window).messages
+    run(desk, "/context")
+    assert (desk.session.log.info.entries, pack(desk.session.window).messages) == before
+
+
+def compactable(place):
+    (place.root / "more.txt").write_text("".join(f"{n} " * 30 + "\n" for n in range(200)))
+    steps = [[call("Bash", f"m{n}", command=f"sed -n '{n * 24 + 1},+23p' more.txt")] for n in range(7)]
+    desk = reader(place, *steps, "More read.", "Yes.", summarizer=ScriptedModel("No form.", repeat_last=True))
+    say(desk, "Read more.", "Is that all?")
+    return desk
+
+
+def test_compact_shows_first_what_it_would_do(place):
+    desk = compactable(place)
+    before = desk.session.log.info.entries
+    shown = run(desk, "/compact the values of mode").text
+    plan = plan_compaction(desk.session.window, manual=True)
+    assert f"{plan.steps} steps" in shown
+    assert f"{plan.shown:,}".replace(",", " ") in shown
+    assert f"at most {plan.budget:,} tokens".replace(",", " ") in shown
+    assert "`/compact now the values of mode`" in shown
+    assert desk.session.log.info.entries == before
+
+
+def test_compact_now_and_its_undo(place):
+    desk = compactable(place)
+    before = pack(desk.session.window).messages
+    tokens = desk.session.window.total()
+    text = run(desk, "/compact now the modes").text
+    assert desk.session.window.total() < tokens
+    assert f"{desk.session.window.total():,} tokens instead of {tokens:,}".replace(",", " ") in text
+    assert "French" in text, "what the user demanded stays"
+    written = [e.event for e in desk.session.log.entries() if isinstance(e.event, Compacted)]
+    assert "the modes" in {event.focus for event in written}
+    assert "taken back" in run(desk, "/compact undo").text
+    assert pack(desk.session.window).messages == before
+    with pytest.raises(InputError, match="no summary to take back"):
+        run(desk, "/compact undo")
+
+
+def test_the_summarizer_writes_and_is_paid(place):
+    desk = compactable(place)
+    run(desk, "/compact now")
+    paid = [e.event for e in desk.session.log.entries() if isinstance(e.event, UsageReported)]
+    assert paid
+    assert desk.summarizer.requests
+
+
+def reply(text, *usage):
+    return Reply(parts=(Text(text),), stop="end", usage=Usage(*usage), model="large-20260101")
+
+
+def test_cost_by_model_with_what_the_cache_saved(place):
+    desk = place.open(
+        reply("One.", 100_000, 1_000, 0, 100_000), reply("Two.", 101_000, 1_000, 100_000, 0), asking=PRICED
+    )
+    assert "Nothing was asked of a model in this talk yet." in run(desk, "/cost").text
+    say(desk, "One?", "Two?")
+    text = run(desk, "/cost").text
+    assert cells(text, "`house/large`") == ["2", "201 000", "50 %", "2 000", "$1.46"]
+    # 100 000 written at 12.5, 100 000 read at 1, 1 000 plain at 10, 2 000 out at 50, all a million tokens.
+    assert "The cache saved $0.65: the same requests would have cost $2.11 without it" in text
+    assert "The last run: 1 step, 101 000 tokens in (99 % cached), 1 000 out, $0.16." in text
+
+
+def test_cost_of_what_has_no_price_is_not_nothing(place):
+    desk = place.open("One.")
+    say(desk, "One?")
+    text = run(desk, "/cost").text
+    assert cells(text, "`scripted/model`")[-1] == "not known"
+    assert "The cost leaves out 1 request to models whose price is not known." in text
+    assert "saved" not in text
+
+
+def test_cost_counts_what_was_left_behind_and_not_what_a_fork_brought(place):
+    desk = place.open(reply("One.", 100_000, 0), reply("Two.", 100_000, 0), asking=PRICED)
+    say(desk, "One?", "Two?")
+    run(desk, "/rewind 1 talk")
+    assert cells(run(desk, "/cost").text, "`house/large`")[-1] == "$2.00"
+    say(place.open(reply("Three.", 50_000, 0), asking=PRICED), "Three?")
+    fork = place.open(reply("Four.", 20_000, 0), log=run(desk, "/fork").open_log, asking=PRICED)
+    assert "Nothing was asked of a model in this talk yet." in run(fork, "/cost").text
+    say(fork, "Four?")
+    text = run(fork, "/cost").text
+    assert cells(text, "`house/large`")[-1] == "$0.20"
+    assert "brought along" in text
+
+
+def test_cost_names_folds(place):
+    desk = compactable(place)
+    run(desk, "/compact now")
+    assert "1 fold took" in run(desk, "/cost").text
+
+
+def test_advice_says_what_a_summary_would_free(place):
+    desk = compactable(place)
+    plan = plan_compaction(desk.session.window, manual=True)
+    would = f"at most {plan.budget:,} tokens in the place of {plan.steps} steps that take {plan.shown:,}"
+    assert would.replace(",", " ") in run(desk, "/context").text
+
+
+def test_what_the_provider_counts_is_said_where_it_is_more(place):
+    desk = place.open(reply("One.", 20_000, 100), reply("Two.", 21_000, 100))
+    assert "by the provider's reports" not in run(desk, "/context").text
+    say(desk, "One?", "Two?")
+    text = run(desk, "/context").text
+    assert "by the provider's reports" in text
+    assert number(text.split("**Context**: ")[1].split(" tokens")[0]) > 20_000
+
+
+def test_cost_counts_sub_agents_and_theirs(place):
+    desk = place.open(reply("One.", 100_000, 0), asking=PRICED)
+    say(desk, "One?")
+    for id_, parent, tokens in (("t1", "talk", 10_000), ("t2", "t1", 20_000), ("t3", "another", 70_000)):
+        task = Log.create(place.store, id=id_, source=TASK_SOURCE, meta={"parent": parent})
+        task.append(AssistantReplied((Text("Looked."),), "large", Usage(tokens)))
+    text = run(desk, "/cost").text
+    assert cells(text, "`house/large`")[-1] == "$1.30"
+    assert "2 sub-agents had $0.30 of it, with 2 requests." in text
+    assert "| $1.30 |" in run(place.open(log="now", asking=PRICED), "/resume").text

@@ -1,0 +1,189 @@
+"""Going back and going elsewhere: after a rewind, or in a fork, all is as in a talk that never went further."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.agents.limits import Limits
+from holdfast.errors import InputError
+from holdfast.events import Rewound, SystemSet, ToolReturned, UserSaid
+from holdfast.messages import Text
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.files.snapshots import id_of
+from holdfast.tools.permissions import Answer
+from support.desk_talks import FEW, ROUNDS, edit, main_text, packed, played, state, talked
+from support.desks import Place, call, requests, run, say
+
+
+@pytest.fixture
+def place(tmp_path):
+    found = Place(tmp_path)
+    yield found
+    found.close()
+
+
+def test_rounds_are_listed_with_their_first_words(place):
+    text = run(talked(place), "/rewind").text
+    assert "| 2 | `Make it new.` |" in text
+    assert "| 3 | `Make it newer, and write more.` |" in text
+
+
+def test_a_number_alone_says_what_would_be_changed_and_changes_nothing(place):
+    desk = talked(place)
+    before = desk.session.log.info.entries
+    text = run(desk, "/rewind 2").text
+    assert "2 rounds left behind, from `Make it new.` on" in text
+    assert "`/rewind 2 files`: 3 edits taken back in `main.py`, `more.py`" in text
+    assert desk.session.log.info.entries == before
+    assert "'newer'" in main_text(place)
+
+
+def test_the_talk_goes_back_and_the_files_stay(place):
+    desk = talked(place, "Hello again.")
+    shown = run(desk, "/rewind 2 talk")
+    assert shown.is_reread
+    assert "Edits made since stay in `main.py`, `more.py`" in shown.text
+    assert "'newer'" in main_text(place)
+    say(desk, "Well?")
+    sent = str([m for m in requests(desk)[-1].messages if "system" not in str(type(m)).lower()])
+    assert "Read it." in sent
+    assert "Make it new." not in sent
+    assert "check" not in sent
+
+
+def test_the_files_go_back_and_the_talk_goes_on(place):
+    desk = talked(place)
+    shown = run(desk, "/rewind 3 files")
+    assert not shown.is_reread
+    assert "2 edits taken back" in shown.text
+    assert "'new'" in main_text(place)
+    assert not (place.root / "more.py").exists()
+    assert len(desk.session.window.transcript.rounds) == 3
+    assert "took back your last edits" in str(desk.session.window.transcript.items[-1].message)
+
+
+def test_both_go_back_and_the_agent_may_edit_as_it_could_then(place):
+    desk = talked(place, [edit("new", "other", "7")], "Done.")
+    assert "2 edits taken back" in run(desk, "/rewind 3 both").text
+    say(desk, "Make it other.")
+    assert "'other'" in main_text(place), "it knows the file as it was before round 3"
+    rewound = [e.event for e in desk.session.log.entries() if isinstance(e.event, Rewound)]
+    assert rewound == [Rewound("before round 3", files=True)]
+
+
+def test_an_edit_in_the_last_step_of_the_round_before_stays(place):
+    desk = place.open(
+        [call("Read", "1", path="main.py")], [edit("old", "new", "2")], "Hello.", limits=Limits(steps=2)
+    )
+    [stop] = say(desk, "Edit.")
+    assert stop.reason == "steps"
+    say(desk, "Hello?")
+    assert "No file was edited since." in run(desk, "/rewind 2").text
+    run(desk, "/rewind 2 both")
+    assert "'new'" in main_text(place)
+
+
+def test_what_somebody_else_wrote_is_said_and_nothing_goes_back(place):
+    desk = talked(place)
+    (place.root / "main.py").write_text("mine\n")
+    before = desk.session.log.info.entries
+    assert "cannot be taken back: `main.py` was changed since" in run(desk, "/rewind 2").text
+    for what in ("files", "both"):
+        with pytest.raises(ToolError, match=r"`main\.py` was changed since"):
+            run(desk, f"/rewind 2 {what}")
+    assert (place.root / "more.py").exists()
+    assert desk.session.log.info.entries == before
+
+
+@pytest.mark.parametrize(
+    "line", ["/rewind 4 talk", "/rewind 0", "/rewind two", "/rewind 2 all", "/rewind -1"]
+)
+def test_what_cannot_be_gone_back_to_is_said(place, line):
+    desk = talked(place)
+    before = desk.session.log.info.entries
+    with pytest.raises(InputError):
+        run(desk, line)
+    assert desk.session.log.info.entries == before
+
+
+def test_files_that_nobody_edited_cannot_go_back(place):
+    desk = place.open("Hello.")
+    say(desk, "Hi.")
+    with pytest.raises(InputError, match="no file was edited"):
+        run(desk, "/rewind 1 files")
+
+
+def test_going_back_again_and_again(place):
+    desk = talked(place, "Second try.", "Third try.")
+    run(desk, "/rewind 3 talk")
+    say(desk, "Again.")
+    run(desk, "/rewind 2 talk")
+    say(desk, "And again.")
+    words = [str(item.message) for item in desk.session.window.transcript.items]
+    assert "Look at main." in words[0]
+    assert "And again." in words[-2]
+    assert len(words) == 5
+    assert "Second try." in run(desk, "/recall second try").text, "what was left behind is in the log"
+
+
+class Person:
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    async def approve(self, _question):
+        return self.answers.pop(0)
+
+
+def test_answers_given_in_rounds_left_behind_are_asked_for_again(place):
+    person = Person(Answer("log"), Answer("deny", "not now"))
+    write = [call("Write", "1", path="a", content="a")]
+    desk = place.open(write, "Done.", write, "Refused.", mode="ask", approver=person)
+    say(desk, "Write.")
+    run(desk, "/rewind 1 talk")
+    say(desk, "Write.")
+    assert person.answers == []
+    results = [e.event for e in desk.session.log.entries() if isinstance(e.event, ToolReturned)]
+    assert [result.error for result in results] == [False, True]
+    assert "not now" in results[1].parts[0].text
+    assert desk.mode == "ask"
+
+
+def test_a_prompt_that_is_newer_than_the_round_stays(place):
+    desk = place.open("First.")
+    desk.session.record(SystemSet("An older prompt."), UserSaid((Text("Said long ago."),)))
+    newer = place.open("Yes.")
+    system = newer.session.window.transcript.system
+    assert system != "An older prompt."
+    run(newer, "/rewind 1 talk")
+    assert newer.session.window.transcript.system == system
+    assert newer.session.window.transcript.items == []
+
+
+def test_a_desk_that_is_opened_after_a_rewind_is_the_one_that_made_it(place):
+    desk = talked(place)
+    run(desk, "/rewind 3 talk")
+    again = place.open()
+    assert state(again) == state(desk)
+    assert packed(again) == packed(desk)
+
+
+@FEW
+@given(ROUNDS, st.data())
+def test_after_a_rewind_all_is_as_it_was_then(rounds, data):
+    """The pack is, to the byte, the one of the log when it had only these rounds; so is what the tools know."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(Path(folder))
+        desk, seen = played(place, rounds)
+        back = data.draw(st.integers(1, len(rounds)))
+        what = data.draw(st.sampled_from(["talk", "both"]))
+        run(desk, f"/rewind {back} {what}")
+        again = place.open(window=16_000)
+        for one in (desk, again):
+            assert (packed(one), state(one)) == seen[back - 1]
+        if what == "both":
+            for key, sight in desk.bench.files.sights.items():
+                assert id_of((place.root / key).read_bytes()) == sight.hash, "the disk is as it is known"
+        place.close()

@@ -1,0 +1,180 @@
+"""The talks of a folder: listed, searched, and taken up again."""
+
+import sqlite3
+import time
+
+import pytest
+
+from holdfast.agents.asking import Asking
+from holdfast.agents.coding.talks import TASK_SOURCE, talks_in
+from holdfast.agents.commands.resume import MOST_TALKS, age
+from holdfast.agents.talks import first_words, folder_of, logs_of, read_talk, search_talks
+from holdfast.errors import InputError
+from holdfast.events import UserSaid
+from holdfast.log import Log
+from holdfast.messages import Text, Usage
+from holdfast.models.catalogue import Entry, Price
+from holdfast.models.protocol import Reply
+from holdfast.models.scripted import ScriptedModel
+from support.desks import Place, call, run, say
+
+
+@pytest.fixture
+def place(tmp_path):
+    found = Place(tmp_path)
+    yield found
+    found.close()
+
+
+def held(place, log, *turns, **more):
+    """A talk of questions and answers."""
+    desk = place.open(*turns[1::2], log=log, **more)
+    say(desk, *turns[::2])
+    return desk
+
+
+def rows(text):
+    return [line for line in text.splitlines() if line.startswith("| `")]
+
+
+def test_talks_are_listed_newest_first_with_their_first_words(place):
+    held(place, "older", "Fix the parser, please.\nIt breaks on tabs.", "Fixed.", "Thanks.", "Good.")
+    held(place, "newer", "Write a test.", "Written.")
+    place.open(log="silent")
+    listed = rows(run(place.open(log="now"), "/resume").text)
+    assert [line.split("`")[1] for line in listed] == ["newer", "older"]
+    assert "`Fix the parser, please. It breaks on tabs.`" in listed[1]
+    assert "| now | 2 |" in listed[1]
+
+
+def test_only_talks_of_this_folder_are_listed(place):
+    elsewhere = place.folder / "elsewhere"
+    elsewhere.mkdir()
+    held(place, "theirs", "Hello there.", "Hi.", root=elsewhere)
+    Log.create(place.store, id="imported").append(UserSaid((Text("Hello there."),)))
+    task = Log.create(place.store, id="task", source=TASK_SOURCE, meta={"root": str(place.root.resolve())})
+    task.append(UserSaid((Text("Look around."),)))
+    here = place.open(log="now")
+    with pytest.raises(InputError, match="no other talks yet"):
+        run(here, "/resume")
+    with pytest.raises(InputError, match=r"belongs to `.*elsewhere`") as error:
+        run(here, "/resume theirs")
+    assert "`holdfast resume theirs`" in error.value.hint
+    with pytest.raises(InputError, match="no talk of this agent"):
+        run(here, "/resume imported")
+    with pytest.raises(InputError, match="this very talk"):
+        run(here, "/resume now")
+
+
+def test_a_talk_is_found_by_what_was_said_answered_or_returned(place):
+    (place.root / "notes.md").write_text("The frobnicator hums.\n")
+    held(place, "one", "Paint the bicycle shed green.", "It is emerald now.")
+    desk = place.open([call("Read", path="notes.md")], "Read.", log="two")
+    say(desk, "Read the notes.")
+    here = place.open(log="now")
+    for words, log in (("shed bicycle", "one"), ("EMERALD", "one"), ("frobnicator", "two")):
+        listed = rows(run(here, f"/resume {words}").text)
+        assert [line.split("`")[1] for line in listed] == [log], words
+    assert "`Paint the bicycle shed green.`" in rows(run(here, "/resume shed").text)[0].split("|")[-2]
+
+
+def test_words_of_the_prompt_find_nothing(place):
+    held(place, "one", "Hello.", "Hi.")
+    with pytest.raises(InputError, match="no talk of this folder says"):
+        run(place.open(log="now"), "/resume Holdfast repository")
+
+
+def test_a_talk_with_all_words_hides_those_with_one(place):
+    held(place, "both", "The red door of the barn.", "Yes.")
+    held(place, "one", "A red car.", "Yes.")
+    assert [hit.log for hit in search_talks(place.store, ["both", "one"], "red door")] == ["both"]
+    assert [hit.log for hit in search_talks(place.store, ["both", "one"], "red")] == ["both", "one"]
+    assert [hit.log for hit in search_talks(place.store, ["both", "one"], "red elephant")] == ["both", "one"]
+    assert search_talks(place.store, ["both", "one"], "elephant") == []
+
+
+def test_words_in_chinese_are_found(place):
+    held(place, "one", "请修复解析器的错误。", "好的。")
+    held(place, "two", "写一个测试。", "好的。")
+    listed = rows(run(place.open(log="now"), "/resume 解析器").text)
+    assert [line.split("`")[1] for line in listed] == ["one"]
+
+
+def test_a_talk_is_taken_up_by_its_id_or_the_beginning_of_it(place):
+    held(place, "conversation-1", "Hello.", "Hi.")
+    here = place.open(log="now")
+    assert run(here, "/resume conversation-1").open_log == "conversation-1"
+    assert run(here, "/resume conver").open_log == "conversation-1"
+
+
+def test_many_talks_are_not_all_listed(place):
+    for number in range(MOST_TALKS + 3):
+        held(place, f"talk-{number:02}", f"Question {number}.", "Answer.")
+    here = place.open(log="now")
+    text = run(here, "/resume").text
+    assert len(rows(text)) == MOST_TALKS
+    assert "and 3 older talks" in text
+    assert len(rows(run(here, "/resume question").text)) == MOST_TALKS
+
+
+def test_what_a_talk_cost_is_listed(place):
+    asking = Asking(entry=Entry(name="house/large", price=Price(input=10.0, output=50.0)))
+    reply = Reply(parts=(Text("Yes."),), stop="end", usage=Usage(100_000, 1_000), model="large")
+    held(place, "one", "Really?", reply, asking=asking)
+    held(place, "two", "Unpriced?", "Yes.")
+    here = place.open(log="now", asking=asking, model=ScriptedModel("Hm.", name="house/large"))
+    listed = rows(run(here, "/resume").text)
+    assert [line.split("|")[4].strip() for line in listed] == ["–", "$1.05"]
+
+
+def test_a_fork_is_listed_as_one_and_goes_on_by_itself(place):
+    desk = held(place, "first", "Hello.", "Hi.")
+    fork = run(desk, "/fork").open_log
+    listed = rows(run(place.open(log="now"), "/resume").text)
+    assert sum("(fork)" in line for line in listed) == 1
+    assert folder_of(place.store, fork) == str(place.root.resolve())
+    assert {info.head.id for info in talks_in(place.store, place.root.resolve())} == {"first", fork}
+
+
+def test_a_damaged_talk_is_named_and_hides_no_other(place):
+    held(place, "broken", "Hello there, this is long enough.", "Hi.")
+    held(place, "whole", "Good day.", "Good day.")
+    with sqlite3.connect(place.folder / "store.db") as db:
+        db.execute("DROP TRIGGER entries_are_append_only")
+        db.execute(
+            "UPDATE entries SET body = '{' WHERE seq = 4 AND log = (SELECT n FROM logs WHERE id = 'broken')"
+        )
+    db.close()
+    listed = rows(run(place.open(log="now"), "/resume").text)
+    assert len(listed) == 2
+    assert "cannot be read" in next(line for line in listed if "`broken`" in line)
+    assert "`Good day.`" in next(line for line in listed if "`whole`" in line)
+
+
+def test_reading_a_talk_counts_only_its_path(place):
+    desk = held(place, "one", "First.", "1.", "Second.", "2.", "Third.", "3.")
+    run(desk, "/rewind 2 talk")
+    [info] = logs_of(place.store, str(place.root.resolve()))
+    talk = read_talk(place.store, info)
+    assert (talk.title, talk.rounds) == ("First.", 1)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0, "now"),
+        (59, "now"),
+        (61, "1 min"),
+        (7_300, "2 h"),
+        (90_000, "1 d"),
+        (1_900_000, "3 w"),
+        (7e7, "2 y"),
+    ],
+)
+def test_ages_are_said_in_the_largest_unit(seconds, shown):
+    assert age(time.time() - seconds) == shown
+
+
+def test_first_words_are_one_line():
+    assert first_words("a\n  b\tc") == "a b c"
+    assert first_words("word " * 100) == ("word " * 100)[:71] + "…"

@@ -1,0 +1,43 @@
+"""The tour's model in the real loop: every beat comes to what it says."""
+
+import asyncio
+
+from holdfast.agents.coding.wish import Wish
+from holdfast.agents.headless import Errand, run_errand
+from holdfast.agents.notices import FoldMade, Replied
+from holdfast.agents.tour.model import PLAIN
+from holdfast.agents.tour.scratch import ROUNDING, scratch_folder
+from holdfast.agents.tour.script import BEATS
+from holdfast.tools.calling import CallFinished
+
+NOWHERE = {"XDG_CONFIG_HOME": "/nonexistent"}
+
+
+def test_every_beat_is_told_once_and_what_was_folded_comes_back_to_the_letter():
+    news = []
+    with scratch_folder() as root:
+        wish = Wish(root=root, store=root.parent / "store.db", model=PLAIN, mode="auto", sandbox="off")
+        done = asyncio.run(run_errand(wish, Errand("Mend it."), watch=news.append, env=NOWHERE))
+        mended = (root / "shop" / "prices.py").read_text()
+    assert done.outcome == "done"
+    assert [n.reply.text for n in news if isinstance(n, Replied)] == [beat.says for beat in BEATS]
+    assert "ROUND_HALF_EVEN" in mended
+    assert "ROUND_HALF_UP" not in mended
+    results = [n for n in news if isinstance(n, CallFinished)]
+    assert [result.call.name for result in results if result.result.is_error] == []
+    recalled = next(n for n in results if n.call.name == "Recall")
+    assert ROUNDING in recalled.result.envelope.text
+    fold = next(n for n in news if isinstance(n, FoldMade))
+    assert news.index(fold) < news.index(recalled)
+    assert not root.exists()
+
+
+def test_a_prefix_that_stays_is_counted_as_cached():
+    news = []
+    with scratch_folder() as root:
+        wish = Wish(root=root, store=root.parent / "store.db", model=PLAIN, mode="auto", sandbox="off")
+        asyncio.run(run_errand(wish, Errand("Mend it."), watch=news.append, env=NOWHERE))
+    usages = [n.reply.usage for n in news if isinstance(n, Replied)]
+    assert usages[0].cache_read == 0
+    assert all(usage.cache_read + usage.cache_write == usage.prompt for usage in usages)
+    assert usages[2].cache_read > 0.8 * usages[1].prompt

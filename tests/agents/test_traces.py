@@ -1,0 +1,149 @@
+"""What is told of a run: lines of JSON and OpenTelemetry spans."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from holdfast.agents.coding.setup import open_desk
+from holdfast.agents.coding.wish import Wish
+from holdfast.agents.headless import Result
+from holdfast.agents.otel import Spans, provider_from
+from holdfast.agents.task import SYSTEM
+from holdfast.agents.traces import Trace, redacted
+from holdfast.errors import ConfigError, InputError
+from holdfast.messages import SystemMessage, ToolMessage
+from holdfast.models.errors import NetworkFailed
+from holdfast.models.scripted import ScriptedModel
+from support.agent_runs import call, repository
+
+NOWHERE = {"XDG_CONFIG_HOME": "/nonexistent"}
+
+
+@pytest.fixture
+def root(tmp_path):
+    return repository(tmp_path)
+
+
+def ran(root, model, watching):
+    """Run one round; `watching` makes the watcher when the log is known."""
+
+    async def work():
+        wish = Wish(root=root, store=root.parent / "store.db", sandbox="off", mode="plan", budget=32_000)
+        opened = await open_desk(wish, model=model, env=NOWHERE)
+        opened.desk.watch = watching(opened.desk)
+        try:
+            return await opened.desk.say("Go.")
+        finally:
+            await opened.close()
+
+    return asyncio.run(work())
+
+
+def spans_of(root, model):
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    made = []
+
+    def watching(desk):
+        made.append(Spans(provider.get_tracer("test"), log=desk.session.log.id, model="anthropic/claude-x"))
+        return made[0].watch
+
+    end = ran(root, model, watching)
+    made[0].end("done" if hasattr(end, "text") else end.reason)
+    return {span.name: span for span in exporter.get_finished_spans()}, exporter.get_finished_spans()
+
+
+def test_a_span_for_the_run_each_request_and_each_call(root):
+    model = ScriptedModel(
+        [call("Read", "r", path="main.py"), call("Write", "w", path="x", content="secret words")], "Done."
+    )
+    by_name, spans = spans_of(root, model)
+    assert sorted(span.name for span in spans) == [
+        "chat claude-x",
+        "chat claude-x",
+        "execute_tool Read",
+        "execute_tool Write",
+        "invoke_agent holdfast",
+    ]
+    whole = by_name["invoke_agent holdfast"]
+    assert all(span.parent.span_id == whole.context.span_id for span in spans if span is not whole)
+    assert whole.attributes["gen_ai.operation.name"] == "invoke_agent"
+    assert whole.attributes["gen_ai.provider.name"] == "anthropic"
+    assert whole.attributes["gen_ai.conversation.id"].startswith("l")
+    chats = [span for span in spans if span.name.startswith("chat")]
+    sent = sum(span.attributes["gen_ai.usage.input_tokens"] for span in chats)
+    assert whole.attributes["gen_ai.usage.input_tokens"] == sent > 0
+    assert [span.attributes["gen_ai.response.finish_reasons"] for span in chats] == [
+        ("tool_call",),
+        ("stop",),
+    ]
+    assert by_name["execute_tool Read"].status.is_ok or by_name["execute_tool Read"].status.is_unset
+    denied = by_name["execute_tool Write"]
+    assert denied.attributes["error.type"] == "ACCESS_DENIED"
+    assert denied.attributes["gen_ai.tool.call.id"] == "w"
+    assert "secret words" not in "".join(span.to_json() for span in spans)
+
+
+def test_what_is_cut_short_is_ended_as_an_error(root):
+    by_name, _ = spans_of(root, ScriptedModel(NetworkFailed("gone")))
+    assert by_name["chat claude-x"].attributes["error.type"] == "cut_short"
+    assert by_name["invoke_agent holdfast"].attributes["error.type"] == "model"
+
+
+def test_sub_agents_hang_below_the_call_they_work_for(root):
+    def reply(request):
+        first = request.messages[0]
+        if isinstance(first, SystemMessage) and first.text.startswith(SYSTEM):
+            return "Found."
+        is_over = isinstance(request.messages[-1], ToolMessage)
+        return "Done." if is_over else [call("Task", "t", description="look", prompt="Look.")]
+
+    by_name, spans = spans_of(root, ScriptedModel(reply, repeat_last=True))
+    sub = by_name["invoke_agent holdfast.task"]
+    assert sub.parent.span_id == by_name["execute_tool Task"].context.span_id
+    inner = [span for span in spans if span.parent and span.parent.span_id == sub.context.span_id]
+    assert [span.name for span in inner] == ["chat claude-x"]
+
+
+def test_exporters_are_chosen_by_the_environment(capsys):
+    provider = provider_from({"OTEL_TRACES_EXPORTER": "console"})
+    Spans(provider.get_tracer("test"), log="l1", model="a/b").end()
+    provider.shutdown()
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert json.loads(shown.err)["name"] == "invoke_agent holdfast"
+    with pytest.raises(ConfigError, match="the exporter `otlp_proto_http`, which is not installed"):
+        provider_from({"OTEL_TRACES_EXPORTER": "otlp"})
+
+
+def test_a_trace_is_a_line_for_each_notice(root, tmp_path):
+    file = tmp_path / "trace.jsonl"
+    trace = Trace(file, clock=lambda: 12.3456)
+    ran(root, ScriptedModel([call("Read", "r", path="main.py")], "Done."), lambda _: trace.watch)
+    trace.close()
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line["type"] for line in lines] == ["step", "reply", "call", "result", "step", "reply"]
+    assert {(line["v"], line["at"]) for line in lines} == {(1, 12.346)}
+
+
+def test_a_trace_that_cannot_be_written_is_said_at_the_end(tmp_path):
+    with pytest.raises(InputError, match="cannot be written"):
+        Trace(tmp_path / "none" / "trace.jsonl")
+    if (full := Path("/dev/full")).exists():
+        trace = Trace(full)
+        with pytest.raises(InputError, match="No space left"):
+            trace.end(Result(outcome="done", text=""))
+        trace.close()
+
+
+def test_lines_have_no_secrets():
+    line = {"type": "reply", "text": "key AKIA" + "ABCDEFGHIJKLMNOP", "calls": [{"password": "tiny"}]}
+    cleaned = str(redacted(line))
+    assert "ABCDEFGH" not in cleaned
+    assert "tiny" not in cleaned

@@ -1,0 +1,97 @@
+"""Desks for tests: the real coding agent in a real repository, under a scripted model, spoken to line by line."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+
+from holdfast.agents.coding.desk import Desk, Opening
+from holdfast.agents.coding.talks import SOURCE
+from holdfast.agents.commands import Shown, run_command
+from holdfast.agents.outcomes import End
+from holdfast.errors import NotFound
+from holdfast.log import Log
+from holdfast.messages import ToolCall
+from holdfast.models.scripted import ScriptedModel
+from holdfast.packing.profile import BUILT_IN
+from holdfast.store import SqliteStore
+from holdfast.tools.permissions import no_rules
+
+
+def repository_in(folder: Path, *, commits: bool = False) -> Path:
+    """A small repository without project rules."""
+    root = folder / "repo"
+    root.mkdir(parents=True)
+    (root / "main.py").write_text("def main():\n    print('old')\n")
+    (root / "notes.md").write_text("# Notes\n\nNothing yet.\n")
+    git(root, "init", "-q")
+    if commits:
+        git(root, "add", ".")
+        git(root, "-c", "user.name=n", "-c", "user.email=e@x", "commit", "-qm", "begin")
+    return root
+
+
+def git(root: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", root, *arguments], check=True, capture_output=True)
+
+
+class Place:
+    """A folder with a repository and a store; desks are opened in it again and again, and closed at the end."""
+
+    def __init__(self, folder: Path, **more) -> None:
+        self.folder = folder
+        self.root = repository_in(folder, **more)
+        self.store = SqliteStore(folder / "store.db")
+        self.desks: list[Desk] = []
+        self.runner = asyncio.Runner()
+        """One event loop for all: an agent belongs to the loop that it first ran in."""
+
+    def open(
+        self, *replies, log: str = "talk", window: int = 32_000, root: Path | None = None, **more
+    ) -> Desk:
+        """A desk on the log of this name, which is begun as a talk of the folder if it is not there."""
+        root = (root or self.root).resolve()
+        try:
+            self.store.info(log)
+        except NotFound:
+            Log.create(self.store, id=log, source=SOURCE, meta={"root": str(root)})
+        opening = {
+            "root": root,
+            "store": self.store,
+            "log": log,
+            "model": ScriptedModel(*(replies or ("Nothing to say.",))),
+            "profile": BUILT_IN["code"].scaled_to(window),
+            "snapshots": self.folder / "snapshots",
+            "permissions": no_rules(),
+            "mode": "auto",
+            "is_beside": False,
+        }
+        desk = Desk(Opening(**(opening | more)))
+        desk.runner = self.runner
+        self.desks.append(desk)
+        return desk
+
+    def close(self) -> None:
+        with self.runner as runner:
+            for desk in self.desks:
+                runner.run(desk.aclose())
+        self.store.close()
+
+
+def requests(desk: Desk) -> list:
+    """What the scripted model was asked."""
+    return desk.agent.model.requests
+
+
+def say(desk: Desk, *texts: str) -> list[End]:
+    async def talk() -> list[End]:
+        return [await desk.say(text) for text in texts]
+
+    return desk.runner.run(talk())
+
+
+def run(desk: Desk, line: str) -> Shown:
+    return desk.runner.run(run_command(desk, line))
+
+
+def call(name: str, id_: str = "c", **arguments) -> ToolCall:
+    return ToolCall(id_, name, arguments)

@@ -1,0 +1,120 @@
+"""A full-screen agent over a real desk: real tools in a real repository, a scripted model, the real permissions."""
+
+import asyncio
+import subprocess
+import time
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from holdfast.agents.asking import Asking
+from holdfast.agents.coding.desk import Desk, Opening
+from holdfast.agents.coding.setup import Opened
+from holdfast.agents.coding.talks import SOURCE
+from holdfast.log import Log
+from holdfast.messages import ToolCall
+from holdfast.models.scripted import ScriptedModel
+from holdfast.packing.profile import BUILT_IN
+from holdfast.store import SqliteStore
+from holdfast.terminal.app import AgentApp
+from holdfast.terminal.opened import open_talk
+from holdfast.terminal.talk import Target
+from holdfast.tools.permissions import no_rules
+
+
+def repository(folder: Path) -> Path:
+    root = folder / "repo"
+    (root / "src").mkdir(parents=True)
+    (root / "main.py").write_text("def main():\n    print('old')\n")
+    (root / "src" / "加载.py").write_text("x = 1\n")
+    (root / "src" / "with space.py").write_text("y = 1\n")
+    (root / "code_law.md").write_text("Never use tabs.\n")
+    subprocess.run(["git", "init", "-q", "-b", "main", root], check=True)
+    return root
+
+
+def call(name, id_="c", **arguments):
+    return ToolCall(id_, name, arguments)
+
+
+class Terminal:
+    """What a test holds of a terminal: the app, the model, what was opened, the desk of the newest talk."""
+
+    def __init__(self, folder: Path, *replies, mode="ask", log="talk", root=None, model=None, asking=None):
+        self.folder = folder
+        self.root = root or repository(folder)
+        self.model = model or ScriptedModel(*(replies or ("Yes.",)))
+        self.asking = asking or Asking()
+        self.mode = mode
+        self.desk = None
+        self.targets = []
+        self.app = AgentApp(
+            lambda stage, target: open_talk(self.make, stage, target),
+            root=self.root,
+            start=Target(log),
+            grace=0.0,
+        )
+
+    async def make(self, *, approver, respondent, watch, target):
+        self.targets.append(target)
+        store = SqliteStore(self.folder / "store.db")
+        if not any(info.head.id == target.log for info in store.logs()):
+            # As a talk is begun: its first entry says which folder it belongs to.
+            log = Log.create(store, id=target.log, source=SOURCE, meta={"root": str(self.root.resolve())})
+            target = replace(target, log=log.id)
+        self.desk = Desk(
+            Opening(
+                root=self.root,
+                store=store,
+                log=target.log,
+                model=self.model,
+                asking=self.asking,
+                profile=BUILT_IN["code"].scaled_to(32_000),
+                permissions=no_rules(),
+                approver=approver,
+                mode=self.mode,
+                respondent=respondent,
+                watch=watch,
+                snapshots=self.folder / "snapshots",
+            )
+        )
+        return Opened(self.desk, (), self.desk.aclose)
+
+    async def until(self, pilot, condition, seconds=10.0):
+        """Wait until something is so, without a fixed pause."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            await pilot.pause()
+            if condition():
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"it did not come about; the screen says:\n{self.text()}")
+
+    async def ready(self, pilot):
+        await self.until(pilot, lambda: self.app.talks.talk is not None and not self.app.talks.is_busy)
+
+    async def idle(self, pilot):
+        await self.until(pilot, lambda: not self.app.talks.is_busy)
+        await asyncio.sleep(0.1)
+        await pilot.pause()
+
+    async def type(self, pilot, text, *keys):
+        for character in text:
+            self.app.prompt.insert(character)
+        await pilot.press(*keys)
+
+    async def say(self, pilot, text):
+        await self.type(pilot, text, "enter")
+
+    def text(self) -> str:
+        """What stands on the screen."""
+        lines = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in lines)
+
+    def events(self, kind):
+        return [e.event for e in self.desk.session.log.entries() if isinstance(e.event, kind)]
+
+
+def driven(work):
+    """Run a coroutine of a test."""
+    return asyncio.run(work)

@@ -1,0 +1,153 @@
+"""Pictures of the terminal for the docs: `PYTHONPATH=tests python tests/support/terminal_pictures.py [FOLDER]`.
+
+Each is the real screen over a real desk with a scripted model; FOLDER is `docs/pictures` if left out.
+"""
+
+import asyncio
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from holdfast.agents.asking import Asking
+from holdfast.messages import Text, Thinking, Usage
+from holdfast.models.catalogue import Entry, Price
+from holdfast.models.protocol import Reply
+from holdfast.models.scripted import ScriptedModel
+from support.terminal_desk import Terminal, call
+
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+
+LOADER = '''"""Reads the settings of a project."""
+
+import tomllib
+from pathlib import Path
+
+
+def load(path: Path) -> dict:
+    return tomllib.loads(path.read_text())
+'''
+TEST = """from pathlib import Path
+
+from loader import load
+
+
+def test_a_missing_file_is_empty(tmp_path):
+    assert load(tmp_path / "none.toml") == {}
+"""
+TODOS = ("see how the settings are read", "treat a missing file as empty", "run the tests")
+
+
+def todos(done):
+    states = ["completed"] * done + ["in_progress"] + ["pending"] * len(TODOS)
+    return [{"content": text, "status": states[n]} for n, text in enumerate(TODOS)]
+
+
+DONE = """A missing settings file now counts as empty:
+
+- `src/loader.py` returns `{}` where there is no file
+- a file that *is* there and broken still raises
+"""
+SCRIPT = (
+    [
+        Thinking("The test wants an empty dictionary where there is no file. First I look at the loader."),
+        Text("I look at the loader and its test first."),
+        call("TodoWrite", "1", todos=todos(0)),
+        call("Read", "2", path="src/loader.py"),
+        call("Grep", "3", pattern="load\\(", path="tests"),
+    ],
+    [
+        Text("A missing file raises. It should give **no settings** instead."),
+        call("TodoWrite", "4", todos=todos(1)),
+        call(
+            "Edit",
+            "5",
+            path="src/loader.py",
+            old_string="    return tomllib.loads(path.read_text())\n",
+            new_string=(
+                "    try:\n        text = path.read_text()\n    except FileNotFoundError:\n"
+                "        return {}\n    return tomllib.loads(text)\n"
+            ),
+        ),
+    ],
+    [
+        call("TodoWrite", "6", todos=todos(2)),
+        call("Bash", "7", command="cat src/loader.py | wc -l && git status --short"),
+    ],
+    DONE,
+)
+
+
+def model():
+    """The script with the figures that a provider would report."""
+    replies = []
+    for n, said in enumerate(SCRIPT):
+        parts = (Text(said),) if isinstance(said, str) else tuple(said)
+        prompt = 9_400 + 1_900 * n
+        usage = Usage(prompt, 180, cache_read=int(prompt * 0.9) if n else 0)
+        stop = "end" if isinstance(said, str) else "calls"
+        replies.append(Reply(parts=parts, stop=stop, usage=usage))
+    return ScriptedModel(*replies, name="anthropic/claude-opus-4-6")
+
+
+def terminal(folder):
+    asking = Asking(entry=Entry(price=Price(input=5, output=25, cache_read=0.5, cache_write=6.25)))
+    made = Terminal(folder, model=model(), asking=asking)
+    (made.root / "src" / "loader.py").write_text(LOADER)
+    (made.root / "tests").mkdir()
+    (made.root / "tests" / "test_loader.py").write_text(TEST)
+    return made
+
+
+async def approving(made, pilot):
+    await made.ready(pilot)
+    await made.say(pilot, "A missing settings file should count as empty, see @tests/test_loader.py")
+    await made.until(pilot, lambda: made.app.asked.panel is not None)
+    await made.until(pilot, lambda: "no, and say why" in made.text())
+    await pilot.pause(0.3)
+
+
+async def task(made, pilot):
+    await approving(made, pilot)
+    await pilot.press("y")
+    await made.until(pilot, lambda: not made.app.talks.is_busy or made.app.asked.panel is not None)
+    if made.app.asked.panel is not None:
+        await pilot.press("y")
+    await made.idle(pilot)
+    await pilot.pause(0.3)
+
+
+async def picture(scene, size):
+    with tempfile.TemporaryDirectory() as folder:
+        made = terminal(Path(folder))
+        async with made.app.run_test(size=size) as pilot:
+            await scene(made, pilot)
+            return tidy(made.app.export_screenshot(title="holdfast", simplify=True))
+
+
+def tidy(svg):
+    """The same bytes for the same screen: without a number of chance, and without a font from elsewhere."""
+    number = re.search(r"terminal-(\d+)-", svg)[1]
+    svg = svg.replace(f"terminal-{number}", "terminal")
+    return re.sub(r"@font-face \{.*?\}\n?", "", svg, flags=re.DOTALL)
+
+
+SCENES = {
+    "terminal-task": (task, (100, 44), False),
+    "terminal-approval": (approving, (100, 40), False),
+    "terminal-80x24": (approving, (80, 24), True),
+}
+
+
+def main(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (scene, size, is_plain) in SCENES.items():
+        os.environ.pop("NO_COLOR", None)
+        if is_plain:
+            os.environ["NO_COLOR"] = "1"
+        (folder / f"{name}.svg").write_text(asyncio.run(picture(scene, size)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES)

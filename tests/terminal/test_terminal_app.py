@@ -1,0 +1,419 @@
+"""The full-screen agent, driven by keys: a real desk, real tools, a real repository."""
+
+import asyncio
+
+import pytest
+
+from holdfast.events import ApprovalGiven, AssistantReplied, ToolReturned, UserSaid
+from holdfast.messages import Text, Thinking, joined_text
+from holdfast.models.protocol import Done, Reply, TextCame
+from holdfast.terminal.values import Answer, Card, Note, Said, Thought
+from support.terminal_desk import Terminal, call, driven, repository
+
+EDIT = call("Edit", "3", path="main.py", old_string="old", new_string="new")
+READ = call("Read", "1", path="main.py")
+
+
+def cards(terminal):
+    return [piece for piece in terminal.app.transcript.pieces if isinstance(piece, Card)]
+
+
+def notes(terminal):
+    return [piece.text for piece in terminal.app.transcript.pieces if isinstance(piece, Note)]
+
+
+class Slow:
+    """A model that waits in the middle of its reply until it is let go on."""
+
+    name = "slow/model"
+
+    def __init__(self, *texts):
+        self.texts = list(texts)
+        self.go = asyncio.Event()
+        self.requests = []
+
+    async def stream(self, request):
+        self.requests.append(request)
+        text = self.texts.pop(0)
+        yield TextCame(text[:10])
+        await self.go.wait()
+        yield TextCame(text[10:])
+        yield Done(Reply(parts=(Text(text),), stop="end"))
+
+    async def aclose(self):
+        pass
+
+
+async def approving(terminal, pilot, *keys):
+    await terminal.until(pilot, lambda: terminal.app.asked.panel is not None)
+    await pilot.press(*keys)
+
+
+def test_a_task_from_the_first_word_to_the_last(tmp_path):
+    terminal = Terminal(
+        tmp_path,
+        [Thinking("First I look."), Text("I look at **it**."), READ, call("Grep", "2", pattern="print")],
+        [EDIT],
+        [call("TodoWrite", "5", todos=[{"content": "check it", "status": "in_progress"}])],
+        "It prints `new` now.\n\n- one\n- two",
+    )
+
+    async def work():
+        async with terminal.app.run_test(size=(80, 40)) as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Print new instead of old in @main.py")
+            await terminal.until(pilot, lambda: terminal.app.asked.panel is not None)
+            asked = terminal.text()
+            assert "-     print('old')" in asked, "the diff is seen before anything is approved"
+            assert "+     print('new')" in asked
+            assert "'old'" in (terminal.root / "main.py").read_text()
+            await pilot.press("y")
+            await terminal.idle(pilot)
+            return terminal.text()
+
+    screen = driven(work())
+    assert "'new'" in (terminal.root / "main.py").read_text()
+    assert [(c.name, c.about, c.state) for c in cards(terminal)] == [
+        ("Read", "main.py", "done"),
+        ("Grep", "print", "done"),
+        ("Edit", "main.py", "done"),
+        ("TodoWrite", "0/1: check it", "done"),
+    ]
+    assert "✓ Read main.py" in screen
+    assert "▸ thought, 3 words" in screen
+    assert "I look at it." in screen, "Markdown is rendered"
+    assert " • one" in screen
+    assert "[>] check it" in screen
+    assert "scripted/model · main · ask mode · " in screen
+    assert [event.decision for event in terminal.events(ApprovalGiven)] == ["once"]
+
+
+def test_a_denial_is_read_by_the_model(tmp_path):
+    terminal = Terminal(tmp_path, [READ], [EDIT], "I leave it.")
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Change it")
+            await approving(terminal, pilot, "n", *"keep it", "enter")
+            await terminal.idle(pilot)
+
+    driven(work())
+    assert "'old'" in (terminal.root / "main.py").read_text()
+    assert "keep it" in str(terminal.model.requests[-1].messages)
+    assert cards(terminal)[-1].state == "refused"
+    assert terminal.events(ApprovalGiven)[-1].reason == "keep it"
+
+
+@pytest.mark.parametrize(("key", "decision"), [("a", "log"), ("p", "pattern")])
+def test_an_approval_for_more_than_once_is_not_asked_again(tmp_path, key, decision):
+    again = call("Edit", "4", path="main.py", old_string="new", new_string="newer")
+    terminal = Terminal(tmp_path, [READ], [EDIT], [again], "Done.")
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Change it twice")
+            await approving(terminal, pilot, key)
+            await terminal.idle(pilot)
+
+    driven(work())
+    assert "newer" in (terminal.root / "main.py").read_text()
+    assert [event.decision for event in terminal.events(ApprovalGiven)] == [decision]
+
+
+def test_escape_leaves_the_reason_and_then_interrupts_the_run(tmp_path):
+    terminal = Terminal(tmp_path, [READ], [EDIT], "Never said.")
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Change it")
+            await approving(terminal, pilot, "n")
+            await pilot.press("escape")
+            assert terminal.app.asked.panel is not None, "only the line for the reason is closed"
+            await pilot.press("escape")
+            await terminal.idle(pilot)
+            assert terminal.app.asked.panel is None
+            assert terminal.app.focused is terminal.app.prompt
+
+    driven(work())
+    assert "'old'" in (terminal.root / "main.py").read_text()
+    assert terminal.model.left == 1
+    assert any("interrupted" in note for note in notes(terminal))
+
+
+def test_a_key_that_comes_too_early_approves_nothing(tmp_path):
+    terminal = Terminal(tmp_path, [READ], [EDIT], "Done.")
+    terminal.app.asked._grace = 60.0
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Change it")
+            await approving(terminal, pilot, "y", "e", "s")
+            assert terminal.app.asked.panel is not None
+            assert terminal.app.prompt.text == "yes"
+            await pilot.press("escape")
+            await terminal.idle(pilot)
+
+    driven(work())
+    assert "'old'" in (terminal.root / "main.py").read_text()
+
+
+def test_what_is_typed_while_it_works_is_queued_and_read(tmp_path):
+    model = Slow("The first reply, in two pieces.", "The second one, after that.")
+    terminal = Terminal(tmp_path, model=model)
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "First")
+            await terminal.until(pilot, lambda: "The first" in terminal.text())
+            await terminal.say(pilot, "And this too")
+            await terminal.until(pilot, lambda: "queued" in terminal.text())
+            model.go.set()
+            await terminal.idle(pilot)
+            assert "queued" not in terminal.text()
+
+    driven(work())
+    said = [joined_text(event.parts) for event in terminal.events(UserSaid)]
+    assert said == ["First", "And this too"]
+    assert "And this too" in str(model.requests[1].messages)
+
+
+def test_escape_with_something_queued_has_it_read_at_once(tmp_path):
+    model = Slow("A long reply that goes wrong", "Better.")
+    terminal = Terminal(tmp_path, model=model)
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "First")
+            await terminal.until(pilot, lambda: "A long rep" in terminal.text())
+            await terminal.say(pilot, "No, otherwise")
+            await pilot.press("escape")
+            await terminal.until(pilot, lambda: len(model.requests) == 2)
+            model.go.set()
+            await terminal.idle(pilot)
+
+    driven(work())
+    replies = [(joined_text(r.parts), r.stop) for r in terminal.events(AssistantReplied)]
+    assert replies == [("A long rep", "interrupted"), ("Better.", "end")]
+    assert "No, otherwise" in str(model.requests[1].messages)
+
+
+def test_ctrl_c_interrupts_and_a_second_one_leaves_with_everything_kept(tmp_path):
+    model = Slow("A reply that is broken off")
+    terminal = Terminal(tmp_path, model=model)
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "First")
+            await terminal.until(pilot, lambda: "A reply th" in terminal.text())
+            await terminal.say(pilot, "queued words")
+            await terminal.type(pilot, "half a tho")
+            await pilot.press("ctrl+c")
+            await terminal.idle(pilot)
+            assert terminal.app.is_running
+            await pilot.press("ctrl+c")
+            await terminal.until(pilot, lambda: terminal.app.return_value is not None)
+
+    driven(work())
+    assert terminal.app.return_value == 0
+    assert [joined_text(e.parts) for e in terminal.events(UserSaid)] == ["First", "queued words"]
+    assert terminal.events(AssistantReplied)[-1].stop == "interrupted"
+    assert '"half a tho"' in (tmp_path / "store.db.prompts").read_text()
+
+
+def test_ctrl_d_leaves_only_an_empty_box(tmp_path):
+    terminal = Terminal(tmp_path)
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.type(pilot, "ab", "home", "ctrl+d")
+            assert terminal.app.prompt.text == "b"
+            await pilot.press("backspace", "delete", "ctrl+d")
+            await terminal.until(pilot, lambda: terminal.app.return_value is not None)
+
+    driven(work())
+    assert terminal.app.return_value == 0
+
+
+def test_a_tool_that_runs_is_ended_by_escape(tmp_path):
+    terminal = Terminal(tmp_path, [call("Bash", command="sleep 60")], "Never.", mode="auto")
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Sleep")
+            await terminal.until(pilot, lambda: any(c.state == "running" for c in cards(terminal)))
+            await terminal.until(pilot, lambda: "▸ Bash sleep 60" in terminal.text())
+            await pilot.press("escape")
+            await terminal.idle(pilot)
+
+    driven(work())
+    assert cards(terminal)[0].state == "uncertain"
+    assert terminal.events(ToolReturned)[0].error
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 16), (120, 50)], ids=["80x24", "40x16", "120x50"])
+def test_keys_and_status_stay_on_the_screen_however_small_and_long_the_diff(tmp_path, size):
+    text = "".join(f"line {n} of a file that is rather long\n" for n in range(300))
+    terminal = Terminal(tmp_path, [call("Write", path="long.txt", content=text)], "Done.")
+
+    async def work():
+        async with terminal.app.run_test(size=size) as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Write it")
+            await terminal.until(pilot, lambda: "no, and say why" in terminal.text())
+            screen = terminal.text()
+            assert "+ line 0" in screen
+            assert "y  yes, this once" in screen
+            assert "ask" in screen.split("\n")[-1], "the status line is the last"
+            await pilot.press("pagedown", "pagedown")
+            await terminal.until(pilot, lambda: "+ line 0" not in terminal.text())
+            await pilot.press("y")
+            await terminal.idle(pilot)
+
+    driven(work())
+    assert (terminal.root / "long.txt").read_text() == text
+
+
+def test_modes_are_switched_and_hold_for_the_next_call(tmp_path):
+    terminal = Terminal(tmp_path, [READ], [EDIT], "Done.")
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            seen = []
+            for _ in range(4):
+                await pilot.press("shift+tab")
+                seen.append(terminal.desk.mode)
+            assert seen == ["edit", "auto", "plan", "ask"]
+            await pilot.press("shift+tab")
+            await pilot.pause()
+            assert "edit mode" in terminal.text()
+            await terminal.say(pilot, "Change it")
+            await terminal.idle(pilot)
+
+    driven(work())
+    assert "'new'" in (terminal.root / "main.py").read_text()
+    assert terminal.events(ApprovalGiven) == []
+
+
+def test_questions_are_answered_by_number_mark_and_own_words(tmp_path):
+    options = [{"label": "red"}, {"label": "green", "description": "like grass"}]
+    asked = call(
+        "AskUser",
+        questions=[
+            {"question": "Which colour?", "options": options},
+            {"question": "Which ones?", "options": options, "multiple": True},
+            {"question": "Which else?", "options": options},
+            {"question": "And?", "options": options},
+        ],
+    )
+    terminal = Terminal(tmp_path, [asked], "Good.")
+
+    def is_asked(number):
+        panel = terminal.app.asked.panel
+        return panel is not None and f" {number} of 4" in str(panel.border_title) and panel.has_focus
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Ask me")
+            screens = []
+            for keys in (["2"], ["space", "down", "space", "enter"], ["o", *"blue", "enter"], ["s"]):
+                await terminal.until(pilot, lambda: is_asked(len(screens) + 1))
+                screens.append(terminal.text())
+                await pilot.press(*keys)
+            assert "2 green  like grass" in screens[0]
+            await terminal.idle(pilot)
+
+    driven(work())
+    text = joined_text(terminal.events(ToolReturned)[0].parts)
+    assert "Which colour?\nAnswer: green" in text
+    assert "Answer: red; green" in text
+    assert '"blue"' in text
+    assert "No answer" in text
+
+
+def test_tool_output_is_data_and_not_markup_or_escapes(tmp_path):
+    root = repository(tmp_path)
+    (root / "evil.txt").write_text("[bold red]x[/] \x1b[2J\x1b]0;owned\x07 \u202egnp.exe\n[/oops\n")
+    terminal = Terminal(tmp_path, [call("Read", path="evil.txt")], "Saw [link]it[/] \x1b[31mred.", root=root)
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Read [b]it[/b]")
+            await terminal.idle(pilot)
+            await pilot.press("ctrl+o")
+            await pilot.pause()
+            return terminal.text()
+
+    screen = driven(work())
+    assert "Read [b]it[/b]" in screen
+    assert "[bold red]x[/] ␛[2J␛]0;owned␇" in screen
+    assert "[/oops" in screen
+    assert "Saw [link]it[/] red." in screen
+    assert not any(code in screen for code in "\x1b\x07\u202e")
+
+
+def test_a_talk_that_is_opened_again_is_shown_with_what_is_uncertain(tmp_path):
+    first = Terminal(tmp_path, [Thinking("hm"), READ, EDIT], "It says new.", mode="auto")
+
+    async def work(terminal, *, says=""):
+        async with terminal.app.run_test(size=(80, 30)) as pilot:
+            await terminal.ready(pilot)
+            if says:
+                await terminal.say(pilot, says)
+                await terminal.idle(pilot)
+            await pilot.pause()
+            return terminal.text()
+
+    driven(work(first, says="Change it"))
+    live = list(first.app.transcript.pieces)
+    crashed = AssistantReplied((Text("I run it."), call("Bash", "9", command="make deploy")))
+    first.desk.session.record(UserSaid((Text("Again"),)), crashed)
+    again = Terminal(tmp_path, root=first.root)
+    screen = driven(work(again))
+    pieces = again.app.transcript.pieces
+    assert [type(piece) for piece in pieces[:5]] == [Said, Thought, Card, Card, Answer]
+    for old, new in zip(live, pieces, strict=False):
+        if isinstance(old, Card):
+            assert (old.name, old.about, old.state, old.shown) == (new.name, new.about, new.state, new.shown)
+            assert old.full == new.full
+        else:
+            assert old.text == new.text
+    assert pieces[-1].state == "uncertain"
+    assert "? Bash make deploy  uncertain" in screen
+    assert "It says new." in screen
+    assert "cache 0%" in screen, "what was spent before is counted"
+
+
+def test_clear_begins_a_new_talk_and_help_lists_the_keys(tmp_path):
+    terminal = Terminal(tmp_path, "One.", "Two.")
+
+    async def work():
+        async with terminal.app.run_test(size=(100, 60)) as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "First")
+            await terminal.idle(pilot)
+            log = terminal.app.talks.log
+            await terminal.say(pilot, "/clear")
+            await terminal.until(pilot, lambda: len(terminal.targets) == 2)
+            await terminal.ready(pilot)
+            assert terminal.app.talks.log != log
+            assert terminal.app.transcript.pieces == []
+            await terminal.say(pilot, "/help")
+            await pilot.pause(0.1)
+            assert "Shift+Tab" in terminal.text()
+            assert "/context" in terminal.text()
+            await terminal.say(pilot, "/exit")
+            await terminal.until(pilot, lambda: terminal.app.return_value == 0)
+
+    driven(work())

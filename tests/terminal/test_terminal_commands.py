@@ -1,0 +1,173 @@
+"""Commands and first words on the screen: what a person without a model sees, and what commands do to the talk."""
+
+import pytest
+
+from holdfast.agents.coding.wish import Wish
+from holdfast.errors import NotFound
+from holdfast.events import UserSaid
+from holdfast.messages import joined_text
+from holdfast.terminal import opening
+from holdfast.terminal.app import AgentApp
+from holdfast.terminal.talk import Target
+from holdfast.terminal.values import Answer, Card, Note, Said
+from support.terminal_desk import Terminal, call, driven, repository
+
+READ = call("Read", "1", path="main.py")
+EDIT = call("Edit", "2", path="main.py", old_string="old", new_string="new")
+OTHER = "compatible/other@http://127.0.0.1:9/v1"
+
+
+def notes(terminal):
+    return [piece.text for piece in terminal.app.transcript.pieces if isinstance(piece, Note)]
+
+
+def test_commands_answer_in_markdown_and_reach_the_desk(tmp_path):
+    terminal = Terminal(tmp_path, "Hello.")
+
+    async def work():
+        async with terminal.app.run_test(size=(90, 40)) as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "/mode plan")
+            await terminal.idle(pilot)
+            assert terminal.desk.mode == "plan"
+            assert "plan mode" in terminal.text()
+            await terminal.say(pilot, "/context")
+            await terminal.idle(pilot)
+            assert len(notes(terminal)) == 2
+            await terminal.say(pilot, "/contxt")
+            await terminal.idle(pilot)
+            assert "the nearest is `/context`" in notes(terminal)[-1]
+            assert "there is no command" in terminal.text()
+
+    driven(work())
+    assert terminal.events(UserSaid) == [], "a command is not said to the model"
+
+
+def test_a_rewind_shows_the_talk_as_it_is_now(tmp_path):
+    terminal = Terminal(tmp_path, "One.", "Two.")
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            for text in ("First", "Second"):
+                await terminal.say(pilot, text)
+                await terminal.idle(pilot)
+            await terminal.say(pilot, "/rewind 2 talk")
+            await terminal.idle(pilot)
+            pieces = terminal.app.transcript.pieces
+            assert [p.text for p in pieces if isinstance(p, Said | Answer)] == ["First", "One."]
+            assert "Two." not in terminal.text()
+
+    driven(work())
+
+
+def test_a_command_that_comes_while_it_works_waits(tmp_path):
+    terminal = Terminal(tmp_path, [READ], [EDIT], "Done.")
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Change it")
+            await terminal.until(pilot, lambda: terminal.app.asked.panel is not None)
+            terminal.app.prompt.focus()
+            await terminal.say(pilot, "/mode auto")
+            assert terminal.desk.mode == "ask"
+            terminal.app.asked.panel.focus()
+            await pilot.press("y")
+            await terminal.until(pilot, lambda: terminal.desk.mode == "auto")
+            await terminal.idle(pilot)
+
+    driven(work())
+    kinds = [type(piece) for piece in terminal.app.transcript.pieces]
+    assert kinds.index(Answer) < len(kinds) - 1
+    assert kinds.count(Card) == 2
+
+
+def test_another_model_goes_on_with_the_same_talk(tmp_path):
+    terminal = Terminal(tmp_path, "One.")
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "First")
+            await terminal.idle(pilot)
+            log = terminal.app.talks.log
+            await terminal.app.talks._open(Target(log, OTHER))
+            await terminal.until(pilot, lambda: len(terminal.targets) == 2)
+            await terminal.ready(pilot)
+            assert terminal.targets[1] == Target(log, OTHER)
+            assert "One." in terminal.text()
+
+    driven(work())
+
+
+def test_rules_are_offered_once_in_a_folder_without_any(tmp_path):
+    root = repository(tmp_path)
+    (root / "code_law.md").unlink()
+
+    async def work(terminal):
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await pilot.pause()
+            return terminal.text()
+
+    assert "/init" in driven(work(Terminal(tmp_path, root=root)))
+    assert "/init" not in driven(work(Terminal(tmp_path, root=root, log="another")))
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """A person without keys, servers or a configuration."""
+    for name in ("HOLDFAST_MODEL", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("HOLDFAST_STORE", str(tmp_path / "store.db"))
+    return Wish(root=repository(tmp_path), sandbox="off")
+
+
+def test_without_a_model_three_lines_say_what_to_do(bare, tmp_path):
+    terminal = Terminal(tmp_path, root=bare.root)
+    terminal.app = AgentApp(opening(bare), root=bare.root)
+
+    async def work():
+        async with terminal.app.run_test(size=(80, 24)) as pilot:
+            await terminal.until(pilot, lambda: "To begin" in terminal.text())
+            screen = terminal.text()
+            assert "Found:" in screen
+            assert "holdfast tour" in " ".join(screen.split())
+            await terminal.say(pilot, "Hello?")
+            await terminal.until(pilot, lambda: "it waits" in terminal.text())
+            await terminal.say(pilot, "/model anthropic/claude-opus-4-6")
+            await terminal.until(pilot, lambda: "needs a key" in " ".join(terminal.text().split()))
+            await pilot.press("ctrl+d")
+            await terminal.until(pilot, lambda: terminal.app.return_value is not None)
+
+    driven(work())
+    assert terminal.app.failure is None
+
+
+def test_a_talk_that_is_not_there_ends_the_screen_with_its_error(bare, tmp_path):
+    terminal = Terminal(tmp_path, root=bare.root)
+    terminal.app = AgentApp(opening(bare), root=bare.root, start=Target("l0nosuchlog", OTHER))
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.until(pilot, lambda: terminal.app.return_value is not None)
+
+    driven(work())
+    assert isinstance(terminal.app.failure, NotFound)
+    assert terminal.app.return_value == NotFound.exit_code
+
+
+def test_a_path_at_the_beginning_is_no_command(tmp_path):
+    terminal = Terminal(tmp_path, "Yes.")
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "/usr/bin/env is a path")
+            await terminal.idle(pilot)
+
+    driven(work())
+    assert [joined_text(e.parts) for e in terminal.events(UserSaid)] == ["/usr/bin/env is a path"]

@@ -1,0 +1,197 @@
+"""The box: history, completion, long pastes, new lines."""
+
+import asyncio
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual import events
+from textual._xterm_parser import XTermParser
+
+from holdfast.agents.mentions import mentions_in
+from holdfast.events import UserSaid
+from holdfast.messages import joined_text
+from holdfast.terminal.completion import (
+    Candidate,
+    Wanted,
+    commands_like,
+    files_like,
+    mention,
+    wanted,
+    with_folders,
+)
+from holdfast.terminal.history import History
+from holdfast.terminal.keys import know_alt_enter
+from support.terminal_desk import Terminal, call, driven
+
+PATHS = [
+    "main.py",
+    "src/loader.py",
+    "src/load.py",
+    "tests/test_loader.py",
+    "docs/读我.md",
+    "src/with space.py",
+]
+
+
+def kept_in(file):
+    history = History()
+    history.keep_in(file)
+    return history
+
+
+def said(terminal):
+    return [joined_text(event.parts) for event in terminal.events(UserSaid) if event.origin == "person"]
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("/he", Wanted("command", "he", 0)),
+        ("look at @sr", Wanted("file", "sr", 8)),
+        ("请看@src", Wanted("file", "src", 2)),
+        ('@"with sp', Wanted("file", "with sp", 0)),
+        ("me@host", None),
+        ("\\@src", None),
+        ("a /he", None),
+        ("/help me", None),
+    ],
+)
+def test_what_the_text_before_the_cursor_asks_for(before, found):
+    assert wanted(before) == found
+
+
+def test_files_come_by_name_part_and_letters():
+    found = [c.text for c in files_like("load", PATHS)]
+    assert found == ["src/load.py", "src/loader.py", "tests/test_loader.py"]
+    assert files_like("src/loader.py", PATHS)[0].text == "src/loader.py"
+    assert [c.text for c in files_like("tldr", PATHS)] == ["tests/test_loader.py"]
+    assert [c.text for c in files_like("读", PATHS)] == ["docs/读我.md"]
+    assert files_like("[", PATHS) == []
+    assert "src/" in with_folders(PATHS)
+
+
+def test_commands_come_by_their_beginning_first():
+    commands = [Candidate("/recall"), Candidate("/clear"), Candidate("/compact")]
+    assert [c.text for c in commands_like("c", commands)] == ["/clear", "/compact", "/recall"]
+
+
+@given(st.text(st.characters(blacklist_characters='"\n\0/', blacklist_categories=["Cs", "Cc"]), min_size=1))
+def test_a_completed_mention_names_just_that_file(name):
+    found = list(mentions_in(f"look at {mention(name)} please"))
+    assert [one.path for one in found] == [name]
+
+
+def test_history_goes_back_and_forth_and_outlives_the_process(tmp_path):
+    file = tmp_path / "kept" / "prompts"
+    history = History()
+    history.add("one")
+    history.keep_in(file)
+    history.add("two\nlines")
+    history.add("two\nlines")
+    again = kept_in(file)
+    assert again.older("draft") == "two\nlines"
+    assert again.older("") == "one"
+    assert again.older("") is None
+    assert again.newer() == "two\nlines"
+    assert again.newer() == "draft"
+    assert again.newer() is None
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_history_keeps_no_secret_and_reads_over_a_torn_line(tmp_path):
+    file = tmp_path / "prompts"
+    file.write_text('"whole"\n{"other": 1}\n"torn')
+    history = kept_in(file)
+    history.add("use password=hunter2hunter2 now")
+    assert "hunter2" not in file.read_text()
+    assert history.older("") == "use password=hunter2hunter2 now", "in this session it is as it was typed"
+    assert kept_in(file).older("") is not None
+
+
+def test_new_lines_long_pastes_and_the_way_back(tmp_path):
+    terminal = Terminal(tmp_path, "One.", "Two.")
+    paste = "\n".join(f"line {n}" for n in range(500))
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            prompt = terminal.app.prompt
+            await pilot.press("a", "ctrl+j", "b", "alt+enter", "c", "backslash", "enter", "d")
+            assert prompt.text == "a\nb\nc\nd"
+            await pilot.press("enter")
+            await terminal.idle(pilot)
+            prompt.post_message(events.Paste(paste))
+            await pilot.pause()
+            assert prompt.text == "[pasted #1: 500 lines, 4,389 characters]"
+            await pilot.press("x", "enter")
+            await terminal.idle(pilot)
+            assert "… 490 more lines" in terminal.text()
+            await pilot.press("up")
+            assert prompt.text.startswith("[pasted #1")
+            assert prompt.whole == paste + "x"
+            await pilot.press("up")
+            assert prompt.text == "a\nb\nc\nd"
+
+    driven(work())
+    assert said(terminal) == ["a\nb\nc\nd", paste + "x"]
+
+
+def test_files_and_commands_are_completed_in_the_box(tmp_path):
+    terminal = Terminal(tmp_path, [call("Read", path="src/with space.py")], "Read.")
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            prompt = terminal.app.prompt
+            await pilot.press(*"@spa")
+            await terminal.until(pilot, lambda: "src/with space.py" in terminal.text())
+            await pilot.press("tab")
+            assert prompt.text == '@"src/with space.py" '
+            await pilot.press(*"@加载")
+            await terminal.until(pilot, lambda: "› src/加载.py" in terminal.text())
+            await pilot.press("enter")
+            assert prompt.text == '@"src/with space.py" @src/加载.py '
+            await pilot.press("enter")
+            await terminal.idle(pilot)
+            await pilot.press("/", "h")
+            await terminal.until(pilot, lambda: "› /help" in terminal.text())
+            await pilot.press("escape")
+            await pilot.pause()
+            assert "› /help" not in terminal.text()
+            await pilot.press("backspace", "h", "tab")
+            assert prompt.text == "/help "
+
+    driven(work())
+    assert said(terminal) == ['@"src/with space.py" @src/加载.py ']
+    assert "You must read them" in str(terminal.model.requests[0].messages)
+
+
+def test_alt_enter_of_old_terminals_is_a_new_line():
+    know_alt_enter()
+    assert [event.key for event in XTermParser(False).feed("\x1b\r")] == ["ctrl+j"]
+
+
+def test_what_is_typed_before_the_agent_is_loaded_is_said_then(tmp_path):
+    terminal = Terminal(tmp_path, "Hello.")
+    make, go = terminal.make, asyncio.Event()
+
+    async def slowly(**asked):
+        await go.wait()
+        return await make(**asked)
+
+    terminal.make = slowly
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.say(pilot, "one")
+            await terminal.say(pilot, "two")
+            go.set()
+            await terminal.ready(pilot)
+            await terminal.until(pilot, lambda: "Hello." in terminal.text())
+
+    driven(work())
+    assert said(terminal) == ["one", "two"]
+    lines = (tmp_path / "store.db.prompts").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == ["one", "two"]

@@ -1,0 +1,122 @@
+"""The full-screen agent in a real terminal: tmux stands for it, keys go in, and the screen is read."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.events import AssistantReplied, ToolReturned
+from holdfast.log import Log
+from holdfast.messages import Text, ToolCall
+from holdfast.store import SqliteStore
+from support.provider_server import Script, serving
+from support.terminal_desk import repository
+from support.terminal_tmux import TMUX, Tmux
+
+PROCESS = Path(__file__).parents[1] / "support" / "terminal_process.py"
+
+pytestmark = pytest.mark.skipif(not TMUX, reason="tmux is not installed")
+
+
+@contextlib.contextmanager
+def terminal(folder, *command, **env):
+    opened = Tmux(folder, command, **env)
+    try:
+        opened.shows("Say what to do")
+        yield opened
+    finally:
+        opened.close()
+
+
+def events(folder, kind, log="talk"):
+    store = SqliteStore(folder / "store.db")
+    found = [entry.event for entry in Log.open(store, log).entries() if isinstance(entry.event, kind)]
+    store.close()
+    return found
+
+
+def test_type_approve_and_leave(tmp_path):
+    root = repository(tmp_path)
+    with terminal(tmp_path, sys.executable, PROCESS, tmp_path, "edit") as screen:
+        screen.type("Print new instead of old, 请")
+        screen.shows("old, 请")
+        screen.press("Enter")
+        screen.shows("y  yes, this once", "-     print('old')", "+     print('new')", "n  no, and say why")
+        assert "ask mode" in screen.screen()
+        assert "'old'" in (root / "main.py").read_text()
+        screen.press("y")
+        screen.shows("It prints new now.")
+        assert "'new'" in (root / "main.py").read_text()
+        screen.press("BTab")
+        screen.shows("edit mode")
+        screen.press("C-c")
+        assert screen.code == 0
+        assert "Say what to do" not in screen.screen(), "the screen is given back as it was"
+    assert events(tmp_path, AssistantReplied)[-1].stop == "end"
+
+
+def test_ctrl_c_ends_a_command_and_twice_leaves_without_colour(tmp_path):
+    repository(tmp_path)
+    with terminal(tmp_path, sys.executable, PROCESS, tmp_path, "sleep", NO_COLOR=1) as screen:
+        screen.type("Sleep")
+        screen.press("Enter")
+        screen.shows("▸ Bash sleep 60")
+        painted = re.findall("\x1b\\[([0-9;]*)m", screen.screen("-e"))
+        codes = {int(code) for found in painted for code in found.split(";") if code}
+        assert codes <= {0, 1, 2, 3, 4, 7, 22, 23, 24, 27, 39, 49}, "styles, and no colour"
+        screen.press("C-c")
+        screen.shows("uncertain")
+        screen.type("not sent")
+        screen.shows("not sent")
+        screen.press("C-c")
+        screen.press("C-c")
+        assert screen.code == 0
+    assert events(tmp_path, ToolReturned)[0].error
+    kept = [json.loads(line) for line in (tmp_path / "store.db.prompts").read_text().splitlines()]
+    assert kept == ["Sleep", "not sent"]
+
+
+def test_killed_in_the_middle_of_a_command_and_resumed(tmp_path):
+    root = repository(tmp_path)
+    run = ToolCall("c1", "Bash", {"command": "echo $PPID > ../child; sleep 60"})
+    env = {"HOME": tmp_path, "HOLDFAST_STORE": tmp_path / "store.db", "XDG_CONFIG_HOME": tmp_path}
+    scripts = [
+        Script(parts=(Text("I begin."), run)),
+        Script(parts=(Text("I look at what is there first."),)),
+    ]
+    with serving(*scripts) as server:
+        model = f"compatible/test@{server.openai_url}"
+        command = ["env", "-C", root, sys.executable, "-m", "holdfast", "--model", model, "--sandbox", "off"]
+        with terminal(tmp_path, *command, "--mode", "auto", **env) as screen:
+            screen.shows("auto mode")
+            screen.type("Do it")
+            screen.press("Enter")
+            screen.shows("▸ Bash")
+            os.kill(agent_pid(tmp_path, screen), signal.SIGKILL)
+            assert screen.code == 128 + signal.SIGKILL
+        with terminal(tmp_path, *command, "--continue", **env) as screen:
+            screen.shows("Do it", "I begin.", "? Bash", "uncertain")
+            screen.type("Go on")
+            screen.press("Enter")
+            screen.shows("I look at what is there first.")
+            screen.press("C-d")
+            assert screen.code == 0
+            assert "goes on from here" in screen.screen()
+        first, second = (seen.json["messages"] for seen in server.requests if seen.method == "POST")
+    assert second[: len(first) - 1] == first[:-1], "what was sent is sent again"
+    assert "uncertain, and it was not run again" in json.dumps(second)
+
+
+def agent_pid(folder, screen):
+    """The agent's process: the one whose command writes down who started it."""
+    file = folder / "child"
+    screen.until(lambda: file.exists() and file.read_text().strip())
+    pid = int(file.read_text())
+    while "holdfast" not in Path(f"/proc/{pid}/cmdline").read_text():
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return pid
