@@ -6,7 +6,8 @@ import pytest
 
 from holdfast.agents.coding.setup import open_desk
 from holdfast.agents.coding.wish import Wish
-from holdfast.events import ToolReturned
+from holdfast.agents.repeats import NEAR, Repeats
+from holdfast.events import AssistantReplied, ToolReturned, UsageReported
 from holdfast.models.scripted import ScriptedModel
 from support.agent_runs import call, repository
 
@@ -79,3 +80,40 @@ def test_fault_13_reminders_open_no_round(root):
     reminders = [e for e in entries if getattr(e.event, "origin", "") == "reminder"]
     assert len(reminders) == 3, "two of mentions, one of an empty reply"
     assert rounds == 2
+
+
+def test_what_was_done_long_ago_and_is_done_again_is_no_loop():
+    repeats = Repeats()
+    same = call("Read", "r", path="a.py")
+    for number in range(4):
+        assert repeats.saw(same, "text", is_read_only=True) == "", f"time {number}"
+        for other in range(NEAR):
+            repeats.saw(call("Read", "o", path=f"{number}_{other}.py"), "text", is_read_only=True)
+    verdicts = [repeats.saw(same, "text", is_read_only=True) for _ in range(4)]
+    assert verdicts == ["", "", "point", "stop"]
+
+
+def test_what_summaries_cost_is_spent_by_the_run(root):
+    for number in range(40):
+        (root / f"f{number}.py").write_text(f"name_{number} = '{'x' * 60}'\n" * 25)
+    left = iter(range(40))
+
+    def reply(request):
+        if not request.tools:
+            return "Nothing to sum up."
+        number = next(left, None)
+        return "Done." if number is None else [call("Read", f"c{number}", path=f"f{number}.py")]
+
+    async def work():
+        wish = Wish(root=root, store=root.parent / "store.db", sandbox="off", budget=16_000)
+        opened = await open_desk(wish, model=ScriptedModel(reply, repeat_last=True), env=NOWHERE)
+        await opened.desk.say("Read all.")
+        spent, entries = opened.desk.agent.spent, opened.desk.session.log.entries()
+        await opened.close()
+        return spent, entries
+
+    spent, entries = asyncio.run(work())
+    beside = [e.event.usage.prompt for e in entries if isinstance(e.event, UsageReported)]
+    replies = [e.event.usage.prompt for e in entries if isinstance(e.event, AssistantReplied)]
+    assert beside
+    assert spent.usage.prompt == sum(replies) + sum(beside)

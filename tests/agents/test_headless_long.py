@@ -129,19 +129,21 @@ def test_two_hundred_rounds_over_days(root, monkeypatch):
     monkeypatch.setattr("holdfast.log.time.time", clock)
     (root / "main.py").write_text(source(1))
     news = []
+    talked = {"rounds": 0}
 
     def reply(request):
         if asked_for_summary(request):
             return "Nothing to sum up."
-        last = request.messages[-1]
-        return (
-            "Done." if isinstance(last, ToolMessage) else [call("Grep", f"c{clock.now}", pattern="name_1_7")]
-        )
+        # Every fourth round does something; in a real talk most do, which takes the test too long.
+        if isinstance(request.messages[-1], ToolMessage) or talked["rounds"] % 4:
+            return "Done."
+        return [call("Grep", f"c{clock.now}", pattern="name_1_7")]
 
     async def rounds():
         opened = await talk(root, ScriptedModel(reply, repeat_last=True), 16_000, news.append)
         for number in range(200):
             clock.now += 1_300.0
+            talked["rounds"] = number
             said = f"Round {number}: where is it? Always answer in German. " + "Please look again. " * 20
             assert (await opened.desk.say(said)).text == "Done."
         log = opened.desk.session.log
@@ -155,7 +157,7 @@ def test_two_hundred_rounds_over_days(root, monkeypatch):
     assert len([e for e in entries if isinstance(e.event, UserSaid) and e.event.origin == "person"]) == 200
     assert len(window.transcript.rounds) == 200
     steps = [notice for notice in news if isinstance(notice, StepBegan)]
-    assert len(steps) == 400
+    assert len(steps) == 250
     assert all(step.tokens <= 14_400 for step in steps)
     assert any(isinstance(notice, SummaryMade | FoldMade) for notice in news)
 

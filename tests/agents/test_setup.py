@@ -38,7 +38,8 @@ def ground(root, text="", env=None, **wishes):
     (root / "holdfast.toml").write_text(text)
     home = {"XDG_CONFIG_HOME": str(root.parent / "config"), "XDG_DATA_HOME": str(root.parent / "data")}
     return find_ground(
-        Wish(root=root, **{"model": OPUS, "sandbox": "off", **wishes}), {**KEY, **home, **(env or {})}
+        Wish(root=root, **{"model": OPUS, "sandbox": "off", "trusts": True, **wishes}),
+        {**KEY, **home, **(env or {})},
     )
 
 
@@ -117,7 +118,7 @@ def opened(root, text="", **wishes):
     (root / "holdfast.toml").write_text(text)
 
     async def work():
-        wish = Wish(root=root, store=root.parent / "store.db", sandbox="off", **wishes)
+        wish = Wish(root=root, store=root.parent / "store.db", sandbox="off", **{"trusts": True, **wishes})
         env = {"XDG_CONFIG_HOME": str(root.parent / "config"), "PATH": "/usr/bin:/bin"}
         one = await open_desk(wish, model=ScriptedModel("Hello."), env=env)
         try:
@@ -176,3 +177,36 @@ def test_talks_are_found_by_their_folder(tmp_path):
         newest_talk(store, tmp_path)
     with pytest.raises(NotFound):
         find_talk(store, "l0000000")
+
+
+WIDE = """
+[permissions]
+mode = "auto"
+allow = ["Bash(make:*)"]
+deny = ["Read(secrets/**)"]
+[mcp.servers.x]
+command = "x"
+"""
+
+
+def test_a_projects_file_may_narrow_but_not_widen_until_it_is_trusted(root):
+    found = ground(root, WIDE, trusts=False)
+    assert found.permissions.mode == "ask"
+    assert found.permissions.commands.allow == ()
+    assert [rule.text for rule in found.permissions.deny] == ["Read(secrets/**)"]
+    assert found.config.servers == {}
+    assert "`permissions.mode`, `permissions.allow`, `mcp.servers`" in found.notes[0]
+
+
+def test_trust_is_remembered_for_that_very_text(root):
+    assert ground(root, WIDE, trusts=True).permissions.mode == "auto"
+    assert ground(root, WIDE, trusts=False).permissions.mode == "auto"
+    assert ground(root, WIDE.replace("[mcp", "# remark\n[mcp"), trusts=False).permissions.mode == "auto"
+    changed = WIDE.replace("make", "curl")
+    assert ground(root, changed, trusts=False).permissions.mode == "ask"
+
+
+def test_a_file_that_the_person_names_is_the_persons_own(root):
+    found = ground(root, WIDE, trusts=False, env={"HOLDFAST_CONFIG": "holdfast.toml"})
+    assert found.permissions.mode == "auto"
+    assert not any("by itself" in note for note in found.notes)

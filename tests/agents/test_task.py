@@ -112,23 +112,24 @@ def test_it_knows_nothing_of_the_talk_and_has_nothing_that_changes(root):
 
 
 def test_several_work_at_the_same_time_and_answer_in_their_order(root):
-    running = {"now": 0, "most": 0}
+    met = []
 
-    class Slow(ScriptedModel):
+    class Meeting(ScriptedModel):
+        """Its sub-agents wait until all three are there: one after the other they would wait for ever."""
+
         async def stream(self, request):
             if is_sub(request):
-                running["now"] += 1
-                running["most"] = max(running["most"], running["now"])
-                await asyncio.sleep(0.05 if "0" in asked(request) else 0.01)
-                running["now"] -= 1
+                met.append(asked(request))
+                while len(met) < 3:  # noqa: ASYNC110 - each waits for the last
+                    await asyncio.sleep(0.01)
             async for came in super().stream(request):
                 yield came
 
     left = [tasks("0", "1", "2"), "Done."]
-    model = Slow(lambda r: f"This is {asked(r)}." if is_sub(r) else left.pop(0), repeat_last=True)
+    model = Meeting(lambda r: f"This is {asked(r)}." if is_sub(r) else left.pop(0), repeat_last=True)
     done = Ended(root, model)
     assert [text.split("\n")[0] for text in done.texts] == ["This is 0.", "This is 1.", "This is 2."]
-    assert running["most"] == 3
+    assert sorted(met) == ["0", "1", "2"]
     assert len(done.subs) == 3
     calls = {entries[0].event.meta["call"] for entries in done.subs.values()}
     assert calls == {"t0", "t1", "t2"}

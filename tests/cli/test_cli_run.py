@@ -104,10 +104,11 @@ def test_nobody_is_there_to_approve(root):
 
 
 def test_a_rule_allows_what_it_covers(root):
-    runs = call("Bash", "b", command="echo made > out.txt")
+    (root / "make.py").write_text("open('out.txt', 'w').close()\n")
+    runs = call("Bash", "b", command="python3 make.py")
     with serving(says(runs), says("Made.")) as server:
-        done = here(server, "-p", "Make it.", "--allow", "Bash(echo:*)", "--json")
-    assert (root / "out.txt").read_text() == "made\n", done.err
+        done = here(server, "-p", "Make it.", "--allow", "Bash(python3 make.py)", "--json")
+    assert (root / "out.txt").exists(), done.err
     with serving(says("No.")) as server:
         wrong = here(server, "-p", "x", "--allow", "Bash(((")
     assert wrong.code == 2
@@ -229,12 +230,12 @@ def test_a_signal_while_the_model_writes_keeps_what_came(root):
 
 def test_a_signal_while_everything_is_being_opened(tmp_path):
     begun = tmp_path / "begun"
-    mute = (
-        f'[mcp.servers.mute]\ncommand = "sh"\nargs = ["-c", "touch {begun}; sleep 60"]\nstop_seconds = 0.2\n'
-    )
+    mute = f'[mcp.servers.mute]\ncommand = "sh"\nargs = ["-c", "touch {begun}; sleep 60"]\n'
+    mute += "stop_seconds = 0.2\nstart_seconds = 2\n"
     root = repository(tmp_path, more=mute)
     with serving(says("x")) as server:
-        done = killed(start(root, server, "-p", "Go.", "--json"), begun.exists, signal.SIGINT)
+        running = start(root, server, "-p", "Go.", "--json", "--trust")
+        done = killed(running, begun.exists, signal.SIGINT)
     assert (done.code, done.json["outcome"]) == (130, "interrupted")
     assert bodies(server) == []
 

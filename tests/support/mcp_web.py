@@ -43,6 +43,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._fail(mode.removeprefix("call: "), message)
 
     def _speak(self, message: dict[str, Any]) -> None:
+        if "method" not in message and self.server.mode == "call: questions":
+            self.server.may_end.wait(30)
         if "id" not in message or "method" not in message:
             self._answer(202, "application/json", b"")
             return
@@ -77,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "no json":
                 self._answer(200, "application/json", b"{nothing")
             case "packed":
-                packed = gzip.compress(MEGABYTE * 300, 1)
+                packed = gzip.compress(MEGABYTE * 50, 1)
                 self._answer(200, "application/json", packed, ("content-encoding", "gzip"))
             case "header":
                 seen = {"content": [{"type": "text", "text": self.headers.get("authorization", "")}]}

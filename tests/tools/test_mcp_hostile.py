@@ -5,14 +5,19 @@ import shutil
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
+import mcp_types as types
+
 from holdfast.messages import ToolCall
 from holdfast.tools.breaker import BreakerRules
+from holdfast.tools.mcp import connection
+from holdfast.tools.mcp.account import Account, Chatter
 from holdfast.tools.mcp.client import McpServers, McpSettings
-from holdfast.tools.mcp.servers import StdioServer
+from holdfast.tools.mcp.servers import HttpServer, StdioServer
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 
@@ -154,6 +159,57 @@ def test_garbage_between_messages_is_passed_over(workspace):
     assert troubles == {}
 
 
+def test_an_answer_that_was_waited_for_starts_the_account_anew_and_no_other():
+    account = Account(Chatter(unasked=1000, unanswered=2))
+    news = types.JSONRPCNotification(jsonrpc="2.0", method="n")
+    question = types.JSONRPCRequest(jsonrpc="2.0", id="q", method="ping")
+
+    def answer(number):
+        return types.JSONRPCResponse(jsonrpc="2.0", id=number, result={})
+
+    for number in range(5):
+        account.sending(types.JSONRPCRequest(jsonrpc="2.0", id=number, method="tools/call"))
+        assert account.receive(news, 800) == ""
+        assert account.receive(answer(str(number)), 5000) == ""
+    for _ in range(3):
+        assert account.receive(question, 1) == ""
+        account.sent(answer("q"))
+    assert account.receive(answer(4), 800) == "it sends messages without end"
+    fresh = Account(Chatter(unanswered=2))
+    assert [fresh.receive(question, 1) for _ in range(3)][1:] == [
+        "",
+        "it asked 3 questions and did not take the answers",
+    ]
+
+
+def test_half_a_character_costs_neither_the_answer_nor_the_connection(workspace):
+    (result,), _ = run(hostile("half"), workspace, ECHO)
+    assert result.envelope.text == "a?b 日本 \U0001f600"
+    wrong = ("mcp__h__echo", {"text": "x\udcff"})
+    (refused, fine), troubles = run(hostile("plain", call=5.0), workspace, wrong, ECHO)
+    assert refused.envelope.error.code == "INVALID_PARAM"
+    assert "half a character" in refused.envelope.text
+    assert fine.envelope.text == "hello"
+    assert troubles == {}
+
+
+def test_a_server_without_tools_is_there_all_the_same(workspace):
+    async def scenario():
+        async with McpServers({"h": hostile("no tools"), "g": hostile("mute", start=0.5)}) as servers:
+            await servers.ready(60)
+            return await ask(servers, workspace, ("McpDescribe", {}))
+
+    (described,) = asyncio.run(scenario())
+    assert "The server `h` has no tools." in described.envelope.text
+    assert "The server `g` is not there: it did not answer" in described.envelope.text
+
+
+def test_a_server_whose_list_no_client_can_read_is_told_with_the_reason(workspace):
+    (described,), troubles = run(hostile("odd schema"), workspace, ("McpDescribe", {}))
+    assert "inputSchema" in troubles["h"]
+    assert "The server `h` is not there: " in described.envelope.text
+
+
 def test_a_huge_answer_is_bounded_at_both_ends(workspace):
     (result,), _ = run(hostile("huge"), workspace, ECHO)
     assert result.envelope.status == "partial"
@@ -165,9 +221,10 @@ def test_a_huge_answer_is_bounded_at_both_ends(workspace):
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
 @pytest.mark.parametrize("how", ["closed", "cancelled"])
-def test_at_the_end_the_whole_group_is_gone_however_stubborn(workspace, how):
+@pytest.mark.parametrize("mode", ["child", "child apart"])
+def test_at_the_end_all_of_its_processes_are_gone_however_stubborn(workspace, mode, how):
     async def scenario():
-        servers = McpServers({"h": hostile("child")})
+        servers = McpServers({"h": hostile(mode)})
         servers.start()
         await servers.ready(60)
         (result,) = await ask(servers, workspace, ECHO)
@@ -177,6 +234,22 @@ def test_at_the_end_the_whole_group_is_gone_however_stubborn(workspace, how):
 
     child = asyncio.run(scenario())
     assert not is_alive(child)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
+def test_who_is_given_long_to_leave_is_not_waited_for_at_the_end(workspace, monkeypatch):
+    monkeypatch.setattr(connection, "SECONDS_TO_CLOSE", 1.0)
+    server = msgspec.structs.replace(hostile("child"), stop_seconds=3600.0)
+
+    async def scenario():
+        servers = McpServers({"h": server})
+        servers.start()
+        await servers.ready(60)
+        (result,) = await ask(servers, workspace, ECHO)
+        await servers.close()
+        return is_alive(int(result.envelope.text)), asyncio.all_tasks() - {asyncio.current_task()}
+
+    assert asyncio.run(scenario()) == (False, set())
 
 
 def test_three_hundred_tools_with_giant_schemas_do_not_eat_the_window(workspace):

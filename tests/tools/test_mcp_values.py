@@ -165,6 +165,11 @@ def remote(name, size=0):
     return RemoteTool(name, f"Does {name}." + " more" * size, {"type": "object"})
 
 
+@pytest.mark.parametrize("schema", [{}, {"type": "object"}, {"type": "array"}, {"type": None}])
+def test_a_schema_is_always_that_of_an_object(schema):
+    assert NamedTool("mcp__s__t", "s", RemoteTool("t", "", schema)).definition.schema == {"type": "object"}
+
+
 def test_a_server_is_defined_whole_or_not_at_all_and_small_ones_come_first():
     listing = {"big": [remote("one", 400), remote("two")], "small": [remote("three")]}
     tools = named_tools(listing).values()

@@ -346,3 +346,20 @@ def test_the_nearest_tool_is_named():
         parse_permissions({"deny": ["Raed(x)"]}, "holdfast.toml")
     assert "the nearest is `Read`" in caught.value.hint
     assert parse_permissions({"deny": ["Fetch"]}, "x", tools=["Fetch"]).deny[0].text == "Fetch"
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("touch out.txt", "allow"),
+        ("touch src/new.py other.py", "allow"),
+        ("touch ../out.txt", "ask"),
+        ("touch .git/config", "ask"),
+        ("touch a > b", "ask"),
+        ("echo a > b", "ask"),
+    ],
+)
+def test_a_rule_for_a_command_covers_the_files_of_the_workspace_that_it_writes(command, verdict):
+    permissions = no_rules().allowing("Bash(touch:*)")
+    call = ToolCall("c", "Bash", {"command": command})
+    assert decide(call, "ask", permissions, Scene(("/w",), "/w")).verdict == verdict

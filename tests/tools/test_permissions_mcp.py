@@ -4,6 +4,7 @@ import pytest
 
 from holdfast.messages import ToolCall
 from holdfast.tools.permissions import Scene, decide, no_rules, parse_permissions
+from holdfast.tools.permissions.gate import for_log
 from holdfast.tools.permissions.rules import parse_rule
 
 SCENE = Scene(("/srv/project",), "/srv/project")
@@ -72,3 +73,8 @@ def test_only_mcp_call_calls_another_tool():
     deny = rules(deny=["mcp__git"])
     call = ToolCall("c1", "TodoWrite", {"name": "mcp__git__push"})
     assert decide(call, "ask", deny, SCENE).verdict == "allow"
+
+
+def test_an_answer_for_the_whole_log_is_for_that_tool_alone():
+    calls = [ToolCall(str(n), "McpCall", {"name": name}) for n, name in enumerate(["mcp__a__x", "mcp__a__y"])]
+    assert [for_log(call) for call in calls] == ["mcp__a__x", "mcp__a__y"]

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from holdfast.messages import Text, ToolCall
 from holdfast.tools.calling import CallFinished, CallSettings, CallStarted, Refusal
-from holdfast.tools.envelope import Envelope, answered
+from holdfast.tools.envelope import Envelope, Fault, answered
 from holdfast.tools.listing.ls import ls_tool
 from holdfast.tools.protocol import TypedTool
 from holdfast.tools.toolbox import Toolbox
@@ -317,6 +317,74 @@ def test_an_interruption_while_a_person_is_asked_starts_nothing(scene, workspace
 
 
 @pytest.mark.parametrize("how", ["stop", "cancel"])
+@pytest.mark.parametrize("then", ["opens", "refuses", "fails", "hangs"])
+def test_a_gate_that_hears_no_interruption_opens_to_nobody(scene, workspace, caplog, how, then):
+    heard = []
+
+    async def gate(call, tool):
+        scene.note("asking")
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if then == "fails":
+                raise KeyError("rules") from None
+            if then == "hangs":
+                await scene.event("let go").wait()
+        return Refusal("no") if then == "refuses" else None
+
+    async def scenario():
+        settings = CallSettings(seconds_to_stop=0.05)
+        toolbox = Toolbox(scene.tools(), workspace, gate=gate, settings=settings, listener=heard.append)
+        running = await interrupt(toolbox, scene, [change("a"), look("b")], "asking", how)
+        scene.event("let go").set()
+        return running
+
+    running = asyncio.run(scenario())
+    assert scene.notes == ["asking"]
+    assert ["was not started" in news.result.envelope.text for news in heard] == [True, True]
+    assert running.cancelled() == (how == "cancel")
+    assert ("the gate before Change does not stop" in caplog.text) == (then == "hangs")
+
+
+def test_a_gate_that_cancels_itself_refuses_that_call_alone(scene, workspace, caplog):
+    async def gate(call, tool):
+        if call.id == "a":
+            raise asyncio.CancelledError
+
+    calls = [change("a"), change("b")]
+    first, second = asyncio.run(Toolbox(scene.tools(), workspace, gate=gate).run_calls(calls))
+    assert first.envelope.error.code == "INTERNAL_ERROR"
+    assert second.envelope.text == "b"
+
+
+def test_a_call_that_ran_while_the_next_is_asked_about_keeps_its_result(scene, workspace):
+    async def gate(call, tool):
+        if call.id == "b":
+            await scene.event("-a").wait()
+            scene.note("asking")
+            await asyncio.Event().wait()
+
+    toolbox = Toolbox(scene.tools(), workspace, gate=gate)
+    results = asyncio.run(interrupt(toolbox, scene, [look("a"), look("b")], "asking", "stop")).result()
+    assert results[0].envelope.text == "a"
+    assert "was not started" in results[1].envelope.text
+
+
+def test_calls_with_one_id_have_a_result_each(scene, workspace):
+    heard = []
+    calls = [ToolCall("same", "Look", {"name": name}) for name in "abc"]
+    calls.insert(1, ToolCall("same", "Change", {"name": "d", "fails": True}))
+    logging.disable()
+    try:
+        results = asyncio.run(Toolbox(scene.tools(), workspace, listener=heard.append).run_calls(calls))
+    finally:
+        logging.disable(logging.NOTSET)
+    assert [result.envelope.data.get("name") for result in results] == ["a", None, "b", "c"]
+    assert "d broke" in results[1].envelope.text
+    assert len([news for news in heard if isinstance(news, CallFinished)]) == 4
+
+
+@pytest.mark.parametrize("how", ["stop", "cancel"])
 def test_a_tool_that_will_not_stop_is_left_behind(scene, workspace, caplog, how):
     async def scenario():
         settings = CallSettings(seconds_to_stop=0.05)
@@ -364,13 +432,37 @@ def test_an_interruption_while_a_call_is_being_stopped_is_not_lost(scene, worksp
 def test_half_characters_never_reach_the_log(workspace):
     async def speak(step, workspace):
         data = {"deep": [{"ke\udc80y": step.name + "\ud800"}]}
-        return answered(Envelope(status="success", text="a\udcffb", data=data), "shown \udcff")
+        envelope = Envelope(status="success", text="a\udcffb", data=data, context={"path": "p\udcff"})
+        return answered(envelope, "shown \udcff")
 
     tool = TypedTool("Speak", Step, "Speaks.", speak)
     (result,) = asyncio.run(Toolbox([tool], workspace).run_calls([ToolCall("x", "Speak", {"name": "n"})]))
     msgspec.json.encode(result)
     assert result.parts == (Text("a?b"),)
     assert result.envelope.data == {"deep": [{"ke?y": "n?"}]}
+    assert result.envelope.context == {"path": "p?"}
+
+
+@pytest.mark.parametrize("where", ["name", "gate", "error", "fault"])
+def test_half_characters_in_a_refusal_never_reach_the_log_either(workspace, where):
+    async def gate(call, tool):
+        return Refusal("not \udcff") if where == "gate" else None
+
+    async def speak(step, workspace):
+        if where == "error":
+            raise RuntimeError("broke at \udcff")
+        fault = Fault("EXECUTION_ERROR", "no \udcff")
+        return answered(Envelope(status="error", text="no", error=fault), "no")
+
+    tool = TypedTool("Speak", Step, "Speaks.", speak)
+    call = ToolCall("x", "Sp\udcffeak" if where == "name" else "Speak", {"name": "n"})
+    logging.disable()  # What pytest would catch of it has the half character too.
+    try:
+        (result,) = asyncio.run(Toolbox([tool], workspace, gate=gate).run_calls([call]))
+    finally:
+        logging.disable(logging.NOTSET)
+    assert result.is_error
+    msgspec.json.encode(result)
 
 
 def test_two_tools_of_one_name_are_a_mistake(scene, workspace):

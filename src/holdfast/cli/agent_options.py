@@ -18,7 +18,7 @@ SANDBOXES = ("auto", "bubblewrap", "landlock", "off")
 
 
 def agent_options(function: F) -> F:
-    """`--model`, `--mode`, `--profile`, `--allow` and `--sandbox`."""
+    """`--model`, `--mode`, `--profile`, `--allow`, `--sandbox` and `--trust`."""
     model = click.option(
         "--model",
         metavar="PROVIDER/NAME",
@@ -40,7 +40,13 @@ def agent_options(function: F) -> F:
     sandbox = click.option(
         "--sandbox", type=click.Choice(SANDBOXES), help="What commands run in; else `auto`."
     )
-    return model(mode(profile_option(allow(sandbox(function)))))
+    trust = click.option(
+        "--trust",
+        "trusts",
+        is_flag=True,
+        help="Trust the project's holdfast.toml: its rules and servers, as they are now.",
+    )
+    return model(mode(profile_option(allow(sandbox(trust(function))))))
 
 
 def continue_option(function: F) -> F:

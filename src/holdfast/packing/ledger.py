@@ -76,15 +76,16 @@ class Ledger(Struct, frozen=True):
     changed: dict[str, tuple[int, ...]]
     outdated: dict[str, str]
 
-    def resident(self, path: str, first: int = 0, last: int = 0) -> bool:
-        """Whether every line of a range of a file is on view, verbatim and current.
+    def resident(self, path: str, first: int = 0, last: int = 0, *, since: int = 0) -> bool:
+        """Whether every line of a range of a file is on view, verbatim and current. What older steps than `since`
+        showed does not count.
 
         Current as far as the calls of the agent tell: what else may change a file is for the asking tool to check.
         Without `last` the range goes on to where a read without an end went. Lines that a digest or a note picked
         do not count: who reads a range wants it in one piece.
         """
-        rows = [row for row in self.rows if row.path == path and row.lines]
-        spans, start = self.on_view(path), max(first, 1)
+        rows = [row for row in self.rows if row.path == path and row.lines and row.step >= since]
+        spans, start = merged(span for row in rows for span in row.lines), max(first, 1)
         # A file that another read shows to be longer ends nowhere that is known.
         longest = spans[-1][1] if spans else 0
         if last:

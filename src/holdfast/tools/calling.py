@@ -9,15 +9,14 @@ import logging
 import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from holdfast.messages import Image, Json, Text, ToolCall, UserPart
 from holdfast.tools.breaker import BreakerRules
-from holdfast.tools.envelope import ToolError, ToolResult, failed
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, failed
 from holdfast.tools.protocol import Tool
 from holdfast.tools.workspace import Workspace
 
@@ -91,12 +90,12 @@ async def answer_call(tool: Tool, call: ToolCall, workspace: Workspace, settings
     try:
         await asyncio.wait({work}, timeout=limit)
     except asyncio.CancelledError:
-        await _stop(work, tool, settings)
+        await stop_work(work, f"the tool {tool.name}", settings.seconds_to_stop)
         has_ended = work.done() and not work.cancelled() and work.exception() is None
-        result = writable(work.result()) if has_ended else interrupted(tool)
+        result = work.result() if has_ended else interrupted(tool)
         return Answer(result, "unknown", is_cancelled=True)
     if not work.done():
-        is_cancelled = await _stop(work, tool, settings)
+        is_cancelled = await stop_work(work, f"the tool {tool.name}", settings.seconds_to_stop)
         reason = f"it did not end within {limit:g} s"
         error = ToolError("TIMEOUT", f"{tool.name} was stopped: {reason}", hint="Ask for less at once")
         return Answer(failed(error, {"tool": tool.name}), "failed", reason, is_cancelled)
@@ -117,28 +116,28 @@ def _finished(work: asyncio.Task[ToolResult], tool: Tool) -> Answer:
         return Answer(failed(said, {"tool": tool.name}), "failed", reason)
     fault = result.envelope.error
     refused = fault is not None and fault.code in ("INVALID_PARAM", "CIRCUIT_OPEN")
-    return Answer(writable(result), "unknown" if refused else "worked")
+    return Answer(result, "unknown" if refused else "worked")
 
 
-async def _stop(work: asyncio.Task[ToolResult], tool: Tool, settings: CallSettings) -> bool:
-    """Cancel a call and wait for its end, but not for ever: a tool that will not stop is left behind. Says whether
-    we were cancelled meanwhile: the call is being stopped already, and its result is still wanted."""
+async def stop_work(work: asyncio.Task[Any], what: str, seconds: float) -> bool:
+    """Cancel a task and wait for its end, but not for ever: what will not stop is left behind. Says whether we were
+    cancelled meanwhile: the task is being stopped already, and its result is still wanted."""
     is_cancelled = False
     work.cancel()
-    until = time.monotonic() + settings.seconds_to_stop
+    until = time.monotonic() + seconds
     while not work.done() and (left := until - time.monotonic()) > 0:
         try:
             await asyncio.wait({work}, timeout=left)
         except asyncio.CancelledError:
             is_cancelled = True
     if not work.done():
-        _log.warning("the tool %s does not stop and is left behind", tool.name)
-        work.add_done_callback(_forget)
+        _log.warning("%s does not stop and is left behind", what)
+    work.add_done_callback(_forget)
     return is_cancelled
 
 
-def _forget(work: asyncio.Task[ToolResult]) -> None:
-    """Look at what a call left behind, so that nobody complains of an exception that was never looked at."""
+def _forget(work: asyncio.Task[Any]) -> None:
+    """Look at what a task left behind, so that nobody complains of an exception that was never looked at."""
     if not work.cancelled():
         work.exception()
 
@@ -168,9 +167,8 @@ def writable(result: ToolResult) -> ToolResult:
     try:
         msgspec.json.encode(result)
     except UnicodeEncodeError:
-        envelope = result.envelope
-        mended = replace(envelope, text=_whole(envelope.text), data=_whole(envelope.data))
-        return ToolResult(mended, tuple(map(_whole_part, result.parts)), _whole(result.shown))
+        envelope = msgspec.convert(_whole(msgspec.to_builtins(result.envelope)), Envelope)
+        return ToolResult(envelope, tuple(map(_whole_part, result.parts)), _whole(result.shown))
     return result
 
 

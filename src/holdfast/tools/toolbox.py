@@ -29,6 +29,8 @@ from holdfast.tools.calling import (
     answer_call,
     in_one_line,
     not_started,
+    stop_work,
+    writable,
 )
 from holdfast.tools.envelope import ToolError, ToolResult, failed
 from holdfast.tools.protocol import Tool
@@ -137,12 +139,19 @@ class Toolbox:
         return None
 
     async def _pass_gate(self, call: ToolCall, tool: Tool) -> ToolResult | None:
-        """The gate's own answer where it refuses with one."""
+        """The gate's own answer where it refuses with one. A gate that is interrupted opens to nobody, even if it
+        answers all the same."""
         if self._gate is None:
             return None
+        asked = asyncio.create_task(self._gate(call, tool), name=f"gate before {tool.name}")
         try:
-            refusal = await self._gate(call, tool)
-        except Exception as error:
+            await asyncio.wait({asked})
+        except asyncio.CancelledError:
+            await stop_work(asked, f"the gate before {tool.name}", self.settings.seconds_to_stop)
+            raise
+        try:
+            refusal = asked.result()
+        except (Exception, asyncio.CancelledError) as error:
             _log.exception("the gate failed at a call of %s", call.name)
             raise ToolError(
                 "INTERNAL_ERROR",
@@ -163,7 +172,7 @@ class Toolbox:
 
     def _finish(self, one: "_Running", result: ToolResult, seconds: float) -> None:
         stats = {"seconds": round(seconds, 3)} | result.envelope.stats
-        one.result = replace(result, envelope=replace(result.envelope, stats=stats))
+        one.result = writable(replace(result, envelope=replace(result.envelope, stats=stats)))
         self._tell(CallFinished(one.call, one.result, seconds))
 
     async def _guarded(self, tool: Tool, call: ToolCall) -> Answer:

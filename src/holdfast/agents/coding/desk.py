@@ -242,8 +242,8 @@ class Desk:
     def _recall(self, arguments: Mapping[str, Json]) -> tuple[str, bool]:
         return answer_recall(self.session.store, arguments, log=self.session.log.id)
 
-    def _is_resident(self, path: str, first: int, last: int) -> bool:
-        return ledger(self.session.window).resident(path, first, last)
+    def _is_resident(self, path: str, first: int, last: int, since: int) -> bool:
+        return ledger(self.session.window).resident(path, first, last, since=since)
 
     def _step(self) -> int:
         return len(self.session.window.transcript.steps)

@@ -16,6 +16,7 @@ from holdfast.agents.asking import Asking
 from holdfast.agents.coding.desk import Desk, Opening
 from holdfast.agents.coding.salvage import Salvaged, whole
 from holdfast.agents.coding.talks import begin_talk, find_talk, newest_talk
+from holdfast.agents.coding.trust import trusted
 from holdfast.agents.coding.wish import Wish
 from holdfast.agents.coding.within_reach import no_model, window_served
 from holdfast.agents.notices import Watch, unwatched
@@ -134,7 +135,7 @@ def _opening(wish: Wish, ground: Ground, people: People, *, store: Store, log: s
 def find_ground(wish: Wish, env: Mapping[str, str], model: Model | None = None) -> Ground:
     """Everything that must be known before a desk is opened. Blocks: files are read, a sandbox is tried."""
     root = wish.root.resolve()
-    config = load_config(cwd=root, env=env)
+    config, distrust = trusted(load_config(cwd=root, env=env), config_folder(env), env, trusts=wish.trusts)
     permissions = _permissions(wish, config)
     wanted = wish.sandbox or permissions.sandbox
     sandbox = find_sandbox(wanted, with_network=permissions.network)
@@ -160,6 +161,7 @@ def find_ground(wish: Wish, env: Mapping[str, str], model: Model | None = None) 
         store=wish.store or (Path(config.store) if config.store else default_path(env)),
         is_beside=not is_local,
         notes=(
+            *([distrust] if distrust else []),
             *loaded.warnings,
             *([sandbox.described] if is_bare else []),
             *([guessed] if not (entry.window or wish.budget or model) else []),
@@ -211,7 +213,7 @@ def _priced(config: Config, entry: Entry) -> Config:
 
 def _permissions(wish: Wish, config: Config) -> Permissions:
     where = config.where or "the configuration"
-    permissions = parse_permissions(config.permissions, where, tools=(TASK,))
+    permissions = parse_permissions(config.permissions, where, tools=(TASK, "McpCall", "McpDescribe"))
     for rule in wish.allow:
         permissions = permissions.allowing(rule)
     return permissions

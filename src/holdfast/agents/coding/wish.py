@@ -29,3 +29,5 @@ class Wish(Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     allow: tuple[str, ...] = ()
     sandbox: Literal["auto", "bubblewrap", "landlock", "off"] | None = None
+    trusts: bool = False
+    """Whether the project's configuration may widen what is allowed, and start programs, from now on."""

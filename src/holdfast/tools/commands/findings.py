@@ -1,7 +1,8 @@
 """What was found in a command, and what a person's rules make of it.
 
-Rule: the worst finding decides. A person's allow lifts a finding about the command itself, or about a word that the
-pattern names; what else a command does needs a pattern that names it whole.
+Rule: the worst finding decides. A person's allow lifts a finding about the command itself, about a file of the
+workspace that it writes, or about a word that the pattern names; what else a command does needs a pattern that
+names it whole.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,6 +27,8 @@ class Finding(Struct, frozen=True):
     part: str
     word: str = ""
     """The argument at fault; empty where the program itself is."""
+    is_own_work: bool = False
+    """A file of the workspace is written, which is what a command is allowed for."""
     is_fixed: bool = False
     """A person's own rule, which no other one lifts."""
     is_hidden: bool = False
@@ -45,9 +48,11 @@ class Inspection(Struct):
     steps: int = 0
     """Commands looked at so far."""
 
-    def add(self, verdict: Verdict, reason: str, part: str, word: str = "") -> None:
+    def add(
+        self, verdict: Verdict, reason: str, part: str, word: str = "", *, is_own_work: bool = False
+    ) -> None:
         if verdict != "allow":
-            self.findings.append(Finding(verdict, reason, part, word))
+            self.findings.append(Finding(verdict, reason, part, word, is_own_work))
 
     def hide(self, reason: str, part: str) -> None:
         """Something runs that cannot be seen beforehand."""
@@ -59,7 +64,9 @@ class Inspection(Struct):
         places = {place for folder in folders or (None,) for place in places_of(path, folder, self.ground)}
         worst = max(sorted(places), key=lambda place: SEVERITY[verdicts[place]])
         why = self.rules.why
-        self.add(verdicts[worst], f"it {why[kind]} `{shown(path)}`, {why[worst]}", part, path or '""')
+        reason = f"it {why[kind]} `{shown(path)}`, {why[worst]}"
+        is_own_work = kind in ("write", "write_all") and places == {"inside"}
+        self.add(verdicts[worst], reason, part, path or '""', is_own_work=is_own_work)
 
     def apply(self, start: int, words: Sequence[str], part: str, others: Sequence[Sequence[str]]) -> None:
         """A person's rules on the findings from `start` on, which are those of a command. `others` are further
@@ -98,7 +105,7 @@ class Reader(Protocol):
 def _names(pattern: Pattern, finding: Finding) -> bool:
     if finding.verdict != "ask":
         return False
-    return pattern.is_everything or not finding.word or finding.word in pattern.words
+    return pattern.is_everything or not finding.word or finding.is_own_work or finding.word in pattern.words
 
 
 def shown(text: str) -> str:

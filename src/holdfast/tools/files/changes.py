@@ -39,6 +39,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     after: str
     size: int
     mtime_ns: int
+    encoding: str
     replacements: int
     step: int
     dry_run: bool
@@ -94,6 +95,7 @@ def _data(outcome: Outcome, total: int) -> dict[str, Json]:
     changes = [[c.first, c.last, c.new_first, c.new_last] for c in outcome.changes]
     if len(changes) > MOST_CHANGES:
         changes = [[changes[0][0], changes[-1][1], changes[0][2], changes[-1][3]]]
+    is_hull = len(changes) < len(outcome.changes)
     return {
         **place_data(outcome.place),
         "applied": not outcome.dry_run and outcome.before != outcome.after,
@@ -105,10 +107,12 @@ def _data(outcome: Outcome, total: int) -> dict[str, Json]:
         "lines_removed": sum(c.last - c.first for c in outcome.changes),
         "total_lines": total,
         "changes": changes,
+        "is_hull": is_hull,
         "before": outcome.before,
         "after": outcome.after,
         "size": outcome.size,
         "mtime_ns": outcome.mtime_ns,
+        "encoding": outcome.encoding,
         "modified_externally": outcome.outside is not None,
         "step": outcome.step,
     }

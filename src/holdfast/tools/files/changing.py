@@ -134,6 +134,7 @@ def _edit(
             after=id_of(raw),
             size=len(raw),
             mtime_ns=status.st_mtime_ns,
+            encoding=encoding.name,
             replacements=sum(done.counts),
             step=files.step(),
             dry_run=dry_run,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.files.diffs import Change, first_rows, line_changes, unified
+from holdfast.tools.files.diffs import Change, first_rows, line_changes, new_lines, unified
 from holdfast.tools.files.regions import Span, share_lines
 from holdfast.tools.files.spans import said
 from holdfast.tools.files.texts import split_lines, unified_ends
@@ -33,7 +33,7 @@ class Outside(Struct, frozen=True):
     @property
     def lines(self) -> str:
         """Where the changes stand now."""
-        return said([(max(c.new_first + 1, 1), max(c.new_last, c.new_first, 1)) for c in self.changes])
+        return said(new_lines(self.changes))
 
 
 def outside_change(before: str, now: str) -> Outside:

@@ -47,9 +47,7 @@ def with_endings(text: str, plain: str, new: str, regions: Sequence[Region]) -> 
 
 
 def rewritten(text: str, new: str) -> str:
-    """A whole text that takes the place of another, whose endings it gets; its own where that one has none."""
-    if "\n" not in text:
-        return new
+    """A whole text that takes the place of another, whose endings it gets."""
     plain, fresh = unified_ends(text), unified_ends(new)
     return with_endings(text, plain, fresh, [Region(0, len(plain), 0, len(fresh))])
 

@@ -74,7 +74,7 @@ async def _read_lines(opened: OpenFile, arguments: ReadArguments, files: Files) 
             return unchanged_result(look, asked, step)
     offset = await asyncio.to_thread(look.index.offset, look.source, asked.first)
     passage = await asyncio.to_thread(read_passage, look.source, offset, asked, look.shown_as)
-    is_open = not arguments.limit and arguments.offset > 0
+    is_open = not arguments.limit and arguments.offset >= 0
     before = sight.total_lines if sight else 0
     return reading_result(Reading(look, asked, passage, is_open, encoding, files.step(), outside, before))
 
@@ -97,4 +97,6 @@ def _is_on_view(files: Files, asked: str, place: Place, first: int, last: int) -
     """Whether the window shows these lines, under the name that was asked for or the one we give."""
     if files.may_mislead(place, first, last):
         return False
-    return any(files.resident(name, first, last) for name in dict.fromkeys((asked, place.shown)))
+    sight = files.sight(place)
+    since = sight.since(first, last) if sight else 0
+    return any(files.resident(name, first, last, since) for name in dict.fromkeys((asked, place.shown)))

@@ -16,11 +16,12 @@ from holdfast.messages import Json
 from holdfast.tools.files.diffs import Change
 from holdfast.tools.files.line_index import Indexes
 from holdfast.tools.files.snapshots import MemorySnapshots, Snapshots
-from holdfast.tools.files.spans import Lines, covers, merged, shifted
+from holdfast.tools.files.spans import Lines, covers, merged, missing, shifted
 from holdfast.tools.places import Place, name_for_people
 
-Resident = Callable[[str, int, int], bool]
-"""Whether the lines from first to last of a file, under this name, are still on view in the window."""
+Resident = Callable[[str, int, int, int], bool]
+"""Whether the lines from first to last of a file, under this name, are still on view in the window, shown in a
+certain step or later."""
 
 READ, UNDO = "Read", "Undo"
 CHANGING = ("Edit", "MultiEdit", "Write")
@@ -34,7 +35,7 @@ ENDLESS = 1 << 62
 class Sight(Struct, frozen=True):
     """A file as the agent knows it. `shown` are the lines of this very version that a result showed, each with its
     step; `known` those that it saw in this or an earlier version, or wrote. `encoding` is the one that was asked
-    for, `seen_as` the one that a Read took the file for."""
+    for, `seen_as` the one that the file was taken for."""
 
     hash: str
     size: int
@@ -44,6 +45,10 @@ class Sight(Struct, frozen=True):
     shown: tuple[tuple[int, int, int], ...] = ()
     known: tuple[Lines, ...] = ()
     seen_as: str = ""
+
+    def since(self, first: int, last: int) -> int:
+        """The oldest step that showed any of these lines in this version: what is older shows another one."""
+        return min((step for a, b, step in self.shown if a <= last and first <= b), default=0)
 
     def step_of(self, first: int, last: int) -> int | None:
         """The step that showed all of these lines, or the newest of several; None where none did."""
@@ -91,6 +96,8 @@ class _Changed(Struct):
     step: int = 0
     dry_run: bool = False
     modified_externally: bool = False
+    encoding: str = ""
+    is_hull: bool = False
     file: str = ""
     called: str = ""
 
@@ -126,7 +133,7 @@ class Files:
         protected: Iterable[str | Path] = (),
     ) -> None:
         self.snapshots: Snapshots = snapshots if snapshots is not None else MemorySnapshots()
-        self.resident = resident or (lambda _path, _first, _last: False)
+        self.resident = resident or (lambda *_: False)
         self.step = step
         self.protected = tuple(os.path.realpath(folder) for folder in protected)
         self.indexes = Indexes()
@@ -217,8 +224,8 @@ class Files:
             total,
             sight.encoding if sight and changed.before else "",
             written,
-            ((1, total),) if written else shifted(known, changes, total),
-            sight.seen_as if sight and changed.before else "",
+            ((1, total),) if written else _known(known, changes, total, is_hull=changed.is_hull),
+            changed.encoding,
         )
         if changed.before != changed.after:
             self.made.append(Made(key, changed.path, changed.before, changed.after, changed.step))
@@ -246,6 +253,18 @@ class Files:
         if sight and sight.shown:
             spans = [(first, last) for first, last, _ in sight.shown]
             self._misleading[key] = merged([*self._misleading.get(key, ()), *spans])
+
+
+def _known(
+    spans: tuple[Lines, ...], changes: list[Change], total: int, *, is_hull: bool
+) -> tuple[Lines, ...]:
+    """The lines that the agent knows after its edit. Of many changes only the hull is told: what lies between them
+    is known if all of it was."""
+    known = shifted(spans, changes, total)
+    if not is_hull or covers(spans, changes[0].first + 1, changes[0].last):
+        return known
+    hull = changes[0].new_first + 1, changes[0].new_last
+    return missing([*missing(known, total), hull], total)
 
 
 def key_of(place: Place) -> str:

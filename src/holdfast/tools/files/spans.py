@@ -9,6 +9,9 @@ from holdfast.tools.files.diffs import Change
 
 Lines = tuple[int, int]
 
+MOST_SAID = 8
+"""Runs that are named; the others are counted."""
+
 
 def merged(spans: Iterable[Lines]) -> tuple[Lines, ...]:
     """The same lines in as few spans as there can be, in order."""
@@ -58,6 +61,3 @@ def said(spans: Sequence[Lines]) -> str:
     more = f" and {len(spans) - MOST_SAID} more" if len(spans) > MOST_SAID else ""
     one = len(spans) == 1 and spans[0][0] == spans[0][1]
     return f"{'line' if one else 'lines'} {shown}{more}"
-
-
-MOST_SAID = 8

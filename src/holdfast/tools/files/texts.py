@@ -188,10 +188,6 @@ def split_lines(text: str) -> list[str]:
     return [*lines, last] if last else lines
 
 
-def count_lines(text: str) -> int:
-    return text.count("\n") + (not text.endswith("\n") if text else 0)
-
-
 def unified_ends(text: str) -> str:
     """A text whose lines all end in `\\n`, for comparing; a carriage return elsewhere stays."""
     return text.replace("\r\n", "\n") if "\r" in text else text

@@ -25,14 +25,16 @@ class Account:
         self._unasked = 0
         self._unanswered = 0
 
-    def send(self, message: JSONRPCMessage) -> None:
-        """A request is noted before it is sent; an answer of ours goes out."""
+    def sending(self, message: JSONRPCMessage) -> None:
+        """Noted beforehand, since the answer to a request may be there before we know that it was sent."""
         if isinstance(message, JSONRPCRequest):
             self._awaited.add(str(message.id))
-        elif isinstance(message, JSONRPCResponse | JSONRPCError):
+
+    def sent(self, message: JSONRPCMessage) -> None:
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
             self._unanswered -= 1
 
-    def receive(self, message: JSONRPCMessage, size: int = 0) -> str:
+    def receive(self, message: JSONRPCMessage, size: int) -> str:
         """Why the server is to be given up with this message; empty if it is not."""
         if isinstance(message, JSONRPCResponse | JSONRPCError) and str(message.id) in self._awaited:
             self._awaited.remove(str(message.id))

@@ -89,7 +89,7 @@ class McpServers:
         defined: list[Tool] = [
             McpTool(tool, self._connections[tool.server], self.settings.bounds) for tool in plan.defined
         ]
-        if not plan.deferred and all(one.tools for one in self._connections.values()):
+        if not plan.deferred and all(one.tools or one.is_open for one in self._connections.values()):
             return defined
         listing = Listing(lambda: list(self.listed().values()), self.find, self._refresh, self._states)
         describe = mcp_describe_tool(listing, plan.deferred, self.settings.listing)
@@ -115,7 +115,9 @@ class McpServers:
     def _states(self) -> Sequence[str]:
         """A line for each server that has not told of its tools."""
         return [
-            f"The server `{name}` is not there: {one.trouble or 'it is still being started'}."
+            f"The server `{name}` has no tools."
+            if one.is_open
+            else f"The server `{name}` is not there: {one.trouble or 'it is still being started'}."
             for name, one in self._connections.items()
             if not one.tools
         ]

@@ -98,6 +98,10 @@ class Connection:
         """Why the server cannot be used now; empty if it can, or has not been tried."""
         return self._line.reason if self._line and self._line.over.is_set() else ""
 
+    @property
+    def is_open(self) -> bool:
+        return bool(self._line and self._line.session and not self._line.over.is_set())
+
     def start(self) -> None:
         """Begin to connect, in the background, unless that is under way or done."""
         if self._is_closed or (self._line and not self._line.over.is_set()):

@@ -24,6 +24,7 @@ from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 from msgspec import Struct
 
 from holdfast.tools.mcp.account import Account
+from holdfast.tools.shell.processes import in_session, send
 
 SECONDS_FOR_LAST_WORDS = 0.5
 LAST_WORDS = 5
@@ -161,9 +162,10 @@ class _Served:
         with contextlib.suppress(ConnectionError, RuntimeError):
             async for item in from_session:
                 text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-                self._account.send(item.message)
+                self._account.sending(item.message)
                 self._stdin.write(text.encode() + b"\n")
                 await self._stdin.drain()
+                self._account.sent(item.message)
         from_session.close()
 
 
@@ -195,7 +197,9 @@ def _pipes(
 
 
 async def _end(process: asyncio.subprocess.Process, seconds: float) -> None:
-    """Close its input, ask it to leave, and end the whole group, whoever is left in it."""
+    """Close its input, ask it to leave, and end the whole group and session, whoever is left in it."""
+    # Who has a group of its own in the session, as what a shell with job control starts; known as long as it lives.
+    members = in_session(process.pid) if process.returncode is None else []
     _pipes(process)[0].close()
     try:
         if not await _has_left(process, seconds):
@@ -203,6 +207,7 @@ async def _end(process: asyncio.subprocess.Process, seconds: float) -> None:
             await _has_left(process, seconds)
     finally:
         _signal(process, signal.SIGKILL)
+        send(members, signal.SIGKILL)
         await _has_left(process, seconds)
         # A grandchild that left the group may hold the pipes; the transport is closed all the same.
         getattr(process, "_transport").close()  # noqa: B009 - asyncio offers no other way

@@ -5,6 +5,7 @@ more than a second; it is imported when a server is first reached, and not befor
 """
 
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 
 import mcp_types as types
@@ -27,6 +28,11 @@ LARGEST_LISTING = 8_000_000
 
 _LOST = (types.CONNECTION_CLOSED, types.PARSE_ERROR, types.INVALID_REQUEST)
 """Codes after which a connection is made anew: closed, out of step, or a session that the server forgot."""
+
+
+# What the SDK says of a broken server is for whoever keeps a log; without this Python prints it on the terminal.
+for _name in ("mcp", "client", "httpx2", "httpcore2"):
+    logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
 class Unreachable(HoldfastError):

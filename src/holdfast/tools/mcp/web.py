@@ -75,8 +75,9 @@ class _Heard(ReadStream[SessionMessage | Exception]):
 
     async def receive(self) -> SessionMessage | Exception:
         item = await self._inner.receive()
-        reason = self._account.receive(item.message) if isinstance(item, SessionMessage) else ""
-        if reason:
+        if isinstance(item, SessionMessage) and (
+            reason := self._account.receive(item.message, len(repr(item.message)))
+        ):
             self._over(reason)
             raise anyio.EndOfStream
         return item
@@ -110,8 +111,9 @@ class _Said(WriteStream[SessionMessage]):
         self._account = account
 
     async def send(self, item: SessionMessage, /) -> None:
-        self._account.send(item.message)
+        self._account.sending(item.message)
         await self._inner.send(item)
+        self._account.sent(item.message)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

@@ -12,7 +12,7 @@ from holdfast.errors import ConfigError
 from holdfast.events import ApprovalGiven
 from holdfast.messages import ToolCall
 from holdfast.tools.envelope import Envelope, Fault, ToolError, ToolResult, answered, failed
-from holdfast.tools.permissions.deciding import Decision, Scene, decide
+from holdfast.tools.permissions.deciding import Decision, Scene, decide, meant_tool
 from holdfast.tools.permissions.links import real_places
 from holdfast.tools.permissions.rules import WITH_PATHS, Mode, Permissions
 from holdfast.tools.workspace import Workspace
@@ -135,7 +135,7 @@ def for_log(call: ToolCall) -> str:
         return f"Bash({call.arguments.get('command', '')})"
     if call.name in WITH_PATHS:
         return f"{call.name}({call.arguments.get('path', '.')})"
-    return call.name
+    return meant_tool(call)
 
 
 def scene_of(call: ToolCall, workspace: Workspace, cwd: str, *, is_read_only: bool) -> Scene:
