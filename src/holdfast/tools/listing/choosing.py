@@ -3,8 +3,11 @@
 Rule: what is chosen depends on the files alone, so that the same search over the same tree shows the same lines.
 """
 
+import heapq
 import os
 import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
@@ -50,20 +53,33 @@ def choose_files(counts: dict[str, int], folder: int, asked: Choosing) -> Chosen
 
 
 def _ordered(counts: dict[str, int], folder: int, asked: Choosing) -> list[str]:
-    paths = sorted(counts)
     if asked.order == "path":
-        return paths
-    if asked.order == "mtime" and len(paths) <= MOST_BY_TIME:
-        return newest_first(paths, folder)
+        return sorted(counts)
+    if asked.order == "mtime" and len(counts) <= MOST_BY_TIME:
+        return newest_first(sorted(counts), folder)
     words = [word.lower() for word in _WORD.findall(asked.matching.pattern)]
-    named = _named_so(paths, words)
-    paths.sort(key=counts.__getitem__, reverse=True)
-    weighed = [*(p for p in paths if p in named), *paths][:_CANDIDATES] if named else paths[:_CANDIDATES]
+    named = _named_so(counts, words)
+    first = sorted(named, key=lambda path: (-counts[path], path))
+    weighed = [*first, *_with_most_matches(counts)][:_CANDIDATES]
     weights = {path: counts[path] / max(_size_of(path, folder), _SMALL) for path in weighed}
     return sorted(weights, key=lambda path: (path not in named, -weights[path], path))
 
 
-def _named_so(paths: list[str], words: list[str]) -> set[str]:
+def _with_most_matches(counts: dict[str, int]) -> list[str]:
+    """The files with most matches, as many as are weighed, by name where they have as many. Not all are sorted:
+    with a hundred thousand that would take a fifth of the search."""
+    left = _CANDIDATES
+    least = 0
+    for number, files in sorted(Counter(counts.values()).items(), reverse=True):
+        least = number
+        if files >= left:
+            break
+        left -= files
+    more = sorted((path for path, number in counts.items() if number > least), key=lambda p: (-counts[p], p))
+    return more + heapq.nsmallest(left, (path for path, number in counts.items() if number == least))
+
+
+def _named_so(paths: Iterable[str], words: list[str]) -> set[str]:
     """The files whose name holds one of the pattern's words."""
     named: set[str] = set()
     # Most words stand in no name: one look at all names together is much cheaper than one at each.

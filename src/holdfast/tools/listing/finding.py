@@ -57,12 +57,13 @@ def still_inside(workspace: Workspace, found: Found, paths: Iterable[str], most:
     """The first paths that the guard finds too: a program may have walked through a link that was swapped in."""
     kept: list[str] = []
     for path in paths:
-        if len(kept) == most:
-            break
         with contextlib.suppress(ToolError):
             status = workspace.status(os.path.join(found.place.path, path))  # noqa: PTH118
             if stat.S_ISREG(status.st_mode):
                 kept.append(path)
+        # Here and not above: to ask for one more may cost a sort of all.
+        if len(kept) == most:
+            break
     return kept
 
 

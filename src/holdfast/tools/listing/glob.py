@@ -4,6 +4,8 @@ Rule: a pattern selects among the files that a walk inside the folder found; it 
 """
 
 import asyncio
+import heapq
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Annotated, Literal
 
@@ -93,13 +95,15 @@ class _Listed(Struct, frozen=True):
 def _list(
     walked: Finished, pattern: str, found: Found, arguments: GlobArguments, workspace: Workspace
 ) -> _Listed:
-    paths = sorted(filtered(search.read_paths(walked.output), pattern))
+    paths = filtered(search.read_paths(walked.output), pattern)
     notes = []
     if arguments.sort == "mtime" and len(paths) <= MOST_BY_TIME:
-        paths = newest_first(paths, found.descriptor)
-    elif arguments.sort == "mtime":
-        notes.append(f"sorted by path: more than {MOST_BY_TIME} files are not sorted by time")
-    shown = still_inside(workspace, found, paths, arguments.max_results)
+        ordered: Iterable[str] = newest_first(sorted(paths), found.descriptor)
+    else:
+        ordered = _by_name(paths, arguments.max_results)
+        if arguments.sort == "mtime":
+            notes.append(f"sorted by path: more than {MOST_BY_TIME} files are not sorted by time")
+    shown = still_inside(workspace, found, ordered, arguments.max_results)
     if len(shown) < len(paths):
         notes.append(f"{len(shown)} of {len(paths)} files are shown; narrow the pattern or `path`")
     unreadable = search.count_unreadable(walked.errors)
@@ -109,6 +113,13 @@ def _list(
         notes.append(f"{walked.cut}: there may be more, and the total is at least")
     is_whole = len(shown) == len(paths) and not (walked.cut or unreadable)
     return _Listed(len(paths), [found.shown(path) for path in shown], notes, is_whole)
+
+
+def _by_name(paths: list[str], most: int) -> Iterator[str]:
+    """In the order of names. The first are found without sorting all: more are wanted only if some went away."""
+    first = heapq.nsmallest(most, paths)
+    yield from first
+    yield from sorted(set(paths).difference(first))
 
 
 def _result(arguments: GlobArguments, found: Found, listed: _Listed) -> ToolResult:

@@ -7,7 +7,6 @@ import re
 
 from msgspec import Struct
 
-_COUNT = re.compile(r"\./([^\0]*)\0(\d+)\n")
 _POSITION = re.compile(rb"(?:--\n)?(\./[^\0]*)\0(\d+)(?::(\d+):(\d+):|-(\d+)-)[^\n]*\n", re.DOTALL)
 _BINARY = re.compile(r"ignoring (\./.*): found binary data at offset \d+")
 _UNREADABLE = re.compile(r"^(?:rg: )?\./.*: .*\(os error \d+\)", re.MULTILINE)
@@ -48,13 +47,19 @@ class Position(Struct, frozen=True):
 
 def read_paths(output: bytes) -> list[str]:
     """Paths from the folder that was searched; an unfinished one at the end is none."""
-    names = _decoded(output).split("\0")[:-1]
-    return [name.removeprefix("./") for name in names]
+    # All prefixes at once: no name holds a NUL, and a hundred thousand small strings take their time.
+    return ("\0" + _decoded(output)).replace("\0./", "\0").split("\0")[1:-1]
 
 
 def read_counts(output: bytes) -> dict[str, int]:
     """The number of matching lines in each file that has any, in no order."""
-    return {path: int(lines) for path, lines in _COUNT.findall(_decoded(output))}
+    # `./a`, `3\n./b`, …, `1\n`: behind each NUL a number, and the next path. Cut in a number, it is none.
+    pieces = _decoded(output).split("\0")
+    tails = [piece.partition("\n") for piece in pieces[1:]]
+    if tails and not tails[-1][1]:
+        tails.pop()
+    paths = [pieces[0], *(path for _, _, path in tails)]
+    return {path[2:]: int(lines) for path, (lines, _, _) in zip(paths, tails, strict=False)}
 
 
 def read_positions(output: bytes) -> list[Position]:

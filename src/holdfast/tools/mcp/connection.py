@@ -228,12 +228,21 @@ class Connection:
                 async with asyncio.timeout(seconds):
                     opening = open_session(self.name, self.server, self._environment, line.end)
                     session = await stack.enter_async_context(opening)
-                    self.tools = tuple(await session.list_tools())
+                    self.tools = await self._listed(session, line)
                 timer.cancel()
                 line.open(session)
                 await line.over.wait()
         finally:
             timer.cancel()
+
+    async def _listed(self, session: Session, line: _Line) -> tuple[RemoteTool, ...]:
+        """Its tools. What is wrong with them is said before the session is left, which ends the process and would
+        look like the reason."""
+        try:
+            return tuple(await session.list_tools())
+        except Exception as error:
+            line.end(_cause(error))
+            raise
 
     async def close(self) -> None:
         """End the connection and its process."""
