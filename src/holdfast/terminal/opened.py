@@ -15,9 +15,11 @@ from holdfast.agents.commands import COMMANDS, note_init_offer, offers_init, run
 from holdfast.agents.limits import Spent
 from holdfast.agents.notices import Notice, Replied, StepBegan, Watch
 from holdfast.agents.outcomes import Ask, Done, End, Stop
+from holdfast.agents.spending import lookup_in
 from holdfast.events import AssistantReplied, UsageReported
 from holdfast.messages import ToolCall, joined_text
 from holdfast.models.billing import bill
+from holdfast.models.catalogue import load_catalogue
 from holdfast.packing.trigger import estimate
 from holdfast.store import SqliteStore
 from holdfast.terminal.branch import branch_of
@@ -201,10 +203,12 @@ class DeskTalk:
 
     def _read(self) -> None:
         """Take from the log what the figures need."""
-        spent, entry = Spent(), self.desk.agent.asking.entry
+        agent, spent = self.desk.agent, Spent()
+        lookup = lookup_in(load_catalogue(), [(agent.model.name, agent.asking.entry)])
         for one in path(self.desk.session.log.entries()):
             if isinstance(one.event, AssistantReplied | UsageReported) and (usage := one.event.usage):
-                spent = spent.and_reply(usage, bill(entry, usage))
+                known = lookup(one.event.model)
+                spent = spent.and_reply(usage, bill(known, usage) if known else None)
         self._spent = spent
         self._used = self._size()
 
