@@ -8,7 +8,7 @@ import pytest
 from holdfast.agents.asking import Asking
 from holdfast.agents.coding.talks import TASK_SOURCE, talks_in
 from holdfast.agents.commands.resume import MOST_TALKS, age
-from holdfast.agents.talks import first_words, folder_of, logs_of, read_talk, search_talks
+from holdfast.agents.past_talks import first_words, folder_of, logs_of, read_talk, search_talks
 from holdfast.errors import InputError
 from holdfast.events import UserSaid
 from holdfast.log import Log

@@ -88,7 +88,7 @@ def model():
         usage = Usage(prompt, 180, cache_read=int(prompt * 0.9) if n else 0)
         stop = "end" if isinstance(said, str) else "calls"
         replies.append(Reply(parts=parts, stop=stop, usage=usage))
-    return ScriptedModel(*replies, name="anthropic/claude-opus-4-6")
+    return ScriptedModel(*replies, name="anthropic/claude-opus-5-5")
 
 
 def terminal(folder):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.talks import copied_by
+from holdfast.agents.past_talks import copied_by
 from holdfast.events import AssistantReplied, Entry, Folded, UsageReported
 from holdfast.messages import Usage
 from holdfast.models.billing import bill

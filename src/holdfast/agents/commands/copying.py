@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.agents.coding.talks import SOURCE
-from holdfast.agents.talks import COPIED, ROOT
+from holdfast.agents.past_talks import COPIED, ROOT
 from holdfast.events import (
     Compacted,
     CompactionFailed,

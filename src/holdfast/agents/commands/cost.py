@@ -12,8 +12,8 @@ from holdfast.agents.commands.command import Command, Shown
 from holdfast.agents.commands.environment import catalogue_for
 from holdfast.agents.commands.writing import code, counted, dollars, grouped, joined, share, table
 from holdfast.agents.limits import Spent
+from holdfast.agents.past_talks import copied_by, entries_of, tasks_by_log, tasks_of
 from holdfast.agents.spending import Lookup, Spend, Spending, lookup_in, spending
-from holdfast.agents.talks import copied_by, entries_of, tasks_by_log, tasks_of
 from holdfast.store import Store
 
 

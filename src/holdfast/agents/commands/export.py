@@ -17,7 +17,7 @@ from holdfast.agents.coding.desk import Desk
 from holdfast.agents.commands.command import Command, Shown
 from holdfast.agents.commands.told import talk_as_markdown
 from holdfast.agents.commands.writing import bullets, code, counted, joined
-from holdfast.agents.talks import title_of
+from holdfast.agents.past_talks import title_of
 from holdfast.errors import InputError
 from holdfast.log import export_log
 from holdfast.messages import Message, SystemMessage

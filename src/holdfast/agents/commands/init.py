@@ -6,8 +6,8 @@ Rule: rules that are there are written anew only where a person asks for just th
 from holdfast.agents.coding.desk import INIT as PROMPT
 from holdfast.agents.coding.desk import Desk
 from holdfast.agents.commands.command import Command, Shown
+from holdfast.agents.past_talks import logs_of
 from holdfast.agents.project_rules import rules_of_project
-from holdfast.agents.talks import logs_of
 from holdfast.errors import InputError, StoreError
 from holdfast.events import Noted
 from holdfast.store.bodies import entry_of

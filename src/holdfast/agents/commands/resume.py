@@ -13,8 +13,16 @@ from holdfast.agents.coding.desk import Desk
 from holdfast.agents.commands.command import Command, Shown, expect_rest
 from holdfast.agents.commands.cost import lookup_for, spending_of
 from holdfast.agents.commands.writing import code, counted, dollars, joined, table
+from holdfast.agents.past_talks import (
+    Talk,
+    folder_of,
+    logs_of,
+    read_talk,
+    search_talks,
+    tasks_by_log,
+    tasks_of,
+)
 from holdfast.agents.spending import Spend, spending
-from holdfast.agents.talks import Talk, folder_of, logs_of, read_talk, search_talks, tasks_by_log, tasks_of
 from holdfast.errors import InputError, NotFound
 from holdfast.store.words import wanted
 

@@ -7,7 +7,7 @@ between two rounds stays.
 from msgspec import Struct
 
 from holdfast.agents.commands.writing import code, table
-from holdfast.agents.talks import first_words
+from holdfast.agents.past_talks import first_words
 from holdfast.events import Entry
 from holdfast.messages import joined_text
 from holdfast.session import Session
