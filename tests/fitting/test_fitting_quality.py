@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from holdfast.fitting.examples import Rows
 from holdfast.fitting.quality import TENTH, area, held_by_best, judge
-from holdfast.packing.lines.choosing import FIXED_TOKENS, LENGTH_POWER
+from holdfast.packing.lines.worth import FIXED_TOKENS, LENGTH_POWER
 
 row = st.tuples(
     st.sampled_from([0.0, 0.0, 0.25, 1.0]),

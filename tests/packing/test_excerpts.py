@@ -18,7 +18,7 @@ from holdfast.packing.excerpts import (
     numbers_in,
 )
 from holdfast.packing.lines.facts import line_key
-from holdfast.packing.lines.passages import passages_of
+from holdfast.packing.lines.passages import PassageBook, passages_of
 from holdfast.packing.profile import CODE
 from holdfast.packing.tokens import compact_json
 from holdfast.views.files import FileTouches
@@ -53,11 +53,11 @@ def issue(number):
 def shown_lines(name, arguments, text, numbers):
     """What a note shows of one result, and what it was reckoned to take."""
     (item,) = Transcript(chained([step("", ("c1", name, arguments)), result("c1", text, name)])).items
-    passage = next(one for one in passages_of(item) if one.part == RESULT)
-    files = FileTouches()
-    shown = excerpt(kept_lines({passage.place: numbers}), {item.entry: item}, files, counter())
+    passage = next(one for one in passages_of(item) if one.source.part == RESULT)
+    source, files = passage.source, FileTouches()
+    shown = excerpt(kept_lines({source.place: numbers}), {item.entry: item}, PassageBook(), files, counter())
     prices = ExcerptPrices(counter(), {item.entry: item}, files)
-    reckoned = prices.heading(passage) + sum(prices.line(passage, number) for number in numbers)
+    reckoned = prices.heading(source) + sum(prices.line(source, passage.lines[number]) for number in numbers)
     return shown.split("\n"), reckoned
 
 
@@ -75,7 +75,7 @@ def test_below_the_lines_of_its_call_a_heading_of_records_is_short():
         chained([step("", ("c1", "list_issues", {"query": "all that are open"})), result("c1", text)])
     ).items
     kept = kept_lines({(item.entry, "c1", CALL): [0], (item.entry, "c1", RESULT): [5]})
-    assert excerpt(kept, {item.entry: item}, FileTouches(), counter()).split("\n") == [
+    assert excerpt(kept, {item.entry: item}, PassageBook(), FileTouches(), counter()).split("\n") == [
         "# list_issues",
         "all that are open",
         f"=> JSON records [{text_id(text)}]",

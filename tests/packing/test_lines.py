@@ -16,14 +16,14 @@ from support.logs import chained, result, step, user
 
 
 class PlainPrices:
-    def line(self, passage, number):
-        return len(passage.lines[number]) // 4 + 1
+    def line(self, _source, text):
+        return len(text) // 4 + 1
 
-    def heading(self, _passage):
+    def heading(self, _source):
         return 4
 
 
-def everything(_passage):
+def everything(_source):
     return True
 
 
@@ -37,7 +37,7 @@ def sightings_of(events, weights=HAND):
 def taken(events, room, view=()):
     chooser = Chooser(sightings_of(events), everything, seen_in(view), PlainPrices())
     chooser.take(room)
-    return [line.passage.lines[line.number] for line in chooser.taken]
+    return [line.text for line in chooser.taken]
 
 
 def reads(*texts, path="src/app.py"):
@@ -76,7 +76,7 @@ def test_a_line_is_kept_where_it_stands_newest():
     found = sightings_of(reads(f"1→{line}", f"7→{line}"))
     chooser = Chooser(found, everything, seen_in(()), PlainPrices())
     chooser.take(200)
-    kept = [one.passage.lines[one.number] for one in chooser.taken]
+    kept = [one.text for one in chooser.taken]
     assert [text for text in kept if line in text] == [f"7→{line}"]
 
 
@@ -84,9 +84,9 @@ def test_more_room_never_loses_a_line():
     texts = reads("\n".join(f"value_{i} = compute_{i}(source_{i % 7})" for i in range(60)))
     small = Chooser(sightings_of(texts), everything, seen_in(()), PlainPrices())
     small.take(120)
-    before = [(one.passage.place, one.number) for one in small.taken]
+    before = [(one.source.place, one.number) for one in small.taken]
     small.take(200)
-    assert set(before) < {(one.passage.place, one.number) for one in small.taken}
+    assert set(before) < {(one.source.place, one.number) for one in small.taken}
 
 
 def test_file_lines_in_a_note_are_exact_so_that_an_edit_made_from_them_applies():

@@ -222,13 +222,13 @@ def test_the_pieces_of_a_string_are_the_string(text):
 
 def passage(name: str, arguments: dict[str, Json], text: str):
     (item,) = Transcript(chained([step("", ("c1", name, arguments)), result("c1", text, name)])).items
-    return next(one for one in passages_of(item) if one.part == RESULT)
+    return next(one for one in passages_of(item) if one.source.part == RESULT)
 
 
 def test_a_result_on_one_line_is_kept_by_its_records():
     text = json.dumps([issue(n) for n in range(20)])
     found = passage("list_issues", {}, text)
-    assert found.has_records
+    assert found.source.has_records
     assert found.lines == records_of(text)
 
 
@@ -236,24 +236,24 @@ def test_a_line_that_is_a_record_already_is_a_line():
     text = compact_json(issue(1))
     found = passage("get_issue", {}, text)
     assert found.lines == [text]
-    assert not found.has_records
+    assert not found.source.has_records
 
 
 def test_a_short_line_of_a_file_stays_byte_for_byte():
     text = json.dumps(issue(1))
     found = passage("Bash", {"command": "cat issue.json"}, text)
     assert found.lines == [text]
-    assert not found.has_records
+    assert not found.source.has_records
     assert passage(
         "Bash", {"command": "cat issues.json"}, json.dumps([issue(n) for n in range(50)])
-    ).has_records
+    ).source.has_records
 
 
 def test_lines_of_a_text_on_many_lines_are_its_own():
     text = json.dumps([issue(n) for n in range(20)], indent=1)
     found = passage("list_issues", {}, text)
     assert found.lines == text.split("\n")
-    assert not found.has_records
+    assert not found.source.has_records
 
 
 def test_names_of_every_record_are_seen():

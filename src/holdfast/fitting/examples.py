@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from holdfast.errors import ContextOverflow
 from holdfast.packing.draft import Draft
 from holdfast.packing.forward import fold_now
-from holdfast.packing.lines.choosing import SHORTEST_NAME, SHORTEST_QUOTE, candidates
+from holdfast.packing.lines.choosing import candidates
 from holdfast.packing.lines.facts import looks_of, looks_of_name, rough_tokens
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES, fixed_line, fixed_name
 from holdfast.packing.lines.sightings import Sighted, Sightings
 from holdfast.packing.lines.weights import HAND
+from holdfast.packing.lines.worth import SHORTEST_NAME, SHORTEST_QUOTE
 from holdfast.packing.profile import Profile
 from holdfast.packing.window import Window
 from holdfast.replay.evidence.study import Study
@@ -128,7 +129,7 @@ def rows_of(window: Window, later: Later) -> tuple[list[Row], list[Row]]:
 def _line(sightings: Sightings, line: Sighted, later: Later) -> Row | None:
     if len(line.key) < SHORTEST_QUOTE:
         return None
-    text = line.passage.lines[line.number]
+    text = line.text
     use = max(later.lines.get(line.key, 0.0), later.lines.get(text.strip(), 0.0))
     if not use and not is_sampled(line.key, sightings.step):
         return None
@@ -149,11 +150,8 @@ def is_sampled(key: str, step: int) -> bool:
 
 
 def line_features(sightings: Sightings, line: Sighted) -> tuple[float, ...]:
-    passage = line.passage
-    text = passage.lines[line.number]
-    fixed = fixed_line(
-        looks_of(text), text, passage.origin, passage.kind, line.number, len(passage.lines), line.bonus
-    )
+    source, text = line.source, line.text
+    fixed = fixed_line(looks_of(text), text, source.origin, source.kind, line.number, source.rows, line.bonus)
     return (*fixed, *sightings.line_features(line))
 
 

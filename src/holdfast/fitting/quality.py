@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from holdfast.fitting.examples import Rows
 from holdfast.fitting.results import Quality
-from holdfast.packing.lines.choosing import FIXED_TOKENS, LENGTH_POWER
+from holdfast.packing.lines.worth import FIXED_TOKENS, LENGTH_POWER
 
 TENTH = 0.1
 

@@ -14,7 +14,7 @@ from holdfast.packing.blocks import UserLook, render_user
 from holdfast.packing.economy import Reckoning
 from holdfast.packing.excerpts import ExcerptPrices, kept_lines
 from holdfast.packing.lines.choosing import Chooser, OnView, in_passages, seen_in
-from holdfast.packing.lines.passages import RESULT, Passage, shown_texts
+from holdfast.packing.lines.passages import RESULT, Source, shown_texts
 from holdfast.packing.notes import note_bound, round_note, round_note_room, step_note
 from holdfast.packing.summary import summary_messages
 from holdfast.packing.trigger import Pressure, reckoning
@@ -180,18 +180,18 @@ class Draft:
     def _bare(self, note: FoldNote) -> int:
         return self.window.scene.counter.message(UserMessage((Text(note.text),)))
 
-    def folded(self) -> Callable[[Passage], bool]:
+    def folded(self) -> Callable[[Source], bool]:
         """Whether a passage is of an item that is gone, and nothing newer stands for it."""
         window, steps = self.window, self.window.transcript.steps
         gone = {steps[n].entry: steps[n] for n in range(len(steps)) if self.level(n)[0] == "gone"}
         cut_users = {*window.hidden, *window.looks, *self.users, *self.pastes}
         cut_users.update(i.entry for i in window.transcript.items[: self.hidden] if isinstance(i, User))
 
-        def is_folded(passage: Passage) -> bool:
-            step = gone.get(passage.entry)
+        def is_folded(source: Source) -> bool:
+            step = gone.get(source.entry)
             if step is None:
-                return passage.entry in cut_users
-            return passage.part != RESULT or passage.call not in window.files.stale_calls(step)
+                return source.entry in cut_users
+            return source.part != RESULT or source.call not in window.files.stale_calls(step)
 
         return is_folded
 

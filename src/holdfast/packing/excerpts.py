@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from holdfast.events import KeptLines
 from holdfast.messages import joined_text
-from holdfast.packing.lines.passages import CALL, RESULT, SAID, USER, Passage, Place, passages_of, said_by
+from holdfast.packing.lines.passages import CALL, RESULT, SAID, USER, Passage, PassageBook, Place, Source
 from holdfast.packing.tokens import TokenCounter
 from holdfast.views.files import FileTouches
 from holdfast.views.transcript import Item, Step
@@ -36,29 +36,28 @@ def kept_lines(chosen: Mapping[Place, Sequence[int]]) -> list[KeptLines]:
 
 
 def excerpt(
-    kept: Sequence[KeptLines], items: Mapping[str, Item], files: FileTouches, counter: TokenCounter
+    kept: Sequence[KeptLines],
+    items: Mapping[str, Item],
+    book: PassageBook,
+    files: FileTouches,
+    counter: TokenCounter,
 ) -> str:
     """The kept lines below what they came from. `items` are steps and user messages by entry."""
     out: list[str] = []
-    heading = entry = ""
-    passages: dict[Place, Passage] = {}
+    heading = ""
     for lines in kept:
         item = items.get(lines.step)
-        if item is None:
-            continue
-        if lines.step != entry:
-            entry = lines.step
-            found = passages_of(item) if isinstance(item, Step) else said_by(item)
-            passages = {passage.place: passage for passage in found}
-        passage = passages.get((lines.step, lines.call, lines.part))
-        if passage is None:
+        passage = book.of(item).get((lines.step, lines.call, lines.part)) if item else None
+        if item is None or passage is None:
             continue
         quoted = list(_quoted(passage, numbers_in(lines.lines)))
         above = (
-            "" if _names_its_tool(passage, item, quoted) else _heading(passage, item, heading, files, counter)
+            ""
+            if _names_its_tool(passage.source, item, quoted)
+            else _heading(passage.source, item, heading, files, counter)
         )
         out += [above] if above not in ("", heading.rpartition(" in ")[2]) else []
-        heading = _under(passage, above)
+        heading = _under(passage.source, above)
         out += quoted
     return "\n".join(out)
 
@@ -70,64 +69,64 @@ class ExcerptPrices(Struct, frozen=True):
     steps: Mapping[str, Step]
     files: FileTouches
 
-    def line(self, passage: Passage, number: int) -> int:
-        return self.counter.line(passage.lines[number]) + (GAP_TOKENS if _has_gaps(passage) else 0)
+    def line(self, source: Source, text: str) -> int:
+        return self.counter.line(text) + (GAP_TOKENS if _has_gaps(source) else 0)
 
-    def heading(self, passage: Passage) -> int:
-        step = self.steps.get(passage.entry)
-        if step is None or not passage.call:
+    def heading(self, source: Source) -> int:
+        step = self.steps.get(source.entry)
+        if step is None or not source.call:
             return SPEAKER_TOKENS
-        use = step.uses[passage.call]
-        if passage.part == CALL:
+        use = step.uses[source.call]
+        if source.part == CALL:
             return self.counter.line(f"# {use.name}")
-        back = _state(passage, step, self.files, self.counter)
+        back = _state(source, step, self.files, self.counter)
         return self.counter.line(f"# {use.label}") + (self.counter.text(back) if back else 0)
 
 
-def _has_gaps(passage: Passage) -> bool:
+def _has_gaps(source: Source) -> bool:
     """Whether a missing line must be marked: in a listing each stands for itself, so does a record, and in a file
     it has a number."""
-    return not (passage.part == CALL or passage.has_records or passage.kind in ("ls", "glob", "grep", "read"))
+    return not (source.part == CALL or source.has_records or source.kind in ("ls", "glob", "grep", "read"))
 
 
-def _names_its_tool(passage: Passage, item: Item, quoted: Sequence[str]) -> bool:
-    if passage.part != CALL or not isinstance(item, Step):
+def _names_its_tool(source: Source, item: Item, quoted: Sequence[str]) -> bool:
+    if source.part != CALL or not isinstance(item, Step):
         return False
-    return all(line.startswith(f"{item.uses[passage.call].name} ") for line in quoted)
+    return all(line.startswith(f"{item.uses[source.call].name} ") for line in quoted)
 
 
-def _under(passage: Passage, above: str) -> str:
+def _under(source: Source, above: str) -> str:
     """What the lines after these stand under: of a call's own lines, the call itself."""
-    return f"{CALL} {passage.call} in {above}" if passage.part == CALL else above
+    return f"{CALL} {source.call} in {above}" if source.part == CALL else above
 
 
-def _heading(passage: Passage, item: Item, before: str, files: FileTouches, counter: TokenCounter) -> str:
-    if passage.part == USER:
+def _heading(source: Source, item: Item, before: str, files: FileTouches, counter: TokenCounter) -> str:
+    if source.part == USER:
         return "# the user said"
-    if passage.part == SAID or not isinstance(item, Step):
+    if source.part == SAID or not isinstance(item, Step):
         return "# you said"
-    use = item.uses[passage.call]
-    if passage.part == CALL:
+    use = item.uses[source.call]
+    if source.part == CALL:
         return f"# {use.name}"
-    told = before.startswith(f"{CALL} {passage.call} ")
+    told = before.startswith(f"{CALL} {source.call} ")
     label = THEN if told else f"# {use.label}"
-    return f"{label}{_state(passage, item, files, counter)}"
+    return f"{label}{_state(source, item, files, counter)}"
 
 
-def _state(passage: Passage, step: Step, files: FileTouches, counter: TokenCounter) -> str:
+def _state(source: Source, step: Step, files: FileTouches, counter: TokenCounter) -> str:
     """What a reader must know of lines besides: that the agent wrote them, that they are records, the id of a long
     result, and that its file was edited since."""
-    if passage.part != RESULT:
+    if source.part != RESULT:
         return " written"
-    what = RECORDS if passage.has_records else ""
-    back = f" [{passage.id}]" if counter.text(joined_text(step.results[passage.call].parts)) > MUCH else ""
-    stale = files.edited_since(step).get(passage.call, "")
+    what = RECORDS if source.has_records else ""
+    back = f" [{source.id}]" if counter.text(joined_text(step.results[source.call].parts)) > MUCH else ""
+    stale = files.edited_since(step).get(source.call, "")
     return f"{what}{back}, {stale}" if stale else f"{what}{back}"
 
 
 def _quoted(passage: Passage, numbers: Iterable[int]) -> Iterator[str]:
     expected = 0
-    marked = _has_gaps(passage)
+    marked = _has_gaps(passage.source)
     for number in numbers:
         if number >= len(passage.lines):
             return

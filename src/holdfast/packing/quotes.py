@@ -11,7 +11,7 @@ from itertools import accumulate
 from holdfast.events import KeptLines
 from holdfast.messages import Text
 from holdfast.packing.excerpts import numbers_in
-from holdfast.packing.lines.passages import CALL, RESULT, SAID, USER, Passage, Place, passages_of, said_by
+from holdfast.packing.lines.passages import CALL, RESULT, SAID, USER, Passage, PassageBook
 from holdfast.packing.tokens import TokenCounter
 from holdfast.views.transcript import Item, Step
 
@@ -27,24 +27,16 @@ NOTHING: Quoted = {}
 
 
 def quotes_in(
-    kept: Iterable[KeptLines], items: Mapping[str, Item], counter: TokenCounter
+    kept: Iterable[KeptLines], items: Mapping[str, Item], book: PassageBook, counter: TokenCounter
 ) -> Mapping[str, Quoted]:
     """What a note that keeps these lines quotes, by entry. `items` are steps and user messages by entry."""
     found: dict[str, dict[Spot, int]] = {}
-    entry = ""
-    passages: dict[Place, Passage] = {}
     for lines in kept:
         item = items.get(lines.step)
-        if item is None:
+        passage = book.of(item).get((lines.step, lines.call, lines.part)) if item else None
+        if item is None or passage is None:
             continue
-        if lines.step != entry:
-            entry = lines.step
-            told = passages_of(item) if isinstance(item, Step) else said_by(item)
-            passages = {passage.place: passage for passage in told}
-        passage = passages.get((lines.step, lines.call, lines.part))
-        if passage is None:
-            continue
-        spots = found.setdefault(entry, {})
+        spots = found.setdefault(lines.step, {})
         for spot, rows in _by_spot(passage, item, numbers_in(lines.lines)).items():
             spots[spot] = spots.get(spot, 0) + counter.text("\n".join(rows))
     return found
@@ -66,25 +58,25 @@ def _sum(one: Quoted, other: Quoted) -> Quoted:
 
 def _by_spot(passage: Passage, item: Item, numbers: Sequence[int]) -> dict[Spot, list[str]]:
     """The lines of a passage that a note shows, by the text they stand in. Arguments belong to their call."""
-    part = passage.part if passage.part in (RESULT, SAID, USER) else CALL
+    part = passage.source.part if passage.source.part in (RESULT, SAID, USER) else CALL
     texts = _texts(passage, item)
     found: dict[Spot, list[str]] = {}
     for number in numbers:
         if number < len(passage.lines):
-            spot = passage.call, part, _holder(texts, number)
+            spot = passage.source.call, part, _holder(texts, number)
             found.setdefault(spot, []).append(passage.lines[number])
     return found
 
 
 def _texts(passage: Passage, item: Item) -> list[str]:
     """The texts that a passage joins, one below the other."""
-    if passage.part == RESULT and isinstance(item, Step):
-        return [part.text for part in item.results[passage.call].parts if isinstance(part, Text)]
+    if passage.source.part == RESULT and isinstance(item, Step):
+        return [part.text for part in item.results[passage.source.call].parts if isinstance(part, Text)]
     said = [part.text for part in item.message.parts if isinstance(part, Text)]
-    if passage.part == SAID:
+    if passage.source.part == SAID:
         # Blank lines before all that was said are no part of it.
         said[0] = said[0].lstrip()
-    return said if passage.part in (SAID, USER) else []
+    return said if passage.source.part in (SAID, USER) else []
 
 
 def _holder(texts: Sequence[str], number: int) -> int:

@@ -42,8 +42,9 @@ __all__ = [
 
 LONGEST_PIECE = 8192
 SHORTEST_PIECE = 1024
-MEMORY = 16_000_000
-"""Characters that one generation of remembered texts may hold; twice this is the most that is kept."""
+LONGEST_KEY = 256
+MEMORY = 4_000_000
+"""Bytes, about, that one generation of remembered counts may take; twice this is the most that is kept."""
 
 ENTRY_COST = 100
 """What an entry of the memory costs beside its characters, about."""
@@ -185,10 +186,11 @@ class TokenCounter:
         return sum(map(self._piece, pieces(text)))
 
     def _piece(self, piece: str) -> int:
-        count = self._pieces.find(piece)
+        key = _key(piece)
+        count = self._pieces.find(key)
         if count is None:
             count = self.tokenizer.count(piece)
-            self._pieces.keep(piece, count)
+            self._pieces.keep(key, count)
         return count
 
 
@@ -232,7 +234,7 @@ def _cut(text: str, low: int, high: int) -> int:
 def _key(text: str) -> Key:
     """A short text stands for itself. A long one is known by its length and hash, so that the memory never
     keeps it alive; the interpreter keeps a string's hash, which makes a second look-up free of its length."""
-    return text if len(text) <= LONGEST_PIECE else (len(text), hash(text))
+    return text if len(text) <= LONGEST_KEY else (len(text), hash(text))
 
 
 def _scaled(count: int, factor: int) -> int:

@@ -22,9 +22,11 @@ from holdfast.events import (
 from holdfast.messages import Message, Text, UserMessage
 from holdfast.packing.blocks import NO_HINDSIGHT, Hindsight, UserLook, bridge_tokens, render_step, render_user
 from holdfast.packing.body import Body
-from holdfast.packing.excerpts import excerpt
+from holdfast.packing.excerpts import excerpt, numbers_in
 from holdfast.packing.frame import Frame
 from holdfast.packing.layers import Block
+from holdfast.packing.lines.forgetting import forget, most_lines
+from holdfast.packing.lines.passages import PassageBook
 from holdfast.packing.lines.sightings import Sightings
 from holdfast.packing.lines.weights import Weights, vectors
 from holdfast.packing.profile import Profile
@@ -74,6 +76,7 @@ class Window:
         self.last_entry = ""
         self._positions: dict[str, int] = {}
         self._dirty: dict[int, Item] = {}
+        self._book = PassageBook()
         self._costs: dict[tuple[int, Level, int, tuple[str, ...]], int] = {}
         for entry in entries:
             self.add(entry)
@@ -119,6 +122,7 @@ class Window:
             self.files.note(item)
         if self.sightings is not None:
             self.sightings.note(item)
+            forget(self.sightings, most_lines(self.profile.window))
 
     @property
     def stable(self) -> tuple[tuple[Message, ...], int]:
@@ -250,6 +254,7 @@ class Window:
         standing = list(self.notes.values())
         for note in fold.notes:
             self._place(note)
+        self._book.clear()
         only_added = all(one in self.notes.values() for one in standing)
         spans = (self._span(note.first, note.last) for note in fold.notes if note.users)
         hidden = [item.entry for span in spans for item in span if isinstance(item, User)]
@@ -262,7 +267,7 @@ class Window:
         self._frame.summary_sentences = fold.summary_sentences or self.summary_sentences
         if self.sightings is not None:
             kept = (k for note, _ in self.notes.values() for k in note.kept)
-            self.sightings.keep((k.step, k.call, k.part) for k in kept)
+            self.sightings.kept = {(k.step, k.call, k.part): frozenset(numbers_in(k.lines)) for k in kept}
         self.refused = 0
         self.fresh = False
         self._upkeep.start_anew(self.total(), only_added=only_added)
@@ -277,12 +282,12 @@ class Window:
         text = "\n".join(filter(None, (note.text, self.excerpt(note))))
         message = UserMessage((Text(text),))
         block = Block((message,), self.scene.counter.message(message))
-        quotes = quotes_in(note.kept, self._sources(note), self.scene.counter)
+        quotes = quotes_in(note.kept, self._sources(note), self._book, self.scene.counter)
         self._body.place(span[0].position, span[-1].position, note, block, quotes)
 
     def excerpt(self, note: FoldNote) -> str:
         """The lines that a note keeps of its items, as they are shown below it."""
-        return excerpt(note.kept, self._sources(note), self.files, self.scene.counter)
+        return excerpt(note.kept, self._sources(note), self._book, self.files, self.scene.counter)
 
     def _sources(self, note: FoldNote) -> dict[str, Item]:
         """The items that a note keeps lines of."""

@@ -19,6 +19,7 @@ from holdfast.events import (
     Folded,
     FoldedRun,
     FoldNote,
+    KeptLines,
     LogStarted,
     RulesSet,
     SummaryLine,
@@ -38,6 +39,7 @@ EXACT: dict[type, frozenset[str]] = {
     FoldedRun: frozenset({"first", "last", "level"}),
     # Written by rule from entries that were redacted before; changed again, ids in them would lead nowhere.
     FoldNote: frozenset({"first", "last", "text", "index"}),
+    KeptLines: frozenset({"step", "call", "part", "lines"}),
     Folded: frozenset({"reason", "users", "pastes", "why"}),
     Compacted: frozenset({"slot", "first", "last", "sources", "above"}),
     SummaryLine: frozenset({"sources", "by"}),

@@ -6,24 +6,18 @@ on view; each name pays once, so that lines which say the same do not crowd out 
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
-from math import exp
 from typing import Protocol
 
 from msgspec import Struct
 
 from holdfast.packing.lines.facts import is_crowd, line_key, names_in
-from holdfast.packing.lines.passages import Passage, Place
+from holdfast.packing.lines.passages import Place, Source
 from holdfast.packing.lines.sightings import Sighted, Sightings
+from holdfast.packing.lines.worth import Worths
 
-LENGTH_POWER = 0.8
-"""How much a line's length counts against its worth: less than in full, since room is cut into odd ends."""
-FIXED_TOKENS = 3
-WEAK_SHARE = 0.1
-"""What a name is worth where nothing says what it is: alone in its line, or in a crowd of names."""
-SHORTEST_QUOTE = 16
-"""Characters from which a line is quoted as a whole."""
-SHORTEST_NAME = 6
 LEAST_ROOM = 8
+MOST_MISSES = 200
+"""Lines in a row that the room left is too small for, after which nothing shorter is looked for."""
 
 
 class OnView(Struct, frozen=True):
@@ -34,11 +28,11 @@ class OnView(Struct, frozen=True):
 
 
 class Prices(Protocol):
-    """What it takes to show a line, and to say which call the lines of a passage came from, in tokens."""
+    """What it takes to show a line, and to say which call lines came from, in tokens."""
 
-    def line(self, passage: Passage, number: int) -> int: ...
+    def line(self, source: Source, text: str) -> int: ...
 
-    def heading(self, passage: Passage) -> int: ...
+    def heading(self, source: Source) -> int: ...
 
 
 def seen_in(texts: Iterable[str]) -> OnView:
@@ -57,37 +51,47 @@ class Chooser:
     """Takes the best lines of folded passages, as much as some room holds, and more where there is more room."""
 
     def __init__(
-        self, sightings: Sightings, folded: Callable[[Passage], bool], view: OnView, prices: Prices
+        self, sightings: Sightings, folded: Callable[[Source], bool], view: OnView, prices: Prices
     ) -> None:
         self._found = candidates(sightings, folded, view)
-        self._values = _Values(sightings, view, self._found)
+        self._worths = Worths(sightings, self._found, view.names)
         self._prices = prices
-        self._heap = [(-self._values.of(at), at) for at in range(len(self._found))]
+        self._heap = [(-self._worths.of(at), at) for at in range(len(self._found))]
         heapify(self._heap)
         self._taken: list[int] = []
         self._opened: set[Place] = set()
+        self._headings: dict[Place, int] = {}
 
     def take(self, room: int) -> None:
         """The best lines not yet taken that `room` tokens hold; one that is too long for it is passed over."""
-        while self._heap and room > LEAST_ROOM:
+        misses = 0
+        while self._heap and room > LEAST_ROOM and misses < MOST_MISSES:
             value, at = heappop(self._heap)
-            now = self._values.of(at)
+            now = self._worths.of(at)
             if now < -value * (1 - 1e-9):
                 # Names in it were covered since it was ranked.
                 heappush(self._heap, (-now, at))
                 continue
             cost = self._cost(self._found[at])
+            misses += 1
             if cost <= room:
+                misses = 0
                 room -= cost
-                self._opened.add(self._found[at].passage.place)
-                self._values.cover(self._found[at])
+                self._opened.add(self._found[at].source.place)
+                self._worths.cover(self._found[at])
                 self._taken.append(at)
 
     def _cost(self, line: Sighted) -> int:
-        cost = self._prices.line(line.passage, line.number)
-        if line.passage.place not in self._opened:
-            cost += self._prices.heading(line.passage)
+        cost = self._prices.line(line.source, line.text)
+        if line.source.place not in self._opened:
+            cost += self._heading(line.source)
         return cost
+
+    def _heading(self, source: Source) -> int:
+        known = self._headings.get(source.place)
+        if known is None:
+            known = self._headings[source.place] = self._prices.heading(source)
+        return known
 
     @property
     def taken(self) -> list[Sighted]:
@@ -96,58 +100,25 @@ class Chooser:
         return [self._found[at] for at in sorted(self._taken, reverse=True)]
 
 
-def candidates(sightings: Sightings, folded: Callable[[Passage], bool], view: OnView) -> list[Sighted]:
+def candidates(sightings: Sightings, folded: Callable[[Source], bool], view: OnView) -> list[Sighted]:
     """Every line once, where it stands newest."""
     seen = set(view.keys)
     found: list[Sighted] = []
-    passage: Passage | None = None
+    source: Source | None = None
     wanted = False
     for line in reversed(sightings.lines):
-        if line.passage is not passage:
-            passage = line.passage
-            wanted = folded(passage)
+        if line.source is not source:
+            source = line.source
+            wanted = folded(source)
         if wanted and line.key not in seen:
             seen.add(line.key)
             found.append(line)
     return found
 
 
-class _Values:
-    """What lines are worth a token, given what is on view and what was chosen already."""
-
-    def __init__(self, sightings: Sightings, view: OnView, lines: Sequence[Sighted]) -> None:
-        self._sightings = sightings
-        self._lines = lines
-        self._names: dict[str, float] = dict.fromkeys(view.names, 0.0)
-        self._quotes = [self._quote(line) for line in lines]
-        """What each line is worth as a whole, and a token of it."""
-
-    def of(self, at: int) -> float:
-        line = self._lines[at]
-        quote, share = self._quotes[at]
-        names = sum(map(self._name, line.names))
-        return (quote + (names * WEAK_SHARE if line.is_weak else names)) * share
-
-    def _quote(self, line: Sighted) -> tuple[float, float]:
-        quote = exp(self._sightings.line_score(line)) if len(line.key) >= SHORTEST_QUOTE else 0.0
-        return quote, (line.size + FIXED_TOKENS) ** -LENGTH_POWER
-
-    def cover(self, line: Sighted) -> None:
-        if not line.is_weak:
-            self._names.update(dict.fromkeys(line.names, 0.0))
-
-    def _name(self, text: str) -> float:
-        value = self._names.get(text)
-        if value is None:
-            name = self._sightings.names[text]
-            value = exp(self._sightings.name_score(text, name)) if len(text) >= SHORTEST_NAME else 0.0
-            self._names[text] = value
-        return value
-
-
 def in_passages(lines: Sequence[Sighted]) -> dict[Place, list[int]]:
     """Numbers of lines by the place of their passage, in order."""
     found: dict[Place, list[int]] = {}
     for line in lines:
-        found.setdefault(line.passage.place, []).append(line.number)
+        found.setdefault(line.source.place, []).append(line.number)
     return {place: sorted(numbers) for place, numbers in found.items()}

@@ -4,6 +4,7 @@ Rule: pure, cheap, and the same wherever the text stands; who said it, and when,
 """
 
 import re
+from sys import intern
 from typing import Literal
 
 from msgspec import Struct
@@ -85,7 +86,7 @@ def names_in(text: str) -> tuple[str, ...]:
     """Paths with their last part, identifiers, ids and numbers: what has a shape that prose has not."""
     found: dict[str, None] = {}
     for token in _NAME.findall(text):
-        name = token.rstrip(_EDGES)
+        name = intern(token.rstrip(_EDGES))
         if not SHORTEST_NAME <= len(name) <= LONGEST_NAME or not _SHAPE.search(name):
             continue
         found[name] = None

@@ -3,9 +3,10 @@
 Rule: a passage is found again in the log by its entry, call and part, so that an event can name lines of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.ids import text_id
 from holdfast.messages import Message, SystemMessage, Text, ToolCall, joined_text
@@ -14,7 +15,7 @@ from holdfast.packing.lines.records import WHOLE, records_of
 from holdfast.packing.renditions import source_id
 from holdfast.packing.structure import Structure, structure_of
 from holdfast.tool_use import Kind, ToolUse, values_in
-from holdfast.views.transcript import Step, User
+from holdfast.views.transcript import Item, Step, User
 
 CALL, RESULT, SAID, USER = "call", "result", "said", "user"
 
@@ -26,57 +27,73 @@ Place = tuple[str, str, str]
 """Entry, call and part."""
 
 
-class Passage(Struct, frozen=True, gc=False):
-    """A text of a folded item. `number` is the step's, counted from 1; `id` brings the whole text back."""
+class Source(Struct, frozen=True, gc=False, kw_only=True):
+    """Where lines come from, without the lines. `number` is the step's, counted from 1; `id` brings the whole text
+    back; `rows` is how many lines there are."""
 
     entry: str
-    call: str
+    call: str = ""
     part: str
     origin: Origin
     number: int
-    kind: Kind | None
-    path: str
-    lines: list[str]
+    kind: Kind | None = None
+    path: str = ""
+    rows: int
     id: str = ""
     use: ToolUse | None = None
     has_records: bool = False
     """Whether the lines are records of a JSON document, and no lines of the text itself."""
-
-    def structure(self) -> Structure | None:
-        """What the lines of a result are to each other."""
-        return structure_of(self.lines, self.use) if self.origin == "result" and self.use else None
 
     @property
     def place(self) -> Place:
         return self.entry, self.call, self.part
 
 
+class Passage(Struct, frozen=True, gc=False):
+    """A text of a folded item."""
+
+    source: Source
+    lines: list[str]
+
+    def structure(self) -> Structure | None:
+        """What the lines of a result are to each other."""
+        source = self.source
+        return structure_of(self.lines, source.use) if source.origin == "result" and source.use else None
+
+
 def passages_of(step: Step) -> Iterator[Passage]:
     """What was said, then each call with the texts written in it and its result."""
-    number = step.number + 1
+    entry, number = step.entry, step.number + 1
     if said := step.message.text.strip():
-        yield Passage(step.entry, "", SAID, "said", number, None, "", said.split("\n"))
+        lines = said.split("\n")
+        yield Passage(Source(entry=entry, part=SAID, origin="said", number=number, rows=len(lines)), lines)
     for call_id, use in step.uses.items():
-        if use.kind in ("todo", "recall"):
-            continue
-        call = step.calls[call_id]
-        kind, path = use.kind, use.path
-        keys, texts = arguments_of(call)
-        yield Passage(step.entry, call_id, CALL, "call", number, kind, path, keys or [call.name])
-        for part, text in enumerate(texts):
-            yield Passage(
-                step.entry,
-                call_id,
-                str(part),
-                "argument",
-                number,
-                kind,
-                path,
-                text.split("\n"),
-                text_id(text),
-            )
-        if call_id in step.results:
-            yield _result(step, call_id, use)
+        if use.kind not in ("todo", "recall"):
+            yield from _written(step, call_id, use)
+            if call_id in step.results:
+                yield _result(step, call_id, use)
+
+
+def _written(step: Step, call_id: str, use: ToolUse) -> Iterator[Passage]:
+    """The call itself, and each text of several lines in it."""
+    call = step.calls[call_id]
+    keys, texts = arguments_of(call)
+    lines = keys or [call.name]
+    bare = Source(
+        entry=step.entry,
+        call=call_id,
+        part=CALL,
+        origin="call",
+        number=step.number + 1,
+        kind=use.kind,
+        path=use.path,
+        rows=len(lines),
+    )
+    yield Passage(bare, lines)
+    for part, text in enumerate(texts):
+        lines = text.split("\n")
+        source = replace(bare, part=str(part), origin="argument", rows=len(lines), id=text_id(text))
+        yield Passage(source, lines)
 
 
 def _result(step: Step, call_id: str, use: ToolUse) -> Passage:
@@ -85,25 +102,31 @@ def _result(step: Step, call_id: str, use: ToolUse) -> Passage:
     is_exact = use.kind == "read" and len(text) <= WHOLE
     records = None if is_exact else records_of(text)
     has_records = records is not None and records != [text.strip()]
-    return Passage(
-        step.entry,
-        call_id,
-        RESULT,
-        "result",
-        step.number + 1,
-        use.kind,
-        use.path,
-        records if records and has_records else text.split("\n"),
-        source_id(use, text),
-        use,
-        has_records,
+    lines = records if records and has_records else text.split("\n")
+    source = Source(
+        entry=step.entry,
+        call=call_id,
+        part=RESULT,
+        origin="result",
+        number=step.number + 1,
+        kind=use.kind,
+        path=use.path,
+        rows=len(lines),
+        id=source_id(use, text),
+        use=use,
+        has_records=has_records,
     )
+    return Passage(source, lines)
 
 
 def said_by(user: User, number: int = 0) -> Iterator[Passage]:
     """What a user said after so many steps."""
     text = joined_text(user.message.parts)
-    yield Passage(user.entry, "", USER, "user", number, None, "", text.split("\n"), text_id(text))
+    lines = text.split("\n")
+    source = Source(
+        entry=user.entry, part=USER, origin="user", number=number, rows=len(lines), id=text_id(text)
+    )
+    yield Passage(source, lines)
 
 
 def arguments_of(call: ToolCall) -> tuple[list[str], list[str]]:
@@ -118,6 +141,25 @@ def arguments_of(call: ToolCall) -> tuple[list[str], list[str]]:
         else:
             keys.append(f"{call.name} {key} = {value}")
     return keys, texts
+
+
+class PassageBook:
+    """The passages of items by their places, read once until it is cleared: a fold looks at them several times."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[Place, Passage]] = {}
+
+    def of(self, item: Item) -> Mapping[Place, Passage]:
+        known = self._known.get(item.entry)
+        if known is None:
+            found = passages_of(item) if isinstance(item, Step) else said_by(item)
+            known = {passage.source.place: passage for passage in found}
+            if not isinstance(item, Step) or not item.waiting:
+                self._known[item.entry] = known
+        return known
+
+    def clear(self) -> None:
+        self._known.clear()
 
 
 def shown_texts(message: Message) -> Iterator[str]:

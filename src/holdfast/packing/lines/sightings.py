@@ -3,22 +3,20 @@
 Rule: it only grows, item by item and in order; what it knows at an item is the same however the log was read.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import log1p
 
 from msgspec import Struct
 
 from holdfast.packing.lines.facts import LineLooks, Origin, is_crowd, looks_of, looks_of_name, names_in
 from holdfast.packing.lines.features import LATELY, NEW, fixed_line, fixed_name
-from holdfast.packing.lines.passages import Passage, Place, passages_of, said_by
+from holdfast.packing.lines.passages import Passage, Place, Source, passages_of, said_by
 from holdfast.packing.lines.weights import Vectors, dot
 from holdfast.views.transcript import Item, Step
 
 LONGEST_LINE = 1500
 """Characters of a line worth quoting; of a longer one nothing is."""
 SHORTEST_LINE = 4
-MOST_LINES = 40_000
-"""Lines remembered, the newest: a fold costs what these do, however long the log is."""
 
 _CHANGES = ("edit", "multiedit", "write")
 
@@ -26,8 +24,9 @@ _CHANGES = ("edit", "multiedit", "write")
 class Sighted(Struct, gc=False):
     """A line, and where it stands. `fixed` is the part of its worth that never changes."""
 
-    passage: Passage
+    source: Source
     number: int
+    text: str
     key: str
     names: tuple[str, ...]
     size: int
@@ -67,8 +66,9 @@ class Sightings:
         """Names that the user brought up."""
         self.step = 0
         """Steps so far."""
+        self.kept: dict[Place, frozenset[int]] = {}
+        """Lines that notes show, by their numbers: these are remembered, whatever they are worth."""
         self._item = -1
-        self._kept: set[Place] = set()
         self._changes: dict[str, list[int]] = {}
         """Steps that changed a file, by its path."""
         self._touched: dict[str, int] = {}
@@ -86,30 +86,26 @@ class Sightings:
             self._read(passage)
         if isinstance(item, Step):
             self._note_files(item)
-        if len(self.lines) > 2 * MOST_LINES:
-            self._forget()
 
-    def keep(self, places: Iterable[Place]) -> None:
-        """Passages that notes show lines of: these are remembered however old they are."""
-        self._kept = set(places)
-
-    def _forget(self) -> None:
-        old = self.lines[:-MOST_LINES]
-        self.lines = [line for line in old if line.passage.place in self._kept] + self.lines[-MOST_LINES:]
+    def remember(self, lines: list[Sighted]) -> None:
+        """These lines, with their names, and no others; a name that comes again is a new one."""
+        self.lines = lines
+        self.repeats = {line.key: self.repeats[line.key] for line in lines}
+        self.names = {text: self.names[text] for line in lines for text in line.names}
 
     def _read(self, passage: Passage) -> None:
-        rows = passage.lines
+        rows, source = passage.lines, passage.source
         structure = passage.structure()
         for number, line in enumerate(rows):
             if len(line) > LONGEST_LINE:
                 continue
             looks = looks_of(line)
-            self._see(looks, passage.origin)
+            self._see(looks, source.origin)
             if len(looks.key) >= SHORTEST_LINE:
                 bonus = structure.bonus[number] if structure else 0.0
-                self.lines.append(sighted(self.weights, passage, number, looks, bonus))
+                self.lines.append(sighted(self.weights, source, number, line, looks, bonus))
                 self.repeats[looks.key] = self.repeats.get(looks.key, 0) + 1
-        if passage.origin == "user":
+        if source.origin == "user":
             self.goal.update(names_in("\n".join(rows)))
 
     def _see(self, looks: LineLooks, origin: Origin) -> None:
@@ -148,16 +144,16 @@ class Sightings:
 
     def line_features(self, line: Sighted) -> tuple[float, ...]:
         """What of a line changes as the log grows."""
-        passage = line.passage
-        changes = self._changes.get(passage.path, []) if passage.path else []
-        touched = self._touched.get(passage.path, -1) if passage.path else -1
+        source = line.source
+        changes = self._changes.get(source.path, []) if source.path else []
+        touched = self._touched.get(source.path, -1) if source.path else -1
         return (
-            log1p(self.step - passage.number),
+            log1p(self.step - source.number),
             log1p(self.repeats[line.key] - 1),
             not self.goal.isdisjoint(line.names),
             bool(changes),
             log1p(self.step - touched) if touched >= 0 else 0.0,
-            bool(changes) and changes[-1] > passage.number,
+            bool(changes) and changes[-1] > source.number,
         )
 
     def name_features(self, text: str, name: Name) -> tuple[float, ...]:
@@ -194,12 +190,14 @@ class Sightings:
         return name.fixed + dot(self.weights.moving_name, self.name_features(text, name))
 
 
-def sighted(weights: Vectors, passage: Passage, number: int, looks: LineLooks, bonus: float) -> Sighted:
-    line, rows = passage.lines[number], len(passage.lines)
-    fixed = fixed_line(looks, line, passage.origin, passage.kind, number, rows, bonus)
+def sighted(
+    weights: Vectors, source: Source, number: int, line: str, looks: LineLooks, bonus: float
+) -> Sighted:
+    fixed = fixed_line(looks, line, source.origin, source.kind, number, source.rows, bonus)
     return Sighted(
-        passage,
+        source,
         number,
+        line,
         looks.key,
         looks.names,
         looks.size,

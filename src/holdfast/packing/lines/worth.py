@@ -1,0 +1,52 @@
+"""What lines are worth a token, given which names stand on view and in lines that were chosen already.
+
+Rule: a name pays once; a line whose names are all covered is worth what it will be quoted for.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import exp
+
+from holdfast.packing.lines.sightings import LONGEST_LINE, Sighted, Sightings
+
+LENGTH_POWER = 0.8
+"""How much a line's length counts against its worth: less than in full, since room is cut into odd ends."""
+FIXED_TOKENS = 3
+WEAK_SHARE = 0.1
+"""What a name is worth where nothing says what it is: alone in its line, or in a crowd of names."""
+SHORTEST_QUOTE = 16
+"""Characters from which a line is quoted as a whole."""
+SHORTEST_NAME = 6
+
+_SHARES = tuple((size + FIXED_TOKENS) ** -LENGTH_POWER for size in range(2 * LONGEST_LINE))
+"""What a token of a line is worth of it, by its size: no line that is remembered is longer."""
+
+
+class Worths:
+    """Of `lines`, by their places in the sequence; `covered` are names that stand on view."""
+
+    def __init__(self, sightings: Sightings, lines: Sequence[Sighted], covered: Iterable[str] = ()) -> None:
+        self._sightings = sightings
+        self._lines = lines
+        self._names: dict[str, float] = dict.fromkeys(covered, 0.0)
+        self._quotes = [self._quote(line) for line in lines]
+        """What each line is worth as a whole."""
+
+    def of(self, at: int) -> float:
+        line = self._lines[at]
+        names = sum(map(self._name, line.names))
+        return (self._quotes[at] + (names * WEAK_SHARE if line.is_weak else names)) * _SHARES[line.size]
+
+    def cover(self, line: Sighted) -> None:
+        if not line.is_weak:
+            self._names.update(dict.fromkeys(line.names, 0.0))
+
+    def _quote(self, line: Sighted) -> float:
+        return exp(self._sightings.line_score(line)) if len(line.key) >= SHORTEST_QUOTE else 0.0
+
+    def _name(self, text: str) -> float:
+        value = self._names.get(text)
+        if value is None:
+            name = self._sightings.names[text]
+            value = exp(self._sightings.name_score(text, name)) if len(text) >= SHORTEST_NAME else 0.0
+            self._names[text] = value
+        return value
