@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -74,6 +74,7 @@ def lines_in(messages: tuple[Message, ...]) -> set[str]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(TRIED)), SEEDS, BUDGETS, st.booleans())
+@example("code", 46, 5_000, on_files=False)
 def test_states_and_sizes_agree_with_the_cuts(profile, seed, budget, on_files):
     work = FileWork(seed) if on_files else AgentWork(seed, steps=14)
     try:

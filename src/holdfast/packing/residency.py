@@ -106,22 +106,23 @@ def quoted_tokens(window: Window) -> dict[Place, int]:
             if kept.part != RESULT and not kept.part.isdecimal():
                 continue
             part: Part = "result" if kept.part == RESULT else "argument"
-            lines = _source_lines(steps.get(kept.step), kept.call, part)
+            text = _source_text(steps.get(kept.step), kept.call, part)
+            lines = (records_of(text) if part == "result" else None) or text.split("\n")
             rows = [lines[n] for n in numbers_in(kept.lines) if n < len(lines) and lines[n] in shown]
             quoted = "\n".join(row for row in rows if row.strip())
             if quoted:
-                tokens = min(count(quoted), count("\n".join(lines)), left)
                 place = kept.step, kept.call, part
+                # Records may take more than the text they were taken from, and two notes may quote the same.
+                tokens = min(count(quoted), count(text) - found.get(place, 0), left)
                 found[place] = found.get(place, 0) + tokens
                 left -= tokens
     return found
 
 
-def _source_lines(step: Step | None, call_id: str, part: Part) -> list[str]:
+def _source_text(step: Step | None, call_id: str, part: Part) -> str:
     """The text that kept lines were taken from, if it is one that can be asked for."""
     if step is None or call_id not in step.results:
-        return []
+        return ""
     if part == "result":
-        text = joined_text(step.results[call_id].parts)
-        return records_of(text) or text.split("\n")
-    return (written(step.calls[call_id].arguments) or "").split("\n")
+        return joined_text(step.results[call_id].parts)
+    return written(step.calls[call_id].arguments) or ""
