@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "models": VALUES | {"packing", "recordings", "redaction", "prices", "settings", "config"},
     "compaction": VALUES | {"views", "packing", "redaction", "models"},
     "tools": VALUES,
+    "review": VALUES | {"redaction"},
     "compacting": VALUES | {"views", "packing", "models", "session", "compaction"},
     "agents": VALUES
     | {
@@ -50,6 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "compacting",
         "tools",
         "recordings",
+        "review",
     },
     "terminal": VALUES
     | {

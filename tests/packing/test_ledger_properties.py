@@ -74,7 +74,7 @@ def lines_in(messages: tuple[Message, ...]) -> set[str]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(TRIED)), SEEDS, BUDGETS, st.booleans())
-@example("code", 46, 5_000, on_files=False)
+@example("code", 46, 5_000, False)
 def test_states_and_sizes_agree_with_the_cuts(profile, seed, budget, on_files):
     work = FileWork(seed) if on_files else AgentWork(seed, steps=14)
     try:

@@ -17,7 +17,7 @@ SHORTEST_QUOTE = 16
 """Characters from which a line is quoted as a whole."""
 SHORTEST_NAME = 6
 
-_SHARES = tuple((size + FIXED_TOKENS) ** -LENGTH_POWER for size in range(2 * LONGEST_LINE))
+_SHARES: tuple[float, ...] = tuple((size + FIXED_TOKENS) ** -LENGTH_POWER for size in range(2 * LONGEST_LINE))
 """What a token of a line is worth of it, by its size: no line that is remembered is longer."""
 
 

@@ -1,0 +1,79 @@
+"""Secrets that a change adds.
+
+Rule: the secret itself is never repeated, and what stood in the diff before is not new.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.redaction import Found, find_secrets
+from holdfast.review.checks.kinds import family, is_lock, is_program, is_test
+from holdfast.review.checks.scene import Place, Rule, Scene
+from holdfast.review.diff import DiffLine, FileChange
+from holdfast.review.finding import Finding
+
+SECRET = Rule(
+    "secret",
+    "A secret is added",
+    "A key, a token or a password in a repository is known to all who can read any copy of it, for good. Take it "
+    "from the environment or a secret store, and replace it: it must be held for known.",
+    "high",
+    "security",
+)
+RULES = (SECRET,)
+
+_WEAK = frozenset(
+    ("assignment", "authorization", "url", "flag", "command", "cookie", "sql", "netrc", "basic")
+)
+"""Rules that go by what stands beside a value. In a test or an example the value is made up as a rule."""
+_COMMANDS = frozenset(("flag", "command"))
+"""Rules for command lines: in other code they see sentences about commands."""
+
+
+def check(scene: Scene) -> Iterator[Finding]:
+    gone = "\n".join(scene.removed_texts)
+    for file in scene.files():
+        if file.change != "deleted":
+            yield from _in_file(scene, file, gone)
+
+
+def _in_file(scene: Scene, file: FileChange, gone: str) -> Iterator[Finding]:
+    lines = [line for hunk in file.hunks for line in hunk.lines if line.kind != "-"]
+    if not any(line.kind == "+" for line in lines):
+        return
+    # Lines around the added ones are read too: what makes a value secret may be its neighbour.
+    text = "\n".join(line.text for line in lines)
+    found = find_secrets(text, second_net=not is_lock(file.path))
+    is_sample = is_test(file.path) or is_program(file.path) or family(file.path) == "markup"
+    passed = frozenset() if family(file.path) in ("shell", "", "data") else _COMMANDS
+    told: set[str] = set()
+    for line, secrets in _by_line(lines, found):
+        values = {text[one.start : one.end] for one in secrets}
+        if line.kind != "+" or values <= told or all(value in gone for value in values):
+            continue
+        if all(one.rule in (_WEAK if is_sample else passed) for one in secrets):
+            continue
+        told |= values
+        kind = secrets[0].rule.removeprefix("kingfisher.").replace("_", " ")
+        yield scene.finding(
+            SECRET,
+            Place(file.path, (line,)),
+            f"A secret is added here ({kind}).",
+            "Read it from the environment or a secret store, and replace it where it is in use.",
+            "medium" if is_sample else None,
+        )
+
+
+def _by_line(lines: list[DiffLine], found: list[Found]) -> Iterator[tuple[DiffLine, list[Found]]]:
+    """A secret lies inside one line."""
+    at = 0
+    rest = iter(found)
+    one = next(rest, None)
+    for line in lines:
+        end = at + len(line.text)
+        here: list[Found] = []
+        while one is not None and one.start < end:
+            here.append(one)
+            one = next(rest, None)
+        if here:
+            yield line, here
+        at = end + 1

@@ -1,0 +1,1 @@
+"""From git, or from a text, to a diff and both versions of its files."""

@@ -1,0 +1,142 @@
+"""Diffs out of git: of the working tree, of what is staged, of a commit, between two, or out of a file.
+
+Rule: the same change gives the same diff on every machine. A person's settings for how diffs look (context,
+prefixes, order, algorithm, colours) are not heard, because ids of units follow from the lines.
+"""
+
+import os
+from pathlib import Path
+
+from holdfast.errors import InputError, NotFound
+from holdfast.review.diff import Diff, FileChange, Versions
+from holdfast.review.reading.decoding import decoded
+from holdfast.review.reading.parsing import parse_diff
+from holdfast.review.reading.repository import Repository, repository_of
+from holdfast.review.reading.untracked import untracked_files
+from holdfast.review.reading.versions import Files, GitVersions, Objects, Side, TextVersions
+
+MOST_DIFF = 64 * 1024 * 1024
+
+_OPTIONS = (
+    *("--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "-O/dev/null", "-M", "--full-index"),
+    *("--submodule=short", "--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3"),
+    *("--inter-hunk-context=0", "--diff-algorithm=myers", "--indent-heuristic"),
+)
+
+
+def read_diff(root: Path, spec: str) -> tuple[Diff, Versions]:
+    """`working` (tracked files against the last commit, and files that are not tracked), `staged`, `A...B`,
+    `A..B`, a commit (against its first parent), or a file that holds a diff. What begins with `.` or `/`, or ends
+    in `.diff` or `.patch`, is a file if there is one; a revision comes before any other file."""
+    if _names_a_file(root, spec):
+        return _out_of_file(root, spec)
+    if spec in ("working", "staged"):
+        repository = repository_of(root)
+        return _working(repository) if spec == "working" else _staged(repository)
+    if ".." in spec:
+        return _between(repository_of(root), spec)
+    try:
+        repository = repository_of(root)
+        commit = repository.commit(spec)
+    except (InputError, NotFound) as error:
+        if _place(root, spec).is_file():
+            return _out_of_file(root, spec)
+        if isinstance(error, NotFound):
+            error.hint = "`working`, `staged`, `A...B`, `A..B`, a commit, or a file that holds a diff"
+        raise
+    return _compared(repository, spec, _parent(repository, commit), commit)
+
+
+def read_diff_text(text: str, title: str, root: Path | None) -> tuple[Diff, Versions]:
+    """A diff that came as a text. Where it fits the files below `root`, both versions can be had."""
+    files = parse_diff(text)
+    return Diff(title, files), TextVersions(root, files)
+
+
+def _names_a_file(root: Path, spec: str) -> bool:
+    return (spec.startswith((".", "/")) or spec.endswith((".diff", ".patch"))) and _place(
+        root, spec
+    ).is_file()
+
+
+def _place(root: Path, spec: str) -> Path:
+    return Path(os.path.normpath(root / spec))
+
+
+def _out_of_file(root: Path, spec: str) -> tuple[Diff, Versions]:
+    place = _place(root, spec)
+    try:
+        if place.stat().st_size > MOST_DIFF:
+            raise InputError(f"`{spec}` is larger than {MOST_DIFF // 2**20} MiB.")
+        raw = place.read_bytes()
+    except OSError as error:
+        raise InputError(f"`{spec}` cannot be read: {error.strerror}") from None
+    try:
+        return read_diff_text(decoded(raw), spec, _top(root))
+    except InputError as error:
+        raise InputError(f"`{spec}`: {error.message}", hint=error.hint) from None
+
+
+def _top(root: Path) -> Path:
+    try:
+        return repository_of(root).top or root
+    except InputError:
+        return root
+
+
+def _working(repository: Repository) -> tuple[Diff, Versions]:
+    top = repository.working_tree
+    last = _last_tree(repository)
+    files = (*_diff(repository, last), *untracked_files(repository))
+    return _read("working", files, Objects(repository, last), Files(top))
+
+
+def _staged(repository: Repository) -> tuple[Diff, Versions]:
+    last = _last_tree(repository)
+    files = _diff(repository, "--cached", last)
+    return _read("staged", files, Objects(repository, last), Objects(repository, ""))
+
+
+def _between(repository: Repository, spec: str) -> tuple[Diff, Versions]:
+    from_base = "..." in spec
+    left, _, right = spec.partition("..." if from_base else "..")
+    old, new = repository.commit(left), repository.commit(right)
+    if from_base:
+        answer = repository.try_asking("merge-base", old, new)
+        if answer.code or not answer.out:
+            raise InputError(
+                f"`{left or 'HEAD'}` and `{right or 'HEAD'}` have no common commit.", hint="use `A..B`"
+            )
+        old = answer.out.decode("ascii").split()[0]
+    return _compared(repository, spec, old, new)
+
+
+def _compared(repository: Repository, title: str, old: str, new: str) -> tuple[Diff, Versions]:
+    return _read(title, _diff(repository, old, new), Objects(repository, old), Objects(repository, new))
+
+
+def _read(title: str, files: tuple[FileChange, ...], old: Side, new: Side) -> tuple[Diff, Versions]:
+    return Diff(title, files), GitVersions(old, new, files)
+
+
+def _diff(repository: Repository, *what: str) -> tuple[FileChange, ...]:
+    return parse_diff(decoded(repository.ask("diff", *_OPTIONS, *what, "--", most=MOST_DIFF)))
+
+
+def _last_tree(repository: Repository) -> str:
+    """The last commit, or a tree without files where there is none yet."""
+    answer = repository.try_asking("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    return repository.empty_tree() if answer.code else answer.out.decode("ascii").strip()
+
+
+def _parent(repository: Repository, commit: str) -> str:
+    """The commit itself is asked, because git hides parents that a shallow clone lacks."""
+    head, _, _ = repository.ask("cat-file", "commit", commit).partition(b"\n\n")
+    parents = [line[7:].decode("ascii") for line in head.split(b"\n") if line.startswith(b"parent ")]
+    if not parents:
+        return repository.empty_tree()
+    if repository.try_asking("cat-file", "-e", parents[0]).code:
+        raise InputError(
+            f"The commit before `{commit[:12]}` is not in this clone.", hint="`git fetch --deepen=1` gets it"
+        )
+    return parents[0]

@@ -1,0 +1,186 @@
+"""Both versions of the files of a diff, read when they are asked for.
+
+Rule: bounded. Texts are read by the dozen in one run of git, the latest are kept, and a file that is large, no text
+or outside of the repository is not read at all.
+"""
+
+import os
+import stat
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from holdfast.review.diff import FileChange
+from holdfast.review.reading.decoding import decoded, is_binary
+from holdfast.review.reading.hunks import applied, taken_back, whole_text
+from holdfast.review.reading.repository import Repository
+
+MOST_TEXT = 2 * 1024 * 1024
+AT_ONCE = 64
+KEPT = 2 * AT_ONCE
+
+
+class Side(Protocol):
+    """Where one side's texts come from."""
+
+    def texts(self, paths: Sequence[str]) -> Mapping[str, str | None]: ...
+
+
+class Objects:
+    """Texts in a commit, a tree, or (with an empty name) the index."""
+
+    def __init__(self, repository: Repository, tree: str) -> None:
+        self._repository = repository
+        self._tree = tree
+
+    def texts(self, paths: Sequence[str]) -> dict[str, str | None]:
+        # Names are asked for one a line.
+        asked = [path for path in paths if is_plain(path) and "\n" not in path]
+        small = [path for path, size in zip(asked, self._sizes(asked), strict=True) if 0 <= size <= MOST_TEXT]
+        out = (
+            self._repository.ask("cat-file", "--batch", stdin=self._names(small), most=2**31)
+            if small
+            else b""
+        )
+        found: dict[str, str | None] = dict.fromkeys(paths)
+        at = 0
+        for path in small:
+            head_end = out.index(b"\n", at)
+            size = int(out[at:head_end].rsplit(b" ", 1)[1])
+            at = head_end + 1
+            found[path] = _text(out[at : at + size])
+            at += size + 1
+        return found
+
+    def _sizes(self, paths: Sequence[str]) -> list[int]:
+        """-1 where there is no such file."""
+        if not paths:
+            return []
+        out = self._repository.ask(
+            "cat-file", "--batch-check=%(objecttype) %(objectsize)", stdin=self._names(paths)
+        )
+        return [
+            int(line[5:]) if line.startswith(b"blob ") and line[5:].isdigit() else -1
+            for line in out.split(b"\n")[: len(paths)]
+        ]
+
+    def _names(self, paths: Sequence[str]) -> bytes:
+        lead = self._tree + ":" if self._tree else ":0:"
+        return b"".join(f"{lead}{path}\n".encode("utf-8", "surrogateescape") for path in paths)
+
+
+class Files:
+    """Texts on the disk, inside of one folder."""
+
+    def __init__(self, top: Path) -> None:
+        self._top = top
+
+    def texts(self, paths: Sequence[str]) -> dict[str, str | None]:
+        return {path: self._text(path) for path in paths}
+
+    def _text(self, path: str) -> str | None:
+        raw = read_inside(self._top, path)
+        return None if raw is None else _text(raw)
+
+
+class Chosen:
+    """One side, asked in the order of the diff and read ahead."""
+
+    def __init__(self, side: Side, order: Sequence[str]) -> None:
+        self._side = side
+        self._order = list(dict.fromkeys(order))
+        self._places = {path: i for i, path in enumerate(self._order)}
+        self._kept: OrderedDict[str, str | None] = OrderedDict()
+
+    def text(self, path: str) -> str | None:
+        if path not in self._kept:
+            at = self._places.get(path)
+            ahead = [path] if at is None else self._order[at : at + AT_ONCE]
+            texts = self._side.texts([p for p in ahead if p not in self._kept])
+            # The one asked for comes last, so that it is the latest.
+            self._kept.update(reversed(list(texts.items())))
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return self._kept[path]
+
+
+class GitVersions:
+    """Both sides out of a repository."""
+
+    def __init__(self, old: Side, new: Side, files: Sequence[FileChange]) -> None:
+        self._old = Chosen(old, [file.old_path for file in files if file.change != "added"])
+        self._new = Chosen(new, [file.path for file in files if file.change != "deleted"])
+
+    def old(self, path: str) -> str | None:
+        return self._old.text(path)
+
+    def new(self, path: str) -> str | None:
+        return self._new.text(path)
+
+
+class TextVersions:
+    """Both sides of a diff that came as a text: out of the diff where it holds a whole file, and otherwise out of
+    the file on the disk, if the diff fits it (not applied yet) or fits it backwards (already applied)."""
+
+    def __init__(self, top: Path | None, files: Sequence[FileChange]) -> None:
+        self._top = top
+        self._by_old = {file.old_path: file for file in files}
+        self._by_new = {file.path: file for file in files}
+
+    def old(self, path: str) -> str | None:
+        file = self._by_old.get(path)
+        if file is None or file.change == "added":
+            return None
+        if file.change == "deleted":
+            return whole_text(file)
+        if (now := self._on_disk(file.path)) is not None and (
+            back := taken_back(now, file.hunks)
+        ) is not None:
+            return back
+        before = self._on_disk(path)
+        return before if before is not None and applied(before, file.hunks) is not None else None
+
+    def new(self, path: str) -> str | None:
+        file = self._by_new.get(path)
+        if file is None or file.change == "deleted":
+            return None
+        if file.change == "added":
+            return whole_text(file)
+        if (now := self._on_disk(path)) is not None and taken_back(now, file.hunks) is not None:
+            return now
+        before = self._on_disk(file.old_path)
+        return None if before is None else applied(before, file.hunks)
+
+    def _on_disk(self, path: str) -> str | None:
+        raw = read_inside(self._top, path) if self._top else None
+        return None if raw is None else _text(raw)
+
+
+def is_plain(path: str) -> bool:
+    """Whether a path goes only downwards. A diff, or whoever asks, may name any."""
+    return bool(path) and "\0" not in path and not {"", ".", ".."} & set(path.split("/"))
+
+
+def read_inside(top: Path, path: str, most: int = MOST_TEXT) -> bytes | None:
+    """The bytes of a file (of a link, where it leads); None where it is not there, too large, no file, cannot be
+    read, or would lead outside."""
+    if not is_plain(path):
+        return None
+    place = top / path
+    try:
+        if not place.parent.resolve().is_relative_to(top.resolve()):
+            return None
+        status = place.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            return os.fsencode(place.readlink())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+            return None
+        with os.fdopen(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            return file.read(most)
+    except OSError:
+        return None
+
+
+def _text(raw: bytes) -> str | None:
+    return None if is_binary(raw) else decoded(raw)

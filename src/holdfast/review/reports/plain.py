@@ -1,0 +1,53 @@
+"""Text of strangers, made fit to stand in Markdown: paths, claims, lines of code.
+
+Rule: whatever it holds, it stays text. It opens no heading, link, picture or tag, ends no fence, and shows every
+character that would change what is seen.
+"""
+
+import re
+import unicodedata
+
+_SPECIAL = re.compile(r"[\\`*_{}\[\]<>()#+!|~&$-]")
+_ADDRESS = re.compile(r"(?i)\b(?:https?|ftp|mailto|data|javascript|file)(?=:)|\bwww(?=\.)")
+_ORDERED = re.compile(r"^(\s*\d+)([.)])")
+_RUNS = re.compile("`+")
+
+
+def visible(text: str) -> str:
+    """Control characters and those that turn or hide text, by their number; tabs and line breaks stay."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    return "".join(c if c in "\n\t" or not _is_hidden(c) else f"⟨U+{ord(c):04X}⟩" for c in text)
+
+
+def _is_hidden(char: str) -> bool:
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") and char != "\u200d"
+
+
+def inline(text: str) -> str:
+    """In one line, with no character that Markdown or HTML would take for its own."""
+    line = " ".join(visible(text).split())
+    line = _SPECIAL.sub(lambda found: "\\" + found.group(), line)
+    line = _ORDERED.sub(r"\1\\\2", line)
+    # An address becomes a link by itself, unless its colon or dot is escaped.
+    return _ADDRESS.sub(lambda found: found.group() + "\\", line)
+
+
+def code(text: str) -> str:
+    """A span of code, in as many backticks as it needs."""
+    line = " ".join(visible(text).split())
+    ticks = "`" * (max((len(run) for run in _RUNS.findall(line)), default=0) + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") or not line else ""
+    return f"{ticks}{pad}{line}{pad}{ticks}"
+
+
+def cell(text: str) -> str:
+    """A span of code in a table, where even there a bar must be escaped."""
+    return code(text).replace("|", "\\|")
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A block of code that nothing in it can end."""
+    body = visible(text.replace("\r\n", "\n").replace("\r", "␍")).rstrip("\n")
+    ticks = "`" * max(3, max((len(run) for run in _RUNS.findall(body)), default=0) + 1)
+    return f"{ticks}{language}\n{body}\n{ticks}"

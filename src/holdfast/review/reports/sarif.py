@@ -1,0 +1,176 @@
+"""A review as SARIF 2.1.0, for code scanning in CI.
+
+Rule: places are relative to the root of the repository, and a result's fingerprint is the finding's id, so that a
+service knows it again when lines above it move. Fixes say what to put where, out of the patch alone.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+from urllib.parse import quote
+
+from unidiff.patch import Hunk, PatchSet
+
+from holdfast.review.checks import RULES
+from holdfast.review.finding import Finding, Severity
+from holdfast.review.reports.data import encode
+from holdfast.review.reports.report import Report
+from holdfast.version import __version__
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_BASE = "SRCROOT"
+_LEVELS: dict[Severity, Literal["note", "warning", "error"]] = {
+    "info": "note",
+    "low": "note",
+    "medium": "warning",
+    "high": "error",
+    "critical": "error",
+}
+_SECURITY_SEVERITY: dict[Severity, str] = {
+    "info": "0.0",
+    "low": "3.0",
+    "medium": "5.5",
+    "high": "8.0",
+    "critical": "9.5",
+}
+"""The numbers by which services sort results that bear the tag `security`."""
+
+
+def to_sarif(report: Report) -> str:
+    return encode(to_sarif_data(report))
+
+
+def to_sarif_data(report: Report) -> dict[str, object]:
+    kept = report.findings.ranked()
+    rules = list(dict.fromkeys(map(_rule_id, kept)))
+    driver = {
+        "name": "holdfast",
+        "version": __version__,
+        "rules": [_rule(name) for name in rules],
+    }
+    run: dict[str, object] = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {_BASE: {"description": {"text": "The root of the repository."}}},
+        "results": [_result(finding, rules.index(_rule_id(finding))) for finding in kept],
+        "properties": {"title": report.title, "model": report.model},
+    }
+    if report.unseen:
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": _notes(report)}]
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _notes(report: Report) -> list[dict[str, object]]:
+    return [
+        {
+            "level": "note",
+            "message": {"text": f"Not looked at: {one.reason}"},
+            "locations": [{"physicalLocation": {"artifactLocation": _artifact(one.path)}}],
+        }
+        for one in report.unseen
+    ]
+
+
+def _rule_id(finding: Finding) -> str:
+    return finding.rule or f"review/{finding.category}"
+
+
+def _rule(name: str) -> dict[str, object]:
+    rule = RULES.get(name)
+    if rule is None:
+        category = name.rpartition("/")[2]
+        tags = ["review", category]
+        return {
+            "id": name,
+            "shortDescription": {"text": f"A reviewer's finding about {category}"},
+            "properties": {"tags": tags},
+        }
+    properties: dict[str, object] = {"tags": ["review", rule.category]}
+    if rule.category == "security":
+        properties["security-severity"] = _SECURITY_SEVERITY[rule.severity]
+    return {
+        "id": name,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.help},
+        "help": {"text": rule.help},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "properties": properties,
+    }
+
+
+def _result(finding: Finding, rule: int) -> dict[str, object]:
+    text = finding.claim + (f"\n\n{finding.suggestion}" if finding.suggestion else "")
+    properties: dict[str, object] = {
+        "severity": finding.severity,
+        "category": finding.category,
+        "unit": finding.unit,
+        "side": finding.side,
+    }
+    result: dict[str, object] = {
+        "ruleId": _rule_id(finding),
+        "ruleIndex": rule,
+        "level": _LEVELS[finding.severity],
+        "message": {"text": text},
+        "locations": [{"physicalLocation": _location(finding)}],
+        "partialFingerprints": {"holdfastFindingId/v1": finding.id},
+        "properties": properties,
+    }
+    if finding.patch:
+        result["fixes"] = [_fix(finding)]
+    return result
+
+
+def _artifact(path: str) -> dict[str, object]:
+    """Relative, and in percent signs whatever a URI does not take; a colon too, else a name could be a scheme."""
+    return {"uri": quote(path.encode("utf-8", "surrogateescape"), safe="/"), "uriBaseId": _BASE}
+
+
+def _location(finding: Finding) -> dict[str, object]:
+    """Of lines that are gone, the file only: a place of the older side is none of the newer."""
+    location: dict[str, object] = {"artifactLocation": _artifact(finding.path)}
+    if finding.line and finding.side == "new":
+        region: dict[str, object] = {"startLine": finding.line, "endLine": finding.last_line}
+        if finding.evidence:
+            region["snippet"] = {"text": "\n".join(finding.evidence)}
+        location["region"] = region
+    return location
+
+
+def _fix(finding: Finding) -> dict[str, object]:
+    replacements = [one for hunk in PatchSet(finding.patch)[0] for one in _replacements(hunk)]
+    return {
+        "description": {"text": finding.suggestion or "The suggested change."},
+        "artifactChanges": [{"artifactLocation": _artifact(finding.path), "replacements": replacements}],
+    }
+
+
+def _replacements(hunk: Hunk) -> Iterator[dict[str, object]]:
+    """One for each run of changed lines: whole lines go, from the first's start to the start of the one after."""
+    at = start = hunk.source_start if hunk.source_length else hunk.source_start + 1
+    count = 0
+    last = " "
+    inserted: list[str] = []
+    for line in hunk:
+        if line.line_type == "\\":
+            if inserted and last == "+":
+                inserted[-1] = inserted[-1].removesuffix("\n")
+            continue
+        last = line.line_type
+        if last == " ":
+            if count or inserted:
+                yield _replacement(start, count, inserted)
+            at += 1
+            start, count, inserted = at, 0, []
+        elif last == "-":
+            at, count = at + 1, count + 1
+        elif last == "+":
+            inserted.append(line.value)
+    if count or inserted:
+        yield _replacement(start, count, inserted)
+
+
+def _replacement(start: int, count: int, inserted: list[str]) -> dict[str, object]:
+    region = {"startLine": start, "startColumn": 1, "endLine": start + count, "endColumn": 1}
+    replacement: dict[str, object] = {"deletedRegion": region}
+    if inserted:
+        replacement["insertedContent"] = {"text": "".join(inserted)}
+    return replacement

@@ -1,0 +1,1 @@
+"""What kind of change a unit is, told by where it stands and by what it says."""

@@ -1,0 +1,168 @@
+"""From a diff to units of review.
+
+Rule: the same change gives the same units in the same order, with the same ids. An id is made of the path, the kind
+of change and the lines that changed; where a file has the same change twice, the second one is counted.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+
+from msgspec.structs import replace
+
+from holdfast.review.code.cutting import Cut, Outlines, cuts_of
+from holdfast.review.code.grammars import QUERIES
+from holdfast.review.code.languages import language_of
+from holdfast.review.code.outliner import Outliner
+from holdfast.review.diff import Diff, FileChange, Hunk, Versions
+from holdfast.review.levels import Facts, risk_of, suggest
+from holdfast.review.tags.paths import path_tags
+from holdfast.review.tags.tagging import Told, tags_of
+from holdfast.review.unit import Metrics, Span, Symbol, Unit
+
+Uses = Callable[[Sequence[str]], Mapping[str, int]]
+"""How often names stand in the project, where they are defined aside; a name that was not counted is missing."""
+
+HEAD = 2000
+"""Characters of a file's beginning that are looked at."""
+
+
+def units_of(diff: Diff, versions: Versions, *, uses: Uses | None = None) -> tuple[Unit, ...]:
+    """In the order of the diff. `uses` counts how often names stand in the project, all at once."""
+    seen: Counter[str] = Counter()
+    with Outliner() as outliner:
+        if any(file.hunks and language_of(file.path) in QUERIES for file in diff.files):
+            outliner.start()
+        units = [unit for file in diff.files for unit in _units_of_file(file, versions, outliner, seen)]
+    return tuple(_with_uses(units, uses) if uses else units)
+
+
+def _units_of_file(
+    file: FileChange, versions: Versions, outliner: Outliner, seen: Counter[str]
+) -> Iterator[Unit]:
+    old_text, new_text = _texts(file, versions)
+    text = new_text if new_text is not None else old_text
+    language = language_of(file.path, text)
+    is_generated = "generated" in path_tags(file.path)
+    outlines = Outlines(
+        None if is_generated else outliner.outline(old_text, language_of(file.old_path, old_text)),
+        None if is_generated else outliner.outline(new_text, language),
+    )
+    head = (text or "")[:HEAD]
+    for cut in cuts_of(file, outlines) or [Cut(None, ())]:
+        yield _unit(Told(file, cut, outlines, language, head), seen)
+
+
+def _texts(file: FileChange, versions: Versions) -> tuple[str | None, str | None]:
+    """Both versions, where lines changed at all."""
+    if not file.hunks or file.is_submodule:
+        return None, None
+    old = None if file.change == "added" else versions.old(file.old_path)
+    return old, None if file.change == "deleted" else versions.new(file.path)
+
+
+def _unit(told: Told, seen: Counter[str]) -> Unit:
+    file, cut = told.file, told.cut
+    tags = tags_of(told)
+    metrics = Metrics(
+        sum(hunk.added for hunk in cut.hunks),
+        sum(hunk.removed for hunk in cut.hunks),
+        len(cut.hunks),
+        _complexity(cut.hunks, told.outlines),
+    )
+    facts = Facts(file.change, frozenset(tags), metrics, _is_in_function(cut.symbol))
+    risk = risk_of(facts)
+    return Unit(
+        id=_id(file, cut.hunks, seen),
+        path=file.path,
+        old_path=file.old_path,
+        language=told.language,
+        change=file.change,
+        old=_span([(hunk.old_start, hunk.old_count) for hunk in cut.hunks]),
+        new=_span([(hunk.new_start, hunk.new_count) for hunk in cut.hunks]),
+        symbol=cut.symbol,
+        hunks=cut.hunks,
+        tags=tags,
+        metrics=metrics,
+        suggestion=suggest(facts, risk),
+        risk=risk,
+        note=_note(file),
+    )
+
+
+def _complexity(hunks: Sequence[Hunk], outlines: Outlines) -> int:
+    """Branches on lines that came, less those on lines that went."""
+    lines = [line for hunk in hunks for line in hunk.lines]
+    came = [line.new for line in lines if line.kind == "+"]
+    went = [line.old for line in lines if line.kind == "-"]
+    more = sum(outlines.new.branches_in(Span(n, n)) for n in came) if outlines.new else 0
+    less = sum(outlines.old.branches_in(Span(n, n)) for n in went) if outlines.old else 0
+    return more - less
+
+
+def _span(ranges: Sequence[tuple[int, int]]) -> Span:
+    held = [(start, start + count - 1) for start, count in ranges if count]
+    return Span(held[0][0], held[-1][1]) if held else Span(0, 0)
+
+
+def _id(file: FileChange, hunks: Sequence[Hunk], seen: Counter[str]) -> str:
+    changed = [
+        f"{line.kind}{line.text}{line.end}" for hunk in hunks for line in hunk.lines if line.kind != " "
+    ]
+    parts = [file.path, file.old_path, file.change, *changed]
+    if not changed:
+        parts += [file.old_mode, file.new_mode, str(file.is_binary)]
+    key = _digest(parts)
+    seen[key] += 1
+    return f"u-{key if seen[key] == 1 else _digest([key, str(seen[key])])}"
+
+
+def _digest(parts: Sequence[str]) -> str:
+    """Lengths are hashed too, so that no two lists of parts are the same text."""
+    hashed = blake2b(digest_size=6)
+    for part in parts:
+        raw = part.encode("utf-8", "surrogatepass")
+        hashed.update(b"%d:" % len(raw) + raw)
+    return hashed.hexdigest()
+
+
+def _note(file: FileChange) -> str:
+    said = []
+    if file.change in ("renamed", "copied"):
+        said.append(f"{'moved' if file.change == 'renamed' else 'copied'} from {file.old_path}")
+    if file.old_mode and file.new_mode and file.old_mode != file.new_mode:
+        said.append(f"mode {file.old_mode} became {file.new_mode}")
+    if file.is_binary:
+        said.append("binary file")
+    if file.is_submodule:
+        said.append("submodule")
+    if file.note:
+        said.append(file.note)
+    if not said and not file.hunks:
+        said.append("an empty file" if file.change in ("added", "deleted") else "no lines changed")
+    return "; ".join(said)
+
+
+def _with_uses(units: Sequence[Unit], uses: Uses) -> list[Unit]:
+    names = [_name(unit) for unit in units]
+    counts = uses(sorted({name for name in names if name}))
+    return [_with_fan_in(unit, counts.get(name, -1)) for unit, name in zip(units, names, strict=True)]
+
+
+def _name(unit: Unit) -> str:
+    """What callers write; empty where the unit is in nothing that could be called."""
+    symbol = unit.symbol
+    return "" if symbol is None or symbol.kind == "section" else symbol.name.rpartition(".")[2]
+
+
+def _with_fan_in(unit: Unit, fan_in: int) -> Unit:
+    if fan_in < 0:
+        return unit
+    metrics = replace(unit.metrics, fan_in=fan_in)
+    facts = Facts(unit.change, frozenset(unit.tags), metrics, _is_in_function(unit.symbol))
+    risk = risk_of(facts)
+    return replace(unit, metrics=metrics, risk=risk, suggestion=suggest(facts, risk))
+
+
+def _is_in_function(symbol: Symbol | None) -> bool:
+    return symbol is not None and symbol.kind in ("function", "method", "section")

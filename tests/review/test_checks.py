@@ -1,0 +1,226 @@
+"""The checks on real changes: what they find, and what they let pass."""
+
+import sys
+
+import pytest
+
+from holdfast.review.checks import CHECKS, RULES
+from support.review_scenes import check
+
+TOKEN = "ghp_" + "R7wQ2nV9xK4mB8tL1cY6zJ3pD5sF0gHaUeXo"
+CODE = "def area(w, h):\n    return w * h\n"
+
+
+def rules(findings):
+    return [finding.rule for finding in findings.ranked()]
+
+
+def lines(findings):
+    return [(finding.path, finding.line) for finding in findings.ranked()]
+
+
+def test_names_of_rules_are_their_own_and_every_rule_is_explained():
+    modules = [sys.modules[check.__module__] for check in CHECKS.values()]
+    assert len(RULES) == sum(len(module.RULES) for module in modules) == 20
+    assert all(rule.name == name and rule.title and rule.help.endswith(".") for name, rule in RULES.items())
+
+
+def test_an_ordinary_change_has_no_findings(tmp_path):
+    found = check(tmp_path, {"area.py": CODE}, {"area.py": CODE.replace("w * h", "h * w")})
+    assert found.kept == ()
+    assert found.dropped == {}
+
+
+# secrets
+
+
+def test_an_added_secret_is_found_and_not_repeated(tmp_path):
+    after = CODE + f'TOKEN = "{TOKEN}"\n'
+    found = check(tmp_path, {"area.py": CODE}, {"area.py": after})
+    assert rules(found) == ["secret"]
+    assert lines(found) == [("area.py", 3)]
+    assert found.kept[0].evidence == ('TOKEN = "<REDACTED>"',)
+    assert found.kept[0].severity == "high"
+    assert TOKEN not in repr(found)
+
+
+def test_a_secret_that_was_there_or_only_moved_is_not_new(tmp_path):
+    before = f'TOKEN = "{TOKEN}"\n\n\n' + CODE
+    after = CODE + f'\n\n    TOKEN = "{TOKEN}"\n'
+    assert rules(check(tmp_path, {"area.py": before}, {"area.py": after}, "secrets")) == []
+
+
+def test_a_made_up_password_in_a_test_is_let_pass_and_a_token_is_not(tmp_path):
+    after = f'def test_login():\n    login(password="hunter22")\n    login("{TOKEN}")\n'
+    found = check(tmp_path, {"tests/test_login.py": "\n"}, {"tests/test_login.py": after}, "secrets")
+    assert lines(found) == [("tests/test_login.py", 3)]
+    assert found.kept[0].severity == "medium"
+
+
+def test_a_password_in_code_is_found(tmp_path):
+    found = check(tmp_path, {"a.py": "\n"}, {"a.py": 'db = connect(password="hunter22xy")\n'}, "secrets")
+    assert rules(found) == ["secret"]
+
+
+# conflicts
+
+CONFLICT = "<<<<<<< HEAD\na = 1\n=======\na = 2\n>>>>>>> other\n"
+
+
+def test_conflict_markers_are_found(tmp_path):
+    found = check(tmp_path, {"a.js": "x\n"}, {"a.js": "x\n" + CONFLICT})
+    assert rules(found) == ["conflict-marker"]
+    assert found.kept[0].severity == "critical"
+    assert (found.kept[0].line, found.kept[0].last_line) == (2, 6)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.rst", "Title\n=======\n\ntext\n"),
+        ("a.md", "Title\n=======\n"),
+        ("a.md", f"How a conflict looks:\n\n```\n{CONFLICT}```\n"),
+        ("test_merge.py", f'TEXT = """\n{CONFLICT}"""\n'),
+        ("a.js", "<<<<<<< HEAD\nnever ended\n"),
+        ("a.txt", ">>>>>>> quoted\n>>>>>>> mail\n"),
+    ],
+    ids=["rst-title", "md-title", "md-fence", "python-string", "start-alone", "mail"],
+)
+def test_what_only_looks_like_a_conflict_is_let_pass(tmp_path, path, text):
+    assert rules(check(tmp_path, {path: "\n"}, {path: text}, "conflicts")) == []
+
+
+def test_a_python_file_that_does_not_parse_has_a_conflict(tmp_path):
+    assert rules(check(tmp_path, {"a.py": "\n"}, {"a.py": CONFLICT}, "conflicts")) == ["conflict-marker"]
+
+
+# leftovers
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "rule"),
+    [
+        ("a.py", "    breakpoint()", "breakpoint"),
+        ("a.py", "    import pdb; pdb.set_trace()", "breakpoint"),
+        ("a.py", "    print(w, h)", "debug-print"),
+        ("a.py", "    pass  # TODO: the other case", "note"),
+        ("a.js", "  debugger;", "breakpoint"),
+        ("a.ts", "  console.log(value)", "debug-print"),
+        ("a.rs", "    let x = dbg!(compute(y));", "breakpoint"),
+        ("a.rb", "  binding.pry", "breakpoint"),
+        ("a.go", '\tfmt.Println("here", x)', "debug-print"),
+        ("A.java", '    System.out.println("here");', "debug-print"),
+        ("a.go", "\t// FIXME: leaks", "note"),
+    ],
+)
+def test_leftovers_are_found(tmp_path, path, line, rule):
+    head = "def area(w, h):\n" if path.endswith(".py") else "one\n"
+    found = check(tmp_path, {path: head + "    x = 1\n"}, {path: head + line + "\n    x = 1\n"}, "leftovers")
+    assert rules(found) == [rule]
+    assert found.kept[0].line == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("a.py", "    print(w, file=log)"),
+        ("cli/a.py", "    print(w)"),
+        ("tests/test_a.py", "    print(w)"),
+        ("scripts/a.js", "  console.log(value)"),
+        ("a.py", '    """\n    breakpoint()\n    print(x)\n    """'),
+        ("a.py", "    s = 'TODO: not a comment'"),
+        ("a.md", "TODO: write this"),
+        ("a.py", "    todo = []  # todos of the user"),
+        ("a.js", "  // the debugger; is not here"),
+    ],
+)
+def test_what_is_no_leftover_is_let_pass(tmp_path, path, line):
+    head = "def area(w, h):\n" if path.endswith(".py") else "one\n"
+    after = {path: head + line + "\n    x = 1\n"}
+    assert rules(check(tmp_path, {path: head + "    x = 1\n"}, after, "leftovers")) == []
+
+
+def test_in_a_file_that_prints_one_more_print_is_no_leftover(tmp_path):
+    before = "def show(x):\n    print(x)\n"
+    assert (
+        rules(check(tmp_path, {"a.py": before}, {"a.py": before + "    print(x + 1)\n"}, "leftovers")) == []
+    )
+
+
+def test_a_program_may_print(tmp_path):
+    after = 'def main():\n    print(1)\n\n\nif __name__ == "__main__":\n    main()\n'
+    assert rules(check(tmp_path, {"b.py": "\n"}, {"b.py": "\n", "a.py": after}, "leftovers")) == []
+
+
+# dangers
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "rule"),
+    [
+        ("a.py", "try:\n    f()\nexcept Exception:\n    pass\n", "swallowed-error"),
+        ("a.py", "try:\n    f()\nexcept:\n    pass\n", "swallowed-error"),
+        ("a.py", "requests.get(url, verify=False)\n", "certificate-check-off"),
+        ("a.py", "requests.get(\n    url,\n    verify=False,\n)\n", "certificate-check-off"),
+        ("a.py", "context.verify_mode = ssl.CERT_NONE\n", "certificate-check-off"),
+        ("a.py", "ssl._create_unverified_context()\n", "certificate-check-off"),
+        ("a.py", "eval(text)\n", "text-as-code"),
+        ("a.py", 'subprocess.run(f"ls {name}", shell=True)\n', "text-as-code"),
+        ("a.js", "const agent = new Agent({ rejectUnauthorized: false })\n", "certificate-check-off"),
+        ("a.js", "eval(code)\n", "text-as-code"),
+        ("a.ts", "try { f() } catch (e) {}\n", "swallowed-error"),
+        ("a.go", "\tconf := &tls.Config{InsecureSkipVerify: true}\n", "certificate-check-off"),
+    ],
+)
+def test_dangers_are_found(tmp_path, path, text, rule):
+    assert rules(check(tmp_path, {path: "\n"}, {path: "\n" + text}, "dangers")) == [rule]
+    assert rules(check(tmp_path / "t", {"x": ""}, {"x": "", "tests/" + path: text}, "dangers")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.py", "try:\n    f()\nexcept KeyError:\n    pass\n"),
+        ("a.py", "try:\n    f()\nexcept Exception:\n    log()\n"),
+        ("a.py", "check(signature, verify=False)\n"),
+        ("a.py", 'eval("1 + 1")\n'),
+        ("a.py", "ast.literal_eval(text)\n"),
+        ("a.py", 'subprocess.run("ls", shell=True)\n'),
+        ("a.py", "model.eval()\n"),
+        ("a.js", "// never eval(code)\n"),
+        ("a.js", "this.eval(code)\n"),
+    ],
+)
+def test_what_is_no_danger_is_let_pass(tmp_path, path, text):
+    assert rules(check(tmp_path, {path: "\n"}, {path: "\n" + text}, "dangers")) == []
+
+
+# hidden characters and files
+
+
+def test_characters_that_turn_or_hide_text_are_found(tmp_path):
+    after = {"a.py": "is_admin = 1 # \u202e } if\u2066\n", "b.py": "us\u200ber = 1\n", "c.md": "\u202e\n"}
+    found = check(tmp_path, {"x": ""}, {"x": ""} | after, "hidden")
+    assert sorted(rules(found)) == ["hidden-direction", "invisible-character"]
+
+
+def test_files_that_a_tool_left_are_found(tmp_path):
+    after = {
+        "x": "",
+        "a/__pycache__/b.pyc": b"\0\1",
+        "c.py.orig": "x\n",
+        ".env": "A=1\n",
+        ".env.example": "A=\n",
+    }
+    found = check(tmp_path, {"x": ""}, after, "files")
+    assert {f.path: f.rule for f in found.kept} == {
+        "a/__pycache__/b.pyc": "stray-file",
+        "c.py.orig": "stray-file",
+        ".env": "environment-file",
+    }
+
+
+def test_a_mode_is_found_where_the_file_is_no_program(tmp_path):
+    files = {"a.py": "x = 1\n", "b.py": "#!/usr/bin/env python3\n"}
+    found = check(tmp_path, files, files, "files", executable=("a.py", "b.py"))
+    assert [(f.rule, f.path, f.line) for f in found.kept] == [("executable-mode", "a.py", 0)]

@@ -1,0 +1,106 @@
+"""What the rules suggest, how risky a unit is, and that high risk is never skipped."""
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.review.diff import Change
+from holdfast.review.levels import Facts, decide, risk_of, suggest
+from holdfast.review.unit import LEVELS, Level, Metrics, Risk, Suggestion, Tag
+
+
+def facts(*tags, change="modified", added=3, removed=1, complexity=0, fan_in=-1, is_in_function=True):
+    return Facts(change, frozenset(tags), Metrics(added, removed, 1, complexity, fan_in), is_in_function)
+
+
+@pytest.mark.parametrize(
+    ("given_facts", "risk", "level"),
+    [
+        (facts(), "low", "function"),
+        (facts("security"), "high", "file_context"),
+        (facts("security", is_in_function=False), "high", "full_file"),
+        (facts("security", "comments_only"), "low", "diff"),
+        (facts("security", "imports_only"), "medium", "diff"),
+        (facts("migration"), "high", "full_file"),
+        (facts("routing"), "high", "file_context"),
+        (facts("tests", change="deleted", added=0), "high", "diff"),
+        (facts("tests", "whole_function", added=0, removed=9), "high", "diff"),
+        (facts("tests", "whole_function", removed=0), "low", "diff"),
+        (facts("tests"), "low", "function"),
+        (facts(complexity=12), "high", "file_context"),
+        (facts("whole_function", complexity=12), "medium", "file_context"),
+        (facts(fan_in=50), "medium", "file_context"),
+        (facts("config", is_in_function=False), "medium", "file_context"),
+        (facts("dependencies"), "medium", "full_file"),
+        (facts("dependencies", "generated"), "medium", "diff"),
+        (facts("generated"), "low", "skip"),
+        (facts("whitespace_only"), "low", "skip"),
+        (facts("moved", added=0, removed=0), "low", "skip"),
+        (facts("moved", "security", added=0, removed=0), "high", "diff"),
+        (facts("mode", added=0, removed=0), "medium", "diff"),
+        (facts("docs"), "low", "diff"),
+        (facts(change="added", added=40), "low", "diff"),
+        (facts(is_in_function=False), "low", "diff"),
+    ],
+)
+def test_risk_and_suggestion(given_facts, risk, level):
+    assert risk_of(given_facts) == risk
+    suggestion = suggest(given_facts, risk)
+    assert suggestion.level == level
+    assert suggestion.reason
+
+
+@pytest.mark.parametrize(
+    ("confidence", "rule", "wish", "level", "by"),
+    [
+        (0.9, "function", "diff", "function", "rule"),
+        (0.8, "function", "full_file", "full_file", "larger"),
+        (0.9, "function", None, "function", "rule"),
+        (0.3, "function", "diff", "diff", "model"),
+        (0.3, "function", "skip", "skip", "model"),
+        (0.1, "diff", "full_file", "full_file", "model"),
+        (0.5, "function", "diff", "function", "larger"),
+        (0.5, "function", "file_context", "file_context", "larger"),
+        (0.79, "diff", "skip", "diff", "larger"),
+    ],
+)
+def test_fusion(confidence, rule, wish, level, by):
+    decision = decide(Suggestion(rule, confidence, "why"), wish, "low")
+    assert (decision.level, decision.by) == (level, by)
+
+
+WISHES = st.none() | st.sampled_from(LEVELS)
+SUGGESTIONS = st.builds(Suggestion, st.sampled_from(LEVELS), st.floats(0, 1), st.just("why"))
+
+
+@given(SUGGESTIONS, WISHES)
+def test_high_risk_is_never_skipped(suggestion, wish):
+    assert decide(suggestion, wish, "high").level != "skip"
+
+
+@given(SUGGESTIONS, WISHES, st.sampled_from(get_args(Risk)))
+def test_rules_that_are_sure_are_only_raised(suggestion, wish, risk):
+    level: Level = decide(suggestion, wish, risk).level
+    if suggestion.confidence > 0.3:
+        assert LEVELS.index(level) >= LEVELS.index(suggestion.level)
+    elif wish is not None:
+        assert level == wish or risk == "high"
+
+
+@given(
+    st.sampled_from(get_args(Change)),
+    st.frozensets(st.sampled_from(get_args(Tag))),
+    st.builds(Metrics, *[st.integers(0, 300)] * 3, st.integers(-50, 50), st.integers(-1, 999)),
+    st.booleans(),
+    WISHES,
+)
+def test_no_combination_of_facts_skips_high_risk(change, tags, metrics, is_in_function, wish):
+    one = Facts(change, tags, metrics, is_in_function)
+    risk = risk_of(one)
+    suggestion = suggest(one, risk)
+    assert 0 <= suggestion.confidence <= 1
+    if risk == "high":
+        assert suggestion.level != "skip"
+        assert decide(suggestion, wish, risk).level != "skip"
