@@ -53,10 +53,24 @@ class RulesSet(Struct, frozen=True, gc=False, tag="rules_set"):
 
 
 class ContextSet(Struct, frozen=True, gc=False, tag="context_set"):
-    """Static task context, such as the view of a diff. The newest per `key` stands, once."""
+    """Static task context, such as the view of a diff. The newest per `key` stands, once.
+
+    `worth` says what paths are worth to the task, from 0 to 1: of two steps the one about what is worth less gives
+    way first.
+    """
 
     key: str
     text: str
+    worth: dict[str, float] = field(default_factory=dict)
+
+
+class RecapSet(Struct, frozen=True, gc=False, tag="recap_set"):
+    """Lines that stand at the end of every pack, what matters most first: findings of a review, decisions that wait
+    for a person. The newest per `key` stands; without lines it stands no more."""
+
+    key: str
+    title: str
+    lines: tuple[str, ...] = ()
 
 
 class UserSaid(Struct, frozen=True, gc=False, tag="user_said"):
@@ -244,6 +258,7 @@ Event = (
     | ToolsSet
     | RulesSet
     | ContextSet
+    | RecapSet
     | UserSaid
     | AssistantReplied
     | ToolReturned

@@ -38,7 +38,8 @@ EVENTS = st.one_of(
         ev.ToolsSet, st.lists(st.builds(ToolDefinition, SHORT, STRINGS, OBJECTS), max_size=2).map(tuple)
     ),
     st.builds(ev.RulesSet, STRINGS, STRINGS, st.floats(0, 10**9), STRINGS),
-    st.builds(ev.ContextSet, STRINGS, STRINGS),
+    st.builds(ev.ContextSet, STRINGS, STRINGS, st.dictionaries(SHORT, st.floats(0, 1), max_size=2)),
+    st.builds(ev.RecapSet, SHORT, STRINGS, st.lists(STRINGS, max_size=3).map(tuple)),
     st.builds(ev.UserSaid, USER_PARTS, st.sampled_from(["person", "agent", "reminder"])),
     st.builds(ev.AssistantReplied, REPLY_PARTS, SHORT, st.none() | USAGE, SHORT),
     st.builds(ev.ToolReturned, SHORT, SHORT | st.just("Recall"), USER_PARTS, st.booleans()),

@@ -45,8 +45,9 @@ class Frame:
         return self.recap(self.recap_lines)
 
     def recap(self, lines: int) -> tuple[Message, ...]:
-        """The todo recap in so many lines."""
-        return tail_messages(self._transcript.todos, lines, self._scene.profile.tail_cap, self._scene.counter)
+        """Todos and what else stands last, each in so many lines."""
+        todos, recaps = self._transcript.todos, self._transcript.recaps.values()
+        return tail_messages(todos, recaps, lines, self._scene.profile.tail_cap, self._scene.counter)
 
     def sizes(self) -> dict[str, int]:
         """Tokens of each part."""

@@ -39,7 +39,10 @@ def lower_zone(draft: Draft, zone: Iterable[int], excess: Excess) -> None:
 
 
 def lower_until(draft: Draft, zone: Iterable[int], level: Level, cap: int, excess: Excess) -> None:
-    """Steps to a level, oldest first, while the draft is too large."""
+    """Steps to a level while the draft is too large: what is worth least to the task first, then the oldest."""
+    transcript = draft.window.transcript
+    if any(transcript.worth.values()):
+        zone = sorted(zone, key=lambda number: transcript.worth_of(transcript.steps[number]))
     for number in zone:
         if not excess():
             return
@@ -52,8 +55,11 @@ def lower_to(draft: Draft, number: int, level: Level, cap: int) -> None:
 
 
 def let_stubs_go(draft: Draft, steps: Iterable[int]) -> None:
-    """Stubs beyond their share go, oldest first: a long row of them tells a model little and is paid each time."""
+    """Stubs beyond their share go, those worth least and then the oldest first: a long row of them tells a model
+    little and is paid each time."""
+    transcript = draft.window.transcript
     stubs = [n for n in steps if draft.level(n)[0] == "stub"]
+    stubs.sort(key=lambda number: transcript.worth_of(transcript.steps[number]))
     spare = sum(map(draft.step_room, stubs)) - int(draft.window.profile.low_water * STUB_SHARE)
     for number in stubs:
         if spare <= 0:

@@ -149,7 +149,7 @@ class Window:
         return self._frame.tail()
 
     def recap(self, lines: int) -> tuple[Message, ...]:
-        """The todo recap in so many lines."""
+        """Todos and what else stands last, each in so many lines."""
         return self._frame.recap(lines)
 
     def fixed_tokens(self) -> dict[str, int]:

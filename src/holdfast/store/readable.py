@@ -17,6 +17,7 @@ from holdfast.events import (
     Event,
     LogStarted,
     Noted,
+    RecapSet,
     RulesSet,
     SystemSet,
     ToolReturned,
@@ -38,6 +39,8 @@ def entry_text(entry: Entry) -> str:
         return "\n".join([head, *(_part(part) for part in event.parts)])
     if isinstance(event, SystemSet | RulesSet | ContextSet | Compacted):
         return f"{head}\n{event.text}"
+    if isinstance(event, RecapSet):
+        return "\n".join([head, event.title, *event.lines])
     if isinstance(event, Noted):
         return "\n".join([head, event.text, *([_json(event.data)] if event.data else [])])
     if isinstance(event, BoundarySeen):
@@ -70,6 +73,8 @@ def label(event: Event) -> str:
             return f"project rules {_short(event.path)}"
         case ContextSet():
             return f"context {_short(event.key)}"
+        case RecapSet():
+            return f"recap {_short(event.key)}"
         case Compacted():
             return f"summary, {event.slot}, by {_short(event.by)}"
         case Noted() | BoundarySeen():

@@ -18,6 +18,7 @@ from holdfast.events import (
     CompactionFailed,
     ContextSet,
     Entry,
+    RecapSet,
     RulesSet,
     SystemSet,
     ToolReturned,
@@ -110,6 +111,11 @@ class Transcript:
         self.tools: tuple[ToolDefinition, ...] = ()
         self.rules: dict[str, str] = {}
         self.contexts: dict[str, str] = {}
+        self.worth: dict[str, dict[str, float]] = {}
+        """What paths are worth, by the context that says so."""
+        self.recaps: dict[str, RecapSet] = {}
+        self.recap_entries: list[tuple[int, Entry]] = []
+        """Every recap that was set, with the position of the item before it."""
         self.compactions = Compactions()
         self.boundaries: list[tuple[int, BoundarySeen]] = []
         self.approvals: list[tuple[int, Entry]] = []
@@ -142,6 +148,11 @@ class Transcript:
             users.append(User(-1, round_, entry.id, UserMessage(_spoken(event)), opens, event.origin))
         return users
 
+    def worth_of(self, step: Step) -> float:
+        """What a step is worth by the files it is about; 0 where nothing says."""
+        paths = [use.path for use in step.uses.values() if use.path]
+        return max((worth.get(path, 0.0) for worth in self.worth.values() for path in paths), default=0.0)
+
     def add(self, entry: Entry) -> list[Item]:
         event = entry.event
         match event:
@@ -159,6 +170,10 @@ class Transcript:
                 self.rules[event.path] = event.text
             case ContextSet():
                 self.contexts[event.key] = event.text
+                self.worth[event.key] = event.worth
+            case RecapSet():
+                self.recaps[event.key] = event
+                self.recap_entries.append((len(self.items) - 1, entry))
             case Compacted() | CompactionFailed():
                 self.compactions.add(entry)
             case BoundarySeen():

@@ -21,12 +21,18 @@ from holdfast.compaction.forms.telling import (
     file_line,
     first_line,
     latest_line,
+    standing_line,
     test_line,
 )
 from holdfast.compaction.forms.text import one_line
 
 Missing = Literal[
-    "missing-goal", "missing-directive", "missing-error", "missing-test-state", "missing-modified-file"
+    "missing-goal",
+    "missing-directive",
+    "missing-error",
+    "missing-test-state",
+    "missing-modified-file",
+    "missing-finding",
 ]
 
 _MARKS = re.compile(r"[\"'`*“”„‟‘’‚‛«»‹›「」『』＂＇]+")
@@ -107,6 +113,8 @@ def _wanted(facts: Facts) -> Iterator[_Wanted]:
         yield _Wanted("missing-directive", fact.text, directive_line(fact), _verbatim(fact.text))
     for fact in facts.errors:
         yield _Wanted("missing-error", fact.text, error_line(fact), _verbatim(fact.text))
+    for fact in facts.standing:
+        yield _Wanted("missing-finding", fact.text, standing_line(fact), _verbatim(fact.text))
     if tests is not None:
         yield _Wanted("missing-test-state", tests.outcome, test_line(tests), _outcomes(tests))
     changed = [fact for fact in facts.files if fact.action in CHANGES]

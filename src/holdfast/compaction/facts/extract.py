@@ -15,6 +15,7 @@ from holdfast.compaction.facts.keys import keys
 from holdfast.compaction.facts.quoting import quoted
 from holdfast.compaction.facts.requests import demands, requests, said_by_people
 from holdfast.compaction.facts.values import Fact, Facts
+from holdfast.events import Entry, RecapSet
 from holdfast.views.todos import Todos, after_call
 from holdfast.views.transcript import Item, Step, Transcript
 
@@ -40,6 +41,7 @@ def facts_of(transcript: Transcript, first: int = 0, end: int | None = None) -> 
         attempts=attempts,
         decisions=decisions(items, said, recent, approvals),
         todos=_todos(calls),
+        standing=_standing(transcript.recap_entries, len(upto)),
         keys=keys(said, recent),
         last_said=_last_said(items),
     )
@@ -63,6 +65,15 @@ def _todos(calls: Sequence[Call]) -> tuple[Fact, ...]:
         for todo in todos.items
         if todo.status != "done"
     )
+
+
+def _standing(recaps: Sequence[tuple[int, Entry]], end: int) -> tuple[Fact, ...]:
+    newest: dict[str, tuple[Fact, ...]] = {}
+    for position, entry in recaps:
+        event = entry.event
+        if position < end and isinstance(event, RecapSet):
+            newest[event.key] = tuple(Fact(line, (entry.id,)) for line in event.lines)
+    return tuple(fact for facts in newest.values() for fact in facts)
 
 
 def _last_said(items: Sequence[Item]) -> Fact | None:

@@ -74,6 +74,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     decisions: tuple[Fact, ...] = ()
     todos: tuple[Fact, ...] = ()
     """Open ones; each says whether it is in progress."""
+    standing: tuple[Fact, ...] = ()
+    """What was set to stand at the end of every pack, such as findings, as it stood at the end of the range."""
     keys: tuple[Fact, ...] = ()
     """Paths and ids that lead back to large content."""
     last_said: Fact | None = None

@@ -22,6 +22,7 @@ from holdfast.compaction.forms.telling import (
     key_lines,
     left_off_lines,
     read_lines,
+    standing_line,
     test_lines,
     todo_lines,
     worked_lines,
@@ -85,6 +86,7 @@ class Conclusions(Struct, frozen=True):
             CONCLUSIONS.name: within(
                 CONCLUSIONS,
                 (*goal_lines(facts), *error_lines(facts, archive=archive)),
+                Group("findings", () if archive else tuple(map(standing_line, facts.standing))),
                 Group("decisions", decision_lines(facts)),
                 Group("failed attempts", attempt_lines(facts)),
                 Group("todos", pending),

@@ -132,6 +132,10 @@ def todo_lines(facts: Facts) -> tuple[Line, ...]:
     return _remarks("Todo, ", facts.todos)
 
 
+def standing_line(fact: Fact) -> Line:
+    return Line(f"Found: {clipped(fact.text, LONGEST_REMARK)}", fact.sources)
+
+
 def key_lines(facts: Facts) -> tuple[Line, ...]:
     return tuple(Line(one_line(fact.text), fact.sources) for fact in facts.keys)
 

@@ -1,0 +1,83 @@
+"""Recaps: lines that stand last in every pack, whatever is folded; and what paths are worth to a fold."""
+
+from msgspec.structs import replace
+
+from holdfast.compaction.facts.extract import facts_of
+from holdfast.compaction.forms.conclusions import Conclusions
+from holdfast.events import ContextSet, RecapSet
+from holdfast.messages import joined_text
+from holdfast.packing.draft import Draft
+from holdfast.packing.lowering import lower_until
+from holdfast.packing.pack import pack
+from holdfast.packing.profile import REVIEW
+from holdfast.packing.window import Window
+from holdfast.views.transcript import Transcript
+from support.driving import counter, drive
+from support.logs import chained, result, step, user
+
+FOUND = "f-0123456789ab high src/auth.py:12 the token is compared with == and leaks its length"
+
+
+def talk(steps: int, path: str = "src/app.py") -> list:
+    events = []
+    for number in range(steps):
+        reads = step("", (f"c{number}", "read_file_hunk", {"path": path}))
+        events += [user(f"question {number}?"), reads, result(f"c{number}", f"line {number}\n" * 200)]
+        events.append(step(f"answer {number}"))
+    return events
+
+
+def tail_text(packed) -> str:
+    return "\n".join(joined_text(message.parts) for message in packed.layer("tail").messages)
+
+
+def test_a_recap_stands_last_in_every_pack_however_much_is_folded():
+    events = [*talk(2), RecapSet("findings", "Findings", (FOUND,)), *talk(40)]
+    profile = replace(REVIEW, window=16_000).scaled_to(16_000)
+    folds = 0
+    for request in list(drive(chained(events), profile))[8:]:
+        assert f"Findings: 1.\n- {FOUND}" in tail_text(request.pack)
+        folds += bool(request.window.notes)
+    assert folds
+
+
+def test_the_newest_recap_of_a_key_stands_and_an_empty_one_ends_it():
+    window = Window(REVIEW, counter(), chained([user("hello"), RecapSet("a", "Found", ("one",))]))
+    assert "- one" in tail_text(pack(window))
+    events = [user("hello"), RecapSet("a", "Found", ("one",)), RecapSet("a", "Found", ("two",))]
+    window = Window(REVIEW, counter(), chained(events))
+    assert "- one" not in tail_text(pack(window))
+    assert "- two" in tail_text(pack(window))
+    window = Window(REVIEW, counter(), chained([*events, RecapSet("a", "Found")]))
+    assert pack(window).layer("tail").messages == ()
+
+
+def test_more_lines_than_the_recap_holds_are_counted():
+    lines = tuple(f"finding {number}" for number in range(30))
+    window = Window(REVIEW, counter(), chained([user("hello"), RecapSet("a", "Found", lines)]))
+    text = tail_text(pack(window))
+    assert "Found: 30. 18 not listed." in text
+    assert "finding 11" in text
+    assert "finding 12" not in text
+
+
+def test_a_summary_by_rule_says_what_stands():
+    transcript = Transcript(chained([*talk(1), RecapSet("findings", "Findings", (FOUND,)), *talk(1)]))
+    filled = Conclusions().fill(facts_of(transcript), archive=False)
+    assert any(FOUND in line.text for line in filled.fields["Conclusions"])
+
+
+def test_of_two_steps_the_one_about_what_is_worth_less_gives_way_first():
+    events = [ContextSet("diff", "a view of the change", {"src/auth.py": 1.0, "docs/x.md": 0.1})]
+    paths = ["src/auth.py", "docs/x.md", "src/other.py", "src/auth.py", "docs/x.md"]
+    for number, path in enumerate(paths):
+        reads = step("", (f"c{number}", "read_file_hunk", {"path": path}))
+        events += [user(f"question {number}"), reads, result(f"c{number}", f"{path} line\n" * 300)]
+    window = Window(REVIEW, counter(), chained(events))
+    window.refresh()
+    draft = Draft(window)
+    lowered: list[list[int]] = []
+    for most in range(1, 6):
+        lower_until(draft, range(5), "stub", 0, lambda most=most: len(draft.levels) < most)
+        lowered.append(sorted(draft.levels))
+    assert lowered == [[2], [1, 2], [1, 2, 4], [0, 1, 2, 4], [0, 1, 2, 3, 4]]
