@@ -12,8 +12,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from holdfast.agents.coding.setup import open_desk
 from holdfast.agents.coding.wish import Wish
 from holdfast.agents.headless import Result
+from holdfast.agents.notices import Replied, innermost
 from holdfast.agents.otel import Spans, provider_from
 from holdfast.agents.task import SYSTEM
+from holdfast.agents.task_settings import TaskSettings
 from holdfast.agents.traces import Trace, redacted
 from holdfast.errors import ConfigError, InputError
 from holdfast.messages import SystemMessage, ToolMessage
@@ -29,12 +31,12 @@ def root(tmp_path):
     return repository(tmp_path)
 
 
-def ran(root, model, watching):
+def ran(root, model, watching, tasks=None):
     """Run one round; `watching` makes the watcher when the log is known."""
 
     async def work():
         wish = Wish(root=root, store=root.parent / "store.db", sandbox="off", mode="plan", budget=32_000)
-        opened = await open_desk(wish, model=model, env=NOWHERE)
+        opened = await open_desk(wish, model=model, env=NOWHERE, tasks=tasks)
         opened.desk.watch = watching(opened.desk)
         try:
             return await opened.desk.say("Go.")
@@ -44,7 +46,7 @@ def ran(root, model, watching):
     return asyncio.run(work())
 
 
-def spans_of(root, model):
+def spans_of(root, model, tasks=None):
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
@@ -54,7 +56,7 @@ def spans_of(root, model):
         made.append(Spans(provider.get_tracer("test"), log=desk.session.log.id, model="anthropic/claude-x"))
         return made[0].watch
 
-    end = ran(root, model, watching)
+    end = ran(root, model, watching, tasks)
     made[0].end("done" if hasattr(end, "text") else end.reason)
     return {span.name: span for span in exporter.get_finished_spans()}, exporter.get_finished_spans()
 
@@ -109,6 +111,54 @@ def test_sub_agents_hang_below_the_call_they_work_for(root):
     assert sub.parent.span_id == by_name["execute_tool Task"].context.span_id
     inner = [span for span in spans if span.parent and span.parent.span_id == sub.context.span_id]
     assert [span.name for span in inner] == ["chat claude-x"]
+
+
+def nested(request):
+    """A talk whose sub-agent has one of its own."""
+    first = request.messages[0]
+    tools = {tool.name for tool in request.tools}
+    is_sub = isinstance(first, SystemMessage) and first.text.startswith(SYSTEM)
+    if isinstance(request.messages[-1], ToolMessage) or (is_sub and "Task" not in tools):
+        return "Done."
+    id_ = "inner" if is_sub else "outer"
+    return [call("Task", id_, description=id_, prompt="Look.")]
+
+
+def test_sub_agents_of_sub_agents_hang_below_theirs(root, tmp_path):
+    depth = TaskSettings(depth=2)
+    _, spans = spans_of(root, ScriptedModel(nested, repeat_last=True), tasks=depth)
+    by_id = {span.context.span_id: span for span in spans}
+
+    def way(span):
+        return [
+            *(way(by_id[span.parent.span_id]) if span.parent else []),
+            span.name.removeprefix("invoke_agent "),
+        ]
+
+    deepest = max((way(span) for span in spans), key=len)
+    task = ["execute_tool Task", "holdfast.task"]
+    assert deepest == ["holdfast", *task, *task, "chat claude-x"]
+    file = tmp_path / "trace.jsonl"
+    trace = Trace(file)
+    ran(root, ScriptedModel(nested, repeat_last=True), lambda _: trace.watch, tasks=depth)
+    trace.close()
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    inner = [line["news"] for line in lines if line["type"] == "task" and line["news"]["type"] == "task"]
+    assert {(line["call"], line["news"]["type"]) for line in inner} >= {("inner", "step"), ("inner", "reply")}
+    assert {line["call"] for line in lines if line["type"] == "task"} == {"outer"}
+
+
+def test_what_deeper_ones_spend_is_spent_by_all_above(root):
+    desks, replies = [], []
+
+    def watching(desk):
+        desks.append(desk)
+        return lambda notice: replies.append(innermost(notice))
+
+    ran(root, ScriptedModel(nested, repeat_last=True), watching, tasks=TaskSettings(depth=2))
+    usages = [notice.reply.usage.total for notice in replies if isinstance(notice, Replied)]
+    assert len(usages) == 5
+    assert desks[0].agent.spent.usage.total == sum(usages)
 
 
 def test_exporters_are_chosen_by_the_environment(capsys):

@@ -11,7 +11,8 @@ import tempfile
 from pathlib import Path
 
 from holdfast.agents.asking import Asking
-from holdfast.messages import Text, Thinking, Usage
+from holdfast.agents.task import SYSTEM
+from holdfast.messages import SystemMessage, Text, Thinking, ToolMessage, Usage
 from holdfast.models.catalogue import Entry, Price
 from holdfast.models.protocol import Reply
 from holdfast.models.scripted import ScriptedModel
@@ -91,9 +92,9 @@ def model():
     return ScriptedModel(*replies, name="anthropic/claude-opus-5-5")
 
 
-def terminal(folder):
+def terminal(folder, model_):
     asking = Asking(entry=Entry(price=Price(input=5, output=25, cache_read=0.5, cache_write=6.25)))
-    made = Terminal(folder, model=model(), asking=asking)
+    made = Terminal(folder, model=model_, asking=asking)
     (made.root / "src" / "loader.py").write_text(LOADER)
     (made.root / "tests").mkdir()
     (made.root / "tests" / "test_loader.py").write_text(TEST)
@@ -118,24 +119,75 @@ async def task(made, pilot):
     await pilot.pause(0.3)
 
 
+LOOKING = {
+    "find where settings are read": (
+        [call("Grep", "a1", pattern="load\\(")],
+        "`src/loader.py:7` reads them, and nothing else does.",
+    ),
+    "see what the tests expect": (
+        [call("Read", "b1", path="tests/test_loader.py")],
+        [call("Grep", "b2", pattern="test_a_missing", path="tests")],
+    ),
+}
+
+
+class Employing(ScriptedModel):
+    """Two sub-agents at once: one has reported, the other is still looking."""
+
+    def __init__(self):
+        super().__init__(self.reply, repeat_last=True, name="anthropic/claude-opus-5-5")
+
+    def reply(self, request):
+        first = request.messages[0]
+        if not (isinstance(first, SystemMessage) and first.text.startswith(SYSTEM)):
+            said = [Text("Two questions that do not wait for each other:")]
+            said += [call("Task", f"t{n}", description=text, prompt=text) for n, text in enumerate(LOOKING)]
+            return Reply(parts=tuple(said), stop="calls", usage=Usage(9_400, 120))
+        asked = next(m.parts[0].text for m in request.messages if hasattr(m, "parts"))
+        step = sum(isinstance(message, ToolMessage) for message in request.messages)
+        said = LOOKING[asked][step]
+        parts = (Text(said),) if isinstance(said, str) else tuple(said)
+        stop = "end" if isinstance(said, str) else "calls"
+        return Reply(
+            parts=parts, stop=stop, usage=Usage(3_100 + 900 * step, 90, cache_read=2_800 if step else 0)
+        )
+
+    async def stream(self, request):
+        if sum(isinstance(message, ToolMessage) for message in request.messages) == len(LOOKING):
+            await asyncio.Event().wait()
+        async for came in super().stream(request):
+            yield came
+
+
+async def sub_agents(made, pilot):
+    await made.ready(pilot)
+    await made.say(pilot, "How are settings read, and what do the tests want of it?")
+    await made.until(
+        pilot, lambda: "Grep test_a_missing" in made.text() and "nothing else does" in made.text()
+    )
+    await pilot.pause(0.3)
+
+
 async def picture(scene, size):
     with tempfile.TemporaryDirectory() as folder:
-        made = terminal(Path(folder))
+        made = terminal(Path(folder), Employing() if scene is sub_agents else model())
         async with made.app.run_test(size=size) as pilot:
             await scene(made, pilot)
             return tidy(made.app.export_screenshot(title="holdfast", simplify=True))
 
 
 def tidy(svg):
-    """The same bytes for the same screen: without a number of chance, and without a font from elsewhere."""
+    """The same bytes for the same screen: without numbers of chance, and without a font from elsewhere."""
     number = re.search(r"terminal-(\d+)-", svg)[1]
     svg = svg.replace(f"terminal-{number}", "terminal")
+    svg = re.sub(r"log&#160;l[0-9a-z]{16}", "log&#160;l1m7gb82t1adkhzdj", svg)
     return re.sub(r"@font-face \{.*?\}\n?", "", svg, flags=re.DOTALL)
 
 
 SCENES = {
     "terminal-task": (task, (100, 44), False),
     "terminal-approval": (approving, (100, 40), False),
+    "terminal-sub-agents": (sub_agents, (100, 18), False),
     "terminal-80x24": (approving, (80, 24), True),
 }
 

@@ -6,8 +6,8 @@ from holdfast.agents.coding.wish import Wish
 from holdfast.errors import NotFound
 from holdfast.events import UserSaid
 from holdfast.messages import joined_text
-from holdfast.terminal import opening
 from holdfast.terminal.app import AgentApp
+from holdfast.terminal.loading import opening
 from holdfast.terminal.talk import Target
 from holdfast.terminal.values import Answer, Card, Note, Said
 from support.terminal_desk import Terminal, call, driven, repository
@@ -44,7 +44,7 @@ def test_commands_answer_in_markdown_and_reach_the_desk(tmp_path):
 
 
 def test_a_rewind_shows_the_talk_as_it_is_now(tmp_path):
-    terminal = Terminal(tmp_path, "One.", "Two.")
+    terminal = Terminal(tmp_path, "One.", "Two.", "Three.")
 
     async def work():
         async with terminal.app.run_test() as pilot:
@@ -57,6 +57,28 @@ def test_a_rewind_shows_the_talk_as_it_is_now(tmp_path):
             pieces = terminal.app.transcript.pieces
             assert [p.text for p in pieces if isinstance(p, Said | Answer)] == ["First", "One."]
             assert "Two." not in terminal.text()
+            assert terminal.app.prompt.text == "Second", "to be said in other words"
+            await pilot.press("enter")
+            await terminal.idle(pilot)
+            assert terminal.model.requests[-1].messages[-1].parts[0].text == "Second"
+
+    driven(work())
+
+
+def test_what_stands_in_the_prompt_outlives_a_rewind(tmp_path):
+    terminal = Terminal(tmp_path, "One.")
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "First")
+            await terminal.idle(pilot)
+            terminal.app.talks.take("/rewind 1 talk")
+            terminal.app.prompt.put("typed meanwhile")
+            await terminal.idle(pilot)
+            assert terminal.app.prompt.text == "First"
+            await pilot.press("up")
+            assert terminal.app.prompt.text == "typed meanwhile"
 
     driven(work())
 

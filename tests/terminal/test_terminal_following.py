@@ -64,7 +64,10 @@ def test_a_retry_takes_back_what_came_and_says_so():
         TextCame("whole"),
     )
     following.ended()
-    assert stage.pieces == [Note("asked again in 2 s: overloaded", "warning"), Answer("whole", is_whole=True)]
+    assert stage.pieces == [
+        Note("asked again in 2.0 s: overloaded", "warning"),
+        Answer("whole", is_whole=True),
+    ]
 
 
 def test_two_calls_with_one_id_get_their_own_results():
@@ -110,7 +113,15 @@ def test_a_fold_is_told_in_tokens():
 
 
 def test_nothing_of_the_agent_is_loaded_before_the_screen():
-    heavy = ["holdfast.packing", "holdfast.store", "holdfast.models", "holdfast.tools", "holdfast.session"]
+    heavy = [
+        "textual",
+        "asyncio.events",
+        "holdfast.packing.window",
+        "holdfast.store",
+        "holdfast.models",
+        "holdfast.tools",
+        "holdfast.session",
+    ]
     heavy += ["splintr", "kingfisher_sdk", "sqlite3", "httpx2", "rich.markdown"]
     code = f"import sys, holdfast.terminal; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,7 +10,8 @@ from holdfast.terminal.cards import about_call, card_content
 from holdfast.terminal.diffs import diff_content, rows, totals
 from holdfast.terminal.markdown import rendered
 from holdfast.terminal.plain import fitted, neutral
-from holdfast.terminal.status import status_content, tokens_said
+from holdfast.terminal.status import status_content
+from holdfast.terminal.status_line import tokens_said
 from holdfast.terminal.todos import todos_content
 from holdfast.terminal.transcript import KEPT, MOST
 from holdfast.terminal.values import Answer, Card, Figures, Said, Todo
@@ -193,3 +194,8 @@ def test_nothing_ticks_while_nothing_runs(tmp_path):
             await terminal.until(pilot, lambda: timers() == [])
 
     driven(work())
+
+
+def test_blank_lines_of_code_stay_and_others_are_drawn_together():
+    text = "# Head\n\npara\n\n```diff\n a\n\n\n-b\n```\n\nend"
+    assert rendered(text, 40).plain.split("\n") == ["Head", "", "para", "", "  a", "", "", " -b", "", "end"]

@@ -132,7 +132,8 @@ class Agent:
         if fold is not None:
             self.watch(FoldMade(fold))
         self.spent = self.spent.and_step()
-        self.watch(StepBegan(self.spent.steps, packed.tokens, packed.trigger, packed.budget))
+        sizes = (packed.tokens, packed.trigger, packed.budget)
+        self.watch(StepBegan(self.spent.steps, *sizes, most=self.limits.steps))
         streamed = Streamed(self.watch)
         if not await until(self._interrupt, streamed.follow(self.model, self.asking.request(packed))):
             if streamed.text.strip():

@@ -125,7 +125,9 @@ async def run_errand(
 
 
 async def _result(desk: Desk, errand: Errand, signals: Signals) -> Result:
-    began, entries, made = time.monotonic(), desk.session.log.info.entries, len(desk.bench.files.made)
+    began, entries = time.monotonic(), desk.session.log.info.entries
+    bench = desk.bench
+    made, left = len(bench.files.made), len(bench.left)
     value: Json = None
     end: End | Unfit
     try:
@@ -147,7 +149,7 @@ async def _result(desk: Desk, errand: Errand, signals: Signals) -> Result:
         seconds=time.monotonic() - began,
         log=desk.session.log.id,
         model=desk.agent.model.name,
-        files=tuple(dict.fromkeys(change.path for change in desk.bench.files.made[made:])),
+        files=tuple(dict.fromkeys(bench.paths_changed(made, left))),
         signal=signals.came,
     )
 

@@ -14,12 +14,14 @@ from holdfast.tools.calling import CallFinished, CallStarted
 
 
 class StepBegan(Struct, frozen=True):
-    """A request goes out. `tokens` is what it takes by our count, `trigger` where folds begin."""
+    """A request goes out. `tokens` is what it takes by our count, `trigger` where folds begin, `most` how many
+    steps the run may have, 0 without end."""
 
     number: int
     tokens: int
     trigger: int
     window: int
+    most: int = 0
 
 
 class Replied(Struct, frozen=True):
@@ -71,6 +73,13 @@ Notice = (
 )
 Watch = Callable[[Notice], None]
 """**Contract:** called on the loop's own thread; must neither block nor raise."""
+
+
+def innermost(notice: Notice) -> Notice:
+    """What happened, by whichever sub-agent."""
+    while isinstance(notice, TaskNews):
+        notice = notice.news
+    return notice
 
 
 def unwatched(_: Notice) -> None:

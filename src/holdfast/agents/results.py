@@ -20,6 +20,13 @@ UNCERTAIN = (
     "[holdfast: the process ended before a result of this call was written. Whether it was carried out is "
     "uncertain, and it was not run again. Look at the state of things before you repeat it.]"
 )
+BROKEN_OFF = "what it did is uncertain"
+"""What stands in the result of a call that was ended before it had one."""
+
+
+def is_uncertain(text: str) -> bool:
+    """Whether a result says that nobody knows what its call did."""
+    return text == UNCERTAIN or BROKEN_OFF in text
 
 
 class Results:

@@ -5,43 +5,40 @@ spent by whoever asked. It changes nothing unless asked to, and then as the gate
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
 from importlib.resources import files as package_files
-from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from holdfast.agents.agent import Agent
-from holdfast.agents.asking import Asking
 from holdfast.agents.coding.bench import Bench
+from holdfast.agents.coding.seat import Seat, shell_of
 from holdfast.agents.coding.talks import LONGEST_TITLE, TASK_SOURCE
 from holdfast.agents.limits import Limits
 from holdfast.agents.loop import run
-from holdfast.agents.notices import Notice, Replied, SummaryMade, TaskNews, Watch
+from holdfast.agents.notices import Notice, Replied, SummaryMade, TaskNews, Watch, innermost
 from holdfast.agents.outcomes import Ask, Done, End
 from holdfast.agents.project_rules import changes, rules_of_project
+from holdfast.agents.task_settings import TaskSettings
 from holdfast.log import Log
-from holdfast.messages import Json, ToolCall, Usage, joined_text
+from holdfast.messages import Json, Usage, joined_text
 from holdfast.models.protocol import Came, Model, Request
-from holdfast.packing.profile import Profile
-from holdfast.recall import RECALL_TOOL, answer_recall
-from holdfast.session import Session
-from holdfast.store import Store
+from holdfast.recall import RECALL_TOOL
 from holdfast.tools.around.skills import Skills
 from holdfast.tools.around.todo_write import TodoList
 from holdfast.tools.around.unattended import DecideYourself
 from holdfast.tools.calling import CallStarted
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, answered
 from holdfast.tools.files.seen import Files
-from holdfast.tools.files.snapshots import Snapshots
-from holdfast.tools.permissions import Answer, Approver, Gate, Question, scene_of
+from holdfast.tools.permissions import Answer, Approver, Gate, Question
 from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
-from holdfast.tools.shell.sandbox import Sandbox
-from holdfast.tools.shell.shell import Shell
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
+
+__all__ = ["NAME", "SYSTEM", "Asker", "Employer", "TaskSettings", "asker", "current_call", "task_tool"]
 
 NAME = "Task"
 SYSTEM = (package_files(__package__) / "task_system.md").read_text("utf-8").strip()
@@ -62,31 +59,26 @@ class TaskArguments(Struct, frozen=True, forbid_unknown_fields=True):
     writes: Annotated[bool, Meta(description="It may also change files and run commands.")] = False
 
 
-class TaskSettings(Struct, frozen=True, kw_only=True):
-    """How far a sub-agent may go. `depth` is how many deep they may be: 1 lets none have sub-agents of its own."""
+class Employer(Struct, frozen=True):
+    """Who asks: its seat, who looks on, and how far a sub-agent may go. The seat's agent is there when one is."""
 
-    limits: Limits = Limits(steps=60, seconds=1_800.0, tokens=4_000_000)
-    parallel: int = 4
-    depth: int = 1
-
-
-class Employer(Struct, frozen=True, kw_only=True):
-    """What a sub-agent has from the one that asks. `parent` and `gate` are functions because both come later than
-    the tool that needs them."""
-
-    parent: Callable[[], Agent]
-    gate: Callable[[], Gate]
-    workspace: Workspace
-    store: Store
-    model: Model
-    asking: Asking
-    profile: Profile
-    snapshots: Snapshots
-    protected: tuple[Path, ...] = ()
-    sandbox: Sandbox | None = None
-    passes: tuple[str, ...] = ()
+    seat: Seat
     watch: Watch
     settings: TaskSettings = TaskSettings()
+
+
+class Asker(Struct, frozen=True):
+    """The sub-agent that waits for a person's word: the call that it works for, its work in a few words, and the
+    tools with which the call can be tried."""
+
+    call: str
+    title: str
+    toolbox: Toolbox
+
+
+asker: ContextVar[Asker | None] = ContextVar("asker", default=None)
+"""Set while an approver is asked for a sub-agent; with several in each other the outermost, with the innermost's
+tools."""
 
 
 def task_tool(employer: Employer) -> Tool:
@@ -109,7 +101,7 @@ async def _work(arguments: TaskArguments, employer: Employer, asking: asyncio.Lo
     try:
         end = await sub.run()
     finally:
-        await sub.aclose()
+        await sub.seat.aclose()
     return sub.report(end)
 
 
@@ -119,48 +111,36 @@ class SubAgent:
     def __init__(self, arguments: TaskArguments, employer: Employer, asking: asyncio.Lock) -> None:
         self._employer = employer
         self._arguments = arguments
-        parent = employer.parent()
         self._call = current_call.get()
-        self.log = self._begin_log(parent)
-        gate = employer.gate()
-        # A gate of its own: ids of calls are another log's, and so is what was allowed there.
-        self._gate = Gate(gate.permissions, _OneByOne(gate.approver, asking), gate.mode)
-        files = Files(employer.snapshots, protected=employer.protected)
-        self.bench = Bench(
-            files, Shell(sandbox=employer.sandbox, passes=employer.passes), TodoList(), Skills([])
-        )
-        toolbox = Toolbox(self._tools(), employer.workspace, gate=self._check)
-        self.session = Session(
-            profile=employer.profile,
-            store=employer.store,
+        above = employer.seat
+        limits = _within(employer.settings.limits, above.agent)
+        self.log = self._begin_log()
+        opening = replace(
+            above.opening,
             log=self.log,
-            system=SYSTEM,
-            tools=[tool for tool in toolbox.definitions if tool.name != RECALL_TOOL.name],
-            model=employer.model.name,
-        )
-        self.session.record(*changes({}, rules_of_project(employer.workspace)))
-        self.agent = Agent(
-            self.session,
-            _Borrowed(employer.model),
-            toolbox,
-            asking=employer.asking,
+            model=_Borrowed(above.opening.model),
+            summarizer=None,
             is_beside=False,
-            limits=_within(employer.settings.limits, parent),
-            watch=self._notice,
+            limits=limits,
         )
+        files = Files(above.bench.files.snapshots, step=self._step, protected=above.bench.files.protected)
+        bench = Bench(files, shell_of(opening), TodoList(), Skills([]))
+        # A gate of its own: ids of calls are another log's, and so is what was allowed there.
+        approver = _OneByOne(above.gate.approver, asking, self._asker)
+        self.seat = Seat(
+            opening, above.workspace, bench, Gate(above.gate.permissions, approver, above.gate.mode)
+        )
+        self.seat.sit(self._tools(), SYSTEM, self._notice)
+        self.seat.session.record(*changes({}, rules_of_project(above.workspace)))
 
     async def run(self) -> End:
-        self.agent.say(self._arguments.prompt)
-        return await run(self.agent)
-
-    async def aclose(self) -> None:
-        await self.agent.aclose()
-        self.bench.close()
+        self.seat.agent.say(self._arguments.prompt)
+        return await run(self.seat.agent)
 
     def report(self, end: End) -> ToolResult:
-        steps = self.session.window.transcript.steps
+        steps = self.seat.session.window.transcript.steps
         text = end.text if isinstance(end, Done) else joined_text(steps[-1].message.parts) if steps else ""
-        changed = tuple(dict.fromkeys(change.path for change in self.bench.files.made))
+        changed = tuple(dict.fromkeys(change.path for change in self.seat.bench.files.made))
         lines = [_bounded(text.strip(), steps[-1].entry if steps else self.log)]
         if not isinstance(end, Done):
             why = end.question if isinstance(end, Ask) else end.sentence
@@ -175,18 +155,28 @@ class SubAgent:
         envelope = Envelope(
             status="success" if is_done else "partial", text="\n".join(filter(None, lines)), data=data
         )
-        return answered(envelope, f"{len(steps)} steps, log {self.log}")
+        return answered(envelope, self._account(len(steps)))
 
-    def _begin_log(self, parent: Agent) -> str:
-        meta: dict[str, Json] = {"parent": parent.session.log.id, "call": self._call}
-        meta |= {"root": self._employer.workspace.roots[0], "model": self._employer.model.name}
+    def _account(self, steps: int) -> str:
+        """What it took, in a line for a person."""
+        spent = self.seat.agent.spent
+        parts = ["1 step" if steps == 1 else f"{steps} steps", f"{spent.usage.total:,} tokens"]
+        if spent.dollars:
+            parts.append(f"${spent.dollars:.4f}")
+        return ", ".join([*parts, f"log {self.log}"])
+
+    def _begin_log(self) -> str:
+        above = self._employer.seat
+        meta: dict[str, Json] = {"parent": above.session.log.id, "call": self._call}
+        meta |= {"root": above.workspace.roots[0], "model": above.opening.model.name}
         title = " ".join(self._arguments.description.split())[:LONGEST_TITLE]
-        redact = None if self._employer.profile.redact else str
-        return Log.create(self._employer.store, title=title, source=TASK_SOURCE, meta=meta, redact=redact).id
+        redact = None if above.opening.profile.redact else str
+        return Log.create(above.opening.store, title=title, source=TASK_SOURCE, meta=meta, redact=redact).id
 
     def _tools(self) -> list[Tool]:
-        tools = self.bench.tools(DecideYourself(), RECALL_TOOL, self._recall)
-        looking = {tool.name for tool in self.bench.looking_tools(RECALL_TOOL, self._recall)}
+        bench = self.seat.bench
+        tools = bench.tools(DecideYourself(), RECALL_TOOL, self.seat.recall)
+        looking = {tool.name for tool in bench.looking_tools(RECALL_TOOL, self.seat.recall)}
         allowed = looking | (ACTING if self._arguments.writes else frozenset())
         return [tool for tool in tools if tool.name in allowed] + self._deeper()
 
@@ -194,25 +184,19 @@ class SubAgent:
         settings = self._employer.settings
         if settings.depth <= 1:
             return []
-        inner = TaskSettings(limits=settings.limits, parallel=settings.parallel, depth=settings.depth - 1)
-        return [task_tool(_employing(self, self._employer, inner))]
+        inner = replace(settings, depth=settings.depth - 1)
+        return [task_tool(Employer(self.seat, self._notice, inner))]
 
-    async def _check(self, call: ToolCall, tool: Tool) -> ToolResult | None:
-        workspace = self._employer.workspace
-        cwd = self.bench.shell.place(workspace).path
-        scene = scene_of(call, workspace, cwd, is_read_only=tool.is_read_only)
-        passage = await self._gate.check(call, scene)
-        if passage.event:
-            self.session.record(passage.event)
-        return passage.refusal
+    def _asker(self) -> Asker:
+        return Asker(self._call, self._arguments.description, self.seat.agent.toolbox)
 
-    def _recall(self, arguments: Mapping[str, Json]) -> tuple[str, bool]:
-        return answer_recall(self.session.store, arguments, log=self.log)
+    def _step(self) -> int:
+        return len(self.seat.session.window.transcript.steps)
 
     def _notice(self, notice: Notice) -> None:
-        match notice:
-            case CallStarted(call=call):
-                current_call.set(call.id)
+        if isinstance(notice, CallStarted):
+            current_call.set(notice.call.id)
+        match innermost(notice):
             case Replied(reply=reply) if reply.usage:
                 self._pay(reply.usage)
             case SummaryMade(compaction=made):
@@ -222,31 +206,9 @@ class SubAgent:
 
     def _pay(self, usage: Usage) -> None:
         """At once, and for each request: prices depend on its size, and limits of dollars are the parent's too."""
+        above = self._employer.seat
         if usage.total:
-            self._employer.parent().charge(usage, self._employer.model.name, f"task {self.log}")
-
-    @property
-    def gate(self) -> Gate:
-        return self._gate
-
-
-def _employing(sub: SubAgent, above: Employer, settings: TaskSettings) -> Employer:
-    """A sub-agent as the employer of others."""
-    return Employer(
-        parent=lambda: sub.agent,
-        gate=lambda: sub.gate,
-        workspace=above.workspace,
-        store=above.store,
-        model=above.model,
-        asking=above.asking,
-        profile=above.profile,
-        snapshots=above.snapshots,
-        protected=above.protected,
-        sandbox=above.sandbox,
-        passes=above.passes,
-        watch=above.watch,
-        settings=settings,
-    )
+            above.agent.charge(usage, above.opening.model.name, f"task {self.log}")
 
 
 def _within(limits: Limits, parent: Agent) -> Limits:
@@ -275,10 +237,16 @@ class _OneByOne(Struct, frozen=True):
 
     approver: Approver
     lock: asyncio.Lock
+    who: Callable[[], Asker]
 
     async def approve(self, question: Question) -> Answer:
+        inner, who = asker.get(), self.who()
         async with self.lock:
-            return await self.approver.approve(question)
+            token = asker.set(Asker(who.call, who.title, inner.toolbox if inner else who.toolbox))
+            try:
+                return await self.approver.approve(question)
+            finally:
+                asker.reset(token)
 
 
 class _Borrowed:

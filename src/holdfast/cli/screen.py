@@ -1,6 +1,6 @@
 """The coding agent on the screen, or what to use where there is none.
 
-Rule: the screen is opened only where both ends are a terminal.
+Rule: the screen is opened only where all three streams are a terminal; it is drawn on the one for errors.
 """
 
 import sys
@@ -16,7 +16,7 @@ from holdfast.errors import InputError
 
 
 def has_screen() -> bool:
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def open_agent(ctx: click.Context, given: dict[str, Any]) -> int | None:
@@ -33,12 +33,12 @@ def open_agent(ctx: click.Context, given: dict[str, Any]) -> int | None:
     return open_screen(None) if any(given.values()) else None
 
 
-def open_screen(wish: Any) -> int:
-    """Run the terminal's agent; the exit code."""
+def open_screen(wish: Any, **more: Any) -> int:
+    """Run the terminal's agent; the exit code. `more` is what `holdfast.terminal.run` takes besides."""
     if not has_screen():
         raise InputError(
             "the agent's screen needs a terminal",
             hint="without one use `holdfast run -p TEXT`, or pipe TEXT in",
         )
-    show: Callable[[Any], int] = import_module("holdfast.terminal").run
-    return show(wish)
+    show: Callable[..., int] = import_module("holdfast.terminal").run
+    return show(wish, **more)

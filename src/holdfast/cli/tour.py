@@ -18,6 +18,8 @@ from holdfast.cli.screen import has_screen, open_screen
 
 PROMPT = "The total of a cart is wrong by a cent. Find out why, and mend it."
 
+INVITATION = "A tour: type anything and press Enter to begin · Ctrl+D leaves"
+
 EXAMPLES = """\b
 Examples:
   holdfast tour
@@ -40,7 +42,8 @@ def command(ctx: click.Context, plain: bool) -> None:
     with scratch_folder() as root:
         place = root.parent / "store.db"
         if has_screen() and not plain:
-            ctx.exit(open_screen(Wish(root=root, store=place, model=PACED)))
+            wish = Wish(root=root, store=place, model=PACED)
+            ctx.exit(open_screen(wish, is_scratch=True, banner=INVITATION))
         say(f"› {PROMPT}")
         wish = Wish(
             root=root,

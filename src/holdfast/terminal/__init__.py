@@ -1,35 +1,36 @@
 """The coding agent on a full screen.
 
-Rule: nothing heavy is loaded before the screen is there.
+Rule: nothing heavy is loaded before there is something to be seen.
 """
 
-import asyncio
+import os
 import sys
-from importlib import import_module
 
+from holdfast.agents.coding.foretold import foretold
 from holdfast.agents.coding.wish import Wish
-from holdfast.terminal.app import AgentApp
-from holdfast.terminal.talk import Open, Stage, Talk, Target
+from holdfast.terminal.branch import branch_of
+from holdfast.terminal.first_frame import banner_of, first_frame
+from holdfast.terminal.talk import Target
+from holdfast.terminal.values import Figures
 
 
-def run(wish: Wish) -> int:
-    """Show the agent until the person leaves; the exit code. Raises what kept the first talk from being opened."""
-    start = Target(wish.log, wish.model, wish.goes_on)
-    app = AgentApp(opening(wish), root=wish.root, start=start)
-    code = app.run()
+def run(wish: Wish, *, is_scratch: bool = False, banner: str = "") -> int:
+    """Show the agent until the person leaves; the exit code. Raises what kept the first talk from being opened. Of
+    a talk in a scratch folder it is not said how to go on with it. `banner` is the line above an empty talk."""
+    told, banner = foretold(wish, os.environ), banner or banner_of(wish.root)
+    figures = Figures(model=told.model, branch=branch_of(wish.root), mode=told.mode)
+    with first_frame(banner, figures, os.environ) as painted:
+        # Loaded behind the first frame: it takes longer than everything else together.
+        from holdfast.terminal.app import AgentApp  # noqa: PLC0415
+        from holdfast.terminal.loading import opening  # noqa: PLC0415
+
+        start = Target(wish.log, wish.model, wish.goes_on)
+        app = AgentApp(
+            opening(wish), root=wish.root, start=start, banner=banner, figures=figures, painted=painted
+        )
+        code = app.run()
     if app.failure:
         raise app.failure
-    if app.talks.log:
+    if app.talks.log and not is_scratch:
         sys.stderr.write(f"`holdfast resume {app.talks.log}` goes on from here\n")
     return code or 0
-
-
-def opening(wish: Wish) -> Open:
-    """How the talks of a wish are opened; the agent is loaded with the first one, in a thread."""
-
-    async def open_talk(stage: Stage, target: Target) -> Talk:
-        loaded = await asyncio.to_thread(import_module, "holdfast.terminal.opened")
-        talk: Talk = await loaded.open_talk(loaded.wished(wish), stage, target)
-        return talk
-
-    return open_talk

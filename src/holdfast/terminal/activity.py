@@ -23,7 +23,7 @@ class Activity(Laid):
         self._what = ""
         self._keys = ""
 
-    def begin(self, what: str, keys: str = "Esc interrupts") -> None:
+    def begin(self, what: str, keys: str) -> None:
         """Something is going on from now; a second call only changes the words."""
         self._what, self._keys = what, keys
         if self._timer is None:
@@ -45,7 +45,7 @@ class Activity(Laid):
     def content_at(self, width: int) -> Content:
         seconds = int(time.monotonic() - self._since)
         took = f"{seconds // 60} min {seconds % 60:02d} s" if seconds >= 60 else f"{seconds} s"
-        rest = f" {took} · {self._keys}"
+        rest = f" · {took} · {self._keys}" if self._keys else f" · {took}"
         return Content.assemble(
             ("● ", "bold $primary"), fitted(self._what, width - len(rest) - 2), (rest, "dim")
         )

@@ -23,8 +23,10 @@ from holdfast.terminal.approval import GRACE, Stray
 from holdfast.terminal.asked import Asked
 from holdfast.terminal.completion import Candidate, Wanted, commands_like, files_like
 from holdfast.terminal.conversation import Conversation
+from holdfast.terminal.driver import driver_over
 from holdfast.terminal.entries import Opening
 from holdfast.terminal.files import RepositoryFiles
+from holdfast.terminal.first_frame import LOADING, Painted
 from holdfast.terminal.history import History
 from holdfast.terminal.keys import know_alt_enter
 from holdfast.terminal.prompt import Prompt
@@ -57,17 +59,30 @@ class AgentApp(App[int]):
         Binding("ctrl+l", "repaint", show=False),
     ]
 
-    def __init__(self, open_: Open, *, root: Path, start: Target | None = None, grace: float = GRACE) -> None:
+    def __init__(
+        self,
+        open_: Open,
+        *,
+        root: Path,
+        start: Target | None = None,
+        grace: float = GRACE,
+        banner: str = "",
+        figures: Figures | None = None,
+        painted: Painted | None = None,
+    ) -> None:
+        """`figures` are shown until there is a talk; `painted` is the first frame, if there is one."""
         # The terminal's own colours: they are readable on its background, whatever that is. Said here too, since
         # what is done without colour is decided before a theme can be chosen.
-        super().__init__(ansi_color=True)
+        super().__init__(driver_over(painted) if painted else None, ansi_color=True)
         self.theme = "ansi-dark"
         know_alt_enter()
         self.talks = Conversation(open_, self)
         self._start = start or Target()
+        self._banner = [Note(banner)] if banner else []
+        self._figures = figures or Figures()
         self._files = RepositoryFiles(root)
         self.transcript = Transcript()
-        self.status = Status()
+        self.status = Status(self._figures)
         self.todos = Todos()
         self.activity = Activity(self.transcript.tick)
         self._suggestions = Suggestions()
@@ -91,6 +106,8 @@ class AgentApp(App[int]):
     def on_mount(self) -> None:
         if not self.is_headless:
             self._heed_signals()
+        self.load(())
+        self.busy(LOADING)
         self.call_after_refresh(self.talks.begin, self._start)
 
     # What a conversation and a talk ask of the screen.
@@ -105,7 +122,7 @@ class AgentApp(App[int]):
         self.transcript.drop(piece)
 
     def load(self, pieces: Sequence[Piece]) -> None:
-        self.transcript.load(pieces)
+        self.transcript.load([*self._banner, *pieces])
 
     def opened(self, talk: Talk) -> None:
         if talk.history:
@@ -118,11 +135,16 @@ class AgentApp(App[int]):
 
     def refigure(self) -> None:
         talk = self.talks.talk
-        self.status.show(talk.figures() if talk else Figures())
+        self.status.show(talk.figures() if talk else self._figures)
         self.todos.show(talk.todos() if talk else ())
 
     def busy(self, what: str) -> None:
-        self.activity.begin(what)
+        # What loads cannot be interrupted, only left.
+        self.activity.begin(what, "" if what == LOADING else "Esc interrupts")
+
+    def draft(self, text: str) -> None:
+        self.prompt.keep_draft()
+        self.prompt.put(text)
 
     def idle(self) -> None:
         self.activity.end()
@@ -200,8 +222,10 @@ class AgentApp(App[int]):
             self.action_leave()
 
     def action_leave(self) -> None:
+        # At once: whoever asks a second time does not wait for the rest.
+        self.prompt.keep_draft()
         if self._is_leaving:
-            self.exit(0)  # asked a second time: what runs may never end
+            self.exit(0)  # what runs may never end
             return
         self._is_leaving = True
         self.run_worker(self._leave())
@@ -232,7 +256,6 @@ class AgentApp(App[int]):
             loop.add_signal_handler(ending, self.action_leave)
 
     async def _leave(self) -> None:
-        self.prompt.keep_draft()
         self.busy("leaving")
         try:
             await asyncio.wait_for(self.talks.close(), PATIENCE)

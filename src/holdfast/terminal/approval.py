@@ -120,7 +120,8 @@ class ApprovalPanel(Vertical):
 
 
 def _reason(asked: Approval) -> Content:
-    lines = [Content(f"Asked because {neutral(asked.reason)}.")] if asked.reason else []
+    by = f" by the sub-agent for “{one_line(asked.by)}”" if asked.by else ""
+    lines = [Content(f"Asked{by} because {neutral(asked.reason)}.")] if asked.reason else []
     if asked.denied_before:
         why = "" if asked.denied_before == "-" else f": {one_line(asked.denied_before)}"
         lines.append(Content.styled(f"You denied the same before{why}.", "$warning"))

@@ -11,7 +11,8 @@ from textual.content import Content
 
 from holdfast.terminal.diffs import diff_content, is_diff, totals
 from holdfast.terminal.plain import counted, fitted, neutral, one_line
-from holdfast.terminal.values import Card, State
+from holdfast.terminal.status_line import BETWEEN, dollars_said, tokens_said
+from holdfast.terminal.values import Card, State, Work
 
 MOST_SHORT = 6
 """Lines of a result that are shown at first."""
@@ -31,7 +32,7 @@ SIGNS: dict[State, tuple[str, str]] = {
     "refused": ("✗", "$warning"),
     "uncertain": ("?", "bold $warning"),
 }
-_MAIN = ("command", "pattern", "path", "url", "query", "id", "name", "prompt", "description", "job")
+_MAIN = ("command", "pattern", "path", "url", "query", "id", "name", "description", "prompt", "job")
 
 
 def about_call(arguments: Mapping[str, object]) -> str:
@@ -91,10 +92,14 @@ def _took(card: Card) -> str:
 
 def _short(card: Card, widest: int) -> Content | None:
     """The first lines of a result, none of them longer than so many cells."""
+    if not card.is_over and card.work:
+        return Content.styled(work_said(card.work, widest // 3 - 4), "dim")
     if not card.is_over or (card.name == "TodoWrite" and card.state == "done"):
         return None  # the panel shows the list
     if is_diff(card.shown):
         return diff_content(card.shown, MOST_DIFF)
+    if card.name == "Task" and card.state == "done":
+        return _report(card, widest)
     lines = neutral(card.shown).strip("\n").split("\n")
     content = [Content(fitted(line, widest)) for line in lines[:MOST_SHORT]]
     if len(lines) > MOST_SHORT:
@@ -105,6 +110,26 @@ def _short(card: Card, widest: int) -> Content | None:
         tail = [fitted(line, widest) for line in printed[first:][-TAIL:] if line.strip()]
         content += [Content.styled(line, "dim") for line in tail]
     return Content("\n").join(content)
+
+
+def work_said(work: Work, width: int) -> str:
+    """How far a sub-agent is, in one line: what it does gives way first."""
+    of = f" of {work.most}" if work.most else ""
+    counts = [f"step {work.step}{of}"] if work.step else ["begins"]
+    taken = [f"{tokens_said(work.tokens)} tokens"] if work.tokens else []
+    taken += [dollars_said(work.dollars)] if work.dollars else []
+    room = width - len(BETWEEN.join([*counts, *taken])) - len(BETWEEN)
+    doing = [fitted(work.doing, room)] if work.doing and room > 8 else []
+    return BETWEEN.join([*counts, *doing, *taken])
+
+
+def _report(card: Card, widest: int) -> Content:
+    """The first lines of what a sub-agent reported, without the one for the model at its end, and what it took."""
+    lines = [line for line in neutral(card.full).strip().split("\n")[:-1] if line.strip()]
+    shown = [Content(fitted(line, widest)) for line in lines[:MOST_SHORT]]
+    if len(lines) > MOST_SHORT:
+        shown.append(Content.styled(f"… {counted(len(lines) - MOST_SHORT, 'more line')}", "dim"))
+    return Content("\n").join([*shown, Content.styled(fitted(one_line(card.shown), widest), "dim")])
 
 
 def _opened(card: Card) -> Content:

@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Protocol
 
 from holdfast.errors import ConfigError, HoldfastError
+from holdfast.terminal.first_frame import LOADING
 from holdfast.terminal.talk import Open, Stage, Talk, Target
 from holdfast.terminal.values import Ending, Note, Piece, Said
 
@@ -47,6 +48,10 @@ class View(Stage, Protocol):
 
     def busy(self, what: str) -> None: ...
 
+    def draft(self, text: str) -> None:
+        """Text to be changed and sent again, without losing what stands in the prompt."""
+        ...
+
     def idle(self) -> None: ...
 
     def work(self, doing: Coroutine[None, None, None]) -> None: ...
@@ -69,7 +74,8 @@ class Conversation:
         self.talk: Talk | None = None
         self.log = ""
         """Of the newest talk that was opened."""
-        self.is_busy = False
+        self.is_busy = True
+        """Also before the first talk is opened: what is typed by then waits for it."""
         self._is_running = False
         """Whether the agent runs, so that it can hear and be interrupted."""
         self._unsaid: list[Said] = []
@@ -84,7 +90,7 @@ class Conversation:
         self._done.set()
 
     def begin(self, target: Target) -> None:
-        self._do("loading", self._open(target))
+        self._do(LOADING, self._open(target))
 
     def take(self, text: str) -> None:
         """What a person sent: a command or a message."""
@@ -233,6 +239,8 @@ class Conversation:
             self._show(self.talk)
         if shown.text:
             self._view.add(Note(shown.text, "plain", is_markdown=True))
+        if shown.draft:
+            self._view.draft(shown.draft)
         if shown.say:
             self._unsaid.append(Said(shown.say))
             self._view.add(self._unsaid[-1])

@@ -5,25 +5,29 @@ Rule: it looks on and changes nothing; what it missed is in the log.
 
 import time
 
-from holdfast.agents.notices import FoldMade, Notice, Replied, StepBegan, SummaryBegan, SummaryMade
+from holdfast.agents.notices import FoldMade, Notice, Replied, StepBegan, SummaryBegan, SummaryMade, TaskNews
 from holdfast.messages import ToolCall
 from holdfast.models.protocol import ArgumentsCame, CallBegan, Retried, TextCame, ThinkingCame
-from holdfast.terminal.cards import about_call
+from holdfast.terminal.cards import about_call, seconds_said
 from holdfast.terminal.pieces import finished, fold_note, summary_note
 from holdfast.terminal.plain import one_line
 from holdfast.terminal.talk import Stage
-from holdfast.terminal.values import Answer, Card, Note, Piece, Thought
+from holdfast.terminal.values import Answer, Card, Note, Piece, Thought, Work
+from holdfast.terminal.working import Bill, take_in, unpriced
 from holdfast.tools.calling import CallFinished, CallStarted
 
 
 class Following:
     """The step that is under way: the pieces of its reply, and the cards of its calls."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, bill: Bill = unpriced) -> None:
         self._stage = stage
+        self._bill = bill
         self._coming: list[Piece] = []
         """Pieces of the reply that is being written."""
         self._cards: list[tuple[ToolCall, Card]] = []
+        self._tasks: dict[str, Card] = {}
+        """Cards of tasks by the logs of the sub-agents that work on them."""
         self.step: StepBegan | None = None
 
     def __call__(self, notice: Notice) -> None:
@@ -43,7 +47,7 @@ class Following:
                 self._write(number, len(text))
             case Retried(seconds=seconds, reason=reason):
                 self._take_back()
-                self._stage.add(Note(f"asked again in {seconds:g} s: {reason}", "warning"))
+                self._stage.add(Note(f"asked again in {seconds_said(seconds)}: {reason}", "warning"))
             case Replied():
                 self._replied(notice)
             case CallStarted(call=call):
@@ -58,12 +62,15 @@ class Following:
                 self._stage.add(Note("a summary is written, and the next step waits for it"))
             case SummaryMade(compaction=compaction):
                 self._stage.add(summary_note(compaction.notes))
+            case TaskNews():
+                self._told_of_task(notice)
 
-    def wait(self, call: ToolCall, *, is_over: bool) -> None:
-        """A call waits for a person's word, or does so no more."""
-        card = self._card(call)
-        card.state = "writing" if is_over else "waiting"
-        self._stage.change(card)
+    def wait(self, call: ToolCall, *, is_over: bool, task: str = "") -> None:
+        """A call waits for a person's word, or does so no more. `task` is the call that a sub-agent works for."""
+        card = self._card_of_task(task) if task else self._card(call)
+        if card:
+            card.state = "waiting" if not is_over else "running" if task else "writing"
+            self._stage.change(card)
 
     def ended(self) -> None:
         """The run is over: a reply that was broken off stays as far as its text came, half a call does not."""
@@ -74,6 +81,7 @@ class Following:
                 self._stage.drop(piece)
         self._coming = []
         self._cards = []
+        self._tasks = {}
 
     def _came(self, kind: type[Answer] | type[Thought], text: str) -> None:
         last = self._coming[-1] if self._coming else None
@@ -128,6 +136,24 @@ class Following:
         card = self._card(call)
         card.state, card.started = "running", time.monotonic()
         self._stage.change(card)
+
+    def _told_of_task(self, told: TaskNews) -> None:
+        """What a sub-agent does, on the card of its task."""
+        if told.log not in self._tasks and (card := self._card_of_task(told.call)):
+            card.work = Work()
+            self._tasks[told.log] = card
+        card = self._tasks.get(told.log)
+        if card is None or card.work is None:
+            return
+        take_in(card.work, told.news, self._bill)
+        self._stage.change(card)
+        if isinstance(told.news, Replied | CallFinished):
+            self._stage.refigure()
+
+    def _card_of_task(self, id_: str) -> Card | None:
+        """The card of a task by the id of its call. Where an id stands twice, the one that nobody works on yet."""
+        found = [card for call, card in self._cards if call.id == id_ and not card.is_over]
+        return next((card for card in found if card.work is None), found[-1] if found else None)
 
     def _card(self, call: ToolCall) -> Card:
         """The card of a call, found by what it is, since ids may stand twice; a call nobody told of gets one."""

@@ -3,6 +3,7 @@
 Rule: one widget for a whole reply, however many paragraphs it has, and its text can be selected like any other.
 """
 
+from collections.abc import Collection
 from io import StringIO
 
 from textual.content import Content, Span
@@ -46,6 +47,7 @@ def rendered(text: str, width: int) -> Content:
     )
     document = Markdown(neutral(text), code_theme="ansi_dark", hyperlinks=False)
     lines: list[Content] = []
+    kept: set[int] = set()
     for segments in console.render_lines(document, pad=False):
         parts, spans, at = [], [], 0
         for segment in segments:
@@ -53,12 +55,15 @@ def rendered(text: str, width: int) -> Content:
             if segment.style:
                 spans.append(Span(at, at + len(segment.text), Style.from_rich_style(segment.style)))
             at += len(segment.text)
+        if len(segments) > 1:  # a line of code, which is a text of its own, is never of one piece
+            kept.add(len(lines))
         lines.append(Content("".join(parts), spans).rstrip())
-    return Content("\n").join(_trimmed(lines))
+    return Content("\n").join(_trimmed(lines, kept))
 
 
-def _trimmed(lines: list[Content]) -> list[Content]:
-    """Without the blank lines that Markdown puts at either end, and with one where it puts several."""
+def _trimmed(lines: list[Content], kept: Collection[int]) -> list[Content]:
+    """Without the blank lines that Markdown puts at either end, and with one where it puts several. Those of code
+    stay."""
     first = next((n for n, line in enumerate(lines) if line.plain.strip()), len(lines))
     last = next((n for n in range(len(lines), 0, -1) if lines[n - 1].plain.strip()), first)
-    return [line for n, line in enumerate(lines) if first <= n < last and (line or lines[n - 1])]
+    return [line for n, line in enumerate(lines) if first <= n < last and (line or lines[n - 1] or n in kept)]

@@ -16,8 +16,9 @@ from holdfast.agents.limits import Spent
 from holdfast.agents.notices import Notice, Replied, StepBegan, Watch
 from holdfast.agents.outcomes import Ask, Done, End, Stop
 from holdfast.agents.spending import lookup_in
+from holdfast.agents.task import Asker, asker
 from holdfast.events import AssistantReplied, UsageReported
-from holdfast.messages import ToolCall, joined_text
+from holdfast.messages import ToolCall, Usage, joined_text
 from holdfast.models.billing import bill
 from holdfast.models.catalogue import load_catalogue
 from holdfast.packing.trigger import estimate
@@ -28,10 +29,12 @@ from holdfast.terminal.following import Following
 from holdfast.terminal.pieces import earlier_pieces
 from holdfast.terminal.talk import Stage, Target
 from holdfast.terminal.values import Approval, Choice, Ending, Figures, Piece, Shown, Todo
+from holdfast.terminal.working import paid
 from holdfast.tools.around.ask_user import Question as Asked
 from holdfast.tools.around.ask_user import Reply, Respondent
 from holdfast.tools.calling import CallFinished
 from holdfast.tools.permissions import Answer, Approver, Mode, Question
+from holdfast.tools.toolbox import Toolbox
 from holdfast.views import User, path
 
 CHANGES = frozenset({"Edit", "MultiEdit", "Write"})
@@ -72,7 +75,7 @@ class DeskTalk:
         self.desk = opened.desk
         self._close = opened.close
         self._stage = stage
-        self._following = Following(stage)
+        self._following = Following(stage, self._bill)
         self.notes: Sequence[str] = opened.notes
         store = self.desk.session.store
         file = store.path if isinstance(store, SqliteStore) else None
@@ -137,23 +140,25 @@ class DeskTalk:
     async def command(self, line: str) -> Shown:
         shown = await run_command(self.desk, line)
         self._read()
-        return Shown(shown.text, shown.open_log, shown.model, shown.say, shown.is_reread)
+        return Shown(shown.text, shown.open_log, shown.model, shown.say, shown.is_reread, shown.draft)
 
     async def aclose(self) -> None:
         await self._close()
 
     async def approve(self, question: Question) -> Answer:
         """The person's word on a call. What it would change is tried first, without changing anything."""
-        self._following.wait(question.call, is_over=False)
+        who = asker.get()
+        task = who.call if who else ""
+        self._following.wait(question.call, is_over=False, task=task)
         try:
-            verdict = await self._stage.approve(await self._approval(question))
+            verdict = await self._stage.approve(await self._approval(question, who))
         finally:
-            self._following.wait(question.call, is_over=True)
+            self._following.wait(question.call, is_over=True, task=task)
         return Answer(verdict.decision, verdict.reason)
 
-    async def _approval(self, question: Question) -> Approval:
+    async def _approval(self, question: Question, who: Asker | None) -> Approval:
         call = question.call
-        diff, trouble = await self._tried(call)
+        diff, trouble = await self._tried(call, who.toolbox if who else self.desk.agent.toolbox)
         return Approval(
             name=call.name,
             about=str(call.arguments.get("command", "")) or about_call(call.arguments),
@@ -164,19 +169,19 @@ class DeskTalk:
             diff=diff
             or ("" if call.name in CHANGES or call.name == "Bash" else _written_out(call.arguments)),
             trouble=trouble,
+            by=who.title if who else "",
         )
 
-    async def _tried(self, call: ToolCall) -> tuple[str, str]:
+    async def _tried(self, call: ToolCall, toolbox: Toolbox) -> tuple[str, str]:
         """What a change would be, and why it cannot be told."""
         if call.name not in CHANGES:
             return "", ""
-        tool = self.desk.agent.toolbox.find(call.name)
-        result = await tool.run({**call.arguments, "dry_run": True}, self.desk.workspace)
+        result = await toolbox.find(call.name).run({**call.arguments, "dry_run": True}, self.desk.workspace)
         return ("", f"It would fail. {result.shown}") if result.is_error else (result.shown, "")
 
     def watch(self, notice: Notice) -> None:
-        if isinstance(notice, Replied):
-            self._spent = self._spent.and_reply(notice.reply.usage, notice.dollars)
+        for usage, dollars in paid(notice, self._bill):
+            self._spent = self._spent.and_reply(usage, dollars)
         if isinstance(notice, StepBegan | Replied | CallFinished):
             # Now and not when it is shown: between two of these the window may be in use by another thread.
             self._used = self._size()
@@ -196,6 +201,9 @@ class DeskTalk:
             case Stop(reason=reason):
                 is_trouble = reason in ("model", "overflow", "empty")
                 return Ending(end.sentence, end.hint, "error" if is_trouble else "warning")
+
+    def _bill(self, usage: Usage) -> float | None:
+        return bill(self.desk.agent.asking.entry, usage)
 
     def _size(self) -> int:
         session = self.desk.session

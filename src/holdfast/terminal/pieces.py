@@ -5,7 +5,7 @@ Rule: a talk that is opened again looks as it did; what was never finished is ma
 
 from collections.abc import Iterable, Sequence
 
-from holdfast.agents.results import UNCERTAIN
+from holdfast.agents.results import is_uncertain
 from holdfast.events import (
     AssistantReplied,
     Compacted,
@@ -18,7 +18,7 @@ from holdfast.events import (
 from holdfast.messages import Text, Thinking, ToolCall, joined_text
 from holdfast.terminal.cards import about_call
 from holdfast.terminal.plain import one_line
-from holdfast.terminal.status import tokens_said
+from holdfast.terminal.status_line import tokens_said
 from holdfast.terminal.values import Answer, Card, Note, Piece, Said, State, Thought
 from holdfast.tools.envelope import ToolResult
 
@@ -88,6 +88,6 @@ def _answered(card: Card, event: ToolReturned) -> None:
 def _state(text: str, *, is_error: bool) -> State:
     if not is_error:
         return "done"
-    if text == UNCERTAIN or "what it did is uncertain" in text:
+    if is_uncertain(text):
         return "uncertain"
     return "refused" if text.startswith(DENIED) else "failed"

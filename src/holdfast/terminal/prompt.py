@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from holdfast.terminal.completion import Candidate, Wanted, mention, wanted
+from holdfast.terminal.first_frame import PLACEHOLDER
 from holdfast.terminal.history import History
 from holdfast.terminal.keys import NEW_LINE
 from holdfast.terminal.plain import counted
@@ -44,7 +45,7 @@ class Prompt(TextArea):
             id="prompt",
             compact=True,
             highlight_cursor_line=False,
-            placeholder="Say what to do · / commands · @ files · Shift+Tab mode",
+            placeholder=PLACEHOLDER,
         )
         self.cursor_blink = False
         self.lines_kept = history

@@ -63,8 +63,8 @@ class Transcript(VerticalScroll):
 
     def change(self, piece: Piece) -> None:
         """A piece is another now; it is repainted with what else changed in the same moment."""
-        if id(piece) not in self._entries:
-            return
+        if id(piece) not in self._entries or not self.is_running:
+            return  # what comes after the screen is gone needs no timer
         if not self._stale:
             self.set_timer(PAUSE, self._repaint)
         self._stale[id(piece)] = piece

@@ -31,8 +31,20 @@ class Thought(Struct):
     is_whole: bool = False
 
 
+class Work(Struct):
+    """How far a sub-agent is: its step, of how many it may make (0 without end), what it does, what it took so far.
+    `dollars` is None where a price is not known."""
+
+    step: int = 0
+    most: int = 0
+    doing: str = ""
+    tokens: int = 0
+    dollars: float | None = 0.0
+
+
 class Card(Struct):
-    """A call of a tool. `shown` is the short result, `full` what the model read of it."""
+    """A call of a tool. `shown` is the short result, `full` what the model read of it; `work` is that of the
+    sub-agent that it was given to."""
 
     name: str
     about: str = ""
@@ -43,6 +55,7 @@ class Card(Struct):
     seconds: float = 0.0
     written: int = 0
     """Characters of arguments that came so far."""
+    work: Work | None = None
 
     @property
     def is_over(self) -> bool:
@@ -61,7 +74,8 @@ Piece = Said | Answer | Thought | Card | Note
 
 
 class Approval(Struct, frozen=True):
-    """A call that a person is asked about. `diff` is what it would change, `trouble` why that cannot be told."""
+    """A call that a person is asked about. `diff` is what it would change, `trouble` why that cannot be told; `by`
+    is the work of the sub-agent that would make it."""
 
     name: str
     about: str
@@ -71,6 +85,7 @@ class Approval(Struct, frozen=True):
     denied_before: str = ""
     diff: str = ""
     trouble: str = ""
+    by: str = ""
 
 
 class Verdict(Struct, frozen=True):
@@ -122,10 +137,11 @@ class Ending(Struct, frozen=True):
 
 class Shown(Struct, frozen=True):
     """What a command answers: Markdown, the log or model to go on with, if another, what to say in the person's
-    name, and whether the talk is another now."""
+    name, whether the talk is another now, and what to put into the prompt."""
 
     text: str = ""
     open_log: str = ""
     model: str = ""
     say: str = ""
     is_reread: bool = False
+    draft: str = ""

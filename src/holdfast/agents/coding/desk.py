@@ -3,75 +3,38 @@
 Rule: it can be closed at any moment and opened again from the log; what was sent before is sent again to the byte.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files as package_files
-from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.agent import Agent
-from holdfast.agents.asking import Asking
 from holdfast.agents.coding.bench import Bench, skills_of
-from holdfast.agents.limits import Limits
+from holdfast.agents.coding.opening import Opening
+from holdfast.agents.coding.seat import Seat, protected_by, shell_of
+from holdfast.agents.coding.task_changes import change_in
 from holdfast.agents.loop import run
 from holdfast.agents.mentions import Said, with_mentions
-from holdfast.agents.notices import FoldMade, Notice, Watch, unwatched
+from holdfast.agents.notices import FoldMade, Notice, TaskNews
 from holdfast.agents.outcomes import End
 from holdfast.agents.project_rules import changes, folders_above, rules_in, rules_of_project
-from holdfast.agents.task import NAME, Employer, TaskSettings, current_call, task_tool
+from holdfast.agents.task import NAME, Employer, current_call, task_tool
 from holdfast.events import ApprovalGiven, AssistantReplied, Entry, Noted, SystemSet, ToolsSet
-from holdfast.messages import Json, ToolCall, joined_text
-from holdfast.models.protocol import Model
-from holdfast.packing.ledger import ledger
-from holdfast.packing.profile import Profile
-from holdfast.recall import RECALL_TOOL, answer_recall
-from holdfast.session import Session
-from holdfast.store import Store
-from holdfast.tools.around.ask_user import Respondent
+from holdfast.messages import ToolCall, joined_text
+from holdfast.packing.ledger import Ledger, ledger
+from holdfast.recall import RECALL_TOOL
 from holdfast.tools.around.todo_write import TodoList
-from holdfast.tools.around.unattended import DecideYourself
 from holdfast.tools.calling import CallFinished, CallSettings, CallStarted
-from holdfast.tools.envelope import ToolResult
 from holdfast.tools.files.seen import Files
 from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots, Snapshots
 from holdfast.tools.files.undoing import undo
-from holdfast.tools.permissions import Approver, Gate, Mode, Permissions, Unattended, scene_of
-from holdfast.tools.protocol import Tool
-from holdfast.tools.shell.sandbox import Sandbox
-from holdfast.tools.shell.shell import Shell
-from holdfast.tools.toolbox import Toolbox
+from holdfast.tools.permissions import Gate, Mode
 from holdfast.tools.workspace import Workspace
 from holdfast.views import path
 
+__all__ = ["INIT", "SYSTEM", "Desk", "Opening", "last_words"]
+
 SYSTEM = (package_files(__package__) / "system.md").read_text("utf-8").strip()
 INIT = (package_files(__package__) / "init.md").read_text("utf-8").strip()
-
-
-class Opening(Struct, frozen=True, kw_only=True):
-    """What a desk is opened with. `snapshots` is the folder for what files were before they were changed; without
-    one they are kept in memory, and an undo ends with the process."""
-
-    root: Path
-    store: Store
-    log: str = ""
-    model: Model
-    asking: Asking = Asking()
-    summarizer: Model | None = None
-    profile: Profile
-    limits: Limits = Limits()
-    permissions: Permissions
-    approver: Approver = Unattended()
-    mode: Mode | None = None
-    respondent: Respondent = DecideYourself()
-    more_tools: tuple[Tool, ...] = ()
-    """Tools from elsewhere, such as those of MCP servers."""
-    tasks: TaskSettings = TaskSettings()
-    sandbox: Sandbox | None = None
-    snapshots: Path | None = None
-    skills: Path | None = None
-    is_beside: bool = True
-    watch: Watch = unwatched
 
 
 class Desk:
@@ -80,43 +43,22 @@ class Desk:
     def __init__(self, opening: Opening) -> None:
         self.workspace = Workspace([opening.root])
         self.watch = opening.watch
+        self.summarizer = opening.summarizer or opening.model
+        self._permissions = opening.permissions
         self._reminded: set[str] = set()
         """Folders whose rules were told since the last fold."""
+        self._ledger: tuple[tuple[int, int], Ledger] | None = None
         kept: Snapshots = FolderSnapshots(opening.snapshots) if opening.snapshots else MemorySnapshots()
-        protected = [opening.snapshots] if opening.snapshots else []
-        files = Files(kept, resident=self._is_resident, step=self._step, protected=protected)
-        shell = Shell(sandbox=opening.sandbox, passes=opening.permissions.variables)
-        self.bench = Bench(files, shell, TodoList(), skills_of(opening.root, opening.skills))
-        self._permissions = opening.permissions
-        self.gate = Gate(opening.permissions, opening.approver, opening.mode)
-        self.summarizer = opening.summarizer or opening.model
-        tools = self.bench.tools(opening.respondent, RECALL_TOOL, self._recall)
-        task = task_tool(self._employer(opening, kept))
-        toolbox = Toolbox(
-            [*tools, task, *opening.more_tools],
-            self.workspace,
-            gate=self._check,
-            settings=_call_settings(),
-        )
-        self.session = Session(
-            profile=opening.profile,
-            store=opening.store,
-            log=opening.log,
-            system=SYSTEM,
-            tools=[tool for tool in toolbox.definitions if tool.name != RECALL_TOOL.name],
-            model=opening.model.name,
-        )
+        files = Files(kept, resident=self._is_resident, step=self._step, protected=protected_by(opening))
+        skills = skills_of(opening.root, opening.skills)
+        self.bench = Bench(files, shell_of(opening), TodoList(), skills)
+        gate = Gate(opening.permissions, opening.approver, opening.mode)
+        self._seat = seat = Seat(opening, self.workspace, self.bench, gate)
+        tools = self.bench.tools(opening.respondent, RECALL_TOOL, seat.recall)
+        task = task_tool(Employer(seat, self._notice, opening.tasks))
+        seat.sit([*tools, task, *opening.more_tools], SYSTEM, self._notice, _call_settings())
+        self.session, self.agent = seat.session, seat.agent
         self._restore(path(self.session.log.entries()))
-        self.agent = Agent(
-            self.session,
-            opening.model,
-            toolbox,
-            asking=opening.asking,
-            summarizer=opening.summarizer,
-            is_beside=opening.is_beside,
-            limits=opening.limits,
-            watch=self._notice,
-        )
 
     async def say(self, text: str) -> End:
         """What a person says, up to the end that it comes to."""
@@ -145,6 +87,10 @@ class Desk:
         return result.shown
 
     @property
+    def gate(self) -> Gate:
+        return self._seat.gate
+
+    @property
     def mode(self) -> Mode:
         return self.gate.mode
 
@@ -163,18 +109,13 @@ class Desk:
         if now.tools != before.tools:
             self.session.record(ToolsSet(before.tools))
         self._reminded.clear()
-        bench = self.bench
-        bench.files.sights.clear()
-        bench.files.made.clear()
-        bench.shell.cwd = "."
-        bench.todos.written = ()
-        bench.todos.archive.clear()
-        self.gate = Gate(self._permissions, self.gate.approver, self.gate.mode)
+        self.bench.forget()
+        self._ledger = None
+        self._seat.gate = Gate(self._permissions, self.gate.approver, self.gate.mode)
         self._restore(path(self.session.log.entries()))
 
     async def aclose(self) -> None:
-        await self.agent.aclose()
-        self.bench.close()
+        await self._seat.aclose()
 
     def _restore(self, entries: Sequence[Entry]) -> None:
         self.bench.restore(entries)
@@ -185,15 +126,6 @@ class Desk:
                     calls.update((part.id, part) for part in parts if isinstance(part, ToolCall))
                 case ApprovalGiven(call_id=call_id) as approval:
                     self.gate.restore(approval, calls.get(call_id))
-
-    async def _check(self, call: ToolCall, tool: Tool) -> ToolResult | None:
-        """Whether a call may be made; every answer goes into the log."""
-        cwd = self.bench.shell.place(self.workspace).path
-        scene = scene_of(call, self.workspace, cwd, is_read_only=tool.is_read_only)
-        passage = await self.gate.check(call, scene)
-        if passage.event:
-            self.session.record(passage.event)
-        return passage.refusal
 
     def _read_rules(self) -> None:
         if not self.agent.is_running:
@@ -208,6 +140,9 @@ class Desk:
                 current_call.set(call.id)
             case CallFinished(call=call, result=result) if not result.is_error:
                 self._tell_rules_near(str(call.arguments.get("path", "")))
+            case TaskNews() if noted := change_in(notice, self._step()):
+                self.session.record(noted)
+                self.bench.note_task(noted.data)
         self.watch(notice)
 
     def _tell_rules_near(self, path: str) -> None:
@@ -222,28 +157,12 @@ class Desk:
                     f"{rules.text.strip()}\n</system-reminder>"
                 )
 
-    def _employer(self, opening: Opening, snapshots: Snapshots) -> Employer:
-        return Employer(
-            parent=lambda: self.agent,
-            gate=lambda: self.gate,
-            workspace=self.workspace,
-            store=opening.store,
-            model=opening.model,
-            asking=opening.asking,
-            profile=opening.profile,
-            snapshots=snapshots,
-            protected=(opening.snapshots,) if opening.snapshots else (),
-            sandbox=opening.sandbox,
-            passes=opening.permissions.variables,
-            watch=self._notice,
-            settings=opening.tasks,
-        )
-
-    def _recall(self, arguments: Mapping[str, Json]) -> tuple[str, bool]:
-        return answer_recall(self.session.store, arguments, log=self.session.log.id)
-
     def _is_resident(self, path: str, first: int, last: int, since: int) -> bool:
-        return ledger(self.session.window).resident(path, first, last, since=since)
+        # One for all reads of a step: nothing is folded in between, and what is not in it yet counts as not shown.
+        state = (self._step(), len(self.bench.files.made))
+        if self._ledger is None or self._ledger[0] != state:
+            self._ledger = (state, ledger(self.session.window))
+        return self._ledger[1].resident(path, first, last, since=since)
 
     def _step(self) -> int:
         return len(self.session.window.transcript.steps)

@@ -13,15 +13,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.agents.asking import Asking
-from holdfast.agents.coding.desk import Desk, Opening
+from holdfast.agents.coding.desk import Desk
+from holdfast.agents.coding.opening import Opening
 from holdfast.agents.coding.salvage import Salvaged, whole
 from holdfast.agents.coding.talks import begin_talk, find_talk, newest_talk
-from holdfast.agents.coding.trust import trusted
+from holdfast.agents.coding.trust import config_folder, trusted
 from holdfast.agents.coding.wish import Wish
 from holdfast.agents.coding.within_reach import no_model, window_served
 from holdfast.agents.notices import Watch, unwatched
 from holdfast.agents.task import NAME as TASK
-from holdfast.agents.task import TaskSettings
+from holdfast.agents.task_settings import TaskSettings
 from holdfast.agents.tour.model import ENTRY, PACED, PLAIN, TourModel
 from holdfast.config import Config, load_config, resolve
 from holdfast.errors import ConfigError
@@ -167,13 +168,6 @@ def find_ground(wish: Wish, env: Mapping[str, str], model: Model | None = None) 
             *([guessed] if not (entry.window or wish.budget or model) else []),
         ),
     )
-
-
-def config_folder(env: Mapping[str, str]) -> Path:
-    """Where a person's own skills are."""
-    given = env.get("XDG_CONFIG_HOME", "")
-    # The XDG specification says that a relative path is to be ignored.
-    return (Path(given) if Path(given).is_absolute() else Path.home() / ".config") / "holdfast"
 
 
 def _chosen(wish: Wish, config: Config, env: Mapping[str, str]) -> tuple[Model, Entry, bool]:

@@ -22,6 +22,13 @@ CAREFUL = {"mode": ("plan", "ask"), "sandbox": ("auto", "bubblewrap", "landlock"
 """Values of these settings that widen nothing."""
 
 
+def config_folder(env: Mapping[str, str]) -> Path:
+    """Where a person's own settings and skills are."""
+    given = env.get("XDG_CONFIG_HOME", "")
+    # The XDG specification says that a relative path is to be ignored.
+    return (Path(given) if Path(given).is_absolute() else Path.home() / ".config") / "holdfast"
+
+
 def trusted(config: Config, folder: Path, env: Mapping[str, str], *, trusts: bool) -> tuple[Config, str]:
     """The configuration as far as it is trusted, and what to tell the person. `folder` is where the person's own
     settings are; with `trusts` this text is trusted from now on."""

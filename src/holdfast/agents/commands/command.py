@@ -14,13 +14,14 @@ from holdfast.errors import InputError
 
 class Shown(Struct, frozen=True):
     """An answer in Markdown, and what the screen is to do about it: open another log, ask another model, send `say`
-    as what the person says, read the talk anew because its path is another now."""
+    as what the person says, read the talk anew because its path is another now, put `draft` into the prompt."""
 
     text: str
     open_log: str = ""
     model: str = ""
     say: str = ""
     is_reread: bool = False
+    draft: str = ""
 
 
 Run = Callable[[Desk, str], Awaitable[Shown]]

@@ -1,4 +1,4 @@
-"""`/diff`: what the agent changed in this talk, file by file, against what was there before.
+"""`/diff`: what the agent changed in this talk, its sub-agents and commands too, against what was there before.
 
 Rule: the disk is looked at as it is now; where somebody else changed a file too, that is said.
 """
@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from holdfast.agents.coding.desk import Desk
 from holdfast.agents.commands.command import Command, Shown
+from holdfast.agents.commands.edits import left_in
 from holdfast.agents.commands.writing import bullets, code, fenced, joined
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.files.current import current_file
@@ -21,6 +22,8 @@ from holdfast.tools.files.texts import decode, detect, split_lines, unified_ends
 
 MOST_ROWS = 400
 """Rows of one file's diff."""
+MOST_CREATED, MOST_CREATED_ROWS = 10, 40
+"""Files that commands created, and rows of each, that are shown."""
 
 GIT_SECONDS = 10.0
 GIT = (
@@ -52,21 +55,39 @@ async def _run(desk: Desk, argument: str) -> Shown:
     changed = await asyncio.to_thread(changes_of, desk)
     rows = [row for one in changed for row in one.rows]
     stat = await git_stat(Path(desk.workspace.roots[0]))
+    left = left_in(desk.bench, 0)
+    nothing = "" if left else "The agent's edits changed no file in this talk."
     return Shown(
         joined(
-            fenced("\n".join(rows), "diff") if rows else "The agent's edits changed no file in this talk.",
+            fenced("\n".join(rows), "diff") if rows else nothing,
             bullets(one.note for one in changed if one.note),
+            left,
             joined("`git diff --stat HEAD`, whoever made the changes:", fenced(stat)) if stat else "",
         )
     )
 
 
 def changes_of(desk: Desk) -> list[Changed]:
-    """One for each file that was edited, in the order of the first edits."""
+    """One for each file that was edited, in the order of the first edits, then those that commands created."""
     chains: dict[str, list[Made]] = {}
     for made in desk.bench.files.made:
         chains.setdefault(made.key, []).append(made)
-    return [_changed(desk, chain) for chain in chains.values()]
+    created = dict.fromkeys(one.path for one in desk.bench.left if one.how == "created")
+    new = [path for path in created if path not in chains][:MOST_CREATED]
+    return [*(_changed(desk, chain) for chain in chains.values()), *(_created(desk, path) for path in new)]
+
+
+def _created(desk: Desk, path: str) -> Changed:
+    """A file that a command made, as it is now; nothing where it cannot be shown."""
+    try:
+        raw = _now(desk, path)
+        lines = _lines(raw, path) if raw is not None else None
+    except ToolError:
+        return Changed(())
+    if lines is None:
+        return Changed(())
+    hunks = first_rows(unified([], lines, line_changes([], lines)), MOST_CREATED_ROWS)
+    return Changed(("--- /dev/null", f"+++ {path}", *hunks))
 
 
 def _changed(desk: Desk, chain: Sequence[Made]) -> Changed:

@@ -1,13 +1,15 @@
 """`/rewind`: back to before something was said: the talk, the files, or both.
 
-Rule: nothing is lost. What the talk leaves behind stays in the log, off the path; of the files only the agent's own
-edits are taken back, all or none, and never over what somebody else wrote since.
+Rule: nothing is lost. What the talk leaves behind stays in the log, off the path; of the files only what is known
+to be of the agent's doing is taken back, all or none, never over what somebody else wrote since. What stays is
+named.
 """
 
 from collections.abc import Sequence
 
 from holdfast.agents.coding.desk import Desk
 from holdfast.agents.commands.command import Command, Shown, expect_rest, number_in
+from holdfast.agents.commands.edits import edits_of, left_in
 from holdfast.agents.commands.rounds import Round, drawn, rounds_of
 from holdfast.agents.commands.writing import bullets, code, counted, fenced, joined
 from holdfast.errors import InputError
@@ -19,11 +21,10 @@ from holdfast.tools.files.undoing import undo
 MORE = """\
 `/rewind` lists the rounds. `/rewind 3` says what going back before round 3 would change; `/rewind 3 talk` lets the
 talk go on as if rounds from 3 on had not been, `/rewind 3 files` takes back the edits made since, `/rewind 3 both`
-does both. What commands of Bash did to files is not taken back. What was said stays in the log, where `/recall`
-finds it."""
+does both. What commands did is taken back where the file was known before, and named where it was not: files that
+they created or deleted, and those that nobody had read. What was said in round 3 stands in the prompt again."""
 
 WHAT = ("talk", "files", "both")
-NO_BASH = "What commands changed is not taken back."
 
 
 async def _run(desk: Desk, argument: str) -> Shown:
@@ -46,13 +47,13 @@ async def _run(desk: Desk, argument: str) -> Shown:
 
 
 def made_since(desk: Desk, round_: Round) -> list[Made]:
-    """The agent's edits since a round began, oldest first."""
+    """The edits since a round began, oldest first."""
     return [made for made in desk.bench.files.made if made.step > round_.steps]
 
 
 def rewind(desk: Desk, round_: Round, *, files: bool) -> Shown:
     """The talk goes on from before a round, with the files as they were then or as they are."""
-    made = made_since(desk, round_)
+    made, left = made_since(desk, round_), left_in(desk.bench, round_.steps)
     diff = ""
     if files and made:
         result = undo(desk.bench.files, desk.workspace, len(made))
@@ -63,45 +64,43 @@ def rewind(desk: Desk, round_: Round, *, files: bool) -> Shown:
     desk.reread()
     head = f"The talk goes on from before round {round_.number}, which began with {code(round_.words)}."
     if diff:
-        return Shown(joined(head, _took_back(made), fenced(diff, "diff"), NO_BASH), is_reread=True)
+        text = joined(head, _took_back(made), fenced(diff, "diff"), left)
+        return Shown(text, is_reread=True, draft=round_.text)
     stays = (
         "" if files or not made else f"Edits made since stay in {_names(made)}; it no longer knows of them."
     )
-    return Shown(joined(head, stays, NO_BASH if files else ""), is_reread=True)
+    return Shown(joined(head, stays, left), is_reread=True, draft=round_.text)
 
 
 def _files_back(desk: Desk, round_: Round) -> Shown:
-    made = made_since(desk, round_)
+    made, left = made_since(desk, round_), left_in(desk.bench, round_.steps)
     if not made:
-        raise InputError(
-            f"no file was edited since round {round_.number} began",
-            hint="what commands changed is not tracked",
-        )
+        raise InputError(f"no file was edited since round {round_.number} began", hint=left)
     diff = desk.undo(len(made))
-    return Shown(joined(f"{_took_back(made)} The agent is told.", fenced(diff, "diff"), NO_BASH))
+    return Shown(joined(f"{_took_back(made)} The agent is told.", fenced(diff, "diff"), left))
 
 
 def _previewed(desk: Desk, round_: Round, rounds: int) -> str:
     leaves = rounds - round_.number + 1
     behind = f"{counted(leaves, 'round')} left behind, from {code(round_.words)} on"
     lines = [f"{code(f'/rewind {round_.number} talk')}: {behind}; files stay as they are."]
-    made = made_since(desk, round_)
+    made, left = made_since(desk, round_), left_in(desk.bench, round_.steps)
     if not made:
         lines.append("No file was edited since.")
-        return bullets(lines)
+        return joined(bullets(lines), left)
     try:
         undo(desk.bench.files, desk.workspace, len(made), dry_run=True)
     except ToolError as error:
         lines.append(f"The edits made since in {_names(made)} cannot be taken back: {error.message}.")
-        return bullets(lines)
-    edits = f"{counted(len(made), 'edit')} taken back in {_names(made)}"
+        return joined(bullets(lines), left)
+    edits = f"{counted(len(edits_of(made)), 'edit')} taken back in {_names(made)}"
     lines.append(f"{code(f'/rewind {round_.number} files')}: {edits}.")
     lines.append(f"{code(f'/rewind {round_.number} both')}: both.")
-    return joined(bullets(lines), NO_BASH)
+    return joined(bullets(lines), left)
 
 
 def _took_back(made: Sequence[Made]) -> str:
-    return f"{counted(len(made), 'edit')} taken back in {_names(made)}."
+    return f"{counted(len(edits_of(made)), 'edit')} taken back in {_names(made)}."
 
 
 def _names(made: Sequence[Made]) -> str:

@@ -15,13 +15,14 @@ from holdfast.views import path
 
 
 class Round(Struct, frozen=True):
-    """A round by its number, counted from 1. `before` is the entry behind which the talk goes on without it, and
-    `steps` how many steps were made before it."""
+    """A round by its number, counted from 1, and what it began with. `before` is the entry behind which the talk
+    goes on without it, and `steps` how many steps were made before it."""
 
     number: int
     words: str
     before: str
     steps: int
+    text: str
 
 
 def rounds_of(session: Session) -> list[Round]:
@@ -32,7 +33,8 @@ def rounds_of(session: Session) -> list[Round]:
     for number, position in enumerate(transcript.rounds, 1):
         item = transcript.items[position]
         steps = sum(step.position < position for step in transcript.steps)
-        found.append(Round(number, first_words(joined_text(item.message.parts)), parents[item.entry], steps))
+        text = joined_text(item.message.parts)
+        found.append(Round(number, first_words(text), parents[item.entry], steps, text))
     return found
 
 

@@ -1,0 +1,85 @@
+"""A seat: an agent at its tools, with a log, a window and a gate of its own. A talk has one, and each sub-agent.
+
+Rule: this is the one place where a session, a toolbox and an agent are put together.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from holdfast.agents.agent import Agent
+from holdfast.agents.coding.bench import Bench
+from holdfast.agents.coding.opening import Opening
+from holdfast.agents.notices import Watch
+from holdfast.messages import Json, ToolCall
+from holdfast.recall import RECALL_TOOL, answer_recall
+from holdfast.session import Session
+from holdfast.tools.calling import CallSettings
+from holdfast.tools.envelope import ToolResult
+from holdfast.tools.permissions import Gate, scene_of
+from holdfast.tools.protocol import Tool
+from holdfast.tools.shell.shell import Shell
+from holdfast.tools.toolbox import Toolbox
+from holdfast.tools.workspace import Workspace
+
+
+class Seat:
+    """**Contract:** `sit` is called once, when the tools are made; `session` and `agent` are there from then on.
+    The store is the opener's and stays open."""
+
+    session: Session
+    agent: Agent
+
+    def __init__(self, opening: Opening, workspace: Workspace, bench: Bench, gate: Gate) -> None:
+        self.opening = opening
+        self.workspace = workspace
+        self.bench = bench
+        self.gate = gate
+
+    def sit(
+        self, tools: Iterable[Tool], system: str, watch: Watch, settings: CallSettings | None = None
+    ) -> None:
+        opening = self.opening
+        toolbox = Toolbox(tools, self.workspace, gate=self._check, settings=settings)
+        self.session = Session(
+            profile=opening.profile,
+            store=opening.store,
+            log=opening.log,
+            system=system,
+            tools=[tool for tool in toolbox.definitions if tool.name != RECALL_TOOL.name],
+            model=opening.model.name,
+        )
+        self.agent = Agent(
+            self.session,
+            opening.model,
+            toolbox,
+            asking=opening.asking,
+            summarizer=opening.summarizer,
+            is_beside=opening.is_beside,
+            limits=opening.limits,
+            watch=watch,
+        )
+
+    def recall(self, arguments: Mapping[str, Json]) -> tuple[str, bool]:
+        return answer_recall(self.session.store, arguments, log=self.session.log.id)
+
+    async def aclose(self) -> None:
+        await self.agent.aclose()
+        self.bench.close()
+
+    async def _check(self, call: ToolCall, tool: Tool) -> ToolResult | None:
+        """Whether a call may be made; every answer goes into the log."""
+        cwd = self.bench.shell.place(self.workspace).path
+        scene = scene_of(call, self.workspace, cwd, is_read_only=tool.is_read_only)
+        passage = await self.gate.check(call, scene)
+        if passage.event:
+            self.session.record(passage.event)
+        return passage.refusal
+
+
+def shell_of(opening: Opening) -> Shell:
+    return Shell(sandbox=opening.sandbox, passes=opening.permissions.variables)
+
+
+def protected_by(opening: Opening) -> tuple[Path, ...]:
+    """Folders that no edit may reach."""
+    return (opening.snapshots,) if opening.snapshots else ()

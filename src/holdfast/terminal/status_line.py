@@ -1,0 +1,77 @@
+"""The words of the line at the bottom: model, branch, mode, context, cache, cost.
+
+Rule: what matters most stays longest. In a narrow terminal the rest is shortened first and then left out; a number
+is never cut. Nothing that draws is loaded for it.
+"""
+
+from rich.cells import cell_len
+
+from holdfast.terminal.plain import fitted, one_line
+from holdfast.terminal.values import Figures
+
+BETWEEN = " · "
+_ORDER = "model mode model branch branch model cache context branch model context"
+"""Which part takes its next shorter form first, and then, until the line fits."""
+
+
+def status_parts(figures: Figures, width: int) -> list[tuple[str, str]]:
+    """The parts that are shown in so many cells, by their names."""
+    # Each list goes from the fullest wording to the shortest.
+    model, branch = one_line(figures.model), one_line(figures.branch)
+    short = model.rpartition("/")[2]
+    words = {
+        "model": [model, short, fitted(short, 20), fitted(short, 12), ""],
+        "branch": [branch, fitted(branch, 20), fitted(branch, 10), ""],
+        "mode": [f"{figures.mode} mode" if figures.mode else "", figures.mode],
+        "context": _context(figures),
+        "cache": [f"cache {figures.cached:.0%}" if figures.cached is not None else "", ""],
+        "cost": [_cost(figures)],
+    }
+    taken = dict.fromkeys(words, 0)
+    for part in _giving_way(words):
+        if _length(words, taken) <= width:
+            break
+        taken[part] += 1
+    return [(name, words[name][n]) for name, n in taken.items() if words[name][n]]
+
+
+def tokens_said(number: int) -> str:
+    if number < 1_000:
+        return str(number)
+    if number < 10_000:
+        return f"{number / 1000:.1f}k"
+    return f"{number / 1000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
+
+
+def dollars_said(amount: float) -> str:
+    return f"${amount:.2f}" if amount >= 0.005 or not amount else "<$0.01"
+
+
+def _giving_way(words: dict[str, list[str]]) -> list[str]:
+    left = {name: len(forms) - 1 for name, forms in words.items()}
+    steps = []
+    for name in _ORDER.split():
+        if left[name]:
+            left[name] -= 1
+            steps.append(name)
+    return steps
+
+
+def _length(words: dict[str, list[str]], taken: dict[str, int]) -> int:
+    shown = [cell_len(text) for name, n in taken.items() if (text := words[name][n])]
+    return sum(shown) + len(BETWEEN) * (len(shown) - 1)
+
+
+def _context(figures: Figures) -> list[str]:
+    if not figures.window:
+        return [""]
+    used, trigger, window = map(tokens_said, (figures.used, figures.trigger, figures.window))
+    share = f"{figures.used / figures.window:.0%}"
+    return [f"{used} / {trigger} / {window} ({share})", f"{used}/{trigger}/{window}", share]
+
+
+def _cost(figures: Figures) -> str:
+    if figures.dollars is None:
+        return "$ ?"
+    said = dollars_said(figures.dollars)
+    return f"{said}+" if figures.is_partly_priced and said.startswith("$") else said

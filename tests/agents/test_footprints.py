@@ -1,0 +1,202 @@
+"""What commands and sub-agents do to files: seen, shown, and taken back, or named where that cannot be."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holdfast.agents.coding import footprints
+from holdfast.agents.task import SYSTEM
+from holdfast.events import Noted
+from holdfast.messages import SystemMessage, ToolMessage
+from holdfast.models.scripted import ScriptedModel
+from support.agent_runs import waited
+from support.desks import Place, call, run, say
+
+SED = "sed -i s/old/new/ main.py"
+
+
+@pytest.fixture
+def place(tmp_path):
+    found = Place(tmp_path, commits=True)
+    yield found
+    found.close()
+
+
+def bash(command, id_="b"):
+    return call("Bash", id_, command=command)
+
+
+def read(path, id_="r"):
+    return call("Read", id_, path=path)
+
+
+def main_text(place):
+    return (place.root / "main.py").read_text()
+
+
+def test_what_a_command_did_to_a_known_file_is_shown_and_taken_back(place):
+    desk = place.open([read("main.py")], [bash(SED)], "Done.")
+    say(desk, "Go.")
+    assert "'new'" in main_text(place)
+    shown = run(desk, "/diff").text
+    assert "-    print('old')\n+    print('new')" in shown
+    text = run(desk, "/undo").text
+    assert "1 edit taken back" in text
+    assert "'old'" in main_text(place)
+    assert desk.bench.files.made == []
+
+
+def test_what_one_command_did_to_several_files_is_one_edit(place):
+    both = [read("main.py", "1"), read("notes.md", "2")]
+    desk = place.open(both, [bash("sed -i s/o/0/ main.py notes.md; echo x > made.txt")], "Done.")
+    say(desk, "Go.")
+    text = run(desk, "/undo").text
+    assert "1 edit taken back" in text
+    assert "`made.txt` (created)" in text, "what stays is said"
+    assert "0ld" not in main_text(place)
+    assert (place.root / "notes.md").read_text() == "# Notes\n\nNothing yet.\n"
+    assert (place.root / "made.txt").exists()
+
+
+def test_an_edit_before_a_command_is_taken_back_with_it(place):
+    edit = call("Edit", "e", path="main.py", old_string="old", new_string="mid")
+    steps = [[read("main.py")], [edit], [bash("sed -i s/mid/new/ main.py")], "Done."]
+    desk = place.open("Hello.", *steps)
+    say(desk, "Hi.", "Go.")
+    assert "2 edits taken back in `main.py`" in run(desk, "/rewind 2 both").text
+    assert "'old'" in main_text(place)
+
+
+def test_what_cannot_be_taken_back_is_named(place):
+    command = "echo more >> notes.md; echo x > made.txt; rm main.py"
+    desk = place.open("Hello.", [bash(command)], "Done.")
+    say(desk, "Hi.", "Go.")
+    named = "`made.txt` (created), `main.py` (deleted), `notes.md` (changed)"
+    for line in ("/diff", "/rewind 2", "/rewind 2 talk"):
+        text = run(desk, line).text
+        assert all(part in text for part in named.split(", ")), line
+
+
+def test_a_created_file_is_part_of_the_diff(place):
+    desk = place.open([bash("printf 'one\\ntwo\\n' > made.txt")], "Done.")
+    say(desk, "Go.")
+    assert "--- /dev/null\n+++ made.txt" in run(desk, "/diff").text
+    assert "+two" in run(desk, "/diff").text
+
+
+def test_a_talk_that_is_opened_again_knows_what_its_commands_did(place):
+    desk = place.open([read("main.py")], [bash(f"{SED}; rm notes.md")], "Done.")
+    say(desk, "Go.")
+    again = place.open()
+    assert again.bench.files.made == desk.bench.files.made != []
+    assert again.bench.left == desk.bench.left != []
+    run(again, "/undo")
+    assert "'old'" in main_text(place)
+
+
+def test_touching_and_looking_change_nothing(place):
+    desk = place.open([read("main.py")], [bash("touch main.py; cat notes.md; git status")], "Done.")
+    say(desk, "Go.")
+    assert (desk.bench.files.made, desk.bench.left, desk.bench.unseen) == ([], [], [])
+
+
+def test_a_folder_that_is_too_large_is_said_not_to_be_looked_at(place, monkeypatch):
+    monkeypatch.setattr(footprints, "MOST_FILES", 1)
+    desk = place.open("Hello.", [bash(SED)], "Done.")
+    say(desk, "Hi.", "Go.")
+    assert "1 command ran without anybody seeing all that changed" in run(desk, "/rewind 2").text
+
+
+def test_a_command_that_is_broken_off_is_said_to_be_unseen(place):
+    desk = place.open("Hello.", [bash("echo x > begun; sleep 30")], "Never.")
+    say(desk, "Hi.")
+
+    async def broken_off():
+        running = asyncio.create_task(desk.say("Go."))
+        await asyncio.to_thread(waited, (place.root / "begun").exists)
+        desk.agent.interrupt()
+        await running
+
+    desk.runner.run(broken_off())
+    assert desk.bench.unseen == place.open().bench.unseen == [2]
+    assert "1 command ran without anybody seeing all that changed" in run(desk, "/rewind 2").text
+
+
+def test_a_file_that_became_a_link_is_named_and_not_taken_back(place):
+    desk = place.open([read("main.py")], [bash("mv main.py other.py; ln -s other.py main.py")], "Done.")
+    say(desk, "Go.")
+    assert desk.bench.files.made == []
+    assert {(one.path, one.how) for one in desk.bench.left} == {
+        ("main.py", "changed"),
+        ("other.py", "created"),
+    }
+
+
+def employed(*subs):
+    """A model whose talk gives one task; `subs` are the replies of the sub-agent."""
+    left = list(subs)
+
+    def reply(request):
+        first = request.messages[0]
+        if isinstance(first, SystemMessage) and first.text.startswith(SYSTEM):
+            return left.pop(0)
+        is_over = isinstance(request.messages[-1], ToolMessage)
+        return "Done." if is_over else [call("Task", "t", description="do", prompt="Do.", writes=True)]
+
+    return ScriptedModel(reply, repeat_last=True)
+
+
+def test_what_a_sub_agent_did_is_the_talks_to_show_and_to_take_back(place):
+    edit = call("Edit", "e", path="main.py", old_string="old", new_string="mid")
+    model = employed([read("main.py")], [edit], [bash("sed -i s/mid/new/ main.py; rm notes.md")], "Did it.")
+    desk = place.open(model=model)
+    say(desk, "Go.")
+    assert "'new'" in main_text(place)
+    assert "+    print('new')" in run(desk, "/diff").text
+    noted = [e.event for e in desk.session.log.entries() if isinstance(e.event, Noted)]
+    assert [event.kind for event in noted] == ["task", "task"]
+    again = place.open()
+    assert again.bench.files.made == desk.bench.files.made
+    assert "`notes.md` (deleted)" in run(again, "/diff").text
+    assert "2 edits taken back" in run(again, "/undo 2").text
+    assert "'old'" in main_text(place)
+
+
+COMMANDS = {
+    "sed": "sed -i s/e/E/ {}",
+    "append": "echo more >> {}",
+    "remove": "rm -f {}",
+    "create": "echo new > {}.new",
+    "touch": "touch {}",
+    "move": "mv {0} {0}.moved 2>/dev/null",
+}
+NAMES = ("main.py", "notes.md")
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(st.sampled_from(NAMES), unique=True),
+    st.lists(st.tuples(st.sampled_from(sorted(COMMANDS)), st.sampled_from(NAMES)), min_size=1, max_size=3),
+)
+def test_after_files_are_rewound_each_is_as_it_was_or_named(known, commands):
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(Path(folder))
+        try:
+            reads = [[read(name, f"r{n}") for n, name in enumerate(known)]] if known else []
+            runs = [[bash(COMMANDS[how].format(name), f"b{n}")] for n, (how, name) in enumerate(commands)]
+            desk = place.open(*reads, "Read.", *runs, "Done.")
+            say(desk, "Read.")
+            before = {path.name: path.read_bytes() for path in place.root.iterdir() if path.is_file()}
+            say(desk, "Go.")
+            text = run(desk, "/rewind 2").text
+            if "/rewind 2 files" in text:
+                text = run(desk, "/rewind 2 files").text
+            now = {path.name: path.read_bytes() for path in place.root.iterdir() if path.is_file()}
+            others = [n for n in before.keys() | now.keys() if before.get(n) != now.get(n)]
+            assert [name for name in others if f"`{name}`" not in text] == []
+        finally:
+            place.close()

@@ -1,0 +1,148 @@
+"""Sub-agents on the screen: how far one is, what it would change, what it reports, and who pays."""
+
+import asyncio
+
+import pytest
+
+from holdfast.agents.asking import Asking
+from holdfast.agents.notices import Replied, StepBegan, TaskNews
+from holdfast.agents.task import SYSTEM
+from holdfast.messages import SystemMessage, Text, ToolMessage, Usage
+from holdfast.models.catalogue import Entry, Price
+from holdfast.models.protocol import Reply
+from holdfast.models.scripted import ScriptedModel
+from holdfast.terminal.cards import work_said
+from holdfast.terminal.values import Card, Work
+from holdfast.terminal.working import take_in, unpriced
+from holdfast.tools.calling import CallStarted
+from support.terminal_desk import Terminal, call, driven
+
+PRICED = Asking(entry=Entry(price=Price(input=5, output=25, cache_read=0.5, cache_write=6.25)))
+EDIT = call("Edit", "e", path="main.py", old_string="old", new_string="new")
+
+
+def is_sub(request):
+    first = request.messages[0]
+    return isinstance(first, SystemMessage) and first.text.startswith(SYSTEM)
+
+
+class Employed(ScriptedModel):
+    """The talk gives one task; the sub-agent's replies wait until `goes_on` is set."""
+
+    def __init__(self, *subs, writes=False):
+        self.subs = list(subs)
+        self.goes_on = asyncio.Event()
+        self.writes = writes
+        super().__init__(self.reply, repeat_last=True)
+
+    def reply(self, request):
+        if is_sub(request):
+            said = self.subs.pop(0)
+            parts = (Text(said),) if isinstance(said, str) else tuple(said)
+            stop = "end" if isinstance(said, str) else "calls"
+            return Reply(parts=parts, stop=stop, usage=Usage(10_000, 100), model="m")
+        if isinstance(request.messages[-1], ToolMessage):
+            return Reply(parts=(Text("Done."),), stop="end", usage=Usage(1_000, 10), model="m")
+        more = {"writes": True} if self.writes else {}
+        return [call("Task", "t", description="find the loader", prompt="Find the loader.", **more)]
+
+    async def stream(self, request):
+        if is_sub(request) and len(self.subs) == 1:
+            await self.goes_on.wait()
+        async for came in super().stream(request):
+            yield came
+
+
+def cards(terminal):
+    return [piece for piece in terminal.app.transcript.pieces if isinstance(piece, Card)]
+
+
+def test_a_card_says_how_far_a_sub_agent_is_and_then_what_it_reports(tmp_path):
+    model = Employed([call("Read", "r", path="main.py")], "It is in `main.py:1`.\nNothing else.")
+    terminal = Terminal(tmp_path, model=model, asking=PRICED, mode="auto")
+
+    async def work():
+        async with terminal.app.run_test(size=(100, 30)) as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Where?")
+            await terminal.until(pilot, lambda: "step 2 of 60 · Read main.py · 10k tokens" in terminal.text())
+            assert "▸ Task find the loader" in terminal.text()
+            assert "· $0.05" in terminal.text()
+            model.goes_on.set()
+            await terminal.idle(pilot)
+            shown = terminal.text()
+            assert "✓ Task find the loader" in shown
+            assert "2 steps, 20,200 tokens, $0.1050, log l" in shown
+            assert "It is in `main.py:1`." in shown
+            assert "Recall(id=" not in shown, "that line is for the model"
+            assert terminal.app.status.figures.dollars > 0.1, "what it spends is on the status line at once"
+
+    driven(work())
+
+
+def test_what_a_sub_agent_would_change_is_shown_as_it_would_be(tmp_path):
+    model = Employed([call("Read", "r", path="main.py")], [EDIT], "Did it.", writes=True)
+    model.goes_on.set()
+    terminal = Terminal(tmp_path, model=model)
+
+    async def work():
+        async with terminal.app.run_test(size=(100, 40)) as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Do it.")
+            await terminal.until(pilot, lambda: terminal.app.asked.panel is not None)
+            await terminal.until(pilot, lambda: "+     print('new')" in terminal.text())
+            assert "by the sub-agent for “find the loader”" in terminal.text()
+            assert [card.name for card in cards(terminal)] == ["Task"], "its calls have no cards of their own"
+            assert cards(terminal)[0].state == "waiting"
+            await pilot.press("y")
+            await terminal.idle(pilot)
+            assert cards(terminal)[0].state == "done"
+        assert "'new'" in (terminal.root / "main.py").read_text()
+
+    driven(work())
+
+
+def test_tasks_side_by_side_have_their_own_cards(tmp_path):
+    def reply(request):
+        if is_sub(request):
+            asked = next(m.parts[0].text for m in request.messages if hasattr(m, "parts"))
+            return f"Report on {asked}"
+        if isinstance(request.messages[-1], ToolMessage):
+            return "Done."
+        # Some providers number the calls of a reply carelessly.
+        return [call("Task", "same", description=f"look at {n}", prompt=n) for n in ("a", "b")]
+
+    terminal = Terminal(tmp_path, model=ScriptedModel(reply, repeat_last=True))
+
+    async def work():
+        async with terminal.app.run_test(size=(100, 30)) as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Go.")
+            await terminal.idle(pilot)
+            shown = terminal.text()
+            assert shown.index("Task look at a") < shown.index("Report on a") < shown.index("Task look at b")
+            assert all(card.work and card.work.step == 1 for card in cards(terminal))
+
+    driven(work())
+
+
+def test_what_deeper_ones_spend_is_counted_and_what_they_do_is_not():
+    work = Work()
+    take_in(work, StepBegan(2, 100, 200, 300, most=60), unpriced)
+    take_in(work, CallStarted(call("Grep", pattern="x")), unpriced)
+    reply = Reply(parts=(), stop="end", usage=Usage(900, 100))
+    take_in(work, TaskNews("i", "l2", Replied(reply, 0.25)), unpriced)
+    take_in(work, TaskNews("i", "l2", CallStarted(call("Read", path="y"))), unpriced)
+    assert work == Work(2, 60, "Grep x", 1_000, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("width", "said"),
+    [
+        (80, "step 3 of 60 · Grep load in src · 12k tokens · $0.02"),
+        (50, "step 3 of 60 · Grep load in… · 12k tokens · $0.02"),
+        (30, "step 3 of 60 · 12k tokens · $0.02"),
+    ],
+)
+def test_in_few_columns_what_it_does_gives_way(width, said):
+    assert work_said(Work(3, 60, "Grep load in src", 12_345, 0.02), width) == said
