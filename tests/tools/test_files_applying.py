@@ -210,7 +210,8 @@ def test_replacing_all_of_a_large_file_tells_every_line():
 def test_a_rewrite_takes_the_endings_of_what_it_replaces():
     assert rewritten("a\r\nb\r\n", "x\ny\nz") == "x\r\ny\r\nz"
     assert rewritten("a\r\nb\nc\r\n", "a\nnew\nb\nc\n") == "a\r\nnew\r\nb\nc\r\n"
-    assert rewritten("", "x\r\ny\n") == "x\ny\n"
+    assert rewritten("a\n", "x\r\ny\n") == "x\ny\n"
+    assert rewritten("", "x\r\ny\n") == "x\r\ny\n"
 
 
 spans = st.lists(st.integers(0, 30), max_size=8).map(

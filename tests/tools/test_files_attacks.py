@@ -102,13 +102,33 @@ def test_no_chain_of_edits_changes_a_byte_that_it_does_not_name(tmp_path_factory
         (b"x\n", "a\r\nb\r\n", b"a\nb\n"),
         (b"x\r\n", "a\nb", b"a\r\nb"),
         (b"a\rb\n", "a\rc\n", b"a\rc\n"),
+        (b"x", "a\r\nb\r\n", b"a\r\nb\r\n"),
+        (b"", "a\r\nb", b"a\r\nb"),
+        (b"x", "a\nb\n", b"a\nb\n"),
+        (b"x", "a\r\nb\n", b"a\r\nb\n"),
         ("x\r\n".encode("utf-16"), "漢\n", "漢\r\n".encode("utf-16")),
     ],
-    ids=["lf", "crlf", "lone-cr", "utf-16"],
+    ids=["lf", "crlf", "lone-cr", "one line", "empty", "one line, lf", "one line, mixed", "utf-16"],
 )
 def test_a_write_takes_the_endings_that_are_there(tools, raw, content, wanted):
     path = opened(tools, "a.txt", raw)
     assert not tools.write("a.txt", content).is_error
+    assert path.read_bytes() == wanted
+
+
+@pytest.mark.parametrize(
+    ("raw", "new", "wanted"),
+    [
+        (b"one two", "1\r\n2\r\n", b"1\r\n2\r\n two"),
+        (b"one two", "1\n2", b"1\n2 two"),
+        (b"one two", "1\r\n2\n3", b"1\n2\n3 two"),
+        (b"one two\n", "1\r\n2", b"1\n2 two\n"),
+    ],
+    ids=["crlf", "lf", "mixed", "as the neighbour"],
+)
+def test_an_edit_in_one_line_ends_its_lines_as_given(tools, raw, new, wanted):
+    path = opened(tools, "a.txt", raw)
+    assert not tools.edit("a.txt", "one", new).is_error
     assert path.read_bytes() == wanted
 
 
@@ -224,6 +244,32 @@ def test_a_link_swapped_in_between_is_not_followed(tmp_path):
         assert code(result) == "ACCESS_DENIED"
     assert outside.read_text() == "one\n"
     assert path.is_symlink()
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["a new file", "one that was read"])
+def test_a_folder_that_becomes_a_link_into_version_control_is_not_written_through(tmp_path, is_new):
+    """Inside the root, so that the guard of the workspace lets it pass: which file it is decides at the last."""
+    snapshots = Meddling()
+    hooks, folder = tmp_path / "work" / ".git" / "hooks", tmp_path / "work" / "d"
+    for made in (hooks, folder):
+        made.mkdir(parents=True)
+    tools = FileTools(tmp_path / "work", Files(snapshots))
+    if not is_new:
+        # One file of two names, so that nothing else tells them apart.
+        (folder / "pre-commit").write_text("old\n")
+        os.link(folder / "pre-commit", hooks / "pre-commit")
+        tools.read("d/pre-commit")
+
+    def swap():
+        if not folder.is_symlink():
+            folder.rename(tmp_path / "aside")
+            folder.symlink_to(hooks)
+
+    snapshots.meddle = swap
+    result = tools.write("d/pre-commit", "evil\n")
+    assert code(result) == "ACCESS_DENIED"
+    assert "version control" in text(result)
+    assert [path.read_text() for path in hooks.iterdir()] == ([] if is_new else ["old\n"])
 
 
 def test_an_undo_that_meets_somebody_leaves_everything(tmp_path):

@@ -4,6 +4,7 @@ import asyncio
 import http.server
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
@@ -15,6 +16,7 @@ import pytest
 from holdfast.errors import InputError
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.launch import landlock_version
+from holdfast.tools.shell.mounts import names_git
 from holdfast.tools.shell.processes import running_processes
 from holdfast.tools.shell.sandbox import Bubblewrap, Ground, Landlock, Unconfined, find_sandbox
 from holdfast.tools.shell.shell import Shell
@@ -208,3 +210,128 @@ def test_what_cannot_be_bound_is_not_started(root):
     done = subprocess.run(from_nowhere, capture_output=True, text=True, check=False)
     assert done.returncode == 126
     assert "the shell could not be started" in done.stderr
+
+
+def test_settings_of_the_kernel_stay_as_they_are_in_bubblewrap(root):
+    """Root owns them, and needs no capability to write what it owns; so they are opened here and never written."""
+    opening = "python3 -c \"import os; os.open('/proc/sys/kernel/core_pattern', os.O_WRONLY)\""
+    if os.getuid() == 0:
+        assert run(Unconfined(), root, opening).data["exit_code"] == 0
+    assert run(found("bubblewrap"), root, opening).data["exit_code"] != 0
+    assert run(found("bubblewrap"), root, "cat /proc/sys/kernel/ostype").text == "Exit code: 0\nLinux"
+
+
+def test_sockets_of_programs_outside_are_closed_in_bubblewrap(root):
+    path = root.parent / "outside" / "x.sock"
+    connecting = f"python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{path}')\""
+    abstract = "python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('\\0holdfast test')\""
+    with socket.socket(socket.AF_UNIX) as named, socket.socket(socket.AF_UNIX) as nameless:
+        named.bind(str(path))
+        named.listen()
+        nameless.bind("\0holdfast test")
+        nameless.listen()
+        for command in (connecting, abstract):
+            assert run(Unconfined(), root, command).data["exit_code"] == 0
+            assert "ConnectionRefusedError" in run(found("bubblewrap"), root, command).text
+
+
+def test_a_socket_of_the_workspace_is_open_in_bubblewrap(root):
+    with socket.socket(socket.AF_UNIX) as own:
+        own.bind(str(root / "own.sock"))
+        own.listen()
+        command = "python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('own.sock')\""
+        assert run(found("bubblewrap"), root, command).data["exit_code"] == 0
+
+
+def test_no_descriptor_of_ours_is_open_in_a_command(sandbox, root):
+    with (root.parent / "outside" / "read.txt").open("r+") as ours:
+        os.set_inheritable(ours.fileno(), True)
+        text = run(sandbox, root, "ls -l /proc/self/fd").text
+    assert "read.txt" not in text
+
+
+def test_a_terminal_of_somebody_else_is_not_written_to(sandbox, root):
+    ours, theirs = os.openpty()
+    try:
+        envelope = run(sandbox, root, f"echo x > {os.ttyname(theirs)}")
+        assert envelope.data["exit_code"] != 0
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def repository(root):
+    if not shutil.which("git"):
+        pytest.skip("git is not installed")
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    return root / ".git"
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "echo ../evil > .git/commondir",
+        "echo x > .git/config.worktree",
+        "printf 'exec touch x' > .git/git-rebase-todo",
+        "cp sub/index .git/index",
+        "mkdir .git/modules",
+        "rm -rf .git",
+        "mv .git g",
+    ],
+    ids=str,
+)
+def test_only_commands_that_name_git_write_to_a_repository(root, attempt):
+    sandbox = found("bubblewrap")
+    git = repository(root)
+    (root / "sub" / "index").write_text("x")
+    before = sorted(str(path) for path in git.rglob("*"))
+    assert run(sandbox, root, attempt).data["exit_code"] != 0
+    assert sorted(str(path) for path in git.rglob("*")) == before
+
+
+def test_settings_and_hooks_of_submodules_stay_as_they_are_in_bubblewrap(root):
+    sandbox = found("bubblewrap")
+    git = repository(root)
+    module = git / "modules" / "deep" / "one"
+    (module / "hooks").mkdir(parents=True)
+    (module / "HEAD").write_text("ref: refs/heads/main\n")
+    (module / "config").write_text("[core]\n")
+    run(
+        sandbox,
+        root,
+        "git --version; cd .git/modules/deep/one; echo x >> config; echo x > hooks/pre-commit; echo x > HEAD",
+    )
+    assert (module / "config").read_text() == "[core]\n"
+    assert not (module / "hooks" / "pre-commit").exists()
+    assert (module / "HEAD").read_text() == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "is_named"),
+    [
+        ("git commit -m x", True),
+        ("cd sub && /usr/bin/git add .", True),
+        ("bash -c 'git commit'", True),
+        ("x=$(git stash)", True),
+        ("pre-commit run", True),
+        ("npm test", False),
+        ("cat .git/config", False),
+        ("echo x > .gitignore", False),
+        ("git commit -m 'never closed", True),
+        ("npm test 'never closed", False),
+    ],
+    ids=str,
+)
+def test_which_commands_name_git(command, is_named):
+    assert names_git(command) is is_named
+
+
+def test_a_root_that_became_another_is_not_opened_to_commands(root):
+    """Of two roots the inner one could be swapped for a link by a command in the outer one."""
+    workspace = Workspace([root, root / "sub"])
+    with Shell() as shell:
+        (root / "sub").rmdir()
+        (root / "sub").symlink_to(root.parent / "outside")
+        envelope = asyncio.run(bash_tool(shell).run({"command": "true"}, workspace)).envelope
+    assert envelope.error is not None
+    assert envelope.error.code == "ACCESS_DENIED"

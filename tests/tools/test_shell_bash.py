@@ -297,7 +297,7 @@ def test_closing_leaves_nothing_on_the_disk(workspace):
     with Shell() as shell:
         run(shell, workspace, "echo x")
         asyncio.run(bash_tool(shell).run({"command": "sleep 60", "run_in_background": True}, workspace))
-        folder = shell._folder
+        folder = shell.jobs["b2"].running.output.path.parent
         assert folder.stat().st_mode & 0o777 == 0o700
         assert shell.jobs["b2"].running.output.path.stat().st_mode & 0o777 == 0o600
     assert not folder.exists()

@@ -169,19 +169,85 @@ def test_commands_in_a_skill_are_never_run_and_the_model_is_told(root):
     assert not (root / "made").exists()
 
 
-@given(st.lists(st.text("ab c", min_size=0, max_size=400), max_size=30), st.integers(0, 6000))
-def test_every_name_is_listed_and_the_descriptions_fit_the_budget(tmp_path_factory, descriptions, budget):
+@given(
+    st.lists(st.tuples(st.text("ab c", max_size=400), st.text("[x]", max_size=200)), max_size=30),
+    st.integers(0, 6000),
+)
+def test_the_list_fits_the_budget_and_says_what_it_leaves_out(tmp_path_factory, given_skills, budget):
     path = tmp_path_factory.getbasetemp()
-    skills = [Skill(f"skill-{n}", f"d{text}", path, "") for n, text in enumerate(descriptions)]
+    skills = [
+        Skill(f"skill-{n}", f"d{text}", path, "", argument_hint=hint)
+        for n, (text, hint) in enumerate(given_skills)
+    ]
     listed = list_skills(skills, budget)
-    for skill in skills:
-        assert f"- {skill.name}" in listed
     rows = [row for row in listed.split("\n") if row.startswith("- ")]
     names = sum(len(f"- {skill.name}") + 3 for skill in skills)
-    assert sum(map(len, rows)) + len(rows) <= max(budget, names)
-    is_whole = all(f"- {skill.name}: {skill.description}" in rows for skill in skills)
-    assert is_whole or listed.endswith(")")
-    assert is_whole == (names + sum(len(skill.description) for skill in skills) <= budget or not skills)
+    hints = sum(len(f" {skill.argument_hint}") for skill in skills if skill.argument_hint)
+    assert sum(map(len, rows)) + len(rows) <= budget
+    assert len(rows) == len(skills) or (names > budget and listed.endswith(f"fit {budget} characters.)"))
+    heads = [f"- {skill.name}{' ' if skill.argument_hint else ''}{skill.argument_hint}" for skill in skills]
+    is_whole = rows == [f"{head}: {skill.description}" for head, skill in zip(heads, skills, strict=True)]
+    assert is_whole or listed.endswith(")") or hints
+    assert not is_whole or names + hints + sum(len(skill.description) for skill in skills) <= budget
+
+
+def test_a_thousand_skills_of_a_stranger_do_not_fill_the_window(root):
+    for number in range(300):
+        more = f"argument-hint: {'[x]' * 60}\n"
+        put(root / ".claude/skills", f"s{number}", skill_text(f"name-{'x' * 50}-{number}", more=more))
+    skills = Skills(project_folders(root))
+    assert len(skills.by_name) == 300
+    assert len(skill_tool(skills).definition.description) < 12_000
+    last = list(skills.by_name)[-1]
+    assert last not in skill_tool(skills).definition.description
+    assert use(skills, root, last).envelope.status == "success"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        f"description: a{' ' * 200_000}b",
+        f"description: ok\nallowed-tools: a{chr(9) * 200_000}b",
+        f"description: ok\nallowed-tools: [ x{chr(34) + chr(39)}" + "\"'" * 100_000 + "]",
+        f"description: ok\narguments: [{', '.join(f'n{n}' for n in range(20_000))}]",
+    ],
+    ids=["blanks", "tabs", "quotes", "names"],
+)
+def test_a_head_made_to_take_long_is_read_at_once(root, head):
+    """Each took from seconds to hours: looked at again from every blank, or joined anew for every letter."""
+    put(root / ".claude/skills", "slow", f"---\nname: slow\n{head}\n---\n$n7 and $n99\n")
+    skills = Skills(project_folders(root))
+    assert list(skills.by_name) == ["slow"]
+    assert use(skills, root, "slow", "a b c d e f g h").envelope.status == "success"
+
+
+def test_a_text_does_not_grow_without_bounds(root):
+    put(root / ".claude/skills", "bomb", skill_text("bomb", body="$ARGUMENTS" * 20_000))
+    skills = Skills(project_folders(root))
+    assert "more than 1000000 characters" in use(skills, root, "bomb", "x" * 20_000).envelope.text
+    assert use(skills, root, "bomb", "x" * 20).envelope.status == "success"
+
+
+def test_an_argument_without_a_name_takes_no_dollar_sign():
+    assert fill("costs $ 5, $b", "one two", ["", "b"], "f") == "costs $ 5, two"
+
+
+def test_what_is_not_shown_does_not_stand_in_the_list(root):
+    put(root / ".claude/skills", "odd", '---\nname: odd\ndescription: "a\\e[2J\\u200bb\\0c"\n---\nx\n')
+    assert "- odd: a[2Jbc" in skill_tool(Skills(project_folders(root))).definition.description
+
+
+def test_a_folder_that_became_a_link_shows_no_names_of_elsewhere(root, tmp_path):
+    folder = put(root / ".claude/skills", "one", skill_text("one"))
+    skills = Skills(project_folders(root))
+    elsewhere = put(tmp_path / "elsewhere", "one", "")
+    (elsewhere / "SKILL.md").unlink()
+    # The very file, so that nothing seems to have changed.
+    os.link(folder / "SKILL.md", elsewhere / "SKILL.md")
+    (elsewhere / "secret.txt").write_text("")
+    folder.rename(root / "aside")
+    folder.symlink_to(elsewhere)
+    assert "secret" not in use(skills, root, "one").envelope.text
 
 
 def test_what_does_not_fit_is_cut_where_it_is_long_and_said(tmp_path):

@@ -12,8 +12,6 @@ and whoever made the link could read the file; `OpenFile.links` says how many na
 
 import contextlib
 import os
-import re
-import secrets
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,6 +23,7 @@ from msgspec import Struct
 from holdfast.errors import InputError
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.places import OpenDirectory, OpenFile, Place, name_for_people
+from holdfast.tools.replacing import TEMPORARY, replace_in
 from holdfast.tools.troubles import refusal
 
 LONGEST_PATH = 4096
@@ -35,12 +34,9 @@ _PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | _FOLLOW_NONE
 _LIST = os.O_RDONLY | os.O_DIRECTORY | _FOLLOW_NONE
 # A pipe swapped in after the look must not block the open.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | _FOLLOW_NONE
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FOLLOW_NONE
 
 LEFT_BEHIND = 600.0
 """Seconds after which a temporary file belongs to no write that still runs."""
-
-_TEMPORARY = re.compile(r"\.holdfast-[0-9a-f]{16}\.tmp")
 
 Expected = os.stat_result | Literal["absent"]
 """What must stand at a path when it is written: the very file of this status, or nothing."""
@@ -124,11 +120,19 @@ class Workspace:
         with self._parent(place) as parent, refusal(place.shown, asked=path):
             return os.stat(_last(place), dir_fd=parent, follow_symlinks=False)
 
-    def replace_file(self, path: str, data: bytes, expected: Expected | None = None) -> Replaced:
+    def replace_file(
+        self,
+        path: str,
+        data: bytes,
+        expected: Expected | None = None,
+        check: Callable[[Place], None] = lambda _: None,
+    ) -> Replaced:
         """Write a whole file: the old one stays until the new one is complete on the disk. Missing folders are
         made; an old file's mode and owner stay. CONFLICT if something else stands there than is `expected`: looked
-        at last thing before the rename, since no system compares and renames in one."""
+        at last thing before the rename, since no system compares and renames in one. `check` may refuse the place
+        that is written to: what a path meant a moment ago it need not mean now."""
         place = self.locate(path)
+        check(place)
         with self._parent(place, make=True) as parent, refusal(place.shown, asked=path):
             self._clear(parent)
             name = _last(place)
@@ -137,12 +141,15 @@ class Workspace:
                 _expect_file(old, place.shown)
                 if not os.access(name, os.W_OK, dir_fd=parent):
                     raise ToolError("PERMISSION_DENIED", f"`{place.shown}` is write-protected")
-            status = _replace(parent, name, data, old, lambda: _expect(parent, place, expected))
+            status = replace_in(parent, name, data, old, lambda: _expect(parent, place, expected))
         return Replaced(place, old is None, old.st_nlink if old else 0, status)
 
-    def remove_file(self, path: str, expected: Expected | None = None) -> Place:
-        """Take a regular file away, for the undo of a Write that made it. CONFLICT as with `replace_file`."""
+    def remove_file(
+        self, path: str, expected: Expected | None = None, check: Callable[[Place], None] = lambda _: None
+    ) -> Place:
+        """Take a regular file away, for the undo of a Write that made it; else as with `replace_file`."""
         place = self.locate(path)
+        check(place)
         with self._parent(place) as parent, refusal(place.shown, asked=path):
             _expect_file(os.stat(_last(place), dir_fd=parent, follow_symlinks=False), place.shown)
             _expect(parent, place, expected)
@@ -155,7 +162,7 @@ class Workspace:
         if now - self._cleared.get(identity, -LEFT_BEHIND) < LEFT_BEHIND:
             return
         self._cleared[identity] = now
-        for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
+        for name in filter(TEMPORARY.fullmatch, os.listdir(folder)):
             with contextlib.suppress(OSError):
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode) and time.time() - status.st_mtime > LEFT_BEHIND:
@@ -254,41 +261,3 @@ def _expect(parent: int, place: Place, expected: Expected | None) -> None:
 def _version(status: os.stat_result) -> tuple[int, ...]:
     # Whoever sets the time of a change back, as `cp -p` and `touch` do, cannot set this one.
     return *_identity(status), status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _replace(
-    parent: int, name: str, data: bytes, old: os.stat_result | None, check: Callable[[], None]
-) -> os.stat_result:
-    """Temporary file, fsync, rename: a rename replaces a link that was swapped in and does not follow it."""
-    temporary = f".holdfast-{secrets.token_hex(8)}.tmp"
-    descriptor = os.open(temporary, _CREATE, 0o600 if old else 0o666, dir_fd=parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            if old:
-                _keep_owner_and_mode(file.fileno(), old)
-            os.fsync(file.fileno())
-            check()
-            os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
-            # A rename is a change of status too.
-            status = os.fstat(file.fileno())
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary, dir_fd=parent)
-        raise
-    os.fsync(parent)
-    return status
-
-
-def _keep_owner_and_mode(descriptor: int, old: os.stat_result) -> None:
-    # Only root may give files away; for others the new file is theirs, which is what any editor does.
-    mode = stat.S_IMODE(old.st_mode)
-    try:
-        os.fchown(descriptor, old.st_uid, old.st_gid)
-    except PermissionError:
-        # A program that ran with the rights of its owner or group must not run with those of another.
-        mode &= ~(stat.S_ISUID | stat.S_ISGID)
-        with contextlib.suppress(PermissionError):
-            os.fchown(descriptor, -1, old.st_gid)
-    os.fchmod(descriptor, mode)

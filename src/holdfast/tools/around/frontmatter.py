@@ -17,7 +17,7 @@ FENCE = "---"
 
 _KEY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:(?:[ \t]+(.*)|$)")
 _BLOCK = re.compile(r"([|>])([+-]?[1-9]?|[1-9][+-])(?:[ \t]+#.*)?")
-_COMMENT = re.compile(r"(?:^|[ \t]+)#.*$")
+_COMMENT = re.compile(r"(?<![^ \t])#.*$")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\']|\'\')*)\'', re.DOTALL)
 _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
 _PLAIN_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b", "\n": ""}
@@ -99,8 +99,13 @@ def read_text(field: Field) -> str:
         raise FrontmatterError(
             field.line, f"{_FOREIGN[field.first[0]]} is not understood here; quote the text"
         )
-    below = [] if field.first.startswith("#") else [_COMMENT.sub("", row).strip() for row in field.below]
-    return " ".join(part for part in [_COMMENT.sub("", field.first), *below] if part)
+    below = [] if field.first.startswith("#") else [_uncommented(row) for row in field.below]
+    return " ".join(part for part in [_uncommented(field.first), *below] if part)
+
+
+def _uncommented(row: str) -> str:
+    # The blanks before a comment are no part of the pattern: a long row of them would be looked at from each one.
+    return _COMMENT.sub("", row).strip()
 
 
 def _block(field: Field, style: str, marks: str) -> str:
@@ -120,7 +125,7 @@ def _quoted(field: Field) -> str:
     found = _QUOTED.match(whole)
     if not found:
         raise FrontmatterError(field.line, "a quoted text has no closing quote")
-    if _COMMENT.sub("", whole[found.end() :]).strip():
+    if _uncommented(whole[found.end() :]):
         raise FrontmatterError(field.line, "something stands behind the closing quote")
     return _unquoted(found)
 
@@ -149,7 +154,7 @@ def read_texts(field: Field) -> list[str]:
         if not all(row.startswith("-") for row in rows):
             raise FrontmatterError(field.line, "a list was expected: lines that begin with `- `")
         return [_item(row[1:].strip(), field.line) for row in rows]
-    text = " ".join([_COMMENT.sub("", field.first), *rows]).strip()
+    text = " ".join([_uncommented(field.first), *rows]).strip()
     if text.startswith("["):
         if not text.endswith("]"):
             raise FrontmatterError(field.line, "a list in brackets is not closed")
@@ -163,15 +168,17 @@ def _item(text: str, line: int) -> str:
 
 def _parted(text: str, by: str) -> list[str]:
     """Parts of a text between commas that stand outside of quotes and parentheses."""
-    parts, depth, quote = [""], 0, ""
-    for character in text:
+    ends, depth, quote, is_blank = list[int](), 0, "", True
+    for at, character in enumerate(text):
         if quote:
             quote = "" if character == quote else quote
-        elif character in "\"'" and not parts[-1].strip():
+        elif character in "\"'" and is_blank:
             quote = character
         depth += (character == "(") - (character == ")")
+        is_blank = is_blank and character.isspace()
         if character == by and not quote and depth <= 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts if part.strip()]
+            ends.append(at)
+            is_blank = True
+    starts = [0, *(end + 1 for end in ends)]
+    parts = [text[start:end].strip() for start, end in zip(starts, [*ends, len(text)], strict=True)]
+    return [part for part in parts if part]

@@ -10,6 +10,11 @@ import re
 import shlex
 from collections.abc import Sequence
 
+LONGEST_TEXT = 1_000_000
+"""Characters of a filled text. A text of many placeholders and a long argument would otherwise fill the memory."""
+
+# An empty name would take every dollar sign.
+_NAME = re.compile(r"\w[\w-]*")
 _FORM = r"(\\?)\$(?:ARGUMENTS\[(\d{1,3})\]|(ARGUMENTS)\b|(\d{1,3})\b|\{(\w+)\}"
 
 
@@ -21,15 +26,29 @@ def split_arguments(arguments: str) -> list[str]:
         return arguments.split()
 
 
+class TooLong(ValueError):
+    """A filled text would be longer than `LONGEST_TEXT`."""
+
+
 def fill(text: str, arguments: str, names: Sequence[str], folder: str) -> str:
-    """The text with its placeholders filled; arguments that no placeholder took stand below it."""
+    """The text with its placeholders filled; arguments that no placeholder took stand below. Raises `TooLong`."""
     given = split_arguments(arguments)
-    named = {name: given[n] if n < len(given) else "" for n, name in enumerate(names)}
+    named = {
+        name: given[n] if n < len(given) else "" for n, name in enumerate(names) if _NAME.fullmatch(name)
+    }
     longest_first = "|".join(re.escape(name) for name in sorted(named, key=len, reverse=True))
     pattern = re.compile(_FORM + (rf"|({longest_first})(?![\w-]))" if named else ")"))
-    used = False
+    used, length = False, len(text)
 
     def value(found: re.Match[str]) -> str:
+        nonlocal length
+        filled = one(found)
+        length += len(filled)
+        if length > LONGEST_TEXT:
+            raise TooLong
+        return filled
+
+    def one(found: re.Match[str]) -> str:
         nonlocal used
         if found[1]:
             return found[0][1:]

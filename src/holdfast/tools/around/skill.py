@@ -1,18 +1,20 @@
 """Skill: the instructions of one skill, loaded when they are used.
 
-Rule: the definition names every skill and fits its budget; the text of a skill is read from the disk at each use.
-Commands in a skill's text are never run here.
+Rule: the definition fits its budget and says what it leaves out; the text of a skill is read from the disk at each
+use. Commands in a skill's text are never run here.
 """
 
 import os
 import re
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from holdfast.errors import HoldfastError
 from holdfast.messages import Json
-from holdfast.tools.around.placeholders import fill
+from holdfast.tools.around.placeholders import LONGEST_TEXT, TooLong, fill
 from holdfast.tools.around.skills import Skill, Skills
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, answered
 from holdfast.tools.places import name_for_people
@@ -20,7 +22,7 @@ from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
 BUDGET = 8_000
-"""Characters that the list of skills takes in the definition, unless the names alone are longer."""
+"""Characters that the list of skills takes in the definition."""
 
 SHORTEST = 24
 """Characters of a description below which it says nothing, and only names are listed."""
@@ -46,13 +48,17 @@ def skill_tool(skills: Skills, budget: int = BUDGET) -> Tool:
 
 
 def list_skills(skills: list[Skill], budget: int = BUDGET) -> str:
-    """Every skill by name, with as much of the descriptions as the budget has room for."""
+    """The skills by name, with as much of the descriptions as the budget has room for: names come first, then hints
+    at arguments, then descriptions."""
     listed = [skill for skill in skills if not skill.is_for_people_only]
     if not listed:
         return "There are no skills."
     heads = [f"- {skill.name}{f' {skill.argument_hint}' if skill.argument_hint else ''}" for skill in listed]
-    room = budget - sum(len(head) + 3 for head in heads)
-    cap = _cap([len(skill.description) for skill in listed], room)
+    if _length(heads) > budget:
+        heads = [f"- {skill.name}" for skill in listed]
+    if _length(heads) > budget:
+        return "\n".join(["Skills:", *_first_heads(heads, budget)])
+    cap = _cap([len(skill.description) for skill in listed], budget - _length(heads))
     cut = sum(len(skill.description) > cap for skill in listed)
     if cut and cap < SHORTEST:
         note = (
@@ -65,6 +71,17 @@ def list_skills(skills: list[Skill], budget: int = BUDGET) -> str:
     if cut:
         rows.append(f"({cut} of {len(listed)} descriptions are cut to {cap} characters.)")
     return "\n".join(["Skills:", *rows])
+
+
+def _length(heads: list[str]) -> int:
+    return sum(len(head) + 3 for head in heads)
+
+
+def _first_heads(heads: list[str], budget: int) -> list[str]:
+    """Names up to the budget, and how many more there are: they can be loaded by name all the same."""
+    ends = accumulate(len(head) + 3 for head in heads)
+    first = heads[: sum(end <= budget for end in ends)]
+    return [*first, f"(The names of {len(heads) - len(first)} more skills do not fit {budget} characters.)"]
 
 
 def _cap(lengths: list[int], room: int) -> int:
@@ -90,15 +107,16 @@ def load_skill(skills: Skills, arguments: SkillArguments, workspace: Workspace) 
     if skill.is_for_people_only:
         raise ToolError("ACCESS_DENIED", f"the skill `{name}` can only be started by the user")
     folder = _shown(skill.path.parent, workspace)
-    files, is_cut = _files(skill.path.parent)
-    text = "\n".join(
-        [
-            f"Skill `{name}`, in {folder}",
-            *_about(skill, files, is_cut),
-            "",
-            fill(skill.body, arguments.arguments, skill.argument_names, folder),
-        ]
-    )
+    files, is_cut = _files(skill)
+    try:
+        filled = fill(skill.body, arguments.arguments, skill.argument_names, folder)
+    except TooLong:
+        raise ToolError(
+            "INVALID_PARAM",
+            f"with these arguments the skill `{name}` has more than {LONGEST_TEXT} characters",
+            hint="Give it shorter arguments",
+        ) from None
+    text = "\n".join([f"Skill `{name}`, in {folder}", *_about(skill, files, is_cut), "", filled])
     data: dict[str, Json] = {
         "name": name,
         "folder": folder,
@@ -135,18 +153,28 @@ def _shown(folder: Path, workspace: Workspace) -> str:
         return name_for_people(str(folder))
 
 
-def _files(folder: Path) -> tuple[list[str], bool]:
-    """Names of the files below a skill's folder, and whether there were too many to look at."""
+def _files(skill: Skill) -> tuple[list[str], bool]:
+    """Names of the files below a skill's folder, and whether there were too many to look at. The folder is opened
+    once: one that has become a link meanwhile shows nothing of what lies elsewhere."""
+    folder = skill.path.parent
+    try:
+        with Workspace([skill.within or folder]).open_directory(str(folder)) as opened:
+            return _names_below(opened.descriptor)
+    except HoldfastError:
+        return [], False
+
+
+def _names_below(descriptor: int) -> tuple[list[str], bool]:
     found: list[str] = []
     looked = 0
-    for here, folders, names in os.walk(folder):
+    for here, folders, names, _ in os.fwalk(".", dir_fd=descriptor):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
-        inner = os.path.relpath(here, folder)
+        inner = here.removeprefix(".").lstrip("/")
         for name in sorted(names):
             looked += 1
             if looked > MOST_LOOKED_AT:
                 return found, True
-            path = name if inner == "." else f"{inner}/{name}"
+            path = f"{inner}/{name}" if inner else name
             if path != "SKILL.md" and not name.startswith("."):
                 found.append(name_for_people(path))
     return found, False

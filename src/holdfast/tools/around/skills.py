@@ -21,6 +21,7 @@ LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1024
 LARGEST_FILE = 256 * 1024
 MOST_SKILLS = 1000
+MOST_ARGUMENTS = 50
 
 _Mark = tuple[int, int, int]
 
@@ -44,6 +45,8 @@ class Skill(Struct, frozen=True):
     allowed_tools: tuple[str, ...] = ()
     """What the skill asks for. It is shown and never widens what is allowed: the file may be a stranger's."""
     is_for_people_only: bool = False
+    within: Path | None = None
+    """The root that its folder may not lead out of, as that of its place."""
 
 
 def project_folders(root: Path) -> list[SkillFolder]:
@@ -74,7 +77,10 @@ class Skills:
                     warnings.append(skill)
                 elif skill.name in by_name:
                     first = by_name[skill.name].path
-                    warnings.append(f"{path}: the skill `{skill.name}` is already given by {first}")
+                    warnings.append(
+                        f"{name_for_people(str(path))}: the skill `{skill.name}` is already given by "
+                        f"{name_for_people(str(first))}"
+                    )
                 else:
                     by_name[skill.name] = skill
         self._read = read
@@ -101,7 +107,7 @@ def _read(path: Path, within: Path | None) -> Skill | str:
     """A skill, or the warning that it cannot be read."""
     where = name_for_people(str(path))
     try:
-        return _skill(path, parse_document(_text(path, within)))
+        return _skill(path, parse_document(_text(path, within)), within)
     except FrontmatterError as error:
         return f"{where}, line {error.line}: {error.message}; the skill is left out"
     except UnicodeDecodeError as error:
@@ -119,7 +125,7 @@ def _text(path: Path, within: Path | None) -> str:
         return opened.file.read(LARGEST_FILE + 1).decode("utf-8-sig")
 
 
-def _skill(path: Path, document: Document) -> Skill:
+def _skill(path: Path, document: Document, within: Path | None) -> Skill:
     folder = path.parent.name
     name = document.text("name") or folder
     if not is_name(name):
@@ -131,20 +137,26 @@ def _skill(path: Path, document: Document) -> Skill:
         raise FrontmatterError(1, "there is no `description`")
     return Skill(
         name=name,
-        description=description[:LONGEST_DESCRIPTION],
+        description=_in_one_line(description)[:LONGEST_DESCRIPTION],
         path=path,
         body=document.body,
-        argument_names=tuple(document.texts("arguments")),
+        argument_names=tuple(document.texts("arguments")[:MOST_ARGUMENTS]),
         argument_hint=_hint(document),
         allowed_tools=tuple(document.texts("allowed-tools")),
         is_for_people_only=document.text("disable-model-invocation").lower() in ("true", "yes", "on"),
+        within=within,
     )
 
 
 def _hint(document: Document) -> str:
     """`argument-hint: [file] [lines]` looks like a list and is meant as it stands."""
     field = document.fields.get("argument-hint")
-    return field.first[:200] if field else ""
+    return _in_one_line(field.first)[:200] if field else ""
+
+
+def _in_one_line(text: str) -> str:
+    """Characters that are not shown could forge lines, or say to a model what no person reads."""
+    return "".join(character for character in text if character.isprintable())
 
 
 def is_name(name: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from holdfast.tools.commands.fields import HOME, WILD, is_known, is_plain, may_be_option
+from holdfast.tools.commands.fields import EVEN, HOME, SMOOTH, WILD, is_known, is_plain, may_be_option
 from holdfast.tools.commands.rules import Spec
 
 _NUMBER = re.compile(r"-\d+")
@@ -56,7 +56,7 @@ def read_arguments(
             return found, at
         else:
             # The name of a file holds no path of another, so as an option it only switches something.
-            if may_be_option(word) and (harms or (spec.flags and not word.startswith(WILD))):
+            if may_be_option(word) and (harms or (spec.flags and not word.startswith((WILD, EVEN, SMOOTH)))):
                 found.unsure.append(word)
             found.operands.append(word)
         at += 1

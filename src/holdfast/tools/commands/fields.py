@@ -1,33 +1,56 @@
 """What the words of a command become when a shell expands them, as far as that can be known.
 
 Rule: a field holds a character as it is only if bash gives the program exactly that character. Everything else is
-a mark: `WILD` (part of a file's name, no `..` in it), `ANY` (some text in one field), `MANY` (some text in any
-number of fields), `FETCHED` (text that was fetched or decoded, before `MANY` or `ANY`), `HOME` (a person's folder).
+a mark:
+
+- `ANY` some text in one field, `MANY` in any number of fields, `FETCHED` before them if it was fetched or decoded
+- `WILD` part of a file's name, no `..` in it; `EVEN` the same, of names that stay one word whoever splits them and
+  that do not begin with a dash
+- `BELOW` some path below the folder that stands before it, and what follows is how it ends; `SMOOTH` the same, of
+  names as with `EVEN`; `SOLID` behind these two where it is no link
+- `HOME` a person's folder
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice, product
 
+from msgspec import Struct
+
 from holdfast.tools.commands.syntax import Parameter, Piece, Script, Substitution, Sum, Text, Word
 
-WILD, ANY, MANY, FETCHED, HOME = "\ue000", "\ue001", "\ue002", "\ue003", "\ue004"
-_HIDDEN = "\ue005"
+WILD, ANY, MANY, FETCHED = "\ue000", "\ue001", "\ue002", "\ue003"
+BELOW, SMOOTH, SOLID, EVEN, HOME = "\ue004", "\ue005", "\ue006", "\ue007", "\ue008"
+_HIDDEN = "\ue009"
 """A character of which the shape of a word knows only that it is not bare."""
 UNKNOWN = (ANY, MANY, FETCHED)
+NAMES = (WILD, EVEN, BELOW, SMOOTH, SOLID)
+"""Marks for names of files that are there."""
 
 Values = Mapping[str, frozenset[str]]
-Fetches = Callable[[Script], bool]
+
+
+class Prints(Struct, frozen=True):
+    """What is known of the output of scripts in words: whether it was fetched or decoded, and the field that each
+    word of it is like, where all of them are names of files."""
+
+    fetches: Callable[[Script], bool]
+    lists: Callable[[Script], str]
+
+
+QUIET = Prints(lambda _: False, lambda _: "")
+"""Nothing is known of any output."""
 
 MOST_CASES, MOST_USES, LONGEST_VALUE = 16, 2_000, 100
 """Bounds on what variables stand for: without them, short scripts could make long work."""
-_WHOLE = re.compile(r"[\w./:@%+,=-]+", re.ASCII)
+_WHOLE = re.compile(r"[\w./:@%+,=\ue005-\ue007-]+", re.ASCII)
 """A value that stays one field without quotes, whatever separates fields by default."""
+_NAMED = re.compile(f"[{''.join(NAMES)}]")
 _SHAPED = re.compile(r"[*?\[~{]")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _TILDE = re.compile(r"(?:^|(?<=[=:]))~[\w.+-]*(?=/|:|$)")
 _SERIES = re.compile(r"-?\w+\.\.-?\w+(?:\.\.-?\d+)?", re.ASCII)
-_GLOB = re.compile(r"[*?]|\[[^/\]\ue005]*\]?")
+_GLOB = re.compile(r"[*?]|\[[^/\]\ue009]*\]?")
 
 
 def cases(words: Iterable[Word], values: Values) -> Iterator[Values]:
@@ -47,14 +70,19 @@ def is_kept(value: str) -> bool:
     return len(value) <= LONGEST_VALUE and is_plain(value)
 
 
-def expand(words: Iterable[Word], values: Values, fetches: Fetches) -> list[str]:
+def is_name(value: str) -> bool:
+    """Whether it is text but for names of files in it, as a pattern gives them."""
+    return len(value) <= LONGEST_VALUE and is_plain(_NAMED.sub("", value))
+
+
+def expand(words: Iterable[Word], values: Values, prints: Prints) -> list[str]:
     """The fields that words become in one case."""
-    return [field for word in words for field in _fields(word, values, fetches)]
+    return [field for word in words for field in _fields(word, values, prints)]
 
 
-def expand_text(word: Word, values: Values, fetches: Fetches) -> str:
+def expand_text(word: Word, values: Values, prints: Prints) -> str:
     """A word where no fields are made: an assignment's value, a redirection's text."""
-    cells = _cells(word, values, fetches)
+    cells = _cells(word, values, prints)
     return _shown(cells).replace(MANY, ANY)
 
 
@@ -69,36 +97,49 @@ def is_plain(text: str) -> bool:
 
 def may_be_option(text: str) -> bool:
     """Whether a field might begin with a dash though none is seen."""
-    return MANY in text or text[:1] in (ANY, WILD, FETCHED)
+    return MANY in text or text[:1] in (ANY, WILD, EVEN, SMOOTH, FETCHED)
 
 
 def _plain_names(word: Word) -> Iterator[str]:
     return (piece.name for piece in word.pieces if isinstance(piece, Parameter) and piece.plain)
 
 
-def _fields(word: Word, values: Values, fetches: Fetches) -> list[str]:
+def _fields(word: Word, values: Values, prints: Prints) -> list[str]:
     literal = word.literal
     if literal is not None and not _SHAPED.search(word.raw):
         return [literal]
-    cells = _cells(word, values, fetches)
+    if listed := _listed(word, prints):
+        return listed
+    cells = _cells(word, values, prints)
     return [_shown(one) for one in _braced(cells)]
+
+
+def _listed(word: Word, prints: Prints) -> list[str]:
+    """The fields of a substitution that prints names of files and stands alone. They count as two, since with more
+    than one some programs do more than read."""
+    match word.pieces:
+        case (Substitution(script, quoted=False, is_file=False),) if not prints.fetches(script):
+            field = prints.lists(script)
+            return [field, field] if field else []
+        case _:
+            return []
 
 
 Cells = list[tuple[str, bool]]
 """Characters of a word, and whether each is bare: neither quoted nor expanded from something."""
 
 
-def _cells(word: Word, values: Values, fetches: Fetches) -> Cells:
+def _cells(word: Word, values: Values, prints: Prints) -> Cells:
     cells: Cells = []
     for piece in word.pieces:
         if isinstance(piece, Text):
             cells += [(character, not piece.quoted) for character in piece.text]
         else:
-            cells += [(character, False) for character in _expanded(piece, values, fetches)]
+            cells += [(character, False) for character in _expanded(piece, values, prints)]
     return cells
 
 
-def _expanded(piece: Piece, values: Values, fetches: Fetches) -> str:
+def _expanded(piece: Piece, values: Values, prints: Prints) -> str:
     match piece:
         case Parameter(name, quoted, plain):
             if plain and len(found := values.get(name, frozenset[str]())) == 1:
@@ -108,22 +149,22 @@ def _expanded(piece: Piece, values: Values, fetches: Fetches) -> str:
                 return HOME
             if name in "#?$!":  # numbers
                 return ANY
-            fetched = any(_fetched(word, fetches) for word in piece.inner)
+            fetched = any(_fetched(word, prints) for word in piece.inner)
             return FETCHED * fetched + (ANY if quoted and plain and name != "@" else MANY)
         case Substitution(script, quoted, is_file):
             mark = "/dev/fd/" + ANY if is_file else ANY if quoted else MANY
-            return FETCHED + mark if fetches(script) else mark
+            return FETCHED + mark if prints.fetches(script) else mark
         case Sum():
             return ANY
         case Text(text):
             return text
 
 
-def _fetched(word: Word, fetches: Fetches) -> bool:
+def _fetched(word: Word, prints: Prints) -> bool:
     for piece in word.pieces:
-        if isinstance(piece, Substitution) and fetches(piece.script):
+        if isinstance(piece, Substitution) and prints.fetches(piece.script):
             return True
-        if isinstance(piece, Parameter | Sum) and any(_fetched(inner, fetches) for inner in piece.inner):
+        if isinstance(piece, Parameter | Sum) and any(_fetched(inner, prints) for inner in piece.inner):
             return True
     return False
 

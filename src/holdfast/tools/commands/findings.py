@@ -5,20 +5,23 @@ workspace that it writes, or about a word that the pattern names; what else a co
 names it whole.
 """
 
+import posixpath
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from holdfast.tools.commands.fields import ANY, FETCHED, HOME, MANY, WILD
+from holdfast.tools.commands.fields import ANY, BELOW, EVEN, FETCHED, HOME, MANY, SMOOTH, SOLID, WILD
 from holdfast.tools.commands.flow import Folders, Outcome, State
 from holdfast.tools.commands.patterns import Pattern
 from holdfast.tools.commands.places import Ground, places_of
 from holdfast.tools.commands.rules import SEVERITY, Rules, Verdict
 
 LONGEST_PART = 200
-_SHOWN = str.maketrans({WILD: "*", ANY: "…", MANY: "…", FETCHED: "", HOME: "~"})
+_SHOWN = str.maketrans(
+    {WILD: "*", EVEN: "*", ANY: "…", MANY: "…", FETCHED: "", BELOW: "…", SMOOTH: "…", SOLID: "", HOME: "~"}
+)
 
 
 class Finding(Struct, frozen=True):
@@ -67,6 +70,16 @@ class Inspection(Struct):
         reason = f"it {why[kind]} `{shown(path)}`, {why[worst]}"
         is_own_work = kind in ("write", "write_all") and places == {"inside"}
         self.add(verdicts[worst], reason, part, path or '""', is_own_work=is_own_work)
+
+    def is_sure(self, field: str, folders: Folders) -> bool:
+        """Whether names of files that a field stands for are what its marks say."""
+        paths = [posixpath.join(folder, field) for folder in folders or ()]
+        return bool(paths) and all(self.ground.follow(path) is not None for path in paths)
+
+    def touch_below(self, paths: Sequence[str], folders: Folders, part: str) -> None:
+        """Everything below is read, and links there are followed."""
+        for path in paths:
+            self.touch("read", f"{path.rstrip('/')}/{BELOW}", folders, part)
 
     def apply(self, start: int, words: Sequence[str], part: str, others: Sequence[Sequence[str]]) -> None:
         """A person's rules on the findings from `start` on, which are those of a command. `others` are further

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.tools.commands.fields import ANY
+from holdfast.tools.commands.naming import Names
 from holdfast.tools.commands.places import absolute
 
 MOST_FOLDERS = 8
@@ -22,10 +23,14 @@ Folders = frozenset[str] | None
 
 
 class Feed(Struct, frozen=True):
-    """What a command reads on its standard input: its text if known, and whether it was fetched or decoded."""
+    """What a command reads on its standard input: its text if known, whether it was fetched or decoded, and whether
+    it is names of files."""
 
     text: str | None = None
     is_fetched: bool = False
+    names: Names | None = None
+    folders: Folders = None
+    """Where the names were listed."""
 
 
 class State(Struct, frozen=True):
@@ -40,6 +45,12 @@ class State(Struct, frozen=True):
     """Whether the shell may be another than bash."""
     depth: int = 0
     """Scripts inside scripts, as in `sh -c`."""
+
+    @property
+    def names(self) -> Names | None:
+        """Names of files that come in, where they still mean the same files."""
+        feed = self.feed
+        return feed.names if feed and self.folders is not None and feed.folders == self.folders else None
 
     def moved(self, folders: Folders) -> State:
         return replace(self, folders=folders, previous=self.folders)

@@ -84,10 +84,10 @@ def programs_of(command: Command) -> frozenset[str]:
     return frozenset(name_of(word) for word in words_of(command))
 
 
-def does_fetch(what: Script | Command, fetchers: frozenset[str]) -> bool:
-    """Whether anything in it fetches or decodes, judged by its words."""
+def does_name(what: Script | Command, programs: frozenset[str]) -> bool:
+    """Whether anything in it is one of these programs, judged by its words."""
     words = _in_script(what) if isinstance(what, Script) else words_of(what)
-    return any(name_of(part) in fetchers for word in words for part in word.split())
+    return any(name_of(part) in programs for word in words for part in word.split())
 
 
 def moves(scripts: Iterable[Script]) -> bool:

@@ -6,6 +6,7 @@ what cannot be read surely is asked about. It takes time linear in the command.
 
 import posixpath
 from collections.abc import Sequence
+from functools import cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,7 +39,7 @@ def judge(command: str, *, root: str, cwd: str, rules: Rules, follow: Follow = s
     """Judges a command that bash would run in `cwd`. Both folders are absolute paths."""
     assert root.startswith("/"), root
     assert cwd.startswith("/"), cwd
-    ground = Ground((_folder(root), *rules.folders), rules.guarded, follow)
+    ground = Ground((_folder(root), *rules.folders), rules.guarded, cache(follow))
     inspection = Inspection(rules, ground, _run_text, _run_fields)
     _run_text(inspection, command, State(frozenset({_folder(cwd)}), NOTHING), shown(command))
     findings = inspection.findings

@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.tools.commands.fields import FETCHED, HOME, WILD, is_known
+from holdfast.tools.commands.fields import FETCHED, HOME, NAMES, is_known
 
 Place = Literal[
     "inside", "root", "guarded", "outside", "temporary", "system", "stream", "device", "network", "unknown"
@@ -23,13 +23,16 @@ _SYSTEM = re.compile(
 )
 _OPEN_PLACES = re.compile(r"/(?:home|Users|root|opt|var/tmp|var/folders)/.+", re.DOTALL)
 _TEMPORARY = re.compile(r"(?:/private)?/(?:tmp|var/tmp|var/folders)/.+", re.DOTALL)
-_UP = re.compile(r"\.[.\ue000]*")
+_UP = re.compile(r"\.[.\ue000\ue007]*")
 """A part of a path that is, or by a pattern may be, the folder above."""
 
 
+_ANY_NAME = re.compile(f"[{''.join(NAMES)}]+")
+
 OURS = frozenset({"inside", "root", "guarded"})
 Follow = Callable[[str], tuple[str, ...] | None]
-"""The real paths that an absolute one, perhaps with a pattern in it, leads to; None where that cannot be told."""
+"""The real paths that an absolute one leads to, those of links below it where it ends so; None where that cannot be
+told."""
 
 
 def stay(path: str) -> tuple[str, ...]:  # noqa: ARG001 - as `Follow` says
@@ -81,7 +84,7 @@ def absolute(path: str, cwd: str | None) -> str | None:
     if not is_known(path) or HOME in path or (cwd is None and not path.startswith("/")):
         return None
     parts = posixpath.join(cwd or "/", path).split("/")
-    first = next((at for at, part in enumerate(parts) if WILD in part), len(parts))
+    first = next((at for at, part in enumerate(parts) if _is_open(part)), len(parts))
     if any(_UP.fullmatch(part) and part != "." for part in parts[first:]):
         return None  # what is above a name that is not known is not known either
     return "/" + posixpath.normpath("/" + posixpath.join(cwd or "/", path)).lstrip("/")
@@ -105,7 +108,15 @@ def _placed(whole: str, ground: Ground) -> Place:
 
 def _is_guarded(part: str, ground: Ground) -> bool:
     part = part.lower()
-    if WILD not in part:
+    if not _is_open(part):
         return part in ground.guarded or part.endswith(".git")
-    pattern = re.compile(".*".join(re.escape(text) for text in re.split(f"{WILD}+", part)), re.DOTALL)
-    return any(pattern.fullmatch(name) for name in ground.guarded)
+    return any(name_pattern(part).fullmatch(name) for name in ground.guarded)
+
+
+def _is_open(part: str) -> bool:
+    return any(mark in part for mark in NAMES)
+
+
+def name_pattern(part: str) -> re.Pattern[str]:
+    """The names that a part of a path with marks in it may stand for."""
+    return re.compile(".*".join(re.escape(text) for text in re.split(_ANY_NAME, part)), re.DOTALL)

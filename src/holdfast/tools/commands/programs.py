@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.tools.commands.arguments import Arguments, read_arguments
-from holdfast.tools.commands.fields import FETCHED, HOME, MANY, WILD, is_known
+from holdfast.tools.commands.fields import FETCHED, MANY, is_plain
 from holdfast.tools.commands.findings import Inspection, Reader, shown
 from holdfast.tools.commands.flow import Folders, Outcome, State, below, merged, name_of, same
 from holdfast.tools.commands.rules import Rules, Spec
@@ -20,7 +20,7 @@ def judge_fields(
 ) -> Outcome:
     """Judges a command by its fields, and what a person's rules say to it."""
     start, program = len(inspection.findings), fields[0]
-    if not is_known(program) or WILD in program or HOME in program or not program:
+    if not program or not is_plain(program):
         if FETCHED in program:
             inspection.add("deny", "fetched or decoded text is run", part, program)
         else:
@@ -137,6 +137,8 @@ def judge_operands(
     if spec.text and not any(option.name in instead for option in arguments.options):
         # A text that might be any number of fields does not say where the files begin, and so hides none of them.
         given = given[spec.text :] if not any(MANY in word for word in given[: spec.text]) else given
+    if arguments.has("follows"):
+        inspection.touch_below(given or ["."], folders, part)
     everything = "_all" if arguments.has("recursive") else ""
     match spec.operands:
         case "read":

@@ -26,7 +26,7 @@ from holdfast.tools.commands.words import read_sum, read_word
 
 LONGEST = 100_000
 """Characters of a script that is read at all."""
-_NO_TEXT = re.compile("[\0\ue000-\ue005]")
+_NO_TEXT = re.compile("[\0\ue000-\ue009]")
 """Characters that stand for what is not known, and one that ends a text; none may come from outside."""
 
 _CLOSING = frozenset({"}", "then", "do", "done", "fi", "elif", "else", "esac"})
@@ -163,7 +163,8 @@ def _read_compound(cursor: Cursor, word: str) -> Command:
         case "if":
             return _read_if(cursor)
         case "while" | "until":
-            return Loop(_read_loop(cursor, _read_list(cursor)), redirects=read_redirects(cursor))
+            scripts = _read_loop(cursor, _read_list(cursor))
+            return Loop(scripts, is_until=word == "until", redirects=read_redirects(cursor))
         case "for" | "select":
             return _read_for(cursor)
         case "case":
@@ -225,7 +226,7 @@ def _read_for(cursor: Cursor) -> Loop:
     cursor.skip_lines()
     scripts = _read_loop(cursor)
     listed = None if items is None else tuple(items)
-    return Loop(scripts, found[0], listed, read_redirects(cursor))
+    return Loop(scripts, found[0], listed, redirects=read_redirects(cursor))
 
 
 def _read_case(cursor: Cursor) -> Branch:

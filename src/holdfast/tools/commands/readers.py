@@ -6,18 +6,16 @@ Rule: each reader finds everything that its program could do with the arguments,
 import re
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from holdfast.tools.commands.arguments import Arguments, read_arguments
+from holdfast.tools.commands.awk import is_harmless_awk
 from holdfast.tools.commands.fields import ANY, MANY, is_known, may_be_option
 from holdfast.tools.commands.findings import Inspection, Reader, shown
 from holdfast.tools.commands.flow import Outcome, State, below, same
 from holdfast.tools.commands.rules import Spec
 from holdfast.tools.commands.runners import RUNNERS
-from holdfast.tools.commands.scripts import (
-    is_harmless_awk,
-    is_harmless_jq,
-    is_harmless_sed,
-    is_harmless_test,
-)
+from holdfast.tools.commands.scripts import is_harmless_jq, is_harmless_sed, is_harmless_test
 from holdfast.tools.commands.variables import NAME, judge_variable
 
 _SET = re.compile(r"[-+](?=.)[eufxvC]*o?|errexit|nounset|pipefail|xtrace|verbose|noglob|noclobber", re.ASCII)
@@ -82,7 +80,19 @@ def judge_assigns(inspection: Inspection, words: Sequence[str], state: State, pa
         inspection.add("ask", f"`{program}` shows all variables, where secrets are", part)
     if program in ("let", "getopts"):
         inspection.add("ask", f"`{program}` evaluates its words", part)
-    return same(state.without(*names))
+    outcome = same(state.without(*names))
+    if program != "read" or [word for word in words[1:] if word != "-r"] != names[:1]:
+        return outcome
+    return _read_name(inspection, names[0], state, outcome)
+
+
+def _read_name(inspection: Inspection, name: str, state: State, outcome: Outcome) -> Outcome:
+    """`read` of a line that is the name of a file."""
+    field = state.names.word(is_split=True) if state.names and not state.names.is_null else ""
+    if not field or not inspection.is_sure(field, state.folders):
+        return outcome
+    values = {**outcome.ok.values, name: frozenset({field})}
+    return Outcome(replace(outcome.ok, values=values), outcome.failed)
 
 
 def _judge_flags(inspection: Inspection, word: str, taking: str, flags: str, part: str) -> int:
@@ -209,6 +219,16 @@ def _judge_listed(inspection: Inspection, arguments: Arguments, part: str) -> No
             inspection.add("ask", f"`{shown(option.name)}` is not known to be harmless", part, option.word)
 
 
+def judge_response(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+    """Programs for which `@file` is a file with more arguments in it."""
+    arguments = _generic(inspection, words, state, part)
+    for word in [*arguments.operands, *(option.value for option in arguments.options)]:
+        if word.startswith("@") or may_be_option(word):
+            inspection.add("ask", f"`{shown(word)}` may be a file with more arguments", part, word)
+    _touch(inspection, "read", arguments.operands, state, part)
+    return same(state)
+
+
 def judge_dd(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
     for word in words[1:]:
         name, _, value = word.partition("=")
@@ -257,6 +277,7 @@ READERS: dict[str, Reader] = {
     "ps": judge_ps,
     "sed": judge_sed,
     "awk": judge_awk,
+    "response": judge_response,
     "dd": judge_dd,
     "kill": judge_kill,
 }

@@ -49,6 +49,8 @@ class Spec(Struct, frozen=True, forbid_unknown_fields=True):
     asks: str = ""
     denies: str = ""
     recursive: str = ""
+    follows: str = ""
+    """With these, links in folders are followed, wherever they lead."""
     wraps: int = -1
     """So many operands stand before a command that this program runs."""
     by: str = ""
@@ -56,7 +58,7 @@ class Spec(Struct, frozen=True, forbid_unknown_fields=True):
 
     def effects(self) -> dict[str, str]:
         """What each listed option does."""
-        lists = ("flags", "takes", "reads", "writes", "folder", "asks", "denies", "recursive")
+        lists = ("flags", "takes", "reads", "writes", "folder", "asks", "denies", "recursive", "follows")
         return {option: name for name in lists for option in getattr(self, name).split()}
 
 

@@ -10,16 +10,24 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from holdfast.tools.commands.arguments import read_arguments
-from holdfast.tools.commands.fields import ANY, FETCHED, HOME, MANY, WILD, is_known, is_plain, may_be_option
+from holdfast.tools.commands.fields import (
+    FETCHED,
+    HOME,
+    MANY,
+    WILD,
+    is_known,
+    is_plain,
+    may_be_option,
+)
 from holdfast.tools.commands.findings import Inspection, Reader, shown
-from holdfast.tools.commands.flow import NOTHING, Feed, Outcome, State, same
+from holdfast.tools.commands.flow import NOTHING, Outcome, State, same
+from holdfast.tools.commands.naming import found_names
 from holdfast.tools.commands.programs import judge_inner
 from holdfast.tools.commands.variables import NAME, judge_variable
+from holdfast.tools.commands.xargs import judge_xargs
 
 _SHELL_FLAGS = frozenset("--login --norc --noprofile -- -o +o".split())
 _SHELL_OPTIONS = re.compile(r"-[ceuxlisvnfmo]+|\+[euxvfmo]+")
-_XARGS_TAKING = frozenset("-n -P -L -s -E -d -a --max-args --max-procs --delimiter --arg-file".split())
-_XARGS_FLAGS = frozenset("-0 -r -t -x --null --no-run-if-empty --verbose --exit".split())
 _MARKS = re.compile(f"[{WILD}-{HOME}]")
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _MOST_STARTS, _LONGEST_START = 16, 300
@@ -128,32 +136,6 @@ def judge_command(inspection: Inspection, words: Sequence[str], state: State, pa
     return judge_inner(inspection, rest, state, part) if rest else same(state)
 
 
-def judge_xargs(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
-    """What comes in may be any word, an option too."""
-    at, stands = 1, ""
-    while at < len(words) and words[at].startswith("-") and words[at] != "-":
-        word = words[at]
-        if word in ("-I", "--replace", "-i"):
-            stands = words[at + 1] if word == "-I" and at + 1 < len(words) else "{}"
-            at += word == "-I"
-        elif word in _XARGS_TAKING:
-            at += 1
-        elif word.startswith("-I"):
-            stands = word[2:]
-        elif word in _XARGS_FLAGS or (word[:2] in _XARGS_TAKING and word[2:].isalnum() and word[:2] != "-a"):
-            pass
-        else:
-            inspection.add("ask", f"`{shown(word)}` of `xargs` is not followed", part, word)
-        if word in ("-a", "--arg-file") and at < len(words):
-            inspection.touch("read", words[at], state.folders, part)
-        at += 1
-    inner = list(words[at:]) or ["echo"]
-    some = FETCHED + ANY if state.feed and state.feed.is_fetched else ANY
-    inner = [word.replace(stands, some) for word in inner] if stands else [*inner, some]
-    judge_inner(inspection, inner, replace(state, feed=Feed()), part)
-    return same(state)
-
-
 def judge_joined(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
     """Words that another shell reads again, here or on another machine."""
     spec = inspection.rules.specs[words[0]]
@@ -181,6 +163,7 @@ def judge_find(inspection: Inspection, words: Sequence[str], state: State, part:
     at = 1
     while at < len(words) and words[at] in ("-H", "-L", "-P"):
         at += 1
+    follows = "-L" in words[1:at] or "-follow" in words
     starts = list[str]()
     while at < len(words) and not words[at].startswith(("-", "(", "!")):
         starts.append(words[at])
@@ -198,7 +181,12 @@ def judge_find(inspection: Inspection, words: Sequence[str], state: State, part:
         inspection.add("ask", "a name might be an option that deletes or runs something", part, starts[0])
     if len(starts) > _MOST_STARTS or any(len(start) > _LONGEST_START for start in starts):
         inspection.add("ask", "it looks in too many places", part, starts[0])
-    found = [start[:_LONGEST_START].rstrip("/") + "/" + WILD for start in (starts or ["."])[:_MOST_STARTS]]
+    if follows:
+        inspection.touch_below((starts or ["."])[:_MOST_STARTS], state.folders, part)
+    found = [
+        found_names(words[1:], start[:_LONGEST_START]).word(is_split=False)
+        for start in (starts or ["."])[:_MOST_STARTS]
+    ]
     _judge_expression(inspection, words, at, found, state, part)
     return same(state)
 

@@ -1,4 +1,4 @@
-"""Small languages inside arguments: scripts of `sed` and `awk`, programs of `jq`, tests.
+"""Small languages inside arguments: scripts of `sed`, programs of `jq`, tests.
 
 Rule: what is harmless is described, not what is harmful; a form that is not described is asked about.
 """
@@ -9,19 +9,19 @@ from itertools import pairwise
 
 from holdfast.tools.commands.fields import MANY, is_known, is_plain
 
-# A bracket may not hold the delimiter: some programs end the expression there and others do not.
-_REGEX = r"/(?:[^/\\\n\[]|\\[^\n]|\[(?:[^\]/\\\n])*\])*+/I?"
+# A bracket may not hold the delimiter: some programs end the expression there and others do not. Nor may it begin
+# with what closes it, or hold one that opens: where it ends is then not the same to all of them.
+_SET = r"\[\^?(?:\[:[a-z]+:\]|{0}[^\]\[\\\n^])(?:\[:[a-z]+:\]|{0}[^\]\[\\\n])*\]"
+_REGEX = r"/(?:[^/\\\n\[]|\\[^\n]|" + _SET.format("(?!/)") + r")*+/I?"
 _ADDRESS = rf"(?:\d+|\$|{_REGEX})"
 _RANGE = rf"(?:{_ADDRESS}(?:[ ]*[,~][ ]*[+~]?{_ADDRESS})?[ ]*!?[ ]*)?"
-_FROM = r"(?:(?!\1)[^\\\n\[]|\\[^\n]|\[(?:(?!\1)[^\]\\\n])*\])*+"
+_FROM = r"(?:(?!\1)[^\\\n\[]|\\[^\n]|" + _SET.format(r"(?!\1)") + r")*+"
 _TO = r"(?:(?!\1)[^\\\n]|\\[^\n])*+"
 _SED = re.compile(
     rf"{_RANGE}(?:[{{}}][ \t]*"
     rf"|(?:[pdDPnNgGhHxl=]|[qQ]\d*|s([/|#,@!:;%+~_]){_FROM}\1{_TO}\1[gpiIM0-9]*)[ \t]*(?:[;\n]|$|(?=\}}))"
     r"|[aic][ \\][^\n\\]*(?:\n|$))[ \t;\n]*"
 )
-_AWK = re.compile(r"\b(?:system|getline|ARGV|ARGC|ENVIRON|PROCINFO|SYMTAB|FUNCTAB)\b|[|@>`]|\\\n", re.ASCII)
-_AWK_COMPARES = re.compile(r"\|\||>=")
 _JQ = re.compile(r"\b(?:import|include|env|modulemeta|get_search_list)\b|\$(?:ENV|__)", re.ASCII)
 _OPERATORS = frozenset("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef -a -o".split())
 
@@ -37,11 +37,6 @@ def is_harmless_sed(script: str) -> bool:
             return False
         at = found.end()
     return True
-
-
-def is_harmless_awk(program: str) -> bool:
-    """Whether a program of `awk` has no way to other files and commands. A comparison with `>` looks like one."""
-    return is_plain(program) and not _AWK.search(_AWK_COMPARES.sub(" ", program))
 
 
 def is_harmless_jq(program: str) -> bool:

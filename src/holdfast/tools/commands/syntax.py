@@ -96,11 +96,13 @@ class Branch(Struct, frozen=True):
 
 
 class Loop(Struct, frozen=True):
-    """`for`, `select`, `while` and `until`. `items` is None where nothing is listed."""
+    """`for`, `select`, `while` and `until`. `items` is None where nothing is listed. Without a `name`, the first of
+    the scripts is the condition."""
 
     scripts: tuple[Script, ...]
     name: str = ""
     items: tuple[Word, ...] | None = None
+    is_until: bool = False
     redirects: tuple[Redirect, ...] = ()
 
 

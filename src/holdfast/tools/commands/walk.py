@@ -8,19 +8,24 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from holdfast.tools.commands.fields import (
+    EVEN,
     FETCHED,
-    Fetches,
+    QUIET,
+    WILD,
+    Prints,
     Values,
     cases,
     expand,
     expand_text,
     is_kept,
     is_known,
+    is_name,
     is_plain,
 )
 from holdfast.tools.commands.findings import Inspection, shown
 from holdfast.tools.commands.flow import NOTHING, Feed, Outcome, State, merged, merged_outcomes, same
-from holdfast.tools.commands.inner import does_fetch, moves, programs_of, scripts_of, sums_of
+from holdfast.tools.commands.inner import does_name, moves, programs_of, scripts_of, sums_of
+from holdfast.tools.commands.naming import names_behind, names_printed
 from holdfast.tools.commands.syntax import (
     Assignment,
     Branch,
@@ -69,8 +74,9 @@ def _judge_pipeline(inspection: Inspection, pipeline: Pipeline, state: State) ->
     feed, is_fetched = state.feed, bool(state.feed and state.feed.is_fetched)
     for command in pipeline.commands:
         _judge_command(inspection, command, replace(state, feed=feed))
-        is_fetched = is_fetched or does_fetch(command, inspection.rules.fetchers)
-        feed = Feed(_printed(command), is_fetched)
+        is_fetched = is_fetched or does_name(command, inspection.rules.fetchers)
+        names = names_behind(command, feed.names if feed else None, inspection.rules)
+        feed = Feed(_printed(command), is_fetched, None if is_fetched else names, state.folders)
     return same(state)
 
 
@@ -84,7 +90,7 @@ def _printed(command: Command) -> str | None:
         return redirects[0].target.literal
     if words[:1] != ["echo"] or redirects or len(words) < 2:
         return None
-    texts = expand(command.words[1:], NOTHING, lambda _: False)
+    texts = expand(command.words[1:], NOTHING, QUIET)
     # Shells disagree on what `echo` makes of a backslash.
     plain = all(is_plain(text) and "\\" not in text for text in texts) and not texts[0].startswith("-")
     return " ".join(texts) if plain else None
@@ -130,9 +136,13 @@ def _judge_compound(inspection: Inspection, command: Branch | Loop, state: State
             judge_variable(inspection, command.name, f"for {command.name}", is_exported=False)
             inside = replace(inside, values=_items(inspection, command, state))
     behind = inside
-    for script in command.scripts:
-        behind = merged(behind, judge_script(inspection, script, inside).either)
+    for number, script in enumerate(command.scripts):
+        outcome = judge_script(inspection, script, inside)
+        behind = merged(behind, outcome.either)
         inside = merged(inside, behind)
+        if isinstance(command, Loop) and not command.name and not number:
+            # Nothing is known of variables before a loop's condition, so what it sets holds in each round.
+            inside = replace(inside, values=(outcome.failed if command.is_until else outcome.ok).values)
     # A loop can be left in its middle, so what its variables are behind it is not known.
     values = behind.values if isinstance(command, Branch) else NOTHING
     return same(replace(behind, feed=state.feed, values=values))
@@ -145,10 +155,17 @@ def _items(inspection: Inspection, loop: Loop, state: State) -> dict[str, frozen
     fields = frozenset(
         field
         for case in cases(loop.items, state.values)
-        for field in expand(loop.items, case, _fetches(inspection))
+        for field in expand(loop.items, case, _prints(inspection, state))
     )
-    known = len(fields) <= MOST_ITEMS and all(map(is_kept, fields))
-    return {loop.name: fields} if known and fields else NOTHING
+    if not fields or len(fields) > MOST_ITEMS or not all(map(is_name, fields)):
+        return NOTHING
+    return {loop.name: frozenset(_even(inspection, field, state) for field in fields)}
+
+
+def _even(inspection: Inspection, field: str, state: State) -> str:
+    """A pattern whose names are words, so that they stay whole without quotes; else as it is."""
+    even = field.replace(WILD, EVEN)
+    return even if inspection.is_sure(even, state.folders) else field
 
 
 def _judge_function(inspection: Inspection, command: Function, state: State) -> Outcome:
@@ -179,7 +196,7 @@ def _judge_simple(inspection: Inspection, command: Simple, state: State) -> Outc
         return same(_assigned(inspection, command.assignments, state))
     outcomes = []
     for case in cases(command.words, state.values):
-        fields = expand(command.words, case, _fetches(inspection))
+        fields = expand(command.words, case, _prints(inspection, state))
         # Words that vanish would leave the next one as the command.
         outcomes.append(inspection.run_fields(inspection, fields or [""], state_in, part))
     outcome = merged_outcomes(outcomes)
@@ -198,7 +215,8 @@ def _assigned(inspection: Inspection, assignments: Sequence[Assignment], state: 
         if assignment.value is None:
             continue
         texts = {
-            expand_text(assignment.value, case, _fetches(inspection)) for case in _cases(assignment, state)
+            expand_text(assignment.value, case, _prints(inspection, state))
+            for case in _cases(assignment, state)
         }
         if all(map(is_kept, texts)):
             state = replace(state, values={**state.values, assignment.name: frozenset(texts)})
@@ -226,14 +244,14 @@ def _redirected(inspection: Inspection, redirects: Sequence[Redirect], state: St
         where = part or shown(f"{operator} {target.raw}")
         _judge_words(inspection, [target], state, where)
         if operator in ("<<", "<<<"):
-            text = expand_text(target, NOTHING, _fetches(inspection))
+            text = expand_text(target, NOTHING, _prints(inspection, state))
             state = replace(state, feed=Feed(text if is_known(text) else None, FETCHED in text))
             continue
         for case in cases([target], state.values):
-            for path in expand([target], case, _fetches(inspection)):
+            for path in expand([target], case, _prints(inspection, state)):
                 _judge_redirect(inspection, operator, path, state, where)
         if operator == "<":
-            fetched = any(FETCHED in path for path in expand([target], NOTHING, _fetches(inspection)))
+            fetched = any(FETCHED in path for path in expand([target], NOTHING, _prints(inspection, state)))
             state = replace(state, feed=Feed(is_fetched=fetched))
     return state
 
@@ -247,5 +265,17 @@ def _judge_redirect(inspection: Inspection, operator: str, path: str, state: Sta
         inspection.touch("write", path, state.folders, part)
 
 
-def _fetches(inspection: Inspection) -> Fetches:
-    return lambda script: does_fetch(script, inspection.rules.fetchers)
+def _prints(inspection: Inspection, state: State) -> Prints:
+    fetchers = inspection.rules.fetchers
+    return Prints(
+        lambda script: does_name(script, fetchers), lambda script: _names_in(script, inspection, state)
+    )
+
+
+def _names_in(script: Script, inspection: Inspection, state: State) -> str:
+    """The field that each word of a script's output is like, where they are names of files."""
+    if len(script.steps) != 1:
+        return ""
+    names = names_printed(script.steps[0][0], inspection.rules)
+    field = names.word(is_split=True) if names and not names.is_null else ""
+    return field if field and inspection.is_sure(field, state.folders) else ""

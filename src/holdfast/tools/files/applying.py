@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from holdfast.tools.files.diffs import Change
-from holdfast.tools.files.endings import with_endings
+from holdfast.tools.files.endings import ends_in_crlf, with_endings
 from holdfast.tools.files.regions import (
     Span,
     cut_pieces,
@@ -66,8 +66,9 @@ def apply(text: str, replacements: Sequence[Replacement]) -> Applied | Misfit:
         counts.append(len(spans))
     regions = regions_of(pieces, len(plain))
     lines = whole_lines(plain, now, regions)
+    is_crlf = "\n" not in text and ends_in_crlf(replacement.new for replacement in replacements)
     return Applied(
-        with_endings(text, plain, now, regions),
+        now.replace("\n", "\r\n") if is_crlf else with_endings(text, plain, now, regions),
         tuple(counts),
         region_changes(plain, now, lines),
         touched_lines(plain, lines),

@@ -5,6 +5,7 @@ between, all is done again with what they wrote.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from holdfast.tools.envelope import ToolError, ToolResult
 from holdfast.tools.files.applying import Applied, Misfit, Replacement, apply
@@ -76,9 +77,9 @@ def keep_versions(files: Files, shown: str, *versions: bytes) -> None:
         ) from None
 
 
-def write_file(workspace: Workspace, path: str, raw: bytes, expected: Expected) -> Replaced:
+def write_file(workspace: Workspace, files: Files, path: str, raw: bytes, expected: Expected) -> Replaced:
     try:
-        return workspace.replace_file(path, raw, expected)
+        return workspace.replace_file(path, raw, expected, partial(expect_writable, files))
     except ToolError as error:
         if error.code == "CONFLICT":
             raise Raced(error.code, error.message, hint=error.hint) from None
@@ -122,7 +123,7 @@ def _edit(
     if raw == current.raw:
         raise ToolError("INVALID_PARAM", f"together these edits leave `{shown}` as it is")
     keep_versions(files, shown, current.raw, raw)
-    status = current.status if dry_run else write_file(workspace, path, raw, current.status).status
+    status = current.status if dry_run else write_file(workspace, files, path, raw, current.status).status
     return change_result(
         Outcome(
             verb="Edited",

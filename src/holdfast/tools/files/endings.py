@@ -1,10 +1,11 @@
 """Line endings that stay: a text is edited with `\\n` alone, and gets its own endings back.
 
-Rule: a line that stays keeps its ending, byte for byte; a new line takes that of its neighbour.
+Rule: a line that stays keeps its ending, byte for byte; a new line takes that of its neighbour. Where the old text
+has no line break there is none to take, and new lines end as they are given.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from holdfast.tools.files.diffs import Change, line_changes
 from holdfast.tools.files.regions import Region
@@ -48,8 +49,16 @@ def with_endings(text: str, plain: str, new: str, regions: Sequence[Region]) -> 
 
 def rewritten(text: str, new: str) -> str:
     """A whole text that takes the place of another, whose endings it gets."""
+    if "\n" not in text:
+        return new
     plain, fresh = unified_ends(text), unified_ends(new)
     return with_endings(text, plain, fresh, [Region(0, len(plain), 0, len(fresh))])
+
+
+def ends_in_crlf(texts: Iterable[str]) -> bool:
+    """Whether every line break in them is `\\r\\n`, and there is one."""
+    whole = "\0".join(texts)
+    return 0 < whole.count("\r\n") == whole.count("\n")
 
 
 def _fresh(plain: str, new: str, region: Region, endings: Endings) -> str:

@@ -4,6 +4,7 @@ Rule: all or nothing is looked at before anything is written, and a file that is
 """
 
 import contextlib
+from functools import partial
 from itertools import pairwise
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from msgspec import Struct
 from holdfast.messages import Json
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, answered
 from holdfast.tools.files.changing import write_file
-from holdfast.tools.files.current import Current, current_file
+from holdfast.tools.files.current import Current, current_file, expect_writable
 from holdfast.tools.files.diffs import line_changes, unified
 from holdfast.tools.files.seen import UNDO, Files, Made, path_of
 from holdfast.tools.files.texts import decode, detect, split_lines, unified_ends
@@ -36,7 +37,7 @@ def undo(files: Files, workspace: Workspace, count: int = 1, *, dry_run: bool = 
         raise ToolError("NOT_FOUND", "there is no edit to undo")
     taken = files.made[-count:]
     ways = [_way_back(files, workspace, chain) for chain in _chains(taken).values()]
-    backs = _go_all(workspace, ways, dry_run=dry_run)
+    backs = _go_all(files, workspace, ways, dry_run=dry_run)
     data: dict[str, Json] = {"count": len(taken), "files": backs, "dry_run": dry_run}
     if not dry_run:
         files.restore(UNDO, data)
@@ -80,20 +81,20 @@ def _way_back(files: Files, workspace: Workspace, chain: list[Made]) -> _Way:
     return _Way(oldest, current, raw)
 
 
-def _go_all(workspace: Workspace, ways: list[_Way], *, dry_run: bool) -> list[dict[str, Json]]:
+def _go_all(files: Files, workspace: Workspace, ways: list[_Way], *, dry_run: bool) -> list[dict[str, Json]]:
     gone: list[tuple[dict[str, Json], Expected]] = []
     try:
-        gone.extend(_go(workspace, way, dry_run=dry_run) for way in ways)
+        gone.extend(_go(files, workspace, way, dry_run=dry_run) for way in ways)
     except ToolError:
         # Somebody wrote one of the files at this very moment: those before it are as they were again.
         for way, (_, left) in zip(ways, gone, strict=False):
             with contextlib.suppress(ToolError):
-                workspace.replace_file(path_of(way.made.key), way.current.raw, left)
+                write_file(workspace, files, path_of(way.made.key), way.current.raw, left)
         raise
     return [back for back, _ in gone]
 
 
-def _go(workspace: Workspace, way: _Way, *, dry_run: bool) -> tuple[dict[str, Json], Expected]:
+def _go(files: Files, workspace: Workspace, way: _Way, *, dry_run: bool) -> tuple[dict[str, Json], Expected]:
     """What `data` says of a file, and how it is left."""
     path = path_of(way.made.key)
     back: dict[str, Json] = {"path": way.made.path, "hash": "", "size": 0, "mtime_ns": 0, "total_lines": 0}
@@ -101,11 +102,11 @@ def _go(workspace: Workspace, way: _Way, *, dry_run: bool) -> tuple[dict[str, Js
         back["file"] = way.made.key
     if way.raw is None:
         if not dry_run:
-            workspace.remove_file(path, way.current.status)
+            workspace.remove_file(path, way.current.status, partial(expect_writable, files))
         return back, "absent"
     status = way.current.status
     if not dry_run:
-        status = write_file(workspace, path, way.raw, status).status
+        status = write_file(workspace, files, path, way.raw, status).status
     lines = way.raw.count(b"\n") + (bool(way.raw) and not way.raw.endswith(b"\n"))
     back |= {"hash": way.made.before, "size": len(way.raw), "mtime_ns": status.st_mtime_ns}
     return back | {"total_lines": lines}, status

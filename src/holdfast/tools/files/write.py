@@ -78,7 +78,7 @@ def _write(workspace: Workspace, files: Files, arguments: WriteArguments) -> Too
     if not is_same:
         keep_versions(files, current.place.shown, current.raw, raw)
     is_made = not is_same and not arguments.dry_run
-    replaced = write_file(workspace, arguments.path, raw, current.status) if is_made else None
+    replaced = write_file(workspace, files, arguments.path, raw, current.status) if is_made else None
     return change_result(
         Outcome(
             verb="Updated",
@@ -103,7 +103,7 @@ def _create(workspace: Workspace, files: Files, arguments: WriteArguments) -> To
     place = workspace.locate(arguments.path)
     raw = encode(arguments.content, UTF8, place.shown)
     keep_versions(files, place.shown, raw)
-    replaced = None if arguments.dry_run else write_file(workspace, arguments.path, raw, "absent")
+    replaced = None if arguments.dry_run else write_file(workspace, files, arguments.path, raw, "absent")
     was_there = files.sight(place) is not None
     return change_result(
         Outcome(

@@ -90,8 +90,9 @@ def _named_so(paths: Iterable[str], words: list[str]) -> set[str]:
 
 
 def newest_first(paths: list[str], folder: int) -> list[str]:
-    newest = {path: mtime_of(path, folder) for path in paths}
-    return sorted(paths, key=lambda path: (-newest[path], path))
+    """`paths` in the order of their names, which stays among those of one time."""
+    times = {path: mtime_of(path, folder) for path in paths}
+    return sorted(paths, key=times.__getitem__, reverse=True)
 
 
 def mtime_of(path: str, folder: int) -> int:

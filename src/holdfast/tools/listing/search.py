@@ -47,16 +47,17 @@ class Position(Struct, frozen=True):
 
 def read_paths(output: bytes) -> list[str]:
     """Paths from the folder that was searched; an unfinished one at the end is none."""
-    # All prefixes at once: no name holds a NUL, and a hundred thousand small strings take their time.
-    return ("\0" + _decoded(output)).replace("\0./", "\0").split("\0")[1:-1]
+    # Cut with the prefix of the next: no name holds a NUL, and a hundred thousand small strings take their time.
+    whole = _decoded(output[: output.rfind(b"\0") + 1])
+    return whole[2:-1].split("\0./") if whole else []
 
 
 def read_counts(output: bytes) -> dict[str, int]:
     """The number of matching lines in each file that has any, in no order."""
     if output.count(b"\n") == output.count(b"\0") and output.endswith(b"\n"):
         # No name holds a line break, as nearly always: all are cut at once, without a step for each.
-        cells = ("\n" + _decoded(output)).replace("\n./", "\n").replace("\0", "\n").split("\n")
-        return dict(zip(cells[1:-1:2], map(int, cells[2:-1:2]), strict=True))
+        cells = _decoded(output)[2:-1].replace("\n./", "\0").split("\0")
+        return dict(zip(cells[::2], map(int, cells[1::2]), strict=True))
     # `./a`, `3\n./b`, …, `1\n`: behind each NUL a number, and the next path. Cut in a number, it is none.
     pieces = _decoded(output).split("\0")
     tails = [piece.partition("\n") for piece in pieces[1:]]

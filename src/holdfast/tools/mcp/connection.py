@@ -14,7 +14,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
 
 import msgspec
 
@@ -23,25 +22,20 @@ from holdfast.messages import Json
 from holdfast.tools.breaker import Breaker, BreakerRules
 from holdfast.tools.calling import in_one_line
 from holdfast.tools.envelope import ToolError
+from holdfast.tools.mcp.line import Line, Session
 from holdfast.tools.mcp.servers import Server
 from holdfast.tools.mcp.tools import RemoteTool
 
 RULES = BreakerRules(failures=3, pause=15.0, longest=600.0)
 SECONDS_TO_CLOSE = 10.0
+SECONDS_BETWEEN_LISTS = 1.0
+"""Between two looks at the tools of a server that says that they changed."""
 SECONDS_FOR_REASON = 0.2
 
 _log = logging.getLogger(__name__)
 
 
-class Session(Protocol):
-    async def list_tools(self) -> list[RemoteTool]: ...
-
-    async def call(self, tool: str, arguments: dict[str, Json]) -> dict[str, Json]: ...
-
-
-_Opening = Callable[
-    [str, Server, Mapping[str, str], Callable[[str], None]], AbstractAsyncContextManager[Session]
-]
+_Opening = Callable[[str, Server, Mapping[str, str], Line], AbstractAsyncContextManager[Session]]
 
 
 class Down(HoldfastError):
@@ -50,26 +44,6 @@ class Down(HoldfastError):
 
 class Lost(Down):
     """The server went away while a call was under way."""
-
-
-class _Line:
-    """One attempt at a connection: not open yet, open with a session, and then over for a reason."""
-
-    def __init__(self) -> None:
-        self.session: Session | None = None
-        self.reason = ""
-        self.decided = asyncio.Event()
-        self.over = asyncio.Event()
-
-    def open(self, session: Session) -> None:
-        self.session = session
-        self.decided.set()
-
-    def end(self, reason: str) -> None:
-        """Only the first reason counts: what follows is its consequence."""
-        self.reason = self.reason or reason.rstrip(".")
-        self.over.set()
-        self.decided.set()
 
 
 class Connection:
@@ -89,8 +63,8 @@ class Connection:
         self._rules = rules
         self._clock = clock
         self._breaker = Breaker()
-        self._line: _Line | None = None
-        self._keepers: set[asyncio.Task[None]] = set()
+        self._line: Line | None = None
+        self._keepers: dict[asyncio.Task[None], Line] = {}
         self._is_closed = False
 
     @property
@@ -106,10 +80,10 @@ class Connection:
         """Begin to connect, in the background, unless that is under way or done."""
         if self._is_closed or (self._line and not self._line.over.is_set()):
             return
-        self._line = _Line()
+        self._line = Line()
         keeper = asyncio.create_task(self._keep(self._line), name=f"MCP server {self.name}")
-        self._keepers.add(keeper)
-        keeper.add_done_callback(self._keepers.discard)
+        self._keepers[keeper] = self._line
+        keeper.add_done_callback(self._keepers.pop)
 
     async def ready(self) -> None:
         """Until it is decided whether the server can be used."""
@@ -194,7 +168,7 @@ class Connection:
             over.cancel()
             request.cancel()
 
-    async def _open_line(self) -> tuple[_Line, Session]:
+    async def _open_line(self) -> tuple[Line, Session]:
         self.start()
         line = self._line
         if self._is_closed or line is None:
@@ -204,7 +178,7 @@ class Connection:
             raise Down(line.reason)
         return line, line.session
 
-    async def _keep(self, line: _Line) -> None:
+    async def _keep(self, line: Line) -> None:
         """The life of one connection."""
         try:
             # The SDK takes more than a second to load, which is no fault of the server.
@@ -218,7 +192,7 @@ class Connection:
         finally:
             line.end("the connection was ended")
 
-    async def _keep_open(self, line: _Line, open_session: _Opening) -> None:
+    async def _keep_open(self, line: Line, open_session: _Opening) -> None:
         seconds = self.server.start_seconds
         # Set off before the limit below: what that cancels comes to an end too, but is not the reason.
         late = f"it did not answer within {seconds:g} s when it was started"
@@ -226,16 +200,30 @@ class Connection:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(seconds):
-                    opening = open_session(self.name, self.server, self._environment, line.end)
+                    opening = open_session(self.name, self.server, self._environment, line)
                     session = await stack.enter_async_context(opening)
                     self.tools = await self._listed(session, line)
                 timer.cancel()
                 line.open(session)
-                await line.over.wait()
+                await self._follow(session, line)
         finally:
             timer.cancel()
 
-    async def _listed(self, session: Session, line: _Line) -> tuple[RemoteTool, ...]:
+    async def _follow(self, session: Session, line: Line) -> None:
+        """Until the session is over, ask for the tools again when the server says that they changed."""
+        while await line.changed():
+            asking = asyncio.create_task(self._listed(session, line))
+            over = asyncio.create_task(line.over.wait())
+            seconds = self.server.call_seconds
+            await asyncio.wait({asking, over}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if asking.done():
+                self.tools = asking.result()
+            asking.cancel()
+            # A server that says so all the time is not asked all the time.
+            await asyncio.wait({over}, timeout=SECONDS_BETWEEN_LISTS)
+            over.cancel()
+
+    async def _listed(self, session: Session, line: Line) -> tuple[RemoteTool, ...]:
         """Its tools. What is wrong with them is said before the session is left, which ends the process and would
         look like the reason."""
         try:
@@ -245,11 +233,13 @@ class Connection:
             raise
 
     async def close(self) -> None:
-        """End the connection and its process."""
+        """End the connection and its process. Who has not answered yet is not waited for."""
         self._is_closed = True
-        if self._line:
-            self._line.end("it was closed")
         keepers = set(self._keepers)
+        for keeper, line in self._keepers.items():
+            if line.session is None:
+                keeper.cancel()
+            line.end("it was closed")
         if keepers:
             _, late = await asyncio.wait(keepers, timeout=SECONDS_TO_CLOSE)
             for keeper in late:

@@ -76,7 +76,9 @@ async def process_streams(command: Command, over: Callable[[str], None]) -> Asyn
         yield from_server, to_server
     finally:
         try:
-            await _end(process, command.seconds_to_stop)
+            # Who never said a word has nothing to bring to an end.
+            grace = command.seconds_to_stop if served.has_spoken else SECONDS_FOR_LAST_WORDS
+            await _end(process, min(grace, command.seconds_to_stop))
         finally:
             for task in tasks:
                 task.cancel()
@@ -95,6 +97,7 @@ class _Served:
         self._account = Account()
         self._words: deque[str] = deque(maxlen=LAST_WORDS)
         self._is_heard = asyncio.Event()
+        self.has_spoken = False
 
     async def listen(self) -> None:
         """Standard error, to the log of the program: never to the terminal, which is the agent's."""
@@ -139,6 +142,7 @@ class _Served:
                     return f"it prints what is no message, such as `{_in_line(line)}`"
                 continue
             noise = 0
+            self.has_spoken = True
             if reason := self._account.receive(message, len(line)):
                 return reason
             try:
@@ -197,14 +201,15 @@ def _pipes(
 
 
 async def _end(process: asyncio.subprocess.Process, seconds: float) -> None:
-    """Close its input, ask it to leave, and end the whole group and session, whoever is left in it."""
+    """Close its input, ask it to leave (half of the time is for each), and end the whole group and session, whoever
+    is left in it."""
     # Who has a group of its own in the session, as what a shell with job control starts; known as long as it lives.
     members = in_session(process.pid) if process.returncode is None else []
     _pipes(process)[0].close()
     try:
-        if not await _has_left(process, seconds):
+        if not await _has_left(process, seconds / 2):
             _signal(process, signal.SIGTERM)
-            await _has_left(process, seconds)
+            await _has_left(process, seconds / 2)
     finally:
         _signal(process, signal.SIGKILL)
         send(members, signal.SIGKILL)

@@ -34,7 +34,7 @@ class StdioServer(Struct, frozen=True, forbid_unknown_fields=True):
     start_seconds: _Seconds = 30.0
     call_seconds: _Seconds = 120.0
     stop_seconds: _Seconds = 2.0
-    """How long it may take to leave by itself, and again when it is asked to."""
+    """How long it may take to leave: half of it by itself, the other half when it is asked to."""
     trusted: bool = False
     """Whether its word counts that a tool only reads."""
 

@@ -4,17 +4,21 @@ Rule: what goes in and comes out are our values and the wire's JSON. Loading thi
 more than a second; it is imported when a server is first reached, and not before.
 """
 
+import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 
 import mcp_types as types
 from mcp import Client, MCPError
+from mcp.client.session import IncomingMessage
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from pydantic import ValidationError
 
 from holdfast.errors import HoldfastError
 from holdfast.messages import Json
 from holdfast.tools.envelope import ErrorCode, ToolError
+from holdfast.tools.mcp.line import Line
 from holdfast.tools.mcp.process import Command, process_streams
 from holdfast.tools.mcp.servers import HttpServer, Server, StdioServer
 from holdfast.tools.mcp.tools import RemoteTool
@@ -92,22 +96,42 @@ def _remote(tool: types.Tool) -> RemoteTool:
 
 @contextlib.asynccontextmanager
 async def open_session(
-    name: str, server: Server, environment: Mapping[str, str], over: Callable[[str], None]
+    name: str, server: Server, environment: Mapping[str, str], line: Line
 ) -> AsyncIterator[Session]:
-    """A session, once both sides have agreed on a version of the protocol. `over` is told why, when it ends."""
+    """A session, once both sides have agreed on a version of the protocol."""
+
+    async def hear(message: IncomingMessage) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            line.change()
+
     where = f"the MCP server `{name}`"
     match server:
         case StdioServer():
             argv = (server.command, *server.args)
             variables = server.environment(environment, where)
             command = Command(name, argv, variables, server.cwd, server.stop_seconds)
-            client = Client(process_streams(command, over), cache=None, client_info=_US)
+            client = Client(
+                process_streams(command, line.end), cache=None, client_info=_US, message_handler=hear
+            )
         case HttpServer():
             headers = server.filled_headers(environment, where)
-            streams = web_streams(server.url, headers, server.call_seconds, over)
-            client = Client(streams, cache=None, client_info=_US)
+            streams = web_streams(server.url, headers, server.call_seconds, line.end)
+            client = Client(streams, cache=None, client_info=_US, message_handler=hear)
     async with client:
-        yield Session(client)
+        listening = asyncio.create_task(_listen(client, line))
+        try:
+            yield Session(client)
+        finally:
+            listening.cancel()
+            await asyncio.wait({listening})
+
+
+async def _listen(client: Client, line: Line) -> None:
+    """Changes of the list as newer versions of the protocol tell them; in older ones they come unasked."""
+    with contextlib.suppress(ListenNotSupportedError, MCPError, SubscriptionLost, TimeoutError):
+        async with client.listen(tools_list_changed=True) as changes:
+            async for _ in changes:
+                line.change()
 
 
 _US = types.Implementation(name="holdfast", version=__version__)

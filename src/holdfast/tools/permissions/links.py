@@ -7,37 +7,101 @@ about. What happens between this look and the command is for the sandbox to hold
 import os
 import re
 
-from holdfast.tools.commands.fields import WILD
+from msgspec import Struct
+
+from holdfast.tools.commands.fields import BELOW, EVEN, HOME, SMOOTH, SOLID, WILD
+from holdfast.tools.commands.places import name_pattern
 
 MOST_NAMES = 10_000
-"""Names that are looked at for one path."""
+"""Names that are looked at for one path,"""
+MOST_BELOW = 200_000
+"""and for one that means everything below it."""
+_ROUGH = re.compile(r"^-|[\s\"'\\]")
+"""What parts a name from a word: blanks, quotes, a dash at its start."""
+_LAST = re.compile(f"([{BELOW}{SMOOTH}])({SOLID}?)([^/{WILD}-{HOME}]*)")
+
+
+class _Wanted(Struct, frozen=True):
+    """Paths below a folder that are meant."""
+
+    is_smooth: bool
+    is_solid: bool
+    ending: str
+
+    def is_meant(self, name: str, *, is_folder: bool) -> bool:
+        return name.endswith(self.ending) and not (is_folder and self.is_solid)
 
 
 def real_places(path: str) -> tuple[str, ...] | None:
     """The real paths that an absolute one may mean, as the system resolves it, `..` behind links too; None where
-    that cannot be told."""
+    that cannot be told, or where names are not what the path says of them."""
+    folder, _, name = path.rpartition("/")
+    last = _LAST.fullmatch(name)
+    path = folder or "/" if last else path
+    if BELOW in path or SMOOTH in path:
+        return None
     try:
-        found = _matches(path) if WILD in path else [path]
-        return None if found is None else tuple(dict.fromkeys(_resolved(found)))
+        found = _matches(path) if WILD in path or EVEN in path else [path]
+        if found is None:
+            return None
+        led = _resolved(found)
+        below = _led_below(led, _Wanted(last[1] == SMOOTH, bool(last[2]), last[3])) if last else []
     except (OSError, ValueError, RecursionError):
         return None
+    return None if below is None else tuple(dict.fromkeys([*led, *below]))
+
+
+def _led_below(folders: list[str], wanted: _Wanted) -> list[str] | None:
+    """Where the links below folders lead, and those below these. None for too many names, and for a rough one where
+    smooth ones are wanted."""
+    looked, led = 0, list[str]()
+    waiting, seen = [(folder, False) for folder in folders], set(folders)
+    while waiting:
+        folder, is_rough = waiting.pop()
+        for entry in _entries(folder):
+            looked += 1
+            is_folder = entry.is_dir(follow_symlinks=False)
+            rough = wanted.is_smooth and (is_rough or bool(_ROUGH.search(entry.name)))
+            is_meant = wanted.is_meant(entry.name, is_folder=is_folder)
+            if looked > MOST_BELOW or (rough and is_meant):
+                return None
+            if is_folder:
+                waiting.append((entry.path, rough))
+            elif is_meant and not wanted.is_solid and entry.is_symlink():
+                target = os.path.realpath(entry.path)
+                led.append(target)
+                if target not in seen and os.path.isdir(target):  # noqa: PTH112
+                    seen.add(target)
+                    waiting.append((target, rough))
+    return led
+
+
+def _entries(folder: str) -> list["os.DirEntry[str]"]:
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:
+        return []
 
 
 def _matches(path: str) -> list[str] | None:
     """The paths that a pattern stands for now."""
     heads, looked = [""], 0
     for part in path.split("/")[1:]:
-        if WILD not in part:
+        if WILD not in part and EVEN not in part:
             heads = [f"{head}/{part}" for head in heads]
             continue
-        pattern = re.compile(".*".join(re.escape(text) for text in re.split(f"{WILD}+", part)), re.DOTALL)
+        pattern = name_pattern(part)
         found = list[str]()
         for head in heads:
             names = _names(head)
             looked += len(names)
             if looked > MOST_NAMES:
                 return None
-            found += [f"{head}/{name}" for name in names if pattern.fullmatch(name)]
+            names = [name for name in names if pattern.fullmatch(name)]
+            if EVEN in part and any(map(_ROUGH.search, names)):
+                return None
+            found += [f"{head}/{name}" for name in names]
         heads = found
     return heads
 

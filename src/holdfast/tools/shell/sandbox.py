@@ -5,9 +5,9 @@ also where nothing does.
 
 Bubblewrap gives a read-only world, the roots to write in, a private `/tmp`, process ids of its own and no network.
 Landlock, in the kernel, only refuses: writes outside the roots and TCP, not UDP and not what stands in `.git`.
+Neither holds what is done with the workspace later: whoever runs what stands there runs what a command left there.
 """
 
-import os
 import shutil
 import subprocess
 import sys
@@ -18,14 +18,12 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from holdfast.errors import InputError
-from holdfast.tools.shell import launch
+from holdfast.tools.shell import launch, mounts
 
 Wanted = Literal["auto", "bubblewrap", "landlock", "off"]
 """`auto` takes the best there is, and none where there is none; a name insists."""
 
 PROBE_SECONDS = 10
-GUARDED = (".git/hooks", ".git/config")
-"""Parts of a root that stay read-only: with them other programs can be made to run commands."""
 _DEVICES = (
     "/dev/null",
     "/dev/zero",
@@ -33,9 +31,8 @@ _DEVICES = (
     "/dev/random",
     "/dev/urandom",
     "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
 )
+"""Devices that may be written to. Terminals are not among them: those of the person are there too."""
 
 
 class Ground(Struct, frozen=True):
@@ -44,6 +41,8 @@ class Ground(Struct, frozen=True):
     roots: tuple[str, ...]
     folder: str
     temporary: str
+    names_git: bool = False
+    """Whether it says itself that it works with Git, and so may write to a repository."""
 
 
 class Sandbox(Protocol):
@@ -122,9 +121,9 @@ class Bubblewrap(Struct, frozen=True):
     def described(self) -> str:
         net = "the network is open" if self.with_network else "there is no network but loopback"
         return (
-            "Sandbox (bubblewrap): commands write only inside the workspace (not to `.git/config` and "
-            f"`.git/hooks`) and in a private `/tmp`, everything else is read-only; {net}. "
-            "What a command leaves running ends with it."
+            "Sandbox (bubblewrap): commands write only inside the workspace and in a private `/tmp`, everything "
+            "else is read-only; to `.git` write only commands that name `git` themselves, and none to its config "
+            f"and hooks; {net}. What a command leaves running ends with it."
         )
 
     def arguments(self, command: list[str], ground: Ground) -> list[str]:
@@ -132,9 +131,11 @@ class Bubblewrap(Struct, frozen=True):
         # Sockets of services stand there, and a read-only file system does not close them.
         words += ["--tmpfs", "/run", "--ro-bind-try", "/run/current-system", "/run/current-system"]
         words += ["--bind", ground.temporary, "/tmp"]  # noqa: S108 - the private one
+        words += [*mounts.closed_kernel(), *mounts.closed_sockets(ground.roots)]
         for root in ground.roots:
             words += ["--bind", root, root]
-        words += [word for root in ground.roots for word in _guards(root)]
+        for root in ground.roots:
+            words += mounts.closed_repository(root, is_named=ground.names_git)
         words += [
             "--unshare-pid",
             "--unshare-ipc",
@@ -147,18 +148,6 @@ class Bubblewrap(Struct, frozen=True):
 
     def environment(self, ground: Ground) -> dict[str, str]:  # noqa: ARG002 - the protocol's
         return {"TMPDIR": "/tmp"}  # noqa: S108 - the private one
-
-
-def _guards(root: str) -> list[str]:
-    """Mounts that keep the settings of Git as they are. The folder is one itself, since what is mounted on can
-    be neither moved aside nor removed; so is the file that a worktree has in its place."""
-    git = os.path.join(root, ".git")  # noqa: PTH118 - bytes in names
-    if not os.path.isdir(git):  # noqa: PTH112
-        return ["--ro-bind-try", git, git]
-    words = ["--bind", git, git]
-    for path in (os.path.join(root, inner) for inner in GUARDED):  # noqa: PTH118
-        words += ["--ro-bind-try", path, path]
-    return words
 
 
 def find_sandbox(wanted: Wanted = "auto", *, with_network: bool = False) -> Sandbox:

@@ -9,9 +9,7 @@ import os
 import re
 import secrets
 import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Self
 
 from msgspec import Struct
@@ -21,7 +19,9 @@ from holdfast.messages import Json
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.places import Place
 from holdfast.tools.shell.environment import MARK, clean_environment
+from holdfast.tools.shell.folder import Folder
 from holdfast.tools.shell.life import LAST_WAIT, SCRIPT, Ending, Launch
+from holdfast.tools.shell.mounts import names_git
 from holdfast.tools.shell.outputs import Output
 from holdfast.tools.shell.processes import find_family, kill_family
 from holdfast.tools.shell.running import Running
@@ -87,9 +87,7 @@ class Shell:
         if not bash:
             raise InputError("there is no `bash` here, which the tool Bash runs")
         self._bash = bash
-        self._folder = Path(tempfile.mkdtemp(prefix="holdfast-")).resolve()
-        self._temporary = self._folder / "tmp"
-        self._temporary.mkdir(mode=0o700)
+        self._folder = Folder()
         self._token = secrets.token_hex(8)
         self._count = 0
         self._turn: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
@@ -133,7 +131,8 @@ class Shell:
         self._count += 1
         name = f"b{self._count}"
         place = self.place(workspace)
-        ground = Ground(workspace.roots, place.path, str(self._temporary))
+        _expect_roots(workspace)
+        ground = Ground(workspace.roots, place.path, str(self._folder.temporary), names_git(command))
         bash = [self._bash, "--noprofile", "--norc", "-c", SCRIPT, "bash", command]
         mark = f"{self._token}.{name}."
         launch = Launch(
@@ -150,8 +149,8 @@ class Shell:
             grace=self.limits.grace,
         )
         most = self.limits.output_bytes
-        output = Output(self._folder, name, most)
-        errors = Output(self._folder, f"{name}-stderr", most) if separate_stderr else None
+        output = Output(self._folder.path, name, most)
+        errors = Output(self._folder.path, f"{name}-stderr", most) if separate_stderr else None
         job = self.jobs[name] = Job(name, command, Running(launch, output, errors))
         return job
 
@@ -228,7 +227,7 @@ class Shell:
             for output in job.outputs:
                 output.close()
         self.jobs.clear()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()
 
 
 def expect_command(command: str) -> None:
@@ -249,6 +248,13 @@ def expect_command(command: str) -> None:
             f"`command` has {size} bytes, and {LONGEST_COMMAND} is the most",
             hint="Write a script with Write and run that",
         )
+
+
+def _expect_roots(workspace: Workspace) -> None:
+    """ACCESS_DENIED where a root is another than it was: a sandbox would open whatever stands there now."""
+    for root in workspace.roots:
+        with workspace.open_directory(root):
+            pass
 
 
 def _is_text(text: str) -> bool:

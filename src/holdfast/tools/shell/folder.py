@@ -1,0 +1,84 @@
+"""The folder where a shell keeps what its commands print, and their temporary files.
+
+Rule: it is made when it is first needed and goes away when the shell is closed; at the latest when nobody holds the
+shell any more, or with the interpreter. What a process left that was killed, the next one takes away: a folder
+belongs to who holds its lock, and the system lets go of the locks of the dead.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+import time
+import weakref
+from functools import cache
+from pathlib import Path
+
+PREFIX = "holdfast-shell-"
+LOCK = "lock"
+UNLOCKED = 3600.0
+"""Seconds after which a folder without a lock is nobody's: before, it may be about to get one."""
+
+
+class Folder:
+    """**Contract:** `remove` may be called at any time, and what is asked for afterwards is made anew."""
+
+    def __init__(self) -> None:
+        self._removal: weakref.finalize[[Path, int, int], Folder] | None = None
+        self._path = Path()
+
+    @property
+    def path(self) -> Path:
+        if not (self._removal and self._removal.alive):
+            sweep(tempfile.gettempdir())
+            self._path = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
+            lock = os.open(self._path / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._removal = weakref.finalize(self, _remove, self._path, lock, os.getpid())
+        return self._path
+
+    @property
+    def temporary(self) -> Path:
+        """The part that commands write to by themselves."""
+        inner = self.path / "tmp"
+        inner.mkdir(mode=0o700, exist_ok=True)
+        return inner
+
+    def remove(self) -> None:
+        if self._removal:
+            self._removal()
+
+
+def _remove(path: Path, lock: int, owner: int) -> None:
+    # A fork ends with the same finalizers, and the folder is not its own.
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(lock)
+
+
+@cache
+def sweep(place: str) -> None:
+    """Take away what processes left that ended without a chance to; once in the life of this one."""
+    for path in Path(place).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if _is_left(path):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_left(path: Path) -> bool:
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        return False
+    try:
+        lock = os.open(path / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return time.time() - status.st_mtime > UNLOCKED
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(lock)
+    return True
