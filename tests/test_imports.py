@@ -34,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "compaction": VALUES | {"views", "packing", "redaction", "models"},
     "tools": VALUES,
     "review": VALUES | {"redaction"},
+    "pair": VALUES | {"packing"},
     "compacting": VALUES | {"views", "packing", "models", "session", "compaction"},
     "agents": VALUES
     | {
@@ -52,6 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "tools",
         "recordings",
         "review",
+        "pair",
     },
     "terminal": VALUES
     | {

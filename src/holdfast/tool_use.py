@@ -38,6 +38,7 @@ KINDS_BY_NAME: dict[str, Kind] = {
     "manage_todo_list": "todo",
     # the seeds' review tools
     "list_project_files": "ls", "search_in_project": "grep", "read_file_hunk": "read",
+    "previous_version": "read", "callers_of": "grep",
 }  # fmt: skip
 
 EDITOR_COMMANDS: dict[str, Kind] = {

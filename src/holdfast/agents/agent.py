@@ -23,7 +23,7 @@ from holdfast.agents.notices import (
 )
 from holdfast.agents.outcomes import Ask, Stop
 from holdfast.agents.repeats import Repeats, reminder
-from holdfast.agents.results import Results
+from holdfast.agents.results import USUAL, Remembered, Results
 from holdfast.compacting import Beside, Compaction, compact
 from holdfast.compaction.plan import plan_compaction
 from holdfast.events import AssistantReplied, Folded, OverflowReported, UsageReported, UserSaid
@@ -58,6 +58,7 @@ class Agent:
         summarizer: Model | None = None,
         is_beside: bool = True,
         limits: Limits | None = None,
+        remembered: Remembered = USUAL,
         watch: Watch = unwatched,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -75,6 +76,7 @@ class Agent:
         self._began = clock()
         self._interrupt = asyncio.Event()
         self._repeats = Repeats()
+        self._remembered = remembered
         self._results = Results(session, ())
         toolbox.listener = self._hear_of_call
         self.is_running = False
@@ -173,7 +175,7 @@ class Agent:
 
     async def run_tools(self, calls: Sequence[ToolCall]) -> Stop | None:
         """Run them and record their results; a `Stop` if the agent goes in circles."""
-        self._results = results = Results(self.session, calls)
+        self._results = results = Results(self.session, calls, self._remembered)
         done = await self.toolbox.run_calls(calls, stop=self._interrupt)
         results.check()
         for call, result in zip(calls, done, strict=True):

@@ -4,7 +4,7 @@ Rule: each is written as soon as it and all before it are there, so that a crash
 their order nor what is known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from holdfast.errors import HoldfastError
 from holdfast.events import ToolReturned
@@ -14,7 +14,11 @@ from holdfast.tools.calling import CallFinished
 from holdfast.tools.envelope import ToolResult
 from holdfast.views.transcript import Step
 
-REMEMBERING = frozenset({"Read", "Edit", "MultiEdit", "Write", "Bash", "TodoWrite"})
+Remembered = Mapping[str, bool]
+"""Tools whose results' data is kept in the log, so that their state is rebuilt from it, and whether that of failed
+ones is too."""
+
+USUAL: Remembered = dict.fromkeys(("Read", "Edit", "MultiEdit", "Write", "Bash", "TodoWrite"), False)
 
 UNCERTAIN = (
     "[holdfast: the process ended before a result of this call was written. Whether it was carried out is "
@@ -32,8 +36,9 @@ def is_uncertain(text: str) -> bool:
 class Results:
     """The results of one reply's calls, written in the order of the calls."""
 
-    def __init__(self, session: Session, calls: Sequence[ToolCall]) -> None:
+    def __init__(self, session: Session, calls: Sequence[ToolCall], remembered: Remembered = USUAL) -> None:
         self._session = session
+        self._remembered = remembered
         self._calls = calls
         self._came: dict[int, ToolResult] = {}
         self._written = 0
@@ -45,7 +50,8 @@ class Results:
         self._came[next(places)] = finished.result
         try:
             while self._written in self._came:
-                self._session.record(returned(self._calls[self._written], self._came[self._written]))
+                call, result = self._calls[self._written], self._came[self._written]
+                self._session.record(returned(call, result, self._remembered))
                 self._written += 1
         except HoldfastError as error:
             self._trouble = error
@@ -57,9 +63,10 @@ class Results:
             raise self._trouble
 
 
-def returned(call: ToolCall, result: ToolResult) -> ToolReturned:
+def returned(call: ToolCall, result: ToolResult, remembered: Remembered = USUAL) -> ToolReturned:
     """Facts are kept of the tools whose state is rebuilt from them; those of a listing stand in its text."""
-    data = result.envelope.data if call.name in REMEMBERING and not result.is_error else {}
+    is_kept = call.name in remembered and (remembered[call.name] or not result.is_error)
+    data = result.envelope.data if is_kept else {}
     shown = "" if result.shown == result.envelope.text else result.shown
     return ToolReturned(call.id, call.name, result.parts, error=result.is_error, data=data, shown=shown)
 

@@ -4,20 +4,22 @@ Rule: what follows from the diff is read once; findings and decisions only gathe
 reports here and passes the same door.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from holdfast.errors import InputError
 from holdfast.review.checks import run_checks
-from holdfast.review.code.grammars import missing_grammars
+from holdfast.review.checks.secrets import load_ahead
+from holdfast.review.code.grammars import QUERIES, missing_grammars
+from holdfast.review.code.outliner import Outliner
 from holdfast.review.diff import Diff, Versions
 from holdfast.review.findings import Findings
 from holdfast.review.levels import decide
 from holdfast.review.places import Sides
 from holdfast.review.reading.git import read_diff, read_diff_text
-from holdfast.review.reading.repository import repository_of
+from holdfast.review.reading.repository import locate
 from holdfast.review.reading.uses import uses_below
 from holdfast.review.reports import Report, Unseen
 from holdfast.review.unit import Decision, Level, Unit
@@ -80,12 +82,18 @@ def begin_review(
     """Read a change, cut it into units, and let the rules look at it. `text` is a diff that `spec` is the title of;
     `tell` hears what is being done."""
     tell("reading the diff")
-    diff, versions = read_diff(root, spec) if text is None else read_diff_text(text, spec, root)
-    top = _top(root)
-    tell(f"cutting {len(diff.files)} files into units")
-    units = units_of(diff, versions, uses=uses_below(top) if counts_uses else None)
+    with Outliner() as outliner:
+        # It starts while git reads.
+        outliner.start()
+        top = top_of(root)
+        diff, versions = read_diff(root, spec) if text is None else read_diff_text(text, spec, top)
+        loading = load_ahead(diff)
+        tell(f"cutting {len(diff.files)} files into units")
+        uses = uses_below(top) if counts_uses else None
+        units = units_of(diff, versions, uses=uses, outliner=outliner)
+    if loading is not None:
+        loading.join()
     tell(f"checking {len(units)} units")
-    missing = missing_grammars()
     return Review(
         root=top,
         diff=diff,
@@ -94,13 +102,21 @@ def begin_review(
         sides=Sides(units, versions),
         findings=run_checks(diff, units, versions),
         decisions={},
-        notes=(missing,) if missing else (),
+        notes=_notes(units),
     )
 
 
-def _top(root: Path) -> Path:
+def _notes(units: Sequence[Unit]) -> tuple[str, ...]:
+    """To look for the grammars takes as long as to read a small diff: only where they have found nothing."""
+    has_found = any(unit.symbol is not None and unit.symbol.kind != "section" for unit in units)
+    is_code = any(unit.hunks and unit.language in QUERIES for unit in units)
+    missing = missing_grammars() if is_code and not has_found else ""
+    return (missing,) if missing else ()
+
+
+def top_of(root: Path) -> Path:
     """Paths of a diff begin at the repository's top; of a diff out of a file without one, where we are."""
     try:
-        return repository_of(root).top or root.resolve()
+        return locate(root).top or root.resolve()
     except InputError:
         return root.resolve()

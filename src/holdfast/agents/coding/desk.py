@@ -9,12 +9,12 @@ from importlib.resources import files as package_files
 from msgspec.structs import replace
 
 from holdfast.agents.coding.bench import Bench, skills_of
-from holdfast.agents.coding.opening import Opening
 from holdfast.agents.coding.seat import Seat, protected_by, shell_of
 from holdfast.agents.coding.task_changes import change_in
 from holdfast.agents.loop import run
 from holdfast.agents.mentions import Said, with_mentions
 from holdfast.agents.notices import FoldMade, Notice, TaskNews
+from holdfast.agents.opening import Opening
 from holdfast.agents.outcomes import End
 from holdfast.agents.project_rules import changes, folders_above, rules_in, rules_of_project
 from holdfast.agents.task import NAME, Employer, current_call, task_tool

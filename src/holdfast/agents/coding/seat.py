@@ -1,6 +1,6 @@
 """A seat: an agent at its tools, with a log, a window and a gate of its own. A talk has one, and each sub-agent.
 
-Rule: this is the one place where a session, a toolbox and an agent are put together.
+Rule: every call passes the gate, and every answer of a person goes into the log.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,10 +8,11 @@ from pathlib import Path
 
 from holdfast.agents.agent import Agent
 from holdfast.agents.coding.bench import Bench
-from holdfast.agents.coding.opening import Opening
 from holdfast.agents.notices import Watch
+from holdfast.agents.opening import Opening
+from holdfast.agents.seating import seated
 from holdfast.messages import Json, ToolCall
-from holdfast.recall import RECALL_TOOL, answer_recall
+from holdfast.recall import answer_recall
 from holdfast.session import Session
 from holdfast.tools.calling import CallSettings
 from holdfast.tools.envelope import ToolResult
@@ -38,26 +39,9 @@ class Seat:
     def sit(
         self, tools: Iterable[Tool], system: str, watch: Watch, settings: CallSettings | None = None
     ) -> None:
-        opening = self.opening
         toolbox = Toolbox(tools, self.workspace, gate=self._check, settings=settings)
-        self.session = Session(
-            profile=opening.profile,
-            store=opening.store,
-            log=opening.log,
-            system=system,
-            tools=[tool for tool in toolbox.definitions if tool.name != RECALL_TOOL.name],
-            model=opening.model.name,
-        )
-        self.agent = Agent(
-            self.session,
-            opening.model,
-            toolbox,
-            asking=opening.asking,
-            summarizer=opening.summarizer,
-            is_beside=opening.is_beside,
-            limits=opening.limits,
-            watch=watch,
-        )
+        self.agent = seated(self.opening, toolbox, system, watch)
+        self.session = self.agent.session
 
     def recall(self, arguments: Mapping[str, Json]) -> tuple[str, bool]:
         return answer_recall(self.session.store, arguments, log=self.session.log.id)

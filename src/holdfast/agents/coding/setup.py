@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from holdfast.agents.asking import Asking
 from holdfast.agents.coding.desk import Desk
-from holdfast.agents.coding.opening import Opening
 from holdfast.agents.coding.salvage import Salvaged, whole
 from holdfast.agents.coding.talks import begin_talk, find_talk, newest_talk
 from holdfast.agents.coding.trust import config_folder, trusted
 from holdfast.agents.coding.wish import Wish
 from holdfast.agents.coding.within_reach import no_model, window_served
 from holdfast.agents.notices import Watch, unwatched
+from holdfast.agents.opening import Opening
 from holdfast.agents.task import NAME as TASK
 from holdfast.agents.task_settings import TaskSettings
 from holdfast.agents.tour.model import ENTRY, PACED, PLAIN, TourModel

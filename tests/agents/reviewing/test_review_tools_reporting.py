@@ -1,0 +1,340 @@
+"""set_level, report_finding and list_findings; and the same state from their results alone."""
+
+import asyncio
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from holdfast.agents.reviewing.tools import REMEMBERED, restore, review_tools
+from holdfast.review.finding import SEVERITIES
+from holdfast.review.findings import Findings
+from holdfast.review.review import Review, begin_review
+from holdfast.review.unit import LEVELS
+from holdfast.tools.workspace import Workspace
+from support.review_repos import Repo
+
+LINE = "    return [words.clean(part) for part in parts]"
+PATCH = (
+    "--- a/pkg/parser.py\n+++ b/pkg/parser.py\n@@ -6,2 +6,2 @@\n     parts = text.split(sep)\n"
+    "-    return [words.clean(part) for part in parts]\n+    return [words.clean(part) for part in parts if part]\n"
+)
+
+
+def reported(bench, **more):
+    given = {
+        "unit": bench.unit("pkg/parser.py"),
+        "line": 7,
+        "last_line": 7,
+        "severity": "high",
+        "category": "bug",
+        "claim": "Empty parts are no longer left out.",
+        "evidence": [LINE],
+    }
+    return bench.run("report_finding", **given | more)
+
+
+def test_a_finding_that_stands_is_kept_and_named(bench):
+    found = reported(bench, patch=PATCH)
+    (kept,) = [one for one in bench.review.findings.kept if not one.rule]
+    assert found.status == "success"
+    assert found.text == f"Kept as `{kept.id}`: high bug, `pkg/parser.py`:7. The patch applies."
+    assert (kept.line, kept.evidence, kept.unit) == (7, (LINE,), bench.unit("pkg/parser.py"))
+    assert found.data["outcome"] == "kept"
+    assert found.data["finding"]["claim"] == "Empty parts are no longer left out."
+
+
+def test_a_finding_that_does_not_stand_is_dropped_counted_and_corrected(bench):
+    found = reported(bench, evidence=["    return [words.clean(p) for p in parts]"])
+    assert found.error.code == "INVALID_PARAM"
+    assert "the evidence does not stand in the new version of `pkg/parser.py`" in found.text
+    assert found.text.split("\n")[-1] == f"     7\t{LINE}"
+    assert bench.review.findings.dropped == {"evidence": 1}
+    assert not [one for one in bench.review.findings.kept if not one.rule]
+    right = reported(bench, evidence=[found.text.split("\n")[-1].partition("\t")[2]])
+    assert right.status == "success"
+
+
+def test_a_quote_that_stands_on_the_other_side_is_said(bench):
+    quoted = {"evidence": ["    return [part for part in parts if part]"], "line": 7}
+    found = reported(bench, **quoted)
+    assert 'line 7 of the old version: set `side` to "old"' in found.text
+    assert reported(bench, side="old", **quoted).status == "success"
+
+
+def test_a_quote_like_nothing_is_answered_with_what_stands_there(bench):
+    found = reported(bench, evidence=["@@@@ %% ----"], line=6)
+    assert "No line is like it" in found.text
+    assert "     6\t    parts = text.split(sep)" in found.text
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [f"     7\t{LINE}", f"+     7\t{LINE}", f"+{LINE}", f"7: {LINE}"],
+    ids=["row", "signed row", "sign", "number"],
+)
+def test_lines_may_be_quoted_as_they_are_shown(bench, quote):
+    assert reported(bench, evidence=[quote]).data["finding"]["evidence"] == [LINE]
+
+
+def test_the_place_is_that_of_the_evidence(bench):
+    found = reported(bench, line=2, last_line=2)
+    assert "The evidence stands in line 7, not 2." in found.text
+
+
+@pytest.mark.parametrize(
+    ("more", "said", "reason"),
+    [
+        ({"unit": "u-000000000000"}, "there is no unit `u-000000000000`", "unit"),
+        ({"evidence": []}, "there is no evidence", "no_evidence"),
+        ({"claim": "  "}, "its `claim` is empty", "claim"),
+        ({"path": "pkg/nowhere.py"}, "the new version of `pkg/nowhere.py` is not known", "file"),
+    ],
+    ids=["unit", "no evidence", "claim", "file"],
+)
+def test_what_a_report_lacks_is_said_and_counted(bench, more, said, reason):
+    found = reported(bench, **more)
+    assert found.status == "error"
+    assert said in found.text
+    assert bench.review.findings.dropped == {reason: 1}
+    assert found.data["reason"] == reason
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"severity": "fatal"}, {"category": "vibes"}, {"line": -1}, {"evidence": "x"}, {"side": "left"}],
+    ids=str,
+)
+def test_arguments_that_are_no_such_thing_are_refused(bench, more):
+    found = reported(bench, **more)
+    assert found.error.code == "INVALID_PARAM"
+    assert found.data == {}
+
+
+def test_half_a_character_does_no_harm(bench):
+    found = reported(bench, claim="Half \ud83d of one.", suggestion="\udc80", patch="\ud800")
+    assert found.data["finding"]["claim"] == "Half ? of one."
+    assert reported(bench, evidence=["\ud800"], unit="\ud800", path="\ud800").status == "error"
+
+
+def test_a_caller_that_was_not_changed_can_be_quoted(bench):
+    found = reported(bench, path="pkg/main.py", line=11, last_line=11, evidence=["    return parse(text)"])
+    assert found.status == "success"
+    assert found.data["finding"]["path"] == "pkg/main.py"
+    assert found.data["finding"]["line"] == 11
+
+
+def test_a_deleted_file_is_quoted_by_its_old_lines_whatever_side_is_said(bench):
+    found = reported(bench, unit=bench.unit("gone.py"), line=1, last_line=1, evidence=["def gone():"])
+    assert found.data["finding"]["side"] == "old"
+
+
+def test_the_same_again_is_merged_and_said(bench):
+    first = reported(bench, severity="low").data["finding"]["id"]
+    again = reported(
+        bench, severity="critical", claim="Empty parts are not left out any longer, which breaks run()."
+    )
+    assert again.data["outcome"] == "merged"
+    stays = again.data["finding"]["id"]
+    assert f"it is one with `{stays}`" in again.text
+    assert bench.review.findings.find(first).severity == "critical"
+    assert len([one for one in bench.review.findings.kept if not one.rule]) == 1
+    weaker = reported(bench, severity="info")
+    assert "That one says: Empty parts are not left out any longer" in weaker.text
+
+
+def test_a_patch_that_does_not_apply_is_dropped_and_the_finding_kept(bench):
+    found = reported(bench, patch=PATCH.replace("text.split(sep)", "text.cut(sep)"))
+    assert found.status == "success"
+    assert "The patch was dropped: its lines do not stand in the new version of the file." in found.text
+    assert found.data["finding"]["patch"] == ""
+    assert bench.review.findings.patches == {"does_not_apply": 1}
+
+
+def test_findings_are_listed_with_their_exact_words(bench):
+    claim = "Empty parts are no longer left out;\nsee `run`: it indexes `[0]`."
+    name = reported(bench, claim=claim, suggestion="Keep the condition.", patch=PATCH).data["finding"]["id"]
+    reported(
+        bench,
+        severity="low",
+        category="tests",
+        claim="No test covers `sep`.",
+        evidence=["    parts = text.split(sep)"],
+    )
+    found = bench.run("list_findings")
+    assert (
+        f"`{name}` high bug, `pkg/parser.py`:7, unit `{bench.unit('pkg/parser.py')}`: {claim}" in found.text
+    )
+    assert f"    | {LINE}" in found.text
+    assert "suggestion: Keep the condition." in found.text
+    assert "No test covers" in found.text
+    few = bench.run("list_findings", severity="high")
+    assert few.data["total"] == 1
+    assert "No test covers" not in few.text
+    reported(bench, evidence=["nothing of the kind"])
+    assert "(reports that were dropped: evidence 1)" in bench.run("list_findings").text
+
+
+def test_many_findings_are_listed_up_to_a_cap(changed, bench_of):
+    text = "".join(f"value_{n} = compute({n})\n" for n in range(150))
+    bench = bench_of(changed({"a.py": "x = 1\n"}, {"a.py": text}, ()).folder)
+    for n in range(150):
+        given = {
+            "unit": bench.unit("a.py"),
+            "line": n + 1,
+            "last_line": n + 1,
+            "severity": "low",
+            "category": "bug",
+        }
+        bench.run(
+            "report_finding", claim=f"Number {n} is wrong.", evidence=[f"value_{n} = compute({n})"], **given
+        )
+    found = bench.run("list_findings")
+    assert (found.status, found.data["total"], len(found.data["findings"])) == ("partial", 150, 100)
+    assert "100 of 150 are shown" in found.text
+
+
+def test_levels_are_fused_with_the_word_of_the_rules(bench):
+    risky = replace(bench.review.units[0], risk="high")
+    bench.review.units = (risky, *bench.review.units[1:])
+    found = bench.run("set_level", unit=risky.id, level="skip", reason="looks dull")
+    assert bench.review.level(risky) != "skip"
+    assert f"`{risky.id}` is looked at as `{bench.review.level(risky)}`, not `skip`" in found.text
+    raised = bench.run("set_level", unit=risky.id, level="full_file", reason="look closer")
+    assert bench.review.level(risky) == "full_file"
+    assert raised.data["decision"]["level"] == "full_file"
+    assert bench.run("set_level", unit="u-none", level="diff", reason="x").error.code == "NOT_FOUND"
+    assert bench.run("set_level", unit=risky.id, level="deep", reason="x").error.code == "INVALID_PARAM"
+
+
+def plain(data):
+    return msgspec.json.decode(msgspec.json.encode(data))
+
+
+def fresh(review):
+    """The review as it was begun."""
+    return Review(
+        root=review.root,
+        diff=review.diff,
+        versions=review.versions,
+        units=review.units,
+        sides=review.sides,
+        findings=Findings(),
+        decisions={},
+    )
+
+
+def test_results_in_a_log_rebuild_the_state_of_a_review_begun_anew(bench):
+    results = [
+        ("report_finding", reported(bench)),
+        ("report_finding", reported(bench, evidence=["not there"])),
+        (
+            "report_finding",
+            reported(bench, severity="critical", patch=PATCH, claim="Empty parts are not left out."),
+        ),
+        ("report_finding", reported(bench, path="pkg/main.py", line=11, evidence=["    return parse(text)"])),
+        ("report_finding", reported(bench, severity="fatal")),
+        ("set_level", bench.run("set_level", unit=bench.unit("gone.py"), level="full_file", reason="x")),
+        ("list_findings", bench.run("list_findings")),
+        ("report_finding", reported(bench, patch="no patch", category="style")),
+    ]
+    again = begin_review(bench.review.root, "working")
+    for _ in range(2):
+        for name, result in results:
+            restore(again, name, plain(result.data) if name in REMEMBERED else {})
+        assert again.findings == bench.review.findings
+        assert again.decisions == bench.review.decisions
+    assert again.findings.dropped == {"evidence": 1}
+    assert again.findings.patches == {"unreadable": 1}
+
+
+def test_what_no_longer_stands_is_not_restored(bench):
+    kept = reported(bench)
+    other = reported(
+        bench, path="pkg/main.py", line=11, evidence=["    return parse(text)"], claim="It breaks."
+    )
+    level = bench.run("set_level", unit=bench.unit("pkg/parser.py"), level="full_file", reason="x")
+    (bench.review.root / "pkg/parser.py").write_text("def parse():\n    return 1\n")
+    again = begin_review(bench.review.root, "working")
+    for name, result in (("report_finding", kept), ("report_finding", other), ("set_level", level)):
+        restore(again, name, plain(result.data))
+    assert not [one for one in again.findings.kept if one.claim.startswith("Empty parts")]
+    assert again.decisions == {}
+
+
+TEXT = "def f(a):\n    first = a\n    second = a\n    third = a\n    return first\n"
+LINES = TEXT.split("\n")[1:5]
+WORDS = [
+    "overflow of counters",
+    "counter overflow happens",
+    "race between threads",
+    "lock missing",
+    "counters race",
+]
+
+reports = st.fixed_dictionaries(
+    {
+        "line": st.integers(0, 9),
+        "span": st.integers(0, 3),
+        "severity": st.sampled_from(SEVERITIES),
+        "category": st.sampled_from(["bug", "style"]),
+        "claim": st.sampled_from(WORDS),
+        "evidence": st.lists(st.sampled_from([*LINES, "nowhere"]), max_size=2),
+        "patch": st.sampled_from(["", "junk", "@@ -2,1 +2,1 @@\n-    first = a\n+    first = b\n"]),
+    }
+)
+levels = st.tuples(st.sampled_from(LEVELS))
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    repo = Repo(tmp_path_factory.mktemp("begun") / "repo")
+    repo.commit({"a.py": "x = 1\n", "b.py": "y = 1\n"})
+    repo.write("a.py", TEXT)
+    repo.write("b.py", "y = 2\n")
+    return begin_review(repo.folder, "working")
+
+
+def said(claim, severity):
+    return {"line": 2, "span": 0, "severity": severity, "category": "bug", "claim": claim} | {
+        "evidence": LINES[:1],
+        "patch": "",
+    }
+
+
+@settings(max_examples=150)
+@example([said(WORDS[0], "low"), said(WORDS[1], "high"), said(WORDS[0], "critical")])
+@given(st.lists(st.one_of(reports, levels), max_size=8))
+def test_replayed_once_or_twice_the_results_give_the_same_state(begun, calls):
+    live, again = fresh(begun), fresh(begun)
+    results = run_all(live, calls)
+    assert len(results) == len(calls)
+    for _ in range(2):
+        for name, data in results:
+            restore(again, name, data)
+            restore(again, name, data)
+        assert again.findings == live.findings
+        assert again.decisions == live.decisions
+
+
+def run_all(review, calls):
+    """The `data` of each call's result, as a log keeps it."""
+    workspace = Workspace([review.root])
+    tools = {tool.name: tool for tool in review_tools(review, workspace)}
+
+    async def run():
+        results = []
+        for call in calls:
+            if isinstance(call, tuple):
+                name, arguments = "set_level", {"unit": review.units[0].id, "level": call[0], "reason": "x"}
+            else:
+                given = {key: value for key, value in call.items() if key != "span"}
+                name = "report_finding"
+                arguments = given | {"unit": review.units[0].id, "last_line": call["line"] + call["span"]}
+            result = await tools[name].run(arguments, workspace)
+            results.append((name, plain(result.envelope.data)))
+        return results
+
+    return asyncio.run(run())
