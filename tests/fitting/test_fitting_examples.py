@@ -88,7 +88,7 @@ def test_features_times_weights_are_the_score_of_a_fold(lesson_study):
             features = line_features(sightings, line)
             assert len(features) == len(LINE_FEATURES)
             score = sum(weights.lines.get(n, 0) * v for n, v in zip(LINE_FEATURES, features, strict=True))
-            assert exp(score) == pytest.approx(exp(sightings.line_score(line)))
+            assert exp(score) == pytest.approx(exp(next(sightings.line_scores([line]))))
         for text, name in sightings.names.items():
             features = name_features(sightings, text)
             assert len(features) == len(NAME_FEATURES)

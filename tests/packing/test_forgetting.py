@@ -56,8 +56,7 @@ def test_what_is_remembered_of_names_and_repeats_is_that_of_the_lines_left():
     forget(sightings, 20)
     assert {*sightings.names} == {name for line in sightings.lines for name in line.names}
     assert {*sightings.repeats} == {line.key for line in sightings.lines}
-    for line in sightings.lines:
-        sightings.line_score(line)
+    assert len(list(sightings.line_scores(sightings.lines))) == len(sightings.lines)
 
 
 def test_a_larger_window_remembers_more():

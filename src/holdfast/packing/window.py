@@ -122,7 +122,6 @@ class Window:
             self.files.note(item)
         if self.sightings is not None:
             self.sightings.note(item)
-            forget(self.sightings, most_lines(self.profile.window))
 
     @property
     def stable(self) -> tuple[tuple[Message, ...], int]:
@@ -268,6 +267,7 @@ class Window:
         if self.sightings is not None:
             kept = (k for note, _ in self.notes.values() for k in note.kept)
             self.sightings.kept = {(k.step, k.call, k.part): frozenset(numbers_in(k.lines)) for k in kept}
+            forget(self.sightings, most_lines(self.profile.window), is_quick=only_added)
         self.refused = 0
         self.fresh = False
         self._upkeep.start_anew(self.total(), only_added=only_added)

@@ -1,7 +1,7 @@
 """Forgetting: lines let go for good, so that a fold costs what a window holds and not what the log does.
 
-Rule: pure and by worth: the lines that notes show now and the best of the others stay. When it happens depends on
-the items read so far and on nothing else, so that a log that is read again forgets the same.
+Rule: pure and by worth: the lines that notes show now and the best of the others stay. It happens with a fold,
+which takes its time anyway, so that a log that is read again forgets the same.
 """
 
 from heapq import nlargest
@@ -9,8 +9,8 @@ from heapq import nlargest
 from holdfast.packing.lines.sightings import Sightings
 from holdfast.packing.lines.worth import Worths
 
-TOKENS_A_LINE = 20
-FEWEST = 10_000
+TOKENS_A_LINE = 25
+FEWEST = 8_000
 
 
 def most_lines(window: int) -> int:
@@ -18,10 +18,11 @@ def most_lines(window: int) -> int:
     return max(window // TOKENS_A_LINE, FEWEST)
 
 
-def forget(sightings: Sightings, most: int) -> None:
-    """Let go of the worst lines where half as many again as `most` have come together."""
+def forget(sightings: Sightings, most: int, *, is_quick: bool = True) -> None:
+    """Let go of the worst lines where half as many again as `most` have come together; after a fold that was not
+    quick, where twice as many have."""
     lines = sightings.lines
-    if len(lines) <= most + most // 2:
+    if len(lines) <= (most + most // 2 if is_quick else 2 * most):
         return
     worths = Worths(sightings, lines)
     best = set(nlargest(most, range(len(lines)), key=worths.of))

@@ -3,7 +3,7 @@
 Rule: it only grows, item by item and in order; what it knows at an item is the same however the log was read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import log1p
 
 from msgspec import Struct
@@ -144,17 +144,23 @@ class Sightings:
 
     def line_features(self, line: Sighted) -> tuple[float, ...]:
         """What of a line changes as the log grows."""
-        source = line.source
+        age, *of_file = self._source_features(line.source)
+        return (age, *self._own_features(line), *of_file)
+
+    def _source_features(self, source: Source) -> tuple[float, ...]:
+        """What all lines of a passage share: its age, and what became of its file."""
         changes = self._changes.get(source.path, []) if source.path else []
         touched = self._touched.get(source.path, -1) if source.path else -1
         return (
             log1p(self.step - source.number),
-            log1p(self.repeats[line.key] - 1),
-            not self.goal.isdisjoint(line.names),
             bool(changes),
             log1p(self.step - touched) if touched >= 0 else 0.0,
             bool(changes) and changes[-1] > source.number,
         )
+
+    def _own_features(self, line: Sighted) -> tuple[float, float]:
+        repeats = self.repeats[line.key]
+        return log1p(repeats - 1) if repeats > 1 else 0.0, not self.goal.isdisjoint(line.names)
 
     def name_features(self, text: str, name: Name) -> tuple[float, ...]:
         step, used = self.step, name.used > 0
@@ -182,9 +188,18 @@ class Sightings:
             return ()
         return [path for path in self._ends.get(text.rsplit("/", 1)[-1], ()) if path.endswith(text)]
 
-    def line_score(self, line: Sighted) -> float:
-        """The logarithm of what a line is worth."""
-        return line.fixed + dot(self.weights.moving_line, self.line_features(line))
+    def line_scores(self, lines: Iterable[Sighted]) -> Iterator[float]:
+        """The logarithm of what each line is worth; what lines of one passage share is reckoned once."""
+        of_age, of_repeats, of_goal, *of_file = self.weights.moving_line
+        of_source = (of_age, *of_file)
+        source: Source | None = None
+        shared = 0.0
+        for line in lines:
+            if line.source is not source:
+                source = line.source
+                shared = dot(of_source, self._source_features(source))
+            repeats, in_goal = self._own_features(line)
+            yield line.fixed + shared + of_repeats * repeats + of_goal * in_goal
 
     def name_score(self, text: str, name: Name) -> float:
         return name.fixed + dot(self.weights.moving_name, self.name_features(text, name))

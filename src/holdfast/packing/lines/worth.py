@@ -28,7 +28,8 @@ class Worths:
         self._sightings = sightings
         self._lines = lines
         self._names: dict[str, float] = dict.fromkeys(covered, 0.0)
-        self._quotes = [self._quote(line) for line in lines]
+        scores = zip(lines, sightings.line_scores(lines), strict=True)
+        self._quotes = [exp(score) if len(line.key) >= SHORTEST_QUOTE else 0.0 for line, score in scores]
         """What each line is worth as a whole."""
 
     def of(self, at: int) -> float:
@@ -39,9 +40,6 @@ class Worths:
     def cover(self, line: Sighted) -> None:
         if not line.is_weak:
             self._names.update(dict.fromkeys(line.names, 0.0))
-
-    def _quote(self, line: Sighted) -> float:
-        return exp(self._sightings.line_score(line)) if len(line.key) >= SHORTEST_QUOTE else 0.0
 
     def _name(self, text: str) -> float:
         value = self._names.get(text)
