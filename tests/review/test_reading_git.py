@@ -9,9 +9,10 @@ import pytest
 
 from holdfast.errors import InputError, NotFound
 from holdfast.review.diff import FileChange
+from holdfast.review.reading import repository as repository_module
 from holdfast.review.reading.git import read_diff, read_diff_text
 from holdfast.review.reading.repository import repository_of
-from holdfast.review.reading.versions import AT_ONCE, read_inside
+from holdfast.review.reading.versions import AT_ONCE, AT_ONCE_BYTES, Chosen, Files, Objects, read_inside
 from support.review_repos import Repo
 
 TEN = "".join(f"line {i}\n" for i in range(1, 11))
@@ -415,6 +416,32 @@ def test_two_thousand_files_start_few_processes(repo, tmp_path, monkeypatch):
         assert versions.old(file.old_path) == f"{number}\nsame\n"
         assert versions.new(file.path) == f"{number}\nother {number}\n"
     assert len(count.read_text()) <= 10 + 4 * (2000 // AT_ONCE + 1)
+
+
+def test_large_texts_are_read_a_few_at_a_time(repo):
+    texts = {f"f{i:02}.txt": f"{i}\n" + "x" * 1_000_000 for i in range(20)}
+    tree = repo.commit(texts)
+    names = [*texts, "f99.txt"]
+    for side in (Objects(repository_of(repo.folder), tree), Files(repo.folder)):
+        read = side.texts(names)
+        assert list(read) == names[: len(read)]
+        assert 1 <= len(read) <= AT_ONCE_BYTES // 1_000_000 + 1
+        chosen = Chosen(side, names)
+        assert {name: chosen.text(name) for name in names} == {**texts, "f99.txt": None}
+        assert chosen.text("f00.txt") == texts["f00.txt"], "also when it was let go"
+        assert side.texts([]) == {}
+
+
+def test_a_git_that_does_not_answer_is_said(repo, tmp_path, monkeypatch):
+    repo.commit({"a.txt": "a\n"})
+    shim = tmp_path / "bin/git"
+    shim.parent.mkdir()
+    shim.write_text("#!/bin/sh\nexec sleep 60\n")
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{shim.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(repository_module, "SECONDS", 0.2)
+    with pytest.raises(InputError, match="did not answer"):
+        read_diff(repo.folder, "working")
 
 
 def test_texts_that_are_not_utf_8(repo):

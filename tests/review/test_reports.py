@@ -200,3 +200,11 @@ def test_json_takes_names_that_are_no_text():
 def test_reports_are_the_same_every_time():
     assert to_markdown(report()) == to_markdown(report())
     assert to_json(report()) == to_json(report())
+
+
+def test_what_was_not_looked_at_is_counted_where_there_is_much_of_it():
+    markdown = to_markdown(
+        Report(title="t", unseen=tuple(Unseen(f"gen/{n}.js", "generated") for n in range(99)))
+    )
+    assert markdown.count("generated") == 30
+    assert "69 more units, of 69 files." in markdown

@@ -166,6 +166,30 @@ def test_a_process_that_dies_is_started_again():
     assert outliner._process is None
 
 
+def test_texts_are_asked_for_ahead_and_taken_in_order():
+    asked = [(text * 40, language) for language, (text, _) in CODE.items()] * 5
+    with Outliner() as outliner:
+        for text, language in asked:
+            outliner.ask(text, language)
+            outliner.ask(None, language)
+        for text, language in asked:
+            assert outliner.take() == outline_of(text, language)
+            assert outliner.take() is None
+        assert outliner.failures == 0
+
+
+def test_what_was_asked_behind_a_text_that_is_not_read_is_read():
+    text = CODE["go"][0]
+    with Outliner() as outliner:
+        first = outliner.outline(text, "go")
+        outliner._process.kill()
+        outliner._process.wait()
+        for _ in range(4):
+            outliner.ask(text, "go")
+        assert [outliner.take() for _ in range(4)] == [None, first, first, first]
+        assert outliner.failures == 1
+
+
 def test_a_module_in_the_folder_under_review_is_not_loaded(tmp_path, monkeypatch):
     (tmp_path / "msgspec.py").write_text("raise SystemExit(9)\n")
     monkeypatch.chdir(tmp_path)

@@ -4,14 +4,15 @@ Rule: the same change gives the same units in the same order, with the same ids.
 of change and the lines that changed; where a file has the same change twice, the second one is counted.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from hashlib import blake2b
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.review.code.cutting import Cut, Outlines, cuts_of
-from holdfast.review.code.grammars import QUERIES
 from holdfast.review.code.languages import language_of
 from holdfast.review.code.outliner import Outliner
 from holdfast.review.diff import Diff, FileChange, Hunk, Versions
@@ -23,34 +24,56 @@ from holdfast.review.unit import Metrics, Span, Symbol, Unit
 Uses = Callable[[Sequence[str]], Mapping[str, int]]
 """How often names stand in the project, where they are defined aside; a name that was not counted is missing."""
 
+AHEAD = 8
+"""Files that are read before the first of them is cut."""
 HEAD = 2000
 """Characters of a file's beginning that are looked at."""
 
 
-def units_of(diff: Diff, versions: Versions, *, uses: Uses | None = None) -> tuple[Unit, ...]:
-    """In the order of the diff. `uses` counts how often names stand in the project, all at once."""
+def units_of(
+    diff: Diff, versions: Versions, *, uses: Uses | None = None, outliner: Outliner | None = None
+) -> tuple[Unit, ...]:
+    """In the order of the diff. `uses` counts how often names stand in the project, all at once; an `outliner` that
+    was started before is ready sooner."""
     seen: Counter[str] = Counter()
-    with Outliner() as outliner:
-        if any(file.hunks and language_of(file.path) in QUERIES for file in diff.files):
-            outliner.start()
-        units = [unit for file in diff.files for unit in _units_of_file(file, versions, outliner, seen)]
+    with nullcontext(outliner) if outliner else Outliner() as reader:
+        read = _read_ahead(diff.files, versions, reader)
+        units = [unit for one in read for unit in _units_of_file(*one, seen)]
     return tuple(_with_uses(units, uses) if uses else units)
 
 
-def _units_of_file(
-    file: FileChange, versions: Versions, outliner: Outliner, seen: Counter[str]
-) -> Iterator[Unit]:
+def _read_ahead(
+    files: Sequence[FileChange], versions: Versions, outliner: Outliner
+) -> Iterator[tuple["_Read", Outlines]]:
+    """Files with their outlines. Those to come are being read meanwhile."""
+    ahead: deque[_Read] = deque()
+    for file in files:
+        ahead.append(_asked(file, versions, outliner))
+        if len(ahead) > AHEAD:
+            yield ahead.popleft(), Outlines(outliner.take(), outliner.take())
+    while ahead:
+        yield ahead.popleft(), Outlines(outliner.take(), outliner.take())
+
+
+class _Read(Struct, frozen=True):
+    file: FileChange
+    language: str
+    head: str
+
+
+def _asked(file: FileChange, versions: Versions, outliner: Outliner) -> _Read:
     old_text, new_text = _texts(file, versions)
     text = new_text if new_text is not None else old_text
     language = language_of(file.path, text)
     is_generated = "generated" in path_tags(file.path)
-    outlines = Outlines(
-        None if is_generated else outliner.outline(old_text, language_of(file.old_path, old_text)),
-        None if is_generated else outliner.outline(new_text, language),
-    )
-    head = (text or "")[:HEAD]
-    for cut in cuts_of(file, outlines) or [Cut(None, ())]:
-        yield _unit(Told(file, cut, outlines, language, head), seen)
+    outliner.ask(None if is_generated else old_text, language_of(file.old_path, old_text))
+    outliner.ask(None if is_generated else new_text, language)
+    return _Read(file, language, (text or "")[:HEAD])
+
+
+def _units_of_file(read: _Read, outlines: Outlines, seen: Counter[str]) -> Iterator[Unit]:
+    for cut in cuts_of(read.file, outlines) or [Cut(None, ())]:
+        yield _unit(Told(read.file, cut, outlines, read.language, read.head), seen)
 
 
 def _texts(file: FileChange, versions: Versions) -> tuple[str | None, str | None]:

@@ -80,7 +80,7 @@ def _in_manifest(scene: Scene, file: FileChange, paths: set[str]) -> Iterator[Fi
     lock = next((place for place in lock_places(file.path) if scene.new(place) is not None), None)
     if lock is not None and lock not in paths and file.change == "modified":
         lines = tuple(_lines_about(file, differ))
-        side = "new" if lines and lines[0].kind == "+" else "old"
+        side = "old" if lines and lines[0].kind == "-" else "new"
         shown = Place(file.path, tuple(line for line in lines if line.kind == lines[0].kind)[:_MOST], side)  # type: ignore[arg-type]
         claim = f"What is asked for changes ({', '.join(differ[:_MOST])}), and `{lock}` is not in the change."
         yield scene.finding(LOCK_BEHIND, shown, claim, "Update the lock file in the same change.")

@@ -4,11 +4,14 @@ Rule: the secret itself is never repeated, and what stood in the diff before is 
 """
 
 from collections.abc import Iterator
+from threading import Thread
 
-from holdfast.redaction import Found, find_secrets
+from holdfast.redaction import Found, find_secrets, missing_because
+from holdfast.redaction.randomness import is_drawn_run
+from holdfast.redaction.runs import long_runs
 from holdfast.review.checks.kinds import family, is_lock, is_program, is_test
-from holdfast.review.checks.scene import Place, Rule, Scene
-from holdfast.review.diff import DiffLine, FileChange
+from holdfast.review.checks.scene import Place, Rule, Scene, changed
+from holdfast.review.diff import Diff, DiffLine, FileChange
 from holdfast.review.finding import Finding
 
 SECRET = Rule(
@@ -27,6 +30,21 @@ _WEAK = frozenset(
 """Rules that go by what stands beside a value. In a test or an example the value is made up as a rule."""
 _COMMANDS = frozenset(("flag", "command"))
 """Rules for command lines: in other code they see sentences about commands."""
+
+
+def load_ahead(diff: Diff) -> Thread | None:
+    """Loads the second net beside other work, where one of the lines will need it: that takes half a second."""
+    if not any(_looks_drawn(file) for file in diff.files):
+        return None
+    loading = Thread(target=missing_because, daemon=True)
+    loading.start()
+    return loading
+
+
+def _looks_drawn(file: FileChange) -> bool:
+    if file.change == "deleted" or is_lock(file.path):
+        return False
+    return any(is_drawn_run(run) for line in changed(file, "+") for run in long_runs(line.text))
 
 
 def check(scene: Scene) -> Iterator[Finding]:

@@ -8,6 +8,8 @@ where an option could.
 import os
 import subprocess
 import tempfile
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
@@ -86,6 +88,12 @@ class Answer(Struct, frozen=True):
 
 def repository_of(folder: Path) -> Repository:
     """**Contract:** raises `InputError` where the folder is in no repository, or in one of another folder."""
+    plain = locate(folder)
+    return Repository(folder, plain.top, plain.git_folder, _without_filters(plain))
+
+
+def locate(folder: Path) -> Repository:
+    """The repository of a folder, to learn where it is and not to be asked: its filters are not off yet."""
     if not folder.is_dir():
         raise NotFound(f"`{folder}` is no folder.")
     answer = _run(folder, ["rev-parse", "--absolute-git-dir", "--show-toplevel"], b"", 65536, {})
@@ -99,8 +107,7 @@ def repository_of(folder: Path) -> Repository:
     if top is not None and not ((top / ".git").exists() and folder.resolve().is_relative_to(top.resolve())):
         # Its settings may name any folder as its working tree.
         raise InputError(f"The repository of `{folder}` has its files elsewhere, in `{top}`.")
-    plain = Repository(folder, top, Path(lines[0]))
-    return Repository(folder, top, Path(lines[0]), _without_filters(plain))
+    return Repository(folder, top, Path(lines[0]))
 
 
 def _without_filters(repository: Repository) -> tuple[str, ...]:
@@ -122,26 +129,37 @@ def _run(folder: Path, words: Sequence[str], stdin: bytes, most: int, more: Mapp
         given.write(stdin)
         given.seek(0)
         try:
-            done = subprocess.run(  # noqa: S603 -- git with settings that run nothing of the repository's
-                command,
-                cwd=folder,
-                env=environment,
-                stdin=given,
-                stdout=out,
-                stderr=said,
-                timeout=SECONDS,
-                check=False,
+            process = subprocess.Popen(  # noqa: S603 -- git with settings that run nothing of the repository's
+                command, cwd=folder, env=environment, stdin=given, stdout=out, stderr=said
             )
         except FileNotFoundError:
             raise InputError("There is no `git` on this machine.", hint="install git") from None
-        except subprocess.TimeoutExpired:
-            raise InputError(f"git did not answer within {SECONDS:.0f} seconds in `{folder}`.") from None
+        if (code := _waited(process)) is None:
+            raise InputError(f"git did not answer within {SECONDS:.0f} seconds in `{folder}`.")
         if out.tell() > most or _size(out) > most:
             raise InputError(
                 f"git's answer in `{folder}` is larger than {most // 2**20} MiB.",
                 hint="review fewer files or commits at once",
             )
-        return Answer(done.returncode, _content(out), _content(said).decode("utf-8", "replace").strip()[:500])
+        return Answer(code, _content(out), _content(said).decode("utf-8", "replace").strip()[:500])
+
+
+def _waited(process: subprocess.Popen[bytes]) -> int | None:
+    """Its exit code; None where it took too long. `wait` with a timeout only looks now and then whether it has
+    ended, which for many short runs takes longer than the runs."""
+    began = time.monotonic()
+    late = threading.Timer(SECONDS, process.kill)
+    late.daemon = True
+    late.start()
+    try:
+        code = process.wait()
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    finally:
+        late.cancel()
+    return None if code < 0 and time.monotonic() - began >= SECONDS else code
 
 
 def _size(file: IO[bytes]) -> int:

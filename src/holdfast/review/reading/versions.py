@@ -17,12 +17,15 @@ from holdfast.review.reading.hunks import applied, taken_back, whole_text
 from holdfast.review.reading.repository import Repository
 
 MOST_TEXT = 2 * 1024 * 1024
-AT_ONCE = 64
+AT_ONCE = 512
+AT_ONCE_BYTES = 8 * 1024 * 1024
 KEPT = 2 * AT_ONCE
+KEPT_CHARACTERS = 2 * AT_ONCE_BYTES
 
 
 class Side(Protocol):
-    """Where one side's texts come from."""
+    """Where one side's texts come from. **Contract:** answers for the first path, and for as many of the next ones
+    as together are no more than `AT_ONCE_BYTES`."""
 
     def texts(self, paths: Sequence[str]) -> Mapping[str, str | None]: ...
 
@@ -37,13 +40,15 @@ class Objects:
     def texts(self, paths: Sequence[str]) -> dict[str, str | None]:
         # Names are asked for one a line.
         asked = [path for path in paths if is_plain(path) and "\n" not in path]
-        small = [path for path, size in zip(asked, self._sizes(asked), strict=True) if 0 <= size <= MOST_TEXT]
+        sizes = dict(zip(asked, self._sizes(asked), strict=True))
+        taken = _fitting(paths, [sizes.get(path, -1) for path in paths])
+        small = [path for path in taken if 0 <= sizes.get(path, -1) <= MOST_TEXT]
         out = (
             self._repository.ask("cat-file", "--batch", stdin=self._names(small), most=2**31)
             if small
             else b""
         )
-        found: dict[str, str | None] = dict.fromkeys(paths)
+        found: dict[str, str | None] = dict.fromkeys(taken)
         at = 0
         for path in small:
             head_end = out.index(b"\n", at)
@@ -77,11 +82,15 @@ class Files:
         self._top = top
 
     def texts(self, paths: Sequence[str]) -> dict[str, str | None]:
-        return {path: self._text(path) for path in paths}
-
-    def _text(self, path: str) -> str | None:
-        raw = read_inside(self._top, path)
-        return None if raw is None else _text(raw)
+        found: dict[str, str | None] = {}
+        left = AT_ONCE_BYTES
+        for path in paths:
+            raw = read_inside(self._top, path)
+            found[path] = None if raw is None else _text(raw)
+            left -= len(raw or b"")
+            if left < 0:
+                break
+        return found
 
 
 class Chosen:
@@ -92,6 +101,7 @@ class Chosen:
         self._order = list(dict.fromkeys(order))
         self._places = {path: i for i, path in enumerate(self._order)}
         self._kept: OrderedDict[str, str | None] = OrderedDict()
+        self._size = 0
 
     def text(self, path: str) -> str | None:
         if path not in self._kept:
@@ -100,8 +110,10 @@ class Chosen:
             texts = self._side.texts([p for p in ahead if p not in self._kept])
             # The one asked for comes last, so that it is the latest.
             self._kept.update(reversed(list(texts.items())))
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            self._size += sum(len(text or "") for text in texts.values())
+            while len(self._kept) > 1 and (len(self._kept) > KEPT or self._size > KEPT_CHARACTERS):
+                _, gone = self._kept.popitem(last=False)
+                self._size -= len(gone or "")
         return self._kept[path]
 
 
@@ -169,7 +181,9 @@ def read_inside(top: Path, path: str, most: int = MOST_TEXT) -> bytes | None:
         return None
     place = top / path
     try:
-        if not place.parent.resolve().is_relative_to(top.resolve()):
+        # Not by pathlib: it takes three times as long, and this is done for every file.
+        folder, inside = os.path.realpath(place.parent), os.path.realpath(top)
+        if folder != inside and not folder.startswith(inside.rstrip("/") + "/"):
             return None
         status = place.lstat()
         if stat.S_ISLNK(status.st_mode):
@@ -180,6 +194,18 @@ def read_inside(top: Path, path: str, most: int = MOST_TEXT) -> bytes | None:
             return file.read(most)
     except OSError:
         return None
+
+
+def _fitting(paths: Sequence[str], sizes: Sequence[int]) -> list[str]:
+    """The first path, and as many of the next ones as may be read with it. What is too large is not read."""
+    taken: list[str] = []
+    left = AT_ONCE_BYTES
+    for path, size in zip(paths, sizes, strict=True):
+        left -= size if 0 <= size <= MOST_TEXT else 0
+        if taken and left < 0:
+            break
+        taken.append(path)
+    return taken
 
 
 def _text(raw: bytes) -> str | None:

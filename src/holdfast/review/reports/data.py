@@ -82,7 +82,8 @@ def _unit(unit: Unit) -> dict[str, object]:
         "old_path": unit.old_path,
         "change": unit.change,
         "language": unit.language,
-        "symbol": unit.symbol.name if unit.symbol else "",
+        # What git says a hunk lies in is a line of the file.
+        "symbol": redact(unit.symbol.name) if unit.symbol else "",
         "old": [unit.old.first, unit.old.last],
         "new": [unit.new.first, unit.new.last],
         "tags": list(unit.tags),
