@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast.agents.coding.setup import Opened
 from holdfast.agents.headless import Result
+from holdfast.agents.limits import Spent
 from holdfast.agents.notices import FoldMade, Notice, SummaryBegan, SummaryMade
 from holdfast.agents.traces import VERSION, Line, end_of, line_of, piece_of, redacted
 from holdfast.cli.output import (
@@ -73,7 +74,7 @@ class Words:
             complain(result.sentence)
             hint(result.hint)
         if result.log:
-            say(_account(result))
+            say(account(result.spent, result.log, is_priced=result.is_priced))
 
 
 class OneObject(Words):
@@ -152,11 +153,11 @@ def _about_call(news: CallFinished) -> str:
     return f"{head} – {mark}{first[:LONGEST_SHOWN]} ({news.seconds:.1f} s)"
 
 
-def _account(result: Result) -> str:
-    spent = result.spent
+def account(spent: Spent, log: str, *, is_priced: bool) -> str:
+    """What a run took, and the log that it is in."""
     parts = [counted(spent.steps, "step"), f"{grouped(spent.usage.total)} tokens"]
     if spent.usage.cache_read:
         parts[-1] += f" ({grouped(spent.usage.cache_read)} cached)"
-    if result.is_priced:
+    if is_priced:
         parts.append(f"${spent.dollars:.4f}")
-    return ", ".join([*parts, f"log {result.log}"])
+    return ", ".join([*parts, f"log {log}"])

@@ -9,11 +9,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from holdfast.cli.options import common_options, json_option
+from holdfast.cli.agent_options import wish_of
+from holdfast.cli.options import common_options, json_option, offered, profile_option
 from holdfast.cli.output import hint, note, printable, say, write
 from holdfast.errors import HoldfastError, InputError
 from holdfast.review.finding import SEVERITIES, Severity
@@ -32,6 +34,8 @@ Examples:
   holdfast review
   holdfast review --diff staged --no-model --fail-on high
   holdfast review --diff main...HEAD --markdown > review.md
+  holdfast review --model anthropic/claude-opus-4-8 "mind the locking"
+  holdfast review --continue "why is f-0123456789ab high?"
   holdfast review --diff HEAD --sarif -o review.sarif
   git diff v1 v2 | holdfast review --diff - --json
 
@@ -62,6 +66,7 @@ def _revisions() -> list[str]:
 
 
 @click.command(epilog=EXAMPLES)
+@click.argument("request", metavar="[TEXT]", default="")
 @click.option(
     "--diff",
     "spec",
@@ -71,7 +76,21 @@ def _revisions() -> list[str]:
     shell_complete=_offered,
     help="working, staged, A...B, A..B, a commit, a file that holds a diff, or `-`.",
 )
+@click.option(
+    "--model",
+    metavar="PROVIDER/NAME",
+    default="",
+    shell_complete=offered("models"),
+    help="The model that reviews; else HOLDFAST_MODEL or `default_model`.",
+)
 @click.option("--no-model", is_flag=True, help="By rules alone, and nothing said about it.")
+@click.option("--continue", "-c", "goes_on", is_flag=True, help="Ask the newest review of this folder TEXT.")
+@click.option("--log", metavar="ID", default="", shell_complete=offered("logs"), help="Ask this review.")
+@click.option("--max-steps", metavar="N", type=click.IntRange(min=1), help="At most N requests.")
+@click.option(
+    "--max-cost", metavar="DOLLARS", type=click.FloatRange(0, min_open=True), help="At most so many dollars."
+)
+@profile_option
 @click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit code 1 if something found is as severe.")
 @json_option
 @click.option("--markdown", is_flag=True, help="Markdown on stdout, on a terminal too.")
@@ -82,31 +101,66 @@ def _revisions() -> list[str]:
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
+    request: str,
     spec: str,
     no_model: bool,
+    goes_on: bool,
+    log: str,
     fail_on: Severity | None,
     as_json: bool,
     markdown: bool,
     sarif: bool,
     quiet: bool,
     output: str,
+    **asked: Any,
 ) -> None:
     """Review a change: its parts by risk, and what is wrong in it.
 
     The change is cut into units, each with its risk and how closely to look at it. Rules look for secrets, conflict
-    markers, breakpoints, deleted or weakened tests, lock files left behind and more; nothing of it is run.
+    markers, breakpoints, deleted or weakened tests, lock files left behind and more; nothing of it is run. A
+    model, if one is chosen, reviews it with tools that only look; TEXT says what it should look for, or what you
+    want to know of a review that is there.
     """
     if sum((as_json, markdown, sarif)) > 1:
         raise InputError("a report has one form: `--json`, `--markdown` or `--sarif`", hint="drop the others")
-    review = read_review(spec)
-    report = looked_at(review, no_model=no_model)
+    form = to_json if as_json else to_sarif if sarif else to_markdown if markdown else None
+    goes_on = goes_on or bool(log)
+    if goes_on and no_model:
+        raise InputError("a review is asked with a model", hint="drop `--no-model`")
+    code = 0
+    if goes_on or not (no_model or _lacks_model(asked["model"])):
+        # Loaded late: what asks a model takes longer to load than all rules take to look.
+        from holdfast.cli.reviewing import ask_review, review_change  # noqa: PLC0415
+
+        wish = wish_of_review(ctx, log=log, **asked)
+        if goes_on and form is None and fail_on is None and output == STDOUT:
+            ctx.exit(ask_review(wish, request))
+        change = None if goes_on else (spec, _piped() if spec == STDIN else None)
+        with _telling() as tell:
+            done, code = review_change(wish, change, request, tell)
+        if done is None:
+            ctx.exit(code)
+        review, report = done.review, done.report
+    else:
+        review = read_review(spec)
+        report = review.report()
     failed = fail_on is not None and exceeds(report.findings.kept, fail_on)
     if not quiet or failed:
-        form = to_json if as_json else to_sarif if sarif else to_markdown if markdown else None
         _show(report, form, output)
         _tell(review, spec, report, output)
-    if failed:
-        ctx.exit(FOUND)
+    if failed or code:
+        ctx.exit(code or FOUND)
+
+
+def wish_of_review(
+    ctx: click.Context, *, log: str, model: str, profile: str, max_steps: int | None, max_cost: float | None
+) -> Any:
+    # Loaded late, with what asks a model.
+    from holdfast.agents.limits import Limits  # noqa: PLC0415
+
+    limits = Limits(max_steps or 0, max_cost or 0.0)
+    return wish_of(ctx, model=model, profile=profile, log=log, limits=limits)
 
 
 def read_review(spec: str) -> Review:
@@ -118,22 +172,21 @@ def read_review(spec: str) -> Review:
         return begin_review(Path.cwd(), "stdin", text=_piped(), tell=tell)
 
 
-def looked_at(review: Review, *, no_model: bool) -> Report:
-    """What is told of it."""
-    if not no_model and not _model_name():
-        note(
-            "no model is chosen, so only the rules have looked; `HOLDFAST_MODEL` or `default_model` chooses one, "
-            "`--no-model` says that none is wanted"
-        )
-    return review.report()
-
-
-def _model_name() -> str:
+def _lacks_model(given: str) -> bool:
+    """Whether no model is chosen; it is said once."""
+    if given:
+        return False
     # Loaded late: a hook does without, and it takes longer than all rules together.
     from holdfast.config import load_config  # noqa: PLC0415
     from holdfast.models.choosing import model_name  # noqa: PLC0415
 
-    return model_name("", load_config(cwd=Path.cwd(), env=os.environ), os.environ)
+    if model_name("", load_config(cwd=Path.cwd(), env=os.environ), os.environ):
+        return False
+    note(
+        "no model is chosen, so only the rules look; `--model`, `HOLDFAST_MODEL` or `default_model` chooses one, "
+        "`--no-model` says that none is wanted"
+    )
+    return True
 
 
 def _piped() -> str:

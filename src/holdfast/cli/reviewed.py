@@ -20,7 +20,7 @@ from holdfast.redaction import redact
 from holdfast.review.finding import Finding, Severity
 from holdfast.review.reports.plain import visible
 from holdfast.review.reports.report import Report, finding_place, many, risks_of, unit_place
-from holdfast.review.unit import Unit
+from holdfast.review.unit import Level, Unit
 
 MOST_UNITS = 12
 MOST_FINDINGS = 50
@@ -58,7 +58,7 @@ def _print_units(report: Report) -> None:
     write("\n")
     ranked = report.ranked_units()
     columns = [name("risk"), name("look at"), name("lines"), wrapped("unit")]
-    print_table(columns, [_row(unit) for unit in ranked[:MOST_UNITS]])
+    print_table(columns, [_row(unit, report.level(unit)) for unit in ranked[:MOST_UNITS]])
     if rest := ranked[MOST_UNITS:]:
         write(f"{many(len(rest), 'more unit')}: {risks_of(rest)}\n")
     if report.unseen:
@@ -67,13 +67,12 @@ def _print_units(report: Report) -> None:
         write(f"not looked at, by the rules: {', '.join(files[:3])}{more}\n")
 
 
-def _row(unit: Unit) -> tuple[str, ...]:
+def _row(unit: Unit, level: Level) -> tuple[str, ...]:
     symbol = unit.symbol.name if unit.symbol else unit.note
     words = ", ".join(tag.replace("_", " ") for tag in unit.tags)
     about = " · ".join(part for part in (_safe(symbol), words) if part)
     lines = f"+{unit.metrics.added} −{unit.metrics.removed}"
-    level = unit.suggestion.level.replace("_", " ")
-    return (unit.risk, level, lines, f"{_safe(unit_place(unit))}  {about}".rstrip())
+    return (unit.risk, level.replace("_", " "), lines, f"{_safe(unit_place(unit))}  {about}".rstrip())
 
 
 def _finding(finding: Finding) -> Iterator[Text | Padding]:

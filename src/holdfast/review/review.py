@@ -62,6 +62,7 @@ class Review(Struct):
             units=self.units,
             findings=self.findings,
             unseen=tuple(skipped),
+            decisions=dict(self.decisions),
             model=model,
             summary=summary,
         )

@@ -25,7 +25,7 @@ from holdfast.redaction import redact
 from holdfast.review.finding import SEVERITIES
 from holdfast.review.findings import worst
 from holdfast.review.reports.report import Report
-from holdfast.review.unit import Unit
+from holdfast.review.unit import Level, Unit
 from holdfast.version import __version__
 
 SCHEMA = "holdfast.review/1"
@@ -45,7 +45,7 @@ def to_data(report: Report) -> dict[str, object]:
         "dropped": report.findings.dropped,
         "dropped_patches": report.findings.patches,
         "merged": report.findings.merged,
-        "units": [_unit(unit) for unit in report.units],
+        "units": [_unit(unit, report.level(unit)) for unit in report.units],
         "unseen": [msgspec.to_builtins(one) for one in report.unseen],
     }
 
@@ -75,7 +75,7 @@ def _characters(data: object) -> object:
     return data
 
 
-def _unit(unit: Unit) -> dict[str, object]:
+def _unit(unit: Unit, level: Level) -> dict[str, object]:
     return {
         "id": unit.id,
         "path": unit.path,
@@ -88,7 +88,8 @@ def _unit(unit: Unit) -> dict[str, object]:
         "new": [unit.new.first, unit.new.last],
         "tags": list(unit.tags),
         "risk": unit.risk,
-        "level": unit.suggestion.level,
+        "level": level,
+        "suggested": unit.suggestion.level,
         "confidence": unit.suggestion.confidence,
         "reason": unit.suggestion.reason,
         **msgspec.to_builtins(unit.metrics),

@@ -10,7 +10,7 @@ from holdfast.redaction import redact
 from holdfast.review.finding import Finding
 from holdfast.review.reports.plain import cell, code, fenced, inline
 from holdfast.review.reports.report import Report, finding_place, many, risks_of, unit_place
-from holdfast.review.unit import Unit
+from holdfast.review.unit import Level, Unit
 
 _MOST_UNITS = 30
 _LANGUAGES = {"py": "python", "js": "js", "ts": "ts", "go": "go", "rs": "rust", "rb": "ruby", "java": "java"}
@@ -65,18 +65,17 @@ def _units(report: Report) -> Iterator[str]:
         "| risk | unit | where | in | lines | tags | look at |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    rows += map(_row, ranked[:_MOST_UNITS])
+    rows += [_row(unit, report.level(unit)) for unit in ranked[:_MOST_UNITS]]
     yield "\n".join(rows)
     if rest := ranked[_MOST_UNITS:]:
         yield f"{many(len(rest), 'more unit')}: {risks_of(rest)}."
 
 
-def _row(unit: Unit) -> str:
+def _row(unit: Unit, level: Level) -> str:
     symbol = cell(unit.symbol.name) if unit.symbol else ""
     lines = f"+{unit.metrics.added} −{unit.metrics.removed}"
-    level = unit.suggestion.level.replace("_", " ")
     where = cell(unit_place(unit))
-    return f"| {unit.risk} | `{unit.id}` | {where} | {symbol} | {lines} | {_words(unit.tags)} | {level} |"
+    return f"| {unit.risk} | `{unit.id}` | {where} | {symbol} | {lines} | {_words(unit.tags)} | {_words([level])} |"
 
 
 def _words(tags: Iterable[str]) -> str:

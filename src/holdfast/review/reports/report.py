@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from holdfast.review.finding import SEVERITIES, Finding
 from holdfast.review.findings import Findings
-from holdfast.review.unit import Risk, Unit
+from holdfast.review.unit import Decision, Level, Risk, Unit
 
 RISKS: tuple[Risk, ...] = ("high", "medium", "low")
 
@@ -23,12 +23,13 @@ class Unseen(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """`model` is empty where only the rules looked."""
+    """`model` is empty where only the rules looked; `decisions` are on units whose level it gave its word on."""
 
     title: str
     units: tuple[Unit, ...] = ()
     findings: Findings = Findings()
     unseen: tuple[Unseen, ...] = ()
+    decisions: dict[str, Decision] = {}
     model: str = ""
     summary: str = ""
 
@@ -60,6 +61,11 @@ class Report(Struct, frozen=True, kw_only=True):
         if findings.merged:
             notes.append(f"{many(len(findings.merged), 'finding')} merged into others")
         return "; ".join(notes)
+
+    def level(self, unit: Unit) -> Level:
+        """How closely a unit is looked at."""
+        decided = self.decisions.get(unit.id)
+        return decided.level if decided else unit.suggestion.level
 
     def ranked_units(self) -> list[Unit]:
         """The riskiest first, then the largest."""
