@@ -173,7 +173,7 @@ def test_without_a_model_the_rules_look_and_say_so(repo: Repo, monkeypatch: pyte
     repo.write("src/shop.py", AFTER)
     done = holdfast("review", "--json")
     assert (done.code, done.json["worst"]) == (0, "high")
-    assert done.err.startswith("note: no model is chosen, so only the rules look; `--model`")
+    assert done.err.startswith("note: no model is chosen, so only the rules looked; `--model`")
     assert done.err.count("\n") == 1
 
 

@@ -42,6 +42,10 @@ Examples:
 \b
 Exit code 1 if something is found that is as severe as --fail-on says."""
 
+UNASKED = (
+    "no model is chosen, so only the rules looked; `--model`, `HOLDFAST_MODEL` or `default_model` chooses one, "
+    "`--no-model` says that none is wanted"
+)
 NOTHING = {
     "working": ("nothing has changed in the working tree", "`--diff HEAD` reviews the last commit"),
     "staged": ("nothing is staged", "`git add` stages, `--diff working` reviews what is not"),
@@ -129,7 +133,8 @@ def command(
     if goes_on and no_model:
         raise InputError("a review is asked with a model", hint="drop `--no-model`")
     code = 0
-    if goes_on or not (no_model or _lacks_model(asked["model"])):
+    is_by_model = goes_on or (not no_model and _has_model(asked["model"]))
+    if is_by_model:
         # Loaded late: what asks a model takes longer to load than all rules take to look.
         from holdfast.cli.reviewing import ask_review, review_change  # noqa: PLC0415
 
@@ -145,6 +150,8 @@ def command(
     else:
         review = read_review(spec)
         report = review.report()
+        if not no_model:
+            note(UNASKED)
     failed = fail_on is not None and exceeds(report.findings.kept, fail_on)
     if not quiet or failed:
         _show(report, form, output)
@@ -172,21 +179,15 @@ def read_review(spec: str) -> Review:
         return begin_review(Path.cwd(), "stdin", text=_piped(), tell=tell)
 
 
-def _lacks_model(given: str) -> bool:
-    """Whether no model is chosen; it is said once."""
+def _has_model(given: str) -> bool:
+    """Whether a model is chosen."""
     if given:
-        return False
+        return True
     # Loaded late: a hook does without, and it takes longer than all rules together.
     from holdfast.config import load_config  # noqa: PLC0415
     from holdfast.models.choosing import model_name  # noqa: PLC0415
 
-    if model_name("", load_config(cwd=Path.cwd(), env=os.environ), os.environ):
-        return False
-    note(
-        "no model is chosen, so only the rules look; `--model`, `HOLDFAST_MODEL` or `default_model` chooses one, "
-        "`--no-model` says that none is wanted"
-    )
-    return True
+    return bool(model_name("", load_config(cwd=Path.cwd(), env=os.environ), os.environ))
 
 
 def _piped() -> str:
