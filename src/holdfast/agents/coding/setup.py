@@ -19,6 +19,7 @@ from holdfast.agents.coding.talks import begin_talk, find_talk, newest_talk
 from holdfast.agents.coding.trust import config_folder, trusted
 from holdfast.agents.coding.wish import Wish
 from holdfast.agents.coding.within_reach import no_model, window_served
+from holdfast.agents.limits import Limits
 from holdfast.agents.notices import Watch, unwatched
 from holdfast.agents.opening import Opening
 from holdfast.agents.task import NAME as TASK
@@ -112,7 +113,8 @@ async def open_desk(
     return Opened(desk, notes, _closing(desk, servers, store))
 
 
-def _opening(wish: Wish, ground: Ground, people: People, *, store: Store, log: str, skills: Path) -> Opening:
+def opening_on(ground: Ground, store: Store, log: str, limits: Limits, watch: Watch) -> Opening:
+    """What an agent is opened with on this ground, alone with its tools."""
     return Opening(
         root=ground.root,
         store=store,
@@ -120,16 +122,22 @@ def _opening(wish: Wish, ground: Ground, people: People, *, store: Store, log: s
         model=ground.model,
         asking=Asking(entry=ground.entry, max_tokens=ground.profile.reply_room),
         profile=ground.profile,
-        limits=wish.limits,
+        limits=limits,
         permissions=ground.permissions,
+        is_beside=ground.is_beside,
+        watch=watch,
+    )
+
+
+def _opening(wish: Wish, ground: Ground, people: People, *, store: Store, log: str, skills: Path) -> Opening:
+    return replace(
+        opening_on(ground, store, log, wish.limits, people.watch),
         approver=people.approver,
         mode=wish.mode,
         respondent=people.respondent,
         sandbox=ground.sandbox,
         snapshots=ground.store.with_name(f"{ground.store.name}.snapshots"),
         skills=skills,
-        is_beside=ground.is_beside,
-        watch=people.watch,
     )
 
 

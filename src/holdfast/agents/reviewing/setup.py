@@ -11,13 +11,11 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.asking import Asking
 from holdfast.agents.coding.salvage import Salvaged, whole
-from holdfast.agents.coding.setup import Ground, find_ground
+from holdfast.agents.coding.setup import Ground, find_ground, opening_on
 from holdfast.agents.coding.talks import REVIEW_SOURCE, begin_talk, find_talk, newest_talk
 from holdfast.agents.coding.wish import Wish
 from holdfast.agents.notices import Watch, unwatched
-from holdfast.agents.opening import Opening
 from holdfast.agents.reviewing.desk import ReviewDesk
 from holdfast.errors import NotFound
 from holdfast.events import LogStarted, Noted
@@ -71,7 +69,8 @@ async def open_review(
             change = await asyncio.to_thread(change_in, store, talk.log)
         review = await asyncio.to_thread(_read, wish.root, change, tell)
         tell(f"asking {ground.entry.name or ground.model.name}")
-        desk = await asyncio.to_thread(ReviewDesk, _opening(asked, ground, store, talk.log, watch), review)
+        opening = opening_on(ground, store, talk.log, wish.limits, watch)
+        desk = await asyncio.to_thread(ReviewDesk, opening, review)
     except BaseException:
         await ground.model.aclose()
         if store is not None:
@@ -118,21 +117,6 @@ def _talk(wish: Wish, ground: Ground, store: Store, change: Change | None) -> Sa
 
 def _read(root: Path, change: Change, tell: Tell) -> Review:
     return begin_review(root, change.spec, text=change.text, counts_uses=True, tell=tell)
-
-
-def _opening(wish: Wish, ground: Ground, store: Store, log: str, watch: Watch) -> Opening:
-    return Opening(
-        root=ground.root,
-        store=store,
-        log=log,
-        model=ground.model,
-        asking=Asking(entry=ground.entry, max_tokens=ground.profile.reply_room),
-        profile=ground.profile,
-        limits=wish.limits,
-        permissions=ground.permissions,
-        is_beside=ground.is_beside,
-        watch=watch,
-    )
 
 
 def _closing(desk: ReviewDesk, store: Store) -> Callable[[], Awaitable[None]]:
