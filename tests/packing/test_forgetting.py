@@ -60,5 +60,5 @@ def test_what_is_remembered_of_names_and_repeats_is_that_of_the_lines_left():
 
 
 def test_a_larger_window_remembers_more():
-    assert most_lines(16_000) == FEWEST == most_lines(200_000)
-    assert most_lines(1_000_000) == 5 * FEWEST
+    assert most_lines(16_000) == FEWEST
+    assert most_lines(1_000_000) > 4 * most_lines(200_000)

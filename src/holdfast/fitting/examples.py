@@ -18,9 +18,9 @@ from holdfast.packing.forward import fold_now
 from holdfast.packing.lines.choosing import candidates
 from holdfast.packing.lines.facts import looks_of, looks_of_name, rough_tokens
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES, fixed_line, fixed_name
-from holdfast.packing.lines.sightings import Sighted, Sightings
+from holdfast.packing.lines.sightings import SHORTEST_NAME, Sighted, Sightings
 from holdfast.packing.lines.weights import HAND
-from holdfast.packing.lines.worth import SHORTEST_NAME, SHORTEST_QUOTE
+from holdfast.packing.lines.worth import SHORTEST_QUOTE
 from holdfast.packing.profile import Profile
 from holdfast.packing.window import Window
 from holdfast.replay.evidence.study import Study

@@ -10,8 +10,9 @@ from string import digits
 
 from holdfast.packing.lines.facts import is_crowd, looks_of, looks_of_name
 from holdfast.packing.lines.features import fixed_line, fixed_name
+from holdfast.packing.lines.sightings import SHORTEST_NAME
 from holdfast.packing.lines.weights import Vectors, dot
-from holdfast.packing.lines.worth import SHORTEST_NAME, SHORTEST_QUOTE, WEAK_SHARE
+from holdfast.packing.lines.worth import SHORTEST_QUOTE, WEAK_SHARE
 from holdfast.packing.structure import Structure
 from holdfast.tool_use import ToolUse
 

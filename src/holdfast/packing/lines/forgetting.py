@@ -9,8 +9,8 @@ from heapq import nlargest
 from holdfast.packing.lines.sightings import Sightings
 from holdfast.packing.lines.worth import Worths
 
-TOKENS_A_LINE = 25
-FEWEST = 8_000
+TOKENS_A_LINE = 28
+FEWEST = 7_000
 
 
 def most_lines(window: int) -> int:

@@ -4,7 +4,7 @@ Rule: it only grows, item by item and in order; what it knows at an item is the 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import log1p
+from math import exp, log1p
 
 from msgspec import Struct
 
@@ -17,6 +17,8 @@ from holdfast.views.transcript import Item, Step
 LONGEST_LINE = 1500
 """Characters of a line worth quoting; of a longer one nothing is."""
 SHORTEST_LINE = 4
+SHORTEST_NAME = 6
+"""Characters of a name that is worth anything by itself."""
 
 _CHANGES = ("edit", "multiedit", "write")
 
@@ -69,6 +71,8 @@ class Sightings:
         self.kept: dict[Place, frozenset[int]] = {}
         """Lines that notes show, by their numbers: these are remembered, whatever they are worth."""
         self._item = -1
+        self._worths: dict[str, float] = {}
+        """What names are worth now, as far as somebody asked since the last item."""
         self._changes: dict[str, list[int]] = {}
         """Steps that changed a file, by its path."""
         self._touched: dict[str, int] = {}
@@ -80,6 +84,7 @@ class Sightings:
         if item.position <= self._item:
             return
         self._item = item.position
+        self._worths = {}
         if isinstance(item, Step):
             self.step = item.number + 1
         for passage in passages_of(item) if isinstance(item, Step) else said_by(item, self.step):
@@ -200,6 +205,14 @@ class Sightings:
                 shared = dot(of_source, self._source_features(source))
             repeats, in_goal = self._own_features(line)
             yield line.fixed + shared + of_repeats * repeats + of_goal * in_goal
+
+    def name_worth(self, text: str) -> float:
+        """What a name is worth wherever it does not stand yet."""
+        worth = self._worths.get(text)
+        if worth is None:
+            worth = exp(self.name_score(text, self.names[text])) if len(text) >= SHORTEST_NAME else 0.0
+            self._worths[text] = worth
+        return worth
 
     def name_score(self, text: str, name: Name) -> float:
         return name.fixed + dot(self.weights.moving_name, self.name_features(text, name))

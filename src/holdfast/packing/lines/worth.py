@@ -15,7 +15,6 @@ WEAK_SHARE = 0.1
 """What a name is worth where nothing says what it is: alone in its line, or in a crowd of names."""
 SHORTEST_QUOTE = 16
 """Characters from which a line is quoted as a whole."""
-SHORTEST_NAME = 6
 
 _SHARES: tuple[float, ...] = tuple((size + FIXED_TOKENS) ** -LENGTH_POWER for size in range(2 * LONGEST_LINE))
 """What a token of a line is worth of it, by its size: no line that is remembered is longer."""
@@ -25,26 +24,18 @@ class Worths:
     """Of `lines`, by their places in the sequence; `covered` are names that stand on view."""
 
     def __init__(self, sightings: Sightings, lines: Sequence[Sighted], covered: Iterable[str] = ()) -> None:
-        self._sightings = sightings
+        self._worth = sightings.name_worth
         self._lines = lines
-        self._names: dict[str, float] = dict.fromkeys(covered, 0.0)
+        self._covered = set(covered)
         scores = zip(lines, sightings.line_scores(lines), strict=True)
         self._quotes = [exp(score) if len(line.key) >= SHORTEST_QUOTE else 0.0 for line, score in scores]
         """What each line is worth as a whole."""
 
     def of(self, at: int) -> float:
         line = self._lines[at]
-        names = sum(map(self._name, line.names))
+        names = sum([self._worth(name) for name in line.names if name not in self._covered])
         return (self._quotes[at] + (names * WEAK_SHARE if line.is_weak else names)) * _SHARES[line.size]
 
     def cover(self, line: Sighted) -> None:
         if not line.is_weak:
-            self._names.update(dict.fromkeys(line.names, 0.0))
-
-    def _name(self, text: str) -> float:
-        value = self._names.get(text)
-        if value is None:
-            name = self._sightings.names[text]
-            value = exp(self._sightings.name_score(text, name)) if len(text) >= SHORTEST_NAME else 0.0
-            self._names[text] = value
-        return value
+            self._covered.update(line.names)
