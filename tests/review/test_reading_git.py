@@ -278,6 +278,38 @@ def test_nothing_that_the_repository_names_is_run(repo, tmp_path, monkeypatch):
     assert not ran.exists()
 
 
+def test_how_many_moved_files_are_looked_for_is_no_setting_either(repo):
+    texts = [f"{number}\n" * 20 + "\nend\n" for number in range(4)]
+    repo.commit({f"old/{at}.txt": text for at, text in enumerate(texts)})
+    for at, text in enumerate(texts):
+        (repo.folder / f"old/{at}.txt").unlink()
+        repo.write(f"new/other_{at}.txt", text + "more\n")
+    repo.git("add", "-A")
+    plain = read_diff(repo.folder, "working")[0]
+    assert [file.change for file in plain.files] == ["renamed"] * 4
+    for name, value in (("renameLimit", "1"), ("renames", "false"), ("suppressBlankEmpty", "true")):
+        repo.git("config", f"diff.{name}", value)
+    assert read_diff(repo.folder, "working")[0] == plain
+
+
+@pytest.mark.parametrize("name", [b"a=b", b"\xffx", b"a.b", b"a==b=", b"=", b"A\xc3\xa9"])
+def test_no_name_of_a_filter_gets_past(repo, tmp_path, name):
+    repo.commit({"a.txt": TEN})
+    ran = tmp_path / "ran"
+    program = repo.write(".git/evil", f"#!/bin/sh\necho x >> {ran}\ncat\n")
+    program.chmod(0o755)
+    repo.write(".gitattributes", b"*.txt filter=" + name + b"\n")
+    with (repo.folder / ".git/config").open("ab") as settings:
+        settings.write(b'[filter "%s"]\n\tclean = %s\n\trequired = true\n' % (name, bytes(program)))
+    repo.write("a.txt", TEN + "more\n")
+    repo.git("diff")
+    was_run = ran.exists()
+    ran.unlink(missing_ok=True)
+    assert read_diff(repo.folder, "working")[0].files[-1].path
+    assert not ran.exists()
+    assert was_run, "git itself would not run this one"
+
+
 def test_variables_that_point_git_elsewhere_are_not_heard(repo, tmp_path, monkeypatch):
     repo.commit({"a.txt": "a\n"})
     other = Repo(tmp_path / "other")

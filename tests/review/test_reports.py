@@ -55,6 +55,15 @@ def headings(markdown):
     return [tokens[at + 1].content for at, token in enumerate(tokens) if token.type == "heading_open"]
 
 
+@given(st.text())
+def test_json_holds_every_character_and_shows_none_that_a_terminal_obeys(text):
+    claim = text + "\x7f\x9b2J\u202e\U000e0041é"
+    written = to_json(Report(title="t", units=(), findings=Findings(kept=(finding(claim=claim),))))
+    assert json.loads(written)["findings"][0]["claim"] == claim
+    assert visible(written) == written
+    assert "é" in written
+
+
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_text_of_strangers_stays_text(text):
     assert kinds(inline(text)) <= {"paragraph_open", "inline", "paragraph_close", "text"}

@@ -169,6 +169,36 @@ def test_a_patch_with_a_secret_in_it_goes():
     assert verify(finding(evidence=("        drop(i)",), patch=patch), SIDES).patch == "secret"
 
 
+@pytest.mark.parametrize(
+    "quote", ["if <REDACTED>", "<REDACTED>)", "if user.admin<REDACTED>user)", "<REDACTED>"]
+)
+def test_a_mark_stands_for_a_secret_and_for_no_word_beside_it(quote):
+    text = f'def f(user):\n    if user.admin and known("{TOKEN}"): let(user)\n'
+    sides = Sides([unit("u-1", "a.py", HUNK)], Texts({}, {"a.py": text}))
+    assert isinstance(verify(finding(evidence=(quote,), line=2, last_line=2), sides), Rejected)
+    whole = 'if user.admin and known("<REDACTED>"): let(user)'
+    assert kept(verify(finding(evidence=(whole,), line=2, last_line=2), sides)).line == 2
+
+
+@pytest.mark.parametrize(("line", "is_kept"), [(3, True), (6, True), (1, False), (9, False)])
+def test_a_brace_is_evidence_only_where_it_is_said_to_stand(line, is_kept):
+    text = "a {\n  b\n}\nc {\n  d\n}\n"
+    sides = Sides([unit("u-1", "a.py", HUNK)], Texts({}, {"a.py": text}))
+    outcome = verify(finding(evidence=("}",), line=line, last_line=line), sides)
+    assert isinstance(outcome, Verified) == is_kept
+    assert not is_kept or kept(outcome).line == line
+    alone = Sides(sides.units, Texts({}, {"a.py": "a {\n  b\n}\n"}))
+    assert kept(verify(finding(evidence=("}",), line=line, last_line=line), alone)).line == 3
+
+
+def test_the_older_name_of_a_moved_file_has_no_newer_lines():
+    moved = unit("u-1", "new.py", HUNK, old_path="old.py", change="renamed")
+    sides = Sides([moved], NOTHING)
+    assert sides.lines("new.py", "new") == {7: "    for i in x:", 8: "        drop(i)"}
+    assert sides.lines("old.py", "old") == sides.lines("new.py", "old") == {7: "    for i in x:"}
+    assert sides.lines("old.py", "new") is None
+
+
 # for any file and any quote
 
 LINES = st.lists(
@@ -183,7 +213,7 @@ def test_a_quote_of_the_file_is_kept_and_verifying_twice_is_verifying_once(lines
     text = "\n".join(lines) + "\n"
     sides = Sides([unit("u-1", "a.py", HUNK)], Texts({}, {"a.py": text}))
     quotes = tuple(lines[at] for at in sorted(set(picked)) if at < len(lines) and lines[at].strip())
-    if not quotes:
+    if not quotes or set(quotes) == {"}"}:  # which brace is meant, only its number tells
         return
     one = kept(verify(finding(evidence=quotes, line=line, last_line=line), sides))
     safe = sides.safe_lines("a.py", "new")

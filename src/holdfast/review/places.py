@@ -61,11 +61,15 @@ def _known(path: str, side: Side, units: Sequence[Unit], versions: Versions) -> 
         text = versions.old(moved)
     if text is not None:
         return split_lines(text)
-    shown: dict[int, str] = {}
-    for unit in units:
-        for line in (line for hunk in unit.hunks for line in hunk.lines):
-            if number := (line.old if side == "old" else line.new):
-                shown[number] = line.text.removesuffix("\r")
+    # A name that a file had before is that of another one, or of none, on the newer side.
+    own = [unit for unit in units if unit.path == path] or (units if side == "old" else [])
+    shown = {
+        number: line.text.removesuffix("\r")
+        for unit in own
+        for hunk in unit.hunks
+        for line in hunk.lines
+        if (number := line.old if side == "old" else line.new)
+    }
     return dict(sorted(shown.items())) or None
 
 

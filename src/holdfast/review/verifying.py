@@ -24,6 +24,7 @@ Reason = Literal["severity", "category", "claim", "unit", "file", "evidence", "n
 """Of a finding that is dropped: what it lacks, or what of it is not so."""
 
 _CATEGORIES = frozenset(get_args(Category))
+_WORD = re.compile(r"[^\W_]")
 _NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|:|\s*\|)\s?")
 
 
@@ -86,11 +87,18 @@ def _placed(finding: Finding, sides: Sides) -> Finding | Rejected:
     if at is None:
         return _rejected("evidence", finding, next(iter(_missing(quoted, lines, safe)), ""))
     is_there = at[0] <= finding.line <= at[-1]
+    if not is_there and _says_nothing(quoted, lines, safe):
+        return _rejected("evidence", finding, quoted[0].strip()[:80])
     first = finding.line if is_there else at[0]
     last = min(finding.last_line, max(lines)) if is_there and finding.last_line >= first else at[-1]
     exact = tuple(redact("\n".join(safe[number] for number in at)).split("\n"))
     placed = replace(finding, line=first, last_line=max(first, last), evidence=exact)
     return replace(placed, id=finding_id(placed, _earlier(exact[0], safe, at[0])))
+
+
+def _says_nothing(quoted: Sequence[str], lines: Lines, safe: Lines) -> bool:
+    """Braces alone, which stand in many places: only the line number could tell which are meant."""
+    return not any(map(_WORD.search, quoted)) and len(_places(quoted[0], lines, safe)) > 1
 
 
 def _without_lines(finding: Finding, lines: Lines | None, sides: Sides) -> Finding | Rejected:
@@ -132,9 +140,12 @@ def _hides(parts: list[str], line: str) -> bool:
     framed = re.fullmatch("(.+?)".join(map(re.escape, parts)), line)
     if framed is None:
         return False
-    secrets = find_secrets(line)
-    spans = (framed.span(number) for number in range(1, len(parts)))
-    return all(any(one.start < end and start < one.end for one in secrets) for start, end in spans)
+    hidden = {at for one in find_secrets(line) for at in range(one.start, one.end)}
+    spans = (range(*framed.span(number)) for number in range(1, len(parts)))
+    return all(
+        not hidden.isdisjoint(span) and not any(_WORD.match(line[at]) for at in span if at not in hidden)
+        for span in spans
+    )
 
 
 def _places(quoted: str, lines: Lines, safe: Lines) -> list[int]:

@@ -126,6 +126,18 @@ def test_a_caller_that_was_not_changed_can_be_quoted(bench):
     assert found.data["finding"]["line"] == 11
 
 
+def test_of_a_diff_out_of_a_file_too_a_caller_can_be_quoted(changed, bench_of):
+    repo = changed()
+    other = bench_of(repo.folder, "a.patch", repo.git("diff", "HEAD") + "\n")
+    quote = {"path": "pkg/main.py", "line": 11, "last_line": 11, "evidence": ["    return parse(text)"]}
+    found = reported(other, **quote)
+    assert (found.status, found.data["finding"]["line"]) == ("success", 11)
+    inner = other.review.sides.versions
+    assert (inner.new(".git/config"), inner.new("../repo/pkg/main.py"), inner.new("old_name.py")) == (
+        None,
+    ) * 3
+
+
 def test_a_deleted_file_is_quoted_by_its_old_lines_whatever_side_is_said(bench):
     found = reported(bench, unit=bench.unit("gone.py"), line=1, last_line=1, evidence=["def gone():"])
     assert found.data["finding"]["side"] == "old"

@@ -79,7 +79,8 @@ async def _reviewed(desk: ReviewDesk, request: str, signals: Signals) -> Reviewe
     entries = desk.session.log.info.entries
     end: End = Done("")
     try:
-        if desk.review.units:
+        # A change may be committed or undone by the time it is asked about; what was said of it is still there.
+        if desk.review.units or desk.is_begun:
             end = await desk.look(request)
     except asyncio.CancelledError:
         if not signals.settle():

@@ -1,20 +1,26 @@
 """What of a review stands in every request: the view of the change at the beginning, its findings at the end.
 
-Rule: pure. The view is written from the diff alone, so that it is the same for every question and a cache holds it.
+Rule: pure. The view is written from the change alone, so that a cache holds it for every question.
 """
 
+import re
 from collections.abc import Callable
 
 from holdfast.events import ContextSet, RecapSet
 from holdfast.review.finding import SEVERITIES, Finding
+from holdfast.review.reports.plain import visible
 from holdfast.review.review import Review
-from holdfast.review.static_context import static_context
+from holdfast.review.static_context import Snippet, static_context, worth
 from holdfast.review.unit import Risk, Unit
 
 KEY = "diff"
 FINDINGS = "findings"
 RISK_WORTH: dict[Risk, float] = {"low": 0.1, "medium": 0.5, "high": 1.0}
 LEVEL_WORTH = {"skip": 0.0, "diff": 0.2, "function": 0.4, "file_context": 0.6, "full_file": 0.8}
+_FRAME = re.compile(r"<(?=\s*/?\s*system-reminder)", re.IGNORECASE)
+MOST_SNIPPETS = 6
+LONGEST_SNIPPET = 80
+"""Lines of a function that is shown beside its hunks."""
 GRAVE = SEVERITIES.index("medium")
 """From which severity on a file with a finding is worth as much as one of high risk."""
 
@@ -24,8 +30,36 @@ def view_of(review: Review, *, budget: int, count: Callable[[str], int]) -> Cont
 
     Raises `ContextOverflow` where not even the list of its files fits.
     """
-    context = static_context(review.diff, review.units, budget=budget, count=count)
+    around = snippets_of(review)
+    context = static_context(review.diff, review.units, budget=budget, count=count, snippets=around)
     return ContextSet(KEY, context.text, worths(review))
+
+
+def snippets_of(review: Review) -> tuple[Snippet, ...]:
+    """The functions around the riskiest units, as they are now, where the hunks show only a part of one."""
+    found: dict[tuple[str, int], Snippet] = {}
+    for unit in sorted(review.units, key=lambda unit: (-worth(unit), unit.path, unit.new.first)):
+        if len(found) == MOST_SNIPPETS or unit.risk != "high":
+            break  # what is of less risk is read when it is asked for
+        if (one := _around(review, unit)) is not None:
+            found[one.path, one.first] = one
+    return tuple(found.values())
+
+
+def _around(review: Review, unit: Unit) -> Snippet | None:
+    symbol = unit.symbol
+    is_wanted = unit.suggestion.level in ("function", "file_context", "full_file") and unit.metrics.added
+    if symbol is None or symbol.kind not in ("function", "method") or not is_wanted:
+        return None
+    numbers = range(symbol.span.first, symbol.span.last + 1)
+    if len(numbers) > LONGEST_SNIPPET:
+        return None
+    hunks = (hunk for other in review.units if other.path == unit.path for hunk in other.hunks)
+    shown = {line.new for hunk in hunks for line in hunk.lines}
+    lines = review.sides.safe_lines(unit.path, "new")
+    if shown.issuperset(numbers) or not all(number in lines for number in numbers):
+        return None
+    return Snippet(unit.path, numbers[0], "\n".join(lines[number] for number in numbers))
 
 
 def worths(review: Review) -> dict[str, float]:
@@ -52,6 +86,8 @@ def recap_of(review: Review) -> RecapSet:
 
 
 def line_of(finding: Finding) -> str:
+    """A path and a claim are written by others: they may not end the frame that this line stands in."""
     claim = " ".join(finding.claim.split())
     side = " before the change" if finding.side == "old" else ""
-    return f"{finding.id} {finding.severity} {finding.path}:{finding.line}{side} {claim}"
+    line = f"{finding.id} {finding.severity} {finding.path}:{finding.line}{side} {claim}"
+    return _FRAME.sub("‹", visible(line))

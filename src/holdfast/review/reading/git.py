@@ -18,7 +18,8 @@ from holdfast.review.reading.versions import Files, GitVersions, Objects, Side, 
 MOST_DIFF = 64 * 1024 * 1024
 
 _OPTIONS = (
-    *("--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "-O/dev/null", "-M", "--full-index"),
+    *("--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "-O/dev/null", "--full-index"),
+    *("-M", "-l1000"),
     *("--submodule=short", "--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3"),
     *("--inter-hunk-context=0", "--diff-algorithm=myers", "--indent-heuristic"),
 )

@@ -6,6 +6,7 @@ where an option could.
 """
 
 import os
+import re
 import subprocess
 import tempfile
 import threading
@@ -30,16 +31,17 @@ _SAFE = (
     # A clone without all objects would fetch what it lacks.
     *("-c", "protocol.allow=never", "-c", "diff.external=", "-c", "diff.trustExitCode=false"),
 )
-_FILTER = r"^filter\..*\.(clean|smudge|process|required)$"
+_FILTER = re.compile(rb"filter\..*\.(?:clean|smudge|process|required)", re.DOTALL)
 
 
 class Repository(Struct, frozen=True):
-    """`top` is the folder that paths of a diff begin in; None where the repository has no working tree."""
+    """`top` is the folder that paths of a diff begin in; None where the repository has no working tree. `overrides`
+    are settings that git hears instead of the repository's own."""
 
     folder: Path
     top: Path | None
     git_folder: Path
-    overrides: tuple[str, ...] = ()
+    overrides: Mapping[str, str] = {}
 
     @property
     def working_tree(self) -> Path:
@@ -56,7 +58,7 @@ class Repository(Struct, frozen=True):
 
     def try_asking(self, *arguments: str, stdin: bytes = b"", most: int = MOST_OUTPUT) -> "Answer":
         folder = self.top or self.folder
-        return _run(folder, [*self.overrides, *arguments], stdin, most, self._index())
+        return _run(folder, arguments, stdin, most, {**self._index(), **_settings(self.overrides)})
 
     def commit(self, revision: str) -> str:
         """The full id of a commit that a person named."""
@@ -110,15 +112,25 @@ def locate(folder: Path) -> Repository:
     return Repository(folder, top, Path(lines[0]))
 
 
-def _without_filters(repository: Repository) -> tuple[str, ...]:
-    """Filters are programs that git runs on files it compares. Those of the person's own settings stay."""
-    answer = repository.try_asking("config", "--show-scope", "--name-only", "-z", "--get-regexp", _FILTER)
-    words = answer.out.decode("utf-8", "replace").split("\0")
-    own = [
-        name for scope, name in zip(words[::2], words[1::2], strict=False) if scope in ("local", "worktree")
-    ]
-    settings = [f"{name}=false" if name.endswith(".required") else f"{name}=" for name in sorted(set(own))]
-    return tuple(word for setting in settings for word in ("-c", setting))
+def _without_filters(repository: Repository) -> dict[str, str]:
+    """Filters are programs that git runs on files it compares. Those of the person's own settings stay. Names are
+    bytes and matched here: git's own pattern passes over what is no UTF-8."""
+    answer = repository.try_asking("config", "--list", "--show-scope", "--name-only", "-z")
+    words = answer.out.split(b"\0")
+    own = {
+        os.fsdecode(name)
+        for scope, name in zip(words[::2], words[1::2], strict=False)
+        if scope in (b"local", b"worktree") and _FILTER.fullmatch(name)
+    }
+    return {name: "false" if name.endswith(".required") else "" for name in sorted(own)}
+
+
+def _settings(overrides: Mapping[str, str]) -> dict[str, str]:
+    """By the environment: `-c` takes a name to end at its first `=`, and the name of a filter may have one."""
+    settings = {"GIT_CONFIG_COUNT": str(len(overrides))}
+    for at, (name, value) in enumerate(overrides.items()):
+        settings |= {f"GIT_CONFIG_KEY_{at}": name, f"GIT_CONFIG_VALUE_{at}": value}
+    return settings
 
 
 def _run(folder: Path, words: Sequence[str], stdin: bytes, most: int, more: Mapping[str, str]) -> Answer:

@@ -133,7 +133,8 @@ class GitVersions:
 
 class TextVersions:
     """Both sides of a diff that came as a text: out of the diff where it holds a whole file, and otherwise out of
-    the file on the disk, if the diff fits it (not applied yet) or fits it backwards (already applied)."""
+    the file on the disk, if the diff fits it (not applied yet) or fits it backwards (already applied). A file that
+    the diff does not name is that on the disk."""
 
     def __init__(self, top: Path | None, files: Sequence[FileChange]) -> None:
         self._top = top
@@ -142,7 +143,9 @@ class TextVersions:
 
     def old(self, path: str) -> str | None:
         file = self._by_old.get(path)
-        if file is None or file.change == "added":
+        if file is None:
+            return self._untouched(path)
+        if file.change == "added":
             return None
         if file.change == "deleted":
             return whole_text(file)
@@ -155,7 +158,9 @@ class TextVersions:
 
     def new(self, path: str) -> str | None:
         file = self._by_new.get(path)
-        if file is None or file.change == "deleted":
+        if file is None:
+            return self._untouched(path)
+        if file.change == "deleted":
             return None
         if file.change == "added":
             return whole_text(file)
@@ -163,6 +168,11 @@ class TextVersions:
             return now
         before = self._on_disk(file.old_path)
         return None if before is None else applied(before, file.hunks)
+
+    def _untouched(self, path: str) -> str | None:
+        """A file that the diff does not name is the same on both sides."""
+        is_named = path in self._by_old or path in self._by_new
+        return None if is_named or ".git" in path.split("/") else self._on_disk(path)
 
     def _on_disk(self, path: str) -> str | None:
         raw = read_inside(self._top, path) if self._top else None

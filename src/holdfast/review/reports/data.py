@@ -24,6 +24,7 @@ import msgspec
 from holdfast.redaction import redact
 from holdfast.review.finding import SEVERITIES
 from holdfast.review.findings import worst
+from holdfast.review.reports.plain import escaped
 from holdfast.review.reports.report import Report
 from holdfast.review.unit import Level, Unit
 from holdfast.version import __version__
@@ -58,7 +59,7 @@ def encode(data: object) -> str:
     """JSON for people and programs. What is no character (a name that is not UTF-8) is written as one that
     stands for it."""
     text = msgspec.json.format(_encoded(data), indent=2).decode()
-    return text + "\n"
+    return escaped(text) + "\n"
 
 
 def _encoded(data: object) -> bytes:

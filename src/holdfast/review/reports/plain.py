@@ -11,6 +11,8 @@ _SPECIAL = re.compile(r"[\\`*_{}\[\]<>()#+!|~&$-]")
 _ADDRESS = re.compile(r"(?i)\b(?:https?|ftp|mailto|data|javascript|file)(?=:)|\bwww(?=\.)")
 _ORDERED = re.compile(r"^(\s*\d+)([.)])")
 _RUNS = re.compile("`+")
+_WIDE = re.compile(r"[^\x00-\x7e]")
+"""What an encoder of JSON leaves as it is."""
 
 
 def visible(text: str) -> str:
@@ -18,6 +20,18 @@ def visible(text: str) -> str:
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return "".join(c if c in "\n\t" or not _is_hidden(c) else f"⟨U+{ord(c):04X}⟩" for c in text)
+
+
+def escaped(json: str) -> str:
+    """The same JSON, with what a terminal would obey and what turns or hides text as `\\uXXXX`."""
+    return _WIDE.sub(_escaped, json)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    if not _is_hidden(char := found.group()):
+        return char
+    pair = char.encode("utf-16-be")
+    return "".join(f"\\u{pair[at : at + 2].hex()}" for at in range(0, len(pair), 2))
 
 
 def _is_hidden(char: str) -> bool:
