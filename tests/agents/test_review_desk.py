@@ -330,3 +330,24 @@ def test_a_finding_of_the_second_turn_is_exact_in_the_thirtieth_of_a_small_windo
     again = opened(repo, ScriptedModel("x"), None, budget=16_000)
     assert again.desk.review.findings.find(kept.id) == kept
     close(again)
+
+
+def test_a_revision_is_remembered_as_the_commit_that_it_was(tmp_path):
+    repo = repository(tmp_path)
+    repo.commit()
+    opening = opened(repo, ScriptedModel("ok"), Change("HEAD"))
+    ask(opening)
+    units = [unit.id for unit in opening.desk.review.units]
+    close(opening)
+    repo.commit({"src/page.py": "def page():\n    return 3\n"})
+    again = opened(repo, ScriptedModel("ok"), None)
+    assert [unit.id for unit in again.desk.review.units] == units
+    close(again)
+
+
+def test_a_change_that_cannot_be_read_begins_no_log(tmp_path):
+    repo = repository(tmp_path)
+    with pytest.raises(NotFound):
+        opened(repo, ScriptedModel("ok"), Change("nowhere"))
+    with pytest.raises(NotFound, match="no review"):
+        opened(repo, ScriptedModel("x"), None)

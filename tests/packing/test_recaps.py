@@ -53,12 +53,12 @@ def test_the_newest_recap_of_a_key_stands_and_an_empty_one_ends_it():
 
 
 def test_more_lines_than_the_recap_holds_are_counted():
-    lines = tuple(f"finding {number}" for number in range(30))
+    lines = tuple(f"finding {number}" for number in range(50))
     window = Window(REVIEW, counter(), chained([user("hello"), RecapSet("a", "Found", lines)]))
     text = tail_text(pack(window))
-    assert "Found: 30. 18 not listed." in text
-    assert "finding 11" in text
-    assert "finding 12" not in text
+    assert "Found: 50. 10 not listed." in text
+    assert "finding 39" in text
+    assert "finding 40" not in text
 
 
 def test_a_summary_by_rule_says_what_stands():

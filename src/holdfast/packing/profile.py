@@ -127,7 +127,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Literal["tail", "before_steps"],
         Meta(description="todo recap: last of all, or before the round's steps, which costs the cache"),
     ] = "tail"
-    recap_lines: Annotated[Count, Meta(description="lines of the todo recap")] = 12
+    recap_lines: Annotated[Count, Meta(description="lines of the todo recap, and of findings")] = 12
     stable_cap: Annotated[Tokens, Meta(description="cap of the stable layer (0: none)")] = 0
     summary_cap: Annotated[Tokens, Meta(description="cap of the summary layer (0: none)")] = 0
     window_cap: Annotated[Tokens, Meta(description="cap of the earlier rounds (0: none)")] = 0
@@ -335,6 +335,7 @@ REVIEW = replace(
     summary_form="conclusions",
     summary_messages=2,
     summary_failure=("retry", "rule"),
+    recap_lines=40,
 )
 INIT = replace(
     _LEVELS,

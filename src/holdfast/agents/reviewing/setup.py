@@ -21,6 +21,7 @@ from holdfast.errors import NotFound
 from holdfast.events import LogStarted, Noted
 from holdfast.log import Log
 from holdfast.models.protocol import Model
+from holdfast.review.reading.git import pinned
 from holdfast.review.review import Review, begin_review, top_of
 from holdfast.store import SqliteStore, Store
 
@@ -64,10 +65,13 @@ async def open_review(
     store: Store | None = None
     try:
         store = await asyncio.to_thread(SqliteStore, ground.store)
-        talk = await asyncio.to_thread(_talk, asked, ground, store, change)
         if change is None:
+            talk = await asyncio.to_thread(_earlier, asked, store)
             change = await asyncio.to_thread(change_in, store, talk.log)
-        review = await asyncio.to_thread(_read, wish.root, change, tell)
+            review = await asyncio.to_thread(_read, wish.root, change, tell)
+        else:
+            review = await asyncio.to_thread(_read, wish.root, change, tell)
+            talk = await asyncio.to_thread(_begun, wish.root, ground, store, change)
         tell(f"asking {ground.entry.name or ground.model.name}")
         opening = opening_on(ground, store, talk.log, wish.limits, watch)
         desk = await asyncio.to_thread(ReviewDesk, opening, review)
@@ -95,11 +99,13 @@ def change_in(store: Store, log: str) -> Change:
     return Change(spec)
 
 
-def _talk(wish: Wish, ground: Ground, store: Store, change: Change | None) -> Salvaged:
-    if wish.log:
-        return whole(store, find_talk(store, wish.log))
-    if change is None:
-        return whole(store, newest_talk(store, ground.root, REVIEW_SOURCE))
+def _earlier(wish: Wish, store: Store) -> Salvaged:
+    return whole(
+        store, find_talk(store, wish.log) if wish.log else newest_talk(store, wish.root, REVIEW_SOURCE)
+    )
+
+
+def _begun(root: Path, ground: Ground, store: Store, change: Change) -> Salvaged:
     redact = ground.profile.redact
     log = begin_talk(
         store,
@@ -108,7 +114,7 @@ def _talk(wish: Wish, ground: Ground, store: Store, change: Change | None) -> Sa
         model=ground.model.name,
         redact=redact,
         source=REVIEW_SOURCE,
-        meta={"diff": change.spec},
+        meta={"diff": change.spec if change.text is not None else pinned(root, change.spec)},
     )
     if change.text is not None:
         Log.open(store, log, redact=None if redact else str).append(Noted(NOTE, change.text))

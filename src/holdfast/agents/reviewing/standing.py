@@ -82,7 +82,9 @@ def _worth(review: Review, unit: Unit) -> float:
 
 def recap_of(review: Review) -> RecapSet:
     """Every finding in a line, the most severe first, word for word: no fold and no summary touches these."""
-    return RecapSet(FINDINGS, "Findings", tuple(map(line_of, review.findings.ranked())))
+    return RecapSet(
+        FINDINGS, "Findings, in full by list_findings", tuple(map(line_of, review.findings.ranked()))
+    )
 
 
 def line_of(finding: Finding) -> str:

@@ -48,6 +48,19 @@ def read_diff(root: Path, spec: str) -> tuple[Diff, Versions]:
     return _compared(repository, spec, _parent(repository, commit), commit)
 
 
+def pinned(root: Path, spec: str) -> str:
+    """The same change, named so that it stays this one: revisions as the commits that they are now."""
+    if spec in ("working", "staged") or _names_a_file(root, spec):
+        return spec
+    dots = "..." if "..." in spec else ".."
+    left, between, right = spec.partition(dots)
+    try:
+        repository = repository_of(root)
+        return repository.commit(left) + (dots + repository.commit(right) if between else "")
+    except (InputError, NotFound):
+        return spec
+
+
 def read_diff_text(text: str, title: str, root: Path | None) -> tuple[Diff, Versions]:
     """A diff that came as a text. Where it fits the files below `root`, both versions can be had."""
     files = parse_diff(text)
