@@ -27,6 +27,7 @@ COMMANDS = {
     "resume": "Go on with a talk, the newest of this folder or by its id.",
     "tour": "Show the agent at work, without a model, a key or the network.",
     "review": "Review a change: its parts by risk, and what is wrong in it.",
+    "pair": "Let two agents work: one designs, the other builds and evaluates.",
     "pack": "Pack a recording under a budget, as messages to send.",
     "recall": "Bring back what a pack left out.",
     "show": "Show rounds, steps, tools and tokens at a glance.",

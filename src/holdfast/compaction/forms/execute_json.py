@@ -71,7 +71,8 @@ FIXES = Field(
 )
 PENDING = Field(
     name="pending_work",
-    about="the task with what the user demanded or forbade, what is next, decisions that a person must take",
+    about="the task with what the user demanded or forbade, what is next, on what grounds to stop, return or go "
+    "on, decisions that a person must take",
     most_lines=60,
     weight=9,
 )

@@ -1,0 +1,181 @@
+"""One agent of a pair at its tools: it takes turns, each from what it is told to what it hands over.
+
+Rule: the same for every role; what differs is in the role's values. It can be closed at any moment and opened again
+from its log: whether a turn was opened, and whether it ended, stands there.
+"""
+
+from collections.abc import Callable, Sequence
+
+from holdfast.agents.coding.bench import Bench
+from holdfast.agents.coding.seat import Seat, protected_by, shell_of
+from holdfast.agents.limits import Limits
+from holdfast.agents.loop import run
+from holdfast.agents.notices import Notice
+from holdfast.agents.opening import Opening
+from holdfast.agents.outcomes import Ask, Done, Stop
+from holdfast.agents.pairing.settling import settle_calls, uncertain_calls
+from holdfast.agents.pairing.tools.hand_over import NAME, hand_over_tool
+from holdfast.agents.project_rules import changes, rules_of_project
+from holdfast.events import ApprovalGiven, AssistantReplied, RecapSet, UserSaid
+from holdfast.messages import Text, ToolCall, joined_text
+from holdfast.pair.checking import size_fault
+from holdfast.pair.handover import Handover, handover_text
+from holdfast.pair.roles import Role
+from holdfast.recall import RECALL_TOOL
+from holdfast.tools.around.skills import Skills
+from holdfast.tools.around.todo_write import TodoList
+from holdfast.tools.calling import CallFinished
+from holdfast.tools.files.seen import Files
+from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots, Snapshots
+from holdfast.tools.permissions import Gate
+from holdfast.tools.schema import decode_arguments
+from holdfast.tools.workspace import Workspace
+from holdfast.views import path
+from holdfast.views.transcript import User
+
+TOOLS = (
+    "AskUser",
+    "Bash",
+    "BashOutput",
+    "BashStop",
+    "Edit",
+    "Glob",
+    "Grep",
+    "LS",
+    "MultiEdit",
+    "Read",
+    "TodoWrite",
+    "Write",
+)
+"""What a role may be given; Recall and HandOver every role has."""
+DECISIONS, PROGRESS = "decisions", "progress"
+MOST_NUDGES = 2
+NUDGE = (
+    "<system-reminder>\nYou ended without handing over. Your turn ends with HandOver: call it now, or go on with "
+    "the work.\n</system-reminder>"
+)
+
+Faults = Callable[[Role, Handover, int], tuple[str, ...]]
+"""What is wrong with a handover of a role in an iteration, as the disk says."""
+
+
+class RoleDesk:
+    """**Contract:** `open_turn` before `work`. The store is the opener's and stays open."""
+
+    def __init__(self, opening: Opening, role: Role, faults: Faults) -> None:
+        self.role = role
+        self._faults = faults
+        self._iteration = 1
+        self._watch = opening.watch
+        workspace = Workspace([opening.root])
+        kept: Snapshots = FolderSnapshots(opening.snapshots) if opening.snapshots else MemorySnapshots()
+        files = Files(kept, step=self._step, protected=protected_by(opening))
+        self.bench = Bench(files, shell_of(opening), TodoList(), Skills([]))
+        gate = Gate(opening.permissions, opening.approver, opening.mode)
+        self._seat = seat = Seat(opening, workspace, self.bench, gate)
+        given = {*role.tools, RECALL_TOOL.name}
+        tools = self.bench.tools(opening.respondent, RECALL_TOOL, seat.recall)
+        own = [tool for tool in tools if tool.name in given]
+        seat.sit([*own, hand_over_tool(self._wrong)], role.prompt, self._notice)
+        self.session, self.agent = seat.session, seat.agent
+        self._restore()
+        before = self.session.window.transcript.rules
+        self.session.record(*changes(before, rules_of_project(workspace)))
+
+    def uncertain(self) -> tuple[str, ...]:
+        """What a crash left behind of which nobody knows what it did."""
+        return uncertain_calls(self.session, self.agent.toolbox)
+
+    def settle(self) -> None:
+        settle_calls(self.session, self.agent.toolbox)
+
+    def stand(self, decisions: Sequence[str], progress: Sequence[str]) -> None:
+        """What stands at the end of every request from now on: no fold and no summary touches it."""
+        standing = (
+            (DECISIONS, "Decisions of a person", decisions),
+            (PROGRESS, "Measured on the disk", progress),
+        )
+        for key, title, lines in standing:
+            before = self.session.window.transcript.recaps.get(key)
+            if tuple(lines) != (before.lines if before else ()):
+                self.session.record(RecapSet(key, title, tuple(lines)))
+
+    def open_turn(self, said: UserSaid, number: int, iteration: int, limits: Limits) -> None:
+        """Say what opens the turn of this number, counted from 1, unless it stands in the log already."""
+        self._iteration = iteration
+        self.agent.limits = limits
+        if self._turns() < number:
+            self.session.record(said)
+        assert self._turns() == number, "a turn is opened when the one before it was"
+
+    async def work(self) -> Handover | Ask | Stop:
+        """Up to what is handed over, or to what keeps it from being handed over."""
+        while True:
+            if handover := self.handed():
+                return handover
+            end = await run(self.agent)
+            if handover := self.handed():
+                return handover
+            if not isinstance(end, Done):
+                return end
+            if self._nudges() >= MOST_NUDGES:
+                return Stop(
+                    "empty",
+                    f"`{self.role.name}` ended {MOST_NUDGES + 1} times without handing over",
+                    "choose another model",
+                )
+            self.agent.remind(NUDGE)
+
+    def handed(self) -> Handover | None:
+        """What was handed over in this turn, as the log has it."""
+        transcript = self.session.window.transcript
+        for step in reversed(transcript.steps):
+            if step.round < len(transcript.rounds) - 1:
+                break
+            for id_, call in step.calls.items():
+                result = step.results.get(id_)
+                if call.name == NAME and result is not None and not result.error:
+                    return decode_arguments(Handover, call.arguments, NAME)
+        return None
+
+    async def aclose(self) -> None:
+        await self._seat.aclose()
+
+    def _wrong(self, handover: Handover) -> tuple[str, ...]:
+        text = handover_text(self.role.handover.name, handover)
+        size = size_fault(text, self.role, self.session.window.scene.counter.text)
+        return (*self._faults(self.role, handover, self._iteration), *([size] if size else []))
+
+    def _turns(self) -> int:
+        items = self.session.window.transcript.items
+        return sum(isinstance(item, User) and item.origin != "reminder" for item in items)
+
+    def _nudges(self) -> int:
+        transcript = self.session.window.transcript
+        since = transcript.items[transcript.rounds[-1] :]
+        return sum(isinstance(item, User) and joined_text(item.message.parts) == NUDGE for item in since)
+
+    def _notice(self, notice: Notice) -> None:
+        if isinstance(notice, CallFinished) and notice.call.name == NAME and not notice.result.is_error:
+            # The turn ends here: what the same reply calls behind it is not begun.
+            self.agent.interrupt()
+        self._watch(notice)
+
+    def _step(self) -> int:
+        return len(self.session.window.transcript.steps)
+
+    def _restore(self) -> None:
+        entries = path(self.session.log.entries())
+        self.bench.restore(entries)
+        calls: dict[str, ToolCall] = {}
+        for entry in entries:
+            match entry.event:
+                case AssistantReplied(parts=parts):
+                    calls.update((part.id, part) for part in parts if isinstance(part, ToolCall))
+                case ApprovalGiven(call_id=call_id) as approval:
+                    self._seat.gate.restore(approval, calls.get(call_id))
+
+
+def said_in(text: str, *, by_person: bool) -> UserSaid:
+    """A message as it opens a turn."""
+    return UserSaid((Text(text),), "person" if by_person else "agent")

@@ -1,0 +1,32 @@
+"""What a run of a pair came to.
+
+Rule: whatever it is, the logs are whole, and the hint says how it is gone on with.
+"""
+
+from msgspec import Struct
+
+from holdfast.agents.outcomes import Ask, Stop
+from holdfast.pair.roles import Role
+
+CONTINUE = "`--continue` goes on"
+RAISE = "`--continue` goes on, with a higher `--max-cost`"
+
+
+class Outcome(Struct, frozen=True):
+    """What a run of a pair came to. Only one that `ended` needs new rules to go on."""
+
+    reason: str
+    sentence: str
+    hint: str = ""
+    evidence: tuple[str, ...] = ()
+    ended: bool = False
+
+
+def outcome_of(end: Ask | Stop, role: Role) -> Outcome:
+    match end:
+        case Ask(question=question):
+            return Outcome("ask", f"`{role.name}`: {question}", CONTINUE)
+        case Stop(reason="overflow" | "model" | "refused" | "empty" as reason, sentence=sentence, hint=hint):
+            return Outcome(reason, f"`{role.name}`: {sentence}", "; ".join(filter(None, (hint, CONTINUE))))
+        case Stop(reason=reason, sentence=sentence):
+            return Outcome(reason, f"`{role.name}`: {sentence}", RAISE if reason == "cost" else CONTINUE)

@@ -1,0 +1,115 @@
+"""What one agent of a pair hands to the other: an index of files, counts, problems, and what is asked.
+
+Rule: large content stays on the disk and is named by its path. In its text form a handover is one JSON object
+between tags that nothing in it can close, and no sentence of it reads as a demand of a person.
+"""
+
+import re
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from holdfast.messages import Json
+
+Severity = Literal["critical", "high", "medium", "low"]
+SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
+Verdict = Literal["continue", "return", "stop"]
+
+LONGEST_TEXT = 2_000
+LONGEST_LINE = 600
+MOST_FILES = 60
+MOST_PROBLEMS = 40
+MOST_SAMPLES = 60
+
+Line = Annotated[str, Meta(min_length=1, max_length=LONGEST_LINE)]
+Layer = Annotated[int, Meta(ge=1, le=9)]
+Count = Annotated[int, Meta(ge=0)]
+
+
+class FileNote(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[Line, Meta(description="From the folder that both work in.")]
+    about: Annotated[str, Meta(max_length=LONGEST_LINE, description="What stands in it.")] = ""
+
+
+class Problem(Struct, frozen=True, forbid_unknown_fields=True):
+    summary: Annotated[Line, Meta(description="What is wrong, in a sentence.")]
+    layer: Layer
+    severity: Severity
+    samples: Annotated[
+        tuple[Line, ...], Meta(max_length=MOST_SAMPLES, description="Ids of the samples that it affects.")
+    ] = ()
+
+
+class Rate(Struct, frozen=True, forbid_unknown_fields=True):
+    passed: Count
+    total: Count
+
+    @property
+    def share(self) -> float:
+        return self.passed / self.total if self.total else 0.0
+
+    def __str__(self) -> str:
+        return f"{self.passed}/{self.total} ({self.share:.0%})"
+
+
+class Handover(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    summary: Annotated[
+        str, Meta(min_length=1, max_length=LONGEST_TEXT, description="What was done and what came of it.")
+    ]
+    asks: Annotated[
+        str, Meta(min_length=1, max_length=LONGEST_TEXT, description="What the other agent is to do now.")
+    ]
+    verdict: Annotated[
+        Verdict,
+        Meta(
+            description="`return`: the other agent must act; `continue`: you go on yourself with another "
+            "iteration; `stop`: nothing is left to do."
+        ),
+    ] = "return"
+    files: Annotated[
+        tuple[FileNote, ...], Meta(max_length=MOST_FILES, description="Every file that the other needs.")
+    ] = ()
+    design: Annotated[
+        tuple[Line, ...],
+        Meta(max_length=MOST_FILES, description="Paths of all files of the design, which a person approves."),
+    ] = ()
+    counts: Annotated[dict[str, Count], Meta(max_length=40, description="Such as `samples`: 15.")] = {}
+    success: Annotated[Rate | None, Meta(description="How many samples of this iteration passed.")] = None
+    problems: Annotated[tuple[Problem, ...], Meta(max_length=MOST_PROBLEMS)] = ()
+    decisions: Annotated[
+        tuple[Line, ...], Meta(max_length=10, description="Questions that only a person can decide.")
+    ] = ()
+
+
+def paths_in(handover: Handover) -> tuple[str, ...]:
+    """Every path that it names, each once."""
+    return tuple(dict.fromkeys((*(note.path for note in handover.files), *handover.design)))
+
+
+def handover_text(name: str, handover: Handover, about: dict[str, Json] | None = None) -> str:
+    """As the other agent reads it: `<name>`, the JSON in a block of code, `</name>`. `about` stands first in it."""
+    value = {**(about or {}), **_without_empty(handover)}
+    plain = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    # Inside a string, so that it stays the same JSON; no tag can be opened or closed in it.
+    plain = plain.replace("<", "\\u003c")
+    return f"<{name}>\n```json\n{plain}\n```\n</{name}>"
+
+
+def read_handover(name: str, text: str) -> Handover:
+    """The handover in a text that `handover_text` made. Raises `ValueError` where there is none."""
+    tag = re.escape(name)
+    found = re.search(rf"<{tag}>\n```json\n(.*?)\n```\n</{tag}>", text, re.DOTALL)
+    if found is None:
+        raise ValueError(f"there is no <{name}> in it")
+    fields = {field.name for field in msgspec.structs.fields(Handover)}
+    try:
+        value = {key: own for key, own in msgspec.json.decode(found[1]).items() if key in fields}
+        return msgspec.convert(value, Handover)
+    except (msgspec.MsgspecError, AttributeError) as error:
+        raise ValueError(f"what stands in <{name}> is no handover: {error}") from None
+
+
+def _without_empty(handover: Handover) -> dict[str, Json]:
+    value: dict[str, Json] = msgspec.to_builtins(handover)
+    return {key: own for key, own in value.items() if own}

@@ -1,0 +1,113 @@
+"""Where the work of a pair lies: one folder, and in it one folder of outputs for each iteration.
+
+Rule: a name that leads outside the folder leads nowhere; what is written here is there whole or not at all.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.errors import InputError
+from holdfast.messages import Json
+
+RESULTS = "evaluation_results"
+ATTRIBUTION = "attribution_analysis"
+PARTS = ("samples", "execution_traces", RESULTS, ATTRIBUTION)
+
+
+class Outputs(Struct, frozen=True, forbid_unknown_fields=True):
+    """Names of folders and files, from the folder that both agents work in."""
+
+    folder: str = "execution_outputs"
+    parts: tuple[str, ...] = PARTS
+    report: str = "layer1_problems_report.json"
+
+    def iteration(self, number: int) -> str:
+        return f"{self.folder}/iteration_{number}"
+
+    def report_of(self, number: int) -> str:
+        return f"{self.iteration(number)}/{self.report}"
+
+
+class Found(Struct, frozen=True):
+    """What a path leads to: a file of so many bytes, or a folder of so many entries."""
+
+    size: int
+    is_folder: bool = False
+
+
+class Layout:
+    """**Contract:** paths are names inside the folder, with `/`; what `look` refuses is never opened."""
+
+    def __init__(self, root: Path, outputs: Outputs) -> None:
+        self.root = Path(os.path.realpath(root))
+        self.outputs = outputs
+
+    def look(self, path: str) -> Found | str:
+        """What is there, or why it may not be named."""
+        if not path.strip() or "\0" in path:
+            return f"`{path}` is no path"
+        if path.startswith(("/", "~")) or (len(path) > 1 and path[1] == ":"):
+            return f"`{path}` is no path inside the folder; name it from there"
+        if ".." in path.split("/"):
+            return f"`{path}` leads out of the folder with `..`"
+        try:
+            real = Path(os.path.realpath(self.root / path))
+        except (OSError, ValueError, RecursionError):
+            return f"`{path}` is no path"
+        if not real.is_relative_to(self.root):
+            return f"`{path}` is a link that leads out of the folder"
+        try:
+            if real.is_dir():
+                return Found(sum(1 for _ in real.iterdir()), is_folder=True)
+            if real.is_file():
+                return Found(real.stat().st_size)
+        except OSError as error:
+            return f"`{path}` cannot be read: {error.strerror}"
+        return f"`{path}` does not exist"
+
+    def prepare(self, iteration: int) -> None:
+        """Make the folders of an iteration, where they are not there."""
+        for part in self.outputs.parts:
+            name = f"{self.outputs.iteration(iteration)}/{part}"
+            try:
+                self._inside(name).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError(f"the folder `{name}` cannot be made: {error.strerror}") from None
+
+    def write_json(self, path: str, value: Json) -> None:
+        """The same value gives the same bytes; the old file stays until the new one is whole."""
+        data = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+        target = self._inside(path)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(target, data)
+        except OSError as error:
+            raise InputError(f"`{path}` cannot be written: {error.strerror}", hint="check the disk") from None
+
+    def _inside(self, path: str) -> Path:
+        """Where a name leads, unless that is outside: an agent may have put a link in its way."""
+        target = self.root / path
+        if not Path(os.path.realpath(target.parent)).is_relative_to(self.root):
+            raise InputError(
+                f"`{path}` leads out of the folder, by a link", hint="take the link away, then go on"
+            )
+        return target
+
+
+def replace_file(target: Path, data: bytes) -> None:
+    """Write a file beside the old one and put it in its place."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

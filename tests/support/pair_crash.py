@@ -1,0 +1,120 @@
+"""The worked example of a pair, killed at an event of any of its logs and started again.
+
+A process that dies writes nothing more: from the fatal event on the store refuses everything.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from holdfast.agents.pairing.outcome import Outcome
+from holdfast.agents.pairing.setup import People, open_pair
+from holdfast.log import Log
+from holdfast.pair.phases import phase_in
+from holdfast.store import SqliteStore
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "pair"
+sys.path.insert(0, str(EXAMPLE))
+
+from run import models, prepare, wish_in  # noqa: E402
+from script import Say, hands_over, scripted, writes  # noqa: E402
+
+__all__ = [
+    "EXAMPLE",
+    "Died",
+    "Fate",
+    "Say",
+    "dying",
+    "folder_state",
+    "hands_over",
+    "models",
+    "phases_of",
+    "played",
+    "prepare",
+    "scripted",
+    "wish_in",
+    "writes",
+]
+
+
+class Died(BaseException):
+    """The process is gone."""
+
+
+class Fate:
+    """Counts what is written, and ends the process at one of these: before it is on the disk, or right after."""
+
+    def __init__(self, at: int = 0, *, is_written: bool = False) -> None:
+        self.at = at
+        self.is_written = is_written
+        self.count = 0
+        self.replies: list[int] = []
+        """Numbers of the writes that are replies of a model."""
+        self.has_died = False
+
+    def write(self, write, drafts):
+        if self.has_died:
+            raise Died
+        self.count += 1
+        if b'"assistant_replied"' in drafts[0].body:
+            self.replies.append(self.count)
+        if self.count != self.at:
+            return write()
+        self.has_died = True
+        if self.is_written:
+            write()
+        raise Died
+
+
+@contextmanager
+def dying(fate: Fate) -> Iterator[None]:
+    append, create = SqliteStore.append, SqliteStore.create
+    SqliteStore.append = lambda self, *given: fate.write(lambda: append(self, *given), given[-1])
+    SqliteStore.create = lambda self, *given: fate.write(lambda: create(self, *given), given[-1])
+    try:
+        yield
+    finally:
+        SqliteStore.append, SqliteStore.create = append, create
+
+
+def played(root: Path, *, goes_on: bool = False, people: People | None = None, **more) -> Outcome:
+    """The example in this folder, by the script, up to its end."""
+    wish = wish_in(root)
+    pair = None if goes_on else more.pop("pair", wish.pair)
+    given = {name: getattr(wish, name) for name in ("wish", "task", "models")} | {"pair": pair} | more
+    return asyncio.run(_played(type(wish)(**given), people))
+
+
+async def _played(wish, people) -> Outcome:
+    opened = await open_pair(wish, people, env={}, models=models())
+    try:
+        return await opened.orchestrator.run()
+    finally:
+        await opened.close()
+
+
+def folder_state(root: Path) -> dict[str, bytes]:
+    """Every file of the project with its bytes."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def phases_of(root: Path, *, without: tuple[str, ...] = ("Unsettled",)) -> list[str]:
+    """What the log of the pair says, in order; what only a crash adds is left out."""
+    with SqliteStore(root.parent / "store.db") as store:
+        log = next(info.head.id for info in store.logs() if info.head.source == "holdfast pair")
+        phases = [phase_in(entry.event) for entry in Log.open(store, log).entries()]
+    kept = [phase for phase in phases if phase and type(phase).__name__ not in without]
+    return [json.dumps(_plain(phase), sort_keys=True) for phase in kept]
+
+
+def _plain(phase) -> object:
+    return {"is": type(phase).__name__, **msgspec.to_builtins(phase)}
