@@ -138,7 +138,12 @@ def report(session: dict, baseline: dict, help_time: float) -> list[tuple[str, s
         ("median step", f"{statistics.median(times) * ms:.2f} ms", "≤ 5 ms"),
         ("median step / naive recount", f"{statistics.median(times) / naive:.3f}", "–"),
         ("worst step without a fold", f"{max(quiet) * ms:.2f} ms", "≤ 25 ms"),
-        ("worst fold", f"{max((times[i] for i in folds), default=0) * ms:.1f} ms ({len(folds)} folds)", "–"),
+        ("first fold, of a full window", f"{times[min(folds, default=0)] * ms:.0f} ms", "≤ 250 ms"),
+        (
+            f"slowest of {len(folds)} folds",
+            f"{max((times[i] for i in folds), default=0) * ms:.0f} ms",
+            "≤ 250 ms",
+        ),
         (f"step {len(times)} / step {len(times) // 10}", f"{late / early:.2f}", "≤ 2"),
         (
             "peak memory",

@@ -9,8 +9,8 @@ from heapq import nlargest
 from holdfast.packing.lines.sightings import Sightings
 from holdfast.packing.lines.worth import Worths
 
-TOKENS_A_LINE = 28
-FEWEST = 7_000
+TOKENS_A_LINE = 26
+FEWEST = 7_500
 
 
 def most_lines(window: int) -> int:
@@ -20,17 +20,12 @@ def most_lines(window: int) -> int:
 
 def forget(sightings: Sightings, most: int, *, is_quick: bool = True) -> None:
     """Let go of the worst lines where half as many again as `most` have come together; after a fold that was not
-    quick, where twice as many have."""
-    lines = sightings.lines
+    quick, where twice as many have. Half of `most` stay at least besides those that notes show."""
+    lines, kept = sightings.lines, sightings.kept
     if len(lines) <= (most + most // 2 if is_quick else 2 * most):
         return
+    shown = {at for at, line in enumerate(lines) if line.number in kept.get(line.source.place, ())}
     worths = Worths(sightings, lines)
-    best = set(nlargest(most, range(len(lines)), key=worths.of))
-    kept = sightings.kept
-    sightings.remember(
-        [
-            line
-            for at, line in enumerate(lines)
-            if at in best or line.number in kept.get(line.source.place, ())
-        ]
-    )
+    others = (at for at in range(len(lines)) if at not in shown)
+    shown.update(nlargest(max(most - len(shown), most // 2), others, key=worths.of))
+    sightings.remember([lines[at] for at in sorted(shown)])
