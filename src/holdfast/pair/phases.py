@@ -57,11 +57,11 @@ class Rejected(Struct, frozen=True, tag="rejected"):
 
 
 class Asked(Struct, frozen=True, tag="asked"):
-    """A person is to decide: about a design, by its hash, a question of an agent, or whether to go on although no
-    model wrote a summary that could be used."""
+    """A person is to decide: about a design, by its hash, a question of an agent, whether to go on although no
+    model wrote a summary that could be used, or what to do where newest steps alone do not fit a window."""
 
     id: str
-    about: Literal["design", "question", "summary"]
+    about: Literal["design", "question", "summary", "overflow"]
     text: str
     files: tuple[str, ...] = ()
 

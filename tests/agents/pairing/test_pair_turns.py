@@ -13,6 +13,7 @@ from holdfast.events import RecapSet, UserSaid
 from holdfast.messages import joined_text
 from holdfast.pair.handover import read_handover
 from holdfast.pair.phases import Asked, Decided, Ended, HandedOver, Rejected, TurnBegan
+from holdfast.pair.state import fold
 from support.pair_plays import (
     BOTH,
     PLANNER_WORKER,
@@ -342,3 +343,20 @@ def test_a_turn_has_an_end(tmp_path):
     assert (outcome.reason, outcome.ended) == ("steps", False)
     assert outcome.hint == "`--continue` goes on"
     assert play.run([DESIGNED], [write("out.txt", "x"), DONE], goes_on=True).reason == "done"
+
+
+def test_case_3_a_person_is_asked_where_the_newest_steps_alone_do_not_fit(tmp_path):
+    small = PLANNER_WORKER.replace('profile = "init"', 'profile = "init"\nwindow = 8000')
+    play = Play(tmp_path, pair_of(small))
+    long = "".join(f"{number} a line of a plan that says something else\n" for number in range(180))
+    writes = [write(f"part_{number}.md", f"part {number}\n{long}", f"w{number}") for number in range(4)]
+    outcome = play.run([*writes, PLAN, DESIGNED], [DONE])
+    assert (outcome.reason, outcome.ended) == ("ask", False)
+    assert "larger window" in outcome.hint
+    (asked,) = [phase for phase in play.phases if isinstance(phase, Asked)]
+    assert asked.about == "overflow"
+    assert [*fold(play.phases, "worker").pending] == [asked.id]
+    again = play.run([PLAN, DESIGNED], [DONE], goes_on=True)
+    assert again.reason == "ask", "the window is the same"
+    decided = [phase.id for phase in play.phases if isinstance(phase, Decided)]
+    assert decided == [asked.id]

@@ -29,7 +29,11 @@ class Auto(Struct, frozen=True):
     """Every design is approved, and it goes on with summaries by rule; questions stay open, and agents see them."""
 
     async def decide(self, asked: Asked) -> Decided | None:
-        return Decided(asked.id, "approve", by="the policy `auto`") if asked.about != "question" else None
+        return (
+            Decided(asked.id, "approve", by="the policy `auto`")
+            if asked.about in ("design", "summary")
+            else None
+        )
 
     def how(self, asked: Asked) -> str:  # noqa: ARG002 - it is the same for all
         return "go on with `--continue --approve ask`"

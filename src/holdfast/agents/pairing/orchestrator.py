@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from holdfast.agents.agent import Agent
 from holdfast.agents.limits import Limits
-from holdfast.agents.outcomes import Ask
+from holdfast.agents.outcomes import Ask, Stop
 from holdfast.agents.pairing.approval import Approvals
 from holdfast.agents.pairing.desk import RoleDesk, said_in
 from holdfast.agents.pairing.outcome import RAISE, Outcome, outcome_of
@@ -132,6 +132,7 @@ class Orchestrator:
         if limits is None:
             return self._end_of_money()
         desk = self._desk(role)
+        self._take_up(role, state)
         if calls := desk.uncertain():
             self._append(Unsettled(turn.turn, role.name, calls))
         desk.settle()
@@ -146,7 +147,21 @@ class Orchestrator:
         if isinstance(end, Handover):
             self._append(HandedOver(turn.turn, role.name, turn.iteration, end))
             return None
+        if isinstance(end, Stop) and end.reason == "overflow":
+            self._ask_for_room(end, desk)
         return outcome_of(end, role)
+
+    def _ask_for_room(self, end: Stop, desk: RoleDesk) -> None:
+        """Its newest steps alone do not fit, long results clipped: only a person can give it another window."""
+        id_ = f"{_room(desk.role)}{len(desk.session.window.transcript.steps)}"
+        if id_ not in self.state.pending:
+            self._append(Asked(id_, "overflow", f"`{desk.role.name}`: {end.sentence}"))
+
+    def _take_up(self, role: Role, state: State) -> None:
+        """Whoever goes on after that has decided to."""
+        for id_, asked in state.pending.items():
+            if asked.about == "overflow" and id_.startswith(_room(role)):
+                self._append(Decided(id_, "approve", by="going on"))
 
     async def _may_go_on(self, end: Ask, desk: RoleDesk) -> bool:
         """No model wrote a summary that could be used, and the rule half stands in: a person may look at it."""
@@ -284,3 +299,8 @@ class Orchestrator:
     def _end_of_money(self) -> Outcome:
         sentence = f"${self.plan.spent():.2f} of ${self.rules.max_cost:.2f} are spent"
         return Outcome("cost", sentence, RAISE)
+
+
+def _room(role: Role) -> str:
+    """How ids begin of what is asked where a role's window is too small."""
+    return f"o_{role.name}_"

@@ -26,7 +26,10 @@ def outcome_of(end: Ask | Stop, role: Role) -> Outcome:
     match end:
         case Ask(question=question):
             return Outcome("ask", f"`{role.name}`: {question}", CONTINUE)
-        case Stop(reason="overflow" | "model" | "refused" | "empty" as reason, sentence=sentence, hint=hint):
+        case Stop(reason="overflow", sentence=sentence, hint=hint):
+            room = f"{hint}; or give `{role.name}` a model with a larger window"
+            return Outcome("ask", f"`{role.name}`: {sentence}", f"{room}; {CONTINUE}")
+        case Stop(reason="model" | "refused" | "empty" as reason, sentence=sentence, hint=hint):
             return Outcome(reason, f"`{role.name}`: {sentence}", "; ".join(filter(None, (hint, CONTINUE))))
         case Stop(reason=reason, sentence=sentence):
             return Outcome(reason, f"`{role.name}`: {sentence}", RAISE if reason == "cost" else CONTINUE)
