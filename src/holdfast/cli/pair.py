@@ -88,7 +88,7 @@ def model_option(name: str, which: str) -> Callable[[F], F]:
 @common_options
 @click.pass_context
 def command(ctx: click.Context, /, as_json: bool, approve: str, **given: Any) -> None:
-    """Let two agents work on DIR: one designs, the other builds and evaluates.
+    """Let two agents work: one designs, the other builds and evaluates.
 
     Init writes a design, which is approved first; Execute builds from it, evaluates, and reports what is wrong with
     the design. So they go on until enough samples pass, or a rule stops them.
