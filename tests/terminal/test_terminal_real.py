@@ -3,9 +3,12 @@
 import contextlib
 import json
 import os
+import pty
 import re
+import select
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -120,3 +123,28 @@ def agent_pid(folder, screen):
     while "holdfast" not in Path(f"/proc/{pid}/cmdline").read_text():
         pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     return pid
+
+
+def test_a_screen_ends_with_its_terminal(tmp_path):
+    pid, end = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        env = {**os.environ, "HOLDFAST_STORE": str(tmp_path / "store.db"), "TERM": "xterm-256color"}
+        os.execve(sys.executable, [sys.executable, "-m", "holdfast", "tour"], env)
+    seen = b""
+    while b"tour" not in seen:
+        seen += os.read(end, 65_536)
+    until = time.monotonic() + 3.0
+    while time.monotonic() < until:
+        if select.select([end], [], [], 0.1)[0]:
+            os.read(end, 65_536)
+    os.close(end)
+    until = time.monotonic() + 60.0
+    gone = 0
+    while not gone and time.monotonic() < until:
+        gone, _ = os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.1)
+    if not gone:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    assert gone

@@ -5,7 +5,9 @@ key that decides something is named where it is needed.
 """
 
 import asyncio
+import os
 import signal
+import threading
 import time
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
@@ -41,6 +43,8 @@ TWICE = 2.0
 """Seconds within which a second Ctrl-C leaves."""
 PATIENCE = 15.0
 """Seconds that leaving waits for what runs to end."""
+GONE_SECONDS = 5.0
+"""Seconds that leaving may take where nobody looks on any more."""
 
 
 class AgentApp(App[int]):
@@ -253,7 +257,16 @@ class AgentApp(App[int]):
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self.action_stop)
         for ending in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(ending, self.action_leave)
+            loop.add_signal_handler(ending, self._end, ending)
+
+    def _end(self, number: int) -> None:
+        """Leave, and do not wait for ever: painting blocks where the terminal is gone, and with it all that
+        follows. The log is whole at any moment."""
+        seconds = GONE_SECONDS if number == signal.SIGHUP else PATIENCE + GONE_SECONDS
+        last = threading.Timer(seconds, os._exit, (128 + number,))
+        last.daemon = True
+        last.start()
+        self.action_leave()
 
     async def _leave(self) -> None:
         self.busy("leaving")
