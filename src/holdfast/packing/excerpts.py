@@ -151,6 +151,8 @@ def _ranges(numbers: Iterable[int]) -> Ranges:
 
 def numbers_in(ranges: Ranges) -> list[int]:
     """The numbers of ranges such as `0-4,9`; nothing of what is no range."""
+    if ranges.isdecimal():
+        return [int(ranges)]
     numbers: list[int] = []
     for part in ranges.split(","):
         first, _, last = part.partition("-")

@@ -59,12 +59,18 @@ def _sum(one: Quoted, other: Quoted) -> Quoted:
 def _by_spot(passage: Passage, item: Item, numbers: Sequence[int]) -> dict[Spot, list[str]]:
     """The lines of a passage that a note shows, by the text they stand in. Arguments belong to their call."""
     part = passage.source.part if passage.source.part in (RESULT, SAID, USER) else CALL
+    lines = [number for number in numbers if number < len(passage.lines)]
     texts = _texts(passage, item)
+    filled = [at for at, text in enumerate(texts) if text and not text.isspace()]
+    if len(filled) < 2:
+        # One alone says anything: its lines may be counted otherwise, such as the records of a document.
+        rows = [passage.lines[number] for number in lines]
+        return {(passage.source.call, part, filled[0] if filled else 0): rows} if rows else {}
+    ends = list(accumulate(text.count("\n") + 1 for text in texts))
     found: dict[Spot, list[str]] = {}
-    for number in numbers:
-        if number < len(passage.lines):
-            spot = passage.source.call, part, _holder(texts, number)
-            found.setdefault(spot, []).append(passage.lines[number])
+    for number in lines:
+        spot = passage.source.call, part, min(bisect_right(ends, number), len(texts) - 1)
+        found.setdefault(spot, []).append(passage.lines[number])
     return found
 
 
@@ -77,15 +83,3 @@ def _texts(passage: Passage, item: Item) -> list[str]:
         # Blank lines before all that was said are no part of it.
         said[0] = said[0].lstrip()
     return said if passage.source.part in (SAID, USER) else []
-
-
-def _holder(texts: Sequence[str], number: int) -> int:
-    """Which of the texts a line stands in.
-
-    Where one alone says anything it does: its lines may be counted otherwise, such as the records of a document.
-    """
-    filled = [at for at, text in enumerate(texts) if text.strip()]
-    if len(filled) < 2:
-        return filled[0] if filled else 0
-    ends = list(accumulate(text.count("\n") + 1 for text in texts))
-    return min(bisect_right(ends, number), len(texts) - 1)

@@ -12,6 +12,7 @@ from holdfast.events import (
     Entry,
     Folded,
     FoldNote,
+    KeptLines,
     Level,
     LogStarted,
     OverflowReported,
@@ -77,6 +78,8 @@ class Window:
         self._positions: dict[str, int] = {}
         self._dirty: dict[int, Item] = {}
         self._book = PassageBook()
+        self._excerpts: dict[tuple[KeptLines, ...], str] = {}
+        """What notes show, as it was drafted since the last item."""
         self._costs: dict[tuple[int, Level, int, tuple[str, ...]], int] = {}
         for entry in entries:
             self.add(entry)
@@ -118,6 +121,7 @@ class Window:
 
     def _sight(self, item: Item) -> None:
         """Read an item that is complete for what later folds must know of it."""
+        self._excerpts.clear()
         if isinstance(item, Step):
             self.files.note(item)
         if self.sightings is not None:
@@ -254,6 +258,7 @@ class Window:
         for note in fold.notes:
             self._place(note)
         self._book.clear()
+        self._excerpts.clear()
         only_added = all(one in self.notes.values() for one in standing)
         spans = (self._span(note.first, note.last) for note in fold.notes if note.users)
         hidden = [item.entry for span in spans for item in span if isinstance(item, User)]
@@ -287,7 +292,11 @@ class Window:
 
     def excerpt(self, note: FoldNote) -> str:
         """The lines that a note keeps of its items, as they are shown below it."""
-        return excerpt(note.kept, self._sources(note), self._book, self.files, self.scene.counter)
+        known = self._excerpts.get(note.kept)
+        if known is None:
+            known = excerpt(note.kept, self._sources(note), self._book, self.files, self.scene.counter)
+            self._excerpts[note.kept] = known
+        return known
 
     def _sources(self, note: FoldNote) -> dict[str, Item]:
         """The items that a note keeps lines of."""

@@ -119,6 +119,11 @@ def candidates(sightings: Sightings, folded: Callable[[Source], bool], view: OnV
 def in_passages(lines: Sequence[Sighted]) -> dict[Place, list[int]]:
     """Numbers of lines by the place of their passage, in order."""
     found: dict[Place, list[int]] = {}
+    source: Source | None = None
+    numbers: list[int] = []
     for line in lines:
-        found.setdefault(line.source.place, []).append(line.number)
+        if line.source is not source:
+            source = line.source
+            numbers = found.setdefault(source.place, [])
+        numbers.append(line.number)
     return {place: sorted(numbers) for place, numbers in found.items()}

@@ -25,11 +25,12 @@ FIXED_NAME = (
     "always", "own", "path", "deep_path", "extension", "number", "address", "camel", "snake", "dotted",
     "log_length",
 )  # fmt: skip
-MOVING_NAME = (
-    "log_count", "log_messages", "log_age", "used", "log_used", "used_lately", "in_user", "log_said", "in_trouble",
-    "in_definition", "file_touched", "file_changed", "log_steps", "new",
+SEEN_NAME = (
+    "log_count", "log_messages", "used", "log_used", "in_user", "log_said", "in_trouble", "in_definition",
 )  # fmt: skip
-NAME_FEATURES = (*FIXED_NAME, *MOVING_NAME)
+"""What of a name changes when it is seen again."""
+MOVING_NAME = ("log_age", "used_lately", "file_touched", "file_changed", "log_steps", "new")
+NAME_FEATURES = (*FIXED_NAME, *SEEN_NAME, *MOVING_NAME)
 
 LATELY = 10
 """Steps back that are lately."""

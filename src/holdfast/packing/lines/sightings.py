@@ -55,6 +55,8 @@ class Name(Struct, gc=False):
     in_trouble: bool = False
     in_definition: bool = False
     item: int = -1
+    seen: float | None = None
+    """The part of its worth that changes when it is seen again; None where nobody asked since."""
 
 
 class Sightings:
@@ -122,6 +124,7 @@ class Sightings:
                 fixed = dot(self.weights.fixed_name, fixed_name(looks_of_name(text), own))
                 name = self.names[text] = Name(step, step, fixed, own)
             name.last = step
+            name.seen = None
             name.count += 1
             if name.item != self._item:
                 name.item = self._item
@@ -150,7 +153,8 @@ class Sightings:
     def line_features(self, line: Sighted) -> tuple[float, ...]:
         """What of a line changes as the log grows."""
         age, *of_file = self._source_features(line.source)
-        return (age, *self._own_features(line), *of_file)
+        repeats, in_goal = self.repeats[line.key], not self.goal.isdisjoint(line.names)
+        return (age, log1p(repeats - 1), in_goal, *of_file)
 
     def _source_features(self, source: Source) -> tuple[float, ...]:
         """What all lines of a passage share: its age, and what became of its file."""
@@ -163,26 +167,18 @@ class Sightings:
             bool(changes) and changes[-1] > source.number,
         )
 
-    def _own_features(self, line: Sighted) -> tuple[float, float]:
-        repeats = self.repeats[line.key]
-        return log1p(repeats - 1) if repeats > 1 else 0.0, not self.goal.isdisjoint(line.names)
-
     def name_features(self, text: str, name: Name) -> tuple[float, ...]:
-        step, used = self.step, name.used > 0
+        """What of a name changes as the log grows."""
+        return (*_seen_features(name), *self._moving_features(text, name))
+
+    def _moving_features(self, text: str, name: Name) -> tuple[float, ...]:
+        step = self.step
         paths = self._paths(text)
         return (
-            log1p(name.count),
-            log1p(name.messages),
             log1p(step - name.last),
-            used,
-            log1p(name.used),
-            used and step - name.used_last <= LATELY,
-            name.by_user,
-            log1p(name.said),
-            name.in_trouble,
-            name.in_definition,
+            name.used > 0 and step - name.used_last <= LATELY,
             bool(paths),
-            any(path in self._changes for path in paths),
+            any(path in self._changes for path in paths) if paths else False,
             log1p(step),
             step - name.first <= NEW,
         )
@@ -197,14 +193,17 @@ class Sightings:
         """The logarithm of what each line is worth; what lines of one passage share is reckoned once."""
         of_age, of_repeats, of_goal, *of_file = self.weights.moving_line
         of_source = (of_age, *of_file)
+        seen, outside = self.repeats, self.goal.isdisjoint
         source: Source | None = None
         shared = 0.0
         for line in lines:
             if line.source is not source:
                 source = line.source
                 shared = dot(of_source, self._source_features(source))
-            repeats, in_goal = self._own_features(line)
-            yield line.fixed + shared + of_repeats * repeats + of_goal * in_goal
+            score = line.fixed + shared
+            if (repeats := seen[line.key]) > 1:
+                score += of_repeats * log1p(repeats - 1)
+            yield score if outside(line.names) else score + of_goal
 
     def name_worth(self, text: str) -> float:
         """What a name is worth wherever it does not stand yet."""
@@ -215,7 +214,22 @@ class Sightings:
         return worth
 
     def name_score(self, text: str, name: Name) -> float:
-        return name.fixed + dot(self.weights.moving_name, self.name_features(text, name))
+        if name.seen is None:
+            name.seen = dot(self.weights.seen_name, _seen_features(name))
+        return name.fixed + name.seen + dot(self.weights.moving_name, self._moving_features(text, name))
+
+
+def _seen_features(name: Name) -> tuple[float, ...]:
+    return (
+        log1p(name.count),
+        log1p(name.messages),
+        name.used > 0,
+        log1p(name.used),
+        name.by_user,
+        log1p(name.said),
+        name.in_trouble,
+        name.in_definition,
+    )
 
 
 def sighted(

@@ -14,7 +14,14 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.errors import ConfigError
-from holdfast.packing.lines.features import FIXED_LINE, FIXED_NAME, LINE_FEATURES, NAME_FEATURES, VERSION
+from holdfast.packing.lines.features import (
+    FIXED_LINE,
+    FIXED_NAME,
+    LINE_FEATURES,
+    NAME_FEATURES,
+    SEEN_NAME,
+    VERSION,
+)
 
 Source = Literal["learned", "hand"]
 
@@ -39,14 +46,15 @@ class Vectors(Struct, frozen=True):
     fixed_line: tuple[float, ...]
     moving_line: tuple[float, ...]
     fixed_name: tuple[float, ...]
+    seen_name: tuple[float, ...]
     moving_name: tuple[float, ...]
 
 
 def vectors(weights: Weights) -> Vectors:
     lines = _in_order(weights.lines, LINE_FEATURES)
     names = _in_order(weights.names, NAME_FEATURES)
-    cut, cut_names = len(FIXED_LINE), len(FIXED_NAME)
-    return Vectors(lines[:cut], lines[cut:], names[:cut_names], names[cut_names:])
+    cut, seen, moving = len(FIXED_LINE), len(FIXED_NAME), len(FIXED_NAME) + len(SEEN_NAME)
+    return Vectors(lines[:cut], lines[cut:], names[:seen], names[seen:moving], names[moving:])
 
 
 def dot(weights: Sequence[float], values: Sequence[float]) -> float:

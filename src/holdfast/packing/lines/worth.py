@@ -24,18 +24,21 @@ class Worths:
     """Of `lines`, by their places in the sequence; `covered` are names that stand on view."""
 
     def __init__(self, sightings: Sightings, lines: Sequence[Sighted], covered: Iterable[str] = ()) -> None:
-        self._worth = sightings.name_worth
         self._lines = lines
-        self._covered = set(covered)
+        names = {name for line in lines for name in line.names}
+        self._names = {name: sightings.name_worth(name) for name in names.difference(covered)}
+        """What names are worth that are not covered."""
         scores = zip(lines, sightings.line_scores(lines), strict=True)
         self._quotes = [exp(score) if len(line.key) >= SHORTEST_QUOTE else 0.0 for line, score in scores]
         """What each line is worth as a whole."""
 
     def of(self, at: int) -> float:
         line = self._lines[at]
-        names = sum([self._worth(name) for name in line.names if name not in self._covered])
+        worth = self._names
+        names = sum([worth[name] for name in line.names if name in worth])
         return (self._quotes[at] + (names * WEAK_SHARE if line.is_weak else names)) * _SHARES[line.size]
 
     def cover(self, line: Sighted) -> None:
         if not line.is_weak:
-            self._covered.update(line.names)
+            for name in line.names:
+                self._names.pop(name, None)
