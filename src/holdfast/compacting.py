@@ -10,16 +10,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from holdfast.compaction.plan import Plan, is_stale, plan_compaction
-from holdfast.compaction.summarize import (
-    BY_RULE,
-    MOST_FAILURES,
-    Prepared,
-    Written,
-    events_of,
-    prepare,
-    spent_on,
-    write,
-)
+from holdfast.compaction.prepare import MOST_FAILURES, Prepared, prepare
+from holdfast.compaction.summarize import BY_RULE, Written, events_of, spent_on, write
 from holdfast.events import Compacted, Entry, Event, Folded, Undone
 from holdfast.models.protocol import Model
 from holdfast.packing.fold import close_range
@@ -192,7 +184,8 @@ def _record(
         session.record(Undone(recorded, "the log went on while a summary was recorded"))
         return None
     after = session.window.total()
-    asks = bool(written.failures) and written.by == BY_RULE and "ask" in window.profile.summary_failure
+    failed = bool(written.lacking or (written.failures and written.by == BY_RULE))
+    asks = failed and "ask" in window.profile.summary_failure
     notes = tuple(_notes(session.window, prepared, written, before, after, asks=asks))
     return Compaction(plan, written, recorded, before, after, notes, asks)
 
@@ -217,6 +210,8 @@ def _notes(
                 f"after {failures} failures in a row this log's summaries are written by rule; "
                 "ask for one by hand to try the model again"
             )
+    if written.lacking:
+        yield f"the model's summary says nothing of {', '.join(written.lacking)}, asked again too"
     if asks:
         yield f"the profile `{window.profile.name}` asks a person then: read the summary, or have it written again"
     target = window.profile.low_water

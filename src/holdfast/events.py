@@ -66,11 +66,13 @@ class ContextSet(Struct, frozen=True, gc=False, tag="context_set"):
 
 class RecapSet(Struct, frozen=True, gc=False, tag="recap_set"):
     """Lines that stand at the end of every pack, what matters most first: findings of a review, decisions that wait
-    for a person. The newest per `key` stands; without lines it stands no more."""
+    for a person. The newest per `key` stands; without lines it stands no more. Of one that is `whole` every line is
+    shown, however many there are."""
 
     key: str
     title: str
     lines: tuple[str, ...] = ()
+    whole: bool = False
 
 
 class UserSaid(Struct, frozen=True, gc=False, tag="user_said"):

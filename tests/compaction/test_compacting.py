@@ -53,7 +53,7 @@ def test_what_the_static_context_names_is_not_invented():
 def test_who_is_asked_behind_the_live_messages_may_name_the_newest_of_them():
     session = started("init")
     told = '<compact_summary>{"pending_actions": ["see to part_39", "see to part_77"]}</compact_summary>'
-    done = asyncio.run(compact(session, ScriptedModel(told)))
+    done = asyncio.run(compact(session, ScriptedModel(told, repeat_last=True)))
     assert done is not None
     assert done.plan.steps < 39
     assert "see to part_39" in done.written.text

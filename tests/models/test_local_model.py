@@ -25,7 +25,7 @@ from holdfast.cli.forward import chosen_settings, window_after
 from holdfast.cli.sources import path_of
 from holdfast.compacting import preview
 from holdfast.compaction.check import check
-from holdfast.compaction.summarize import prepare
+from holdfast.compaction.prepare import prepare
 from holdfast.config import Config
 from holdfast.log import Log
 from holdfast.messages import AssistantMessage, SystemMessage, Text, ToolDefinition, ToolMessage, UserMessage

@@ -3,7 +3,6 @@
 
 import asyncio
 import json
-import re
 
 import pytest
 from msgspec.structs import replace
@@ -12,116 +11,31 @@ from holdfast.agents.pairing.desk import DECISIONS
 from holdfast.compacting import compact
 from holdfast.compaction.plan import plan_compaction
 from holdfast.errors import ConfigError, ContextOverflow
-from holdfast.events import AssistantReplied, RecapSet, ToolReturned, UserSaid
-from holdfast.messages import AssistantMessage, Text, ToolCall, ToolMessage, UserMessage, joined_text
-from holdfast.models.protocol import Request
+from holdfast.events import RecapSet, UserSaid
+from holdfast.messages import AssistantMessage, Text, ToolMessage, UserMessage, joined_text
 from holdfast.models.scripted import ScriptedModel
-from holdfast.models.wire.anthropic import AnthropicWire
 from holdfast.packing.fold import plan_fold
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, MOCK_PROMPT
 from holdfast.packing.trigger import estimate
-from holdfast.packing.validator import check
 from holdfast.packing.window import Window
-from holdfast.pair.handover import Handover, Problem, handover_text
-from holdfast.pair.roles import built_in
 from holdfast.session import Session
 from holdfast.views import path
-
-INIT, EXECUTE = built_in().roles
-LINE = "the sample was evaluated and its trace says what was compared with what, step by step"
-SUMMARIES = {
-    "init": {
-        "current_design_summary": {
-            "unified_scenario_design": "refunds of a shop",
-            "business_rules_key_points": ["R4 comes first"],
-            "format_specifications": "JSON lists",
-        },
-        "execute_feedback_summary": {
-            "execution_output_dir": "execution_outputs/iteration_12",
-            "total_failure_samples": 15,
-            "layer1_problems_summary": ["R4 contradicts R7"],
-        },
-        "analysis_conclusions": ["s05 shows it"],
-        "pending_actions": ["change R7"],
-        "key_paths": {
-            "execution_output_dir": "execution_outputs/iteration_12",
-            "layer1_problems_report": "execution_outputs/iteration_12/layer1_problems_report.json",
-        },
-    },
-    "execute": {
-        "generated_components": {"tools": ["tool1.py: refunds"], "checkers": [], "samples": "15, of 3 kinds"},
-        "evaluation_progress": {
-            "current_iteration": 12,
-            "success_rate": "12/15 (80%)",
-            "layer_status": "layer 3 is done, layer 4 in work",
-        },
-        "identified_issues": {"layer2_problems": [], "layer3_problems": ["too strict"], "fix_attempts": []},
-        "pending_work": ["go on below 85 %"],
-        "key_paths": {"execution_output_dir": "execution_outputs/iteration_12"},
-    },
-}
-KEPT = "execution_outputs/iteration_12"
-REPORT = f"{KEPT}/layer1_problems_report.json"
-
-
-def opened(role):
-    return Session(profile=role.profile, system=role.prompt, model="anthropic/claude-opus-5-5")
-
-
-def feedback(role, n):
-    problem = Problem(f"R4 contradicts R7 in round {n}", 1, "high", ("s05", "s11"))
-    handover = Handover(
-        summary=f"Round {n} was evaluated.", asks="Look at tool1.py and s05.", problems=(problem,)
-    )
-    about = {"execution_output_dir": KEPT, "layer1_problems_report": REPORT}
-    name = "execute_to_init_context" if role is INIT else "init_to_execute_context"
-    return UserSaid((Text(handover_text(name, handover, about)),), "agent")
-
-
-def work(role, n, results, lines):
-    """A round: what the other said, one step that reads some files, each of so many lines."""
-    calls = [
-        ToolCall(f"c{n}_{i}", "Read", {"path": f"{KEPT}/execution_traces/s{n}_{i}.json"})
-        for i in range(results)
-    ]
-    yield feedback(role, n)
-    yield AssistantReplied((Text(f"I look at the traces of round {n}."), *calls))
-    for i, call in enumerate(calls):
-        text = "\n".join(f"{k} s{n}_{i} {LINE}" for k in range(lines))
-        yield ToolReturned(call.id, "Read", (Text(text),))
-
-
-def filled(role, rounds, old, newest):
-    """A session of so many rounds; the newest ones, which stay, are read at more length: results and lines each."""
-    session = opened(role)
-    for n in range(rounds):
-        session.record(*work(role, n, *(newest if n >= rounds - session.profile.keep else old)))
-    return session
-
-
-def told(role, words="I have done this so far."):
-    summary = json.dumps(SUMMARIES[role.name])
-    return ScriptedModel(f"{words}\n<compact_summary>{summary}</compact_summary>")
-
-
-def summary_in(packed):
-    question, answer = packed.layer("summary").messages
-    written = re.fullmatch(r"(?s).*<compact_summary>\s*(\{.*\})\s*</compact_summary>\s*", answer.text)
-    assert written, answer.text[:200]
-    return question, json.loads(written[1])
-
-
-def keys_of(value, above=""):
-    if not isinstance(value, dict):
-        return {above}
-    return {key for name, below in value.items() for key in keys_of(below, f"{above}.{name}".strip("."))}
-
-
-def assert_valid(packed):
-    sent = AnthropicWire().body("claude", Request(messages=packed.messages, tools=packed.tools))
-    assert check(sent["messages"], "anthropic", system=sent.get("system"), tools=sent.get("tools")) == ()
-
+from support.pair_compactions import (
+    EXECUTE,
+    INIT,
+    KEPT,
+    LINE,
+    SUMMARIES,
+    assert_valid,
+    feedback,
+    filled,
+    keys_of,
+    opened,
+    summary_in,
+    told,
+    work,
+)
 
 CASES = [
     pytest.param(INIT, 10, (9, 44), (16, 43), 155_000, 70_000, 3, id="init"),
@@ -197,8 +111,8 @@ def test_two_in_a_row_leave_one_pair_and_keep_what_was_planted(role):
     assert KEPT in text
     shown = [m for m in packed.messages if isinstance(m, UserMessage) and joined_text(m.parts) == MOCK_PROMPT]
     assert len(shown) == 1
-    full = [level for level, _ in session.window.levels if level in ("full", "clipped")]
-    assert len(full) >= session.profile.keep, "N does not shrink"
+    full = [level for level, _ in session.window.levels[-session.profile.keep :]]
+    assert full == ["full"] * session.profile.keep, "N does not shrink"
 
 
 def test_case_1_the_first_context_is_over_the_threshold():

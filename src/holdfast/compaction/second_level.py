@@ -6,9 +6,9 @@ demanded stays word for word.
 
 from collections.abc import Callable, Sequence
 
+from holdfast.compaction.earlier import lines_of
 from holdfast.compaction.evidence import Evidence
 from holdfast.compaction.facts.extract import facts_of
-from holdfast.compaction.forms.content import Content, Line
 from holdfast.compaction.forms.form import Form
 from holdfast.compaction.repair import repair
 from holdfast.events import Compacted, SummaryLine
@@ -31,7 +31,7 @@ def stand_for(
     first, last = entries[0].first, entries[-1].last
     start, end = window.position(first), window.position(last) + 1
     repaired = repair(
-        _together(form, entries),
+        lines_of(form, entries),
         (),
         facts_of(window.transcript, start, end),
         form,
@@ -50,16 +50,3 @@ def stand_for(
         lines=lines,
         above=tuple(ids),
     )
-
-
-def _together(form: Form, entries: Sequence[Compacted]) -> Content:
-    """What the entries say, field by field and each line once, with the sources they had."""
-    known = {line.text: line for entry in entries for line in entry.lines}
-    fields: dict[str, dict[str, Line]] = {field.name: {} for field in form.fields}
-    for entry in entries:
-        for name, lines in form.parse(entry.text)[0].fields.items():
-            for line in lines:
-                before = known.get(line.text)
-                sourced = Line(line.text, before.sources, before.by) if before else line
-                fields.setdefault(name, {}).setdefault(line.text, sourced)
-    return Content({name: tuple(lines.values()) for name, lines in fields.items()})

@@ -4,59 +4,34 @@ Rule: it always ends in something that can be recorded. A model that is slow, si
 then the rule half, then a mark; never the agent's turn, and never what the user said.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.compaction.check import Finding, check
+from holdfast.compaction.asking import Attempt, ask_once, with_reason
+from holdfast.compaction.check import Finding, check, says
 from holdfast.compaction.evidence import Evidence
 from holdfast.compaction.facts.extract import facts_of
 from holdfast.compaction.facts.values import Facts
-from holdfast.compaction.forms import FORMS
 from holdfast.compaction.forms.content import Content, Line
 from holdfast.compaction.forms.form import Form
 from holdfast.compaction.plan import Plan
+from holdfast.compaction.prepare import Prepared
 from holdfast.compaction.repair import Repaired, repair
-from holdfast.compaction.request import summary_request
 from holdfast.compaction.second_level import stand_for
 from holdfast.events import Compacted, CompactionFailed, Event, SummaryLine, UsageReported
-from holdfast.messages import Usage
-from holdfast.models.errors import ModelError
-from holdfast.models.protocol import Model, Reply, Request, ask
-from holdfast.packing.marks import mark, one_line
+from holdfast.models.protocol import Model
+from holdfast.packing.marks import mark
 from holdfast.packing.window import Window
-from holdfast.views.transcript import Item, Step
 
 Count = Callable[[str], int]
 """Tokens of a text."""
 
-MOST_FAILURES = 3
-"""Failures in a row after which a log's summaries are written by rule."""
 BY_RULE = "rule"
 PURPOSE = "summary"
-LONGEST_WHY = 200
-
-
-class Prepared(Struct, frozen=True):
-    """All that writing needs, taken from the log when it was planned: the log may go on meanwhile."""
-
-    plan: Plan
-    form: Form
-    facts: Facts
-    evidence: Evidence
-    request: Request | None
-    tries: int
-    timeout: float
-
-
-class Attempt(Struct, frozen=True):
-    """What came of asking once: a text, or why there is none that can be used."""
-
-    text: str = ""
-    why: str = ""
-    usage: Usage | None = None
+MOST_KEYS = 12
+"""Missing keys that are named."""
 
 
 class Written(Struct, frozen=True):
@@ -69,57 +44,38 @@ class Written(Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
     added: tuple[Line, ...] = ()
     removed: tuple[tuple[Line, str], ...] = ()
+    lacking: tuple[str, ...] = ()
+    """Keys that the model left out, and that nothing else could fill."""
 
     @property
     def failures(self) -> tuple[str, ...]:
         return tuple(attempt.why for attempt in self.attempts if attempt.why)
 
 
-def prepare(plan: Plan, window: Window, *, model: bool, model_window: int = 0) -> Prepared:
-    """What is known before anyone is asked. With `model` false, or after too many failures, none will be."""
-    profile, transcript = window.profile, window.transcript
-    form = FORMS[profile.summary_form]
-    start = plan.start if plan.slot == "archive" else 0
-    facts = _touched_since(facts_of(transcript, start, plan.end), transcript.items[start : plan.end])
-    asked = model and (plan.reason == "manual" or transcript.compactions.failures < MOST_FAILURES)
-    return Prepared(
-        plan,
-        form,
-        facts,
-        _evidence(plan, window),
-        summary_request(plan, window, form, facts, model_window=model_window) if asked else None,
-        1 + ("retry" in profile.summary_failure),
-        profile.summary_timeout,
-    )
-
-
-def _evidence(plan: Plan, window: Window) -> Evidence:
-    """What a summary may name: all that its writer is shown."""
-    transcript = window.transcript
-    seen = (
-        transcript.items[: plan.end] if window.profile.summary_request == "transcript" else transcript.items
-    )
-    standing = (transcript.system, *transcript.rules.values(), *transcript.contexts.values())
-    return Evidence.of(seen, standing=standing)
-
-
-def _touched_since(facts: Facts, items: Sequence[Item]) -> Facts:
-    """The facts without files that were last touched before these items: the archive has those already."""
-    first = next((item.number for item in items if isinstance(item, Step)), 0)
-    return replace(facts, files=tuple(file for file in facts.files if file.step >= first))
-
-
 async def write(prepared: Prepared, model: Model | None, count: Count) -> Written:
     """The summary: the model's, mended, or the rule half."""
+    if model is None or prepared.request is None:
+        return by_rule(prepared, count)
     attempts: list[Attempt] = []
-    if model is not None and prepared.request is not None:
-        for _ in range(prepared.tries):
-            attempt = await _ask(model, prepared.request, prepared.timeout)
-            written = _mended(prepared, attempt, model.name, count) if attempt.text else attempt
-            if isinstance(written, Written):
+    usable: Written | None = None
+    request = prepared.request
+    for _ in range(prepared.tries):
+        attempt = await ask_once(model, request, prepared.timeout)
+        written = _mended(prepared, attempt, model.name, count) if attempt.text else attempt
+        if isinstance(written, Written):
+            if not written.lacking:
                 return _with(written, (*attempts, attempt))
-            attempts.append(written)
-    return _with(by_rule(prepared, count), tuple(attempts))
+            usable = written if usable is None or len(written.lacking) < len(usable.lacking) else usable
+            written = Attempt("", f"the answer lacks {_named(written.lacking)}", attempt.usage)
+        if attempt.text:
+            request = with_reason(prepared.request, written.why)
+        attempts.append(written)
+    return _with(usable or by_rule(prepared, count), tuple(attempts))
+
+
+def _named(keys: Sequence[str]) -> str:
+    shown = ", ".join(f"`{key}`" for key in keys[:MOST_KEYS])
+    return f"{shown} and {len(keys) - MOST_KEYS} more" if len(keys) > MOST_KEYS else shown
 
 
 def by_rule(prepared: Prepared, count: Count) -> Written:
@@ -192,32 +148,6 @@ def _compacted(slot: str, content: Content, text: str, by: str, first: str, plan
     )
 
 
-async def _ask(model: Model, request: Request, timeout: float) -> Attempt:  # noqa: ASYNC109 - the setting's name
-    try:
-        async with asyncio.timeout(timeout):
-            reply = await ask(model, request)
-    except TimeoutError:
-        return Attempt(why=f"no answer within {timeout:g} s")
-    except ModelError as error:
-        return Attempt(why=error.message, usage=error.usage)
-    except AssertionError:
-        raise
-    except Exception as error:  # A model that is not ours may raise anything, and stops no agent.
-        return Attempt(why=one_line(f"{type(error).__name__}: {error}")[:LONGEST_WHY])
-    return _read(reply)
-
-
-def _read(reply: Reply) -> Attempt:
-    why = ""
-    if reply.stop == "refused":
-        why = "the model refused"
-    elif reply.stop == "length":
-        why = "the answer was cut off"
-    elif not reply.text.strip():
-        why = "the answer was empty"
-    return Attempt("" if why else reply.text, why, reply.usage)
-
-
 def _mended(prepared: Prepared, attempt: Attempt, model: str, count: Count) -> Written | Attempt:
     """The model's text, checked and repaired; the attempt as a failure where that leaves nothing to use."""
     plan, form = prepared.plan, prepared.form
@@ -242,7 +172,24 @@ def _mended(prepared: Prepared, attempt: Attempt, model: str, count: Count) -> W
     if count(text) >= plan.replaced:
         return Attempt("", "mended, the answer is longer than what it stands for", attempt.usage)
     return Written(
-        repaired.content, text, model, findings=findings, added=repaired.added, removed=repaired.removed
+        repaired.content,
+        text,
+        model,
+        findings=findings,
+        added=repaired.added,
+        removed=repaired.removed,
+        lacking=_lacking(form, content, repaired.content),
+    )
+
+
+def _lacking(form: Form, written: Content, mended: Content) -> tuple[str, ...]:
+    """Required keys that the model did not write, and that are as empty as that now."""
+    if not form.has_every_key:
+        return ()
+    return tuple(
+        field.name
+        for field in form.fields
+        if field.is_required and field.name not in written.fields and not says(mended, field)
     )
 
 

@@ -154,8 +154,10 @@ def _lower_all(draft: Draft, zones: Zones) -> None:
 
 
 def _clip_kept(draft: Draft, zones: Zones) -> None:
-    """Very long results of the steps that always stay, where a profile clips them at a compaction (seed 003)."""
-    if draft.window.profile.compaction_clip_chars:
+    """Very long results of the steps that always stay, where a profile clips them at a compaction, and the window
+    would be above its trigger with them whole (seed 003)."""
+    profile = draft.window.profile
+    if profile.compaction_clip_chars and _above(draft, profile.trigger)():
         for number in zones.newest:
             draft.lower(number, "clipped")
 

@@ -89,7 +89,10 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = "digest"
     max_tool_chars: Annotated[Count, Meta(description="clip results past this many characters (0: off)")] = 0
     compaction_clip_chars: Annotated[
-        Count, Meta(description="at compaction clip kept results past this many characters (0: off)")
+        Count,
+        Meta(
+            description="clip kept results past so many characters where these alone are above the trigger (0: off)"
+        ),
     ] = 0
     clip_head_chars: Annotated[Count, Meta(description="characters such a clip keeps at the start")] = 1_000
     clip_tail_chars: Annotated[Count, Meta(description="characters such a clip keeps at the end")] = 1_000

@@ -1,5 +1,9 @@
-"""The tail: volatile lines, rebuilt for every request and always last, where they re-bill nothing."""
+"""The tail: volatile lines, rebuilt for every request and always last, where they re-bill nothing.
 
+Rule: lines that others wrote cannot end the frame that they stand in.
+"""
+
+import re
 from collections.abc import Iterable
 
 from holdfast.events import RecapSet
@@ -7,6 +11,7 @@ from holdfast.messages import Message, Text, UserMessage
 from holdfast.packing.tokens import TokenCounter
 from holdfast.views.todos import Todo, Todos
 
+_FRAME = re.compile(r"<(?=\s*/?\s*system-reminder)", re.IGNORECASE)
 _MARKS = {"done": "[x]", "active": "[>]", "pending": "[ ]"}
 
 
@@ -34,7 +39,8 @@ def _recap(todos: Todos, standing: Iterable[RecapSet], lines: int) -> UserMessag
 
 
 def _standing(recap: RecapSet, lines: int) -> str:
-    shown = [" ".join(line.split()) for line in recap.lines[: max(lines, 1)]]
+    most = len(recap.lines) if recap.whole else max(lines, 1)
+    shown = [_framed(line) for line in recap.lines[:most]]
     left = len(recap.lines) - len(shown)
     head = f"{recap.title}: {len(recap.lines)}." + (f" {left} not listed." if left else "")
     return "\n".join([head, *(f"- {line}" for line in shown)])
@@ -55,5 +61,10 @@ def _order(todo: Todo) -> int:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
+    line = _framed(text)
     return line if len(line) <= 160 else line[:157] + "..."
+
+
+def _framed(text: str) -> str:
+    """On one line, with no tag of the frame in it."""
+    return _FRAME.sub("‹", " ".join(text.split()))

@@ -3,7 +3,6 @@
 Rule: pure. The view is written from the change alone, so that a cache holds it for every question.
 """
 
-import re
 from collections.abc import Callable
 
 from holdfast.events import ContextSet, RecapSet
@@ -17,7 +16,6 @@ KEY = "diff"
 FINDINGS = "findings"
 RISK_WORTH: dict[Risk, float] = {"low": 0.1, "medium": 0.5, "high": 1.0}
 LEVEL_WORTH = {"skip": 0.0, "diff": 0.2, "function": 0.4, "file_context": 0.6, "full_file": 0.8}
-_FRAME = re.compile(r"<(?=\s*/?\s*system-reminder)", re.IGNORECASE)
 MOST_SNIPPETS = 6
 LONGEST_SNIPPET = 80
 """Lines of a function that is shown beside its hunks."""
@@ -88,8 +86,6 @@ def recap_of(review: Review) -> RecapSet:
 
 
 def line_of(finding: Finding) -> str:
-    """A path and a claim are written by others: they may not end the frame that this line stands in."""
     claim = " ".join(finding.claim.split())
     side = " before the change" if finding.side == "old" else ""
-    line = f"{finding.id} {finding.severity} {finding.path}:{finding.line}{side} {claim}"
-    return _FRAME.sub("‹", visible(line))
+    return visible(f"{finding.id} {finding.severity} {finding.path}:{finding.line}{side} {claim}")

@@ -11,11 +11,12 @@ from holdfast.compaction.facts.commands import command_facts, state_of_tests
 from holdfast.compaction.facts.decisions import decisions
 from holdfast.compaction.facts.errors import errors_and_attempts
 from holdfast.compaction.facts.files import file_facts
+from holdfast.compaction.facts.handed import handed_over
 from holdfast.compaction.facts.keys import keys
 from holdfast.compaction.facts.quoting import quoted
 from holdfast.compaction.facts.requests import demands, requests, said_by_people
 from holdfast.compaction.facts.values import Fact, Facts
-from holdfast.events import Entry, RecapSet
+from holdfast.events import RecapSet
 from holdfast.views.todos import Todos, after_call
 from holdfast.views.transcript import Item, Step, Transcript
 
@@ -41,8 +42,9 @@ def facts_of(transcript: Transcript, first: int = 0, end: int | None = None) -> 
         attempts=attempts,
         decisions=decisions(items, said, recent, approvals),
         todos=_todos(calls),
-        standing=_standing(transcript.recap_entries, len(upto)),
+        standing=standing_in(transcript, len(upto)),
         keys=keys(said, recent),
+        handed=handed_over(upto),
         last_said=_last_said(items),
     )
 
@@ -67,9 +69,10 @@ def _todos(calls: Sequence[Call]) -> tuple[Fact, ...]:
     )
 
 
-def _standing(recaps: Sequence[tuple[int, Entry]], end: int) -> tuple[Fact, ...]:
+def standing_in(transcript: Transcript, end: int) -> tuple[Fact, ...]:
+    """What stood at the end of every pack when there were so many items."""
     newest: dict[str, tuple[Fact, ...]] = {}
-    for position, entry in recaps:
+    for position, entry in transcript.recap_entries:
         event = entry.event
         if position < end and isinstance(event, RecapSet):
             newest[event.key] = tuple(Fact(line, (entry.id,)) for line in event.lines)

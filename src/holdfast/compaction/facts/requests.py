@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from holdfast.compaction.facts.calls import Call
+from holdfast.compaction.facts.handed import with_asks
 from holdfast.compaction.facts.quoting import quoted
 from holdfast.compaction.facts.values import Fact
 from holdfast.ids import text_id
@@ -74,7 +75,7 @@ def _fact(said: Said) -> Fact:
 
 def _request(text: str) -> str:
     """What a message asks for; nothing where a program wrote it."""
-    spoken = without_wrappers(text).strip()
+    spoken = without_wrappers(with_asks(text)).strip()
     if command := _COMMAND.search(text, 0, 2_000):
         arguments = _ARGUMENTS.search(text)
         return f"{command[1]} {arguments[1].strip() if arguments else spoken}".strip()

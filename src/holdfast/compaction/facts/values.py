@@ -55,6 +55,16 @@ class TestState(Struct, frozen=True):
     step: int = -1
 
 
+class Handed(Struct, frozen=True):
+    """A typed handover: `asks` is what is to be done now, `rate` how many samples passed, such as `12/15 (80%)`,
+    `failed` how many did not."""
+
+    asks: Fact | None = None
+    problems: tuple[Fact, ...] = ()
+    rate: Fact | None = None
+    failed: Fact | None = None
+
+
 class Facts(Struct, frozen=True, kw_only=True):
     """Everything the rule half extracts from a range of the log, each list in the order of the log."""
 
@@ -78,5 +88,9 @@ class Facts(Struct, frozen=True, kw_only=True):
     """What was set to stand at the end of every pack, such as findings, as it stood at the end of the range."""
     keys: tuple[Fact, ...] = ()
     """Paths and ids that lead back to large content."""
+    handed: Handed = Handed()
+    """What another agent handed over last."""
+    earlier: dict[str, tuple[Fact, ...]] = {}
+    """What a model wrote in the summary before, by the form's fields, where the new one takes its place."""
     last_said: Fact | None = None
     """The last thing the agent said: where it left off."""

@@ -22,7 +22,7 @@ from holdfast.compaction.forms.telling import (
     key_lines,
     left_off_lines,
     read_lines,
-    standing_line,
+    standing_lines,
     test_lines,
     todo_lines,
     worked_lines,
@@ -59,6 +59,7 @@ FIELDS = (CONCLUSIONS, CHECKS, ASSUMPTIONS)
 class Conclusions(Struct, frozen=True):
     name: str = "conclusions"
     fields: tuple[Field, ...] = FIELDS
+    has_every_key: bool = False
 
     def render(self, content: Content) -> str:
         if not any(shown(content.fields.get(field.name, ())) for field in FIELDS):
@@ -86,7 +87,7 @@ class Conclusions(Struct, frozen=True):
             CONCLUSIONS.name: within(
                 CONCLUSIONS,
                 (*goal_lines(facts), *error_lines(facts, archive=archive)),
-                Group("findings", () if archive else tuple(map(standing_line, facts.standing))),
+                Group("findings", () if archive else standing_lines(facts)),
                 Group("decisions", decision_lines(facts)),
                 Group("failed attempts", attempt_lines(facts)),
                 Group("todos", pending),

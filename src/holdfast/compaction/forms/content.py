@@ -42,6 +42,8 @@ class Field(Struct, frozen=True, kw_only=True):
     """What stands between its lines where they share one."""
     aliases: tuple[str, ...] = ()
     """Other names by which a model may call it."""
+    lasts: bool = False
+    """Whether what a summary said here goes on to hold in the next one; else only where that has nothing to say."""
     weight: int = 1
     """How much it matters when a summary must shrink; the lightest goes first."""
 

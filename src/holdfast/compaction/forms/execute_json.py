@@ -23,7 +23,10 @@ from holdfast.compaction.forms.telling import (
     goal_lines,
     key_lines,
     left_off_lines,
+    problem_lines,
+    progress_lines,
     read_lines,
+    standing_lines,
     success_rate,
     test_lines,
     todo_lines,
@@ -35,12 +38,14 @@ TOOLS = Field(
     name="generated_components.tools",
     about="tools that were made, `file: what it does` each",
     most_lines=40,
+    lasts=True,
     weight=6,
 )
 CHECKERS = Field(
     name="generated_components.checkers",
     about="checkers that were made, `file: what it checks` each",
     most_lines=40,
+    lasts=True,
     weight=6,
 )
 SAMPLES = Field(
@@ -67,6 +72,7 @@ FIXES = Field(
     name="identified_issues.fix_attempts",
     about="what was tried as a fix, and whether it held",
     most_lines=40,
+    lasts=True,
     weight=4,
 )
 PENDING = Field(
@@ -106,6 +112,7 @@ FIELDS = (
 class ExecuteJson(Struct, frozen=True):
     name: str = "execute_json"
     fields: tuple[Field, ...] = FIELDS
+    has_every_key: bool = True
 
     def render(self, content: Content) -> str:
         return render_json(FIELDS, content)
@@ -128,6 +135,7 @@ class ExecuteJson(Struct, frozen=True):
     def fill(self, facts: Facts, *, archive: bool) -> Content:
         pending = () if archive else todo_lines(facts)
         left_off = () if archive else left_off_lines(facts)
+        standing = () if archive else standing_lines(facts)
         commands = worked_lines(facts) if archive else command_lines(facts)
         changed, errors = changed_lines(facts), error_lines(facts, archive=archive)
         lines = {
@@ -136,9 +144,15 @@ class ExecuteJson(Struct, frozen=True):
             SAMPLES.name: tuple(line for line in changed if _component(line) == SAMPLES.name),
             ITERATION.name: iteration(facts),
             RATE.name: success_rate(facts),
-            LAYERS.name: test_lines(facts, archive=archive),
-            LAYER2.name: tuple(line for line in errors if "checker" not in line.text.lower()),
-            LAYER3.name: tuple(line for line in errors if "checker" in line.text.lower()),
+            LAYERS.name: (*progress_lines(facts), *test_lines(facts, archive=archive)),
+            LAYER2.name: (
+                *problem_lines(facts, 2),
+                *(line for line in errors if "checker" not in line.text.lower()),
+            ),
+            LAYER3.name: (
+                *problem_lines(facts, 3),
+                *(line for line in errors if "checker" in line.text.lower()),
+            ),
             FIXES.name: within(
                 FIXES,
                 (),
@@ -146,7 +160,9 @@ class ExecuteJson(Struct, frozen=True):
                 Group("failed attempts", attempt_lines(facts)),
             ),
             PENDING.name: within(
-                PENDING, (*goal_lines(facts), *directive_lines(facts), *left_off), Group("todos", pending)
+                PENDING,
+                (*standing, *goal_lines(facts), *directive_lines(facts), *left_off),
+                Group("todos", pending),
             ),
             OUTPUT_DIR.name: output_dir(facts),
             OTHER_PATHS.name: within(
@@ -157,7 +173,7 @@ class ExecuteJson(Struct, frozen=True):
                 Group("commands", commands),
             ),
         }
-        return content_of(FIELDS, lines)
+        return content_of(FIELDS, lines, facts.earlier)
 
 
 def _component(line: Line) -> str:

@@ -72,6 +72,7 @@ FIELDS = (OBJECTIVES, CONTEXT, MILESTONES, INSIGHTS, FILES)
 class FiveSections(Struct, frozen=True):
     name: str = "five_sections"
     fields: tuple[Field, ...] = FIELDS
+    has_every_key: bool = False
 
     def render(self, content: Content) -> str:
         return render_sections(TITLE, FIELDS, content)

@@ -3,12 +3,16 @@
 Rule: `render(parse(render(content))) == render(content)`, and `parse` takes any text whatever.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Protocol
 
-from holdfast.compaction.facts.values import Facts
+from holdfast.compaction.facts.values import Fact, Facts
 from holdfast.compaction.forms.content import Content, Field, Line, Problem
+from holdfast.compaction.forms.text import shown
 from holdfast.messages import Json
+
+NOTHING: Mapping[str, tuple[Fact, ...]] = MappingProxyType({})
 
 
 class Form(Protocol):
@@ -19,6 +23,12 @@ class Form(Protocol):
 
     @property
     def fields(self) -> tuple[Field, ...]: ...
+
+    @property
+    def has_every_key(self) -> bool:
+        """Whether a text without one of its required fields is not in this form, even where there is nothing to
+        say; else such a field may be left out."""
+        ...
 
     def render(self, content: Content) -> str: ...
 
@@ -41,9 +51,28 @@ class Form(Protocol):
         ...
 
 
-def content_of(fields: Iterable[Field], lines: dict[str, tuple[Line, ...]]) -> Content:
-    """Every field in the form's order, whether or not it has lines."""
-    return Content({field.name: lines.get(field.name, ()) for field in fields})
+def content_of(
+    fields: Iterable[Field],
+    lines: Mapping[str, tuple[Line, ...]],
+    earlier: Mapping[str, tuple[Fact, ...]] = NOTHING,
+) -> Content:
+    """Every field in the form's order, whether or not it has lines; with what `earlier` lines still hold."""
+    return Content(
+        {
+            field.name: _carried(field, lines.get(field.name, ()), earlier.get(field.name, ()))
+            for field in fields
+        }
+    )
+
+
+def _carried(field: Field, lines: tuple[Line, ...], earlier: tuple[Fact, ...]) -> tuple[Line, ...]:
+    """A field's lines behind those of the summary before: of these the newest that there is room for."""
+    if not earlier or (shown(lines) and not field.lasts):
+        return lines
+    there = {line.text for line in lines}
+    before = [Line(fact.text, fact.sources, "model") for fact in earlier if fact.text not in there]
+    room = max(field.most_lines - len(lines), 0) if field.most_lines else len(before)
+    return (*before[max(len(before) - room, 0) :], *lines)
 
 
 RULES = """\

@@ -20,10 +20,13 @@ from holdfast.compaction.forms.telling import (
     decision_lines,
     directive_lines,
     error_lines,
+    failure_count,
     goal_lines,
     key_lines,
     left_off_lines,
+    problem_lines,
     read_lines,
+    standing_lines,
     test_lines,
     todo_lines,
     worked_lines,
@@ -35,12 +38,14 @@ DESIGN = Field(
     about="main points of the scenario's design",
     kind="text",
     separator="\n",
+    lasts=True,
     weight=9,
 )
 RULES = Field(
     name="current_design_summary.business_rules_key_points",
     about="key business rules, and what the user demanded or forbade",
     most_lines=40,
+    lasts=True,
     weight=8,
 )
 FORMATS = Field(
@@ -48,6 +53,7 @@ FORMATS = Field(
     about="formats, in brief",
     kind="text",
     separator="\n",
+    lasts=True,
     weight=4,
 )
 FEEDBACK_DIR = Field(
@@ -72,6 +78,7 @@ CONCLUSIONS = Field(
     name="analysis_conclusions",
     about="samples that were analysed with what was found, flaws of the design with their causes, parts to change",
     most_lines=40,
+    lasts=True,
     weight=3,
 )
 PENDING = Field(
@@ -112,6 +119,7 @@ FIELDS = (
 class InitJson(Struct, frozen=True):
     name: str = "init_json"
     fields: tuple[Field, ...] = FIELDS
+    has_every_key: bool = True
 
     def render(self, content: Content) -> str:
         return render_json(FIELDS, content)
@@ -134,12 +142,14 @@ class InitJson(Struct, frozen=True):
     def fill(self, facts: Facts, *, archive: bool) -> Content:
         pending = () if archive else todo_lines(facts)
         left_off = () if archive else left_off_lines(facts)
+        standing = () if archive else standing_lines(facts)
         commands = worked_lines(facts) if archive else command_lines(facts)
         lines = {
             DESIGN.name: goal_lines(facts),
             RULES.name: directive_lines(facts),
             FEEDBACK_DIR.name: output_dir(facts),
-            PROBLEMS.name: error_lines(facts, archive=archive),
+            FAILURES.name: failure_count(facts),
+            PROBLEMS.name: (*problem_lines(facts, 1), *error_lines(facts, archive=archive)),
             CONCLUSIONS.name: within(
                 CONCLUSIONS,
                 test_lines(facts, archive=archive),
@@ -147,7 +157,7 @@ class InitJson(Struct, frozen=True):
                 Group("failed attempts", attempt_lines(facts)),
                 Group("commands", commands),
             ),
-            PENDING.name: within(PENDING, left_off, Group("todos", pending)),
+            PENDING.name: within(PENDING, (*standing, *left_off), Group("todos", pending)),
             OUTPUT_DIR.name: output_dir(facts),
             REPORT.name: report(facts),
             OTHER_PATHS.name: within(
@@ -157,4 +167,4 @@ class InitJson(Struct, frozen=True):
                 Group("keys", key_lines(facts)),
             ),
         }
-        return content_of(FIELDS, lines)
+        return content_of(FIELDS, lines, facts.earlier)

@@ -104,6 +104,7 @@ _TITLE = re.compile(r"[A-Z][\w-]*(?: (?:[/&] )?[A-Z][\w-]*){1,4}")
 class SixLines(Struct, frozen=True):
     name: str = "six_lines"
     fields: tuple[Field, ...] = FIELDS
+    has_every_key: bool = False
 
     def render(self, content: Content) -> str:
         rows = (f"- {field.name}: {_rendered(field, content.fields.get(field.name, ()))}" for field in FIELDS)

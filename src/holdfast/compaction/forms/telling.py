@@ -15,6 +15,7 @@ from holdfast.compaction.forms.text import clipped, one_line, tidy
 
 LONGEST_COMMAND, LONGEST_REMARK = 120, 400
 _QUESTION = re.compile(r"[?？]\s*[\"'”’)）*_`]*\s*$")
+_RATE = re.compile(r"(\d{1,9})/(\d{1,9}) \(\d{1,3}%\)")
 _COUNTED = re.compile(r"(\d+) (passed|failed|errors?)\b")
 CHANGES = ("created", "modified", "deleted")
 
@@ -74,12 +75,40 @@ def test_lines(facts: Facts, *, archive: bool) -> tuple[Line, ...]:
 
 
 def success_rate(facts: Facts) -> tuple[Line, ...]:
-    """Passed tests of all, where the last run counted them."""
+    """What passed of all: as it stands at the end of every pack, as it was handed over, or as the last test run
+    counted it."""
+    for fact in facts.standing:
+        if found := _RATE.search(fact.text):
+            return (Line(found[0], fact.sources),)
     if facts.tests is None:
-        return ()
+        return (Line(facts.handed.rate.text, facts.handed.rate.sources),) if facts.handed.rate else ()
     counts = {kind.rstrip("s"): int(number) for number, kind in _COUNTED.findall(facts.tests.outcome)}
     passed, run = counts.get("passed", 0), sum(counts.values())
     return (Line(f"{passed}/{run} ({100 * passed // run}%)", facts.tests.sources),) if run else ()
+
+
+def failure_count(facts: Facts) -> tuple[Line, ...]:
+    """How many samples did not pass."""
+    for line in success_rate(facts):
+        if found := _RATE.search(line.text):
+            return (Line(str(max(int(found[2]) - int(found[1]), 0)), line.sources),)
+    return ()
+
+
+def progress_lines(facts: Facts) -> tuple[Line, ...]:
+    """Of what stands at the end of every pack, the newest that was measured."""
+    measured = (standing_line(fact) for fact in facts.standing if _RATE.search(fact.text))
+    return tuple(measured)[:1]
+
+
+def problem_lines(facts: Facts, layer: int) -> tuple[Line, ...]:
+    """Problems of a layer that another agent handed over."""
+    opening = f"layer {layer},"
+    return tuple(
+        Line(clipped(fact.text, LONGEST_REMARK), fact.sources)
+        for fact in facts.handed.problems
+        if fact.text.startswith(opening)
+    )
 
 
 def file_line(fact: FileFact) -> Line:
@@ -133,7 +162,12 @@ def todo_lines(facts: Facts) -> tuple[Line, ...]:
 
 
 def standing_line(fact: Fact) -> Line:
-    return Line(f"Found: {clipped(fact.text, LONGEST_REMARK)}", fact.sources)
+    """What stands at the end of every pack, as it stands there."""
+    return Line(clipped(fact.text, LONGEST_REMARK), fact.sources)
+
+
+def standing_lines(facts: Facts) -> tuple[Line, ...]:
+    return tuple(map(standing_line, facts.standing))
 
 
 def key_lines(facts: Facts) -> tuple[Line, ...]:
