@@ -67,7 +67,8 @@ def pack(
 class Session:
     """One agent's talk in one log; `to` is the shape of its messages, in and out.
 
-    `weights` rank lines instead of the profile's; a path is of a file that `holdfast fit` wrote.
+    `weights` rank lines instead of the profile's; a path is of a file that `holdfast fit` wrote. `recall` is how
+    the Recall tool is defined to the model.
     Use it from one thread at a time; the store may be shared.
     """
 
@@ -79,6 +80,7 @@ class Session:
         weights: Weights | Path | str | None = None,
         system: str = "",
         tools: Sequence[Message | ToolDefinition] = (),
+        recall: ToolDefinition = RECALL_TOOL,
         model: str = "",
         to: Provider = "openai",
         store: Store | Path | str | None = None,
@@ -99,7 +101,7 @@ class Session:
         self.window = self._read_log()
         if system and system != self.window.transcript.system:
             self.record(SystemSet(system))
-        wanted = (*definitions, RECALL_TOOL)
+        wanted = (*definitions, recall)
         if wanted != self.window.transcript.tools:
             self.record(ToolsSet(wanted))
 

@@ -1,65 +1,31 @@
 """`holdfast pair` in a real folder against a provider on loopback."""
 
-import asyncio
 import json
-import signal
-import subprocess
-import threading
-from contextlib import contextmanager
 
 import pytest
-from command_line import command, holdfast, on_terminal
+from command_line import holdfast
 
 from holdfast.cli.pair import CODES, STOPPED
-from support.agent_runs import CONFIG, Answering, bodies, killed, says
-from support.pair_plays import BOTH, PLANNER_WORKER, hand_over, write
-from support.pair_values import layout_in, write_results
-from support.provider_server import Stall, serving
-
-PLAN = write("plan.md", "1. build\n")
-DESIGNED = hand_over("plan.md", design=["plan.md"])
-DONE = hand_over("out.txt", verdict="stop")
-BUILT = (write("out.txt", "built\n"), DONE)
+from holdfast.messages import Text
+from support.agent_runs import CONFIG, bodies
+from support.pair_commands import (
+    BUILT,
+    DESIGNED,
+    MEASURED,
+    OUTPUTS,
+    PLAN,
+    answering,
+    begun,
+    given,
+    pair_folder,
+)
+from support.pair_plays import BOTH, PLANNER_WORKER, hand_over
 
 
 @pytest.fixture
 def root(own_place, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(own_place / "config"))
-    root = own_place / "work"
-    root.mkdir()
-    (root / "task.md").write_text("Build it.\n")
-    (root / "holdfast.toml").write_text(CONFIG.format(window=1_000_000))
-    (own_place / "pair.toml").write_text(PLANNER_WORKER)
-    return root
-
-
-@contextmanager
-def answering(first, second):
-    """A provider that answers both agents, each from a list of its own; what they are stands in their prompts."""
-    left = {"You plan.": [*first], "You work by the plan.": [*second]}
-
-    def answer(body):
-        system = str(body["messages"][0]["content"])
-        return says(*left[system].pop(0))
-
-    server = Answering(answer)
-    thread = threading.Thread(target=lambda: asyncio.run(server.run()), name="provider")
-    thread.start()
-    try:
-        assert server.ready.wait(10), "the server did not start"
-        yield server
-    finally:
-        server.stop()
-        thread.join()
-
-
-def given(server, *more):
-    model = f"compatible/test@{server.openai_url}"
-    return ("pair", "work", "--init-model", model, "--execute-model", model, "--sandbox", "off", *more)
-
-
-def begun(server, *more):
-    return given(server, "--pair", "pair.toml", *more)
+    return pair_folder(own_place)
 
 
 def test_the_help_fits_a_terminal_and_has_examples():
@@ -106,20 +72,6 @@ def test_without_a_terminal_a_design_waits_and_can_be_gone_on_with(root):
     assert len(bodies(server)) == 4, "of the models that were named first"
 
 
-def test_interrupted_and_gone_on_with(root):
-    replies = [Stall(), says(*PLAN), says(*DESIGNED), *(says(*reply) for reply in BUILT)]
-    with serving(*replies) as server:
-        running = subprocess.Popen(
-            command(*begun(server, "--approve", "auto")), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        ended = killed(running, lambda: len(bodies(server)) == 1, signal.SIGINT)
-        assert ended.code == 130, ended.err
-        assert "error: `planner`: interrupted" in ended.err
-        assert "hint: `--continue` goes on" in ended.err
-        done = holdfast(*given(server, "--continue", "--approve", "auto"))
-    assert done.code == 0, done.err
-
-
 def test_a_file_approves(root, own_place):
     with answering((PLAN, DESIGNED), BUILT) as server:
         waits = holdfast(*begun(server, "--approve", "file"))
@@ -132,38 +84,37 @@ def test_a_file_approves(root, own_place):
     assert done.code == 0, done.err
 
 
-def test_approvals_that_agents_could_write_are_refused(root):
+def test_approvals_that_agents_could_write_are_refused_and_leave_no_log(root):
     with answering((PLAN, DESIGNED), BUILT) as server:
         done = holdfast(*begun(server, "--approve", "file", "--store", "work/store.db"))
     assert done.code == 2
     assert "could be written by the agents themselves" in done.err
-
-
-def test_a_person_approves_at_a_terminal(root):
-    with answering((PLAN, DESIGNED), BUILT) as server:
-        done = on_terminal(*begun(server), answer=b"y\n")
-    assert "approve the design in `plan.md`? [y/N]: " in done.text
-    assert done.code == 0, done.text
-
-
-def test_a_person_says_what_must_change(root):
-    better = write("plan.md", "1. build and test\n", id_="w2")
-    with answering((PLAN, DESIGNED, better, DESIGNED), BUILT) as server:
-        done = on_terminal(*begun(server), answer=b"n\nTests are missing.\ny\n")
-    assert done.code == 0, done.text
-    assert "Tests are missing." in bodies(server)[2]["messages"][-1]["content"]
+    assert not (root / "store.db").exists()
 
 
 def test_a_stop_says_its_reason_and_its_evidence(root, own_place):
     (own_place / "pair.toml").write_text(BOTH)
-    write_results(layout_in(root), 1, 1, {"f1": (2, "high")})
-    report = hand_over("plan.md", verdict="continue", success={"passed": 1, "total": 2})
-    with answering((PLAN, DESIGNED), (report,)) as server:
+    with answering((PLAN, DESIGNED), MEASURED) as server:
         done = holdfast(*begun(server, "--approve", "auto", "--max-iterations", "1"))
     assert done.code == STOPPED == 20
     assert "error: 1 iteration was made, as many as allowed" in done.err
-    assert "hint: " in done.err
+    assert "hint: `--continue --max-iterations N` goes on" in done.err
     assert done.text.splitlines()[1] == "- iteration 1: 1/2 (50%) passed; failures: 1 of layer 2"
+
+
+def test_other_limits_come_from_a_file_and_roles_from_the_log(root, own_place):
+    (own_place / "pair.toml").write_text(f"{BOTH}\n[stop.layers.2]\nsoft = 1\nhard = 1\n")
+    other = BOTH.replace("You work by the plan.", "You are somebody else.")
+    (own_place / "other.toml").write_text(f"{other}\n[stop]\ntarget = 0.5\nmax_iterations = 7\n")
+    with answering((PLAN, DESIGNED, DESIGNED), (*MEASURED, [Text("I think.")])) as server:
+        stopped = holdfast(*begun(server, "--approve", "auto"))
+        assert (stopped.code, stopped.text.partition(":")[0]) == (20, "layer")
+        assert "hint: `--continue --pair FILE` goes on, with other limits in its `[stop]`" in stopped.err
+        limits = ("--pair", "other.toml", "--max-iterations", "9")
+        done = holdfast(*given(server, "--continue", *limits, "--approve", "auto"))
+    assert (done.code, done.text.partition(":")[0]) == (0, "success")
+    assert "rules: 50% of the samples, at most 9 iterations" in done.err
+    assert "somebody else" not in json.dumps(bodies(server))
 
 
 def test_what_is_spent_is_limited_for_both_and_all_runs(root):
@@ -190,11 +141,28 @@ def test_a_model_with_less_than_the_profile_is_said(root):
         (("nowhere",), 2, "there is no folder `nowhere`"),
         (("work", "--pair", "no.toml"), 2, "the pair no.toml cannot be read"),
         (("work", "--continue"), 3, "there is no pair in"),
-        (("work", "--continue", "-p", "x"), 2, "`--continue` goes on with the pair and the task"),
+        (("work", "--continue", "-p", "x"), 2, "`--continue` goes on with the task"),
         (("work", "--log", "lnone"), 3, "lnone"),
         (("work",), 2, "ANTHROPIC_API_KEY"),
+        (("work",), 2, "choose another with `--init-model` and `--execute-model`"),
+        (("work", "--max-cost", "nan"), 2, "nan is no amount of dollars"),
+        (("work", "--max-cost", "inf"), 2, "inf is not in the range"),
+        (("work", "--max-cost", "1e400"), 2, "inf is not in the range"),
+        (("work", "--max-iterations", "99999999999999999999"), 2, "is not in the range"),
     ],
-    ids=["folder", "file", "nothing", "both", "log", "key"],
+    ids=[
+        "folder",
+        "file",
+        "nothing",
+        "both",
+        "log",
+        "key",
+        "options",
+        "nan",
+        "infinite",
+        "too_large",
+        "iterations",
+    ],
 )
 def test_errors_are_sentences(root, monkeypatch, arguments, code, sentence):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
@@ -226,3 +194,58 @@ def test_without_a_task(root):
         done = holdfast(*begun(server))
     assert done.code == 2
     assert "there is no task: `work/task.md` does not exist" in done.err
+
+
+def test_words_of_agents_are_text_on_stdout_too(root):
+    hostile = "harmless?\x1b[2J\x1b]0;owned\x07\nsuccess: 15/15 (100%) passed"
+    asking = hand_over("plan.md", design=["plan.md"], decisions=[hostile])
+    with answering((PLAN, asking), BUILT) as server:
+        done = holdfast(*begun(server))
+    assert done.code == 17
+    assert "\x1b" not in done.text
+    assert [line.partition(" ")[0] for line in done.text.splitlines()] == ["ask:", "-", "-"]
+
+
+def test_where_it_ends_well_an_open_question_is_still_hinted_at(root):
+    asking = hand_over("out.txt", verdict="stop", decisions=["Ship it?"])
+    with answering((PLAN, DESIGNED), (BUILT[0], asking)) as server:
+        done = holdfast(*begun(server, "--approve", "auto"))
+    assert done.code == 0
+    assert "- open: Ship it?" in done.text
+    assert "is an open question: go on with `--continue --approve ask`" in done.err
+
+
+def test_outputs_of_an_earlier_pair_are_not_counted(root, own_place):
+    (own_place / "pair.toml").write_text(BOTH)
+    results = root / OUTPUTS / "evaluation_results"
+    results.mkdir(parents=True)
+    (results / "s1.json").write_text('{"passed": true}')
+    with answering((PLAN, DESIGNED), MEASURED) as server:
+        done = holdfast(*begun(server, "--approve", "auto"))
+        assert bodies(server) == []
+    assert done.code == 2
+    assert f"`{OUTPUTS}` is there already, from another pair" in done.err
+
+
+def test_logs_are_those_that_there_are(root):
+    with answering((PLAN, DESIGNED), BUILT) as server:
+        told = holdfast(*begun(server, "--json")).json
+    assert [log.partition(".")[2] for log in told["logs"]] == ["", "planner", "worker"]
+    assert all(holdfast("logs", "export", log).code == 0 for log in told["logs"])
+
+
+def test_hints_on_another_machine_name_what_works_there(root, own_place, monkeypatch):
+    with answering((PLAN, DESIGNED), BUILT) as server:
+        logs = holdfast(*begun(server, "--json")).json["logs"]
+        there = own_place / "there"
+        root.rename(there)
+        for log in logs:
+            (own_place / f"{log}.jsonl").write_bytes(holdfast("logs", "export", log).out)
+        monkeypatch.setenv("HOLDFAST_STORE", str(own_place / "second.db"))
+        for log in logs:
+            assert holdfast("logs", "import", own_place / f"{log}.jsonl").code == 0
+        lost = holdfast("pair", "there", "--continue")
+        assert (lost.code, "`--log ID`" in lost.err) == (3, True)
+        waits = holdfast("pair", "there", "--log", logs[0])
+    assert waits.code == 17
+    assert f"hint: go on at a terminal with `--log {logs[0]}`" in waits.err

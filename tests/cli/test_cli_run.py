@@ -267,6 +267,16 @@ def test_without_a_model_three_lines_say_what_to_do(root, monkeypatch):
     assert "`ANTHROPIC_API_KEY` is set (`--model anthropic/" in holdfast("run", "-p", "x").err
 
 
+@pytest.mark.parametrize(
+    ("command", "option"), [("run", "--max-cost"), ("run", "--max-time"), ("review", "--max-cost")]
+)
+@pytest.mark.parametrize("amount", ["nan", "inf", "0", "-1"])
+def test_a_limit_is_a_number(root, command, option, amount):
+    done = holdfast(command, option, amount)
+    assert done.code == 2
+    assert f"invalid value for `{option}`" in done.err
+
+
 def test_a_limit_of_dollars_needs_a_price(root):
     with serving(says("x")) as server:
         done = holdfast("run", "-p", "x", "--max-cost", "1", "--model", f"anthropic/test@{server.url}")

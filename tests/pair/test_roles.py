@@ -5,13 +5,26 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.agents.coding.bench import Bench
 from holdfast.agents.pairing.desk import TOOLS
+from holdfast.agents.pairing.tools.definitions import defined
+from holdfast.agents.pairing.tools.hand_over import hand_over_tool
 from holdfast.errors import ConfigError
+from holdfast.events import ToolsSet
 from holdfast.packing.profile import BUILT_IN
+from holdfast.packing.tokens import compact_json
 from holdfast.pair.layout import Outputs
 from holdfast.pair.roles import HandoverForm, Role, built_in, check_tools, load_pair, parse_pair
 from holdfast.pair.stopping import StopRules
+from holdfast.recall import RECALL_TOOL
 from holdfast.tokenizers import counter_for_model
+from holdfast.tools.around.skills import Skills
+from holdfast.tools.around.todo_write import TodoList
+from holdfast.tools.around.unattended import FirstOption
+from holdfast.tools.files.seen import Files
+from holdfast.tools.shell.sandbox import Bubblewrap, Landlock, Unconfined
+from holdfast.tools.shell.shell import Shell
+from support.pair_plays import PLANNER_WORKER, Play, hand_over, pair_of, write
 
 OWN = """
 name = "author_tester"
@@ -53,6 +66,50 @@ def test_prompts_take_about_two_thousand_tokens(number):
     assert 1_500 <= count(built_in().roles[number].prompt) <= 2_200
 
 
+def defined_to(role, sandbox):
+    """Texts and schemas of a role's tools, as its desk has them."""
+    bench = Bench(Files(), Shell(sandbox=sandbox), TodoList(), Skills([]))
+    tools = [
+        tool
+        for tool in bench.tools(FirstOption(), RECALL_TOOL, lambda _: ("", False))
+        if tool.name in {*role.tools, "Recall"}
+    ]
+    bench.close()
+    return [tool.definition for tool in defined([*tools, hand_over_tool(lambda _: ())], role.definitions)]
+
+
+@pytest.mark.parametrize(
+    "sandbox", [Unconfined(), Bubblewrap("/usr/bin/bwrap"), Landlock(4)], ids=lambda s: s.name
+)
+def test_definitions_of_tools_take_about_a_thousand_tokens(sandbox):
+    count = counter_for_model("anthropic/claude-opus-5-5").text
+    for role, most in zip(built_in().roles, (1_000, 1_100), strict=True):
+        found = defined_to(role, sandbox)
+        assert len(found) == len(role.tools) + 2
+        taken = sum(count(one.description) + count(compact_json(one.schema)) for one in found)
+        assert 700 <= taken <= most, role.name
+
+
+def test_a_role_says_whether_its_tools_are_defined_in_short(tmp_path):
+    text = PLANNER_WORKER.replace(
+        'tools = ["Read", "Write"]', 'definitions = "short"\ntools = ["Read", "Write"]'
+    )
+    play = Play(tmp_path, pair_of(text))
+    planner, worker = play.pair.roles
+    assert (planner.definitions, worker.definitions) == ("short", "full")
+    first = [write("plan.md", "Plan.\n"), hand_over("plan.md", design=["plan.md"])]
+    play.run(first, [hand_over("plan.md", verdict="stop")])
+    kept = {
+        role.name: [e.event.tools for e in play.entries(role.name) if isinstance(e.event, ToolsSet)]
+        for role in play.pair.roles
+    }
+    for role, model in zip(play.pair.roles, play.models, strict=True):
+        (tools,) = kept[role.name]
+        assert model.requests[0].tools == tools, "what was sent is what the log keeps"
+        wanted = {tool.name: tool for tool in defined_to(role, Unconfined())}
+        assert {tool.name: tool for tool in tools} == wanted
+
+
 def written(folder, text):
     (folder / "tester.md").write_text("You test.\n")
     path = folder / "pair.toml"
@@ -66,6 +123,7 @@ def test_a_pair_of_ones_own(tmp_path):
     assert tester.prompt == "You test."
     assert tester.window == 32_000
     assert author.handover.requires == ("design",)
+    assert author.definitions == "full"
     assert pair.stop.target == 1.0
     assert pair.other("author") is tester
 
@@ -80,11 +138,24 @@ def test_a_pair_of_ones_own(tmp_path):
         ('prompt_file = "tester.md"', 'prompt_file = "no.md"', "the prompt `no.md` cannot be read"),
         ("target = 1.0", "taget = 1.0", "unknown field `taget`"),
         ("window = 32000", 'window = "much"', "window"),
+        ("window = 32000", 'definitions = "terse"', "terse"),
         ('name = "author_tester"', 'name = "x"\noutputs = { folder = "../up" }', "leads out of the folder"),
         ("[[roles]]", "[[rolls]]", "there are no roles"),
         ("[stop]", "[stop", "no valid TOML"),
     ],
-    ids=["same", "name", "requires", "prompt", "file", "key", "kind", "outside", "roles", "toml"],
+    ids=[
+        "same",
+        "name",
+        "requires",
+        "prompt",
+        "file",
+        "key",
+        "kind",
+        "definitions",
+        "outside",
+        "roles",
+        "toml",
+    ],
 )
 def test_what_is_wrong_is_named(tmp_path, old, new, named):
     with pytest.raises(ConfigError) as error:

@@ -5,7 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.pair.stopping import StopRules, gain_of, oscillates, persistent, stop
+from holdfast.pair.handover import Rate
+from holdfast.pair.stopping import (
+    LayerLimits,
+    StopRules,
+    contradictions,
+    gain_of,
+    money,
+    oscillates,
+    percent,
+    persistent,
+    stop,
+)
 from support.pair_values import measured
 
 RULES = StopRules()
@@ -53,11 +64,80 @@ def test_too_many_critical_failures_twice():
 
 def test_a_layer_that_stays_broken():
     rising = [10, 20, 30, 40, 50, 60]
-    assert persistent(measured(*rising[:3], layer=3), RULES.layer_soft) == (3,)
+    assert persistent(measured(*rising[:3], layer=3), RULES.soft) == (3,)
     assert stop(measured(*rising[:5], layer=3), RULES) is None
     found = stop(measured(*rising, layer=3), RULES)
     assert found.reason == "layer"
     assert "layer 3" in found.sentence
+
+
+def test_a_layer_has_limits_of_its_own():
+    rules = replace(RULES, layers={"1": LayerLimits(soft=1, hard=2), "4": LayerLimits(hard=0)})
+    assert persistent(measured(10, layer=1), rules.soft) == (1,)
+    assert persistent(measured(10, layer=2), rules.soft) == ()
+    assert stop(measured(10, layer=1), rules) is None
+    found = stop(measured(10, 20, layer=1), rules)
+    assert (found.reason, found.sentence) == ("layer", "layer 1 failed in 2 iterations in a row")
+    rising = [10, 20, 30, 40, 50, 60]
+    assert stop(measured(*rising, layer=2), rules).reason == "layer", "as for all layers"
+    assert stop(measured(*rising, layer=4), rules) is None, "0 is none"
+    assert persistent(measured(*rising[:3], layer=4), rules.soft) == (4,), "what is not given is as for all"
+
+
+@given(st.integers(1, 9), st.integers(0, 7), st.integers(0, 9))
+def test_a_limit_of_a_layer_holds_for_that_layer_alone(layer, limit, count):
+    rules = replace(RULES, layers={str(layer): LayerLimits(hard=limit)})
+    results = measured(*range(10, 10 + count), layer=layer)
+    assert persistent(results, rules.hard) == ((layer,) if 0 < limit <= count else ())
+    other = measured(*range(10, 10 + count), layer=layer % 9 + 1)
+    assert bool(persistent(other, rules.hard)) == (count >= RULES.layer_hard)
+
+
+@pytest.mark.parametrize(
+    ("rules", "sentence"),
+    [
+        (StopRules(layer_soft=9, layer_hard=2), "`layer_soft` is 9, above `layer_hard`, which is 2"),
+        (StopRules(layers={"1": LayerLimits(soft=8)}), "`soft` of layer 1 is 8, above `hard`, which is 6"),
+        (StopRules(layers={"10": LayerLimits()}), "there is no layer `10`"),
+        (StopRules(target=0), "`target` is 0"),
+    ],
+    ids=["all", "one", "layer", "target"],
+)
+def test_what_cannot_hold_together(rules, sentence):
+    (found,) = contradictions(rules)
+    assert sentence in found
+    assert [*contradictions(StopRules(layers={"1": LayerLimits(soft=9, hard=0)}))] == [], "0 is none"
+
+
+def test_0_is_no_limit_of_critical_failures():
+    for none in ({"critical_iterations": 0}, {"most_critical": 0}):
+        assert stop(measured(10, 11, severity="critical"), replace(RULES, **none)) is None
+
+
+def test_numbers_are_shown_as_what_they_are():
+    assert str(Rate(11, 13)) == "11/13 (84.6%)", "below a target of 85 %"
+    assert [str(Rate(*one)) for one in ((17, 20), (1999, 2000), (0, 0))] == [
+        "17/20 (85%)",
+        "1999/2000 (99.9%)",
+        "0/0 (0%)",
+    ]
+    assert [percent(share) for share in (0.85, 0.855, 1, 0.005)] == ["85%", "85.5%", "100%", "0.5%"]
+    assert [money(one) for one in (0.001, 0.00172, 0.5, 0, 12.345)] == [
+        "$0.001",
+        "$0.00172",
+        "$0.50",
+        "$0.00",
+        "$12.35",
+    ]
+    small = stop(measured(10), replace(RULES, max_cost=0.001), dollars=0.00172)
+    assert small.sentence == "$0.00172 of $0.001 are spent"
+
+
+@given(st.integers(0, 3_000), st.integers(1, 3_000), st.integers(1, 100))
+def test_a_rate_that_is_shown_above_the_target_is_above_it(passed, total, target):
+    rate = Rate(min(passed, total), total)
+    shown = float(str(rate).partition("(")[2].rstrip("%)"))
+    assert (shown >= target) == (rate.passed * 100 >= target * total)
 
 
 def test_cost_and_number_of_iterations():

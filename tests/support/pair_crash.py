@@ -15,7 +15,7 @@ import msgspec
 from holdfast.agents.pairing.outcome import Outcome
 from holdfast.agents.pairing.setup import People, open_pair
 from holdfast.log import Log
-from holdfast.pair.phases import phase_in
+from holdfast.pair.phases import Asked, Decided, Phase, phase_in
 from holdfast.store import SqliteStore
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "pair"
@@ -32,11 +32,13 @@ __all__ = [
     "dying",
     "folder_state",
     "hands_over",
+    "is_of_crash",
     "models",
     "phases_of",
     "played",
     "prepare",
     "scripted",
+    "uncertain_in",
     "wish_in",
     "writes",
 ]
@@ -107,13 +109,25 @@ def folder_state(root: Path) -> dict[str, bytes]:
     }
 
 
-def phases_of(root: Path, *, without: tuple[str, ...] = ("Unsettled",)) -> list[str]:
+def phases_of(root: Path) -> list[str]:
     """What the log of the pair says, in order; what only a crash adds is left out."""
     with SqliteStore(root.parent / "store.db") as store:
         log = next(info.head.id for info in store.logs() if info.head.source == "holdfast pair")
+        phases = [phase for entry in Log.open(store, log).entries() if (phase := phase_in(entry.event))]
+    return [json.dumps(_plain(phase), sort_keys=True) for phase in phases if not is_of_crash(phase)]
+
+
+def uncertain_in(root: Path) -> list[str]:
+    """What the log of the pair says was asked about after a crash."""
+    with SqliteStore(root.parent / "store.db") as store:
+        log = next(info.head.id for info in store.logs() if info.head.source == "holdfast pair")
         phases = [phase_in(entry.event) for entry in Log.open(store, log).entries()]
-    kept = [phase for phase in phases if phase and type(phase).__name__ not in without]
-    return [json.dumps(_plain(phase), sort_keys=True) for phase in kept]
+    return [one.text for one in phases if isinstance(one, Asked) and one.about == "uncertain"]
+
+
+def is_of_crash(phase: Phase) -> bool:
+    """Whether it is about calls of which nobody knows what they did."""
+    return isinstance(phase, Asked | Decided) and phase.id.startswith("u_")
 
 
 def _plain(phase) -> object:

@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from holdfast.agents.coding.wish import Wish
 from holdfast.agents.pairing.outcome import Outcome
 from holdfast.agents.pairing.setup import OpenedPair, PairWish, People, open_pair
@@ -66,7 +68,22 @@ class Play:
             "task": "" if goes_on else "Do it.",
             **more,
         }
-        return asyncio.run(self._run(PairWish(**given), people or People()))
+        seen = people or People()
+        return asyncio.run(self._run(PairWish(**given), seen if goes_on else self._staged(seen)))
+
+    def _staged(self, people: People) -> People:
+        """Outputs that a test wrote are put there as the pair begins: a new one refuses a folder that has some."""
+        outputs, aside = self.root / self.pair.outputs.folder, self.root.parent / "staged"
+        if not outputs.exists():
+            return people
+        outputs.rename(aside)
+
+        def tell(phase: Phase) -> None:
+            if aside.exists():
+                aside.rename(outputs)
+            people.tell(phase)
+
+        return replace(people, tell=tell)
 
     def scripts(self, first, second):
         return tuple(
@@ -83,7 +100,7 @@ class Play:
 
     async def _told(self, opened: OpenedPair) -> Outcome:
         outcome = await opened.orchestrator.run()
-        self.phases = [*opened.orchestrator._phases]
+        self.phases = [*opened.orchestrator.journal.phases]
         return outcome
 
     def entries(self, role: str = "") -> list[Entry]:

@@ -16,12 +16,15 @@ def seated(
     opening: Opening, toolbox: Toolbox, system: str, watch: Watch, remembered: Remembered = USUAL
 ) -> Agent:
     """An agent at these tools, in the log that the opening names. The store is the opener's and stays open."""
+    others = [tool for tool in toolbox.definitions if tool.name != RECALL_TOOL.name]
+    own = [tool for tool in toolbox.definitions if tool.name == RECALL_TOOL.name]
     session = Session(
         profile=opening.profile,
         store=opening.store,
         log=opening.log,
         system=system,
-        tools=[tool for tool in toolbox.definitions if tool.name != RECALL_TOOL.name],
+        tools=others,
+        recall=own[0] if own else RECALL_TOOL,
         model=opening.model.name,
     )
     return Agent(

@@ -6,6 +6,7 @@ Rule: an option means the same wherever it stands; `--store` and `--no-color` ma
 import os
 from collections.abc import Callable
 from importlib import import_module
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +17,22 @@ from holdfast.cli.output import NO_COLOUR
 
 F = TypeVar("F", bound=Callable[..., Any] | click.Command)
 STORE = "holdfast.store"
+
+
+class Amount(click.FloatRange):
+    """Some of something, more than none; `nan`, which is in every range, is no amount."""
+
+    name = "amount"
+
+    def __init__(self, unit: str, most: float = 1e9) -> None:
+        super().__init__(min=0, max=most, min_open=True)
+        self._unit = unit
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        amount = super().convert(value, param, ctx)
+        if not isfinite(amount):
+            self.fail(f"{value} is no amount of {self._unit}.", param, ctx)
+        return amount
 
 
 def _keep_store(ctx: click.Context, _: click.Parameter, value: Path | None) -> None:

@@ -24,18 +24,22 @@ from holdfast.agents.pairing.setup import OpenedPair, PairWish, People, open_pai
 from holdfast.cli.agent_options import MODES, SANDBOXES
 from holdfast.cli.codes import ENDS
 from holdfast.cli.happenings import say_no_model
-from holdfast.cli.options import STORE, common_options, json_option, offered
-from holdfast.cli.output import complain, counted, hint, say, warn, write, write_json
+from holdfast.cli.options import STORE, Amount, common_options, json_option, offered
+from holdfast.cli.output import complain, counted, hint, printable, say, warn, write, write_json
 from holdfast.cli.paired import AtTerminal, Telling
+from holdfast.cli.sources import store_path
 from holdfast.errors import InputError
 from holdfast.pair.roles import built_in, load_pair
 from holdfast.pair.state import State
+from holdfast.pair.stopping import MOST, MOST_DOLLARS
 
 F = TypeVar("F", bound=Callable[..., Any] | click.Command)
 
 STOPPED, UNDELIVERED = 20, 21
 CODES = {**ENDS, "success": 0, DONE: 0, "rejected": UNDELIVERED}
 """By what it came to; every other reason is a rule's that stopped it before the target."""
+RAISED = {"iterations": "--max-iterations N", "cost": "--max-cost DOLLARS"}
+"""What gives another limit; every other one stands in a file."""
 
 EXAMPLES = """\b
 Examples:
@@ -64,9 +68,9 @@ def model_option(name: str, which: str) -> Callable[[F], F]:
 @click.option("-p", "--prompt", metavar="TEXT", default="", help="The task; else `task.md` of DIR.")
 @model_option("--init-model", "first")
 @model_option("--execute-model", "second")
-@click.option("--max-iterations", metavar="N", type=click.IntRange(min=1), help="At most N iterations.")
+@click.option("--max-iterations", metavar="N", type=click.IntRange(1, MOST), help="At most N iterations.")
 @click.option(
-    "--max-cost", metavar="DOLLARS", type=click.FloatRange(0, min_open=True), help="Of both, in all runs."
+    "--max-cost", metavar="DOLLARS", type=Amount("dollars", MOST_DOLLARS), help="Of both, in all runs."
 )
 @click.option(
     "--approve",
@@ -75,7 +79,9 @@ def model_option(name: str, which: str) -> Callable[[F], F]:
     show_default=True,
     help="Who approves a design: you, nobody, or a file that you write.",
 )
-@click.option("--pair", "pair_file", metavar="FILE", type=FILE, help="A pair of your own, in TOML.")
+@click.option(
+    "--pair", "pair_file", metavar="FILE", type=FILE, help="A pair, in TOML; with `--continue` its limits."
+)
 @click.option("--continue", "-c", "goes_on", is_flag=True, help="Go on with the newest pair of DIR.")
 @click.option("--log", metavar="ID", default="", shell_complete=offered("logs"), help="Go on with this pair.")
 @click.option("--mode", type=click.Choice(MODES), help="As with `holdfast run`; else `edit`.")
@@ -96,11 +102,14 @@ def command(ctx: click.Context, /, as_json: bool, approve: str, **given: Any) ->
     wish = wish_of(ctx.meta.get(STORE), given)
     telling = Telling()
     root = wish.wish.root.resolve()
+    if approve == "file":
+        # Looked at before anything is opened, so that a refusal leaves no log behind.
+        approvals_of(approve, store_path(ctx), "new", root)
     people = People(lambda place, log: approvals_of(approve, place, log, root), telling.tell, telling.watch)
     try:
         ended = asyncio.run(carry_out(wish, people))
     except NoModel as error:
-        say_no_model(error.message, error.found, error.hint)
+        say_no_model(_both(error.message), _both(error.found), error.hint)
         ctx.exit(error.exit_code)
     show(ended, as_json=as_json)
     ctx.exit(ended.code)
@@ -111,10 +120,10 @@ def wish_of(store: Path | None, given: dict[str, Any]) -> PairWish:
     goes_on = given["goes_on"] or bool(given["log"])
     if not folder.is_dir():
         raise InputError(f"there is no folder `{folder}`", hint="name the folder that both are to work in")
-    if goes_on and (given["pair_file"] or given["prompt"]):
+    if goes_on and given["prompt"]:
         raise InputError(
-            "`--continue` goes on with the pair and the task that are in the log",
-            hint="leave `--pair` and `-p` away, or begin anew without `--continue`",
+            "`--continue` goes on with the task that is in the log",
+            hint="leave `-p` away, or begin anew without `--continue`",
         )
     wish = Wish(
         root=folder,
@@ -126,9 +135,12 @@ def wish_of(store: Path | None, given: dict[str, Any]) -> PairWish:
         trusts=given["trusts"],
     )
     file: Path | None = given["pair_file"]
+    pair = load_pair(file) if file else built_in()
     return PairWish(
         wish=wish,
-        pair=None if goes_on else load_pair(file) if file else built_in(),
+        pair=None if goes_on else pair,
+        # Of a pair that is gone on with, the limits alone may be others.
+        stop=pair.stop if goes_on and file else None,
         task=given["prompt"],
         models=(given["init_model"], given["execute_model"]),
         max_iterations=given["max_iterations"],
@@ -151,21 +163,34 @@ def approvals_of(approve: str, place: Path, log: str, root: Path) -> Approvals:
     return FromFile(folder)
 
 
+def _both(said: str) -> str:
+    """Words about one agent's `--model`, for two that have an option each."""
+    return said.replace("`--model`", "`--init-model` and `--execute-model`").replace(
+        "--model ", "--init-model "
+    )
+
+
 class End(Struct, frozen=True):
-    """What it came to, where the pair stands, and what both agents spent in all runs."""
+    """What it came to, where the pair stands, what both agents spent in all runs, and how it is gone on with."""
 
     outcome: Outcome
     state: State
     logs: tuple[str, ...]
     dollars: float
     code: int
+    again: str = "--continue"
 
 
 async def carry_out(wish: PairWish, people: People) -> End:
     """Run it to its end."""
     signals = Signals()
     with signals.caught():
-        opened = await open_pair(wish, people, env=os.environ)
+        try:
+            opened = await open_pair(wish, people, env=os.environ)
+        except asyncio.CancelledError:
+            if not signals.settle():
+                raise
+            return End(Outcome("interrupted", "interrupted"), State(), (), 0.0, 128 + signals.came)
         try:
             for one in opened.notes:
                 warn(one)
@@ -173,8 +198,10 @@ async def carry_out(wish: PairWish, people: People) -> End:
             code = 128 + signals.came if signals.came else CODES.get(outcome.reason, STOPPED)
             pair = opened.orchestrator
             log = pair.log.id
-            logs = (log, *(f"{log}.{role.name}" for role in pair.plan.pair.roles))
-            return End(outcome, pair.state, logs, pair.plan.spent(), code)
+            logs = (log, *(f"{log}.{role.name}" for role in pair.pair.roles))
+            # One from another machine is found by its id alone: it was begun in another folder.
+            again = f"--log {log}" if wish.wish.log else "--continue"
+            return End(outcome, pair.state, logs, pair.plan.spent(), code, again)
         finally:
             await opened.close()
 
@@ -183,7 +210,7 @@ async def _followed(opened: OpenedPair, signals: Signals) -> Outcome:
     def follow(agent: Agent) -> None:
         signals.agent = agent
 
-    opened.orchestrator.follow(follow)
+    opened.orchestrator.follow(follow, lambda: bool(signals.came))
     try:
         return await opened.orchestrator.run()
     except asyncio.CancelledError:
@@ -196,16 +223,27 @@ def show(end: End, *, as_json: bool) -> None:
     outcome, state = end.outcome, end.state
     if CODES.get(outcome.reason) != 0:
         complain(outcome.sentence)
-        hint(outcome.hint or ("raise the limit that stopped it, with `--continue`" if outcome.ended else ""))
+    hint((outcome.hint or _hint(outcome)).replace("--continue", end.again))
     parts = [counted(state.iterations, "iteration"), counted(state.turn, "turn")]
     parts += [f"${end.dollars:.4f}"] if end.dollars else []
-    say(", ".join([*parts, f"log {end.logs[0]}"]))
+    if end.logs:
+        say(", ".join([*parts, f"log {end.logs[0]}"]))
     if as_json:
         write_json(_told(end))
         return
     lines = [f"{outcome.reason}: {outcome.sentence}", *(f"- {line}" for line in outcome.evidence)]
     lines += [f"- open: {one.text}" for one in state.pending.values()]
-    write("\n".join(lines) + "\n")
+    # Agents wrote some of these words: none of them may begin a line or reach the terminal as an order.
+    write("".join(f"{printable(line)}\n" for line in lines))
+
+
+def _hint(outcome: Outcome) -> str:
+    """How an end by a rule is gone on with."""
+    if not outcome.ended or CODES.get(outcome.reason) == 0:
+        return ""
+    if option := RAISED.get(outcome.reason):
+        return f"`--continue {option}` goes on"
+    return "`--continue --pair FILE` goes on, with other limits in its `[stop]`"
 
 
 def _told(end: End) -> dict[str, Any]:

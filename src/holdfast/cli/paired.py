@@ -1,14 +1,13 @@
 """A pair for a person at a terminal: what happens, in lines on stderr, and what must be decided, as a question.
 
-Rule: where nobody can be asked, nothing is decided. Words that agents wrote are shown as text.
+Rule: where nobody can be asked, nothing is decided. Words that agents wrote are shown as text. While a question
+stands the event loop runs, so that whatever ends the process is heard.
 """
 
-import signal
+import asyncio
+import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import click
+from contextlib import suppress
 
 from holdfast.agents.notices import FoldMade, Notice, SummaryMade
 from holdfast.cli.happenings import about
@@ -18,6 +17,7 @@ from holdfast.pair.phases import Asked, Decided, Phase, said
 from holdfast.tools.calling import CallFinished
 
 LONGEST = 100
+YES, NO = ("y", "yes"), ("n", "no", "")
 
 
 class Telling:
@@ -47,30 +47,51 @@ class AtTerminal:
     async def decide(self, asked: Asked) -> Decided | None:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             return None
-        with _interruptible():
-            return _asked(asked)
+        return await _asked(asked)
 
-    def how(self, asked: Asked) -> str:  # noqa: ARG002 - it is the same for all
-        return "go on at a terminal with `--continue`, or with `--approve file` or `--approve auto`"
+    def how(self, asked: Asked) -> str:
+        others = "`--approve file`" if asked.about == "question" else "`--approve file` or `--approve auto`"
+        return f"go on at a terminal with `--continue`, or with {others}"
 
 
-def _asked(asked: Asked) -> Decided:
-    if asked.about == "question":
-        words = click.prompt(printable(asked.text), err=True)
-        return Decided(asked.id, "say", words, by="a person")
-    if click.confirm(printable(asked.text), err=True):
-        return Decided(asked.id, "approve", by="a person")
+async def _asked(asked: Asked) -> Decided | None:
+    """What a person types; None at the end of the input."""
+    if asked.wants_words:
+        words: str | None = ""
+        while words == "":
+            words = await _line(f"{asked.text}: ")
+        return Decided(asked.id, "say", words, by="a person") if words else None
+    answer = await _choice(f"{asked.text} [y/N]: ")
+    if answer is None or answer:
+        return Decided(asked.id, "approve", by="a person") if answer else None
     if asked.about == "summary":
         return Decided(asked.id, "reject", by="a person")
-    reason = click.prompt("What must change?", err=True, default="", show_default=False)
-    return Decided(asked.id, "reject", reason, by="a person")
+    reason = await _line("What must change? ")
+    return None if reason is None else Decided(asked.id, "reject", reason, by="a person")
 
 
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Ctrl-C ends a question: the event loop, which has the signal else, does not run while one is asked."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+async def _choice(text: str) -> bool | None:
+    while (typed := await _line(text)) is not None:
+        if typed.lower() in (*YES, *NO):
+            return typed.lower() in YES
+        say("type y or n")
+    return None
+
+
+async def _line(text: str) -> str | None:
+    """One line, asked for on stderr; None at the end of the input."""
+    sys.stderr.write(printable(text))
+    sys.stderr.flush()
+    loop, typed = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sys.stdin.fileno(), typed.set)
+    line = b""
     try:
-        yield
+        await typed.wait()
+        # A terminal gives one whole line, so that this does not wait. One that is gone gives an error.
+        with suppress(OSError):
+            line = os.read(sys.stdin.fileno(), 65_536)
     finally:
-        signal.signal(signal.SIGINT, before)
+        loop.remove_reader(sys.stdin.fileno())
+        if not line.endswith(b"\n"):
+            say("")
+    return line.decode("utf-8", "replace").strip() if line else None

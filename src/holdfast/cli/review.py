@@ -15,7 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from holdfast.cli.agent_options import wish_of
-from holdfast.cli.options import common_options, json_option, offered, profile_option
+from holdfast.cli.options import Amount, common_options, json_option, offered, profile_option
 from holdfast.cli.output import hint, note, printable, say, write
 from holdfast.errors import HoldfastError, InputError
 from holdfast.review.finding import SEVERITIES, Severity
@@ -91,9 +91,7 @@ def _revisions() -> list[str]:
 @click.option("--continue", "-c", "goes_on", is_flag=True, help="Ask the newest review of this folder TEXT.")
 @click.option("--log", metavar="ID", default="", shell_complete=offered("logs"), help="Ask this review.")
 @click.option("--max-steps", metavar="N", type=click.IntRange(min=1), help="At most N requests.")
-@click.option(
-    "--max-cost", metavar="DOLLARS", type=click.FloatRange(0, min_open=True), help="At most so many dollars."
-)
+@click.option("--max-cost", metavar="DOLLARS", type=Amount("dollars"), help="At most so many dollars.")
 @profile_option
 @click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit code 1 if something found is as severe.")
 @json_option

@@ -22,7 +22,7 @@ from holdfast.cli.agent_options import agent_options, continue_option, wish_of
 from holdfast.cli.codes import ENDS
 from holdfast.cli.happenings import OneObject, Stream, Teller, Words, say_no_model
 from holdfast.cli.onlookers import Onlookers
-from holdfast.cli.options import common_options, json_option, offered
+from holdfast.cli.options import Amount, common_options, json_option, offered
 from holdfast.cli.stdin import piped_text
 from holdfast.errors import InputError
 from holdfast.tools.around.ask_user import Respondent
@@ -51,12 +51,8 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--max-steps", metavar="N", type=click.IntRange(min=1), default=None, help="At most N requests."
 )
-@click.option(
-    "--max-cost", metavar="DOLLARS", type=click.FloatRange(0, min_open=True), help="At most so many dollars."
-)
-@click.option(
-    "--max-time", metavar="SECONDS", type=click.FloatRange(0, min_open=True), help="No step begins later."
-)
+@click.option("--max-cost", metavar="DOLLARS", type=Amount("dollars"), help="At most so many dollars.")
+@click.option("--max-time", metavar="SECONDS", type=Amount("seconds"), help="No step begins later.")
 @json_option
 @click.option("--stream-json", "streams", is_flag=True, help="A line of JSON for everything that happens.")
 @click.option("--partial", is_flag=True, help="With --stream-json: texts also piece by piece, as they come.")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from holdfast.pair.handover import Handover, paths_in
 from holdfast.pair.layout import Found, Layout
-from holdfast.pair.progress import Unreadable, claims, read_results
+from holdfast.pair.progress import Unreadable, claims, read_evaluation
 from holdfast.pair.roles import Role
 
 Counting = Callable[[str], int]
@@ -52,7 +52,7 @@ def _results(handover: Handover, role: Role, layout: Layout, iteration: int) -> 
     if not role.measures:
         return
     try:
-        yield from claims(handover, read_results(layout, iteration))
+        yield from claims(handover, read_evaluation(layout, iteration))
     except Unreadable as error:
         yield str(error)
 

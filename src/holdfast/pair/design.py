@@ -14,7 +14,8 @@ LENGTH = 12
 
 
 class Design(Struct, frozen=True):
-    """`hash` is empty where there are no files; `missing` are those that cannot be read."""
+    """`hash` is empty where there are no files; `missing` are those that cannot be read, and with them it is
+    another design than without."""
 
     files: tuple[str, ...] = ()
     hash: str = ""
@@ -27,15 +28,21 @@ def read_design(layout: Layout, paths: Iterable[str]) -> Design:
         return Design()
     digest, missing = sha256(), list[str]()
     for path in files:
-        if isinstance(layout.look(path), str):
-            missing.append(path)
-            continue
-        try:
-            data = (layout.root / path).read_bytes()
-        except OSError:
-            missing.append(path)
-            continue
+        data = _read(layout, path)
         name = path.encode("utf-8", "surrogateescape")
+        if data is None:
+            missing.append(path)
+            digest.update(b"%d %s -\n" % (len(name), name))
+            continue
         digest.update(b"%d %s %d\n" % (len(name), name, len(data)))
         digest.update(data)
     return Design(files, digest.hexdigest()[:LENGTH], tuple(missing))
+
+
+def _read(layout: Layout, path: str) -> bytes | None:
+    if isinstance(layout.look(path), str):
+        return None
+    try:
+        return (layout.root / path).read_bytes()
+    except OSError:
+        return None

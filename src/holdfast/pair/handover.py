@@ -24,7 +24,7 @@ MOST_SAMPLES = 60
 
 Line = Annotated[str, Meta(min_length=1, max_length=LONGEST_LINE)]
 Layer = Annotated[int, Meta(ge=1, le=9)]
-Count = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 
 
 class FileNote(Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,7 +50,10 @@ class Rate(Struct, frozen=True, forbid_unknown_fields=True):
         return self.passed / self.total if self.total else 0.0
 
     def __str__(self) -> str:
-        return f"{self.passed}/{self.total} ({self.share:.0%})"
+        # Rounded down to a tenth: what is shown as 85 % has reached 85 %.
+        tenths = self.passed * 1_000 // self.total if self.total else 0
+        percent = f"{tenths / 10:.1f}".removesuffix(".0")
+        return f"{self.passed}/{self.total} ({percent}%)"
 
 
 class Handover(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -63,8 +66,8 @@ class Handover(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     verdict: Annotated[
         Verdict,
         Meta(
-            description="`return`: the other agent must act; `continue`: you go on yourself with another "
-            "iteration; `stop`: nothing is left to do."
+            description="`return`: the other agent acts; `continue`: you go on yourself with another iteration, "
+            "if you are the one who builds; `stop`: nothing is left to do. Below the target the work goes on."
         ),
     ] = "return"
     files: Annotated[
@@ -74,7 +77,12 @@ class Handover(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         tuple[Line, ...],
         Meta(max_length=MOST_FILES, description="Paths of all files of the design, which a person approves."),
     ] = ()
-    counts: Annotated[dict[str, Count], Meta(max_length=40, description="Such as `samples`: 15.")] = {}
+    counts: Annotated[
+        dict[str, Count],
+        Meta(
+            max_length=40, description="Such as `samples`: 15; `samples` and `failures` as the disk has them."
+        ),
+    ] = {}
     success: Annotated[Rate | None, Meta(description="How many samples of this iteration passed.")] = None
     problems: Annotated[tuple[Problem, ...], Meta(max_length=MOST_PROBLEMS)] = ()
     decisions: Annotated[

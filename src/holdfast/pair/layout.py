@@ -4,6 +4,7 @@ Rule: a name that leads outside the folder leads nowhere; what is written here i
 """
 
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -13,9 +14,11 @@ from msgspec import Struct
 from holdfast.errors import InputError
 from holdfast.messages import Json
 
+SAMPLES = "samples"
 RESULTS = "evaluation_results"
 ATTRIBUTION = "attribution_analysis"
-PARTS = ("samples", "execution_traces", RESULTS, ATTRIBUTION)
+PARTS = (SAMPLES, "execution_traces", RESULTS, ATTRIBUTION)
+_ITERATION = re.compile(r"iteration_[0-9]+")
 
 
 class Outputs(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,12 +51,8 @@ class Layout:
 
     def look(self, path: str) -> Found | str:
         """What is there, or why it may not be named."""
-        if not path.strip() or "\0" in path:
-            return f"`{path}` is no path"
-        if path.startswith(("/", "~")) or (len(path) > 1 and path[1] == ":"):
-            return f"`{path}` is no path inside the folder; name it from there"
-        if ".." in path.split("/"):
-            return f"`{path}` leads out of the folder with `..`"
+        if wrong := misnamed(path):
+            return wrong
         try:
             real = Path(os.path.realpath(self.root / path))
         except (OSError, ValueError, RecursionError):
@@ -67,7 +66,17 @@ class Layout:
                 return Found(real.stat().st_size)
         except OSError as error:
             return f"`{path}` cannot be read: {error.strerror}"
-        return f"`{path}` does not exist"
+        return f"`{path}` is no file" if os.path.lexists(real) else f"`{path}` does not exist"
+
+    def iterations(self) -> tuple[str, ...]:
+        """The folders of iterations that hold a file, whoever wrote it."""
+        folder = self.root / self.outputs.folder
+        try:
+            names = sorted(entry.name for entry in folder.iterdir() if _ITERATION.fullmatch(entry.name))
+        except OSError:
+            return ()
+        held = (name for name in names if any(files for _, _, files in os.walk(folder / name)))
+        return tuple(f"{self.outputs.folder}/{name}" for name in held)
 
     def prepare(self, iteration: int) -> None:
         """Make the folders of an iteration, where they are not there."""
@@ -96,6 +105,17 @@ class Layout:
                 f"`{path}` leads out of the folder, by a link", hint="take the link away, then go on"
             )
         return target
+
+
+def misnamed(path: str) -> str:
+    """Why a name can lead to nothing inside a folder, whatever is there; empty if it can."""
+    if not path.strip() or "\0" in path:
+        return f"`{path}` is no path"
+    if path.startswith(("/", "~")) or (len(path) > 1 and path[1] == ":"):
+        return f"`{path}` is no path inside the folder; name it from there"
+    if ".." in path.split("/"):
+        return f"`{path}` leads out of the folder with `..`"
+    return ""
 
 
 def replace_file(target: Path, data: bytes) -> None:

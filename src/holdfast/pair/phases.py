@@ -12,9 +12,23 @@ from msgspec import Struct
 from holdfast.events import Event, Noted
 from holdfast.pair.handover import Handover
 from holdfast.pair.progress import Results
-from holdfast.pair.stopping import StopRules
+from holdfast.pair.stopping import StopRules, percent
 
 KIND = "pair"
+
+About = Literal["design", "question", "summary", "uncertain", "blocked", "overflow"]
+Answer = Literal["approve", "reject", "say"]
+_YES_OR_NO: tuple[Answer, ...] = ("approve", "reject")
+_ANY: tuple[Answer, ...] = ("say", "approve", "reject")
+ANSWERS: dict[About, tuple[Answer, ...]] = {
+    "design": _YES_OR_NO,
+    "summary": _YES_OR_NO,
+    "question": _ANY,
+    "uncertain": _ANY,
+    "blocked": _ANY,
+    "overflow": ("approve",),
+}
+"""What may be answered to each, the usual one first."""
 
 
 class RulesGiven(Struct, frozen=True, tag="rules_given"):
@@ -23,14 +37,26 @@ class RulesGiven(Struct, frozen=True, tag="rules_given"):
     rules: StopRules
 
 
+class LawGiven(Struct, frozen=True, tag="law_given"):
+    """The rules of the project as they were when the pair began. They hold for both, whatever an agent makes of the
+    file meanwhile."""
+
+    path: str
+    text: str
+    mtime: float = 0.0
+    hash: str = ""
+
+
 class TurnBegan(Struct, frozen=True, tag="turn_began"):
-    """One agent is to work, opened by this text in its own log. `turn` counts those of both."""
+    """One agent is to work, opened by this text in its own log. `turn` counts those of both; `design` is the hash
+    of the one that it was begun with."""
 
     turn: int
     role: str
     iteration: int
     text: str
     origin: Literal["person", "agent"] = "agent"
+    design: str = ""
 
 
 class HandedOver(Struct, frozen=True, tag="handed_over"):
@@ -41,55 +67,59 @@ class HandedOver(Struct, frozen=True, tag="handed_over"):
 
 
 class Accepted(Struct, frozen=True, tag="accepted"):
-    """Looked at again from the receiver's side; `results` are what the disk says, where the role evaluates."""
+    """Looked at again from the receiver's side; `results` are what the disk says, where the role evaluates. Where
+    it could not, and asks a person, it `is_blocked`, and the iteration goes on."""
 
     turn: int
     design: str = ""
     design_files: tuple[str, ...] = ()
     results: Results | None = None
+    is_blocked: bool = False
 
 
 class Rejected(Struct, frozen=True, tag="rejected"):
-    """The handover cannot be read by the other; whoever made it is told why."""
+    """The handover cannot be read by the other, or not any more; whoever made it is told why."""
 
     turn: int
     faults: tuple[str, ...]
 
 
 class Asked(Struct, frozen=True, tag="asked"):
-    """A person is to decide: about a design, by its hash, a question of an agent, whether to go on although no
-    model wrote a summary that could be used, or what to do where newest steps alone do not fit a window."""
+    """A person is to decide: about a design, by its hash; a question of an agent, which may be `blocked` without an
+    answer; what to tell it of calls that a crash left `uncertain`; whether to go on although no model wrote a
+    summary that could be used, or although newest steps alone did not fit a window."""
 
     id: str
-    about: Literal["design", "question", "summary", "overflow"]
+    about: About
     text: str
     files: tuple[str, ...] = ()
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        return ANSWERS[self.about]
+
+    @property
+    def wants_words(self) -> bool:
+        """Whether it is answered in words, and not by yes or no."""
+        return self.answers[0] == "say"
 
 
 class Decided(Struct, frozen=True, tag="decided"):
     id: str
-    answer: Literal["approve", "reject", "say"]
+    answer: Answer
     words: str = ""
     by: str = ""
 
 
-class Unsettled(Struct, frozen=True, tag="unsettled"):
-    """A crash left calls behind of which nobody knows what they did. They are not run again; the agent is told."""
-
-    turn: int
-    role: str
-    calls: tuple[str, ...]
-
-
 class Ended(Struct, frozen=True, tag="ended"):
-    """`reason` is a rule's that stops, or `done` where both say that nothing is left."""
+    """`reason` is a rule's that stops, or `done` where an agent says that nothing is left."""
 
     reason: str
     sentence: str
     evidence: tuple[str, ...] = ()
 
 
-Phase = RulesGiven | TurnBegan | HandedOver | Accepted | Rejected | Asked | Decided | Unsettled | Ended
+Phase = RulesGiven | LawGiven | TurnBegan | HandedOver | Accepted | Rejected | Asked | Decided | Ended
 
 
 def noted(phase: Phase) -> Noted:
@@ -110,11 +140,15 @@ def said(phase: Phase) -> str:
     """A phase in a few words, for people who read the log."""
     match phase:
         case RulesGiven(rules=rules):
-            return f"rules: {rules.target:.0%} of the samples, at most {rules.max_iterations} iterations"
+            return f"rules: {percent(rules.target)} of the samples, at most {rules.max_iterations} iterations"
+        case LawGiven(path=path):
+            return f"rules of the project: {path}"
         case TurnBegan(role=role, iteration=iteration):
             return f"{role} begins, iteration {iteration}"
         case HandedOver(role=role, iteration=iteration):
             return f"{role} hands over, iteration {iteration}"
+        case Accepted(is_blocked=True):
+            return "accepted, and it waits for an answer"
         case Accepted(results=results):
             return f"accepted, {results.rate} passed" if results else "accepted"
         case Rejected(faults=faults):
@@ -123,7 +157,5 @@ def said(phase: Phase) -> str:
             return f"a person is asked: {text[:200]}"
         case Decided(answer=answer, by=by):
             return f"decided by {by}: {answer}"
-        case Unsettled(role=role, calls=calls):
-            return f"what {role} called before a crash is uncertain: {', '.join(calls)}"
         case Ended(sentence=sentence):
             return f"ended: {sentence}"

@@ -3,20 +3,23 @@
 Rule: what stands on the disk counts, and not what an agent says of it. A file that cannot be read is named.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
+import os
+from collections.abc import Collection, Iterator
+from typing import Annotated, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from holdfast.messages import Json
-from holdfast.pair.handover import SEVERITIES, Handover, Problem, Rate, Severity
-from holdfast.pair.layout import ATTRIBUTION, RESULTS, Layout
+from holdfast.pair.handover import LONGEST_TEXT, SEVERITIES, Handover, Problem, Rate, Severity
+from holdfast.pair.layout import ATTRIBUTION, RESULTS, SAMPLES, Layout
 
 UNKNOWN = 0
 """The layer of a failure that nobody attributed."""
 LARGEST = 1 << 20
 """Bytes of one file of results."""
+MOST_NAMED = 5
+"""Samples that are named where something is wrong with many."""
 
 
 class Failure(Struct, frozen=True):
@@ -49,49 +52,74 @@ class Unreadable(ValueError):
     """Results that cannot be counted; the message names the file."""
 
 
+class Evaluation(Struct, frozen=True):
+    """What came of an iteration, and the samples that it was counted from."""
+
+    results: Results
+    samples: frozenset[str]
+
+
+Sample = Annotated[str, Meta(max_length=200)]
+
+
 class _Result(Struct):
     passed: bool
-    sample: str = ""
+    sample: Sample = ""
 
 
 class _Attribution(Struct):
-    layer: int = UNKNOWN
+    layer: Annotated[int, Meta(ge=UNKNOWN, le=9)] = UNKNOWN
     severity: Severity = "medium"
-    problem: str = ""
-    sample: str = ""
+    problem: Annotated[str, Meta(max_length=LONGEST_TEXT)] = ""
+    sample: Sample = ""
+
+
+T = TypeVar("T", _Result, _Attribution)
 
 
 def read_results(layout: Layout, iteration: int) -> Results:
+    """What `read_evaluation` counts."""
+    return read_evaluation(layout, iteration).results
+
+
+def read_evaluation(layout: Layout, iteration: int) -> Evaluation:
     """One file for each sample in `evaluation_results`, `{"sample", "passed"}`; for those that failed one in
-    `attribution_analysis`, `{"sample", "layer", "severity", "problem"}`. Raises `Unreadable`."""
-    folder = layout.root / layout.outputs.iteration(iteration)
+    `attribution_analysis`, `{"sample", "layer", "severity", "problem"}`. What lies in `samples` has a result, if
+    anything has. Raises `Unreadable`."""
     where = layout.outputs.iteration(iteration)
-    results = {
-        one.sample or name: one for name, one in _read(folder / RESULTS, f"{where}/{RESULTS}", _Result)
-    }
-    causes = {
-        one.sample or name: one
-        for name, one in _read(folder / ATTRIBUTION, f"{where}/{ATTRIBUTION}", _Attribution)
-    }
+    results, names = _by_sample(layout, f"{where}/{RESULTS}", _Result)
+    causes, _ = _by_sample(layout, f"{where}/{ATTRIBUTION}", _Attribution)
+    if results and SAMPLES in layout.outputs.parts:
+        known = {*names, *results}
+        left = [name for name in _names(layout, f"{where}/{SAMPLES}") if _stem(name) not in known]
+        if left:
+            raise Unreadable(f"no result of {_listed(left)} of `{where}/{SAMPLES}`: evaluate all samples")
     failures = tuple(
         Failure(sample, cause.layer, cause.severity, cause.problem)
         for sample, result in sorted(results.items())
         if not result.passed
         for cause in (causes.get(sample, _Attribution()),)
     )
-    return Results(iteration, sum(one.passed for one in results.values()), len(results), failures)
+    passed = sum(one.passed for one in results.values())
+    return Evaluation(Results(iteration, passed, len(results), failures), frozenset(results))
 
 
-def claims(handover: Handover, results: Results) -> tuple[str, ...]:
+def claims(handover: Handover, evaluation: Evaluation) -> Iterator[str]:
     """What a handover says that the disk does not."""
-    said = handover.success
+    said, results = handover.success, evaluation.results
     if not results.total:
-        return (f"there are no results of iteration {results.iteration} in `{RESULTS}` on the disk",)
+        yield f"there are no results of iteration {results.iteration} in `{RESULTS}` on the disk"
+        return
     if said is None:
-        return (f"`success` is missing; the disk says {results.rate}",)
-    if (said.passed, said.total) != (results.passed, results.total):
-        return (f"`success` says {said.passed}/{said.total}, the disk says {results.passed}/{results.total}",)
-    return ()
+        yield f"`success` is missing; the disk says {results.rate}"
+    elif (said.passed, said.total) != (results.passed, results.total):
+        yield f"`success` says {said.passed}/{said.total}, the disk says {results.passed}/{results.total}"
+    for name, counted in (("samples", results.total), ("failures", results.total - results.passed)):
+        if handover.counts.get(name, counted) != counted:
+            yield f"`counts` says {handover.counts[name]} `{name}`, the disk says {counted}"
+    named = dict.fromkeys(sample for problem in handover.problems for sample in problem.samples)
+    if unknown := [sample for sample in named if sample not in evaluation.samples]:
+        yield f"`problems` names {_listed(unknown)}, of which there is no result"
 
 
 def report_of(handover: Handover, results: Results | None, layers: tuple[int, ...]) -> dict[str, Json]:
@@ -114,23 +142,63 @@ def _told(problem: Problem) -> dict[str, Json]:
     return value
 
 
-def _read(folder: Path, where: str, kind: type[Json]) -> Iterator[tuple[str, Json]]:
-    """The files of a folder, by name; none where there is no folder."""
+def _by_sample(layout: Layout, where: str, kind: type[T]) -> tuple[dict[str, T], set[str]]:
+    """What the files of a folder say, by the sample that each is of, and their names without the ending."""
+    found: dict[str, T] = {}
+    files: dict[str, str] = {}
+    for name in _names(layout, where):
+        one = _decoded(layout, f"{where}/{name}", kind)
+        sample = one.sample or _stem(name)
+        if sample in found:
+            raise Unreadable(
+                f"`{where}/{files[sample]}` and `{where}/{name}` are both of the sample `{sample}`"
+            )
+        found[sample], files[sample] = one, name
+    return found, {_stem(name) for name in files.values()}
+
+
+def _names(layout: Layout, where: str) -> list[str]:
+    """The files of a folder, in order; none where there is no folder."""
+    folder = layout.root / where
+    if not os.path.lexists(folder):
+        return []
+    if isinstance(found := layout.look(where), str):
+        raise Unreadable(found)
     try:
         names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".json"))
-    except FileNotFoundError:
-        return
     except OSError as error:
         raise Unreadable(f"`{where}` cannot be read: {error.strerror}") from None
     for name in names:
-        path = folder / name
-        try:
-            if not path.is_file():
-                raise Unreadable(f"`{where}/{name}` is no file")
-            if path.stat().st_size > LARGEST:
-                raise Unreadable(f"`{where}/{name}` is larger than {LARGEST} bytes")
-            yield path.stem, msgspec.json.decode(path.read_bytes(), type=kind)
-        except OSError as error:
-            raise Unreadable(f"`{where}/{name}` cannot be read: {error.strerror}") from None
-        except msgspec.MsgspecError as error:
-            raise Unreadable(f"`{where}/{name}` is no result: {error}") from None
+        if not name.isprintable():
+            raise Unreadable(f"`{where}` has a file whose name is no plain text: {name!a}")
+    return names
+
+
+def _decoded(layout: Layout, where: str, kind: type[T]) -> T:
+    found = layout.look(where)
+    if isinstance(found, str):
+        raise Unreadable(found)
+    if found.is_folder:
+        raise Unreadable(f"`{where}` is no file")
+    if found.size > LARGEST:
+        raise Unreadable(f"`{where}` is larger than {LARGEST} bytes")
+    try:
+        return msgspec.json.decode((layout.root / where).read_bytes(), type=kind)
+    except OSError as error:
+        raise Unreadable(f"`{where}` cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Unreadable(f"`{where}` is no UTF-8") from None
+    except RecursionError:
+        raise Unreadable(f"`{where}` is nested too deeply") from None
+    except msgspec.MsgspecError as error:
+        raise Unreadable(f"`{where}` is no result: {error}") from None
+
+
+def _stem(name: str) -> str:
+    return name.removesuffix(".json")
+
+
+def _listed(names: Collection[str]) -> str:
+    """The first of them, and how many more there are."""
+    shown = ", ".join(f"`{name}`" for name in [*names][:MOST_NAMED])
+    return f"{shown} and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else shown

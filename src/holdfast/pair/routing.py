@@ -1,14 +1,17 @@
 """Whose turn is next, and what must be said about why.
 
-Rule: pure. The agent that works decides whether it returns or goes on, within the limits of each layer: what it did
-not get rid of in some iterations goes to the other one.
+Rule: pure. The agent that works decides whether it returns or goes on, within limits: what lies in the other's
+layers, and what it did not get rid of in some iterations, goes to the other one. A verdict that is not followed is
+never passed over: whoever gave it is told, and whoever goes on instead.
 """
+
+from collections.abc import Iterator
 
 from msgspec import Struct
 
 from holdfast.pair.roles import Pair, Role
 from holdfast.pair.state import State
-from holdfast.pair.stopping import StopRules, persistent
+from holdfast.pair.stopping import StopRules, in_a_row, percent, persistent
 
 
 class Next(Struct, frozen=True):
@@ -20,22 +23,17 @@ def next_turn(pair: Pair, state: State, rules: StopRules) -> Next:
     """After the newest handover, which was accepted."""
     assert state.last is not None, "somebody handed over"
     first, second = pair.roles
-    handover = state.last.handover
+    verdict = state.last.handover.verdict
     if state.last.role == first.name:
-        return Next(second)
-    if handover.verdict == "return":
-        return Next(first)
-    stuck = persistent(state.results, rules.layer_soft)
-    if stuck:
-        layers = ", ".join(map(str, stuck))
-        note = (
-            f"failures of layer {layers} stand in {rules.layer_soft} iterations in a row, so `{first.name}` must "
-            f"look at it; after {rules.layer_hard} the work stops"
-        )
-        return Next(first, (note,))
-    is_designers = any(problem.layer in first.layers for problem in handover.problems)
-    if handover.verdict == "stop" and is_designers:
-        return Next(first, (f"`{second.name}` wanted to stop, and problems of your layer stand open",))
+        return Next(second, tuple(_not_followed(first, verdict)))
+    if why := tuple(_back_to_first(pair, state, rules)):
+        return Next(first, (*why, *_told_later(first, state)))
+    if verdict == "return":
+        return Next(first, tuple(_told_later(first, state)))
+    if verdict == "stop":
+        rate = f"{state.results[-1].rate} passed" if state.results else "nothing was measured"
+        note = f"you wanted to stop; {rate}, and {percent(rules.target)} is the target, so the work goes on"
+        return Next(second, (note,))
     return Next(second)
 
 
@@ -43,3 +41,43 @@ def is_done(pair: Pair, state: State) -> bool:
     """Whether nothing is left to do: an agent says so, and there is nothing to measure it by."""
     assert state.last is not None, "somebody handed over"
     return state.last.handover.verdict == "stop" and not any(role.measures for role in pair.roles)
+
+
+def _back_to_first(pair: Pair, state: State, rules: StopRules) -> Iterator[str]:
+    """Why the first must look at it, though the second would rather go on or stop."""
+    assert state.last is not None, "somebody handed over"
+    first, second = pair.roles
+    verdict = state.last.handover.verdict
+    for layer in persistent(state.results, rules.soft):
+        hard = rules.hard(layer)
+        yield (
+            f"failures of layer {layer} stand in {in_a_row(rules.soft(layer))}, so `{first.name}` must look at it"
+            f"{f'; after {hard} the work stops' if hard else ''}"
+        )
+    if verdict == "return":
+        return
+    wanted = "stop" if verdict == "stop" else "go on by itself"
+    measured = state.results[-1] if state.results else None
+    for layer in first.layers:
+        if measured and (failed := measured.failed(layer=layer)):
+            failures = "1 failure" if failed == 1 else f"{failed} failures"
+            yield f"`{second.name}` wanted to {wanted}; the disk has {failures} of layer {layer}, which is yours"
+        elif any(problem.layer == layer for problem in state.last.handover.problems):
+            yield f"`{second.name}` wanted to {wanted}; problems of layer {layer}, which is yours, stand open"
+
+
+def _not_followed(first: Role, verdict: str) -> Iterator[str]:
+    """What the second is told of a verdict that the first cannot give."""
+    if verdict == "stop":
+        yield f"`{first.name}` says `stop`; whether anything is left to do is measured, so evaluate it"
+    elif verdict == "continue":
+        yield f"`{first.name}` says `continue`; it handed over, so you act next"
+
+
+def _told_later(first: Role, state: State) -> Iterator[str]:
+    """What the first is told in its next turn of a verdict that was not followed."""
+    before = state.handovers.get(first.name)
+    if before is not None and before.handover.verdict == "stop":
+        yield "you said `stop` before; the work ends when enough samples pass or a limit is reached, so it went on"
+    elif before is not None and before.handover.verdict == "continue":
+        yield "you said `continue` before; after your handover the other agent acts, so it did"

@@ -13,6 +13,7 @@ from holdfast.pair.phases import (
     Decided,
     Ended,
     HandedOver,
+    LawGiven,
     Phase,
     Rejected,
     RulesGiven,
@@ -27,14 +28,15 @@ class State(Struct):
 
     at: TurnBegan | HandedOver | Accepted | Rejected | None = None
     rules: StopRules | None = None
+    law: LawGiven | None = None
     turns: dict[str, int] = field(default_factory=dict)
     handovers: dict[str, HandedOver] = field(default_factory=dict)
     """The newest of each role that the other side accepted."""
     results: list[Results] = field(default_factory=list)
+    asked: dict[str, Asked] = field(default_factory=dict)
+    """Everything that was ever asked, the newest last."""
     pending: dict[str, Asked] = field(default_factory=dict)
     decided: dict[str, Decided] = field(default_factory=dict)
-    rejections: int = 0
-    """In a row."""
     ended: Ended | None = None
     last: HandedOver | None = None
     """What was handed over last, accepted or not."""
@@ -47,8 +49,14 @@ class State(Struct):
 
     def approves(self, design: str) -> bool:
         """Whether a person, or a rule in its place, approved of this very design."""
-        decision = self.decided.get(design)
-        return decision is not None and decision.answer == "approve"
+        return self._answered(design, "approve")
+
+    def rejects(self, design: str) -> bool:
+        return self._answered(design, "reject")
+
+    def _answered(self, id_: str, answer: str) -> bool:
+        decision = self.decided.get(id_)
+        return decision is not None and decision.answer == answer
 
 
 def fold(phases: Iterable[Phase], second: str) -> State:
@@ -63,27 +71,55 @@ def _take(state: State, phase: Phase, second: str) -> None:
     match phase:
         case RulesGiven(rules=rules):
             state.rules, state.ended = rules, None
+        case LawGiven():
+            state.law = phase
         case TurnBegan(role=role):
             state.at = phase
             state.turns[role] = state.turns.get(role, 0) + 1
         case HandedOver():
             state.at = state.last = phase
-        case Accepted(results=results):
-            state.at, state.rejections = phase, 0
-            assert state.last is not None, "what is accepted was handed over"
-            state.handovers[state.last.role] = state.last
-            state.iterations += state.last.role == second
-            if results is not None:
-                state.results.append(results)
+        case Accepted():
+            _accept(state, phase, second)
         case Rejected():
+            if isinstance(state.at, Accepted):
+                _take_back(state, state.at, second)
             state.at = phase
-            state.rejections += 1
-        case Asked(id=id_):
-            state.pending[id_] = phase
+        case Asked():
+            _ask(state, phase)
         case Decided(id=id_):
             state.pending.pop(id_, None)
+            state.decided.pop(id_, None)
             state.decided[id_] = phase
         case Ended():
             state.ended = phase
-        case _:
-            pass
+
+
+def _accept(state: State, accepted: Accepted, second: str) -> None:
+    assert state.last is not None, "what is accepted was handed over"
+    state.at = accepted
+    state.handovers[state.last.role] = state.last
+    state.iterations += _counts(state.last, accepted, second)
+    if accepted.results is not None:
+        state.results.append(accepted.results)
+
+
+def _take_back(state: State, accepted: Accepted, second: str) -> None:
+    """What was accepted and is not so any more: its iteration goes on."""
+    assert state.last is not None, "what is accepted was handed over"
+    state.iterations -= _counts(state.last, accepted, second)
+    if accepted.results is not None:
+        state.results.pop()
+
+
+def _counts(made: HandedOver, accepted: Accepted, second: str) -> bool:
+    return made.role == second and not accepted.is_blocked
+
+
+def _ask(state: State, asked: Asked) -> None:
+    """What is asked anew is not decided any more, and of designs only the newest waits."""
+    state.decided.pop(asked.id, None)
+    state.asked.pop(asked.id, None)
+    state.asked[asked.id] = asked
+    if asked.about == "design":
+        state.pending = {id_: one for id_, one in state.pending.items() if one.about != "design"}
+    state.pending[asked.id] = asked

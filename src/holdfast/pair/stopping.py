@@ -4,36 +4,58 @@ Rule: pure. Every stop has a reason and the numbers that show it; what is not me
 is none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from holdfast.pair.progress import Results
 
 Reason = Literal["success", "cost", "critical", "layer", "oscillation", "gain", "iterations"]
 
+MOST, MOST_DOLLARS = 1_000_000, 1e9
+Number = Annotated[int, Meta(ge=0, le=MOST)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+LAYERS = frozenset("123456789")
+
+
+class LayerLimits(Struct, frozen=True, forbid_unknown_fields=True):
+    """Limits of one layer; what is not given is as for all layers."""
+
+    soft: Number | None = None
+    hard: Number | None = None
+
 
 class StopRules(Struct, frozen=True, forbid_unknown_fields=True):
-    target: float = 0.85
+    target: Share = 0.85
     """Share of the samples that must pass."""
-    gain: float = 0.02
-    gain_iterations: int = 5
+    gain: Share = 0.02
+    gain_iterations: Number = 5
     """So many iterations must bring at least this gain over the best before them."""
-    swings: int = 4
-    swing: float = 0.02
+    swings: Number = 4
+    swing: Share = 0.02
     """So many changes of at least this size, up and down by turns, and no new best: it goes in circles."""
-    most_critical: int = 10
-    critical_iterations: int = 2
+    most_critical: Number = 10
+    critical_iterations: Number = 2
     """More critical failures than this in so many iterations in a row are too many."""
-    layer_soft: int = 3
+    layer_soft: Number = 3
     """After so many iterations in a row with failures of one layer the other agent must look at it."""
-    layer_hard: int = 6
-    max_iterations: int = 10
-    turn_steps: int = 400
+    layer_hard: Number = 6
+    layers: dict[str, LayerLimits] = {}
+    """Of single layers, by their numbers."""
+    max_iterations: Number = 10
+    turn_steps: Number = 400
     """Requests of one turn; it is gone on with by hand."""
-    max_cost: float = 0.0
+    max_cost: Annotated[float, Meta(ge=0, le=MOST_DOLLARS)] = 0.0
+
+    def soft(self, layer: int) -> int:
+        own = self.layers.get(str(layer), LayerLimits()).soft
+        return self.layer_soft if own is None else own
+
+    def hard(self, layer: int) -> int:
+        own = self.layers.get(str(layer), LayerLimits()).hard
+        return self.layer_hard if own is None else own
 
 
 class Stopping(Struct, frozen=True):
@@ -42,26 +64,40 @@ class Stopping(Struct, frozen=True):
     evidence: tuple[str, ...] = ()
 
 
+def contradictions(rules: StopRules) -> Iterator[str]:
+    """What cannot hold together, though each value by itself is one."""
+    if not rules.target:
+        yield "`target` is 0, which every iteration reaches"
+    if rules.layer_hard and rules.layer_soft > rules.layer_hard:
+        yield f"`layer_soft` is {rules.layer_soft}, above `layer_hard`, which is {rules.layer_hard}"
+    for name in rules.layers:
+        if name not in LAYERS:
+            yield f"there is no layer `{name}`; layers are numbers from 1 to 9"
+            continue
+        soft, hard = rules.soft(int(name)), rules.hard(int(name))
+        if hard and soft > hard:
+            yield f"`soft` of layer {name} is {soft}, above `hard`, which is {hard}"
+
+
 def stop(
     results: Sequence[Results], rules: StopRules, *, done: int = 0, dollars: float = 0.0
 ) -> Stopping | None:
     """Why no further iteration may begin. `done` are the iterations that ended, measured or not."""
     rates = [one.rate.share for one in results]
     if results and rates[-1] >= rules.target and results[-1].total:
-        sentence = f"{results[-1].rate} passed, and {rules.target:.0%} was the target"
+        sentence = f"{results[-1].rate} passed, and {percent(rules.target)} was the target"
         return Stopping("success", sentence, evidence(results))
     if rules.max_cost and dollars >= rules.max_cost:
-        return Stopping("cost", f"${dollars:.2f} of ${rules.max_cost:.2f} are spent", evidence(results))
+        sentence = f"{money(dollars)} of {money(rules.max_cost)} are spent"
+        return Stopping("cost", sentence, evidence(results))
     found = _critical(results, rules) or _layer(results, rules)
     if found is None and oscillates(rates, rules):
-        sentence = (
-            f"the success rate goes up and down: {', '.join(map(_percent, rates[-rules.swings - 1 :]))}"
-        )
-        found = Stopping("oscillation", sentence, evidence(results))
+        newest = ", ".join(str(one.rate) for one in results[-rules.swings - 1 :])
+        found = Stopping("oscillation", f"the success rate goes up and down: {newest}", evidence(results))
     if found is None and (gained := gain_of(rates, rules)) is not None and gained < rules.gain:
         sentence = (
             f"{rules.gain_iterations} iterations brought {gained:+.1%} over the best before, "
-            f"less than {rules.gain:.0%}"
+            f"less than {percent(rules.gain)}"
         )
         found = Stopping("gain", sentence, evidence(results))
     if found is None and rules.max_iterations and done >= rules.max_iterations:
@@ -93,18 +129,36 @@ def oscillates(rates: Sequence[float], rules: StopRules) -> bool:
     return by_turns and max(window[-2:]) <= max(rates[:-2])
 
 
-def persistent(results: Sequence[Results], iterations: int) -> tuple[int, ...]:
-    """Layers with failures in each of so many newest iterations."""
+def persistent(results: Sequence[Results], limit: Callable[[int], int]) -> tuple[int, ...]:
+    """Layers with failures in each of so many newest iterations as the limit of that layer says."""
+    layers = {one.layer for one in results[-1].failures if one.layer} if results else set[int]()
+    return tuple(sorted(layer for layer in layers if _stands(results, layer, limit(layer))))
+
+
+def _stands(results: Sequence[Results], layer: int, iterations: int) -> bool:
     newest = results[-iterations:] if iterations else ()
-    if not iterations or len(newest) < iterations:
-        return ()
-    layers = {one.layer for one in newest[-1].failures if one.layer}
-    return tuple(sorted(layer for layer in layers if all(one.failed(layer=layer) for one in newest)))
+    return 0 < iterations <= len(newest) and all(one.failed(layer=layer) for one in newest)
 
 
 def evidence(results: Sequence[Results]) -> tuple[str, ...]:
     """A line for each iteration."""
     return tuple(_line(one) for one in results)
+
+
+def in_a_row(iterations: int) -> str:
+    return "1 iteration" if iterations == 1 else f"{iterations} iterations in a row"
+
+
+def percent(share: float) -> str:
+    """A share that a person chose, with as many digits as it has."""
+    return f"{round(share * 100, 4):g}%"
+
+
+def money(dollars: float) -> str:
+    """In cents; a part of a cent is shown where it counts, so that a small limit does not look like none."""
+    if dollars >= 1 or dollars == round(dollars, 2):
+        return f"${dollars:.2f}"
+    return f"${dollars:.6f}".rstrip("0").removesuffix(".")
 
 
 def _line(one: Results) -> str:
@@ -117,24 +171,18 @@ def _line(one: Results) -> str:
 
 
 def _critical(results: Sequence[Results], rules: StopRules) -> Stopping | None:
-    newest = results[-rules.critical_iterations :] if rules.most_critical else ()
+    most, iterations = rules.most_critical, rules.critical_iterations
+    newest = results[-iterations:] if most and iterations else ()
     counts = [one.failed(severity="critical") for one in newest]
-    if not counts or len(counts) < rules.critical_iterations or min(counts) <= rules.most_critical:
+    if not counts or len(counts) < iterations or min(counts) <= most:
         return None
-    sentence = (
-        f"{counts[-1]} critical failures, and more than {rules.most_critical} for "
-        f"{rules.critical_iterations} iterations"
-    )
+    sentence = f"{counts[-1]} critical failures, and more than {most} for {iterations} iterations"
     return Stopping("critical", sentence, evidence(results))
 
 
 def _layer(results: Sequence[Results], rules: StopRules) -> Stopping | None:
-    stuck = persistent(results, rules.layer_hard)
+    stuck = persistent(results, rules.hard)
     if not stuck:
         return None
-    sentence = f"layer {stuck[0]} failed in {rules.layer_hard} iterations in a row"
+    sentence = f"layer {stuck[0]} failed in {in_a_row(rules.hard(stuck[0]))}"
     return Stopping("layer", sentence, evidence(results))
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}"

@@ -29,7 +29,8 @@ def json_schema(takes: type[Struct]) -> dict[str, Json]:
 
 
 def _written_out(node: Json, parts: dict[str, Json], above: tuple[str, ...]) -> Json:
-    if isinstance(node, list):
+    if isinstance(node, list | tuple):
+        # A default may be a tuple; as JSON, which a log gives back, it is a list.
         return [_written_out(item, parts, above) for item in node]
     if not isinstance(node, dict):
         return node

@@ -27,7 +27,18 @@ from holdfast.models.wire.openai_chat import OpenAIChatWire
 from holdfast.packing.validator import check
 from holdfast.store import SqliteStore
 from support.agent_runs import killed
-from support.pair_crash import EXAMPLE, Fate, dying, folder_state, models, phases_of, played, prepare, wish_in
+from support.pair_crash import (
+    EXAMPLE,
+    Fate,
+    dying,
+    folder_state,
+    models,
+    phases_of,
+    played,
+    prepare,
+    uncertain_in,
+    wish_in,
+)
 
 EVERY = "HOLDFAST_EVERY_CRASH"
 """Set, the whole example is killed at each of its events; else at some of each kind."""
@@ -208,4 +219,5 @@ def test_killed_while_the_evaluation_runs(tmp_path, reference):
     files, phases, _ = reference
     assert folder_state(root) == files
     assert phases_of(root) == phases
-    assert "Unsettled" in str(phases_of(root, without=()))
+    (asked,) = uncertain_in(root)
+    assert "what `execute` called before a crash is uncertain: Bash python3 evaluate.py 1" in asked

@@ -6,7 +6,6 @@ import pytest
 
 from holdfast.agents.coding.wish import Wish
 from holdfast.agents.pairing.approval import FromFile
-from holdfast.agents.pairing.orchestrator import Orchestrator
 from holdfast.agents.pairing.setup import PairWish, People
 from holdfast.errors import InputError
 from holdfast.events import RecapSet, UserSaid
@@ -14,6 +13,7 @@ from holdfast.messages import joined_text
 from holdfast.pair.handover import read_handover
 from holdfast.pair.phases import Asked, Decided, Ended, HandedOver, Rejected, TurnBegan
 from holdfast.pair.state import fold
+from support.pair_people import DESIGNED, DONE, PLAN, Deciding, people
 from support.pair_plays import (
     BOTH,
     PLANNER_WORKER,
@@ -26,10 +26,6 @@ from support.pair_plays import (
     write,
 )
 from support.pair_values import layout_in, write_results
-
-PLAN = write("plan.md", "1. build\n")
-DESIGNED = hand_over("plan.md", design=["plan.md"])
-DONE = hand_over("out.txt", verdict="stop")
 
 
 @pytest.fixture
@@ -97,20 +93,19 @@ def test_who_names_a_file_that_is_not_there_is_told_and_can_correct_it(play, pat
     assert play.names().count("HandedOver") == 2
 
 
-def test_what_vanished_meanwhile_is_not_delivered_and_its_maker_is_told(play, monkeypatch):
+def test_what_vanished_meanwhile_is_not_delivered_and_its_maker_is_told(play):
     """Validated on the receiver's side too."""
-    receive = Orchestrator._receive
     gone = []
 
-    def vanishing(self, made):
-        if not gone:
+    def vanishing(phase):
+        if isinstance(phase, HandedOver) and not gone:
             gone.append(True)
             (play.root / "plan.md").unlink()
-        receive(self, made)
 
-    monkeypatch.setattr(Orchestrator, "_receive", vanishing)
     again = write("plan.md", "2. build\n", id_="w2")
-    outcome = play.run([PLAN, DESIGNED, again, DESIGNED], [write("out.txt", "x"), DONE])
+    outcome = play.run(
+        [PLAN, DESIGNED, again, DESIGNED], [write("out.txt", "x"), DONE], people=People(tell=vanishing)
+    )
     assert outcome.reason == "done"
     rejected = next(phase for phase in play.phases if isinstance(phase, Rejected))
     assert rejected.faults == ("`plan.md` does not exist",)
@@ -142,26 +137,6 @@ def test_hostile_words_of_the_other_stay_data(play):
     assert told.count("</report>") == 1
     assert "<system-reminder>" not in told
     assert read_handover("report", told).problems[0].summary == hostile
-
-
-class Deciding:
-    """Answers from a list, and remembers what it was asked."""
-
-    def __init__(self, *answers):
-        self.answers = [*answers]
-        self.asked = []
-
-    async def decide(self, asked):
-        self.asked.append(asked)
-        answer = self.answers.pop(0) if self.answers else None
-        return Decided(asked.id, *answer, by="Ada") if answer else None
-
-    def how(self, asked):
-        return f"ask Ada about {asked.about}"
-
-
-def people(approvals):
-    return People(approvals=lambda _store, _log: approvals)
 
 
 def test_every_change_of_the_design_is_approved_again(play):
@@ -199,7 +174,8 @@ def test_the_same_design_again_is_not_asked_about_again(play):
     better = write("plan.md", "1. other\n", id_="w2")
     play.run([PLAN, DESIGNED, DESIGNED, better, DESIGNED], [write("out.txt", "x"), DONE], people=people(ada))
     assert len(ada.asked) == 2
-    assert "still the one that was not approved" in users_in(play.models[0].requests[3])[-1]
+    assert "still the one that was not approved" in last_results(play.models[0].requests[3])[0]
+    assert play.names().count("Rejected") == 0, "it corrects itself within its turn"
 
 
 def test_nobody_there_stops_it_and_the_decision_stays_pending(play):

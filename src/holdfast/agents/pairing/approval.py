@@ -5,14 +5,14 @@ approval, since the files lie outside the folder that agents work in.
 """
 
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
 from holdfast.errors import InputError
 from holdfast.pair.layout import replace_file
-from holdfast.pair.phases import Asked, Decided
+from holdfast.pair.phases import Answer, Asked, Decided
 
 
 class Approvals(Protocol):
@@ -26,22 +26,34 @@ class Approvals(Protocol):
 
 
 class Auto(Struct, frozen=True):
-    """Every design is approved, and it goes on with summaries by rule; questions stay open, and agents see them."""
+    """Every design is approved, and it goes on after a crash and with summaries by rule; questions stay open, and
+    agents see them."""
 
     async def decide(self, asked: Asked) -> Decided | None:
-        return (
-            Decided(asked.id, "approve", by="the policy `auto`")
-            if asked.about in ("design", "summary")
-            else None
-        )
+        if asked.about in ("design", "summary", "uncertain"):
+            return Decided(asked.id, "approve", by="the policy `auto`")
+        return None
 
-    def how(self, asked: Asked) -> str:  # noqa: ARG002 - it is the same for all
+    def how(self, asked: Asked) -> str:
+        if asked.about == "blocked":
+            return "make it possible, with a rule of `--allow` where it is a command, and go on with `--continue`"
         return "go on with `--continue --approve ask`"
 
 
-class _Answer(Struct, frozen=True, forbid_unknown_fields=True):
-    answer: Literal["approve", "reject", "say"]
+class _Given(Struct, frozen=True, forbid_unknown_fields=True):
+    answer: Answer
     words: str = ""
+
+
+class _Request(Struct, frozen=True):
+    """What is asked, and how it is answered."""
+
+    id: str
+    about: str
+    text: str
+    files: tuple[str, ...]
+    answer_to: str
+    answers: tuple[str, ...]
 
 
 class FromFile(Struct, frozen=True):
@@ -51,29 +63,43 @@ class FromFile(Struct, frozen=True):
     folder: Path
 
     async def decide(self, asked: Asked) -> Decided | None:
-        file = self.folder / f"{asked.id}.json"
+        file = self._file(asked)
         self._ask(asked)
         try:
-            answer = msgspec.json.decode(file.read_bytes(), type=_Answer)
+            given = msgspec.json.decode(file.read_bytes(), type=_Given)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise InputError(f"the decision {file} cannot be read: {error.strerror}") from None
-        except msgspec.MsgspecError as error:
-            hint = 'write {"answer": "approve"}, or {"answer": "reject", "words": "why"}'
-            raise InputError(f"{file} holds no decision: {error}", hint=hint) from None
-        return Decided(asked.id, answer.answer, answer.words, by="a file")
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise self._wrong(asked, str(error)) from None
+        if given.answer not in asked.answers:
+            raise self._wrong(asked, f"`{given.answer}` is no answer about a {asked.about}")
+        if given.answer == "say" and not given.words.strip():
+            raise self._wrong(asked, "`words` are missing")
+        return Decided(asked.id, given.answer, given.words, by="a file")
 
     def how(self, asked: Asked) -> str:
-        return (
-            f'write {{"answer": "approve"}} or {{"answer": "reject", "words": "…"}} to '
-            f"`{self.folder / asked.id}.json`, then go on with `--continue`"
-        )
+        return f"write {_forms(asked)} to `{self._file(asked)}`, then go on with `--continue`"
+
+    def _file(self, asked: Asked) -> Path:
+        return self.folder / f"{asked.id}.json"
+
+    def _wrong(self, asked: Asked, why: str) -> InputError:
+        return InputError(f"{self._file(asked)} holds no decision: {why}", hint=f"write {_forms(asked)}")
 
     def _ask(self, asked: Asked) -> None:
-        request = msgspec.json.format(msgspec.json.encode(asked), indent=2) + b"\n"
+        file = str(self._file(asked))
+        value = _Request(asked.id, asked.about, asked.text, asked.files, file, asked.answers)
+        request = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             replace_file(self.folder / f"{asked.id}.request.json", request)
         except OSError as error:
             raise InputError(f"{self.folder} cannot be written: {error.strerror}") from None
+
+
+def _forms(asked: Asked) -> str:
+    if asked.wants_words:
+        return '{"answer": "say", "words": "…"}'
+    return '{"answer": "approve"} or {"answer": "reject", "words": "…"}'

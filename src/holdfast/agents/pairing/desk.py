@@ -6,20 +6,22 @@ from its log: whether a turn was opened, and whether it ended, stands there.
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from holdfast.agents.coding.bench import Bench
 from holdfast.agents.coding.seat import Seat, protected_by, shell_of
-from holdfast.agents.limits import Limits
+from holdfast.agents.limits import Limits, Spent, reached
 from holdfast.agents.loop import run
 from holdfast.agents.notices import Notice
 from holdfast.agents.opening import Opening
 from holdfast.agents.outcomes import Ask, Done, Stop
 from holdfast.agents.pairing.settling import settle_calls, uncertain_calls
+from holdfast.agents.pairing.tools.definitions import defined
 from holdfast.agents.pairing.tools.hand_over import NAME, hand_over_tool
-from holdfast.agents.project_rules import changes, rules_of_project
+from holdfast.agents.project_rules import RulesFile, changes
 from holdfast.events import ApprovalGiven, AssistantReplied, RecapSet, UserSaid
 from holdfast.messages import Text, ToolCall, joined_text
-from holdfast.pair.checking import size_fault
-from holdfast.pair.handover import Handover, handover_text
+from holdfast.pair.handover import Handover
 from holdfast.pair.roles import Role
 from holdfast.recall import RECALL_TOOL
 from holdfast.tools.around.skills import Skills
@@ -56,38 +58,48 @@ NUDGE = (
 )
 
 Faults = Callable[[Role, Handover, int], tuple[str, ...]]
-"""What is wrong with a handover of a role in an iteration, as the disk says."""
+"""What is wrong with a handover of a role in an iteration."""
 
 
 class RoleDesk:
-    """**Contract:** `open_turn` before `work`. The store is the opener's and stays open."""
+    """**Contract:** `open_turn` before `work`. The store is the opener's and stays open. `law` are the rules of the
+    project, which are not read from the disk: an agent could have written them for the other."""
 
-    def __init__(self, opening: Opening, role: Role, faults: Faults) -> None:
+    def __init__(self, opening: Opening, role: Role, faults: Faults, law: RulesFile | None = None) -> None:
         self.role = role
         self._faults = faults
         self._iteration = 1
+        self._limits, self._spent = Limits(), Spent()
         self._watch = opening.watch
         workspace = Workspace([opening.root])
         kept: Snapshots = FolderSnapshots(opening.snapshots) if opening.snapshots else MemorySnapshots()
-        files = Files(kept, step=self._step, protected=protected_by(opening))
+        files = Files(kept, step=lambda: self.steps, protected=protected_by(opening))
         self.bench = Bench(files, shell_of(opening), TodoList(), Skills([]))
         gate = Gate(opening.permissions, opening.approver, opening.mode)
         self._seat = seat = Seat(opening, workspace, self.bench, gate)
         given = {*role.tools, RECALL_TOOL.name}
         tools = self.bench.tools(opening.respondent, RECALL_TOOL, seat.recall)
         own = [tool for tool in tools if tool.name in given]
-        seat.sit([*own, hand_over_tool(self._wrong)], role.prompt, self._notice)
+        seat.sit(defined([*own, hand_over_tool(self._wrong)], role.definitions), role.prompt, self._notice)
         self.session, self.agent = seat.session, seat.agent
         self._restore()
         before = self.session.window.transcript.rules
-        self.session.record(*changes(before, rules_of_project(workspace)))
+        self.session.record(*changes(before, law))
+
+    @property
+    def steps(self) -> int:
+        return len(self.session.window.transcript.steps)
+
+    def count(self, text: str) -> int:
+        """Tokens of a text, as this agent's model counts them."""
+        return self.session.window.scene.counter.text(text)
 
     def uncertain(self) -> tuple[str, ...]:
-        """What a crash left behind of which nobody knows what it did."""
+        """What a crash left behind of which nobody knows what it did, and which may do harm twice."""
         return uncertain_calls(self.session, self.agent.toolbox)
 
-    def settle(self) -> None:
-        settle_calls(self.session, self.agent.toolbox)
+    def settle(self, words: str = "") -> None:
+        settle_calls(self.session, self.agent.toolbox, words)
 
     def stand(self, decisions: Sequence[str], progress: Sequence[str]) -> None:
         """What stands at the end of every request from now on: no fold and no summary touches it."""
@@ -98,12 +110,13 @@ class RoleDesk:
         for key, title, lines in standing:
             before = self.session.window.transcript.recaps.get(key)
             if tuple(lines) != (before.lines if before else ()):
-                self.session.record(RecapSet(key, title, tuple(lines)))
+                self.session.record(RecapSet(key, title, tuple(lines), whole=key == DECISIONS))
 
     def open_turn(self, said: UserSaid, number: int, iteration: int, limits: Limits) -> None:
-        """Say what opens the turn of this number, counted from 1, unless it stands in the log already."""
+        """Say what opens the turn of this number, counted from 1, unless it stands in the log already. The limits
+        hold from here to the end of the turn, however often the agent ends without handing over."""
         self._iteration = iteration
-        self.agent.limits = limits
+        self._limits, self._spent = limits, Spent()
         if self._turns() < number:
             self.session.record(said)
         assert self._turns() == number, "a turn is opened when the one before it was"
@@ -113,7 +126,9 @@ class RoleDesk:
         while True:
             if handover := self.handed():
                 return handover
-            end = await run(self.agent)
+            if stop := reached(self._limits, self._spent, 0.0):
+                return stop
+            end = await self._run()
             if handover := self.handed():
                 return handover
             if not isinstance(end, Done):
@@ -125,6 +140,15 @@ class RoleDesk:
                     "choose another model",
                 )
             self.agent.remind(NUDGE)
+
+    async def _run(self) -> Done | Ask | Stop:
+        """Within what is left of the limits of the turn."""
+        self.agent.limits = _left(self._limits, self._spent)
+        end = await run(self.agent)
+        self._spent = _both(self._spent, self.agent.spent)
+        is_limit = isinstance(end, Stop) and end.reason in ("steps", "cost")
+        # The sentence names the limit of the turn, and not what was left of it.
+        return (reached(self._limits, self._spent, 0.0) or end) if is_limit else end
 
     def handed(self) -> Handover | None:
         """What was handed over in this turn, as the log has it."""
@@ -142,9 +166,7 @@ class RoleDesk:
         await self._seat.aclose()
 
     def _wrong(self, handover: Handover) -> tuple[str, ...]:
-        text = handover_text(self.role.handover.name, handover)
-        size = size_fault(text, self.role, self.session.window.scene.counter.text)
-        return (*self._faults(self.role, handover, self._iteration), *([size] if size else []))
+        return self._faults(self.role, handover, self._iteration)
 
     def _turns(self) -> int:
         items = self.session.window.transcript.items
@@ -161,9 +183,6 @@ class RoleDesk:
             self.agent.interrupt()
         self._watch(notice)
 
-    def _step(self) -> int:
-        return len(self.session.window.transcript.steps)
-
     def _restore(self) -> None:
         entries = path(self.session.log.entries())
         self.bench.restore(entries)
@@ -179,3 +198,16 @@ class RoleDesk:
 def said_in(text: str, *, by_person: bool) -> UserSaid:
     """A message as it opens a turn."""
     return UserSaid((Text(text),), "person" if by_person else "agent")
+
+
+def _left(limits: Limits, spent: Spent) -> Limits:
+    """**Contract:** no limit is reached, so that none comes to 0, which would be none."""
+    return replace(
+        limits,
+        steps=limits.steps - spent.steps if limits.steps else 0,
+        dollars=limits.dollars - spent.dollars if limits.dollars else 0.0,
+    )
+
+
+def _both(one: Spent, other: Spent) -> Spent:
+    return replace(one, steps=one.steps + other.steps, dollars=one.dollars + other.dollars)

@@ -6,7 +6,8 @@ name, so that three files are all that another machine needs.
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -19,8 +20,12 @@ from holdfast.errors import InputError, NotFound, StoreError
 from holdfast.events import LogStarted
 from holdfast.log import Log
 from holdfast.messages import Json
+from holdfast.pair.handover import Handover
+from holdfast.pair.layout import Layout
+from holdfast.pair.phases import HandedOver, noted, phase_in
 from holdfast.pair.roles import Pair, Role, checked
 from holdfast.store import Store
+from holdfast.store.cleaning import Redaction, cleaned
 
 SOURCE = "holdfast pair"
 AGENT_SOURCE = "holdfast pair agent"
@@ -39,8 +44,15 @@ class Begun(Struct, frozen=True):
 
 
 def begin(root: Path, pair: Pair, task: str, models: tuple[str, str], store: Store) -> Begun:
-    """A new log, which holds all that the pair is begun with."""
-    task = task.strip() or _task_in(root, pair)
+    """A new log, which holds all that the pair is begun with. A folder in which another pair works, or worked, is
+    refused: what that one measured would count as this one's."""
+    task = _fitting(task.strip(), "`-p`", f"write it to `{pair.task}`") or _task_in(root, pair)
+    _held(root)()
+    if left := Layout(root, pair.outputs).iterations():
+        raise InputError(
+            f"`{left[0]}` is there already, from another pair",
+            hint=f"`--continue` goes on with that pair; to begin anew move `{pair.outputs.folder}` away",
+        )
     meta: dict[str, Json] = {
         "root": os.path.realpath(root),
         "pair": msgspec.to_builtins(pair),
@@ -61,9 +73,16 @@ def _task_in(root: Path, pair: Pair) -> str:
         raise InputError(f"there is no task: `{path}` does not exist", hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the task `{path}` cannot be read: {error}", hint=hint) from None
-    if not text.strip() or len(text) > LONGEST_TASK:
-        raise InputError(f"the task `{path}` is {'empty' if not text.strip() else 'too long'}", hint=hint)
-    return text.strip()
+    if not text.strip():
+        raise InputError(f"the task `{path}` is empty", hint=hint)
+    return _fitting(text.strip(), f"`{path}`", "put what is long into files of the folder, and name them")
+
+
+def _fitting(task: str, where: str, hint: str) -> str:
+    if len(task) > LONGEST_TASK:
+        sentence = f"the task of {where} is too long: {len(task)} characters, and {LONGEST_TASK} are allowed"
+        raise InputError(sentence, hint=hint)
+    return task
 
 
 def found(wish: Wish, store: Store) -> Begun:
@@ -79,8 +98,10 @@ def found(wish: Wish, store: Store) -> Begun:
         logs = (Log.open(store, info.head.id) for info in newest)
         mine = next((one for one in logs if _meta(one).get("root") == root), None)
         if mine is None:
+            elsewhere = "; `--log ID` goes on with one that came from elsewhere" if newest else ""
             raise NotFound(
-                f"there is no pair in `{root}` to go on with", hint="without `--continue` a new one begins"
+                f"there is no pair in `{root}` to go on with",
+                hint=f"without `--continue` a new one begins{elsewhere}",
             )
         log, meta = mine, _meta(mine)
     first, second = meta.get("models", ("", ""))
@@ -93,9 +114,18 @@ def _meta(log: Log) -> dict[str, Json]:
     return started.meta if isinstance(started, LogStarted) else {}
 
 
-def hold(place: Path, log: Log) -> Callable[[], None]:
-    """Keep other processes of this machine from going on with the same pair, until what is given back is called or
-    the process ends, however it does."""
+def hold(place: Path, log: Log, root: Path | None = None) -> Callable[[], None]:
+    """Keep other processes of this machine from going on with the same pair, and from working with another one in
+    its folder, until what is given back is called or the process ends, however it does. Without a `root` the folder
+    is the one that the pair was begun in."""
+    where = root or Path(str(_meta(log).get("root", "")))
+    with ExitStack() as held:
+        held.callback(_held_log(place, log))
+        held.callback(_held(where))
+        return held.pop_all().close
+
+
+def _held_log(place: Path, log: Log) -> Callable[[], None]:
     folder = place.with_name(f"{place.name}.pairs")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -110,6 +140,43 @@ def hold(place: Path, log: Log) -> Callable[[], None]:
             f"another process works on the pair `{log.id}`", hint="wait for it, or end it, then go on"
         ) from None
     return file.close
+
+
+def _held(root: Path) -> Callable[[], None]:
+    """The folder itself, whatever store a pair is kept in; nothing is written to it."""
+    try:
+        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        # Begun on another machine, in a folder that this one has not; or one that may not be listed.
+        return lambda: None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise InputError(
+            f"another pair works in `{root}`", hint="wait for it, or end it; or choose another folder"
+        ) from None
+    except OSError:
+        # A file system that locks no folders: the pair's log is still held.
+        pass
+    return lambda: os.close(descriptor)
+
+
+def unkept(handover: Handover) -> Iterator[str]:
+    """Names in a handover that the pair's log would not keep, because they look like secrets: redacted there they
+    would lead nowhere."""
+    event = cleaned(noted(HandedOver(0, "", 0, handover)), Redaction.chosen(None, None))
+    phase = phase_in(event)
+    assert isinstance(phase, HandedOver), "a phase is read as it was written"
+    named, kept = _names_in(handover), _names_in(phase.handover)
+    for name, other in zip(named, kept, strict=True):
+        if name != other:
+            yield f"`{other}` has something in its name that looks like a secret, which no log keeps: rename it"
+
+
+def _names_in(handover: Handover) -> list[str]:
+    samples = (sample for problem in handover.problems for sample in problem.samples)
+    return [*(note.path for note in handover.files), *handover.design, *samples]
 
 
 def begin_agent_log(store: Store, log: Log, role: Role, ground: Ground) -> None:

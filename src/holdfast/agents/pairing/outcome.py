@@ -6,8 +6,10 @@ Rule: whatever it is, the logs are whole, and the hint says how it is gone on wi
 from msgspec import Struct
 
 from holdfast.agents.outcomes import Ask, Stop
+from holdfast.pair.phases import Ended
 from holdfast.pair.roles import Role
 
+DONE = "done"
 CONTINUE = "`--continue` goes on"
 RAISE = "`--continue` goes on, with a higher `--max-cost`"
 
@@ -22,6 +24,9 @@ class Outcome(Struct, frozen=True):
     ended: bool = False
 
 
+INTERRUPTED = Outcome("interrupted", "interrupted", CONTINUE)
+
+
 def outcome_of(end: Ask | Stop, role: Role) -> Outcome:
     match end:
         case Ask(question=question):
@@ -33,3 +38,7 @@ def outcome_of(end: Ask | Stop, role: Role) -> Outcome:
             return Outcome(reason, f"`{role.name}`: {sentence}", "; ".join(filter(None, (hint, CONTINUE))))
         case Stop(reason=reason, sentence=sentence):
             return Outcome(reason, f"`{role.name}`: {sentence}", RAISE if reason == "cost" else CONTINUE)
+
+
+def end_of(ended: Ended) -> Outcome:
+    return Outcome(ended.reason, ended.sentence, evidence=ended.evidence, ended=True)

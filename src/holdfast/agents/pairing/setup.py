@@ -8,48 +8,50 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.asking import Asking
-from holdfast.agents.coding.setup import Ground, find_ground
+from holdfast.agents.coding.setup import Ground, find_ground, opening_on
 from holdfast.agents.coding.wish import Wish
-from holdfast.agents.headless import spent_in
+from holdfast.agents.limits import Limits
 from holdfast.agents.notices import Notice
 from holdfast.agents.opening import Opening
 from holdfast.agents.pairing.approval import Approvals, Auto
-from holdfast.agents.pairing.desk import TOOLS, Faults, RoleDesk
+from holdfast.agents.pairing.desk import TOOLS
+from holdfast.agents.pairing.journal import Journal
 from holdfast.agents.pairing.logs import Begun, begin, begin_agent_log, found, hold
-from holdfast.agents.pairing.orchestrator import Orchestrator, Plan
+from holdfast.agents.pairing.orchestrator import Orchestrator
+from holdfast.agents.pairing.turns import Plan
+from holdfast.agents.pairing.wholeness import check_logs, spending_of
+from holdfast.agents.project_rules import RulesFile, rules_of_project
 from holdfast.config import load_config
-from holdfast.errors import ConfigError, NotFound
+from holdfast.errors import ConfigError
 from holdfast.log import Log
 from holdfast.messages import Json
 from holdfast.models.catalogue import load_catalogue
 from holdfast.models.choosing import model_name, resolve_model
 from holdfast.models.protocol import Model
 from holdfast.packing.profile import BUILT_IN
-from holdfast.pair.checking import faults
-from holdfast.pair.handover import Handover
 from holdfast.pair.layout import Layout
-from holdfast.pair.phases import Phase
+from holdfast.pair.phases import LawGiven, Phase
 from holdfast.pair.roles import Pair, Role, check_tools
 from holdfast.pair.stopping import StopRules
 from holdfast.store import SqliteStore, Store, default_path
+from holdfast.tools.workspace import Workspace
 
 Models = tuple[Model | None, Model | None]
 
 
 class PairWish(Struct, frozen=True, kw_only=True):
     """What a person asks of a pair. Without a `pair` one is gone on with: that of the log, else the newest of the
-    folder. `rules` are given instead of the pair's own where a person says otherwise."""
+    folder. `stop`, and what is given behind it, take the place of the rules that hold."""
 
     wish: Wish
     pair: Pair | None = None
     task: str = ""
     models: tuple[str, str] = ("", "")
+    stop: StopRules | None = None
     max_iterations: int | None = None
     max_cost: float | None = None
 
@@ -94,17 +96,33 @@ def _opened(wish: PairWish, people: People, env: Mapping[str, str], models: Mode
         assert pair is not None, "a pair is given, or found"
         check_tools(pair, TOOLS)
         names = _names(wish, known)
-        grounds, notes = _grounds(replace(wish, models=names), pair, env, models)
+        before = Journal(known.log, pair).rules if known else pair.stop
+        rules = _rules(wish, before)
+        grounds, notes = _grounds(replace(wish, models=names, max_cost=rules.max_cost), pair, env, models)
+        law = rules_of_project(Workspace([wish.wish.root]))
         # Begun last: what cannot be opened leaves no log behind.
         begun = known or begin(wish.wish.root, pair, wish.task, names, store)
-        closing.append(hold(place, begun.log))
-        orchestrator = Orchestrator(begun.log, _plan(wish, begun, store, place, grounds, people))
-        orchestrator.give_rules(_rules(wish, orchestrator.rules))
+        closing.append(hold(place, begun.log, wish.wish.root))
+        journal = Journal(begun.log, pair, people.tell)
+        _start(journal, store, grounds, law)
+        orchestrator = Orchestrator(journal, _plan(wish, begun, store, place, grounds, people))
+        orchestrator.give_rules(rules)
     except BaseException:
         for close in reversed(closing):
             close()
         raise
     return OpenedPair(orchestrator, notes, _closing(orchestrator, [*grounds.values()], closing))
+
+
+def _start(journal: Journal, store: Store, grounds: Mapping[str, Ground], law: RulesFile | None) -> None:
+    """What both have from before the first turn: their logs, and the rules of the project as they are then."""
+    state, roles = journal.state, journal.pair.roles
+    if not state.turn:
+        for role in roles:
+            begin_agent_log(store, journal.log, role, grounds[role.name])
+        if law is not None and state.law is None:
+            journal.append(LawGiven(law.path, law.text, law.mtime, law.hash))
+    check_logs(journal, store)
 
 
 def _names(wish: PairWish, known: Begun | None) -> tuple[str, str]:
@@ -127,15 +145,12 @@ def _grounds(
 def _plan(
     wish: PairWish, begun: Begun, store: Store, place: Path, grounds: Mapping[str, Ground], people: People
 ) -> Plan:
-    layout = Layout(wish.wish.root, begun.pair.outputs)
     return Plan(
-        pair=begun.pair,
-        layout=layout,
+        layout=Layout(wish.wish.root, begun.pair.outputs),
         task=begun.task,
-        desk=_desks(wish, layout, store, begun.log, grounds, people),
+        opening=lambda role: _opening(wish, grounds[role.name], store, begun.log, role, people),
         approvals=people.approvals(place, begun.log.id),
-        spent=_spending(store, begun.log, grounds),
-        tell=people.tell,
+        spent=spending_of(store, begun.log, grounds),
     )
 
 
@@ -157,13 +172,31 @@ def _ground(
         limits=replace(wish.wish.limits, dollars=0.0 if model else wish.max_cost or 0.0),
     )
     ground = find_ground(asked, env, model)
-    meant = BUILT_IN.get(role.profile)
-    if meant and not role.window and ground.profile.window < meant.window:
+    if role.window > ground.entry.window > 0:
+        ground = replace(ground, profile=ground.profile.scaled_to(ground.entry.window))
+    notes += [f"`{role.name}`: {note}" for note in (*_smaller(role, ground), *ground.notes)]
+    if (
+        role.measures
+        and "Bash" in role.tools
+        and asked.mode != "auto"
+        and not ground.permissions.commands.allow
+    ):
         notes.append(
-            f"`{role.name}`: `{ground.entry.name}` takes {ground.entry.window:,} tokens and not {meant.window:,}, "
-            f"so its context is summed up above {ground.profile.trigger:,} instead of {meant.trigger:,}"
+            f'`{role.name}` evaluates, and no rule allows it a command: `--allow "Bash(make:*)"` allows one'
         )
-    return ground, [*notes, *(f"`{role.name}`: {note}" for note in ground.notes)]
+    return ground, notes
+
+
+def _smaller(role: Role, ground: Ground) -> list[str]:
+    """What is said where a model takes less than the role is meant for."""
+    meant = BUILT_IN.get(role.profile)
+    window = role.window or (meant.window if meant else 0)
+    if ground.profile.window >= window:
+        return []
+    before = meant.scaled_to(window).trigger if meant else 0
+    instead = f" instead of {before:,}" if before else ""
+    takes = f"`{ground.entry.name}` takes {ground.entry.window:,} tokens and not {window:,}"
+    return [f"{takes}, so its context is summed up above {ground.profile.trigger:,}{instead}"]
 
 
 def _named(role: Role, given: str, root: Path, env: Mapping[str, str]) -> tuple[str, list[str]]:
@@ -183,6 +216,7 @@ def _named(role: Role, given: str, root: Path, env: Mapping[str, str]) -> tuple[
 
 def _rules(wish: PairWish, before: StopRules) -> StopRules:
     given: dict[str, Json] = {}
+    before = wish.stop or before
     if wish.max_iterations is not None:
         given["max_iterations"] = wish.max_iterations
     if wish.max_cost is not None:
@@ -190,53 +224,17 @@ def _rules(wish: PairWish, before: StopRules) -> StopRules:
     return replace(before, **given)
 
 
-def _desks(
-    wish: PairWish, layout: Layout, store: Store, log: Log, grounds: Mapping[str, Ground], people: People
-) -> Callable[[Role], RoleDesk]:
-    def wrong(role: Role, handover: Handover, iteration: int) -> tuple[str, ...]:
-        return faults(handover, role, layout, iteration)
-
-    def desk(role: Role) -> RoleDesk:
-        ground = grounds[role.name]
-        begin_agent_log(store, log, role, ground)
-        opening = _opening(wish, ground, store, f"{log.id}.{role.name}", role, people)
-        check: Faults = wrong
-        return RoleDesk(opening, role, check)
-
-    return desk
-
-
-def _opening(wish: PairWish, ground: Ground, store: Store, log: str, role: Role, people: People) -> Opening:
-    mode: Literal["plan", "ask", "edit", "auto"] = wish.wish.mode or "edit"
-    return Opening(
-        root=ground.root,
-        store=store,
-        log=log,
-        model=ground.model,
-        asking=Asking(entry=ground.entry, max_tokens=ground.profile.reply_room),
-        profile=ground.profile,
-        permissions=ground.permissions,
-        mode=mode,
+def _opening(wish: PairWish, ground: Ground, store: Store, log: Log, role: Role, people: People) -> Opening:
+    return replace(
+        opening_on(
+            ground, store, f"{log.id}.{role.name}", Limits(), lambda one: people.watch(role.name, one)
+        ),
+        mode=wish.wish.mode or "edit",
         sandbox=ground.sandbox,
         snapshots=ground.store.with_name(f"{ground.store.name}.snapshots"),
         # A summary is waited for, as the profiles of the pair have it: what follows builds on it.
         is_beside=False,
-        watch=lambda notice: people.watch(role.name, notice),
     )
-
-
-def _spending(store: Store, log: Log, grounds: Mapping[str, Ground]) -> Callable[[], float]:
-    def spent() -> float:
-        total = 0.0
-        for name, ground in grounds.items():
-            try:
-                store.info(f"{log.id}.{name}")
-            except NotFound:
-                continue
-            total += spent_in(Log.open(store, f"{log.id}.{name}").entries(), ground.entry).dollars
-        return total
-
-    return spent
 
 
 def _closing(

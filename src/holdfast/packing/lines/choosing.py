@@ -10,7 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from holdfast.packing.lines.facts import is_crowd, line_key, names_in
+from holdfast.packing.lines.facts import line_key, names_on
 from holdfast.packing.lines.passages import Place, Source
 from holdfast.packing.lines.sightings import Sighted, Sightings
 from holdfast.packing.lines.worth import Worths
@@ -39,11 +39,9 @@ def seen_in(texts: Iterable[str]) -> OnView:
     keys: set[str] = set()
     names: set[str] = set()
     for text in texts:
-        for line in text.split("\n"):
-            keys.add(line_key(line))
-            found = names_in(line)
-            if not is_crowd(line, found):
-                names.update(found)
+        lines = text.split("\n")
+        keys.update(map(line_key, lines))
+        names |= names_on(lines)
     return OnView(keys, names)
 
 

@@ -4,6 +4,7 @@ Rule: pure, cheap, and the same wherever the text stands; who said it, and when,
 """
 
 import re
+from collections.abc import Iterable
 from sys import intern
 from typing import Literal
 
@@ -22,6 +23,9 @@ EDGE = 5
 SHORTEST_NAME, LONGEST_NAME = 5, 300
 CROWD = 12
 """Names above which a line is a crowd of them."""
+
+MOST_OF_TOKEN = 2
+"""Names that are made of what looks like one: a path and its last part."""
 
 _NAME = re.compile(r"https?://[^\s\"'<>`)\]}|]+|[A-Za-z0-9_][A-Za-z0-9_./@~+\-]{4,}")
 _SHAPE = re.compile(r"[0-9_./\-]|(?<=[A-Za-z])[A-Z]")
@@ -84,8 +88,25 @@ def line_key(line: str) -> str:
 
 def names_in(text: str) -> tuple[str, ...]:
     """Paths with their last part, identifiers, ids and numbers: what has a shape that prose has not."""
+    return _names_among(_NAME.findall(text))
+
+
+def names_on(lines: Iterable[str]) -> set[str]:
+    """All names of some lines, but for those in a crowd of them."""
+    names: set[str] = set()
+    tokens: set[str] = set()
+    for line in lines:
+        found = _NAME.findall(line)
+        if len(found) * MOST_OF_TOKEN <= CROWD:
+            tokens.update(found)
+        elif not is_crowd(line, one_by_one := _names_among(found)):
+            names.update(one_by_one)
+    return names.union(_names_among(tokens))
+
+
+def _names_among(tokens: Iterable[str]) -> tuple[str, ...]:
     found: dict[str, None] = {}
-    for token in _NAME.findall(text):
+    for token in tokens:
         name = intern(token.rstrip(_EDGES))
         if not SHORTEST_NAME <= len(name) <= LONGEST_NAME or not _SHAPE.search(name):
             continue

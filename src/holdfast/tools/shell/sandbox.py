@@ -46,7 +46,8 @@ class Ground(Struct, frozen=True):
 
 
 class Sandbox(Protocol):
-    """**Contract:** `arguments` wraps a command line whose first word is an absolute path."""
+    """**Contract:** `arguments` wraps a command line whose first word is an absolute path. The first sentence of
+    `described` says where commands write and whether there is a network: a short definition of Bash has no more."""
 
     @property
     def name(self) -> str: ...
@@ -94,11 +95,11 @@ class Landlock(Struct, frozen=True):
 
     @property
     def described(self) -> str:
-        said = "Sandbox (Landlock): commands write only inside the workspace and in `$TMPDIR`"
+        said = "Sandbox (Landlock): commands write only in the workspace and `$TMPDIR`"
         if self.with_network:
             return f"{said}; the network is open."
         if self.version >= 4:
-            return f"{said}; TCP connections and servers are refused, UDP and Unix sockets are not."
+            return f"{said}; TCP connections and servers are refused. UDP and Unix sockets are not."
         return f"{said}; the network is open, since this kernel's Landlock cannot close it."
 
     def arguments(self, command: list[str], ground: Ground) -> list[str]:
@@ -119,11 +120,11 @@ class Bubblewrap(Struct, frozen=True):
 
     @property
     def described(self) -> str:
-        net = "the network is open" if self.with_network else "there is no network but loopback"
+        net = "the network is open" if self.with_network else "no network but loopback"
         return (
-            "Sandbox (bubblewrap): commands write only inside the workspace and in a private `/tmp`, everything "
-            "else is read-only; to `.git` write only commands that name `git` themselves, and none to its config "
-            f"and hooks; {net}. What a command leaves running ends with it."
+            f"Sandbox (bubblewrap): commands write only in the workspace and a private `/tmp`; {net}. "
+            "Everything else is read-only; to `.git` write only commands that name `git` themselves, and none to "
+            "its config and hooks. What a command leaves running ends with it."
         )
 
     def arguments(self, command: list[str], ground: Ground) -> list[str]:

@@ -1,0 +1,34 @@
+"""The journal of a pair: what happened to it, phase by phase, in the log of the pair.
+
+Rule: a phase is in the log before it is told to anybody, and where the pair stands is read from nothing else.
+"""
+
+from collections.abc import Callable
+
+from holdfast.log import Log
+from holdfast.pair.phases import Phase, noted, phase_in
+from holdfast.pair.roles import Pair
+from holdfast.pair.state import State, fold
+from holdfast.pair.stopping import StopRules
+
+
+class Journal:
+    def __init__(self, log: Log, pair: Pair, tell: Callable[[Phase], None] = lambda _: None) -> None:
+        self.log = log
+        self.pair = pair
+        self.phases = [phase for entry in log.entries() if (phase := phase_in(entry.event))]
+        self._tell = tell
+
+    @property
+    def state(self) -> State:
+        return fold(self.phases, self.pair.roles[1].name)
+
+    @property
+    def rules(self) -> StopRules:
+        return self.state.rules or self.pair.stop
+
+    def append(self, phase: Phase) -> None:
+        kept = phase_in(self.log.append(noted(phase)).event)
+        assert kept is not None, "a phase is read as it was written"
+        self.phases.append(kept)
+        self._tell(kept)
