@@ -11,6 +11,7 @@ from msgspec import Struct
 from holdfast.events import KeptLines
 from holdfast.messages import joined_text
 from holdfast.packing.lines.passages import CALL, RESULT, SAID, USER, Passage, PassageBook, Place, Source
+from holdfast.packing.renditions import source_id
 from holdfast.packing.tokens import TokenCounter
 from holdfast.views.files import FileTouches
 from holdfast.views.transcript import Item, Step
@@ -119,7 +120,8 @@ def _state(source: Source, step: Step, files: FileTouches, counter: TokenCounter
     if source.part != RESULT:
         return " written"
     what = RECORDS if source.has_records else ""
-    back = f" [{source.id}]" if counter.text(joined_text(step.results[source.call].parts)) > MUCH else ""
+    text = joined_text(step.results[source.call].parts)
+    back = f" [{source_id(step.uses[source.call], text)}]" if counter.text(text) > MUCH else ""
     stale = files.edited_since(step).get(source.call, "")
     return f"{what}{back}, {stale}" if stale else f"{what}{back}"
 

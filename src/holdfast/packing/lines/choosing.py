@@ -57,8 +57,8 @@ class Chooser:
         self._heap = [(-self._worths.of(at), at) for at in range(len(self._found))]
         heapify(self._heap)
         self._taken: list[int] = []
-        self._opened: set[Place] = set()
-        self._headings: dict[Place, int] = {}
+        self._headings: dict[int, int] = {}
+        """What the heading of a passage costs that has none yet, by the identity of its source; else nothing."""
 
     def take(self, room: int) -> None:
         """The best lines not yet taken that `room` tokens hold; one that is too long for it is passed over."""
@@ -70,25 +70,20 @@ class Chooser:
                 # Names in it were covered since it was ranked.
                 heappush(self._heap, (-now, at))
                 continue
-            cost = self._cost(self._found[at])
+            line = self._found[at]
+            cost = self._prices.line(line.source, line.text) + self._heading(line.source)
             misses += 1
             if cost <= room:
                 misses = 0
                 room -= cost
-                self._opened.add(self._found[at].source.place)
-                self._worths.cover(self._found[at])
+                self._headings[id(line.source)] = 0
+                self._worths.cover(line)
                 self._taken.append(at)
 
-    def _cost(self, line: Sighted) -> int:
-        cost = self._prices.line(line.source, line.text)
-        if line.source.place not in self._opened:
-            cost += self._heading(line.source)
-        return cost
-
     def _heading(self, source: Source) -> int:
-        known = self._headings.get(source.place)
+        known = self._headings.get(id(source))
         if known is None:
-            known = self._headings[source.place] = self._prices.heading(source)
+            known = self._headings[id(source)] = self._prices.heading(source)
         return known
 
     @property

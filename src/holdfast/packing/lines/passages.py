@@ -8,11 +8,9 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.ids import text_id
 from holdfast.messages import Message, SystemMessage, Text, ToolCall, joined_text
 from holdfast.packing.lines.facts import Origin
 from holdfast.packing.lines.records import WHOLE, records_of
-from holdfast.packing.renditions import source_id
 from holdfast.packing.structure import Structure, structure_of
 from holdfast.tool_use import Kind, ToolUse, values_in
 from holdfast.views.transcript import Item, Step, User
@@ -28,8 +26,8 @@ Place = tuple[str, str, str]
 
 
 class Source(Struct, frozen=True, gc=False, kw_only=True):
-    """Where lines come from, without the lines. `number` is the step's, counted from 1; `id` brings the whole text
-    back; `rows` is how many lines there are."""
+    """Where lines come from, without the lines. `number` is the step's, counted from 1; `rows` is how many lines
+    there are."""
 
     entry: str
     call: str = ""
@@ -39,7 +37,6 @@ class Source(Struct, frozen=True, gc=False, kw_only=True):
     kind: Kind | None = None
     path: str = ""
     rows: int
-    id: str = ""
     use: ToolUse | None = None
     has_records: bool = False
     """Whether the lines are records of a JSON document, and no lines of the text itself."""
@@ -92,7 +89,7 @@ def _written(step: Step, call_id: str, use: ToolUse) -> Iterator[Passage]:
     yield Passage(bare, lines)
     for part, text in enumerate(texts):
         lines = text.split("\n")
-        source = replace(bare, part=str(part), origin="argument", rows=len(lines), id=text_id(text))
+        source = replace(bare, part=str(part), origin="argument", rows=len(lines))
         yield Passage(source, lines)
 
 
@@ -112,7 +109,6 @@ def _result(step: Step, call_id: str, use: ToolUse) -> Passage:
         kind=use.kind,
         path=use.path,
         rows=len(lines),
-        id=source_id(use, text),
         use=use,
         has_records=has_records,
     )
@@ -123,9 +119,7 @@ def said_by(user: User, number: int = 0) -> Iterator[Passage]:
     """What a user said after so many steps."""
     text = joined_text(user.message.parts)
     lines = text.split("\n")
-    source = Source(
-        entry=user.entry, part=USER, origin="user", number=number, rows=len(lines), id=text_id(text)
-    )
+    source = Source(entry=user.entry, part=USER, origin="user", number=number, rows=len(lines))
     yield Passage(source, lines)
 
 

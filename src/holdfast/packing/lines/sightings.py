@@ -3,7 +3,7 @@
 Rule: it only grows, item by item and in order; what it knows at an item is the same however the log was read.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import exp, log1p
 
 from msgspec import Struct
@@ -205,18 +205,33 @@ class Sightings:
                 score += of_repeats * log1p(repeats - 1)
             yield score if outside(line.names) else score + of_goal
 
-    def name_worth(self, text: str) -> float:
-        """What a name is worth wherever it does not stand yet."""
-        worth = self._worths.get(text)
-        if worth is None:
-            worth = exp(self.name_score(text, self.names[text])) if len(text) >= SHORTEST_NAME else 0.0
-            self._worths[text] = worth
-        return worth
+    def name_worths(self, lines: Iterable[Sighted]) -> Mapping[str, float]:
+        """What names are worth wherever they do not stand yet, those of these lines among them."""
+        worths, names = self._worths, self.names
+        for line in lines:
+            for text in line.names:
+                if text not in worths:
+                    score = self.name_score(text, names[text]) if len(text) >= SHORTEST_NAME else None
+                    worths[text] = 0.0 if score is None else exp(score)
+        return worths
 
     def name_score(self, text: str, name: Name) -> float:
+        """The weighted sum of `name_features`, put together where it is reckoned: a fold does so thousands of
+        times."""
         if name.seen is None:
             name.seen = dot(self.weights.seen_name, _seen_features(name))
-        return name.fixed + name.seen + dot(self.weights.moving_name, self._moving_features(text, name))
+        of_age, if_lately, if_touched, if_changed, of_steps, if_new = self.weights.moving_name
+        step = self.step
+        score = name.fixed + name.seen + of_age * log1p(step - name.last) + of_steps * log1p(step)
+        if name.used and step - name.used_last <= LATELY:
+            score += if_lately
+        if step - name.first <= NEW:
+            score += if_new
+        if paths := self._paths(text):
+            score += if_touched
+            if any(path in self._changes for path in paths):
+                score += if_changed
+        return score
 
 
 def _seen_features(name: Name) -> tuple[float, ...]:

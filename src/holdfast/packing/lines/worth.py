@@ -25,20 +25,18 @@ class Worths:
 
     def __init__(self, sightings: Sightings, lines: Sequence[Sighted], covered: Iterable[str] = ()) -> None:
         self._lines = lines
-        names = {name for line in lines for name in line.names}
-        self._names = {name: sightings.name_worth(name) for name in names.difference(covered)}
-        """What names are worth that are not covered."""
+        self._worths = sightings.name_worths(lines)
+        self._covered = set(covered)
         scores = zip(lines, sightings.line_scores(lines), strict=True)
         self._quotes = [exp(score) if len(line.key) >= SHORTEST_QUOTE else 0.0 for line, score in scores]
         """What each line is worth as a whole."""
 
     def of(self, at: int) -> float:
         line = self._lines[at]
-        worth = self._names
-        names = sum([worth[name] for name in line.names if name in worth])
+        worths, covered = self._worths, self._covered
+        names = sum([worths[name] for name in line.names if name not in covered])
         return (self._quotes[at] + (names * WEAK_SHARE if line.is_weak else names)) * _SHARES[line.size]
 
     def cover(self, line: Sighted) -> None:
         if not line.is_weak:
-            for name in line.names:
-                self._names.pop(name, None)
+            self._covered.update(line.names)
