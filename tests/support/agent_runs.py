@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any
 
 from holdfast.messages import Text, ToolCall, Usage
 from support.provider_script import Answer, Protocol
-from support.provider_server import ProviderServer, Script, Seen
+from support.provider_server import ProviderServer, Script, Seen, running
 
 CONFIG = """
 [models."compatible/test"]
@@ -126,15 +125,8 @@ def working(*steps: Answer, summary: str = "") -> Iterator[ProviderServer]:
             return says(summary or "There is nothing to sum up.")
         return left.pop(0) if len(left) > 1 else left[0]
 
-    server = Answering(answer)
-    thread = threading.Thread(target=lambda: asyncio.run(server.run()), name="provider")
-    thread.start()
-    try:
-        assert server.ready.wait(10), "the server did not start"
+    with running(Answering(answer)) as server:
         yield server
-    finally:
-        server.stop()
-        thread.join()
 
 
 def work_bodies(server: ProviderServer) -> list[Any]:

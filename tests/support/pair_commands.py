@@ -1,12 +1,11 @@
 """`holdfast pair` for tests of the command line: a folder, a provider that answers both agents, and its options."""
 
-import asyncio
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 
 from support.agent_runs import CONFIG, Answering, says
 from support.pair_plays import PLANNER_WORKER, hand_over, write
+from support.provider_server import running
 
 PLAN = write("plan.md", "1. build\n")
 DESIGNED = hand_over("plan.md", design=["plan.md"])
@@ -41,15 +40,8 @@ def answering(first, second):
         system = str(body["messages"][0]["content"])
         return says(*left[system].pop(0))
 
-    server = Answering(answer)
-    thread = threading.Thread(target=lambda: asyncio.run(server.run()), name="provider")
-    thread.start()
-    try:
-        assert server.ready.wait(10), "the server did not start"
+    with running(Answering(answer)) as server:
         yield server
-    finally:
-        server.stop()
-        thread.join()
 
 
 def given(server, *more):

@@ -24,7 +24,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -69,9 +69,18 @@ def events_of(path: str, script: Script, model: str = "test") -> list[Sent]:
     return PROTOCOLS[path].events(script, body)
 
 
+S = TypeVar("S", bound="ProviderServer")
+
+
 @contextmanager
 def serving(*answers: Answer, models: tuple[str, ...] = ("test",)) -> Iterator["ProviderServer"]:
-    server = ProviderServer(answers or (Script(),), models)
+    with running(ProviderServer(answers or (Script(),), models)) as server:
+        yield server
+
+
+@contextmanager
+def running(server: S) -> Iterator[S]:
+    """A server in a thread of its own, ready to be asked."""
     thread = threading.Thread(target=lambda: asyncio.run(server.run()), name="provider")
     thread.start()
     try:
