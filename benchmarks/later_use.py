@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from holdfast.events import AssistantReplied, BoundarySeen, Entry, Event, Recording, ToolReturned, UserSaid
 from holdfast.messages import Thinking, ToolCall, joined_text
-from holdfast.packing.tokens import compact_json
+from holdfast.packing.counting.tokens import compact_json
 from holdfast.replay.case import make_case
 from holdfast.replay.evidence.common_names import shipped_names
 from holdfast.replay.evidence.history import History

@@ -43,11 +43,11 @@ from holdfast.compaction.repair import repair
 from holdfast.errors import ContextOverflow
 from holdfast.events import Compacted, Entry
 from holdfast.messages import AssistantMessage, Message, SystemMessage, joined_text
+from holdfast.packing.counting.tokens import TokenCounter, compact_json
 from holdfast.packing.forward import fold_now
 from holdfast.packing.lines.weights import Weights
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import CODE
-from holdfast.packing.tokens import TokenCounter, compact_json
 from holdfast.packing.window import Window
 from holdfast.recordings.reading import read_recordings
 from holdfast.replay.policies.profiles import SCORED

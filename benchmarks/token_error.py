@@ -34,9 +34,16 @@ from holdfast.messages import (
     ToolMessage,
     UserMessage,
 )
-from holdfast.packing.calibration import Calibration
-from holdfast.packing.families import CLASSES, FAMILIES, ContentClass, Family, content_class, family_for_model
-from holdfast.packing.tokens import TokenCounter, call_texts
+from holdfast.packing.counting.calibration import Calibration
+from holdfast.packing.counting.families import (
+    CLASSES,
+    FAMILIES,
+    ContentClass,
+    Family,
+    content_class,
+    family_for_model,
+)
+from holdfast.packing.counting.tokens import TokenCounter, call_texts
 from holdfast.tokenizers import load_tokenizer
 
 FITTED = ("entireio/cli", "amazon-science/SWE-PolyBench")

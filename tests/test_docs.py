@@ -64,7 +64,7 @@ def seeds_code() -> list[str]:
 
 
 def missing(reference: str) -> str:
-    """What of `packing/fold.py:plan_fold` or `log.py:Log.append` is not there; empty if all is."""
+    """What of `packing/folding/fold.py:plan_fold` or `log.py:Log.append` is not there; empty if all is."""
     match = _REFERENCE.fullmatch(reference)
     assert match, reference
     home = ROOT if match["path"].startswith(("tests/", "benchmarks/")) else PACKAGE
@@ -120,7 +120,7 @@ def test_every_name_in_the_seed_map_is_in_the_code() -> None:
     "reference",
     [
         "packing/folds.py",
-        "packing/fold.py:plan_folds",
+        "packing/folding/fold.py:plan_folds",
         "log.py:Log.appended",
         "log.py:append",
         "tests/test_no.py",

@@ -14,9 +14,9 @@ from holdfast.compaction.prepare import MOST_FAILURES, Prepared, prepare
 from holdfast.compaction.summarize import BY_RULE, Written, events_of, spent_on, write
 from holdfast.events import Compacted, Entry, Event, Folded, Undone
 from holdfast.models.protocol import Model
-from holdfast.packing.fold import close_range
-from holdfast.packing.overflow import floor_parts
-from holdfast.packing.summary import summary_of
+from holdfast.packing.folding.fold import close_range
+from holdfast.packing.folding.overflow import floor_parts
+from holdfast.packing.showing.summary import summary_of
 from holdfast.packing.window import Window
 from holdfast.session import Session
 from holdfast.views import path

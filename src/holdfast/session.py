@@ -13,7 +13,7 @@ from holdfast.events import AssistantReplied, Entry, Event, Folded, SystemSet, T
 from holdfast.log import Log
 from holdfast.messages import Json, ToolCall, ToolDefinition
 from holdfast.packing.amounts import parse_tokens
-from holdfast.packing.fold import plan_fold
+from holdfast.packing.folding.fold import plan_fold
 from holdfast.packing.forward import go_forward
 from holdfast.packing.lines.weights import HINT, Weights, read_weights
 from holdfast.packing.pack import pack as pack_window

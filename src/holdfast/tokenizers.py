@@ -6,7 +6,7 @@ Rule: this is the only module that loads a tokenizer library, and nothing here n
 from functools import cache
 
 from holdfast.errors import InputError
-from holdfast.packing.tokens import CharEstimate, TokenCounter, Tokenizer, family_for_model
+from holdfast.packing.counting.tokens import CharEstimate, TokenCounter, Tokenizer, family_for_model
 
 VOCABULARIES = (
     "cl100k_base",

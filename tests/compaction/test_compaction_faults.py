@@ -15,8 +15,8 @@ from holdfast.events import CompactionFailed, Event, ToolReturned, UserSaid
 from holdfast.ids import text_id
 from holdfast.messages import AssistantMessage, SystemMessage, ToolMessage, joined_text
 from holdfast.models.scripted import ScriptedModel
-from holdfast.packing.marks import MARK
 from holdfast.packing.profile import BUILT_IN
+from holdfast.packing.renditions.marks import MARK
 from holdfast.packing.validator import check as broken_rules
 from holdfast.recordings.wire import to_anthropic, to_openai
 from holdfast.sending import Packed

@@ -18,7 +18,7 @@ from holdfast.events import (
     UserSaid,
 )
 from holdfast.messages import Image, Text, joined_text
-from holdfast.packing.excerpts import numbers_in
+from holdfast.packing.folding.excerpts import numbers_in
 from holdfast.packing.layers import Block, Cut
 from holdfast.packing.lines.passages import RESULT, SAID, USER, passages_of, said_by
 from holdfast.packing.pack import pack

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from holdfast.packing.calibration import HIGH, LAST, LOW, Calibration, Estimate
+from holdfast.packing.counting.calibration import HIGH, LAST, LOW, Calibration, Estimate
 
 SLOPES = st.floats(0.6, 2.5)
 EACHES = st.floats(0, 40)

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from holdfast.packing.economy import further_steps, reckon
+from holdfast.packing.folding.economy import further_steps, reckon
 from holdfast.packing.forward import fold_now
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import CODE

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from holdfast.ids import text_id
-from holdfast.packing.excerpts import (
+from holdfast.packing.counting.tokens import compact_json
+from holdfast.packing.folding.excerpts import (
     CALL,
     GAP,
     RESULT,
@@ -20,7 +21,6 @@ from holdfast.packing.excerpts import (
 from holdfast.packing.lines.facts import line_key
 from holdfast.packing.lines.passages import PassageBook, passages_of
 from holdfast.packing.profile import CODE
-from holdfast.packing.tokens import compact_json
 from holdfast.views.files import FileTouches
 from holdfast.views.transcript import Transcript
 from support.driving import counter, drive

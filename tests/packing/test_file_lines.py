@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.packing.file_lines import covers, lines_read, lines_written, merged, range_of, written
+from holdfast.packing.renditions.file_lines import (
+    covers,
+    lines_read,
+    lines_written,
+    merged,
+    range_of,
+    written,
+)
 from holdfast.tool_use import ToolUse
 
 READ = ToolUse("read", "Read", "a.py")

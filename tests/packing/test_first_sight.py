@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.packing.first_sight import reduce_at_once
 from holdfast.packing.lines.alone import troubles
 from holdfast.packing.lines.weights import known_vectors
+from holdfast.packing.renditions.first_sight import reduce_at_once
 from holdfast.packing.structure import structure_of
 from holdfast.tool_use import ToolUse
 from support.driving import counter

@@ -26,13 +26,13 @@ from holdfast.messages import (
     Usage,
     UserMessage,
 )
-from holdfast.packing.fold import plan_fold
+from holdfast.packing.folding.fold import plan_fold
+from holdfast.packing.folding.trigger import estimate, pressure
+from holdfast.packing.folding.zones import divide
 from holdfast.packing.forward import fold_now, go_forward
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE, DRAFT16K, INIT, REVIEW
-from holdfast.packing.trigger import estimate, pressure
 from holdfast.packing.window import Window
-from holdfast.packing.zones import divide
 from support.driving import counter, drive
 from support.logs import chained, result, step, user
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.messages import Json
-from holdfast.packing.first_sight import reduce_at_once
-from holdfast.packing.json_tight import DEEPEST, tight_json, written_tight
+from holdfast.packing.counting.tokens import compact_json
 from holdfast.packing.lines.weights import known_vectors
-from holdfast.packing.tokens import compact_json
+from holdfast.packing.renditions.first_sight import reduce_at_once
+from holdfast.packing.renditions.json_tight import DEEPEST, tight_json, written_tight
 from holdfast.tool_use import ToolUse
 from support.driving import counter
 from support.json_tables import has_own_table, loosened

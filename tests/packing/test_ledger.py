@@ -6,9 +6,9 @@ from msgspec.structs import replace
 from holdfast.events import Entry, Folded, FoldedRun, FoldNote, KeptLines, ToolReturned
 from holdfast.ids import text_id
 from holdfast.messages import Image, Text
-from holdfast.packing.ledger import Ledger, Row, ledger
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import CODE
+from holdfast.packing.residency.ledger import Ledger, Row, ledger
 from holdfast.packing.window import Window
 from support.driving import counter, drive
 from support.logs import PIXEL, chained, result, step, user

@@ -13,10 +13,10 @@ from holdfast.events import AssistantReplied
 from holdfast.messages import Message, SystemMessage, Text, ToolCall
 from holdfast.packing.forward import fold_now
 from holdfast.packing.layers import Cut, Pack
-from holdfast.packing.ledger import Ledger, Row, ledger
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE
-from holdfast.packing.residency import STATES
+from holdfast.packing.residency.ledger import Ledger, Row, ledger
+from holdfast.packing.residency.presence import STATES
 from holdfast.packing.window import Window
 from support.driving import counter, drive
 from support.file_work import PATHS, FileWork

@@ -19,7 +19,7 @@ from holdfast.messages import (
     ToolMessage,
     UserMessage,
 )
-from holdfast.packing.fold import plan_fold
+from holdfast.packing.folding.fold import plan_fold
 from holdfast.packing.forward import go_forward
 from holdfast.packing.layers import Pack
 from holdfast.packing.pack import pack

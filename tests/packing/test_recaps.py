@@ -8,8 +8,8 @@ from holdfast.compaction.facts.extract import facts_of
 from holdfast.compaction.forms.conclusions import Conclusions
 from holdfast.events import ContextSet, RecapSet
 from holdfast.messages import joined_text
-from holdfast.packing.draft import Draft
-from holdfast.packing.lowering import lower_until
+from holdfast.packing.folding.draft import Draft
+from holdfast.packing.folding.lowering import lower_until
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import REVIEW
 from holdfast.packing.window import Window

@@ -9,12 +9,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from holdfast.messages import Json
-from holdfast.packing.json_tight import DEEPEST
+from holdfast.packing.counting.tokens import compact_json
 from holdfast.packing.lines.passages import RESULT, passages_of
 from holdfast.packing.lines.records import PIECE, SHORTEST, WHOLE, records_of
 from holdfast.packing.lines.sightings import LONGEST_LINE, Sightings
 from holdfast.packing.lines.weights import known_vectors
-from holdfast.packing.tokens import compact_json
+from holdfast.packing.renditions.json_tight import DEEPEST
 from holdfast.views.transcript import Transcript
 from support.json_tables import has_own_table, loosened
 from support.logs import chained, result, step

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from holdfast.events import AssistantReplied, ToolReturned
 from holdfast.ids import text_id
 from holdfast.messages import Image, Text, Thinking, ToolCall, ToolMessage
-from holdfast.packing.blocks import render_step
-from holdfast.packing.clip import clip_chars, clip_tokens
-from holdfast.packing.digests import is_trouble, unwrap
 from holdfast.packing.profile import BUILT_IN, CODE
-from holdfast.packing.renditions import Scene, reduce_arguments, reduce_result
+from holdfast.packing.renditions.clip import clip_chars, clip_tokens
+from holdfast.packing.renditions.digests import is_trouble, unwrap
+from holdfast.packing.renditions.levels import Scene, reduce_arguments, reduce_result
+from holdfast.packing.showing.blocks import render_step
 from holdfast.tokenizers import counter_for_model
 from holdfast.tool_use import recognise
 from holdfast.views.transcript import Transcript

@@ -10,8 +10,8 @@ from holdfast.compaction.forms import FORMS
 from holdfast.compaction.forms.content import Content, Line
 from holdfast.events import Compacted
 from holdfast.packing.profile import BUILT_IN
-from holdfast.packing.renditions import Scene
-from holdfast.packing.summary import summary_messages
+from holdfast.packing.renditions.levels import Scene
+from holdfast.packing.showing.summary import summary_messages
 from holdfast.views import Transcript
 from support.driving import counter
 from support.logs import chained

@@ -25,9 +25,9 @@ from holdfast.messages import (
     ToolMessage,
     UserMessage,
 )
-from holdfast.packing.families import CLASSES, content_class
-from holdfast.packing.images import UNKNOWN, image_size, image_tokens
-from holdfast.packing.tokens import (
+from holdfast.packing.counting.families import CLASSES, content_class
+from holdfast.packing.counting.images import UNKNOWN, image_size, image_tokens
+from holdfast.packing.counting.tokens import (
     FAMILIES,
     LONGEST_PIECE,
     CharEstimate,
@@ -116,7 +116,9 @@ print(tokenizer.name, tokenizer.count("twelve chars"), "splintr-rs" in tokenizer
 
 
 def test_no_tokenizer_is_loaded_before_it_is_asked_for() -> None:
-    script = "import sys, holdfast.tokenizers, holdfast.packing.tokens; print('splintr' in sys.modules)"
+    script = (
+        "import sys, holdfast.tokenizers, holdfast.packing.counting.tokens; print('splintr' in sys.modules)"
+    )
     assert run(script) == "False"
 
 

@@ -11,8 +11,8 @@ from holdfast.agents.pairing.tools.definitions import defined
 from holdfast.agents.pairing.tools.hand_over import hand_over_tool
 from holdfast.errors import ConfigError
 from holdfast.events import ToolsSet
+from holdfast.packing.counting.tokens import compact_json
 from holdfast.packing.profile import BUILT_IN
-from holdfast.packing.tokens import compact_json
 from holdfast.pair.layout import Outputs
 from holdfast.pair.roles import HandoverForm, Role, built_in, check_tools, load_pair, parse_pair
 from holdfast.pair.stopping import StopRules

@@ -14,10 +14,10 @@ from holdfast.errors import ConfigError, ContextOverflow
 from holdfast.events import RecapSet, UserSaid
 from holdfast.messages import AssistantMessage, Text, ToolMessage, UserMessage, joined_text
 from holdfast.models.scripted import ScriptedModel
-from holdfast.packing.fold import plan_fold
+from holdfast.packing.folding.fold import plan_fold
+from holdfast.packing.folding.trigger import estimate
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, MOCK_PROMPT
-from holdfast.packing.trigger import estimate
 from holdfast.packing.window import Window
 from holdfast.session import Session
 from holdfast.views import path

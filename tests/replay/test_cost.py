@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.packing.tokens import CharEstimate
+from holdfast.packing.counting.tokens import CharEstimate
 from holdfast.prices import PriceTable
 from holdfast.replay.policies.policy import ModelCall
 from holdfast.replay.request import Call, Said, Scale

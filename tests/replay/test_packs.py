@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import InputError
-from holdfast.packing.tokens import compact_json
+from holdfast.packing.counting.tokens import compact_json
 from holdfast.replay.policies.policy import Sent
 from holdfast.replay.request import ROLES, Call, Said, read_message
 from holdfast.replay.runs.packs import Inbox, Outbox

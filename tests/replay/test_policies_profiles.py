@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from holdfast.events import LogStarted
 from holdfast.ids import ALPHABET, text_id
 from holdfast.messages import ToolCall
+from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.forward import go_forward
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE
-from holdfast.packing.tokens import TokenCounter
 from holdfast.recordings import events_from_message, to_openai
 from holdfast.replay.policies.policy import Task
 from holdfast.replay.policies.profiles import PROFILES, SCORED, profile_plan

@@ -6,12 +6,12 @@ from functools import cache
 from msgspec import Struct
 
 from holdfast.events import AssistantReplied, Entry, Folded
-from holdfast.packing.families import FAMILIES
+from holdfast.packing.counting.families import FAMILIES
+from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.forward import fold_now
 from holdfast.packing.layers import Pack
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import Profile
-from holdfast.packing.tokens import TokenCounter
 from holdfast.packing.window import Window
 from holdfast.tokenizers import load_tokenizer
 

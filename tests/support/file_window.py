@@ -6,9 +6,9 @@ from holdfast.events import Entry
 from holdfast.ids import entry_id
 from holdfast.messages import SystemMessage, Text, ToolCall
 from holdfast.packing.forward import fold_now
-from holdfast.packing.ledger import ledger
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import CODE
+from holdfast.packing.residency.ledger import ledger
 from holdfast.packing.window import Window
 from holdfast.tools.files.seen import Files
 from support.driving import counter

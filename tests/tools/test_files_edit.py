@@ -5,8 +5,8 @@ import stat
 import pytest
 
 from holdfast.messages import ToolCall
-from holdfast.packing.digests import choose_lines
 from holdfast.packing.profile import CODE
+from holdfast.packing.renditions.digests import choose_lines
 from holdfast.tool_use import recognise
 from holdfast.tools.files.current import LARGEST
 from holdfast.tools.files.seen import Files

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from holdfast.messages import ToolCall
-from holdfast.packing.file_lines import has_written, lines_read
+from holdfast.packing.renditions.file_lines import has_written, lines_read
 from holdfast.tool_use import recognise
 from holdfast.tools.files.rows import MOST_BYTES, WIDEST
 from holdfast.tools.files.seen import Files

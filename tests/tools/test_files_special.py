@@ -8,8 +8,8 @@ from base64 import b64decode
 import pytest
 
 from holdfast.messages import Image, ToolCall
-from holdfast.packing.file_lines import lines_read
-from holdfast.packing.images import image_size
+from holdfast.packing.counting.images import image_size
+from holdfast.packing.renditions.file_lines import lines_read
 from holdfast.tool_use import recognise
 from holdfast.tools.files.pictures import LARGEST
 from support.file_tools import FileTools, code, text

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from holdfast.messages import ToolCall
-from holdfast.packing.digests import choose_lines
 from holdfast.packing.profile import CODE
+from holdfast.packing.renditions.digests import choose_lines
 from holdfast.tool_use import recognise
 from holdfast.tools.listing.glob import glob_tool
 from holdfast.tools.listing.grep import grep_tool

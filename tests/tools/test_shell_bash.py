@@ -10,8 +10,8 @@ import pytest
 
 from holdfast.compaction.facts.results import exit_code, outcome_of
 from holdfast.messages import Text, ToolCall, ToolMessage
-from holdfast.packing.digests import choose_lines
 from holdfast.packing.profile import CODE
+from holdfast.packing.renditions.digests import choose_lines
 from holdfast.tool_use import recognise
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.shell import LONGEST_COMMAND, Limits, Shell

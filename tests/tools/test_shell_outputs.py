@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast.compaction.facts.results import exit_code
 from holdfast.messages import ToolCall
-from holdfast.packing.digests import choose_lines
 from holdfast.packing.profile import CODE
+from holdfast.packing.renditions.digests import choose_lines
 from holdfast.tool_use import recognise
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.bash_output import PAGE_LINES, bash_output_tool

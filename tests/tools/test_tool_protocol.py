@@ -8,7 +8,7 @@ import pytest
 from msgspec import Meta, Struct
 
 from holdfast.messages import Image, Text
-from holdfast.packing.digests import unwrap
+from holdfast.packing.renditions.digests import unwrap
 from holdfast.tools.envelope import Envelope, ToolError, answered
 from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace

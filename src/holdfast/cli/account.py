@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from holdfast.cli.output import counted, grouped, say
 from holdfast.cli.tables import name, number, say_briefly, tell_table
 from holdfast.events import Folded, FoldedRun
-from holdfast.packing.families import family_for_model
+from holdfast.packing.counting.families import family_for_model
 from holdfast.packing.layers import Pack
 from holdfast.packing.window import Window
 from holdfast.views import Step, Transcript

@@ -22,9 +22,9 @@ from holdfast.cli.tables import Cell, name, number, print_heading, print_table, 
 from holdfast.errors import InputError
 from holdfast.log import Log
 from holdfast.messages import Json
-from holdfast.packing.ledger import Ledger, Row, ledger
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import Profile
+from holdfast.packing.residency.ledger import Ledger, Row, ledger
 
 LONGEST_CALL = 60
 """Characters of a call that its line shows; JSON has the whole label."""

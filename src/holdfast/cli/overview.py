@@ -10,7 +10,7 @@ from msgspec import Struct
 from holdfast.cli.sources import chain_names
 from holdfast.events import BoundarySeen, ChainStarted, Entry
 from holdfast.messages import SystemMessage, joined_text
-from holdfast.packing.tokens import TokenCounter
+from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.views import Step, Transcript, User, path
 
 

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from holdfast.events import AssistantReplied, BoundarySeen, Entry, SystemSet, ToolReturned, ToolsSet, UserSaid
 from holdfast.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from holdfast.packing.calibration import Calibration
-from holdfast.packing.tokens import TokenCounter
+from holdfast.packing.counting.calibration import Calibration
+from holdfast.packing.counting.tokens import TokenCounter
 
 DROP = 0.7
 """A prompt that shrank to less than this share of the one before was cut by the agent, said or not."""

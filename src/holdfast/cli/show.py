@@ -21,7 +21,7 @@ from holdfast.cli.tables import name, number, print_heading, print_table, text, 
 from holdfast.events import Entry, Recording
 from holdfast.log import Log
 from holdfast.messages import Json
-from holdfast.packing.families import family_for_model
+from holdfast.packing.counting.families import family_for_model
 from holdfast.recordings.reading import unread_recordings
 from holdfast.store import MemoryStore
 from holdfast.tokenizers import counter_for_model

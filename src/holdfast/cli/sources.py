@@ -17,7 +17,7 @@ from holdfast.config import load_config
 from holdfast.errors import InputError, NotFound
 from holdfast.events import AssistantReplied, Entry, LogStarted, Noted
 from holdfast.log import Log
-from holdfast.packing.families import family_for_model
+from holdfast.packing.counting.families import family_for_model
 from holdfast.recordings import find_recording
 from holdfast.store import MemoryStore, SqliteStore, Store, default_path
 from holdfast.views import path

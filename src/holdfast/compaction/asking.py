@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from holdfast.messages import Text, Usage, UserMessage
 from holdfast.models.errors import ModelError
 from holdfast.models.protocol import Model, Reply, Request, ask
-from holdfast.packing.marks import one_line
+from holdfast.packing.renditions.marks import one_line
 
 LONGEST_WHY = 200
 

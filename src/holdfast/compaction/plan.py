@@ -10,9 +10,9 @@ from typing import Literal
 from msgspec import Struct
 
 from holdfast.messages import Message
-from holdfast.packing.trigger import pressure
+from holdfast.packing.folding.trigger import pressure
+from holdfast.packing.folding.zones import divide
 from holdfast.packing.window import Window
-from holdfast.packing.zones import divide
 from holdfast.views.transcript import Item, Step
 
 LEAST_STEPS = 2

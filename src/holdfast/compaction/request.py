@@ -24,9 +24,9 @@ from holdfast.messages import (
     joined_text,
 )
 from holdfast.models.protocol import Request
-from holdfast.packing.clip import clip_tokens
+from holdfast.packing.counting.tokens import TokenCounter, compact_json
 from holdfast.packing.pack import pack
-from holdfast.packing.tokens import TokenCounter, compact_json
+from holdfast.packing.renditions.clip import clip_tokens
 from holdfast.packing.window import Window
 from holdfast.views.transcript import Item, Step
 

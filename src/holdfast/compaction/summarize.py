@@ -22,7 +22,7 @@ from holdfast.compaction.repair import Repaired, repair
 from holdfast.compaction.second_level import stand_for
 from holdfast.events import Compacted, CompactionFailed, Event, SummaryLine, UsageReported
 from holdfast.models.protocol import Model
-from holdfast.packing.marks import mark
+from holdfast.packing.renditions.marks import mark
 from holdfast.packing.window import Window
 
 Count = Callable[[str], int]

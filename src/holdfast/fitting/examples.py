@@ -13,7 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from holdfast.errors import ContextOverflow
-from holdfast.packing.draft import Draft
+from holdfast.packing.folding.draft import Draft
 from holdfast.packing.forward import fold_now
 from holdfast.packing.lines.choosing import candidates
 from holdfast.packing.lines.facts import looks_of, looks_of_name, rough_tokens

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from holdfast.events import AssistantReplied, Entry, Event, Folded
 from holdfast.ids import entry_id
-from holdfast.packing.fold import plan_fold
+from holdfast.packing.counting.tokens import TokenCounter
+from holdfast.packing.folding.fold import plan_fold
 from holdfast.packing.lines.weights import Weights
 from holdfast.packing.profile import Profile
-from holdfast.packing.tokens import TokenCounter
 from holdfast.packing.window import Window
 
 

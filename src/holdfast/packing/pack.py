@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from holdfast.errors import ContextOverflow
 from holdfast.messages import AssistantMessage, Message, SystemMessage, UserMessage
-from holdfast.packing.blocks import BRIDGE
+from holdfast.packing.folding.overflow import floor_parts
 from holdfast.packing.layers import LAYER_NAMES, Cut, Layer, Pack
-from holdfast.packing.overflow import floor_parts
+from holdfast.packing.showing.blocks import BRIDGE
 from holdfast.packing.window import Window
 
 

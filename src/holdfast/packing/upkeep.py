@@ -5,8 +5,8 @@ for ours: of one that is not live nothing is calibrated.
 """
 
 from holdfast.messages import Usage
-from holdfast.packing.calibration import Calibration
-from holdfast.packing.economy import rent
+from holdfast.packing.counting.calibration import Calibration
+from holdfast.packing.folding.economy import rent
 from holdfast.packing.profile import Profile
 
 

@@ -21,21 +21,28 @@ from holdfast.events import (
     ToolsSet,
 )
 from holdfast.messages import Message, Text, UserMessage
-from holdfast.packing.blocks import NO_HINDSIGHT, Hindsight, UserLook, bridge_tokens, render_step, render_user
-from holdfast.packing.body import Body
-from holdfast.packing.excerpts import excerpt, numbers_in
-from holdfast.packing.frame import Frame
+from holdfast.packing.counting.tokens import TokenCounter
+from holdfast.packing.folding.excerpts import excerpt, numbers_in
 from holdfast.packing.layers import Block
 from holdfast.packing.lines.forgetting import forget, most_lines
 from holdfast.packing.lines.passages import PassageBook
 from holdfast.packing.lines.sightings import Sightings
 from holdfast.packing.lines.weights import Weights, vectors
 from holdfast.packing.profile import Profile
-from holdfast.packing.quotes import quotes_in
-from holdfast.packing.renditions import Scene
-from holdfast.packing.tokens import TokenCounter
+from holdfast.packing.renditions.levels import Scene
+from holdfast.packing.showing.blocks import (
+    NO_HINDSIGHT,
+    Hindsight,
+    UserLook,
+    bridge_tokens,
+    render_step,
+    render_user,
+)
+from holdfast.packing.showing.body import Body
+from holdfast.packing.showing.frame import Frame
+from holdfast.packing.showing.quotes import quotes_in
+from holdfast.packing.showing.user_texts import UserTexts
 from holdfast.packing.upkeep import Upkeep
-from holdfast.packing.user_texts import UserTexts
 from holdfast.views.files import FileTouches
 from holdfast.views.transcript import Item, Step, Transcript, User
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from holdfast.errors import InputError
 from holdfast.messages import Json
-from holdfast.packing.tokens import Tokenizer, compact_json
+from holdfast.packing.counting.tokens import Tokenizer, compact_json
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 

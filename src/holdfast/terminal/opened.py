@@ -21,7 +21,7 @@ from holdfast.events import AssistantReplied, UsageReported
 from holdfast.messages import ToolCall, Usage, joined_text
 from holdfast.models.billing import bill
 from holdfast.models.catalogue import load_catalogue
-from holdfast.packing.trigger import estimate
+from holdfast.packing.folding.trigger import estimate
 from holdfast.store import SqliteStore
 from holdfast.terminal.branch import branch_of
 from holdfast.terminal.cards import about_call

@@ -20,7 +20,7 @@ from holdfast.agents.project_rules import changes, folders_above, rules_in, rule
 from holdfast.agents.task import NAME, Employer, current_call, task_tool
 from holdfast.events import ApprovalGiven, AssistantReplied, Entry, Noted, SystemSet, ToolsSet
 from holdfast.messages import ToolCall, joined_text
-from holdfast.packing.ledger import Ledger, ledger
+from holdfast.packing.residency.ledger import Ledger, ledger
 from holdfast.recall import RECALL_TOOL
 from holdfast.tools.around.todo_write import TodoList
 from holdfast.tools.calling import CallFinished, CallSettings, CallStarted

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from holdfast.agents.commands.sizes import Sizes
 from holdfast.agents.commands.writing import code, counted, grouped
 from holdfast.compaction.plan import Plan
-from holdfast.packing.ledger import Row
+from holdfast.packing.residency.ledger import Row
 
 LARGE_RESULT = 0.05
 LARGE_FRAME = 0.15

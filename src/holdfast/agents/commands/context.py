@@ -13,8 +13,8 @@ from holdfast.agents.commands.looking import window_of
 from holdfast.agents.commands.sizes import FileSize, Sizes, sizes_of
 from holdfast.agents.commands.writing import bullets, code, counted, grouped, joined, share, table
 from holdfast.compaction.plan import Plan, plan_compaction
-from holdfast.packing.ledger import Row
-from holdfast.packing.residency import STATES
+from holdfast.packing.residency.ledger import Row
+from holdfast.packing.residency.presence import STATES
 
 MOST_ROWS = 8
 """Files, and results, that are listed; `/context all` lists all that take any room."""

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from holdfast.errors import ContextOverflow
-from holdfast.packing.ledger import Ledger, Row, ledger
+from holdfast.packing.folding.trigger import estimate
 from holdfast.packing.pack import pack
-from holdfast.packing.trigger import estimate
+from holdfast.packing.residency.ledger import Ledger, Row, ledger
 from holdfast.packing.window import Window
 from holdfast.tools.mcp.names import PREFIX
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from holdfast.compaction.facts.results import NOT_RUN, Outcome, outcome_of, printed, telling_line, went_wrong
 from holdfast.compaction.facts.testing import Verdict, is_test_command, verdict_of
 from holdfast.messages import ToolCall
-from holdfast.packing.marks import one_line
+from holdfast.packing.renditions.marks import one_line
 from holdfast.tool_use import ToolUse
 from holdfast.views.shell import is_looking
 from holdfast.views.transcript import Item, Step

@@ -12,7 +12,7 @@ from holdfast.compaction.facts.requests import Said
 from holdfast.compaction.facts.values import Fact
 from holdfast.events import ApprovalGiven, Entry
 from holdfast.messages import joined_text
-from holdfast.packing.marks import one_line
+from holdfast.packing.renditions.marks import one_line
 from holdfast.views.prose import sentences
 from holdfast.views.transcript import Item, Step
 

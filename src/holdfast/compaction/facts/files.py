@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.compaction.facts.calls import Call
 from holdfast.compaction.facts.values import Action, FileFact
-from holdfast.packing.file_lines import Span, merged, range_of
+from holdfast.packing.renditions.file_lines import Span, merged, range_of
 from holdfast.views.files import CHANGING
 from holdfast.views.shell import Effect, FileEffect, file_effects, patched_files
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from holdfast.compaction.facts.values import Fact, Handed
 from holdfast.messages import joined_text
-from holdfast.packing.marks import one_line
+from holdfast.packing.renditions.marks import one_line
 from holdfast.views.transcript import Item, User
 
 MOST_PROBLEMS, MOST_SAMPLES = 20, 8

@@ -4,7 +4,7 @@ Rule: what is quoted stands word for word in the log; what is left out is said, 
 """
 
 from holdfast.ids import text_id
-from holdfast.packing.marks import mark, one_line
+from holdfast.packing.renditions.marks import mark, one_line
 
 LONGEST_QUOTE = 2_000
 """Characters of a message that is quoted whole."""

@@ -15,7 +15,7 @@ from holdfast.compaction.facts.quoting import quoted
 from holdfast.compaction.facts.values import Fact
 from holdfast.ids import text_id
 from holdfast.messages import Text
-from holdfast.packing.marks import one_line
+from holdfast.packing.renditions.marks import one_line
 from holdfast.views.directives import directives
 from holdfast.views.prose import without_wrappers
 from holdfast.views.transcript import Item, User

@@ -11,8 +11,8 @@ from itertools import groupby
 from msgspec import Struct
 
 from holdfast.messages import Json
-from holdfast.packing.json_tight import shallow_json, written_tight
-from holdfast.packing.tokens import compact_json
+from holdfast.packing.counting.tokens import compact_json
+from holdfast.packing.renditions.json_tight import shallow_json, written_tight
 
 WHOLE = 1500
 """Characters up to which a value is kept as one line: its names say together what it is."""

@@ -13,13 +13,13 @@ from holdfast.events import AssistantReplied, Entry, Event, LogStarted, ToolRetu
 from holdfast.ids import entry_id, text_id
 from holdfast.messages import AssistantMessage, Image, ToolCall
 from holdfast.messages import Message as Spoken
+from holdfast.packing.counting.tokens import Family, TokenCounter
 from holdfast.packing.forward import fold_now
 from holdfast.packing.layers import Pack
 from holdfast.packing.lines.weights import Weights
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, Profile
-from holdfast.packing.renditions import long_strings
-from holdfast.packing.tokens import Family, TokenCounter
+from holdfast.packing.renditions.levels import long_strings
 from holdfast.packing.window import Window
 from holdfast.prices import PriceTable
 from holdfast.recordings import events_from_message

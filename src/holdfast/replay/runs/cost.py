@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
-from holdfast.packing.tokens import Tokenizer
+from holdfast.packing.counting.tokens import Tokenizer
 from holdfast.prices import PriceTable
 from holdfast.replay.policies.policy import ModelCall
 from holdfast.replay.request import Said, Scale

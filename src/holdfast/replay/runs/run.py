@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
-from holdfast.packing.tokens import Tokenizer
+from holdfast.packing.counting.tokens import Tokenizer
 from holdfast.prices import PriceTable
 from holdfast.replay.evidence.credit import Credits
 from holdfast.replay.evidence.history import Files

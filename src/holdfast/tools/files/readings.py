@@ -1,7 +1,8 @@
 """The result of a Read: numbered lines, then remarks in brackets, then facts for the log.
 
-Rule: packing must know the lines for what they are (`packing/file_lines.py`): numbered rows come first, make up at
-least half of the text, and a remark that lines are missing says so in words it knows ("more lines", "left out").
+Rule: packing must know the lines for what they are (`packing/renditions/file_lines.py`): numbered rows come first
+and make up at least half of the text, and a remark that lines are missing says so in words it knows ("more lines",
+"left out").
 """
 
 from collections.abc import Iterator

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from holdfast.events import Level
-from holdfast.packing.draft import Draft
+from holdfast.packing.folding.draft import Draft
 from holdfast.packing.profile import Profile
 from holdfast.packing.window import LevelCap, Window
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.packing.depth import Depth
-from holdfast.packing.economy import Reckoning, further_steps, reckon
+from holdfast.packing.folding.depth import Depth
+from holdfast.packing.folding.economy import Reckoning, further_steps, reckon
 from holdfast.packing.window import Window
 from holdfast.views.transcript import User
 

@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.messages import AssistantMessage, Json, Message, SystemMessage, Text, UserMessage
 from holdfast.packing.profile import Profile
-from holdfast.packing.renditions import Scene
+from holdfast.packing.renditions.levels import Scene
 from holdfast.views.compactions import Compactions
 from holdfast.views.transcript import Transcript
 

@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.messages import Json
-from holdfast.packing.clip import Choice, clip_line, filled_lines
-from holdfast.packing.marks import one_line
 from holdfast.packing.profile import Profile
+from holdfast.packing.renditions.clip import Choice, clip_line, filled_lines
+from holdfast.packing.renditions.marks import one_line
 from holdfast.packing.structure.json_text import decode_json
 from holdfast.tool_use import Kind, ToolUse
 

@@ -5,11 +5,11 @@ long user texts of the current round, which else are never touched.
 """
 
 from holdfast.messages import Thinking
-from holdfast.packing.blocks import UserLook
-from holdfast.packing.draft import Draft
-from holdfast.packing.lowering import Excess, digest_rungs, lower_until
+from holdfast.packing.folding.draft import Draft
+from holdfast.packing.folding.lowering import Excess, digest_rungs, lower_until
+from holdfast.packing.folding.zones import Zones
+from holdfast.packing.showing.blocks import UserLook
 from holdfast.packing.window import LevelCap, Window
-from holdfast.packing.zones import Zones
 from holdfast.views.transcript import User
 
 OLD_PASTE = 64

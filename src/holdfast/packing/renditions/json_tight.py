@@ -10,8 +10,8 @@ from decimal import Decimal
 from itertools import chain
 
 from holdfast.messages import Json
+from holdfast.packing.counting.tokens import compact_json
 from holdfast.packing.structure.json_text import decode_json
-from holdfast.packing.tokens import compact_json
 
 COLUMNS, ROWS = "columns", "rows"
 FEWEST_ROWS = 3

@@ -10,9 +10,9 @@ from itertools import accumulate
 
 from holdfast.events import KeptLines
 from holdfast.messages import Text
-from holdfast.packing.excerpts import numbers_in
+from holdfast.packing.counting.tokens import TokenCounter
+from holdfast.packing.folding.excerpts import numbers_in
 from holdfast.packing.lines.passages import CALL, RESULT, SAID, USER, Passage, PassageBook
-from holdfast.packing.tokens import TokenCounter
 from holdfast.views.transcript import Item, Step
 
 __all__ = ["CALL", "NOTHING", "RESULT", "SAID", "USER", "Quoted", "Spot", "merged", "quotes_in"]

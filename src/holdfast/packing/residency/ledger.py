@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from holdfast.ids import text_id
 from holdfast.messages import Image, Text, ToolMessage, joined_text
-from holdfast.packing.file_lines import (
+from holdfast.packing.renditions.file_lines import (
     NO_LINES,
     FileLines,
     Span,
@@ -25,8 +25,8 @@ from holdfast.packing.file_lines import (
     shows_file,
     written,
 )
-from holdfast.packing.renditions import LONG_ARGUMENT, source_id
-from holdfast.packing.residency import STATES, State, StepView, quoted_tokens
+from holdfast.packing.renditions.levels import LONG_ARGUMENT, source_id
+from holdfast.packing.residency.presence import STATES, State, StepView, quoted_tokens
 from holdfast.packing.window import Window
 from holdfast.tool_use import ToolUse
 from holdfast.views.files import CHANGING, Change, Moment, changes_in, moment_of

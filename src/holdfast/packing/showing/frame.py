@@ -5,9 +5,9 @@ written from the log whenever they are asked for.
 """
 
 from holdfast.messages import Message, SystemMessage
-from holdfast.packing.renditions import Scene
-from holdfast.packing.summary import summary_messages
-from holdfast.packing.tail import tail_messages
+from holdfast.packing.renditions.levels import Scene
+from holdfast.packing.showing.summary import summary_messages
+from holdfast.packing.showing.tail import tail_messages
 from holdfast.views.transcript import Transcript
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from holdfast.ids import text_id
-from holdfast.packing.marks import mark
-from holdfast.packing.tokens import TokenCounter
+from holdfast.packing.counting.tokens import TokenCounter
+from holdfast.packing.renditions.marks import mark
 
 MARK_TOKENS = 40
 """Room for one mark, so that a clipped text keeps within its cap."""

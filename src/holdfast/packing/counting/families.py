@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.packing.images import ImageRule
+from holdfast.packing.counting.images import ImageRule
 
 ContentClass = Literal["prose", "code", "json", "cjk", "numbered"]
 CLASSES: tuple[ContentClass, ...] = ("prose", "code", "json", "cjk", "numbered")

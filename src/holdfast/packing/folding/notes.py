@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from holdfast.events import FoldNote
 from holdfast.ids import text_id
 from holdfast.messages import Text, ToolMessage, UserMessage, joined_text
-from holdfast.packing.marks import mark, one_line
-from holdfast.packing.renditions import Scene, long_strings, source_id
+from holdfast.packing.renditions.levels import Scene, long_strings, source_id
+from holdfast.packing.renditions.marks import mark, one_line
 from holdfast.packing.window import Window
 from holdfast.views.directives import gist
 from holdfast.views.transcript import Item, Step, User

@@ -16,10 +16,10 @@ from holdfast.messages import (
     UserPart,
     joined_text,
 )
-from holdfast.packing.excerpts import RESULT, numbers_in
-from holdfast.packing.file_lines import written
+from holdfast.packing.folding.excerpts import RESULT, numbers_in
 from holdfast.packing.lines.records import records_of
-from holdfast.packing.marks import marked_as
+from holdfast.packing.renditions.file_lines import written
+from holdfast.packing.renditions.marks import marked_as
 from holdfast.packing.window import Window
 from holdfast.views.transcript import Step
 

@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from holdfast.messages import Json
-from holdfast.packing.digests import is_trouble
+from holdfast.packing.renditions.digests import is_trouble
 from holdfast.tool_use import FROM_END, ToolUse
 
 FEWEST = 4

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from holdfast.events import FoldNote
 from holdfast.packing.layers import Block, Cut
-from holdfast.packing.quotes import NOTHING, Quoted, merged
+from holdfast.packing.showing.quotes import NOTHING, Quoted, merged
 
 
 class Body:

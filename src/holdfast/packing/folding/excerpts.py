@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from holdfast.events import KeptLines
 from holdfast.messages import joined_text
+from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.lines.passages import CALL, RESULT, SAID, USER, Passage, PassageBook, Place, Source
-from holdfast.packing.renditions import source_id
-from holdfast.packing.tokens import TokenCounter
+from holdfast.packing.renditions.levels import source_id
 from holdfast.views.files import FileTouches
 from holdfast.views.transcript import Item, Step
 

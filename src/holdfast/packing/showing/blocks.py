@@ -19,13 +19,13 @@ from holdfast.messages import (
     UserMessage,
     UserPart,
 )
-from holdfast.packing.clip import MARK_TOKENS, clip_tokens
-from holdfast.packing.cuts import source_of, step_gone, text_cut, thinking_cut, user_cuts
-from holdfast.packing.first_sight import reduce_at_once
 from holdfast.packing.layers import Block, Cut
-from holdfast.packing.marks import mark
-from holdfast.packing.quotes import NOTHING, Quoted
-from holdfast.packing.renditions import Scene, image_mark, reduce_arguments, reduce_result, source_id
+from holdfast.packing.renditions.clip import MARK_TOKENS, clip_tokens
+from holdfast.packing.renditions.first_sight import reduce_at_once
+from holdfast.packing.renditions.levels import Scene, image_mark, reduce_arguments, reduce_result, source_id
+from holdfast.packing.renditions.marks import mark
+from holdfast.packing.showing.cuts import source_of, step_gone, text_cut, thinking_cut, user_cuts
+from holdfast.packing.showing.quotes import NOTHING, Quoted
 from holdfast.tool_use import ToolUse
 from holdfast.views.directives import gist
 from holdfast.views.todos import Todos, after_call

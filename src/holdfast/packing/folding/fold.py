@@ -6,14 +6,14 @@ deep: one batch down to the low-water mark, never a window that rolls with each 
 
 from holdfast.errors import ContextOverflow
 from holdfast.events import Folded
-from holdfast.packing.depth import depth_of
-from holdfast.packing.draft import Draft
-from holdfast.packing.ladder import climb_down, clip_old_users, hide_rounds
-from holdfast.packing.lowering import Excess, let_stubs_go, lower_to, lower_until, lower_zone, rungs
-from holdfast.packing.overflow import floor_parts
-from holdfast.packing.trigger import Pressure, pressure, prospect
+from holdfast.packing.folding.depth import depth_of
+from holdfast.packing.folding.draft import Draft
+from holdfast.packing.folding.ladder import climb_down, clip_old_users, hide_rounds
+from holdfast.packing.folding.lowering import Excess, let_stubs_go, lower_to, lower_until, lower_zone, rungs
+from holdfast.packing.folding.overflow import floor_parts
+from holdfast.packing.folding.trigger import Pressure, pressure, prospect
+from holdfast.packing.folding.zones import Zones, divide, within_layer
 from holdfast.packing.window import Window
-from holdfast.packing.zones import Zones, divide, within_layer
 from holdfast.views.transcript import User
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from holdfast.messages import Json
+from holdfast.packing.counting.tokens import TokenCounter, compact_json
 from holdfast.packing.structure.json_text import TELLING_KEYS, decode_json, decode_rows
 from holdfast.packing.structure.outliers import outlying
-from holdfast.packing.tokens import TokenCounter, compact_json
 
 MARK = "…"
 SHORTEST_STRING = 24

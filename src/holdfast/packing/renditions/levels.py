@@ -10,12 +10,12 @@ from msgspec import Struct
 from holdfast.events import Level
 from holdfast.ids import is_id, text_id
 from holdfast.messages import Image, Json
-from holdfast.packing.clip import GAP, clip_chars, clip_tokens, fit_lines, keep_lines
-from holdfast.packing.digests import choose, digest_json
+from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.lines.weights import Vectors, known_vectors
-from holdfast.packing.marks import mark, marked_as, one_line
 from holdfast.packing.profile import Profile
-from holdfast.packing.tokens import TokenCounter
+from holdfast.packing.renditions.clip import GAP, clip_chars, clip_tokens, fit_lines, keep_lines
+from holdfast.packing.renditions.digests import choose, digest_json
+from holdfast.packing.renditions.marks import mark, marked_as, one_line
 from holdfast.tool_use import ToolUse
 
 SHORT = 48

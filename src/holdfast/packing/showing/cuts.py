@@ -6,8 +6,8 @@ Rule: `after` is what can still be read, in its place and in notes together, and
 from holdfast.ids import text_id
 from holdfast.messages import AssistantMessage, Text, Thinking, ToolCall, ToolMessage, UserPart
 from holdfast.packing.layers import Cut
-from holdfast.packing.quotes import CALL, RESULT, SAID, USER, Quoted
-from holdfast.packing.renditions import Scene, source_id
+from holdfast.packing.renditions.levels import Scene, source_id
+from holdfast.packing.showing.quotes import CALL, RESULT, SAID, USER, Quoted
 from holdfast.views.transcript import Step, User
 
 

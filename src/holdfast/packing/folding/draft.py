@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from holdfast.events import Folded, FoldedRun, FoldNote, KeptLines, Level
 from holdfast.messages import Message, Text, UserMessage
-from holdfast.packing.blocks import UserLook, render_user
-from holdfast.packing.economy import Reckoning
-from holdfast.packing.excerpts import ExcerptPrices, kept_lines
+from holdfast.packing.folding.economy import Reckoning
+from holdfast.packing.folding.excerpts import ExcerptPrices, kept_lines
+from holdfast.packing.folding.notes import note_bound, round_note, round_note_room, step_note
+from holdfast.packing.folding.trigger import Pressure, reckoning
 from holdfast.packing.lines.choosing import Chooser, OnView, in_passages, seen_in
 from holdfast.packing.lines.passages import RESULT, Source, shown_texts
-from holdfast.packing.notes import note_bound, round_note, round_note_room, step_note
-from holdfast.packing.summary import summary_messages
-from holdfast.packing.trigger import Pressure, reckoning
+from holdfast.packing.showing.blocks import UserLook, render_user
+from holdfast.packing.showing.summary import summary_messages
 from holdfast.packing.window import LevelCap, Window
 from holdfast.views.transcript import Step, User
 

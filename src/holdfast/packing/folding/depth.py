@@ -6,8 +6,8 @@ written again; but they only grow, so that now and then all lines are chosen ane
 
 from msgspec import Struct
 
+from holdfast.packing.folding.zones import Zones
 from holdfast.packing.window import Window
-from holdfast.packing.zones import Zones
 
 KEPT_SHARE = 0.2
 """What of newly folded steps stays as lines where a fold adds to the notes."""

@@ -6,10 +6,10 @@ Rule: a large text stands once. Where the message that shows it no longer does, 
 from collections.abc import Iterable
 
 from holdfast.messages import Text
-from holdfast.packing.blocks import UserLook, hide_user, render_user
 from holdfast.packing.layers import Block
-from holdfast.packing.quotes import Quoted
-from holdfast.packing.renditions import Scene
+from holdfast.packing.renditions.levels import Scene
+from holdfast.packing.showing.blocks import UserLook, hide_user, render_user
+from holdfast.packing.showing.quotes import Quoted
 from holdfast.views.transcript import User
 
 LARGE_PASTE = 200

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from holdfast.events import RecapSet
 from holdfast.messages import Message, Text, UserMessage
-from holdfast.packing.tokens import TokenCounter
+from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.views.todos import Todo, Todos
 
 _FRAME = re.compile(r"<(?=\s*/?\s*system-reminder)", re.IGNORECASE)

@@ -7,14 +7,14 @@ the whole is one call of Recall away.
 from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast.ids import text_id
-from holdfast.packing.clip import MARK_TOKENS, clip_tokens
-from holdfast.packing.json_clip import clip_json
-from holdfast.packing.json_tight import tight_json
+from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.lines.alone import ends, troubles, worth_alone
 from holdfast.packing.lines.weights import Vectors
-from holdfast.packing.marks import mark
+from holdfast.packing.renditions.clip import MARK_TOKENS, clip_tokens
+from holdfast.packing.renditions.json_clip import clip_json
+from holdfast.packing.renditions.json_tight import tight_json
+from holdfast.packing.renditions.marks import mark
 from holdfast.packing.structure import structure_of
-from holdfast.packing.tokens import TokenCounter
 from holdfast.tool_use import ToolUse
 
 LENGTH_POWER = 0.5
