@@ -8,7 +8,7 @@ from summary_samples import DIRECTIVES, ERROR, EVENTS, FACTS, GOAL, facts, forms
 from holdfast.compaction.check import check
 from holdfast.compaction.claims.presence import plain, said_in
 from holdfast.compaction.evidence import Evidence
-from holdfast.compaction.facts.values import Fact, Facts
+from holdfast.compaction.facts.values import Fact, Facts, FileFact
 from holdfast.compaction.forms import FORMS
 from holdfast.compaction.forms.content import Content, Line
 from holdfast.compaction.repair import explain, repair
@@ -54,6 +54,17 @@ def test_an_empty_answer_becomes_the_rule_half(form, archive):
     assert repaired.content == form.fill(FACTS, archive=archive)
     assert repaired.left == ()
     assert set(repaired.added) == set(repaired.content.lines())
+
+
+@pytest.mark.parametrize("name", ["init_json", "execute_json"])
+def test_what_is_too_long_loses_the_oldest_that_was_read(name):
+    form = FORMS[name]
+    read = Facts(files=tuple(FileFact(f"src/part_{n:02}.py", "read", ("e1",), step=n) for n in range(30)))
+    whole = form.fill(read, archive=False)
+    repaired = mended(whole, form, read, limit=tokens(form.render(whole)) - 100)
+    kept = [line.text for line in repaired.content.fields["key_paths.other"]]
+    assert 0 < len(kept) < 30
+    assert kept == [line.text for line in whole.fields["key_paths.other"]][-len(kept) :]
 
 
 @pytest.mark.parametrize("form", EVERY)

@@ -49,7 +49,25 @@ def test_samples_without_a_result_are_named(layout):
     assert "and 2 more of `execution_outputs/iteration_1/samples`" in found
 
 
+@pytest.mark.parametrize("ending", [".txt", "", ".json"])
+def test_samples_are_whatever_lies_there(layout, ending):
+    for name in ("p00", "p01", "f1", "left"):
+        (folder_of(layout, SAMPLES) / f"{name}{ending}").write_text("x")
+    (folder_of(layout, SAMPLES) / ".gitkeep").write_text("")
+    (found,) = wrong(layout)
+    assert f"no result of `left{ending}`" in found
+
+
+def test_a_result_without_a_sample_is_none(layout):
+    for name in ("p00", "f1"):
+        (folder_of(layout, SAMPLES) / f"{name}.txt").write_text("x")
+    (found,) = wrong(layout)
+    assert "results of `p01`, which are no samples in `execution_outputs/iteration_1/samples`" in found
+
+
 def test_a_sample_is_known_by_the_name_of_its_file_too(layout):
+    for name in ("p00", "p01", "f1"):
+        (folder_of(layout, SAMPLES) / f"{name}.json").write_text("{}")
     for part, value in ((SAMPLES, {}), (RESULTS, {"sample": "seven", "passed": True})):
         (folder_of(layout, part) / "s07.json").write_text(json.dumps(value))
     assert wrong(layout, success=Rate(3, 4)) == ()

@@ -186,6 +186,34 @@ def test_feedback_reaches_the_summary_of_init_also_where_no_model_writes_it():
 
 
 @ROLES
+def test_what_was_handed_over_stands_whatever_a_model_remembers(role):
+    """Old values that were true once."""
+    old = json.loads(json.dumps(SUMMARIES[role.name]).replace("iteration_12", "iteration_1"))
+    if role is INIT:
+        old["execute_feedback_summary"]["total_failure_samples"] = 14
+    session = small(role)
+    for n in range(3):
+        session.record(UserSaid((Text(f"`execution_outputs/iteration_1` had 14 failures in round {n}."),)))
+    done, _ = up_to_a_compaction(session, role, ScriptedModel(answer(old), repeat_last=True))
+    summary = shown(session)
+    assert done.written.by == "scripted/model"
+    assert summary["key_paths"]["execution_output_dir"] == KEPT
+    if role is INIT:
+        assert summary["execute_feedback_summary"]["execution_output_dir"] == KEPT
+        assert summary["execute_feedback_summary"]["total_failure_samples"] == 3
+        assert summary["key_paths"]["layer1_problems_report"].startswith(KEPT)
+    assert any("something else was handed over" in why for _, why in done.written.removed)
+
+
+@pytest.mark.parametrize("rate", ["9/15 (60%)", "11/13 (84.6%)", "15/15 (100%)"])
+def test_the_rate_that_stands_is_read_however_it_is_rounded(rate):
+    session = small(EXECUTE)
+    session.record(RecapSet(PROGRESS, "Measured on the disk", (TARGET, f"iteration 12: {rate} passed")))
+    up_to_a_compaction(session, EXECUTE, ScriptedModel("no", repeat_last=True))
+    assert shown(session)["evaluation_progress"]["success_rate"] == rate
+
+
+@ROLES
 def test_the_newest_steps_stay_whole_where_they_fit(role):
     """Their results are far longer than what is clipped where they do not."""
     rounds = 12 if role is INIT else 60

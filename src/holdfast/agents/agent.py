@@ -217,7 +217,7 @@ class Agent:
             if attempt.usage:
                 self.spent = self.spent.and_reply(attempt.usage, bill(self.asking.entry, attempt.usage))
         self.watch(SummaryMade(done))
-        return Ask(" ".join(done.notes)) if done.asks else None
+        return Ask("; ".join(done.notes)) if done.asks else None
 
     async def aclose(self) -> None:
         """Let go of models and of a summary that is being written. The log stays open: it is the session's."""

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from holdfast.agents.outcomes import Stop
 from holdfast.messages import Usage
+from holdfast.prices.money import money
 
 
 class Limits(Struct, frozen=True):
@@ -50,9 +51,8 @@ def reached(limits: Limits, spent: Spent, seconds: float) -> Stop | None:
     if limits.steps and spent.steps >= limits.steps:
         return Stop("steps", f"{limits.steps} steps were made, as many as allowed", "say more to go on")
     if limits.dollars and spent.dollars >= limits.dollars:
-        return Stop(
-            "cost", f"${spent.dollars:.2f} of ${limits.dollars:.2f} are spent", "raise the limit to go on"
-        )
+        said = f"{money(spent.dollars)} of {money(limits.dollars)} are spent"
+        return Stop("cost", said, "raise the limit to go on")
     if limits.tokens and spent.usage.total >= limits.tokens:
         return Stop(
             "cost", f"{spent.usage.total} tokens of {limits.tokens} are used", "raise the limit to go on"

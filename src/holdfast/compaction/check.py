@@ -5,7 +5,7 @@ half quotes and counts.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -30,6 +30,7 @@ Kind = (
         "invented-id",
         "invented-number",
         "invented-command",
+        "contradicted",
         "secret",
         "instruction",
         "inflated",
@@ -42,6 +43,7 @@ _INVENTED: dict[str, Kind] = {
     "number": "invented-number",
     "command": "invented-command",
 }
+LONGEST_SHOWN = 80
 _PARTS = re.compile(r"(\d{1,6})\s*(?:/|of|out of)\s*(\d{1,6})")
 
 
@@ -115,13 +117,22 @@ def findings_in(content: Content, ground: Ground) -> Iterator[Finding]:
     for field, line in secret:
         yield Finding("secret", field, line, "a secret stands in it")
     for field, line in placed:
-        if line.by == "model" and (field, line) not in secret and plain(line.text) not in ground.quoted:
+        if line.by == "model" and _is_contradicted(line, ground.rule.fields.get(field, ())):
+            what = f"it says “{line.text[:LONGEST_SHOWN]}”, and something else was handed over"
+            yield Finding("contradicted", field, line, what, (0, len(line.text)))
+        elif line.by == "model" and (field, line) not in secret and plain(line.text) not in ground.quoted:
             yield from _inventions(line, field, ground)
             yield from _instructions(line, field, ground)
     # Only between lines that hold none of their own can one be seen that is spread over them.
     for number in spread_over([line for _, line in placed]) if not secret else ():
         field, line = placed[number]
         yield Finding("secret", field, line, "part of a secret stands in it", (0, len(line.text)))
+
+
+def _is_contradicted(line: Line, rule: Sequence[Line]) -> bool:
+    """Whether a value is another than the one that was told in so many words."""
+    settled = [one.text.strip().rstrip("/") for one in rule if one.is_settled]
+    return bool(settled) and line.text.strip().rstrip("/") not in settled
 
 
 def entries_of(line: Line, evidence: Evidence, most: int = 4) -> tuple[str, ...]:

@@ -177,13 +177,13 @@ class _Draft(Struct):
                 self._add(need.field, (need.line,), "so that longer lines may go")
 
     def _spare(self, only_rule: bool) -> list[tuple[str, Line]]:
-        """Lines that may go, those to go first in front: of the lightest field, the last that was written."""
+        """Lines that may go, those to go first in front, of the lightest field first."""
         needs = self.ground.needs
         spare: list[tuple[str, Line]] = []
         last: list[tuple[str, Line]] = []
         for field in sorted(self.ground.form.fields, key=lambda field: field.weight):
             lines = self.fields.get(field.name, [])
-            loose = [line for line in reversed(lines) if not self._meets(line, only_rule, needs)]
+            loose = [line for line in _expendable(lines) if not self._meets(line, only_rule, needs)]
             other = self._stand_in(field.name) if len(loose) == len(lines) else None
             spare += [(field.name, line) for line in (loose[:-1] if other else loose)]
             last += [(field.name, line) for line in loose[-1:] if other and len(other.text) < len(line.text)]
@@ -230,6 +230,13 @@ class _Draft(Struct):
         else:
             lines.remove(line)
             self.changes.append(Change("removed", field, line, why))
+
+
+def _expendable(lines: Sequence[Line]) -> list[Line]:
+    """In the order in which they go: the rule half's, which are in the order of the log, from the oldest; then a
+    model's from the last that it wrote."""
+    rule = [line for line in lines if line.by == "rule"]
+    return [*rule, *(line for line in reversed(lines) if line.by != "rule")]
 
 
 def _because(finding: Finding) -> str:

@@ -5,6 +5,7 @@ Rule: what stands on the disk counts, and not what an agent says of it. A file t
 
 import os
 from collections.abc import Collection, Iterator
+from pathlib import PurePath
 from typing import Annotated, TypeVar
 
 import msgspec
@@ -85,15 +86,17 @@ def read_results(layout: Layout, iteration: int) -> Results:
 def read_evaluation(layout: Layout, iteration: int) -> Evaluation:
     """One file for each sample in `evaluation_results`, `{"sample", "passed"}`; for those that failed one in
     `attribution_analysis`, `{"sample", "layer", "severity", "problem"}`. What lies in `samples` has a result, if
-    anything has. Raises `Unreadable`."""
+    anything has, and where anything lies there nothing else has. Raises `Unreadable`."""
     where = layout.outputs.iteration(iteration)
     results, names = _by_sample(layout, f"{where}/{RESULTS}", _Result)
     causes, _ = _by_sample(layout, f"{where}/{ATTRIBUTION}", _Attribution)
     if results and SAMPLES in layout.outputs.parts:
-        known = {*names, *results}
-        left = [name for name in _names(layout, f"{where}/{SAMPLES}") if _stem(name) not in known]
-        if left:
+        samples = {PurePath(name).stem: name for name in _names(layout, f"{where}/{SAMPLES}", ending="")}
+        known = {*names.values(), *results}
+        if left := [name for stem, name in samples.items() if stem not in known]:
             raise Unreadable(f"no result of {_listed(left)} of `{where}/{SAMPLES}`: evaluate all samples")
+        if more := [one for one in results if samples and not {one, names[one]} & {*samples}]:
+            raise Unreadable(f"results of {_listed(more)}, which are no samples in `{where}/{SAMPLES}`")
     failures = tuple(
         Failure(sample, cause.layer, cause.severity, cause.problem)
         for sample, result in sorted(results.items())
@@ -142,7 +145,7 @@ def _told(problem: Problem) -> dict[str, Json]:
     return value
 
 
-def _by_sample(layout: Layout, where: str, kind: type[T]) -> tuple[dict[str, T], set[str]]:
+def _by_sample(layout: Layout, where: str, kind: type[T]) -> tuple[dict[str, T], dict[str, str]]:
     """What the files of a folder say, by the sample that each is of, and their names without the ending."""
     found: dict[str, T] = {}
     files: dict[str, str] = {}
@@ -154,18 +157,20 @@ def _by_sample(layout: Layout, where: str, kind: type[T]) -> tuple[dict[str, T],
                 f"`{where}/{files[sample]}` and `{where}/{name}` are both of the sample `{sample}`"
             )
         found[sample], files[sample] = one, name
-    return found, {_stem(name) for name in files.values()}
+    return found, {sample: _stem(name) for sample, name in files.items()}
 
 
-def _names(layout: Layout, where: str) -> list[str]:
-    """The files of a folder, in order; none where there is no folder."""
+def _names(layout: Layout, where: str, *, ending: str = ".json") -> list[str]:
+    """What lies in a folder with this ending, in order; nothing where there is no folder. What is hidden is no
+    result and no sample."""
     folder = layout.root / where
     if not os.path.lexists(folder):
         return []
     if isinstance(found := layout.look(where), str):
         raise Unreadable(found)
     try:
-        names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".json"))
+        there = (entry.name for entry in folder.iterdir())
+        names = sorted(name for name in there if name.endswith(ending) and not name.startswith("."))
     except OSError as error:
         raise Unreadable(f"`{where}` cannot be read: {error.strerror}") from None
     for name in names:

@@ -32,6 +32,9 @@ class _Rate(Struct, frozen=True):
 
 class _Message(Struct, frozen=True):
     asks: str
+    iteration: int | None = None
+    execution_output_dir: str = ""
+    layer1_problems_report: str = ""
     problems: tuple[_Problem, ...] = ()
     success: _Rate | None = None
 
@@ -67,9 +70,13 @@ def _read(text: str) -> tuple[tuple[int, int], _Message | None]:
 
 
 def _facts(message: _Message, entry: str) -> Handed:
-    rate = message.success
+    rate, iteration = message.success, message.iteration
+    folder, report = message.execution_output_dir, message.layer1_problems_report
     return Handed(
         asks=Fact(message.asks, (entry,)),
+        iteration=Fact(str(iteration), (entry,)) if iteration is not None else None,
+        output_dir=Fact(one_line(folder), (entry,)) if folder else None,
+        report=Fact(one_line(report), (entry,)) if report else None,
         problems=tuple(Fact(_told(problem), (entry,)) for problem in message.problems[:MOST_PROBLEMS]),
         rate=Fact(f"{rate.passed}/{rate.total} ({_percent(rate)}%)", (entry,)) if rate else None,
         failed=Fact(str(rate.total - rate.passed), (entry,)) if rate else None,

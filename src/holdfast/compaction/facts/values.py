@@ -57,9 +57,12 @@ class TestState(Struct, frozen=True):
 
 class Handed(Struct, frozen=True):
     """A typed handover: `asks` is what is to be done now, `rate` how many samples passed, such as `12/15 (80%)`,
-    `failed` how many did not."""
+    `failed` how many did not; with it come where the outputs are, the report, and the number of the iteration."""
 
     asks: Fact | None = None
+    iteration: Fact | None = None
+    output_dir: Fact | None = None
+    report: Fact | None = None
     problems: tuple[Fact, ...] = ()
     rate: Fact | None = None
     failed: Fact | None = None

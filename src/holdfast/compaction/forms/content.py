@@ -14,6 +14,8 @@ class Line(Struct, frozen=True):
     text: str
     sources: tuple[str, ...] = ()
     by: By = "rule"
+    is_settled: bool = False
+    """Whether it was told in so many words: no model knows better."""
 
 
 class Content(Struct, frozen=True):

@@ -1,12 +1,13 @@
 """What the two agents of a pair hand to each other by path: where outputs lie, which iteration it is, the report.
 
-Rule: the newest that the log names stands; nothing is put together that it does not name.
+Rule: what was handed over last stands, else the newest that the log names; nothing is put together that it does
+not name.
 """
 
 import re
 from collections.abc import Iterator
 
-from holdfast.compaction.facts.values import Facts
+from holdfast.compaction.facts.values import Fact, Facts
 from holdfast.compaction.forms.content import Line
 
 _GIVEN = re.compile(r"\bexecution_output_dir\b[\"'`\s:=]+([^\s\"'`“”,;，；]+)")
@@ -16,18 +17,25 @@ _REPORT = re.compile(r"[^\s\"'`“”()=,;，；：]{0,200}layer1[\w-]*problems?
 
 
 def output_dir(facts: Facts) -> tuple[Line, ...]:
+    if told := _told(facts.handed.output_dir):
+        return told
     return _newest(facts, "execution_output", _GIVEN, 1) or _newest(facts, "execution_output", _OUTPUTS, 0)
 
 
 def iteration(facts: Facts) -> tuple[Line, ...]:
-    return _newest(facts, "iteration", _ITERATION, 1)
+    return _told(facts.handed.iteration) or _newest(facts, "iteration", _ITERATION, 1)
 
 
 def report(facts: Facts) -> tuple[Line, ...]:
     """The path of the report on layer 1; a name without a folder or an ending is a key and no path."""
-    return tuple(
+    return _told(facts.handed.report) or tuple(
         line for line in _newest(facts, "layer1", _REPORT, 0) if "/" in line.text or "." in line.text
     )
+
+
+def _told(fact: Fact | None) -> tuple[Line, ...]:
+    """What the newest handover says."""
+    return (Line(fact.text, fact.sources, is_settled=True),) if fact else ()
 
 
 def _newest(facts: Facts, word: str, pattern: re.Pattern[str], group: int) -> tuple[Line, ...]:

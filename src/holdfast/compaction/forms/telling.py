@@ -15,7 +15,7 @@ from holdfast.compaction.forms.text import clipped, one_line, tidy
 
 LONGEST_COMMAND, LONGEST_REMARK = 120, 400
 _QUESTION = re.compile(r"[?？]\s*[\"'”’)）*_`]*\s*$")
-_RATE = re.compile(r"(\d{1,9})/(\d{1,9}) \(\d{1,3}%\)")
+_RATE = re.compile(r"(\d{1,9})/(\d{1,9}) \(\d{1,3}(?:\.\d{1,3})?%\)")
 _COUNTED = re.compile(r"(\d+) (passed|failed|errors?)\b")
 CHANGES = ("created", "modified", "deleted")
 
@@ -88,7 +88,9 @@ def success_rate(facts: Facts) -> tuple[Line, ...]:
 
 
 def failure_count(facts: Facts) -> tuple[Line, ...]:
-    """How many samples did not pass."""
+    """How many samples did not pass, as it was handed over, else as it was measured."""
+    if (failed := facts.handed.failed) is not None:
+        return (Line(failed.text, failed.sources, is_settled=True),)
     for line in success_rate(facts):
         if found := _RATE.search(line.text):
             return (Line(str(max(int(found[2]) - int(found[1]), 0)), line.sources),)
