@@ -117,6 +117,31 @@ def test_other_limits_come_from_a_file_and_roles_from_the_log(root, own_place):
     assert "somebody else" not in json.dumps(bodies(server))
 
 
+def test_limits_that_a_file_does_not_name_stay_and_are_told(root, own_place):
+    (own_place / "other.toml").write_text(f"{PLANNER_WORKER}\n[stop]\ngain_iterations = 9\n")
+    with answering((PLAN, DESIGNED), BUILT) as server:
+        holdfast(*begun(server, "--max-cost", "0.5", "--max-iterations", "3"))
+        other = holdfast(*given(server, "--continue", "--pair", "other.toml"))
+        same = holdfast(*given(server, "--continue", "--pair", "pair.toml"))
+    assert "rules: 85% of the samples, at most 3 iterations, at most $0.50" in other.err
+    assert "the pair's file has no `[stop]`, so the limits stay as they are" in same.err
+    assert "rules:" not in same.err
+
+
+def test_who_is_blocked_again_and_again_is_stopped_until_it_may_do_something_else(root, own_place):
+    (own_place / "pair.toml").write_text(BOTH)
+    stuck = hand_over("plan.md", decisions=["May I run `make`?"])
+    with answering((PLAN, DESIGNED), (*[stuck] * 5, *MEASURED)) as server:
+        done = holdfast(*begun(server, "--approve", "auto"))
+        assert (done.code, "error: `worker` cannot go on without an answer" in done.err) == (17, True)
+        again = [holdfast(*given(server, "--continue", "--approve", "auto")) for _ in range(5)]
+        assert [one.code for one in again] == [17, 17, 17, STOPPED, STOPPED]
+        assert "`--continue` goes on with another `--allow`, `--mode` or limit" in again[-1].err
+        other = ("--allow", "Bash(make:*)", "--max-iterations", "1")
+        done = holdfast(*given(server, "--continue", "--approve", "auto", *other))
+    assert done.text.splitlines()[0] == "iterations: 1 iteration was made, as many as allowed"
+
+
 def test_what_is_spent_is_limited_for_both_and_all_runs(root):
     with answering((PLAN, DESIGNED), BUILT) as server:
         first = holdfast(*begun(server, "--approve", "auto", "--max-cost", "0.001"))

@@ -11,6 +11,7 @@ from holdfast.pair.design import read_design
 from holdfast.pair.handover import Handover
 from holdfast.pair.phases import (
     ANSWERS,
+    LONGEST_WORDS,
     Accepted,
     Asked,
     Decided,
@@ -29,7 +30,7 @@ from holdfast.pair.roles import built_in
 from holdfast.pair.routing import next_turn
 from holdfast.pair.state import fold
 from holdfast.pair.stopping import StopRules
-from holdfast.pair.telling import opening, pending_lines, progress_lines
+from holdfast.pair.telling import LONGEST_QUESTION, MOST_ANSWERS, opening, pending_lines, progress_lines
 from support.pair_values import HANDOVERS, WORDS, layout_in, measured
 
 NUMBERS = st.integers(0, 99)
@@ -151,6 +152,39 @@ def test_every_answer_to_a_question_is_told_and_no_other_without_words():
     assert '"yes: Mind R4."' in line
 
 
+def test_what_stands_in_every_request_has_a_length():
+    asked = [Asked(str(number), "question", f"{number}. {'why? ' * 200}") for number in range(30)]
+    answers = [Decided(str(number), "say", f"since {number}", by="Ada") for number in range(25)]
+    lines = pending_lines(fold([*asked, *answers], "execute"))
+    assert max(map(len, lines)) < LONGEST_QUESTION + 100
+    assert [line.rpartition(" ")[2] for line in lines[:MOST_ANSWERS]] == [f'{n}"' for n in range(24, 4, -1)]
+    assert lines[MOST_ANSWERS] == "older answers of a person, which do not stand here: 5"
+    assert [line.startswith("waits for a person") for line in lines[MOST_ANSWERS + 1 :]] == [True] * 5
+
+
+def test_words_that_were_too_long_before_they_had_a_length_are_shortened():
+    words = [Decided("a", "say", "x" * 100_000, by="Ada")]
+    (line,) = pending_lines(fold([Asked("a", "question", "Why?"), *words], "execute"))
+    assert LONGEST_WORDS < len(line) < LONGEST_WORDS + 100
+
+
+def test_turns_in_a_row_that_ended_in_a_question_are_counted():
+    stuck = [made("execute"), Accepted(2, is_blocked=True)]
+    between = [made("init"), Accepted(3)]
+    assert fold([*stuck, *between, *stuck], "execute").blocked == 2
+    assert fold([*stuck, *stuck, Rejected(2, ("gone",))], "execute").blocked == 1
+    assert fold([*stuck, made("execute"), Accepted(2)], "execute").blocked == 0
+    assert fold([*stuck, RulesGiven(StopRules())], "execute").blocked == 0
+
+
+def test_rules_are_told_with_what_they_limit():
+    told = [said(RulesGiven(rules)) for rules in (StopRules(max_iterations=3, max_cost=0.5), StopRules())]
+    assert told == [
+        "rules: 85% of the samples, at most 3 iterations, at most $0.50",
+        "rules: 85% of the samples, at most 10 iterations",
+    ]
+
+
 def test_the_target_is_told_before_anything_was_measured():
     pair = built_in()
     (goal,) = progress_lines(pair, (), StopRules(target=0.9))
@@ -186,6 +220,8 @@ def test_a_design_is_its_names_and_bytes(tmp_path):
     first = read_design(layout, ["two.md", "one.md", "one.md"])
     assert first.files == ("one.md", "two.md")
     assert read_design(layout, ["one.md", "two.md"]) == first
+    assert read_design(layout, ["./one.md", ".//./two.md", "one.md"]) == first, "one name for one file"
+    assert read_design(layout, ["/one.md", "../a/two.md"]).missing == ("../a/two.md", "/one.md")
     (layout.root / "two.md").write_text("3")
     assert read_design(layout, first.files).hash != first.hash
     assert read_design(layout, ()).hash == ""

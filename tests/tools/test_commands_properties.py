@@ -213,7 +213,7 @@ def test_a_deny_of_a_person_is_never_lifted(command, other):
         pattern = f"Bash({shlex.join([word.literal for word in one.words])})"
         rules = parse_rules({"deny": [pattern], "allow": [pattern, "Bash"]}, "x")
         assert judge(command, root=ROOT, cwd=ROOT, rules=rules).verdict == "deny"
-        if simple(other):
+        if simple(other) and "#" not in other:  # Behind a comment nothing is run.
             joined = judge(f"{other} && {command}", root=ROOT, cwd=ROOT, rules=rules)
             assert joined.verdict != "allow"
 

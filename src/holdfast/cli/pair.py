@@ -19,7 +19,7 @@ from holdfast.agents.coding.within_reach import NoModel
 from holdfast.agents.headless import Signals
 from holdfast.agents.pairing.approval import Approvals, Auto, FromFile
 from holdfast.agents.pairing.orchestrator import DONE
-from holdfast.agents.pairing.outcome import Outcome
+from holdfast.agents.pairing.outcome import BLOCKED, Outcome
 from holdfast.agents.pairing.setup import OpenedPair, PairWish, People, open_pair
 from holdfast.cli.agent_options import MODES, SANDBOXES
 from holdfast.cli.codes import ENDS
@@ -29,7 +29,7 @@ from holdfast.cli.output import complain, counted, hint, printable, say, warn, w
 from holdfast.cli.paired import AtTerminal, Telling
 from holdfast.cli.sources import store_path
 from holdfast.errors import InputError
-from holdfast.pair.roles import built_in, load_pair
+from holdfast.pair.roles import built_in, load_limits, load_pair
 from holdfast.pair.state import State
 from holdfast.pair.stopping import MOST, MOST_DOLLARS
 
@@ -135,12 +135,12 @@ def wish_of(store: Path | None, given: dict[str, Any]) -> PairWish:
         trusts=given["trusts"],
     )
     file: Path | None = given["pair_file"]
-    pair = load_pair(file) if file else built_in()
+    pair = None if goes_on else load_pair(file) if file else built_in()
     return PairWish(
         wish=wish,
-        pair=None if goes_on else pair,
+        pair=pair,
         # Of a pair that is gone on with, the limits alone may be others.
-        stop=pair.stop if goes_on and file else None,
+        stop=load_limits(file) if goes_on and file else None,
         task=given["prompt"],
         models=(given["init_model"], given["execute_model"]),
         max_iterations=given["max_iterations"],
@@ -241,6 +241,8 @@ def _hint(outcome: Outcome) -> str:
     """How an end by a rule is gone on with."""
     if not outcome.ended or CODES.get(outcome.reason) == 0:
         return ""
+    if outcome.reason == BLOCKED:
+        return "make it possible; `--continue` goes on with another `--allow`, `--mode` or limit"
     if option := RAISED.get(outcome.reason):
         return f"`--continue {option}` goes on"
     return "`--continue --pair FILE` goes on, with other limits in its `[stop]`"

@@ -13,7 +13,7 @@ from holdfast.agents.notices import FoldMade, Notice, SummaryMade
 from holdfast.cli.happenings import about
 from holdfast.cli.output import grouped, printable, say
 from holdfast.models.protocol import Retried
-from holdfast.pair.phases import Asked, Decided, Phase, said
+from holdfast.pair.phases import Asked, Decided, Phase, said, too_long
 from holdfast.tools.calling import CallFinished
 
 LONGEST = 100
@@ -51,7 +51,8 @@ class AtTerminal:
 
     def how(self, asked: Asked) -> str:
         others = "`--approve file`" if asked.about == "question" else "`--approve file` or `--approve auto`"
-        return f"go on at a terminal with `--continue`, or with {others}"
+        allow = ", or with another `--allow`" if asked.about == "blocked" else ""
+        return f"go on at a terminal with `--continue`, or with {others}{allow}"
 
 
 async def _asked(asked: Asked) -> Decided | None:
@@ -59,14 +60,14 @@ async def _asked(asked: Asked) -> Decided | None:
     if asked.wants_words:
         words: str | None = ""
         while words == "":
-            words = await _line(f"{asked.text}: ")
+            words = await _words(f"{asked.text}: ")
         return Decided(asked.id, "say", words, by="a person") if words else None
     answer = await _choice(f"{asked.text} [y/N]: ")
     if answer is None or answer:
         return Decided(asked.id, "approve", by="a person") if answer else None
     if asked.about == "summary":
         return Decided(asked.id, "reject", by="a person")
-    reason = await _line("What must change? ")
+    reason = await _words("What must change? ")
     return None if reason is None else Decided(asked.id, "reject", reason, by="a person")
 
 
@@ -76,6 +77,13 @@ async def _choice(text: str) -> bool | None:
             return typed.lower() in YES
         say("type y or n")
     return None
+
+
+async def _words(text: str) -> str | None:
+    """A line that is not too long for an answer."""
+    while (typed := await _line(text)) is not None and (why := too_long(typed)):
+        say(why)
+    return typed
 
 
 async def _line(text: str) -> str | None:

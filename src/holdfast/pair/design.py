@@ -23,7 +23,7 @@ class Design(Struct, frozen=True):
 
 
 def read_design(layout: Layout, paths: Iterable[str]) -> Design:
-    files = tuple(sorted(set(paths)))
+    files = tuple(sorted({_plain(path) for path in paths}))
     if not files:
         return Design()
     digest, missing = sha256(), list[str]()
@@ -37,6 +37,13 @@ def read_design(layout: Layout, paths: Iterable[str]) -> Design:
         digest.update(b"%d %s %d\n" % (len(name), name, len(data)))
         digest.update(data)
     return Design(files, digest.hexdigest()[:LENGTH], tuple(missing))
+
+
+def _plain(path: str) -> str:
+    """One name for one file: `./a//b` is `a/b`. What leads out of the folder stays what it is."""
+    if path.startswith("/"):
+        return path
+    return "/".join(part for part in path.split("/") if part not in ("", ".")) or path
 
 
 def _read(layout: Layout, path: str) -> bytes | None:

@@ -4,6 +4,7 @@ Rule: an event is written before it is acted upon, and what was done after it ca
 where to go on, on any machine.
 """
 
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -12,9 +13,11 @@ from msgspec import Struct
 from holdfast.events import Event, Noted
 from holdfast.pair.handover import Handover
 from holdfast.pair.progress import Results
-from holdfast.pair.stopping import StopRules, percent
+from holdfast.pair.stopping import StopRules, money, percent
 
 KIND = "pair"
+LONGEST_WORDS = 4_000
+"""Characters of an answer."""
 
 About = Literal["design", "question", "summary", "uncertain", "blocked", "overflow"]
 Answer = Literal["approve", "reject", "say"]
@@ -32,9 +35,11 @@ ANSWERS: dict[About, tuple[Answer, ...]] = {
 
 
 class RulesGiven(Struct, frozen=True, tag="rules_given"):
-    """With which rules it goes on from here; what had ended has not any more."""
+    """With which rules it goes on from here; what had ended has not any more. `grants` stands for what agents may
+    do without asking."""
 
     rules: StopRules
+    grants: str = ""
 
 
 class LawGiven(Struct, frozen=True, tag="law_given"):
@@ -105,6 +110,8 @@ class Asked(Struct, frozen=True, tag="asked"):
 
 
 class Decided(Struct, frozen=True, tag="decided"):
+    """`words` stand in every request from then on, so that they have a length."""
+
     id: str
     answer: Answer
     words: str = ""
@@ -120,6 +127,14 @@ class Ended(Struct, frozen=True, tag="ended"):
 
 
 Phase = RulesGiven | LawGiven | TurnBegan | HandedOver | Accepted | Rejected | Asked | Decided | Ended
+
+
+def too_long(words: str) -> str:
+    """Why words are too long for an answer; empty if they are not."""
+    if len(words) <= LONGEST_WORDS:
+        return ""
+    length = f"the answer is {len(words)} characters long, and {LONGEST_WORDS} are allowed"
+    return f"{length}: write it to a file of the folder, and name the file"
 
 
 def noted(phase: Phase) -> Noted:
@@ -140,7 +155,7 @@ def said(phase: Phase) -> str:
     """A phase in a few words, for people who read the log."""
     match phase:
         case RulesGiven(rules=rules):
-            return f"rules: {percent(rules.target)} of the samples, at most {rules.max_iterations} iterations"
+            return f"rules: {percent(rules.target)} of the samples{''.join(_limits(rules))}"
         case LawGiven(path=path):
             return f"rules of the project: {path}"
         case TurnBegan(role=role, iteration=iteration):
@@ -159,3 +174,10 @@ def said(phase: Phase) -> str:
             return f"decided by {by}: {answer}"
         case Ended(sentence=sentence):
             return f"ended: {sentence}"
+
+
+def _limits(rules: StopRules) -> Iterator[str]:
+    if rules.max_iterations:
+        yield f", at most {rules.max_iterations} iterations"
+    if rules.max_cost:
+        yield f", at most {money(rules.max_cost)}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from importlib.resources import files as package_files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -86,13 +86,26 @@ def built_in() -> Pair:
 
 def load_pair(path: Path) -> Pair:
     """A pair of a user's own. Prompts that name a file are read from beside it."""
+    return _loaded(path, _text_of(path))
+
+
+def load_limits(path: Path) -> dict[str, Any]:
+    """Of a pair's file what stands in `[stop]`, and nothing that does not."""
+    text = _text_of(path)
+    stop = _loaded(path, text).stop
+    return {name: getattr(stop, name) for name in tomllib.loads(text).get("stop", {})}
+
+
+def _text_of(path: Path) -> str:
     try:
-        text = path.read_text("utf-8-sig")
+        return path.read_text("utf-8-sig")
     except (OSError, ValueError) as error:
         raise InputError(
             f"the pair {path} cannot be read: {_why(error)}", hint="`--pair` names a TOML file"
         ) from None
 
+
+def _loaded(path: Path, text: str) -> Pair:
     def beside(name: str) -> str:
         try:
             return (path.parent / name).read_text("utf-8-sig")

@@ -28,6 +28,7 @@ class State(Struct):
 
     at: TurnBegan | HandedOver | Accepted | Rejected | None = None
     rules: StopRules | None = None
+    grants: str = ""
     law: LawGiven | None = None
     turns: dict[str, int] = field(default_factory=dict)
     handovers: dict[str, HandedOver] = field(default_factory=dict)
@@ -37,11 +38,17 @@ class State(Struct):
     """Everything that was ever asked, the newest last."""
     pending: dict[str, Asked] = field(default_factory=dict)
     decided: dict[str, Decided] = field(default_factory=dict)
+    answered: dict[str, Decided] = field(default_factory=dict)
+    """Of these what was decided since `at`."""
     ended: Ended | None = None
     last: HandedOver | None = None
     """What was handed over last, accepted or not."""
     iterations: int = 0
     """That ended: accepted handovers of the second role."""
+    blocked: int = 0
+    """Turns of it in a row that ended in a question instead, since rules were given."""
+    is_regranted: bool = False
+    """Whether agents may do something else since `at`."""
 
     @property
     def turn(self) -> int:
@@ -63,14 +70,18 @@ def fold(phases: Iterable[Phase], second: str) -> State:
     """The state after these phases; `second` is the role that works."""
     state = State()
     for phase in phases:
+        before = state.at
         _take(state, phase, second)
+        if state.at is not before:
+            state.answered, state.is_regranted = {}, False
     return state
 
 
 def _take(state: State, phase: Phase, second: str) -> None:
     match phase:
-        case RulesGiven(rules=rules):
-            state.rules, state.ended = rules, None
+        case RulesGiven(rules=rules, grants=grants):
+            state.is_regranted = state.is_regranted or grants != state.grants
+            state.rules, state.grants, state.ended, state.blocked = rules, grants, None, 0
         case LawGiven():
             state.law = phase
         case TurnBegan(role=role):
@@ -89,7 +100,7 @@ def _take(state: State, phase: Phase, second: str) -> None:
         case Decided(id=id_):
             state.pending.pop(id_, None)
             state.decided.pop(id_, None)
-            state.decided[id_] = phase
+            state.decided[id_] = state.answered[id_] = phase
         case Ended():
             state.ended = phase
 
@@ -99,6 +110,8 @@ def _accept(state: State, accepted: Accepted, second: str) -> None:
     state.at = accepted
     state.handovers[state.last.role] = state.last
     state.iterations += _counts(state.last, accepted, second)
+    if state.last.role == second:
+        state.blocked = state.blocked + 1 if accepted.is_blocked else 0
     if accepted.results is not None:
         state.results.append(accepted.results)
 
@@ -107,6 +120,7 @@ def _take_back(state: State, accepted: Accepted, second: str) -> None:
     """What was accepted and is not so any more: its iteration goes on."""
     assert state.last is not None, "what is accepted was handed over"
     state.iterations -= _counts(state.last, accepted, second)
+    state.blocked = max(0, state.blocked - accepted.is_blocked)
     if accepted.results is not None:
         state.results.pop()
 
@@ -118,6 +132,7 @@ def _counts(made: HandedOver, accepted: Accepted, second: str) -> bool:
 def _ask(state: State, asked: Asked) -> None:
     """What is asked anew is not decided any more, and of designs only the newest waits."""
     state.decided.pop(asked.id, None)
+    state.answered.pop(asked.id, None)
     state.asked.pop(asked.id, None)
     state.asked[asked.id] = asked
     if asked.about == "design":

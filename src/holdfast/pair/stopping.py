@@ -4,11 +4,12 @@ Rule: pure. Every stop has a reason and the numbers that show it; what is not me
 is none.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from holdfast.pair.progress import Results
 
@@ -58,6 +59,18 @@ class StopRules(Struct, frozen=True, forbid_unknown_fields=True):
         return self.layer_hard if own is None else own
 
 
+def changed(rules: StopRules, given: Mapping[str, Any]) -> StopRules:
+    """Rules of which some are given anew; of layers too only those that are given."""
+    layers = {**rules.layers}
+    for name, limits in given.get("layers", {}).items():
+        before = layers.get(name, LayerLimits())
+        layers[name] = LayerLimits(
+            before.soft if limits.soft is None else limits.soft,
+            before.hard if limits.hard is None else limits.hard,
+        )
+    return replace(rules, **{**given, "layers": layers})
+
+
 class Stopping(Struct, frozen=True):
     reason: Reason
     sentence: str
@@ -80,11 +93,17 @@ def contradictions(rules: StopRules) -> Iterator[str]:
 
 
 def stop(
-    results: Sequence[Results], rules: StopRules, *, done: int = 0, dollars: float = 0.0
+    results: Sequence[Results],
+    rules: StopRules,
+    *,
+    done: int = 0,
+    dollars: float = 0.0,
+    may_succeed: bool = True,
 ) -> Stopping | None:
-    """Why no further iteration may begin. `done` are the iterations that ended, measured or not."""
+    """Why no further iteration may begin. `done` are the iterations that ended, measured or not. Where it may not
+    be called a success every other rule still holds."""
     rates = [one.rate.share for one in results]
-    if results and rates[-1] >= rules.target and results[-1].total:
+    if may_succeed and results and rates[-1] >= rules.target and results[-1].total:
         sentence = f"{results[-1].rate} passed, and {percent(rules.target)} was the target"
         return Stopping("success", sentence, evidence(results))
     if rules.max_cost and dollars >= rules.max_cost:

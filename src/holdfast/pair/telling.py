@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.messages import Json
 from holdfast.pair.handover import Handover, handover_text
-from holdfast.pair.phases import Asked, Decided
+from holdfast.pair.phases import LONGEST_WORDS, Asked, Decided
 from holdfast.pair.progress import Results
 from holdfast.pair.roles import Pair, Role
 from holdfast.pair.state import State
@@ -22,6 +22,10 @@ MOST_ITERATIONS = 5
 """Iterations whose results are told, the newest ones."""
 MOST_STANDING = 3
 """Of those the ones that stand in every request."""
+MOST_ANSWERS = 20
+"""Answers of a person that do too, the newest ones."""
+LONGEST_QUESTION = 300
+"""Characters of a question where it stands in every request."""
 GOING_ON = "going on"
 """By whom something is decided where nobody answered, and the work was gone on with."""
 
@@ -137,10 +141,13 @@ def pending_lines(state: State) -> tuple[str, ...]:
     answers = [
         line for id_, one in reversed(state.decided.items()) for line in _answered(state.asked.get(id_), one)
     ]
+    older = len(answers) - MOST_ANSWERS
+    more = [f"older answers of a person, which do not stand here: {older}"] if older > 0 else []
     waiting = [
-        f"waits for a person ({one.about} `{one.id}`): {quoted(one.text)}" for one in state.pending.values()
+        f"waits for a person ({one.about} `{one.id}`): {quoted(_short(one.text))}"
+        for one in state.pending.values()
     ]
-    return (*answers, *waiting)
+    return (*answers[:MOST_ANSWERS], *more, *waiting)
 
 
 def design_lines(before: str, now: str) -> tuple[str, ...]:
@@ -175,7 +182,12 @@ def _answered(asked: Asked | None, decision: Decided) -> Iterator[str]:
     if asked is None or decision.by == GOING_ON:
         return
     if asked.about == "question" or (decision.words.strip() and asked.about != "summary"):
-        yield f"decided by {decision.by} ({asked.about} {quoted(asked.text)}): {quoted(answer_of(decision))}"
+        said = quoted(_short(answer_of(decision), LONGEST_WORDS + len("yes: ")))
+        yield f"decided by {decision.by} ({asked.about} {quoted(_short(asked.text))}): {said}"
+
+
+def _short(text: str, most: int = LONGEST_QUESTION) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _reason(decision: Decided) -> str:

@@ -7,8 +7,8 @@ import pytest
 from holdfast.errors import InputError
 from holdfast.events import ToolReturned
 from holdfast.messages import Text, ToolCall, joined_text
-from holdfast.pair.phases import Asked, Decided, HandedOver, Rejected, TurnBegan
-from support.pair_crash import Fate, dying
+from holdfast.pair.phases import LONGEST_WORDS, Asked, HandedOver, Rejected, TurnBegan
+from support.pair_crash import Died, Fate, dying
 from support.pair_people import BUILT, DESIGNED, DONE, PLAN, Deciding, by_file, people
 from support.pair_plays import (
     BOTH,
@@ -74,6 +74,21 @@ def test_a_question_is_answered_in_words(play, tmp_path):
     answer(folder, "question", '{"answer": "say", "words": " "}')
     with pytest.raises(InputError, match="`words` are missing"):
         play.run([], BUILT, goes_on=True, people=by_file(folder))
+
+
+def test_an_answer_has_a_length_and_one_that_is_too_long_changes_nothing(play, tmp_path):
+    folder, long = tmp_path / "approvals", "x" * (LONGEST_WORDS + 1)
+    sentence = "the answer is 4001 characters long, and 4000 are allowed: write it to a file of the folder"
+    play.run([PLAN, ASKING], [], people=by_file(folder))
+    answer(folder, "design", '{"answer": "approve"}')
+    answer(folder, "question", json.dumps({"answer": "say", "words": long}))
+    with pytest.raises(InputError, match=f"holds no decision: {sentence}"):
+        play.run([], BUILT, goes_on=True, people=by_file(folder))
+    with pytest.raises(InputError, match=sentence):
+        play.run([], BUILT, goes_on=True, people=people(Deciding(("say", long))))
+    answer(folder, "question", json.dumps({"answer": "say", "words": long[1:]}))
+    assert play.run([], BUILT, goes_on=True, people=by_file(folder)).reason == "done"
+    assert long[1:] in users_in(play.models[1].requests[0])[-1]
 
 
 @pytest.mark.parametrize("given", ["approve", "reject", "say"])
@@ -197,6 +212,25 @@ def test_a_design_whose_files_are_gone_is_not_put_up_for_approval(play):
     assert rejected.faults == ("`plan.md` does not exist",)
 
 
+def test_a_design_that_was_rejected_by_mistake_is_asked_about_again_in_a_later_run(play):
+    mistaken = Deciding(("reject", "Oh, mistyped."))
+    play.run([PLAN, DESIGNED, *["hm"] * 3], [], people=people(mistaken))
+    ada = Deciding(("approve", ""))
+    done = play.run([DESIGNED], BUILT, goes_on=True, people=people(ada))
+    assert (done.reason, ada.about) == ("done", ["design"])
+    assert ada.asked[0].id == mistaken.asked[0].id, "not a byte of it was changed"
+
+
+def test_a_rejection_that_no_turn_has_heard_of_is_not_asked_about_again(play):
+    with dying(DiesAtTurn(2)), pytest.raises(Died):
+        play.run([PLAN, DESIGNED], [], people=people(Deciding(("reject", "No."))))
+    ada = Deciding(("approve", ""))
+    better = write("plan.md", "2. build\n", id_="w2")
+    done = play.run([read("plan.md"), better, DESIGNED], BUILT, goes_on=True, people=people(ada))
+    assert (done.reason, len(ada.asked)) == ("done", 1)
+    assert "The person says: No." in users_in(play.models[0].requests[0])[-2]
+
+
 def test_the_designer_hears_of_a_design_that_the_second_deleted_and_of_its_report(play):
     gone = [bash("rm plan.md"), write("out.txt", "x"), hand_over("out.txt", verdict="continue")]
     again = write("plan.md", "1. build\n", id_="w2")
@@ -219,6 +253,19 @@ def test_what_cannot_be_delivered_is_counted_anew_in_every_run(play):
     assert (outcome.reason, outcome.ended) == ("rejected", False)
     done = play.run([write("plan.md", "better\n", "w9"), DESIGNED], BUILT, goes_on=True)
     assert done.reason == "done"
+
+
+class DiesAtTurn(Fate):
+    """Before a turn of this number stands in the log."""
+
+    def __init__(self, turn):
+        super().__init__()
+        self.turn = f'"turn":{turn}'.encode()
+
+    def write(self, write, drafts):
+        if b'"turn_began"' in drafts[0].body and self.turn in drafts[0].body:
+            self.has_died = True
+        return super().write(write, drafts)
 
 
 class DiesAtResult(Fate):
@@ -319,54 +366,6 @@ def test_whoever_decides_answers_an_agent_that_asks_in_its_turn(tmp_path, given,
     assert told in last_results(play.models[0].requests[1])[0]
     pending = "waits for a person (question" in users_in(play.models[1].requests[0])[-1]
     assert pending == (given is None), "what nobody answered stays open"
-
-
-STUCK = [
-    bash("python3 evaluate.py 1"),
-    hand_over("plan.md", verdict="return", decisions=["May I run `python3 evaluate.py 1`?"]),
-]
-REQUIRES = BOTH.replace('{ name = "report" }', '{ name = "report", requires = ["success"] }')
-GOOD = hand_over("plan.md", success={"passed": 10, "total": 10})
-
-
-def test_who_cannot_evaluate_asks_and_goes_on_with_the_same_iteration(tmp_path):
-    play = evaluated(tmp_path, REQUIRES)
-    waits = play.run([PLAN, DESIGNED], STUCK, people=people(Deciding(("approve", ""))))
-    assert (waits.reason, waits.hint) == ("ask", "ask Ada about blocked")
-    assert "May I run `python3 evaluate.py 1`?" in waits.sentence
-    ada = Deciding(("say", "Yes, now."))
-    done = play.run([], [GOOD], goes_on=True, people=people(ada))
-    assert done.reason == "success"
-    told = users_in(play.models[1].requests[0])[-2]
-    assert told.startswith("You handed over, because you could not go on without a person")
-    assert 'The answer: "Yes, now."' in told
-    turns = [(phase.role, phase.iteration) for phase in play.phases if isinstance(phase, TurnBegan)]
-    assert turns == [("planner", 1), ("worker", 1), ("worker", 1)]
-
-
-def test_whoever_goes_on_without_an_answer_lets_it_try_again(tmp_path):
-    play = evaluated(tmp_path, REQUIRES)
-    waits = play.run([PLAN, DESIGNED], STUCK)
-    assert "--allow" in waits.hint
-    assert play.run([], [GOOD], goes_on=True).reason == "success"
-    assert "Nobody answered, and the work is gone on with" in users_in(play.models[1].requests[0])[-2]
-    assert [phase.by for phase in play.phases if isinstance(phase, Decided)][-1] == "going on"
-
-
-def test_who_is_blocked_by_the_design_reaches_the_designer(tmp_path):
-    text = REQUIRES.replace('prompt = "You plan."', 'prompt = "You plan."\nlayers = [1]')
-    play = evaluated(tmp_path, text)
-    problem = {"summary": "R4 has no format", "layer": 1, "severity": "critical"}
-    stuck = hand_over("plan.md", decisions=["Which format?"], problems=[problem])
-    ada = Deciding(("approve", ""), ("say", "Ask the planner."))
-    play.run([PLAN, DESIGNED, *["hm"] * 3], [stuck], people=people(ada))
-    assert "R4 has no format" in users_in(play.models[0].requests[2])[-2]
-
-
-def test_without_results_and_without_a_question_nothing_is_handed_over(tmp_path):
-    play = Play(tmp_path, pair_of(REQUIRES))
-    play.run([PLAN, DESIGNED], [hand_over("plan.md"), *["hm"] * 3])
-    assert "there are no results of iteration 1" in last_results(play.models[1].requests[1])[0]
 
 
 def test_what_is_decided_by_going_on_does_not_wait_any_more(tmp_path):

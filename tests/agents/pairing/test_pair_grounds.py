@@ -11,7 +11,6 @@ from holdfast.events import UsageReported
 from holdfast.log import Log, export_log, import_log
 from holdfast.messages import SystemMessage, Text, ToolCall, Usage
 from holdfast.pair.phases import HandedOver, Rejected, TurnBegan
-from holdfast.pair.stopping import StopRules
 from holdfast.store import SqliteStore
 from support.agent_runs import CONFIG
 from support.pair_people import BUILT, DESIGNED, DONE, PLAN, Deciding, people
@@ -198,7 +197,8 @@ def test_other_rules_of_a_file_let_it_go_on(tmp_path):
     going = hand_over("plan.md", verdict="continue", success={"passed": 1, "total": 2})
     assert play.run([PLAN, DESIGNED], [going, going]).reason == "gain"
     assert play.run([], [], goes_on=True).reason == "gain"
-    outcome = play.run([], [going], goes_on=True, stop=StopRules(max_iterations=3))
+    given = {"gain_iterations": 5, "max_iterations": 3}
+    outcome = play.run([], [going], goes_on=True, stop=given)
     assert outcome.reason == "iterations"
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from holdfast.errors import InputError
 from holdfast.pair.layout import replace_file
-from holdfast.pair.phases import Answer, Asked, Decided
+from holdfast.pair.phases import Answer, Asked, Decided, too_long
 
 
 class Approvals(Protocol):
@@ -77,6 +77,8 @@ class FromFile(Struct, frozen=True):
             raise self._wrong(asked, f"`{given.answer}` is no answer about a {asked.about}")
         if given.answer == "say" and not given.words.strip():
             raise self._wrong(asked, "`words` are missing")
+        if why := too_long(given.words):
+            raise self._wrong(asked, why)
         return Decided(asked.id, given.answer, given.words, by="a file")
 
     def how(self, asked: Asked) -> str:

@@ -7,10 +7,11 @@ waits is asked again whenever the work is gone on with.
 from collections.abc import Sequence
 from hashlib import sha256
 
-from holdfast.agents.pairing.approval import Approvals
+from holdfast.agents.pairing.approval import Approvals, Auto
 from holdfast.agents.pairing.journal import Journal
 from holdfast.agents.pairing.outcome import Outcome
-from holdfast.pair.phases import Asked, Decided
+from holdfast.errors import InputError
+from holdfast.pair.phases import Asked, Decided, too_long
 from holdfast.pair.telling import GOING_ON, answer_of
 from holdfast.tools.around.ask_user import NOBODY, Question, Reply
 
@@ -20,16 +21,18 @@ class Decisions:
         self.journal = journal
         self.approvals = approvals
 
-    async def ask(self, asked: Asked) -> Decided | None:
-        """What was decided about it, now or before; None where nobody can decide it now."""
+    async def ask(self, asked: Asked, *, anew: bool = False) -> Decided | None:
+        """What was decided about it, now or, unless asked anew, before; None where nobody can decide it now."""
         state = self.journal.state
-        if known := state.decided.get(asked.id):
+        if not anew and (known := state.decided.get(asked.id)):
             return known
         if asked.id not in state.pending:
             self.journal.append(asked)
         decision = await self.approvals.decide(asked)
         if decision is not None:
             assert decision.answer in asked.answers, f"`{decision.answer}` is no answer about a {asked.about}"
+            if why := too_long(decision.words):
+                raise InputError(why)
             self.journal.append(decision)
         return decision
 
@@ -41,18 +44,23 @@ class Decisions:
         return bool(given)
 
     async def resume(self) -> None:
-        """What waits is asked again when the work is gone on with; where nobody answers an agent that was blocked,
-        it tries again."""
+        """What waits is asked again when the work is gone on with. An agent that was blocked, and gets no answer,
+        tries again where it may do something else now, or where nobody will ever be asked."""
         await self.ask_all()
+        tries = isinstance(self.approvals, Auto) or self.journal.state.is_regranted
         for asked in self._waiting("blocked"):
-            if await self.ask(asked) is None:
-                self.journal.append(Decided(asked.id, "approve", by=GOING_ON))
+            if await self.ask(asked) is None and tries:
+                self.go_on(asked)
+
+    def go_on(self, asked: Asked) -> None:
+        """Without an answer."""
+        self.journal.append(Decided(asked.id, "approve", by=GOING_ON))
 
     def take_up(self, role: str) -> None:
         """Whoever goes on with an agent that stopped for want of room, or of a summary, has decided to."""
         for asked in self._waiting("overflow", "summary"):
             if f"{asked.id.rpartition('_')[0]}_" in (room_id(role), summary_id(role)):
-                self.journal.append(Decided(asked.id, "approve", by=GOING_ON))
+                self.go_on(asked)
 
     def waits(self, asked: Asked, sentence: str) -> Outcome:
         return Outcome("ask", sentence, self.approvals.how(asked))
@@ -98,6 +106,12 @@ class ThroughDecisions:
 def question(text: str) -> Asked:
     """A question of an agent: the same words are the same question."""
     return Asked(f"q{sha256(text.encode()).hexdigest()[:11]}", "question", text)
+
+
+def hindrance(role: str, questions: Sequence[str]) -> Asked:
+    """What a role asks that cannot go on without an answer: the same words are the same question."""
+    text = " ".join(questions)
+    return Asked(f"b_{role}_{sha256(text.encode()).hexdigest()[:11]}", "blocked", text)
 
 
 def room_id(role: str) -> str:

@@ -15,7 +15,7 @@ from holdfast.pair.design import read_design
 from holdfast.pair.handover import Handover, handover_text
 from holdfast.pair.layout import Layout
 from holdfast.pair.phases import HandedOver
-from holdfast.pair.progress import Results, read_results
+from holdfast.pair.progress import Results, Unreadable, read_results
 from holdfast.pair.roles import Role
 from holdfast.pair.routing import Next
 from holdfast.pair.telling import handed, message
@@ -38,12 +38,16 @@ class Delivery:
     def refusals(self, role: Role, handover: Handover, iteration: int) -> tuple[str, ...]:
         """Why it is not taken when it is made or received."""
         design = read_design(self._layout, handover.design)
-        still = (STILL,) if self._journal.state.rejects(design.hash) else ()
-        return (*self.faults(role, handover, iteration), *unkept(handover), *still)
+        still = (STILL,) if self._journal.rejects(design.hash) else ()
+        is_blocked = self.blocked(role, handover, iteration)
+        found = self.faults(role, handover, iteration, is_blocked=is_blocked)
+        return (*found, *unkept(handover), *still)
 
-    def faults(self, role: Role, handover: Handover, iteration: int) -> tuple[str, ...]:
+    def faults(
+        self, role: Role, handover: Handover, iteration: int, *, is_blocked: bool = False
+    ) -> tuple[str, ...]:
         """What does not hold on the disk, or that its maker's role demands, or is too long or too short."""
-        asked = _unmeasured(role) if blocked(role, handover) else role
+        asked = _unmeasured(role) if is_blocked else role
         found = faults(handover, asked, self._layout, iteration)
         count = self._counting(role)
         size = size_fault(handover_text(role.handover.name, handover), role, count)
@@ -53,9 +57,19 @@ class Delivery:
 
     def results(self, role: Role, handover: Handover, iteration: int) -> Results | None:
         """What the disk says, where the role measures. Raises `Unreadable`."""
-        if not role.measures or blocked(role, handover):
+        if not role.measures or self.blocked(role, handover, iteration):
             return None
         return read_results(self._layout, iteration)
+
+    def blocked(self, role: Role, handover: Handover, iteration: int) -> bool:
+        """Whether a role that measures could not, and asks a person what it cannot do without. With results that
+        can be counted it could."""
+        if not role.measures or handover.success is not None or not handover.decisions:
+            return False
+        try:
+            return not read_results(self._layout, iteration).total
+        except Unreadable:
+            return True
 
     def text(self, following: Next, made: HandedOver) -> str:
         """What opens the next turn; who has not worked yet reads the task too."""
@@ -87,11 +101,6 @@ class Delivery:
             evaluated=evaluated,
             sizes=sizes(handover, self._layout),
         )
-
-
-def blocked(role: Role, handover: Handover) -> bool:
-    """Whether a role that measures could not, and asks a person what it cannot do without."""
-    return role.measures and handover.success is None and bool(handover.decisions)
 
 
 def _unmeasured(role: Role) -> Role:

@@ -14,7 +14,7 @@ from holdfast.pair.layout import Layout
 from holdfast.pair.phases import Asked, Decided
 
 MOST_LOOKS = 30
-"""Designs that are asked about in one run: something that changes by itself is never approved as it is."""
+"""Designs that are asked about before a turn begins: what changes by itself is never approved as it is."""
 
 
 class Gone(Struct, frozen=True):
@@ -28,6 +28,10 @@ class Designs:
         self._journal = journal
         self._decisions = decisions
         self._layout = layout
+        self._looks = 0
+
+    def begin(self) -> None:
+        """A turn begins: from here on it is counted anew."""
         self._looks = 0
 
     def now(self) -> Design:
@@ -48,7 +52,7 @@ class Designs:
             return Outcome("ask", "the design changes again and again while it is looked at", CONTINUE)
         text = f"approve the design in {', '.join(f'`{name}`' for name in design.files)}?"
         asked = Asked(design.hash, "design", text, design.files)
-        decision = await self._decisions.ask(asked)
+        decision = await self._decisions.ask(asked, anew=not self._journal.rejects(design.hash))
         if decision is not None:
             return decision
         sentence = f"the design `{design.hash}` waits for approval: {', '.join(design.files)}"

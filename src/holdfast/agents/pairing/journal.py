@@ -6,7 +6,7 @@ Rule: a phase is in the log before it is told to anybody, and where the pair sta
 from collections.abc import Callable
 
 from holdfast.log import Log
-from holdfast.pair.phases import Phase, noted, phase_in
+from holdfast.pair.phases import Decided, Phase, TurnBegan, noted, phase_in
 from holdfast.pair.roles import Pair
 from holdfast.pair.state import State, fold
 from holdfast.pair.stopping import StopRules
@@ -17,6 +17,7 @@ class Journal:
         self.log = log
         self.pair = pair
         self.phases = [phase for entry in log.entries() if (phase := phase_in(entry.event))]
+        self._begun = len(self.phases)
         self._tell = tell
 
     @property
@@ -26,6 +27,15 @@ class Journal:
     @property
     def rules(self) -> StopRules:
         return self.state.rules or self.pair.stop
+
+    def rejects(self, design: str) -> bool:
+        """Whether a person does not approve of this very design, and said so in this run, or no turn was told yet:
+        in a later run it may have been a mistake."""
+        if not self.state.rejects(design):
+            return False
+        newest = max(n for n, one in enumerate(self.phases) if isinstance(one, Decided) and one.id == design)
+        is_heard = any(isinstance(one, TurnBegan) for one in self.phases[newest:])
+        return newest >= self._begun or not is_heard
 
     def append(self, phase: Phase) -> None:
         kept = phase_in(self.log.append(noted(phase)).event)

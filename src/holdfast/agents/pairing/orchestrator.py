@@ -8,18 +8,17 @@ from collections.abc import Callable
 from typing import Literal
 
 from holdfast.agents.agent import Agent
-from holdfast.agents.pairing.decisions import Decisions
-from holdfast.agents.pairing.delivery import Delivery, blocked
+from holdfast.agents.pairing.decisions import Decisions, hindrance
+from holdfast.agents.pairing.delivery import Delivery
 from holdfast.agents.pairing.designs import Designs, Gone
 from holdfast.agents.pairing.journal import Journal
-from holdfast.agents.pairing.outcome import DONE, INTERRUPTED, Outcome, end_of
+from holdfast.agents.pairing.outcome import BLOCKED, DONE, INTERRUPTED, Outcome, end_of
 from holdfast.agents.pairing.turns import Plan, Turns, Worked
 from holdfast.log import Log
 from holdfast.pair.design import read_design
 from holdfast.pair.handover import Handover
 from holdfast.pair.phases import (
     Accepted,
-    Asked,
     Decided,
     Ended,
     HandedOver,
@@ -45,6 +44,8 @@ __all__ = ["DONE", "Orchestrator", "Plan"]
 
 MOST_REJECTIONS = 3
 """Handovers in a row, in one run, that could not be delivered."""
+MOST_BLOCKED = 5
+"""Turns in a row, in all runs, that ended in a question instead of results: they are no iterations, and cost."""
 
 
 class Orchestrator:
@@ -79,10 +80,13 @@ class Orchestrator:
     def rules(self) -> StopRules:
         return self.journal.rules
 
-    def give_rules(self, rules: StopRules) -> None:
-        """Rules that hold from now on; with other ones an end is none any more."""
-        if rules != self.state.rules:
-            self.journal.append(RulesGiven(rules))
+    def give_rules(self, rules: StopRules, grants: str = "") -> None:
+        """Rules that hold from now on; with other ones an end is none any more. `grants`, what agents may do,
+        concern those that were blocked."""
+        state = self.state
+        is_concerned = state.ended is None or state.ended.reason == BLOCKED
+        if rules != state.rules or (is_concerned and grants != state.grants):
+            self.journal.append(RulesGiven(rules, grants))
 
     async def run(self) -> Outcome:
         """Up to an end, or to what needs somebody: every run goes on where the one before it was left."""
@@ -117,6 +121,7 @@ class Orchestrator:
         state = self.state
         origin: Literal["person", "agent"] = "person" if by_person else "agent"
         design = self._designs.now().hash if role is self.pair.roles[1] else ""
+        self._designs.begin()
         self.journal.append(TurnBegan(state.turn + 1, role.name, state.iterations + 1, text, origin, design))
 
     def _take(self, turn: TurnBegan, found: Worked) -> Outcome | None:
@@ -147,7 +152,7 @@ class Orchestrator:
             self._reject(made, wrong)
             return
         design = read_design(self.plan.layout, made.handover.design)
-        is_blocked = blocked(role, made.handover)
+        is_blocked = self._delivery.blocked(role, made.handover, made.iteration)
         self.journal.append(Accepted(made.turn, design.hash, design.files, results, is_blocked))
 
     def _reject(self, made: HandedOver, wrong: tuple[str, ...]) -> None:
@@ -168,10 +173,11 @@ class Orchestrator:
         meanwhile the folder may have become another one."""
         made = self.state.last
         assert made is not None, "what is accepted was handed over"
-        if wrong := self._delivery.faults(self.pair.role(made.role), made.handover, made.iteration):
+        role, is_blocked = self.pair.role(made.role), accepted.is_blocked
+        if wrong := self._delivery.faults(role, made.handover, made.iteration, is_blocked=is_blocked):
             self._reject(made, wrong)
             return None
-        if accepted.is_blocked:
+        if is_blocked:
             return await self._unblock(made)
         self._write_report(made, accepted)
         if await self._decisions.ask_all(made.handover.decisions):
@@ -185,7 +191,11 @@ class Orchestrator:
         if isinstance(found, Decided) and found.answer == "approve":
             return None
         if found is not None:
-            self._return(made, found)
+            # What may not be called good may still be stopped by another rule.
+            if stopped := self._end(is_good=False):
+                self.journal.append(stopped)
+            else:
+                self._return(made, found)
         elif following is not None:
             self._deliver(following, made)
         elif end is not None:
@@ -207,13 +217,21 @@ class Orchestrator:
 
     async def _unblock(self, made: HandedOver) -> Outcome | None:
         """Who cannot go on without an answer goes on with it; what is the designer's goes to the designer."""
-        text = " ".join(made.handover.decisions)
-        asked = Asked(f"b_{made.role}_{made.turn}", "blocked", text)
-        decision = self.state.decided.get(asked.id)
+        asked = hindrance(made.role, made.handover.decisions)
+        if self.state.blocked >= MOST_BLOCKED:
+            times = f"in {self.state.blocked} turns in a row"
+            self.journal.append(
+                Ended(BLOCKED, f"`{made.role}` could not go on {times}; it asks: {asked.text}")
+            )
+            return None
+        decision = self.state.answered.get(asked.id)
         if decision is None:
-            if await self._decisions.ask(asked):
+            if await self._decisions.ask(asked, anew=True):
                 return None
-            return self._decisions.waits(asked, f"`{made.role}` cannot go on without an answer: {text}")
+            if self.state.is_regranted:
+                self._decisions.go_on(asked)
+                return None
+            return self._decisions.waits(asked, f"`{made.role}` cannot go on without an answer: {asked.text}")
         first = self.pair.roles[0]
         if any(problem.layer in first.layers for problem in made.handover.problems):
             self._deliver(Next(first), made)
@@ -221,18 +239,20 @@ class Orchestrator:
             self._begin(self.pair.role(made.role), unblocked(asked, decision))
         return None
 
-    def _end(self) -> Ended | None:
-        """By which rule no further turn may begin, or who says that nothing is left to do."""
+    def _end(self, *, is_good: bool = True) -> Ended | None:
+        """By which rule no further turn may begin, or who says that nothing is left to do; the latter, and success,
+        only where the design is good."""
         state = self.state
         assert state.last is not None, "somebody handed over"
         is_second = state.last.role == self.pair.roles[1].name
         results = state.results if is_second else ()
         # Only where it is limited: to know it both logs are read.
         dollars = self.plan.spent() if self.rules.max_cost else 0.0
-        found = stop(results, self.rules, done=state.iterations if is_second else 0, dollars=dollars)
+        done = state.iterations if is_second else 0
+        found = stop(results, self.rules, done=done, dollars=dollars, may_succeed=is_good)
         if found is not None:
             return Ended(found.reason, found.sentence, found.evidence)
-        if is_done(self.pair, state):
+        if is_good and is_done(self.pair, state):
             return Ended(DONE, f"`{state.last.role}` says that nothing is left to do")
         return None
 

@@ -9,7 +9,7 @@ from holdfast.agents.outcomes import Ask, Stop
 from holdfast.pair.phases import Ended
 from holdfast.pair.roles import Role
 
-DONE = "done"
+DONE, BLOCKED = "done", "blocked"
 CONTINUE = "`--continue` goes on"
 RAISE = "`--continue` goes on, with a higher `--max-cost`"
 

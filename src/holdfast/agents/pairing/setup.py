@@ -7,7 +7,9 @@ stand in its log, so that it can be gone on with without the files it was begun 
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,7 +30,6 @@ from holdfast.agents.project_rules import RulesFile, rules_of_project
 from holdfast.config import load_config
 from holdfast.errors import ConfigError
 from holdfast.log import Log
-from holdfast.messages import Json
 from holdfast.models.catalogue import load_catalogue
 from holdfast.models.choosing import model_name, resolve_model
 from holdfast.models.protocol import Model
@@ -36,22 +37,23 @@ from holdfast.packing.profile import BUILT_IN
 from holdfast.pair.layout import Layout
 from holdfast.pair.phases import LawGiven, Phase
 from holdfast.pair.roles import Pair, Role, check_tools
-from holdfast.pair.stopping import StopRules
+from holdfast.pair.stopping import StopRules, changed, contradictions
 from holdfast.store import SqliteStore, Store, default_path
 from holdfast.tools.workspace import Workspace
 
 Models = tuple[Model | None, Model | None]
+UNCHANGED = "the pair's file has no `[stop]`, so the limits stay as they are"
 
 
 class PairWish(Struct, frozen=True, kw_only=True):
     """What a person asks of a pair. Without a `pair` one is gone on with: that of the log, else the newest of the
-    folder. `stop`, and what is given behind it, take the place of the rules that hold."""
+    folder. What is given of `stop`, and behind it, takes the place of the rules that hold."""
 
     wish: Wish
     pair: Pair | None = None
     task: str = ""
     models: tuple[str, str] = ("", "")
-    stop: StopRules | None = None
+    stop: Mapping[str, Any] | None = None
     max_iterations: int | None = None
     max_cost: float | None = None
 
@@ -99,14 +101,15 @@ def _opened(wish: PairWish, people: People, env: Mapping[str, str], models: Mode
         before = Journal(known.log, pair).rules if known else pair.stop
         rules = _rules(wish, before)
         grounds, notes = _grounds(replace(wish, models=names, max_cost=rules.max_cost), pair, env, models)
+        notes = (*notes, *([UNCHANGED] if wish.stop == {} else []))
         law = rules_of_project(Workspace([wish.wish.root]))
         # Begun last: what cannot be opened leaves no log behind.
-        begun = known or begin(wish.wish.root, pair, wish.task, names, store)
+        begun = known or begin(wish.wish.root, replace(pair, stop=rules), wish.task, names, store)
         closing.append(hold(place, begun.log, wish.wish.root))
-        journal = Journal(begun.log, pair, people.tell)
+        journal = Journal(begun.log, begun.pair, people.tell)
         _start(journal, store, grounds, law)
         orchestrator = Orchestrator(journal, _plan(wish, begun, store, place, grounds, people))
-        orchestrator.give_rules(rules)
+        orchestrator.give_rules(rules, _grants(wish.wish, grounds))
     except BaseException:
         for close in reversed(closing):
             close()
@@ -215,13 +218,25 @@ def _named(role: Role, given: str, root: Path, env: Mapping[str, str]) -> tuple[
 
 
 def _rules(wish: PairWish, before: StopRules) -> StopRules:
-    given: dict[str, Json] = {}
-    before = wish.stop or before
+    given: dict[str, Any] = {**(wish.stop or {})}
     if wish.max_iterations is not None:
         given["max_iterations"] = wish.max_iterations
     if wish.max_cost is not None:
         given["max_cost"] = wish.max_cost
-    return replace(before, **given)
+    rules = changed(before, given)
+    for sentence in contradictions(rules):
+        raise ConfigError(
+            f"the limits that would hold: {sentence}", hint="docs/pair.md says when a pair stops"
+        )
+    return rules
+
+
+def _grants(wish: Wish, grounds: Mapping[str, Ground]) -> str:
+    """What agents may do without asking, in short: the same is the same."""
+    given: list[str] = [wish.mode or "edit"]
+    for ground in grounds.values():
+        given += [repr(ground.permissions.allow), repr(ground.permissions.commands.allow)]
+    return sha256("\n".join(given).encode()).hexdigest()[:12]
 
 
 def _opening(wish: PairWish, ground: Ground, store: Store, log: Log, role: Role, people: People) -> Opening:
