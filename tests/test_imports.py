@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "compaction": VALUES | {"views", "packing", "redaction", "models"},
     "tools": VALUES,
     "review": VALUES | {"redaction"},
-    "pair": VALUES | {"packing"},
+    "pair": VALUES | {"packing", "prices"},
     "compacting": VALUES | {"views", "packing", "models", "session", "compaction"},
     "agents": VALUES
     | {

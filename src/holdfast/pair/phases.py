@@ -13,7 +13,8 @@ from msgspec import Struct
 from holdfast.events import Event, Noted
 from holdfast.pair.handover import Handover
 from holdfast.pair.progress import Results
-from holdfast.pair.stopping import StopRules, money, percent
+from holdfast.pair.stopping import StopRules, percent
+from holdfast.prices.money import money
 
 KIND = "pair"
 LONGEST_WORDS = 4_000

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from holdfast.pair.progress import Results
+from holdfast.prices.money import money
 
 Reason = Literal["success", "cost", "critical", "layer", "oscillation", "gain", "iterations"]
 
@@ -171,13 +172,6 @@ def in_a_row(iterations: int) -> str:
 def percent(share: float) -> str:
     """A share that a person chose, with as many digits as it has."""
     return f"{round(share * 100, 4):g}%"
-
-
-def money(dollars: float) -> str:
-    """In cents; a part of a cent is shown where it counts, so that a small limit does not look like none."""
-    if dollars >= 1 or dollars == round(dollars, 2):
-        return f"${dollars:.2f}"
-    return f"${dollars:.6f}".rstrip("0").removesuffix(".")
 
 
 def _line(one: Results) -> str:

@@ -25,8 +25,8 @@ from holdfast.pair.handover import Handover
 from holdfast.pair.layout import Layout
 from holdfast.pair.phases import Asked, Decided, TurnBegan
 from holdfast.pair.roles import Role
-from holdfast.pair.stopping import money
 from holdfast.pair.telling import answer_of, design_lines, pending_lines, progress_lines
+from holdfast.prices.money import money
 
 Worked = Handover | Outcome | Decided | Gone
 """What a turn comes to; the last two where the design may not be worked with as it is."""
