@@ -7,12 +7,14 @@ that nobody knows what it did is looked into first, and made again only if it wa
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.messages import AssistantMessage, Json, Text, ToolCall, ToolMessage, UserMessage, joined_text
 from holdfast.models.protocol import Request
 from holdfast.models.scripted import ScriptedModel
+
+Answer = Callable[[Request], str | list[Text | ToolCall]]
 
 _PLACE = re.compile(r"^\[(\d+)\.(\d+)( looks| again)?\]")
 _LOST = "the process ended before a result"
@@ -39,6 +41,10 @@ class _Place:
 
 
 def scripted(name: str, turns: Sequence[Sequence[Say]], summary: dict[str, Json]) -> ScriptedModel:
+    return ScriptedModel(answers(name, turns, summary), name=name, repeat_last=True, piece=10_000)
+
+
+def answers(name: str, turns: Sequence[Sequence[Say]], summary: dict[str, Json]) -> Answer:
     def answer(request: Request) -> str | list[Text | ToolCall]:
         if not request.tools or "<compact_summary>" in joined_text(request.messages[-1].parts):
             return f"I have got this far.\n<compact_summary>{json.dumps(summary)}</compact_summary>"
@@ -50,7 +56,7 @@ def scripted(name: str, turns: Sequence[Sequence[Say]], summary: dict[str, Json]
             return [Text(words), ToolCall(id_, "Read", step.look)]
         return [Text(words), ToolCall(id_, step.tool, step.arguments)]
 
-    return ScriptedModel(answer, name=name, repeat_last=True, piece=10_000)
+    return answer
 
 
 def _next(request: Request, turns: Sequence[Sequence[Say]]) -> _Place:

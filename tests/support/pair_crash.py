@@ -22,10 +22,13 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "pair"
 sys.path.insert(0, str(EXAMPLE))
 
 from run import models, prepare, wish_in  # noqa: E402
-from script import Say, hands_over, scripted, writes  # noqa: E402
+from script import Answer, Say, answers, hands_over, scripted, writes  # noqa: E402
+from work import EXECUTE, EXECUTE_SUMMARY, INIT, INIT_SUMMARY  # noqa: E402
 
 __all__ = [
+    "ANSWERS",
     "EXAMPLE",
+    "Answer",
     "Died",
     "Fate",
     "Say",
@@ -42,6 +45,12 @@ __all__ = [
     "wish_in",
     "writes",
 ]
+
+ANSWERS: dict[str, Answer] = {
+    "init": answers("script/init", INIT, INIT_SUMMARY),
+    "execute": answers("script/execute", EXECUTE, EXECUTE_SUMMARY),
+}
+"""What the two agents of the example say."""
 
 
 class Died(BaseException):
