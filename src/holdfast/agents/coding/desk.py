@@ -3,7 +3,6 @@
 Rule: it can be closed at any moment and opened again from the log; what was sent before is sent again to the byte.
 """
 
-from collections.abc import Sequence
 from importlib.resources import files as package_files
 
 from msgspec.structs import replace
@@ -18,8 +17,8 @@ from holdfast.agents.opening import Opening
 from holdfast.agents.outcomes import End
 from holdfast.agents.project_rules import changes, folders_above, rules_in, rules_of_project
 from holdfast.agents.task import NAME, Employer, current_call, task_tool
-from holdfast.events import ApprovalGiven, AssistantReplied, Entry, Noted, SystemSet, ToolsSet
-from holdfast.messages import ToolCall, joined_text
+from holdfast.events import Noted, SystemSet, ToolsSet
+from holdfast.messages import joined_text
 from holdfast.packing.residency.ledger import Ledger, ledger
 from holdfast.recall import RECALL_TOOL
 from holdfast.tools.around.todo_write import TodoList
@@ -29,7 +28,6 @@ from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots, Sna
 from holdfast.tools.files.undoing import undo
 from holdfast.tools.permissions import Gate, Mode
 from holdfast.tools.workspace import Workspace
-from holdfast.views import path
 
 __all__ = ["INIT", "SYSTEM", "Desk", "Opening", "last_words"]
 
@@ -58,7 +56,7 @@ class Desk:
         task = task_tool(Employer(seat, self._notice, opening.tasks))
         seat.sit([*tools, task, *opening.more_tools], SYSTEM, self._notice, _call_settings())
         self.session, self.agent = seat.session, seat.agent
-        self._restore(path(self.session.log.entries()))
+        self._seat.restore()
 
     async def say(self, text: str) -> End:
         """What a person says, up to the end that it comes to."""
@@ -112,20 +110,10 @@ class Desk:
         self.bench.forget()
         self._ledger = None
         self._seat.gate = Gate(self._permissions, self.gate.approver, self.gate.mode)
-        self._restore(path(self.session.log.entries()))
+        self._seat.restore()
 
     async def aclose(self) -> None:
         await self._seat.aclose()
-
-    def _restore(self, entries: Sequence[Entry]) -> None:
-        self.bench.restore(entries)
-        calls: dict[str, ToolCall] = {}
-        for entry in entries:
-            match entry.event:
-                case AssistantReplied(parts=parts):
-                    calls.update((part.id, part) for part in parts if isinstance(part, ToolCall))
-                case ApprovalGiven(call_id=call_id) as approval:
-                    self.gate.restore(approval, calls.get(call_id))
 
     def _read_rules(self) -> None:
         if not self.agent.is_running:

@@ -11,6 +11,7 @@ from holdfast.agents.coding.bench import Bench
 from holdfast.agents.notices import Watch
 from holdfast.agents.opening import Opening
 from holdfast.agents.seating import seated
+from holdfast.events import ApprovalGiven, AssistantReplied
 from holdfast.messages import Json, ToolCall
 from holdfast.recall import answer_recall
 from holdfast.session import Session
@@ -21,6 +22,7 @@ from holdfast.tools.protocol import Tool
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
+from holdfast.views import path
 
 
 class Seat:
@@ -42,6 +44,18 @@ class Seat:
         toolbox = Toolbox(tools, self.workspace, gate=self._check, settings=settings)
         self.agent = seated(self.opening, toolbox, system, watch)
         self.session = self.agent.session
+
+    def restore(self) -> None:
+        """What the log says of files, todos and answers of a person, for whoever goes on with it."""
+        entries = path(self.session.log.entries())
+        self.bench.restore(entries)
+        calls: dict[str, ToolCall] = {}
+        for entry in entries:
+            match entry.event:
+                case AssistantReplied(parts=parts):
+                    calls.update((part.id, part) for part in parts if isinstance(part, ToolCall))
+                case ApprovalGiven(call_id=call_id) as approval:
+                    self.gate.restore(approval, calls.get(call_id))
 
     def recall(self, arguments: Mapping[str, Json]) -> tuple[str, bool]:
         return answer_recall(self.session.store, arguments, log=self.session.log.id)

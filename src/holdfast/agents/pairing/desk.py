@@ -19,8 +19,8 @@ from holdfast.agents.pairing.settling import settle_calls, uncertain_calls
 from holdfast.agents.pairing.tools.definitions import defined
 from holdfast.agents.pairing.tools.hand_over import NAME, hand_over_tool
 from holdfast.agents.project_rules import RulesFile, changes
-from holdfast.events import ApprovalGiven, AssistantReplied, RecapSet, UserSaid
-from holdfast.messages import Text, ToolCall, joined_text
+from holdfast.events import RecapSet, UserSaid
+from holdfast.messages import Text, joined_text
 from holdfast.pair.handover import Handover
 from holdfast.pair.roles import Role
 from holdfast.recall import RECALL_TOOL
@@ -32,7 +32,6 @@ from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots, Sna
 from holdfast.tools.permissions import Gate
 from holdfast.tools.schema import decode_arguments
 from holdfast.tools.workspace import Workspace
-from holdfast.views import path
 from holdfast.views.transcript import User
 
 TOOLS = (
@@ -82,7 +81,7 @@ class RoleDesk:
         own = [tool for tool in tools if tool.name in given]
         seat.sit(defined([*own, hand_over_tool(self._wrong)], role.definitions), role.prompt, self._notice)
         self.session, self.agent = seat.session, seat.agent
-        self._restore()
+        seat.restore()
         before = self.session.window.transcript.rules
         self.session.record(*changes(before, law))
 
@@ -182,17 +181,6 @@ class RoleDesk:
             # The turn ends here: what the same reply calls behind it is not begun.
             self.agent.interrupt()
         self._watch(notice)
-
-    def _restore(self) -> None:
-        entries = path(self.session.log.entries())
-        self.bench.restore(entries)
-        calls: dict[str, ToolCall] = {}
-        for entry in entries:
-            match entry.event:
-                case AssistantReplied(parts=parts):
-                    calls.update((part.id, part) for part in parts if isinstance(part, ToolCall))
-                case ApprovalGiven(call_id=call_id) as approval:
-                    self._seat.gate.restore(approval, calls.get(call_id))
 
 
 def said_in(text: str, *, by_person: bool) -> UserSaid:
