@@ -7,18 +7,18 @@ The names say what is missing. Nothing here is a policy of its own: each is a pr
 
 from msgspec.structs import replace
 
+from holdfast.lab.policies.profile_policy import profile_policy
+from holdfast.lab.policy import NamedPolicy
 from holdfast.packing.profile import CODE, Profile
-from holdfast.replay.policies.policy import Plan
-from holdfast.replay.policies.profiles import profile_plan
 
 
-def without(name: str, **changes: object) -> Plan:
+def without(name: str, **changes: object) -> NamedPolicy:
     profile: Profile = replace(CODE, name=f"without {name}", **changes)
-    return profile_plan(profile)
+    return profile_policy(profile)
 
 
 ALL = (
-    profile_plan(CODE),
+    profile_policy(CODE),
     without("learned weights", worth="hand"),
     without("kept lines", excerpt_ratio=0.0),
     without("first sight", first_sight_ratio=0.25),

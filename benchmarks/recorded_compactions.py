@@ -37,23 +37,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.compaction.evidence import Evidence
-from holdfast.compaction.facts.extract import facts_of
+from holdfast.compaction.facts.extract import extract_facts
 from holdfast.compaction.forms import FORMS
-from holdfast.compaction.repair import repair
+from holdfast.compaction.repair import repair_summary
 from holdfast.errors import ContextOverflow
 from holdfast.events import Compacted, Entry
+from holdfast.lab.bootstrap import Bootstrap
+from holdfast.lab.policies.profile_policy import SCORED
+from holdfast.lab.results import Interval
 from holdfast.messages import AssistantMessage, Message, SystemMessage, joined_text
 from holdfast.packing.counting.tokens import TokenCounter, compact_json
-from holdfast.packing.forward import fold_now
 from holdfast.packing.lines.weights import Weights
+from holdfast.packing.log_walk import fold_if_due
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import CODE
 from holdfast.packing.window import Window
-from holdfast.recordings.reading import read_recordings
-from holdfast.replay.policies.profiles import SCORED
-from holdfast.replay.results import Interval
-from holdfast.replay.statistics.bootstrap import Bootstrap
-from holdfast.session import chosen_weights
+from holdfast.recordings.recording_files import read_recordings
+from holdfast.session import choose_weights
 from holdfast.tokenizers import load_tokenizer
 from holdfast.views.transcript import Transcript
 
@@ -97,11 +97,11 @@ def texts_of(boundary: Boundary, weights: Weights | None) -> dict[str, str]:
 
 def rule_half(boundary: Boundary, most: int) -> str:
     """The state of the work by rule, in at most so many tokens."""
-    form, facts = FORMS["five_sections"], facts_of(Transcript(boundary.entries()))
+    form, facts = FORMS["five_sections"], extract_facts(Transcript(boundary.entries()))
     content = form.fill(facts, archive=False)
     if count(form.render(content)) > most:
         nothing = Evidence.of_texts(())  # What the rule half says is never looked up.
-        mended = repair(content, (), facts, form, nothing, replaced_tokens=most + 1, count=count)
+        mended = repair_summary(content, (), facts, form, nothing, replaced_tokens=most + 1, count=count)
         content = mended.content
     lines = form.render(content).split("\n")
     while count("\n".join(lines)) > most:
@@ -134,7 +134,7 @@ def packed(entries: Sequence[Entry], budget: int, weights: Weights | None) -> st
     profile = replace(CODE.scaled_to(budget), reply_tokens=0)
     window = Window(profile, TokenCounter(load_tokenizer(), SCORED), entries, weights)
     try:
-        fold_now(window)
+        fold_if_due(window)
     except ContextOverflow:
         return ""
     return "\n".join(text for message in pack(window).messages for text in said_by(message))
@@ -233,7 +233,7 @@ def row(*cells: object) -> str:
 def main() -> None:
     folder = os.environ.get("HOLDFAST_RECORDINGS")
     files = sorted(Path(folder).glob("*.jsonl.gz")) if folder else []
-    weights = chosen_weights(sys.argv[1] if len(sys.argv) > 1 else None)
+    weights = choose_weights(sys.argv[1] if len(sys.argv) > 1 else None)
     compared = [
         compare(boundary, weights)
         for file in files

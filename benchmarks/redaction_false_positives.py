@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from holdfast.redaction import Found, find_secrets, redact_value
+from holdfast.redaction import SecretSpan, find_secrets, redact_value
 
 SAMPLES = 5
 AROUND = 24
@@ -96,7 +96,7 @@ def _report(texts: list[str], size: float) -> None:
     print(f"{'all':<40} {hits.total():>6} {hits.total() / size:>7.2f} {sum(map(len, samples.values())):>8}")
 
 
-def _sample(text: str, found: Found) -> str:
+def _sample(text: str, found: SecretSpan) -> str:
     short = text[found.start : found.start + 4] + "…"
     if "--context" not in sys.argv:
         return short

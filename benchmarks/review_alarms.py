@@ -13,7 +13,7 @@ from pathlib import Path
 
 from holdfast.review.checks import RULES
 from holdfast.review.finding import SEVERITIES, Finding
-from holdfast.review.review import begin_review
+from holdfast.review.review import start_review
 
 
 def commits(repository: Path, until: str, most: int) -> list[str]:
@@ -35,7 +35,7 @@ def main() -> None:
     lines = 0
     chosen = commits(options.repository, options.until, options.commits)
     for commit in chosen:
-        review = begin_review(options.repository, commit)
+        review = start_review(options.repository, commit)
         lines += sum(unit.metrics.added for unit in review.units)
         found += [(commit, finding) for finding in review.findings.ranked()]
         touched.update({finding.rule for finding in review.findings.kept})

@@ -12,10 +12,10 @@ import sys
 import time
 from pathlib import Path
 
-from holdfast.compaction.facts.extract import facts_of
-from holdfast.compaction.facts.values import Facts
+from holdfast.compaction.facts.extract import extract_facts
+from holdfast.compaction.facts.fact import LogFacts
 from holdfast.events import Entry
-from holdfast.recordings.reading import read_recordings
+from holdfast.recordings.recording_files import read_recordings
 from holdfast.views.directives import directives
 from holdfast.views.transcript import Transcript
 
@@ -64,7 +64,7 @@ def report_facts(files: list[Path]) -> None:
                 if not recorded.chain
             )
             began = time.process_time()
-            facts = facts_of(transcript)
+            facts = extract_facts(transcript)
             times.append((time.process_time() - began, size_of(transcript)))
             count(facts, counts)
     print(
@@ -85,7 +85,7 @@ def size_of(transcript: Transcript) -> int:
     return results + sum(len(str(call.arguments)) for step in steps for call in step.calls.values())
 
 
-def count(facts: Facts, counts: dict[str, list[int]]) -> None:
+def count(facts: LogFacts, counts: dict[str, list[int]]) -> None:
     for name in LISTS:
         counts[name].append(len(getattr(facts, name)))
 

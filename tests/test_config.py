@@ -17,11 +17,11 @@ from holdfast.config import (
     load_profile,
     parse_config,
     read_env,
-    resolve,
+    resolve_profile,
 )
 from holdfast.errors import ConfigError, NotFound
 from holdfast.packing.profile import BUILT_IN, CODE, EXECUTE, INIT, MOCK_PROMPT, REVIEW
-from holdfast.settings import SETTINGS, Setting, settings_table, shown
+from holdfast.settings import SETTINGS, Setting, setting_text, settings_table
 
 DOC = Path(__file__).parents[1] / "docs" / "profiles.md"
 
@@ -76,26 +76,26 @@ def test_profiles_extend_each_other() -> None:
         '[profile.b]\nextends = "a"\nkeep = 8\n[profile.c]\n',
         "holdfast.toml",
     )
-    assert resolve(config, {}, "b").profile == replace(INIT, name="b", keep=8, read_lines=50)
-    assert resolve(config, {}, "c").profile == replace(CODE, name="c")
+    assert resolve_profile(config, {}, "b").profile == replace(INIT, name="b", keep=8, read_lines=50)
+    assert resolve_profile(config, {}, "c").profile == replace(CODE, name="c")
 
 
 def test_a_built_in_profile_can_be_changed_in_place() -> None:
     config = parse_config('[profile.code]\nextends = "code"\nkeep = 7\n[profile.init]\nread_lines = 9\n', "f")
-    assert resolve(config, {}, "code").profile == replace(CODE, keep=7)
-    assert resolve(config, {}, "init").profile == replace(INIT, read_lines=9)
+    assert resolve_profile(config, {}, "code").profile == replace(CODE, keep=7)
+    assert resolve_profile(config, {}, "init").profile == replace(INIT, read_lines=9)
 
 
 def test_a_circle_of_profiles_is_named() -> None:
     config = parse_config('[profile.a]\nextends = "b"\n[profile.b]\nextends = "a"\n', "holdfast.toml")
     with pytest.raises(ConfigError, match="`a` → `b` → `a`"):
-        resolve(config, {}, "a")
+        resolve_profile(config, {}, "a")
 
 
 def test_an_unknown_profile_names_the_nearest() -> None:
     config = parse_config("[profile.house]\n", "holdfast.toml")
     with pytest.raises(ConfigError, match="there is no profile `hosue`") as caught:
-        resolve(config, {}, "hosue")
+        resolve_profile(config, {}, "hosue")
     assert "`house`" in caught.value.hint
     assert "draft16k" in caught.value.hint
 
@@ -198,17 +198,17 @@ def test_a_pyproject_names_the_whole_key() -> None:
 def test_a_contradiction_names_its_source() -> None:
     config = parse_config("[profile.init]\ntrigger_tokens = 300_000\n", "holdfast.toml")
     with pytest.raises(ConfigError) as caught:
-        resolve(config, {}, "init")
+        resolve_profile(config, {}, "init")
     assert caught.value.message.startswith("holdfast.toml: profile `init`: the trigger (300,000 tokens)")
     with pytest.raises(ConfigError, match=r"^the environment: profile `init`"):
-        resolve(Config(), {"HOLDFAST_API_HARD_LIMIT": "100k"}, "init")
+        resolve_profile(Config(), {"HOLDFAST_API_HARD_LIMIT": "100k"}, "init")
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=lambda setting: setting.name)
 def test_every_setting_is_reached_by_its_variable_and_by_the_file(setting: Setting) -> None:
     """Init's values, given to the profile `code` one by one, arrive as they are."""
     value = getattr(INIT, setting.name)
-    text = ",".join(value) if isinstance(value, tuple) else shown(value)
+    text = ",".join(value) if isinstance(value, tuple) else setting_text(value)
     variable, *_ = setting.variables
     values, warnings = read_env({variable: text}, keep_unit="rounds")
     assert (values, warnings) == ({setting.name: value}, ())
@@ -232,14 +232,14 @@ def test_every_setting_is_reached_by_its_variable_and_by_the_file(setting: Setti
     ],
 )
 def test_the_seeds_names_work(profile: str, variable: str, text: str, changes: dict[str, object]) -> None:
-    loaded = resolve(Config(), {f"HOLDFAST_{variable}": text}, profile)
+    loaded = resolve_profile(Config(), {f"HOLDFAST_{variable}": text}, profile)
     before, after = asdict(BUILT_IN[profile]), asdict(loaded.profile)
     assert {name: value for name, value in after.items() if value != before[name]} == changes
     assert loaded.warnings == ()
 
 
 def test_a_seeds_name_for_another_unit_is_ignored_with_a_warning() -> None:
-    loaded = resolve(Config(), {"HOLDFAST_KEEP_RECENT_STEPS": "2"}, "code")
+    loaded = resolve_profile(Config(), {"HOLDFAST_KEEP_RECENT_STEPS": "2"}, "code")
     assert loaded.profile == CODE
     assert loaded.warnings == (
         "`HOLDFAST_KEEP_RECENT_STEPS` counts steps and is ignored: the profile keeps rounds",
@@ -248,7 +248,7 @@ def test_a_seeds_name_for_another_unit_is_ignored_with_a_warning() -> None:
 
 def test_the_own_name_wins_over_the_seeds() -> None:
     env = {"HOLDFAST_CONTEXT_WINDOW": "64k", "HOLDFAST_WINDOW": "128k"}
-    loaded = resolve(Config(), env, "code")
+    loaded = resolve_profile(Config(), env, "code")
     assert loaded.profile.window == 128_000
     assert loaded.warnings == (
         "`HOLDFAST_CONTEXT_WINDOW` is ignored: `HOLDFAST_WINDOW` sets `window` already",
@@ -257,20 +257,20 @@ def test_the_own_name_wins_over_the_seeds() -> None:
 
 def test_an_unknown_variable_is_a_warning_and_known_ones_are_not() -> None:
     env = {"HOLDFAST_KEPE": "3", "PATH": "/bin", "HOLDFAST_KEEP": "", **dict.fromkeys(OTHER_VARIABLES, "")}
-    loaded = resolve(Config(), env, "code")
+    loaded = resolve_profile(Config(), env, "code")
     assert loaded.profile == CODE
     assert loaded.warnings == ("`HOLDFAST_KEPE` is no variable of Holdfast; the nearest is `HOLDFAST_KEEP`",)
 
 
 def test_a_variable_of_the_wrong_type_says_expected_and_found() -> None:
     with pytest.raises(ConfigError) as caught:
-        resolve(Config(), {"HOLDFAST_KEEP": "many"}, "code")
+        resolve_profile(Config(), {"HOLDFAST_KEEP": "many"}, "code")
     assert caught.value.message == (
         "environment variable `HOLDFAST_KEEP` should be a whole number of at least 0, found the text `many`"
     )
-    assert resolve(Config(), {"HOLDFAST_REDACT": "False"}, "code").profile.redact is False
+    assert resolve_profile(Config(), {"HOLDFAST_REDACT": "False"}, "code").profile.redact is False
     with pytest.raises(ConfigError, match="should be true or false"):
-        resolve(Config(), {"HOLDFAST_REDACT": "perhaps"}, "code")
+        resolve_profile(Config(), {"HOLDFAST_REDACT": "perhaps"}, "code")
 
 
 def test_review_takes_the_models_window_unless_one_is_set(tmp_path: Path) -> None:
@@ -297,9 +297,9 @@ def test_precedence_holds_for_any_mixture(
     variables = {f"HOLDFAST_{key.upper()}": str(value) for key, value in env.items()}
     if name not in BUILT_IN and name not in profiles:
         with pytest.raises(ConfigError):
-            resolve(config, variables, name)
+            resolve_profile(config, variables, name)
         return
-    got = resolve(config, variables, name).profile
+    got = resolve_profile(config, variables, name).profile
     base = BUILT_IN.get(name, BUILT_IN["code"])
     beneath = profiles.get("code", {}) if name not in BUILT_IN else {}
     assert got == replace(base, **{**beneath, **profiles.get(name, {}), **env, "name": name})

@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.config import OTHER_VARIABLES
 from holdfast.packing.profile import BUILT_IN
-from holdfast.settings import SETTINGS, shown
+from holdfast.settings import SETTINGS, setting_text
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "holdfast"
@@ -64,7 +64,7 @@ def seeds_code() -> list[str]:
 
 
 def missing(reference: str) -> str:
-    """What of `packing/folding/fold.py:plan_fold` or `log.py:Log.append` is not there; empty if all is."""
+    """What of `packing/folding/fold_plan.py:plan_fold` or `log.py:Log.append` is not there; empty if all is."""
     match = _REFERENCE.fullmatch(reference)
     assert match, reference
     home = ROOT if match["path"].startswith(("tests/", "benchmarks/")) else PACKAGE
@@ -120,7 +120,7 @@ def test_every_name_in_the_seed_map_is_in_the_code() -> None:
     "reference",
     [
         "packing/folds.py",
-        "packing/folding/fold.py:plan_folds",
+        "packing/folding/fold_plan.py:plan_folds",
         "log.py:Log.appended",
         "log.py:append",
         "tests/test_no.py",
@@ -144,7 +144,7 @@ def test_every_setting_in_the_seed_map_has_the_value_it_says() -> None:
     assert len(stated) > 50
     for match in stated:
         assert match["setting"] in SETTINGS, match[0]
-        assert shown(getattr(BUILT_IN[match["profile"]], match["setting"])) == match["value"], match[0]
+        assert setting_text(getattr(BUILT_IN[match["profile"]], match["setting"])) == match["value"], match[0]
 
 
 def test_every_variable_in_the_seed_map_is_read() -> None:

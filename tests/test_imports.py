@@ -23,19 +23,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     "store": VALUES | {"redaction"},
     "log": VALUES | {"store", "redaction"},
     "recall": VALUES | {"store"},
-    "recordings": VALUES,
+    "wire": VALUES,
+    "recordings": VALUES | {"wire"},
     "tokenizers": VALUES | {"packing"},
     "settings": VALUES | {"packing"},
     "config": VALUES | {"packing", "settings"},
-    "sending": VALUES | {"packing", "recordings", "recall", "store"},
-    "session": VALUES | {"views", "packing", "recordings", "recall", "store", "log", "sending", "tokenizers"},
+    "sender": VALUES | {"packing", "wire", "recall", "store"},
+    "session": VALUES
+    | {"views", "packing", "wire", "recordings", "recall", "store", "log", "sender", "tokenizers"},
     "prices": VALUES,
-    "models": VALUES | {"packing", "recordings", "redaction", "prices", "settings", "config"},
-    "compaction": VALUES | {"views", "packing", "redaction", "models"},
+    "models": VALUES | {"packing", "wire", "redaction", "prices", "settings", "config"},
+    "compaction": VALUES | {"views", "packing", "redaction", "models", "session"},
     "tools": VALUES,
     "review": VALUES | {"redaction"},
     "pair": VALUES | {"packing", "prices"},
-    "compacting": VALUES | {"views", "packing", "models", "session", "compaction"},
     "agents": VALUES
     | {
         "views",
@@ -49,9 +50,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         "models",
         "session",
         "compaction",
-        "compacting",
         "tools",
         "recordings",
+        "wire",
+        "tour",
         "review",
         "pair",
     },
@@ -68,10 +70,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "tools",
         "agents",
     },
-    "replay": VALUES
+    "tour": VALUES | {"models"},
+    "lab": VALUES
     | {
         "views",
         "packing",
+        "wire",
         "recordings",
         "recall",
         "store",
@@ -81,7 +85,6 @@ MAY_IMPORT: dict[str, set[str]] = {
         "config",
         "session",
     },
-    "fitting": VALUES | {"packing", "tokenizers", "replay"},
 }
 TOP = {"cli", "__init__", "__main__"}
 """May import everything; nothing may import them."""

@@ -35,7 +35,7 @@ from holdfast.log import Log, export_log, import_log, new_log_id
 from holdfast.messages import Text, Thinking, ToolCall
 from holdfast.recordings import read_recordings
 from holdfast.store import MemoryStore, SqliteStore, Store, verify
-from holdfast.store.protocol import Draft, LogHead
+from holdfast.store.protocol import EntryDraft, LogHead
 from store.event_strategies import EVENTS
 
 KEY = "sk-ant-api03-" + "Ab3dEf6hIj" * 9 + "AA"
@@ -146,7 +146,7 @@ def test_logs_are_opened_by_id_or_prefix_and_ids_are_checked(store: Store) -> No
 
 def test_a_log_of_a_newer_schema_is_refused_with_a_hint(store: Store) -> None:
     body = b'{"type":"log_started","schema":2}'
-    store.create(LogHead("future", schema=2), [Draft(body)])
+    store.create(LogHead("future", schema=2), [EntryDraft(body)])
     with pytest.raises(StoreError, match="schema 2, and this version knows 1") as caught:
         Log.open(store, "future")
     assert "upgrade" in caught.value.hint
@@ -154,7 +154,7 @@ def test_a_log_of_a_newer_schema_is_refused_with_a_hint(store: Store) -> None:
 
 def test_an_unknown_event_names_entry_and_schema(store: Store) -> None:
     log = plain(store, "mixed-log")
-    (row,) = store.append(log.id, [Draft(b'{"type":"dreamt"}')])
+    (row,) = store.append(log.id, [EntryDraft(b'{"type":"dreamt"}')])
     with pytest.raises(StoreError, match=rf"{row.id}.*`dreamt`.*schema 1"):
         log.entries()
     assert [(d.entry, "dreamt" in d.what) for d in log.verify()] == [(row.id, True)]

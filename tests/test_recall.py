@@ -24,7 +24,7 @@ from holdfast.log import Log
 from holdfast.messages import Image, Text, Thinking, ToolCall, Usage
 from holdfast.recall import RECALL_TOOL, answer_recall, recall
 from holdfast.store import MemoryStore, SqliteStore, Store
-from holdfast.store.parts import Recalled
+from holdfast.store.text_parts import RecalledText
 
 
 @pytest.fixture(params=["sqlite", "memory"])
@@ -44,7 +44,7 @@ def numbered(count: int) -> str:
     return "".join(f"line {n}\n" for n in range(1, count + 1))
 
 
-def followed(store: Store, first: Recalled, **limits: int) -> list[Recalled]:
+def followed(store: Store, first: RecalledText, **limits: int) -> list[RecalledText]:
     """The part and all that `more` leads to."""
     parts = [first]
     while parts[-1].more is not None:

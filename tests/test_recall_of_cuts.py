@@ -11,7 +11,7 @@ from holdfast.events import AssistantReplied, Entry
 from holdfast.ids import text_id
 from holdfast.log import Log
 from holdfast.messages import Text, Thinking, ToolCall
-from holdfast.packing.folding.fold import plan_fold
+from holdfast.packing.folding.fold_plan import plan_fold
 from holdfast.packing.layers import Pack
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN

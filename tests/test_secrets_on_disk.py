@@ -27,7 +27,7 @@ from holdfast.events import (
 )
 from holdfast.log import Log
 from holdfast.messages import Text, Thinking, ToolCall, ToolDefinition
-from holdfast.packing.forward import go_forward
+from holdfast.packing.log_walk import walk_log
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import CODE
 from holdfast.store import SqliteStore
@@ -91,7 +91,7 @@ def test_a_planted_secret_reaches_no_file(tmp_path_factory, seed, way):
         log = Log.import_recording(store, recording)
         log.append(UserSaid((Text(text),)))
         assert store.search("before") is not None
-        window, folds = go_forward(CODE.scaled_to(4_000), counter_for_model(""), path(log.entries()))
+        window, folds = walk_log(CODE.scaled_to(4_000), counter_for_model(""), path(log.entries()))
         for fold in folds:
             log.append(fold)
         shown = repr(pack(window).messages)

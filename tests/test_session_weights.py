@@ -7,10 +7,10 @@ import pytest
 
 import holdfast
 from holdfast.errors import InputError
-from holdfast.fitting.results import weights_file
-from holdfast.packing.forward import go_forward
+from holdfast.lab.fit.fit_results import weights_file
 from holdfast.packing.lines.features import VERSION
-from holdfast.packing.lines.weights import HAND, Weights, known_weights
+from holdfast.packing.lines.weights import HAND_WEIGHTS, Weights, built_in_weights
+from holdfast.packing.log_walk import walk_log
 from holdfast.packing.pack import pack as pack_window
 from holdfast.packing.profile import CODE
 from holdfast.recordings import to_openai
@@ -24,7 +24,7 @@ BY_HAND = msgspec.structs.replace(CODE, worth="hand")
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "weights.json"
-    path.write_bytes(weights_file(HAND))
+    path.write_bytes(weights_file(HAND_WEIGHTS))
     return path
 
 
@@ -42,14 +42,14 @@ def sent(session: holdfast.Session, talk: list[dict]) -> list[dict]:
 
 
 def test_weights_take_the_place_of_the_profiles():
-    by_hand = messages(weights=HAND)
+    by_hand = messages(weights=HAND_WEIGHTS)
     assert by_hand == messages(profile=BY_HAND) != messages()
-    assert messages() == messages(weights=known_weights("learned"))
-    assert messages(weights=known_weights("learned"), profile=BY_HAND) == messages()
+    assert messages() == messages(weights=built_in_weights("learned"))
+    assert messages(weights=built_in_weights("learned"), profile=BY_HAND) == messages()
 
 
 def test_a_file_is_as_good_as_its_weights(file, monkeypatch):
-    by_hand = messages(weights=HAND)
+    by_hand = messages(weights=HAND_WEIGHTS)
     assert messages(weights=file) == by_hand
     assert messages(weights=str(file)) == by_hand
     monkeypatch.setenv("HOME", str(file.parent))
@@ -57,7 +57,7 @@ def test_a_file_is_as_good_as_its_weights(file, monkeypatch):
 
 
 def test_a_session_ranks_by_them(file):
-    packs = [sent(holdfast.Session(budget="8k", weights=given), TALK) for given in (HAND, file, None)]
+    packs = [sent(holdfast.Session(budget="8k", weights=given), TALK) for given in (HAND_WEIGHTS, file, None)]
     assert packs[0] == packs[1] != packs[2]
     assert packs[0] == sent(holdfast.Session(budget="8k", profile=BY_HAND), TALK)
 
@@ -80,8 +80,8 @@ def test_going_forward_takes_them():
     entries = list(log.log.entries())
     profiles = CODE.scaled_to(8_000), BY_HAND.scaled_to(8_000)
     packs = [
-        to_openai(pack_window(go_forward(profile, counter_for_model(""), entries, weights)[0]).messages)
-        for profile, weights in ((profiles[0], HAND), (profiles[1], None), (profiles[0], None))
+        to_openai(pack_window(walk_log(profile, counter_for_model(""), entries, weights)[0]).messages)
+        for profile, weights in ((profiles[0], HAND_WEIGHTS), (profiles[1], None), (profiles[0], None))
     ]
     assert packs[0] == packs[1] != packs[2]
 

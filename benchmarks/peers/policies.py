@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.errors import InputError
-from holdfast.replay.policies import Message, Plan, Sent, Task
-from holdfast.replay.policies.simple import Newest
+from holdfast.lab.policies import Message, NamedPolicy, Sent, Task
+from holdfast.lab.policies.simple import Newest
 from peers.adapter import PeerError
 from peers.process import ProcessPolicy
 
@@ -78,12 +78,14 @@ def start_fitted(peer: str, variant: str, task: Task) -> Fitted:
     return Fitted(start(peer, variant, task), task)
 
 
-def _plan(name: str, peer: str, variant: str, about: str) -> Plan:
-    return Plan(name, partial(start, peer, variant), f"{pins(peer)}: {about}")
+def _plan(name: str, peer: str, variant: str, about: str) -> NamedPolicy:
+    return NamedPolicy(name, partial(start, peer, variant), f"{pins(peer)}: {about}")
 
 
-def _fitted(name: str, peer: str, variant: str, about: str) -> Plan:
-    return Plan(name, partial(start_fitted, peer, variant), f"{pins(peer)}: {about}, then newest that fits")
+def _fitted(name: str, peer: str, variant: str, about: str) -> NamedPolicy:
+    return NamedPolicy(
+        name, partial(start_fitted, peer, variant), f"{pins(peer)}: {about}, then newest that fits"
+    )
 
 
 langchain_trim = _plan(
@@ -159,7 +161,7 @@ ALL = (
 )
 
 
-def peer_of(plan: Plan) -> str:
+def peer_of(plan: NamedPolicy) -> str:
     """The peer in whose environment a plan runs."""
     assert isinstance(plan.start, partial), "plans are made here"
     return str(plan.start.args[0])

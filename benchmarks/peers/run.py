@@ -21,10 +21,10 @@ if str(BENCHMARKS) not in sys.path:
     # Called as a script, Python sees this folder but not the package it is.
     sys.path.insert(0, str(BENCHMARKS))
 
-from holdfast.cli.output import complain, hint, say, warn, write  # noqa: E402
+from holdfast.cli.streams import hint, say, say_error, warn, write  # noqa: E402
 from holdfast.errors import HoldfastError, InputError  # noqa: E402
+from holdfast.lab.policies import NamedPolicy, Task  # noqa: E402
 from holdfast.packing.profile import parse_tokens  # noqa: E402
-from holdfast.replay.policies import Plan, Task  # noqa: E402
 from peers.policies import ALL, ENVIRONMENTS, Fitted, interpreter, peer_of, requirements  # noqa: E402
 from peers.process import ProcessPolicy  # noqa: E402
 
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
         budget = parse_tokens(options.budget.split(",")[0])
         ready = [plan for plan in set_up(plans) if is_running(plan, budget)]
     except InputError as error:
-        complain(error.message)
+        say_error(error.message)
         hint(error.hint)
         return error.exit_code
     if options.set_up_only:
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     return replayed([*replay, "--budget", options.budget, "--policy", ",".join(policies)])
 
 
-def chosen(names: str) -> list[Plan]:
+def chosen(names: str) -> list[NamedPolicy]:
     """The plans named, in the order named; all of them without names."""
     by_name = {plan.name: plan for plan in ALL}
     wanted = [name.strip() for name in names.split(",") if name.strip()] or list(by_name)
@@ -62,7 +62,7 @@ def chosen(names: str) -> list[Plan]:
     return [by_name[name] for name in wanted]
 
 
-def set_up(plans: Iterable[Plan]) -> list[Plan]:
+def set_up(plans: Iterable[NamedPolicy]) -> list[NamedPolicy]:
     """The plans whose environments stand, made or renewed where their pins ask for it."""
     plans = list(plans)
     standing = {peer for peer in dict.fromkeys(map(peer_of, plans)) if is_standing(peer) or install(peer)}
@@ -103,7 +103,7 @@ def install(peer: str) -> bool:
     return True
 
 
-def is_running(plan: Plan, budget: int) -> bool:
+def is_running(plan: NamedPolicy, budget: int) -> bool:
     """Starts the plan once and says its versions and settings at that budget, or why it does not start."""
     policy = plan.start(Task(budget, lambda _: 0))
     assert isinstance(policy, ProcessPolicy | Fitted), "plans of peers are made in policies.py"

@@ -15,13 +15,13 @@ from pathlib import Path
 from script import scripted
 from work import EXECUTE, EXECUTE_SUMMARY, INIT, INIT_SUMMARY, STAFF, notes_of
 
-from holdfast.agents.coding.wish import Wish
 from holdfast.agents.notices import FoldMade, Notice, SummaryMade
-from holdfast.agents.pairing.outcome import Outcome
-from holdfast.agents.pairing.setup import Models, PairWish, People, open_pair
-from holdfast.pair.phases import Phase, said
+from holdfast.agents.options import AgentOptions
+from holdfast.agents.pair.outcome import PairOutcome
+from holdfast.agents.pair.startup import ModelPair, PairCallbacks, PairOptions, open_pair
+from holdfast.pair.phases import Phase, describe_phase
 from holdfast.pair.roles import load_pair
-from holdfast.tools.calling import CallFinished
+from holdfast.tools.call import CallFinished
 
 HERE = Path(__file__).resolve().parent
 
@@ -36,20 +36,20 @@ def prepare(folder: Path) -> Path:
     return root
 
 
-def models() -> Models:
+def models() -> ModelPair:
     return scripted("script/init", INIT, INIT_SUMMARY), scripted("script/execute", EXECUTE, EXECUTE_SUMMARY)
 
 
-def wish_in(root: Path, model: str = "") -> PairWish:
+def wish_in(root: Path, model: str = "") -> PairOptions:
     """Commands run in a sandbox where the system has one; what is not the evaluation is not allowed."""
     allowed = ("Bash(python3 evaluate.py:*)",)
-    wish = Wish(root=root, store=root.parent / "store.db", allow=allowed)
+    wish = AgentOptions(root=root, store=root.parent / "store.db", allow=allowed)
     pair = load_pair(root / "pair.toml")
-    return PairWish(wish=wish, pair=pair, models=(model, model))
+    return PairOptions(wish=wish, pair=pair, models=(model, model))
 
 
 def tell(phase: Phase) -> None:
-    print(f"* {said(phase)}")
+    print(f"* {describe_phase(phase)}")
 
 
 def watch(role: str, notice: Notice) -> None:
@@ -63,9 +63,11 @@ def watch(role: str, notice: Notice) -> None:
             print(f"  {role}: folded, {fold.tokens_before} tokens to {fold.tokens_after}")
 
 
-async def play(root: Path, model: str = "") -> Outcome:
-    own: Models = (None, None) if model else models()
-    opened = await open_pair(wish_in(root, model), People(tell=tell, watch=watch), env=os.environ, models=own)
+async def play(root: Path, model: str = "") -> PairOutcome:
+    own: ModelPair = (None, None) if model else models()
+    opened = await open_pair(
+        wish_in(root, model), PairCallbacks(tell=tell, watch=watch), env=os.environ, models=own
+    )
     try:
         return await opened.orchestrator.run()
     finally:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.messages import AssistantMessage, Json, Text, ToolCall, ToolMessage, UserMessage, joined_text
-from holdfast.models.protocol import Request
+from holdfast.models.model import ModelRequest
 from holdfast.models.scripted import ScriptedModel
 
-Answer = Callable[[Request], str | list[Text | ToolCall]]
+Answer = Callable[[ModelRequest], str | list[Text | ToolCall]]
 
 _PLACE = re.compile(r"^\[(\d+)\.(\d+)( looks| again)?\]")
 _LOST = "the process ended before a result"
@@ -45,7 +45,7 @@ def scripted(name: str, turns: Sequence[Sequence[Say]], summary: dict[str, Json]
 
 
 def answers(name: str, turns: Sequence[Sequence[Say]], summary: dict[str, Json]) -> Answer:
-    def answer(request: Request) -> str | list[Text | ToolCall]:
+    def answer(request: ModelRequest) -> str | list[Text | ToolCall]:
         if not request.tools or "<compact_summary>" in joined_text(request.messages[-1].parts):
             return f"I have got this far.\n<compact_summary>{json.dumps(summary)}</compact_summary>"
         place = _next(request, turns)
@@ -59,7 +59,7 @@ def answers(name: str, turns: Sequence[Sequence[Say]], summary: dict[str, Json])
     return answer
 
 
-def _next(request: Request, turns: Sequence[Sequence[Say]]) -> _Place:
+def _next(request: ModelRequest, turns: Sequence[Sequence[Say]]) -> _Place:
     last, results, is_opened = _Place(0, 0), list[str](), False
     for message in request.messages:
         match message:

@@ -11,7 +11,7 @@ from holdfast.version import __version__
 _HOMES = {
     "ContextOverflow": "holdfast.errors",
     "HoldfastError": "holdfast.errors",
-    "Packed": "holdfast.sending",
+    "Packed": "holdfast.sender",
     "Profile": "holdfast.packing.profile",
     "ScriptedModel": "holdfast.models.scripted",
     "Session": "holdfast.session",

@@ -2,7 +2,7 @@ from holdfast.errors import ContextOverflow as ContextOverflow
 from holdfast.errors import HoldfastError as HoldfastError
 from holdfast.models.scripted import ScriptedModel as ScriptedModel
 from holdfast.packing.profile import Profile as Profile
-from holdfast.sending import Packed as Packed
+from holdfast.sender import Packed as Packed
 from holdfast.session import Session as Session
 from holdfast.session import pack as pack
 from holdfast.version import __version__ as __version__

@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 from holdfast.errors import ConfigError, NotFound
 from holdfast.messages import Json
 from holdfast.packing.profile import BUILT_IN, Profile
-from holdfast.settings import PREFIX, SEED_NAMES, SEED_UNITS, SETTINGS, nearest
+from holdfast.settings import ALIAS_UNITS, PREFIX, SETTINGS, VARIABLE_ALIASES, nearest
 
 OTHER_VARIABLES = (
     "HOLDFAST_STORE",
@@ -47,7 +47,7 @@ class Config(Struct, frozen=True):
     servers: dict[str, Json] = field(default_factory=dict)
 
 
-class Loaded(Struct, frozen=True):
+class ResolvedProfile(Struct, frozen=True):
     """A profile, and what a person should know about how it came to be."""
 
     profile: Profile
@@ -56,10 +56,12 @@ class Loaded(Struct, frozen=True):
 
 def load_profile(name: str = "", *, cwd: Path, env: Mapping[str, str], model_window: int = 0) -> Profile:
     """The profile of this name, or the default one, as file and environment have it."""
-    return resolve(load_config(cwd=cwd, env=env), env, name, model_window=model_window).profile
+    return resolve_profile(load_config(cwd=cwd, env=env), env, name, model_window=model_window).profile
 
 
-def resolve(config: Config, env: Mapping[str, str], name: str = "", *, model_window: int = 0) -> Loaded:
+def resolve_profile(
+    config: Config, env: Mapping[str, str], name: str = "", *, model_window: int = 0
+) -> ResolvedProfile:
     """A profile out of a configuration and an environment, with warnings. Pure."""
     name = name or env.get("HOLDFAST_PROFILE", "") or config.default_profile or "code"
     base, changes = _collected(config, name)
@@ -74,7 +76,7 @@ def resolve(config: Config, env: Mapping[str, str], name: str = "", *, model_win
     except ConfigError as error:
         sources = [config.where] * bool(changes) + ["the environment"] * bool(overrides)
         raise ConfigError(f"{' and '.join(sources)}: {error.message}", hint=error.hint) from error
-    return Loaded(profile.for_model(model_window), warnings)
+    return ResolvedProfile(profile.for_model(model_window), warnings)
 
 
 def _following(base: Profile, given: Mapping[str, Json]) -> dict[str, Json]:
@@ -97,11 +99,11 @@ def read_env(env: Mapping[str, str], *, keep_unit: str) -> tuple[dict[str, Json]
     givers: dict[str, str] = {}
     warnings: list[str] = []
     known: dict[str, tuple[str, ...]] = {PREFIX + setting.upper(): (setting,) for setting in SETTINGS}
-    known |= {PREFIX + seed: settings for seed, settings in SEED_NAMES.items()}
+    known |= {PREFIX + seed: settings for seed, settings in VARIABLE_ALIASES.items()}
     for variable, settings in known.items():
         if not (text := env.get(variable, "")):
             continue
-        counts = SEED_UNITS.get(variable.removeprefix(PREFIX), keep_unit)
+        counts = ALIAS_UNITS.get(variable.removeprefix(PREFIX), keep_unit)
         if counts != keep_unit:
             warnings.append(f"`{variable}` counts {counts} and is ignored: the profile keeps {keep_unit}")
         elif settings[0] in givers:
@@ -233,13 +235,15 @@ def _profile(table: Json, where: str, path: str) -> tuple[str, dict[str, Json]]:
         elif key in SETTINGS:
             changes[key] = SETTINGS[key].read(value, f"{where}: `{path}.{key}`")
         else:
-            raise _unknown(key, where, f"{path}.{key}", [*SETTINGS, "extends", *map(str.lower, SEED_NAMES)])
+            raise _unknown(
+                key, where, f"{path}.{key}", [*SETTINGS, "extends", *map(str.lower, VARIABLE_ALIASES)]
+            )
     return base, changes
 
 
 def _unknown(key: str, where: str, path: str, known: list[str]) -> ConfigError:
     like = nearest(key.lower(), known)
-    like = SEED_NAMES.get(like.upper(), (like,))[0]
+    like = VARIABLE_ALIASES.get(like.upper(), (like,))[0]
     return ConfigError(f"{where}: unknown key `{path}`", hint=f"the nearest known key is `{like}`")
 
 

@@ -49,7 +49,7 @@ class ContextOverflow(HoldfastError):
         self.budget = budget
 
 
-def found(value: object) -> str:
+def describe_value(value: object) -> str:
     """What stands in a user's file where something else was expected, in words."""
     match value:
         case bool():

@@ -16,11 +16,11 @@ from holdfast.errors import InputError, NotFound, StoreError
 from holdfast.events import SCHEMA, Entry, Event, Folded, LogStarted, Noted, Recorded, Recording
 from holdfast.ids import ALPHABET, is_id, text_id
 from holdfast.messages import Json
-from holdfast.store.bodies import attach, detach, entry_of
-from holdfast.store.cleaning import Redaction, cleaned
-from holdfast.store.protocol import Artifact, Draft, LogHead, LogInfo, Row, Store
-from holdfast.store.transfer import LogFile, lines_of, read_lines
-from holdfast.store.verifying import Damage, verify
+from holdfast.store.encoding import decode_entry, decode_event, encode_event
+from holdfast.store.event_redaction import Redactor, redact_event
+from holdfast.store.integrity import Damage, verify
+from holdfast.store.log_file import LogFile, export_lines, read_log_lines
+from holdfast.store.protocol import Artifact, EntryDraft, EntryRow, LogHead, LogInfo, Store
 
 Redact = Callable[[str], str]
 RedactValue = Callable[[str, str], str]
@@ -34,7 +34,7 @@ class Log:
     `existed` is true where an import found that the log was there already and wrote nothing.
     """
 
-    def __init__(self, store: Store, id_: str, redaction: Redaction, *, existed: bool = False) -> None:
+    def __init__(self, store: Store, id_: str, redaction: Redactor, *, existed: bool = False) -> None:
         self.store = store
         self.id = id_
         self.existed = existed
@@ -55,7 +55,7 @@ class Log:
         redact_value: RedactValue | None = None,
     ) -> "Log":
         """A new, live log. Without an `id` it gets a random one that sorts by time."""
-        log = cls(store, _checked_id(id) if id else new_log_id(), Redaction.chosen(redact, redact_value))
+        log = cls(store, _checked_id(id) if id else new_log_id(), Redactor.chosen(redact, redact_value))
         started = LogStarted(title=title, source=source, forked_from=forked_from, meta=meta or {})
         if not log._start([Recorded(started, at=time.time() if at is None else at)]):
             raise InputError(
@@ -82,7 +82,7 @@ class Log:
                 f"log `{found.id}` has event schema {schema}, and this version knows {SCHEMA}",
                 hint="a newer Holdfast wrote it: upgrade this one",
             )
-        return cls(store, found.id, Redaction.chosen(redact, redact_value))
+        return cls(store, found.id, Redactor.chosen(redact, redact_value))
 
     @classmethod
     def import_recording(
@@ -94,7 +94,7 @@ class Log:
         redact_value: RedactValue | None = None,
     ) -> "Log":
         """A recording as a log, whole or not at all. The same recording gives the same log, once."""
-        log = cls(store, "", Redaction.chosen(redact, redact_value))
+        log = cls(store, "", Redactor.chosen(redact, redact_value))
         _check_recording(recording)
         notes = [Recorded(Noted("import", note)) for note in recording.notes]
         prepared = log._prepared([*recording.events, *notes])
@@ -139,7 +139,7 @@ class Log:
     def entries(self, since: int = 0) -> list[Entry]:
         """The entries with numbers above `since`, oldest first."""
         page = self.store.read(self.id, since)
-        return [entry_of(row, page.texts) for row in page.rows]
+        return [decode_entry(row, page.texts) for row in page.rows]
 
     def keep_indices(self, fold: Folded) -> None:
         """Keep the texts that a fold's notes refer to, where the fold itself is not appended (it was only tried).
@@ -169,15 +169,15 @@ class _Prepared(Struct, frozen=True):
     """An event as it will be read back, and the draft that stores it."""
 
     event: Event
-    draft: Draft
+    draft: EntryDraft
 
-    def entry(self, row: Row) -> Entry:
+    def entry(self, row: EntryRow) -> Entry:
         return Entry(row.id, row.log, row.seq, row.parent, self.event, row.chain, row.at)
 
 
 def export_log(log: Log) -> Iterator[bytes]:
     """The log as lines of JSON, with all texts in place."""
-    return lines_of(log.store, log.id)
+    return export_lines(log.store, log.id)
 
 
 def import_log(
@@ -188,10 +188,10 @@ def import_log(
     redact_value: RedactValue | None = None,
 ) -> Log:
     """The log that `export_log` wrote, with the same ids; checked whole before anything is stored."""
-    file = read_lines(lines)
-    log = Log(store, _checked_id(file.head.id), Redaction.chosen(redact, redact_value))
+    file = read_log_lines(lines)
+    log = Log(store, _checked_id(file.head.id), Redactor.chosen(redact, redact_value))
     for entry in file.entries:
-        if cleaned(entry.event, log._redaction) != entry.event:  # noqa: SLF001 - its own module
+        if redact_event(entry.event, log._redaction) != entry.event:  # noqa: SLF001 - its own module
             # Redacting here would change this id and all that refer to it.
             raise InputError(
                 f"entry number {entry.seq} of the file holds something that looks like a secret",
@@ -209,14 +209,14 @@ def new_log_id() -> str:
     return "l" + "".join(ALPHABET[(number >> shift) & 31] for shift in range(75, -1, -5))
 
 
-def _prepare(recorded: Recorded, redaction: Redaction) -> _Prepared:
-    body, kept = detach(cleaned(recorded.event, redaction))
+def _prepare(recorded: Recorded, redaction: Redactor) -> _Prepared:
+    body, kept = encode_event(redact_event(recorded.event, redaction))
     try:
-        event = attach(body, {id_: artifact.text for id_, artifact in kept.items()})
+        event = decode_event(body, {id_: artifact.text for id_, artifact in kept.items()})
     except msgspec.ValidationError as error:
         name = type(recorded.event).__name__
         raise InputError(f"the event `{name}` holds a value that no reader could read: {error}") from None
-    draft = Draft(body, tuple(kept.values()), recorded.chain, recorded.at, after=recorded.after)
+    draft = EntryDraft(body, tuple(kept.values()), recorded.chain, recorded.at, after=recorded.after)
     return _Prepared(event, draft)
 
 

@@ -8,12 +8,21 @@ from collections.abc import Mapping
 
 from holdfast.errors import HoldfastError, InputError
 from holdfast.messages import Json, ToolDefinition
-from holdfast.store.bodies import RECALL, entry_of
-from holdfast.store.lines import Range, parse_range, split_lines
-from holdfast.store.listing import Limits, lines_about, list_matches
-from holdfast.store.parts import Recalled, character_part, line_part, matching_part
-from holdfast.store.protocol import Hit, Store
-from holdfast.store.readable import entry_text, index_text
+from holdfast.store.encoding import RECALL, decode_entry
+from holdfast.store.entry_display import entry_text, log_index_text
+from holdfast.store.protocol import SearchHit, Store
+from holdfast.store.text_parts import (
+    OutputLimits,
+    Range,
+    RecalledText,
+    character_part,
+    line_part,
+    lines_with_words,
+    list_matches,
+    matching_part,
+    parse_range,
+    split_lines,
+)
 
 MAX_LINES = 400
 MAX_CHARS = 16_000
@@ -36,12 +45,12 @@ def recall(
     log: str | None = None,
     max_lines: int = 0,
     max_chars: int = 0,
-) -> Recalled:
+) -> RecalledText:
     """A text, an entry or a log's index; of it the lines, or those that match. `chars` counts inside `lines`.
 
     Without an id, `query` searches all texts of the store, or of one `log`. Limits of 0 are none.
     """
-    limits = Limits(max_lines, max_chars)
+    limits = OutputLimits(max_lines, max_chars)
     if grep is not None and query is not None:
         raise InputError("`grep` and `query` do not go together", hint="ask for one after the other")
     if id is None:
@@ -74,13 +83,13 @@ def _resolved(store: Store, prefix: str) -> tuple[str, str]:
         return found.id, store.text(found.id)
     if found.kind == "entry":
         page = store.entry(found.id)
-        return found.id, entry_text(entry_of(page.rows[0], page.texts))
+        return found.id, entry_text(decode_entry(page.rows[0], page.texts))
     page = store.read(found.id)
-    entries = [entry_of(row, page.texts) for row in page.rows]
-    return found.id, index_text(store.info(found.id), entries)
+    entries = [decode_entry(row, page.texts) for row in page.rows]
+    return found.id, log_index_text(store.info(found.id), entries)
 
 
-def _search(store: Store, query: str, log: str | None, limits: Limits) -> Recalled:
+def _search(store: Store, query: str, log: str | None, limits: OutputLimits) -> RecalledText:
     hits = store.search(query, log=log, limit=TEXTS_FOUND + 1)
     blocks: list[str] = []
     size = 0
@@ -92,14 +101,14 @@ def _search(store: Store, query: str, log: str | None, limits: Limits) -> Recall
         blocks.append(block)
     left = len(hits) > len(blocks)
     note = "more texts were found than are shown; ask with more words" if left else ""
-    return Recalled("", "\n".join(blocks), matches=len(blocks), truncated=left, note=note)
+    return RecalledText("", "\n".join(blocks), matches=len(blocks), truncated=left, note=note)
 
 
-def _found(store: Store, hit: Hit, query: str) -> str:
+def _found(store: Store, hit: SearchHit, query: str) -> str:
     """A found text by its id, with the lines that are most about the query."""
     lines = split_lines(store.text(hit.artifact))
-    found = lines_about(query, lines).found[:LINES_OF_EACH]
-    listing = list_matches(found, lines, (1, len(lines)), 0, Limits())
+    found = lines_with_words(query, lines).found[:LINES_OF_EACH]
+    listing = list_matches(found, lines, (1, len(lines)), 0, OutputLimits())
     where = f", entry {hit.entry} (number {hit.seq} of log {hit.log})" if hit.entry else ""
     return f"{hit.artifact}: {len(lines)} lines{where}\n{listing.text}"
 
@@ -182,7 +191,7 @@ def _asked(arguments: Mapping[str, Json]) -> dict[str, str]:
     return asked
 
 
-def _answer(found: Recalled, asked: dict[str, str]) -> str:
+def _answer(found: RecalledText, asked: dict[str, str]) -> str:
     name = found.id or "search"
     if "grep" in asked or "query" in asked:
         what = f'{"grep" if "grep" in asked else "query"} "{_one_line(asked.get("grep") or asked["query"])}"'

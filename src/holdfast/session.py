@@ -13,20 +13,20 @@ from holdfast.events import AssistantReplied, Entry, Event, Folded, SystemSet, T
 from holdfast.log import Log
 from holdfast.messages import Json, ToolCall, ToolDefinition
 from holdfast.packing.amounts import parse_tokens
-from holdfast.packing.folding.fold import plan_fold
-from holdfast.packing.forward import go_forward
+from holdfast.packing.folding.fold_plan import plan_fold
 from holdfast.packing.lines.weights import HINT, Weights, read_weights
+from holdfast.packing.log_walk import walk_log
 from holdfast.packing.pack import pack as pack_window
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.packing.window import Window
 from holdfast.recall import RECALL_TOOL, answer_recall
 from holdfast.recordings import events_from_message, openai_tool, recording_from_messages
-from holdfast.recordings.parts import tool_definitions
-from holdfast.recordings.tally import Tally
-from holdfast.sending import Packed, Provider, Sender
+from holdfast.sender import Packed, Provider, Sender
 from holdfast.store import MemoryStore, SqliteStore, Store
 from holdfast.tokenizers import counter_for_model
 from holdfast.views import path
+from holdfast.wire.content_blocks import tool_definitions
+from holdfast.wire.foreign_json import Losses
 
 Message = dict[str, Json]
 
@@ -50,13 +50,13 @@ def pack(
     `weights` rank lines instead of the profile's; a path is of a file that `holdfast fit` wrote.
     """
     own = _provider(to) if to is not None else None
-    _check_names(tool_definitions([*tools], Tally()))
+    _check_names(tool_definitions([*tools], Losses()))
     offered = [*tools, openai_tool(RECALL_TOOL)]
     recording = recording_from_messages(messages, system=system, tools=offered)
-    settings, ranking = chosen_profile(profile, budget), chosen_weights(weights)
+    settings, ranking = choose_profile(profile, budget), choose_weights(weights)
     store = MemoryStore()
     log = Log.import_recording(store, recording, redact=_redact(settings))
-    window, folds = go_forward(settings, counter_for_model(model), path(log.entries()), ranking)
+    window, folds = walk_log(settings, counter_for_model(model), path(log.entries()), ranking)
     for fold in folds:
         log.keep_indices(fold)
     packed = pack_window(window)
@@ -86,8 +86,8 @@ class Session:
         store: Store | Path | str | None = None,
         log: str = "",
     ) -> None:
-        self.profile = chosen_profile(profile, budget)
-        self._weights = chosen_weights(weights)
+        self.profile = choose_profile(profile, budget)
+        self._weights = choose_weights(weights)
         self.to = _provider(to)
         definitions = _definitions(tools)
         _check_names(definitions)
@@ -186,7 +186,7 @@ class Session:
         return Log.open(self.store, id_, redact=redact)
 
 
-def chosen_profile(profile: str | Profile, budget: int | str | None) -> Profile:
+def choose_profile(profile: str | Profile, budget: int | str | None) -> Profile:
     """A profile by name or value, scaled to a budget such as 32000 or "32k"."""
     if isinstance(profile, str):
         if profile not in BUILT_IN:
@@ -197,7 +197,7 @@ def chosen_profile(profile: str | Profile, budget: int | str | None) -> Profile:
     return profile if budget is None else profile.scaled_to(parse_tokens(budget))
 
 
-def chosen_weights(weights: Weights | Path | str | None) -> Weights | None:
+def choose_weights(weights: Weights | Path | str | None) -> Weights | None:
     """Weights as they are, or out of a file; None for those of the profile."""
     if weights is None or isinstance(weights, Weights):
         return weights
@@ -218,7 +218,7 @@ def _provider(name: str) -> Provider:
 
 def _definitions(tools: Sequence[Message | ToolDefinition]) -> tuple[ToolDefinition, ...]:
     own = tuple(tool for tool in tools if isinstance(tool, ToolDefinition))
-    return own or tool_definitions([*tools], Tally())
+    return own or tool_definitions([*tools], Losses())
 
 
 def _check_names(tools: Sequence[ToolDefinition]) -> None:

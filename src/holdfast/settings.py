@@ -10,13 +10,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.inspect import BoolType, FloatType, IntType, LiteralType, Metadata, StrType, Type, VarTupleType
 
-from holdfast.errors import ConfigError, found
+from holdfast.errors import ConfigError, describe_value
 from holdfast.messages import Json
 from holdfast.packing.profile import BUILT_IN, Profile, parse_tokens
 
 PREFIX = "HOLDFAST_"
 
-SEED_NAMES: dict[str, tuple[str, ...]] = {
+VARIABLE_ALIASES: dict[str, tuple[str, ...]] = {
     "CONTEXT_WINDOW": ("window",),
     "API_HARD_LIMIT": ("window",),
     "COMPRESSION_THRESHOLD": ("trigger_ratio",),
@@ -28,7 +28,7 @@ SEED_NAMES: dict[str, tuple[str, ...]] = {
 }
 """The seeds' own names for settings; `SUMMARY_TIMEOUT` and `MAX_MESSAGES` are ours too."""
 
-SEED_UNITS = {"MIN_RETAIN_ROUNDS": "rounds", "MAX_TURNS": "rounds", "KEEP_RECENT_STEPS": "steps"}
+ALIAS_UNITS = {"MIN_RETAIN_ROUNDS": "rounds", "MAX_TURNS": "rounds", "KEEP_RECENT_STEPS": "steps"}
 """What a seed's name counts: it applies only to profiles that keep the same."""
 
 
@@ -45,7 +45,7 @@ class Setting(Struct, frozen=True):
     @property
     def variables(self) -> tuple[str, ...]:
         """Environment variables that set it, the strongest first."""
-        seeds = (seed for seed, names in SEED_NAMES.items() if names[0] == self.name)
+        seeds = (seed for seed, names in VARIABLE_ALIASES.items() if names[0] == self.name)
         return (PREFIX + self.name.upper(), *(PREFIX + seed for seed in seeds))
 
     def read(self, value: Json, where: str) -> Json:
@@ -73,7 +73,8 @@ class Setting(Struct, frozen=True):
 
     def _refusal(self, value: Json, where: str) -> ConfigError:
         return ConfigError(
-            f"{where} should be {self.takes}, found {found(value)}", hint=f"`{self.name}`: {self.about}"
+            f"{where} should be {self.takes}, found {describe_value(value)}",
+            hint=f"`{self.name}`: {self.about}",
         )
 
 
@@ -82,7 +83,7 @@ def nearest(name: str, known: list[str]) -> str:
     return get_close_matches(name, known, n=1, cutoff=0.0)[0]
 
 
-def shown(value: Json) -> str:
+def setting_text(value: Json) -> str:
     """A setting's value as one writes it in a file."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -99,7 +100,7 @@ def settings_table() -> str:
     rows = [head, ["---"] * len(head)]
     for setting in SETTINGS.values():
         values = [getattr(profile, setting.name) for profile in BUILT_IN.values()]
-        cells = [shown(value) if setting.name != "mock_prompt" else "see below" for value in values]
+        cells = [setting_text(value) if setting.name != "mock_prompt" else "see below" for value in values]
         variables = ", ".join(f"`{variable}`" for variable in setting.variables)
         rows.append([f"`{setting.name}`", setting.about, *cells, variables])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)

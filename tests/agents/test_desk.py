@@ -6,7 +6,7 @@ import subprocess
 import msgspec
 import pytest
 
-from holdfast.agents.coding.desk import Desk, Opening
+from holdfast.agents.coding.coding_session import AgentConfig, CodingSession
 from holdfast.agents.notices import Reminded
 from holdfast.agents.outcomes import Done
 from holdfast.events import RulesSet, ToolReturned
@@ -14,7 +14,7 @@ from holdfast.messages import ToolCall
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import BUILT_IN
 from holdfast.store import SqliteStore
-from holdfast.tools.permissions import Answer, no_rules
+from holdfast.tools.permissions import ApprovalAnswer, default_permissions
 
 
 @pytest.fixture
@@ -31,18 +31,18 @@ def repository(tmp_path):
 
 def opened(tmp_path, repository, *replies, log="talk", **more):
     news = []
-    opening = Opening(
+    opening = AgentConfig(
         root=repository,
         store=SqliteStore(tmp_path / "store.db"),
         log=log,
         model=ScriptedModel(*replies),
         profile=BUILT_IN["code"].scaled_to(32_000),
         snapshots=tmp_path / "snapshots",
-        permissions=no_rules(),
+        permissions=default_permissions(),
         watch=news.append,
         **({"mode": "auto"} | more),
     )
-    desk = Desk(opening)
+    desk = CodingSession(opening)
     desk.news = news
     desk.model = opening.model
     return desk
@@ -175,7 +175,7 @@ class Person:
 
 
 def test_a_denial_is_read_by_the_model_and_survives_a_restart(tmp_path, repository):
-    person = Person(Answer("deny", "keep that file as it is"))
+    person = Person(ApprovalAnswer("deny", "keep that file as it is"))
     desk = opened(
         tmp_path,
         repository,
@@ -188,7 +188,7 @@ def test_a_denial_is_read_by_the_model_and_survives_a_restart(tmp_path, reposito
     assert say(desk, "Change it.") == Done("Then not.")
     assert "keep that file as it is" in texts(desk)[1]
     assert "'old'" in (repository / "main.py").read_text()
-    again_person = Person(Answer("log"))
+    again_person = Person(ApprovalAnswer("log"))
     again = opened(
         tmp_path,
         repository,

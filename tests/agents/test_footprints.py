@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.agents.coding import footprints
-from holdfast.agents.task import SYSTEM
+from holdfast.agents.coding import command_effects
+from holdfast.agents.coding.task import SUB_AGENT_PROMPT
 from holdfast.events import Noted
 from holdfast.messages import SystemMessage, ToolMessage
 from holdfast.models.scripted import ScriptedModel
@@ -105,7 +105,7 @@ def test_touching_and_looking_change_nothing(place):
 
 
 def test_a_folder_that_is_too_large_is_said_not_to_be_looked_at(place, monkeypatch):
-    monkeypatch.setattr(footprints, "MOST_FILES", 1)
+    monkeypatch.setattr(command_effects, "MOST_FILES", 1)
     desk = place.open("Hello.", [bash(SED)], "Done.")
     say(desk, "Hi.", "Go.")
     assert "1 command ran without anybody seeing all that changed" in run(desk, "/rewind 2").text
@@ -142,7 +142,7 @@ def employed(*subs):
 
     def reply(request):
         first = request.messages[0]
-        if isinstance(first, SystemMessage) and first.text.startswith(SYSTEM):
+        if isinstance(first, SystemMessage) and first.text.startswith(SUB_AGENT_PROMPT):
             return left.pop(0)
         is_over = isinstance(request.messages[-1], ToolMessage)
         return "Done." if is_over else [call("Task", "t", description="do", prompt="Do.", writes=True)]

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from holdfast.agents.coding.setup import open_desk
-from holdfast.agents.coding.wish import Wish
-from holdfast.agents.repeats import NEAR, Repeats
+from holdfast.agents.coding.startup import open_coding_session
+from holdfast.agents.options import AgentOptions
+from holdfast.agents.tool_results import NEARBY_CALLS, RepeatGuard
 from holdfast.events import AssistantReplied, ToolReturned, UsageReported
 from holdfast.models.scripted import ScriptedModel
 from support.agent_runs import call, repository
@@ -23,8 +23,10 @@ def talked(root, model, *texts, between=lambda _: None):
     """The desk after saying these texts one after the other."""
 
     async def work():
-        wish = Wish(root=root, store=root.parent / "store.db", sandbox="off", mode="auto", budget=32_000)
-        opened = await open_desk(wish, model=model, env=NOWHERE)
+        wish = AgentOptions(
+            root=root, store=root.parent / "store.db", sandbox="off", mode="auto", budget=32_000
+        )
+        opened = await open_coding_session(wish, model=model, env=NOWHERE)
         for number, text in enumerate(texts):
             await opened.desk.say(text)
             between(number)
@@ -83,11 +85,11 @@ def test_fault_13_reminders_open_no_round(root):
 
 
 def test_what_was_done_long_ago_and_is_done_again_is_no_loop():
-    repeats = Repeats()
+    repeats = RepeatGuard()
     same = call("Read", "r", path="a.py")
     for number in range(4):
         assert repeats.saw(same, "text", is_read_only=True) == "", f"time {number}"
-        for other in range(NEAR):
+        for other in range(NEARBY_CALLS):
             repeats.saw(call("Read", "o", path=f"{number}_{other}.py"), "text", is_read_only=True)
     verdicts = [repeats.saw(same, "text", is_read_only=True) for _ in range(4)]
     assert verdicts == ["", "", "point", "stop"]
@@ -105,8 +107,8 @@ def test_what_summaries_cost_is_spent_by_the_run(root):
         return "Done." if number is None else [call("Read", f"c{number}", path=f"f{number}.py")]
 
     async def work():
-        wish = Wish(root=root, store=root.parent / "store.db", sandbox="off", budget=16_000)
-        opened = await open_desk(wish, model=ScriptedModel(reply, repeat_last=True), env=NOWHERE)
+        wish = AgentOptions(root=root, store=root.parent / "store.db", sandbox="off", budget=16_000)
+        opened = await open_coding_session(wish, model=ScriptedModel(reply, repeat_last=True), env=NOWHERE)
         await opened.desk.say("Read all.")
         spent, entries = opened.desk.agent.spent, opened.desk.session.log.entries()
         await opened.close()

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from holdfast.agents.coding.setup import open_desk
-from holdfast.agents.coding.wish import Wish
-from holdfast.agents.headless import Errand, run_errand
+from holdfast.agents.coding.headless import HeadlessRequest, run_headless
+from holdfast.agents.coding.startup import open_coding_session
 from holdfast.agents.notices import FoldMade, StepBegan, SummaryMade
+from holdfast.agents.options import AgentOptions
 from holdfast.events import UserSaid
 from holdfast.messages import Text, ToolMessage
 from holdfast.models.scripted import ScriptedModel
@@ -21,12 +21,12 @@ NOWHERE = {"XDG_CONFIG_HOME": "/nonexistent"}
 
 
 def wish(root, **more):
-    return Wish(root=root, store=root.parent / "store.db", sandbox="off", **more)
+    return AgentOptions(root=root, store=root.parent / "store.db", sandbox="off", **more)
 
 
 def errand(root, server, prompt, watch=lambda _: None, **more):
     asked = wish(root, model=f"compatible/test@{server.openai_url}", **more)
-    return asyncio.run(run_errand(asked, Errand(prompt), watch=watch, env=NOWHERE))
+    return asyncio.run(run_headless(asked, HeadlessRequest(prompt), watch=watch, env=NOWHERE))
 
 
 def source(number, lines=25):
@@ -106,7 +106,7 @@ def test_fifty_megabytes_of_output_take_no_more_room_than_others(root):
 
 
 def talk(root, model, budget, watch=lambda _: None, **more):
-    return open_desk(wish(root, budget=budget, **more), model=model, watch=watch, env=NOWHERE)
+    return open_coding_session(wish(root, budget=budget, **more), model=model, watch=watch, env=NOWHERE)
 
 
 def asked_for_summary(request):

@@ -10,22 +10,21 @@ import logging
 import pytest
 from msgspec.structs import replace
 
-from holdfast.agents.agent import Agent
-from holdfast.agents.asking import Asking
-from holdfast.agents.limits import Limits
+from holdfast.agents.agent import Agent, RequestSettings
+from holdfast.agents.limits import RunLimits
 from holdfast.agents.loop import run
 from holdfast.agents.outcomes import Done
 from holdfast.config import Config
 from holdfast.events import AssistantReplied, ToolReturned
 from holdfast.messages import ToolCall
-from holdfast.models.choosing import choose_model
+from holdfast.models.selection import create_model
 from holdfast.models.text_protocol import TextProtocolModel
 from holdfast.packing.profile import BUILT_IN
 from holdfast.session import Session
 from holdfast.store import SqliteStore
 from holdfast.tools.files.read import read_tool
-from holdfast.tools.files.seen import Files
-from holdfast.tools.listing.ls import ls_tool
+from holdfast.tools.files.seen_files import SeenFiles
+from holdfast.tools.search.ls import ls_tool
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 from support.llama_server import ABSENT, REASON, local_model
@@ -59,9 +58,9 @@ class Tempered:
 
 async def asked(folder, root, address, tried):
     """What a talk of one task comes to, and what is in its log."""
-    model = choose_model(f"{MODEL}@{address}", Config(models={MODEL: {"tools": False}}), {})
+    model = create_model(f"{MODEL}@{address}", Config(models={MODEL: {"tools": False}}), {})
     assert isinstance(model, TextProtocolModel)
-    toolbox = Toolbox([ls_tool(), read_tool(Files())], Workspace([root]))
+    toolbox = Toolbox([ls_tool(), read_tool(SeenFiles())], Workspace([root]))
     store = SqliteStore(folder / "store.db")
     profile = BUILT_IN["code"].scaled_to(4_000)
     session = Session(
@@ -71,9 +70,9 @@ async def asked(folder, root, address, tried):
         session,
         Tempered(model, 0.3 * tried),
         toolbox,
-        asking=Asking(max_tokens=300),
+        asking=RequestSettings(max_tokens=300),
         is_beside=False,
-        limits=Limits(steps=6),
+        limits=RunLimits(steps=6),
     )
     try:
         agent.say(TASK)

@@ -5,23 +5,22 @@ import asyncio
 import pytest
 from msgspec import Struct
 
-from holdfast.agents.agent import Agent
-from holdfast.agents.asking import Asking
-from holdfast.agents.limits import Limits
+from holdfast.agents.agent import Agent, RequestSettings
+from holdfast.agents.limits import RunLimits
 from holdfast.agents.loop import CUT_OFF, EMPTY, run
 from holdfast.agents.notices import FoldMade, Reminded, StepBegan, SummaryMade
 from holdfast.agents.outcomes import Done, Stop
-from holdfast.agents.results import UNCERTAIN
+from holdfast.agents.tool_results import UNCERTAIN
 from holdfast.events import AssistantReplied, OverflowReported, ToolReturned, UserSaid
 from holdfast.messages import Text, ToolCall, Usage
-from holdfast.models.catalogue import Entry, Price
+from holdfast.models.catalogue import ModelEntry, Price
 from holdfast.models.errors import NetworkFailed, Overflowed
-from holdfast.models.protocol import Reply
+from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
 from holdfast.session import Session
 from holdfast.store import SqliteStore
-from holdfast.tools.envelope import Envelope, ToolError, answered
-from holdfast.tools.protocol import TypedTool
+from holdfast.tools.envelope import Envelope, ToolError, build_result
+from holdfast.tools.tool import TypedTool
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 
@@ -52,7 +51,7 @@ class Scene:
         self.agent = Agent(self.session, self.model, toolbox, watch=self.news.append, **more)
 
     async def _look(self, word, _):
-        return answered(Envelope(status="success", text=f"seen {word.word}"), "seen")
+        return build_result(Envelope(status="success", text=f"seen {word.word}"), "seen")
 
     async def _do(self, word, _):
         if word.word == "wrong":
@@ -61,7 +60,7 @@ class Scene:
         if word.word == "wait":
             self.waiting.set()
             await asyncio.sleep(60)
-        return answered(Envelope(status="success", text=f"did {word.word}"), "did")
+        return build_result(Envelope(status="success", text=f"did {word.word}"), "did")
 
     def run(self, text="Please."):
         self.agent.say(text)
@@ -104,7 +103,7 @@ def test_what_a_tool_refuses_is_an_answer(tmp_path):
 
 
 def test_steps_are_bounded(tmp_path):
-    scene = Scene(tmp_path, *([[call("Do", f"n{n}", f"c{n}")] for n in range(9)]), limits=Limits(steps=4))
+    scene = Scene(tmp_path, *([[call("Do", f"n{n}", f"c{n}")] for n in range(9)]), limits=RunLimits(steps=4))
     end = scene.run()
     assert isinstance(end, Stop)
     assert end.reason == "steps"
@@ -115,16 +114,16 @@ def test_steps_are_bounded(tmp_path):
 def test_time_is_bounded(tmp_path):
     now = iter(range(0, 1000, 10))
     replies = [[call("Do", f"n{n}", f"c{n}")] for n in range(9)]
-    scene = Scene(tmp_path, *replies, limits=Limits(seconds=25), clock=lambda: next(now))
+    scene = Scene(tmp_path, *replies, limits=RunLimits(seconds=25), clock=lambda: next(now))
     assert scene.run().reason == "time"
 
 
 def test_cost_is_bounded(tmp_path):
     def dear(n):
-        return Reply(parts=(call("Do", f"n{n}", f"c{n}"),), stop="calls", usage=Usage(1_000_000))
+        return ModelReply(parts=(call("Do", f"n{n}", f"c{n}"),), stop="calls", usage=Usage(1_000_000))
 
-    asking = Asking(entry=Entry(price=Price(input=1.0, output=1.0)))
-    scene = Scene(tmp_path, *map(dear, range(9)), limits=Limits(dollars=2.5), asking=asking)
+    asking = RequestSettings(entry=ModelEntry(price=Price(input=1.0, output=1.0)))
+    scene = Scene(tmp_path, *map(dear, range(9)), limits=RunLimits(dollars=2.5), asking=asking)
     end = scene.run()
     assert end.reason == "cost"
     assert "$3.00 of $2.50" in end.sentence
@@ -132,20 +131,20 @@ def test_cost_is_bounded(tmp_path):
 
 
 def test_an_empty_reply_is_asked_for_once_more(tmp_path):
-    scene = Scene(tmp_path, Reply(parts=(), stop="end"), "Here.")
+    scene = Scene(tmp_path, ModelReply(parts=(), stop="end"), "Here.")
     assert scene.run() == Done("Here.")
     assert [n.text for n in scene.told(Reminded)] == [EMPTY]
     assert [e.origin for e in scene.events(UserSaid)] == ["person", "reminder"]
 
 
 def test_two_empty_replies_end_it(tmp_path):
-    scene = Scene(tmp_path, Reply(parts=(Text(" \n"),), stop="end"), Reply(parts=(), stop="end"))
+    scene = Scene(tmp_path, ModelReply(parts=(Text(" \n"),), stop="end"), ModelReply(parts=(), stop="end"))
     assert scene.run().reason == "empty"
     assert scene.events(AssistantReplied) == []
 
 
 def test_a_reply_that_was_cut_off_goes_on(tmp_path):
-    scene = Scene(tmp_path, Reply(parts=(Text("First half"),), stop="length"), "second half.")
+    scene = Scene(tmp_path, ModelReply(parts=(Text("First half"),), stop="length"), "second half.")
     assert scene.run() == Done("second half.")
     assert [n.text for n in scene.told(Reminded)] == [CUT_OFF]
 
@@ -262,7 +261,7 @@ def test_three_hundred_steps_after_one_message_stay_in_a_small_window(tmp_path, 
 
     count = iter(range(1000))
     scene = Scene(
-        tmp_path, answer, repeat_last=True, budget="16k", limits=Limits(steps=300), is_beside=is_beside
+        tmp_path, answer, repeat_last=True, budget="16k", limits=RunLimits(steps=300), is_beside=is_beside
     )
     assert scene.run().reason == "steps"
     assert scene.told(FoldMade) or scene.told(SummaryMade)

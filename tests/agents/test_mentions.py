@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.agents.mentions import Mention, mentions_in, with_mentions
+from holdfast.agents.mentions import Mention, find_mentions, resolve_mentions
 from holdfast.tools.workspace import Workspace
 
 
@@ -54,11 +54,11 @@ def workspace(tmp_path):
     ],
 )
 def test_what_is_a_mention(text, found):
-    assert list(mentions_in(text)) == found
+    assert list(find_mentions(text)) == found
 
 
 def test_the_model_is_told_to_read_what_was_mentioned(workspace):
-    said = with_mentions("compare @a.py:1-3 with @目录/文件.py and @a.py:1-3", workspace)
+    said = resolve_mentions("compare @a.py:1-3 with @目录/文件.py and @a.py:1-3", workspace)
     assert said.text == "compare @a.py:1-3 with @目录/文件.py and @a.py:1-3"
     assert said.reminder.splitlines() == [
         "<system-reminder>",
@@ -70,7 +70,7 @@ def test_the_model_is_told_to_read_what_was_mentioned(workspace):
 
 
 def test_of_more_than_five_the_rest_is_named_as_not_attached(workspace):
-    said = with_mentions("@a.py @b.py @c.py @d.py @e.py @f.py @core/config.py", workspace)
+    said = resolve_mentions("@a.py @b.py @c.py @d.py @e.py @f.py @core/config.py", workspace)
     assert [line for line in said.reminder.splitlines() if line.startswith("- ")] == [
         f"- {name}.py" for name in "abcde"
     ]
@@ -78,28 +78,28 @@ def test_of_more_than_five_the_rest_is_named_as_not_attached(workspace):
 
 
 def test_a_folder_is_to_be_listed(workspace):
-    assert "list them with LS: core" in with_mentions("what is in @core/?", workspace).reminder
+    assert "list them with LS: core" in resolve_mentions("what is in @core/?", workspace).reminder
 
 
 @pytest.mark.parametrize("path", ["gone.py", "core/gone", '"gone file"', "../secret.txt", "/etc/passwd"])
 def test_a_mention_that_leads_to_nothing_is_said(workspace, path):
-    said = with_mentions(f"look at @{path}", workspace)
+    said = resolve_mentions(f"look at @{path}", workspace)
     assert "A mention leads to nothing" in said.reminder
     assert said.missing == (path.strip('"'),)
 
 
 def test_a_link_that_leads_out_is_not_followed(workspace):
     Path(workspace.roots[0], "way.txt").symlink_to("../secret.txt")
-    assert "outside the workspace" in with_mentions("@way.txt", workspace).reminder
+    assert "outside the workspace" in resolve_mentions("@way.txt", workspace).reminder
 
 
 @pytest.mark.parametrize("text", ["use @property here", "ask @alice", r"\@a.py is plain", "no mention"])
 def test_what_is_no_file_is_left_alone(workspace, text):
-    said = with_mentions(text, workspace)
+    said = resolve_mentions(text, workspace)
     assert said.reminder == ""
     assert said.text == text.replace("\\@", "@")
 
 
 @given(st.text(alphabet='@\\":#-L0123a./ é目，\n', max_size=40))
 def test_no_text_makes_it_fail(text):
-    assert all(mention.path and "\n" not in mention.path for mention in mentions_in(text))
+    assert all(mention.path and "\n" not in mention.path for mention in find_mentions(text))

@@ -4,7 +4,12 @@ import os
 
 import pytest
 
-from holdfast.agents.project_rules import changes, folders_above, rules_in, rules_of_project
+from holdfast.agents.project_rules import (
+    parent_folders,
+    read_project_rules,
+    read_rules,
+    rule_changes,
+)
 from holdfast.errors import InputError
 from holdfast.events import RulesSet
 from holdfast.tools.workspace import Workspace
@@ -14,65 +19,68 @@ from holdfast.tools.workspace import Workspace
 def test_the_law_is_found_in_any_case_and_comes_before_agents(tmp_path, name):
     (tmp_path / "AGENTS.md").write_text("other")
     (tmp_path / name).write_text("the law")
-    found = rules_of_project(Workspace([tmp_path]))
+    found = read_project_rules(Workspace([tmp_path]))
     assert found is not None
     assert (found.path, found.text) == (name, "the law")
 
 
 def test_agents_is_read_where_there_is_no_law(tmp_path):
     (tmp_path / "AGENTS.md").write_text("agents")
-    found = rules_of_project(Workspace([tmp_path]))
+    found = read_project_rules(Workspace([tmp_path]))
     assert found is not None
     assert found.text == "agents"
 
 
 def test_without_rules_there_are_none(tmp_path):
-    assert rules_of_project(Workspace([tmp_path])) is None
+    assert read_project_rules(Workspace([tmp_path])) is None
 
 
 def test_fault_09_rules_are_never_served_from_before_an_edit(tmp_path):
     """An edit within the same second, of the same length, with the old time put back: still seen."""
     law, workspace = tmp_path / "code_law.md", Workspace([tmp_path])
     law.write_text("use tabs")
-    before = rules_of_project(workspace)
+    before = read_project_rules(workspace)
     assert before is not None
     law.write_text("no tabs!")
     os.utime(law, (before.mtime, before.mtime))
-    now = rules_of_project(workspace)
+    now = read_project_rules(workspace)
     assert now is not None
-    assert [event.text for event in changes({before.path: before.text}, now)] == ["no tabs!"]
+    assert [event.text for event in rule_changes({before.path: before.text}, now)] == ["no tabs!"]
 
 
 def test_only_a_change_is_recorded(tmp_path):
     (tmp_path / "code_law.md").write_text("x")
-    now = rules_of_project(Workspace([tmp_path]))
+    now = read_project_rules(Workspace([tmp_path]))
     assert now is not None
-    assert changes({"code_law.md": "x"}, now) == []
-    assert changes({"AGENTS.md": "old", "sub/AGENTS.md": "kept"}, now) == [
+    assert rule_changes({"code_law.md": "x"}, now) == []
+    assert rule_changes({"AGENTS.md": "old", "sub/AGENTS.md": "kept"}, now) == [
         RulesSet("AGENTS.md", ""),
         now.event(),
     ]
-    assert changes({"AGENTS.md": "old"}, None) == [RulesSet("AGENTS.md", "")]
-    assert changes({"AGENTS.md": ""}, None) == []
+    assert rule_changes({"AGENTS.md": "old"}, None) == [RulesSet("AGENTS.md", "")]
+    assert rule_changes({"AGENTS.md": ""}, None) == []
 
 
 def test_a_link_out_of_the_workspace_is_no_rule(tmp_path):
     (tmp_path / "root").mkdir()
     (tmp_path / "outside.md").write_text("obey")
     (tmp_path / "root" / "AGENTS.md").symlink_to("../outside.md")
-    assert rules_of_project(Workspace([tmp_path / "root"])) is None
+    assert read_project_rules(Workspace([tmp_path / "root"])) is None
 
 
 def test_rules_of_a_folder(tmp_path):
     (tmp_path / "web" / "app").mkdir(parents=True)
     (tmp_path / "web" / "AGENTS.md").write_text("web rules")
     workspace = Workspace([tmp_path])
-    assert list(folders_above("web/app/main.ts")) == ["web", "web/app"]
-    assert [bool(rules_in(workspace, folder)) for folder in folders_above("web/app/main.ts")] == [True, False]
-    assert list(folders_above("main.ts")) == []
+    assert list(parent_folders("web/app/main.ts")) == ["web", "web/app"]
+    assert [bool(read_rules(workspace, folder)) for folder in parent_folders("web/app/main.ts")] == [
+        True,
+        False,
+    ]
+    assert list(parent_folders("main.ts")) == []
 
 
 def test_rules_that_leave_no_room_are_refused(tmp_path):
     (tmp_path / "AGENTS.md").write_text("x" * 300_000)
     with pytest.raises(InputError, match="never trimmed"):
-        rules_of_project(Workspace([tmp_path]))
+        read_project_rules(Workspace([tmp_path]))

@@ -5,8 +5,8 @@ import sqlite3
 
 import pytest
 
-from holdfast.agents.coding.setup import open_desk
-from holdfast.agents.coding.wish import Wish
+from holdfast.agents.coding.startup import open_coding_session
+from holdfast.agents.options import AgentOptions
 from holdfast.events import Folded
 from holdfast.models.scripted import ScriptedModel
 from support.agent_runs import call, repository
@@ -21,10 +21,10 @@ def root(tmp_path):
 
 def talked(root, model, text, **more):
     async def work():
-        wish = Wish(
+        wish = AgentOptions(
             root=root, store=root.parent / "store.db", sandbox="off", mode="auto", budget=16_000, **more
         )
-        opened = await open_desk(wish, model=model, env=NOWHERE)
+        opened = await open_coding_session(wish, model=model, env=NOWHERE)
         try:
             end = await opened.desk.say(text)
             return end, opened.notes, opened.desk.session.log.id, opened.desk.session.log.entries()

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.agents.coding.setup import find_ground, open_desk
-from holdfast.agents.coding.talks import begin_talk, find_talk, newest_talk, talks_in
-from holdfast.agents.coding.wish import Wish
-from holdfast.agents.coding.within_reach import NoModel, servers_here
-from holdfast.agents.limits import Limits
+from holdfast.agents.coding.startup import open_coding_session, resolve_config
+from holdfast.agents.limits import RunLimits
+from holdfast.agents.model_choice import NoModel, local_servers
+from holdfast.agents.options import AgentOptions
+from holdfast.agents.sessions import begin_session, find_session, newest_session, sessions_in
 from holdfast.errors import ConfigError, HoldfastError, NotFound
 from holdfast.events import LogStarted, UserSaid
 from holdfast.log import Log
@@ -37,8 +37,8 @@ def root(tmp_path):
 def ground(root, text="", env=None, **wishes):
     (root / "holdfast.toml").write_text(text)
     home = {"XDG_CONFIG_HOME": str(root.parent / "config"), "XDG_DATA_HOME": str(root.parent / "data")}
-    return find_ground(
-        Wish(root=root, **{"model": OPUS, "sandbox": "off", "trusts": True, **wishes}),
+    return resolve_config(
+        AgentOptions(root=root, **{"model": OPUS, "sandbox": "off", "trusts": True, **wishes}),
         {**KEY, **home, **(env or {})},
     )
 
@@ -104,13 +104,13 @@ def test_no_model_and_no_key(root):
 def test_a_server_on_this_machine_is_found():
     with serving(models=("qwen3",)) as server:
         local = Provider(name="here", url=server.openai_url, key="HERE_API_KEY", is_local=True)
-        found = servers_here(Catalogue(load_catalogue().date, {"here": local}), {})
+        found = local_servers(Catalogue(load_catalogue().date, {"here": local}), {})
     assert found == {server.openai_url: "here/qwen3"}
 
 
 def test_a_limit_of_dollars_needs_a_price(root):
     with pytest.raises(ConfigError, match="the price of `openai/unheard-of` is not known"):
-        ground(root, model="openai/unheard-of", env={"OPENAI_API_KEY": "x"}, limits=Limits(dollars=1.0))
+        ground(root, model="openai/unheard-of", env={"OPENAI_API_KEY": "x"}, limits=RunLimits(dollars=1.0))
 
 
 def opened(root, text="", **wishes):
@@ -118,9 +118,11 @@ def opened(root, text="", **wishes):
     (root / "holdfast.toml").write_text(text)
 
     async def work():
-        wish = Wish(root=root, store=root.parent / "store.db", sandbox="off", **{"trusts": True, **wishes})
+        wish = AgentOptions(
+            root=root, store=root.parent / "store.db", sandbox="off", **{"trusts": True, **wishes}
+        )
         env = {"XDG_CONFIG_HOME": str(root.parent / "config"), "PATH": "/usr/bin:/bin"}
-        one = await open_desk(wish, model=ScriptedModel("Hello."), env=env)
+        one = await open_coding_session(wish, model=ScriptedModel("Hello."), env=env)
         try:
             names = [tool.name for tool in one.desk.agent.toolbox]
             return one.notes, names, one.desk.session.log.entries()[0].event
@@ -157,7 +159,7 @@ def test_servers_that_cannot_be_read_are_an_error_with_its_place(root):
 
 
 def said(store, root, text="", at=1.0, **more):
-    log = Log.open(store, begin_talk(store, root, **more))
+    log = Log.open(store, begin_session(store, root, **more))
     if text:
         log.append(UserSaid((Text(text),)), at=at)
     return log.id
@@ -168,15 +170,15 @@ def test_talks_are_found_by_their_folder(tmp_path):
     older, newer, empty = said(store, here, "a", 9e9), said(store, here, "b", 8e9), said(store, here)
     other = said(store, there, "c", 9.5e9)
     Log.create(store, source="import", meta={"root": str(here)})
-    assert [info.head.id for info in talks_in(store, here)] == [older, newer], (
+    assert [info.head.id for info in sessions_in(store, here)] == [older, newer], (
         "the one that went on last first"
     )
-    assert newest_talk(store, there) == other
-    assert find_talk(store, empty) == empty
+    assert newest_session(store, there) == other
+    assert find_session(store, empty) == empty
     with pytest.raises(NotFound, match="there is no talk in"):
-        newest_talk(store, tmp_path)
+        newest_session(store, tmp_path)
     with pytest.raises(NotFound):
-        find_talk(store, "l0000000")
+        find_session(store, "l0000000")
 
 
 WIDE = """

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.agents.coding.desk import INIT
+from holdfast.agents.coding.coding_session import INIT_PROMPT
 from holdfast.agents.commands import COMMANDS, note_init_offer, offers_init, run_command
-from holdfast.agents.commands.writing import cell, code, fenced, table
+from holdfast.agents.commands.markdown import cell, code, fenced, table
 from holdfast.errors import HoldfastError, InputError
 from holdfast.events import LogStarted
 from holdfast.log import import_log
 from holdfast.packing.validator import check
 from holdfast.store import MemoryStore
-from holdfast.tools.calling import CallStarted
+from holdfast.tools.call import CallStarted
 from holdfast.tools.envelope import ToolError
 from support.desks import Place, call, git, run, say
 
@@ -144,7 +144,7 @@ def test_recall_finds_by_id_lines_pattern_and_words(place):
 
 def test_init_hands_over_the_words_to_be_said(place):
     shown = run(place.open(), "/init")
-    assert shown.say == INIT
+    assert shown.say == INIT_PROMPT
     assert "Repository Guidelines" in shown.say
 
 
@@ -153,7 +153,7 @@ def test_init_does_not_rewrite_rules_unasked(place):
     desk = place.open()
     with pytest.raises(InputError, match=r"`AGENTS.md` is there already"):
         run(desk, "/init")
-    assert run(desk, "/init !").say == INIT
+    assert run(desk, "/init !").say == INIT_PROMPT
 
 
 def test_init_is_offered_once_a_folder_and_only_without_rules(place):

@@ -3,23 +3,23 @@
 import pytest
 from msgspec.structs import replace
 
-from holdfast.agents.asking import Asking
-from holdfast.agents.coding.talks import TASK_SOURCE
-from holdfast.agents.commands.advice import advice
-from holdfast.agents.commands.sizes import sizes_of
+from holdfast.agents.agent import RequestSettings
+from holdfast.agents.commands.context import give_advice
+from holdfast.agents.commands.context_sizes import measure_window
+from holdfast.agents.sessions import TASK_SOURCE
 from holdfast.compaction.plan import plan_compaction
 from holdfast.errors import InputError
 from holdfast.events import AssistantReplied, Compacted, ToolsSet, UsageReported
 from holdfast.log import Log
 from holdfast.messages import Text, ToolDefinition, Usage
-from holdfast.models.catalogue import Entry, Price
-from holdfast.models.protocol import Reply
+from holdfast.models.catalogue import ModelEntry, Price
+from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.pack import pack
 from support.desks import Place, call, run, say
 
-PRICED = Asking(
-    entry=Entry(
+PRICED = RequestSettings(
+    entry=ModelEntry(
         name="house/large",
         window=200_000,
         price=Price(input=10.0, output=50.0, cache_read=1.0, cache_write=12.5),
@@ -59,7 +59,7 @@ def number(text):
 def test_the_parts_add_up_to_what_is_sent(place):
     (place.root / "AGENTS.md").write_text("Be brief. " * 40)
     desk = reader(place)
-    sizes = sizes_of(desk.session.window)
+    sizes = measure_window(desk.session.window)
     assert sizes.total == pack(desk.session.window).tokens
     text = run(desk, "/context").text
     named = {part.name: part.tokens for part in sizes.parts}
@@ -92,9 +92,9 @@ def test_more_than_a_few_are_listed_on_demand(place):
 def test_advice_names_the_largest_its_size_and_what_to_do(place):
     desk = reader(place)
     window = desk.session.window
-    about, would, *_ = advice(sizes_of(window), None)
+    about, would, *_ = give_advice(measure_window(window), None)
     assert "big.py" in about
-    row = max(sizes_of(window).ledger.rows, key=lambda one: one.tokens)
+    row = max(measure_window(window).ledger.rows, key=lambda one: one.tokens)
     assert f"{row.tokens:,}".replace(",", " ") in about
     assert f"`/recall {row.id}`" in about
     assert "it folds when" in about
@@ -104,11 +104,11 @@ def test_advice_names_the_largest_its_size_and_what_to_do(place):
 
 def test_advice_says_when_a_fold_is_near_and_when_there_is_room(place):
     assert "Nothing needs doing: there is room." in run(place.open(log="empty"), "/context").text
-    sizes = sizes_of(reader(place).session.window)
+    sizes = measure_window(reader(place).session.window)
     taken = sizes.used + sizes.reply_room
-    assert "120 tokens are left until a fold" in advice(replace(sizes, trigger=taken + 120), None)[0]
-    assert "The trigger is reached" in advice(replace(sizes, trigger=taken), None)[0]
-    assert "left until" not in advice(replace(sizes, trigger=taken * 2), None)[0]
+    assert "120 tokens are left until a fold" in give_advice(replace(sizes, trigger=taken + 120), None)[0]
+    assert "The trigger is reached" in give_advice(replace(sizes, trigger=taken), None)[0]
+    assert "left until" not in give_advice(replace(sizes, trigger=taken * 2), None)[0]
 
 
 def test_advice_on_tools_of_servers(place):
@@ -116,10 +116,10 @@ def test_advice_on_tools_of_servers(place):
     server = ToolDefinition("mcp__house__look", "Looks around.", schema)
     desk = place.open("Yes.", window=16_000)
     desk.session.record(ToolsSet((*desk.session.window.transcript.tools, server)))
-    sizes = sizes_of(desk.session.window)
+    sizes = measure_window(desk.session.window)
     assert sizes.total == pack(desk.session.window).tokens
     assert any(
-        line.startswith("The definitions of 1 tools of MCP servers take") for line in advice(sizes, None)
+        line.startswith("The definitions of 1 tools of MCP servers take") for line in give_advice(sizes, None)
     )
 
 
@@ -190,7 +190,7 @@ def test_the_summarizer_writes_and_is_paid(place):
 
 
 def reply(text, *usage):
-    return Reply(parts=(Text(text),), stop="end", usage=Usage(*usage), model="large-20260101")
+    return ModelReply(parts=(Text(text),), stop="end", usage=Usage(*usage), model="large-20260101")
 
 
 def test_cost_by_model_with_what_the_cache_saved(place):

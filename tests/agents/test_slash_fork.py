@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.agents.coding.talks import talks_in
+from holdfast.agents.sessions import sessions_in
 from holdfast.events import Compacted, Folded
 from holdfast.models.scripted import ScriptedModel
 from holdfast.views import path
@@ -37,7 +37,10 @@ def test_a_fork_goes_on_from_here_and_leaves_this_talk_as_it_is(place):
     assert fork.session.log.entries()[0].event.forked_from == before[-1].id
     assert f"`/resume {desk.session.log.id}`" in shown.text
     assert fork.session.log.verify() == []
-    assert {info.head.id for info in talks_in(place.store, place.root.resolve())} == {"talk", shown.open_log}
+    assert {info.head.id for info in sessions_in(place.store, place.root.resolve())} == {
+        "talk",
+        shown.open_log,
+    }
 
 
 def test_a_fork_from_before_a_round(place):

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.agents.limits import Limits
+from holdfast.agents.limits import RunLimits
 from holdfast.errors import InputError
 from holdfast.events import Rewound, SystemSet, ToolReturned, UserSaid
 from holdfast.messages import Text
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.files.snapshots import id_of
-from holdfast.tools.permissions import Answer
+from holdfast.tools.files.snapshots import content_hash
+from holdfast.tools.permissions import ApprovalAnswer
 from support.desk_talks import FEW, ROUNDS, edit, main_text, packed, played, state, talked
 from support.desks import Place, call, requests, run, say
 
@@ -76,7 +76,7 @@ def test_both_go_back_and_the_agent_may_edit_as_it_could_then(place):
 
 def test_an_edit_in_the_last_step_of_the_round_before_stays(place):
     desk = place.open(
-        [call("Read", "1", path="main.py")], [edit("old", "new", "2")], "Hello.", limits=Limits(steps=2)
+        [call("Read", "1", path="main.py")], [edit("old", "new", "2")], "Hello.", limits=RunLimits(steps=2)
     )
     [stop] = say(desk, "Edit.")
     assert stop.reason == "steps"
@@ -138,7 +138,7 @@ class Person:
 
 
 def test_answers_given_in_rounds_left_behind_are_asked_for_again(place):
-    person = Person(Answer("log"), Answer("deny", "not now"))
+    person = Person(ApprovalAnswer("log"), ApprovalAnswer("deny", "not now"))
     write = [call("Write", "1", path="a", content="a")]
     desk = place.open(write, "Done.", write, "Refused.", mode="ask", approver=person)
     say(desk, "Write.")
@@ -185,5 +185,7 @@ def test_after_a_rewind_all_is_as_it_was_then(rounds, data):
             assert (packed(one), state(one)) == seen[back - 1]
         if what == "both":
             for key, sight in desk.bench.files.sights.items():
-                assert id_of((place.root / key).read_bytes()) == sight.hash, "the disk is as it is known"
+                assert content_hash((place.root / key).read_bytes()) == sight.hash, (
+                    "the disk is as it is known"
+                )
         place.close()

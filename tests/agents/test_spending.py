@@ -3,16 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.agents.spending import Spend, lookup_in, spending
+from holdfast.agents.spending import ModelSpending, measure_spending, price_lookup
 from holdfast.events import AssistantReplied, Folded, LogStarted, UsageReported, UserSaid
 from holdfast.messages import Text, Usage
-from holdfast.models.billing import bill
-from holdfast.models.catalogue import Entry, Price, load_catalogue
+from holdfast.models.catalogue import ModelEntry, Price, load_catalogue, request_cost
 from support.logs import chained
 
-LARGE = Entry(name="house/large", price=Price(input=2.0, output=10.0, cache_read=0.2, cache_write=2.5))
-SMALL = Entry(name="house/small", price=Price(input=1.0, output=4.0))
-LOOKUP = lookup_in(load_catalogue(), [("house/large", LARGE), ("house/small", SMALL)])
+LARGE = ModelEntry(name="house/large", price=Price(input=2.0, output=10.0, cache_read=0.2, cache_write=2.5))
+SMALL = ModelEntry(name="house/small", price=Price(input=1.0, output=4.0))
+LOOKUP = price_lookup(load_catalogue(), [("house/large", LARGE), ("house/small", SMALL)])
 
 
 def replied(model, *usage):
@@ -20,7 +19,7 @@ def replied(model, *usage):
 
 
 def spent(*events, **meta):
-    return spending(chained([LogStarted(meta=meta), *events]), LOOKUP)
+    return measure_spending(chained([LogStarted(meta=meta), *events]), LOOKUP)
 
 
 def test_replies_and_summaries_of_one_model_are_added_up():
@@ -51,7 +50,7 @@ def test_what_is_not_known_is_counted_as_such():
 def test_a_model_is_found_by_the_names_that_providers_answer_with():
     catalogue = load_catalogue()
     known = next(entry for entry in catalogue.models.values() if entry.price)
-    lookup = lookup_in(catalogue)
+    lookup = price_lookup(catalogue)
     for name in (known.name, known.model, f"{known.model}-20260315", f"{known.model}-2026-03-15"):
         assert lookup(name) is not None, name
         assert lookup(name).price == known.price
@@ -84,13 +83,15 @@ USAGES = st.builds(
 def test_the_sum_is_the_sum_of_the_bills(usages):
     found = spent(*(replied("large", u.prompt, u.completion, u.cache_read, u.cache_write) for u in usages))
     total = found.total
-    assert abs(total.dollars - sum(bill(LARGE, usage) for usage in usages)) < 1e-9 * max(1.0, total.dollars)
+    assert abs(total.dollars - sum(request_cost(LARGE, usage) for usage in usages)) < 1e-9 * max(
+        1.0, total.dollars
+    )
     assert total.usage.prompt == sum(usage.prompt for usage in usages)
-    nothing_cached = sum(bill(LARGE, Usage(usage.prompt, usage.completion)) for usage in usages)
+    nothing_cached = sum(request_cost(LARGE, Usage(usage.prompt, usage.completion)) for usage in usages)
     assert abs(total.uncached - nothing_cached) < 1e-9 * max(1.0, nothing_cached)
     assert total.requests == len(usages)
 
 
 def test_nothing_asked_is_nothing_spent():
     assert spent().models == ()
-    assert spent().total == Spend("total")
+    assert spent().total == ModelSpending("total")

@@ -5,16 +5,23 @@ import time
 
 import pytest
 
-from holdfast.agents.asking import Asking
-from holdfast.agents.coding.talks import TASK_SOURCE, talks_in
-from holdfast.agents.commands.resume import MOST_TALKS, age
-from holdfast.agents.past_talks import first_words, folder_of, logs_of, read_talk, search_talks
+from holdfast.agents.agent import RequestSettings
+from holdfast.agents.commands.resume import MOST_SESSIONS, age
+from holdfast.agents.sessions import (
+    TASK_SOURCE,
+    first_words,
+    logs_in_folder,
+    read_session,
+    search_sessions,
+    session_folder,
+    sessions_in,
+)
 from holdfast.errors import InputError
 from holdfast.events import UserSaid
 from holdfast.log import Log
 from holdfast.messages import Text, Usage
-from holdfast.models.catalogue import Entry, Price
-from holdfast.models.protocol import Reply
+from holdfast.models.catalogue import ModelEntry, Price
+from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
 from support.desks import Place, call, run, say
 
@@ -87,10 +94,13 @@ def test_words_of_the_prompt_find_nothing(place):
 def test_a_talk_with_all_words_hides_those_with_one(place):
     held(place, "both", "The red door of the barn.", "Yes.")
     held(place, "one", "A red car.", "Yes.")
-    assert [hit.log for hit in search_talks(place.store, ["both", "one"], "red door")] == ["both"]
-    assert [hit.log for hit in search_talks(place.store, ["both", "one"], "red")] == ["both", "one"]
-    assert [hit.log for hit in search_talks(place.store, ["both", "one"], "red elephant")] == ["both", "one"]
-    assert search_talks(place.store, ["both", "one"], "elephant") == []
+    assert [hit.log for hit in search_sessions(place.store, ["both", "one"], "red door")] == ["both"]
+    assert [hit.log for hit in search_sessions(place.store, ["both", "one"], "red")] == ["both", "one"]
+    assert [hit.log for hit in search_sessions(place.store, ["both", "one"], "red elephant")] == [
+        "both",
+        "one",
+    ]
+    assert search_sessions(place.store, ["both", "one"], "elephant") == []
 
 
 def test_words_in_chinese_are_found(place):
@@ -108,18 +118,18 @@ def test_a_talk_is_taken_up_by_its_id_or_the_beginning_of_it(place):
 
 
 def test_many_talks_are_not_all_listed(place):
-    for number in range(MOST_TALKS + 3):
+    for number in range(MOST_SESSIONS + 3):
         held(place, f"talk-{number:02}", f"Question {number}.", "Answer.")
     here = place.open(log="now")
     text = run(here, "/resume").text
-    assert len(rows(text)) == MOST_TALKS
+    assert len(rows(text)) == MOST_SESSIONS
     assert "and 3 older talks" in text
-    assert len(rows(run(here, "/resume question").text)) == MOST_TALKS
+    assert len(rows(run(here, "/resume question").text)) == MOST_SESSIONS
 
 
 def test_what_a_talk_cost_is_listed(place):
-    asking = Asking(entry=Entry(name="house/large", price=Price(input=10.0, output=50.0)))
-    reply = Reply(parts=(Text("Yes."),), stop="end", usage=Usage(100_000, 1_000), model="large")
+    asking = RequestSettings(entry=ModelEntry(name="house/large", price=Price(input=10.0, output=50.0)))
+    reply = ModelReply(parts=(Text("Yes."),), stop="end", usage=Usage(100_000, 1_000), model="large")
     held(place, "one", "Really?", reply, asking=asking)
     held(place, "two", "Unpriced?", "Yes.")
     here = place.open(log="now", asking=asking, model=ScriptedModel("Hm.", name="house/large"))
@@ -132,8 +142,8 @@ def test_a_fork_is_listed_as_one_and_goes_on_by_itself(place):
     fork = run(desk, "/fork").open_log
     listed = rows(run(place.open(log="now"), "/resume").text)
     assert sum("(fork)" in line for line in listed) == 1
-    assert folder_of(place.store, fork) == str(place.root.resolve())
-    assert {info.head.id for info in talks_in(place.store, place.root.resolve())} == {"first", fork}
+    assert session_folder(place.store, fork) == str(place.root.resolve())
+    assert {info.head.id for info in sessions_in(place.store, place.root.resolve())} == {"first", fork}
 
 
 def test_a_damaged_talk_is_named_and_hides_no_other(place):
@@ -154,8 +164,8 @@ def test_a_damaged_talk_is_named_and_hides_no_other(place):
 def test_reading_a_talk_counts_only_its_path(place):
     desk = held(place, "one", "First.", "1.", "Second.", "2.", "Third.", "3.")
     run(desk, "/rewind 2 talk")
-    [info] = logs_of(place.store, str(place.root.resolve()))
-    talk = read_talk(place.store, info)
+    [info] = logs_in_folder(place.store, str(place.root.resolve()))
+    talk = read_session(place.store, info)
     assert (talk.title, talk.rounds) == ("First.", 1)
 
 

@@ -4,17 +4,17 @@ import asyncio
 
 import pytest
 
-from holdfast.agents.coding.setup import open_desk
-from holdfast.agents.coding.wish import Wish
-from holdfast.agents.limits import Limits
-from holdfast.agents.notices import TaskNews
-from holdfast.agents.task import LONGEST_REPORT, SYSTEM, TaskSettings
+from holdfast.agents.coding.startup import open_coding_session
+from holdfast.agents.coding.task import LONGEST_REPORT, SUB_AGENT_PROMPT, TaskSettings
+from holdfast.agents.limits import RunLimits
+from holdfast.agents.notices import SubAgentNotice
+from holdfast.agents.options import AgentOptions
 from holdfast.events import ApprovalGiven, LogStarted, ToolReturned, UsageReported
 from holdfast.log import Log
 from holdfast.messages import SystemMessage, ToolMessage
 from holdfast.models.scripted import ScriptedModel
 from holdfast.recall import answer_recall
-from holdfast.tools.permissions import Answer
+from holdfast.tools.permissions import ApprovalAnswer
 from holdfast.views import path
 from support.agent_runs import call, repository, waited
 
@@ -27,7 +27,9 @@ def root(tmp_path):
 
 
 def is_sub(request):
-    return isinstance(request.messages[0], SystemMessage) and request.messages[0].text.startswith(SYSTEM)
+    return isinstance(request.messages[0], SystemMessage) and request.messages[0].text.startswith(
+        SUB_AGENT_PROMPT
+    )
 
 
 def asked(request):
@@ -57,9 +59,11 @@ class Ended:
         self.model = model
 
         async def work():
-            wish = Wish(root=root, store=root.parent / "store.db", sandbox="off", mode=mode, budget=32_000)
+            wish = AgentOptions(
+                root=root, store=root.parent / "store.db", sandbox="off", mode=mode, budget=32_000
+            )
             more = {"watch": self.news.append, "approver": approver, "tasks": settings}
-            opened = await open_desk(wish, model=model, env=NOWHERE, **more)
+            opened = await open_coding_session(wish, model=model, env=NOWHERE, **more)
             desk = opened.desk
             try:
                 self.end = await desk.say("Go.")
@@ -96,7 +100,7 @@ def test_a_report_names_its_log_and_the_log_its_parent(root):
     assert isinstance(started, LogStarted)
     assert (started.title, started.meta["parent"], started.meta["call"]) == ("look 0", done.log, "t0")
     assert "It prints old." in done.recalled[0], "Recall reaches it"
-    told = [notice for notice in done.news if isinstance(notice, TaskNews)]
+    told = [notice for notice in done.news if isinstance(notice, SubAgentNotice)]
     assert {(notice.call, notice.log) for notice in told} == {("t0", log)}
 
 
@@ -155,7 +159,7 @@ class Person:
         await asyncio.sleep(0.01)
         self.asked.append(question.call.arguments["path"])
         self.is_asked = False
-        return Answer(self.decisions.pop(0))
+        return ApprovalAnswer(self.decisions.pop(0))
 
 
 def test_one_that_writes_is_asked_about_like_its_parent(root):
@@ -183,10 +187,10 @@ def test_limits_end_it_and_the_report_says_so(root):
     def endless(request):
         return [call("Grep", f"g{len(results(request))}", pattern=f"x{len(results(request))}")]
 
-    settings = TaskSettings(limits=Limits(steps=3))
+    settings = TaskSettings(limits=RunLimits(steps=3))
     done = Ended(root, modelled([tasks("Find it."), "Ok."], endless), settings=settings)
     assert "[The sub-agent did not end by itself: 3 steps were made, as many as allowed." in done.texts[0]
-    tokens = TaskSettings(limits=Limits(tokens=5_000))
+    tokens = TaskSettings(limits=RunLimits(tokens=5_000))
     done = Ended(root, modelled([tasks("Find it."), "Ok."], endless), settings=tokens)
     assert "tokens of 5000 are used" in done.texts[0]
 
@@ -228,10 +232,12 @@ def test_sub_agents_have_none_of_their_own_unless_allowed(root):
 
 def test_an_interruption_ends_it_and_leaves_two_valid_logs(root):
     async def work():
-        wish = Wish(root=root, store=root.parent / "store.db", sandbox="off", mode="auto", budget=32_000)
+        wish = AgentOptions(
+            root=root, store=root.parent / "store.db", sandbox="off", mode="auto", budget=32_000
+        )
         slow = [call("Bash", "b", command="touch begun; sleep 30")]
         model = modelled([tasks("Wait.", writes=True)], lambda _: slow)
-        opened = await open_desk(wish, model=model, env=NOWHERE)
+        opened = await open_coding_session(wish, model=model, env=NOWHERE)
         running = asyncio.create_task(opened.desk.say("Go."))
         await asyncio.to_thread(waited, (root / "begun").exists)
         opened.desk.agent.interrupt()

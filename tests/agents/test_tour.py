@@ -2,13 +2,12 @@
 
 import asyncio
 
-from holdfast.agents.coding.wish import Wish
-from holdfast.agents.headless import Errand, run_errand
+from holdfast.agents.coding.headless import HeadlessRequest, run_headless
 from holdfast.agents.notices import FoldMade, Replied
-from holdfast.agents.tour.model import PLAIN
-from holdfast.agents.tour.scratch import ROUNDING, scratch_folder
-from holdfast.agents.tour.script import BEATS
-from holdfast.tools.calling import CallFinished
+from holdfast.agents.options import AgentOptions
+from holdfast.tools.call import CallFinished
+from holdfast.tour.scratch_repository import ROUNDING, scratch_folder
+from holdfast.tour.tour_model import BEATS, PLAIN
 
 NOWHERE = {"XDG_CONFIG_HOME": "/nonexistent"}
 
@@ -16,8 +15,10 @@ NOWHERE = {"XDG_CONFIG_HOME": "/nonexistent"}
 def test_every_beat_is_told_once_and_what_was_folded_comes_back_to_the_letter():
     news = []
     with scratch_folder() as root:
-        wish = Wish(root=root, store=root.parent / "store.db", model=PLAIN, mode="auto", sandbox="off")
-        done = asyncio.run(run_errand(wish, Errand("Mend it."), watch=news.append, env=NOWHERE))
+        wish = AgentOptions(
+            root=root, store=root.parent / "store.db", model=PLAIN, mode="auto", sandbox="off"
+        )
+        done = asyncio.run(run_headless(wish, HeadlessRequest("Mend it."), watch=news.append, env=NOWHERE))
         mended = (root / "shop" / "prices.py").read_text()
     assert done.outcome == "done"
     assert [n.reply.text for n in news if isinstance(n, Replied)] == [beat.says for beat in BEATS]
@@ -35,8 +36,10 @@ def test_every_beat_is_told_once_and_what_was_folded_comes_back_to_the_letter():
 def test_a_prefix_that_stays_is_counted_as_cached():
     news = []
     with scratch_folder() as root:
-        wish = Wish(root=root, store=root.parent / "store.db", model=PLAIN, mode="auto", sandbox="off")
-        asyncio.run(run_errand(wish, Errand("Mend it."), watch=news.append, env=NOWHERE))
+        wish = AgentOptions(
+            root=root, store=root.parent / "store.db", model=PLAIN, mode="auto", sandbox="off"
+        )
+        asyncio.run(run_headless(wish, HeadlessRequest("Mend it."), watch=news.append, env=NOWHERE))
     usages = [n.reply.usage for n in news if isinstance(n, Replied)]
     assert usages[0].cache_read == 0
     assert all(usage.cache_read + usage.cache_write == usage.prompt for usage in usages)

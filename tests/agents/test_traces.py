@@ -9,14 +9,14 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from holdfast.agents.coding.setup import open_desk
-from holdfast.agents.coding.wish import Wish
-from holdfast.agents.headless import Result
+from holdfast.agents.coding.headless import RunResult
+from holdfast.agents.coding.startup import open_coding_session
+from holdfast.agents.coding.task import SUB_AGENT_PROMPT
+from holdfast.agents.coding.traces import Trace, redact_line
+from holdfast.agents.limits import TaskSettings
 from holdfast.agents.notices import Replied, innermost
-from holdfast.agents.otel import Spans, provider_from
-from holdfast.agents.task import SYSTEM
-from holdfast.agents.task_settings import TaskSettings
-from holdfast.agents.traces import Trace, redacted
+from holdfast.agents.options import AgentOptions
+from holdfast.agents.otel import RunSpans, tracer_provider
 from holdfast.errors import ConfigError, InputError
 from holdfast.messages import SystemMessage, ToolMessage
 from holdfast.models.errors import NetworkFailed
@@ -35,8 +35,10 @@ def ran(root, model, watching, tasks=None):
     """Run one round; `watching` makes the watcher when the log is known."""
 
     async def work():
-        wish = Wish(root=root, store=root.parent / "store.db", sandbox="off", mode="plan", budget=32_000)
-        opened = await open_desk(wish, model=model, env=NOWHERE, tasks=tasks)
+        wish = AgentOptions(
+            root=root, store=root.parent / "store.db", sandbox="off", mode="plan", budget=32_000
+        )
+        opened = await open_coding_session(wish, model=model, env=NOWHERE, tasks=tasks)
         opened.desk.watch = watching(opened.desk)
         try:
             return await opened.desk.say("Go.")
@@ -53,7 +55,9 @@ def spans_of(root, model, tasks=None):
     made = []
 
     def watching(desk):
-        made.append(Spans(provider.get_tracer("test"), log=desk.session.log.id, model="anthropic/claude-x"))
+        made.append(
+            RunSpans(provider.get_tracer("test"), log=desk.session.log.id, model="anthropic/claude-x")
+        )
         return made[0].watch
 
     end = ran(root, model, watching, tasks)
@@ -101,7 +105,7 @@ def test_what_is_cut_short_is_ended_as_an_error(root):
 def test_sub_agents_hang_below_the_call_they_work_for(root):
     def reply(request):
         first = request.messages[0]
-        if isinstance(first, SystemMessage) and first.text.startswith(SYSTEM):
+        if isinstance(first, SystemMessage) and first.text.startswith(SUB_AGENT_PROMPT):
             return "Found."
         is_over = isinstance(request.messages[-1], ToolMessage)
         return "Done." if is_over else [call("Task", "t", description="look", prompt="Look.")]
@@ -117,7 +121,7 @@ def nested(request):
     """A talk whose sub-agent has one of its own."""
     first = request.messages[0]
     tools = {tool.name for tool in request.tools}
-    is_sub = isinstance(first, SystemMessage) and first.text.startswith(SYSTEM)
+    is_sub = isinstance(first, SystemMessage) and first.text.startswith(SUB_AGENT_PROMPT)
     if isinstance(request.messages[-1], ToolMessage) or (is_sub and "Task" not in tools):
         return "Done."
     id_ = "inner" if is_sub else "outer"
@@ -162,14 +166,14 @@ def test_what_deeper_ones_spend_is_spent_by_all_above(root):
 
 
 def test_exporters_are_chosen_by_the_environment(capsys):
-    provider = provider_from({"OTEL_TRACES_EXPORTER": "console"})
-    Spans(provider.get_tracer("test"), log="l1", model="a/b").end()
+    provider = tracer_provider({"OTEL_TRACES_EXPORTER": "console"})
+    RunSpans(provider.get_tracer("test"), log="l1", model="a/b").end()
     provider.shutdown()
     shown = capsys.readouterr()
     assert shown.out == ""
     assert json.loads(shown.err)["name"] == "invoke_agent holdfast"
     with pytest.raises(ConfigError, match="the exporter `otlp_proto_http`, which is not installed"):
-        provider_from({"OTEL_TRACES_EXPORTER": "otlp"})
+        tracer_provider({"OTEL_TRACES_EXPORTER": "otlp"})
 
 
 def test_a_trace_is_a_line_for_each_notice(root, tmp_path):
@@ -188,12 +192,12 @@ def test_a_trace_that_cannot_be_written_is_said_at_the_end(tmp_path):
     if (full := Path("/dev/full")).exists():
         trace = Trace(full)
         with pytest.raises(InputError, match="No space left"):
-            trace.end(Result(outcome="done", text=""))
+            trace.end(RunResult(outcome="done", text=""))
         trace.close()
 
 
 def test_lines_have_no_secrets():
     line = {"type": "reply", "text": "key AKIA" + "ABCDEFGHIJKLMNOP", "calls": [{"password": "tiny"}]}
-    cleaned = str(redacted(line))
+    cleaned = str(redact_line(line))
     assert "ABCDEFGH" not in cleaned
     assert "tiny" not in cleaned

@@ -8,7 +8,7 @@ import pytest
 from peers.adapter import Adapter, PeerError, close_idle
 from peers.process import LIVES, ProcessPolicy
 
-from holdfast.replay.policies.policy import ModelCall, Task
+from holdfast.lab.policy import ModelCall, Task
 
 TINY = """
 import os

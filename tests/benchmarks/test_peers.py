@@ -9,8 +9,8 @@ from peers.adapter import close_idle
 from peers.adapters.stand_in import SUMMARY_CHARACTERS, summarize
 from peers.policies import ALL, interpreter, peer_of, requirements
 
-from holdfast.replay.policies.policy import Sent, Task
-from holdfast.replay.request import read_message
+from holdfast.lab.policy import Sent, Task
+from holdfast.lab.scored_message import read_message
 
 RUN = Path(__file__).parents[2] / "benchmarks" / "peers" / "run.py"
 ROOMY = Task(50_000, lambda messages: sum(len(read_message(m).text) // 4 for m in messages))

@@ -8,11 +8,10 @@ import pytest
 
 from holdfast import errors
 from holdfast.cli.app import COMMANDS, root
-from holdfast.cli.codes import INTERRUPTED, UNEXPECTED
-from holdfast.cli.failing import DEBUG
-from holdfast.cli.output import NO_COLOUR
+from holdfast.cli.exits import DEBUG, INTERRUPTED, UNEXPECTED
+from holdfast.cli.streams import NO_COLOUR
 from holdfast.recordings import FORMATS
-from holdfast.store.place import VARIABLE
+from holdfast.store.sqlite_file import STORE_VARIABLE
 
 DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 
@@ -48,4 +47,4 @@ def test_every_exit_code_is_documented_and_no_other() -> None:
 
 def test_formats_and_variables_are_documented() -> None:
     assert all(f"`{name}`" in DOCS for name in FORMATS)
-    assert all(f"| `{name}` |" in DOCS for name in (VARIABLE, DEBUG, NO_COLOUR))
+    assert all(f"| `{name}` |" in DOCS for name in (STORE_VARIABLE, DEBUG, NO_COLOUR))

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from command_line import Outcome, holdfast, json_file, on_terminal, process, work
 
-from holdfast.replay.results import Report
+from holdfast.lab.results import ReplayReport
 from holdfast.tokenizers import load_tokenizer
 from recordings.recording_samples import CLAUDE_CODE, write_lines
 from support.errands import errand, replies, write_policy, write_recordings
@@ -47,9 +47,9 @@ def odd(id_: str) -> dict[str, Any]:
     return made
 
 
-def report_of(done: Outcome) -> Report:
+def report_of(done: Outcome) -> ReplayReport:
     assert done.code == 0, done.err
-    return msgspec.json.decode(done.out, type=Report)
+    return msgspec.json.decode(done.out, type=ReplayReport)
 
 
 def counted(messages: list[dict[str, Any]]) -> int:

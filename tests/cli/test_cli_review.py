@@ -9,7 +9,7 @@ import pytest
 from command_line import holdfast, on_terminal, process
 from review_line import AFTER, BEFORE, MANY, large_repo, paths, reviewed, shop
 
-from holdfast.review.reading.git import MOST_DIFF
+from holdfast.review.git_changes import MOST_DIFF
 from support.review_repos import Repo
 
 

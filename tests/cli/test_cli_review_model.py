@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from holdfast.review.review import begin_review
+from holdfast.review.review import start_review
 from support.agent_runs import CONFIG, call, environment, says
 from support.provider_server import ProviderServer, serving
 from support.review_repos import Repo
@@ -43,7 +43,7 @@ def review(
 
 
 def finding(repo: Repo, **more):
-    (unit,) = begin_review(repo.folder, "working").units
+    (unit,) = start_review(repo.folder, "working").units
     arguments = {
         "unit": unit.id,
         "line": 2,

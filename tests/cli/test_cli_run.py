@@ -7,7 +7,7 @@ import signal
 import pytest
 from command_line import holdfast, process
 
-from holdfast.cli.codes import ENDS
+from holdfast.cli.exits import EXIT_CODES
 from support.agent_runs import Ran, bodies, call, environment, killed, repository, run, says, start
 from support.provider_server import Failure, Pause, serving
 
@@ -141,7 +141,7 @@ def test_exit_codes_say_what_it_came_to(root, outcome, answers, options):
     with serving(*answers) as server:
         done = here(server, "-p", "Go.", "--json", *options)
     assert done.json["outcome"] == outcome, done.err
-    assert done.code == ENDS[outcome]
+    assert done.code == EXIT_CODES[outcome]
     assert done.err.splitlines()[-2 if "hint" not in done.err else -3].startswith("error: ")
 
 

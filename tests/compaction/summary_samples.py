@@ -2,16 +2,16 @@
 
 from hypothesis import strategies as st
 
-from holdfast.compaction.facts.values import CommandFact, Fact, Facts, FileFact, TestState
+from holdfast.compaction.facts.fact import CommandFact, Fact, FileFact, LogFacts, TestState
 from holdfast.compaction.forms import FORMS
-from holdfast.compaction.forms.content import Content, Line
+from holdfast.compaction.forms.content import FormLine, SummaryContent
 from support.logs import result, step, user
 
 GOAL = "Make the parser accept empty input.\nKeep it as fast as it is:\n    parse('') == []"
 DIRECTIVES = ("Never touch src/legacy/.", "Always run `pytest -q` before you commit.")
 ERROR = 'TypeError: expected str, got "NoneType" in parse_empty (src/parser.py:42)'
 
-FACTS = Facts(
+FACTS = LogFacts(
     goal=Fact(GOAL, ("e1",)),
     latest=Fact("Now do the lexer as well.", ("e9",)),
     directives=(Fact(DIRECTIVES[0], ("e1",)), Fact(DIRECTIVES[1], ("e9",))),
@@ -144,7 +144,7 @@ facts_texts = texts.filter(lambda text: any(c.isalnum() for c in text))
 fact = st.builds(Fact, facts_texts, ids)
 some_facts = st.lists(fact, max_size=4).map(tuple)
 facts = st.builds(
-    Facts,
+    LogFacts,
     goal=st.none() | fact,
     latest=st.none() | fact,
     directives=some_facts,
@@ -176,10 +176,10 @@ forms = st.sampled_from([*FORMS.values()])
 
 def contents(form):
     """Any content of a form, also with fields left out."""
-    line = st.builds(Line, texts, ids, st.sampled_from(["rule", "model"]))
+    line = st.builds(FormLine, texts, ids, st.sampled_from(["rule", "model"]))
     lines = st.lists(line, max_size=4).map(tuple)
     chosen = {field.name: lines for field in form.fields}
-    return st.fixed_dictionaries({}, optional=chosen).map(Content)
+    return st.fixed_dictionaries({}, optional=chosen).map(SummaryContent)
 
 
 def model_texts(form):

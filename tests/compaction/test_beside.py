@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from holdfast.compacting import Beside, compact
+from holdfast.compaction.compact import BackgroundCompaction, compact
 from holdfast.events import Compacted, UsageReported
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import CODE
@@ -44,7 +44,7 @@ class RaisingModel:
 def test_whatever_a_model_raises_the_rule_half_stands_in():
     async def run():
         session = started()
-        beside = Beside(session, RaisingModel())
+        beside = BackgroundCompaction(session, RaisingModel())
         beside.start()
         return await beside.wait()
 
@@ -62,7 +62,7 @@ def test_a_script_that_is_too_short_is_the_tests_mistake():
 def test_beside_the_agent_the_next_request_does_not_wait():
     async def run():
         session, model = started(), ScriptedModel(GOOD)
-        beside = Beside(session, model)
+        beside = BackgroundCompaction(session, model)
         assert beside.start()
         session.pack()  # a fold by rule makes room at once
         assert beside.finish() is None
@@ -78,7 +78,7 @@ def test_beside_the_agent_the_next_request_does_not_wait():
 def test_a_result_that_came_too_late_is_discarded():
     async def run():
         session = started()
-        beside = Beside(session, ScriptedModel(GOOD))
+        beside = BackgroundCompaction(session, ScriptedModel(GOOD))
         beside.start()
         await compact(session)  # someone was quicker
         count = len(session.log.entries())
@@ -91,7 +91,7 @@ def test_a_result_that_came_too_late_is_discarded():
 
 def test_a_hung_summary_keeps_nobody_from_leaving():
     async def run():
-        beside = Beside(started(), HangingModel())
+        beside = BackgroundCompaction(started(), HangingModel())
         beside.start()
         await asyncio.sleep(0)
         beside.cancel()
@@ -102,7 +102,7 @@ def test_a_hung_summary_keeps_nobody_from_leaving():
 
 def test_nobody_need_give_it_up_to_leave():
     async def run():
-        Beside(started(), HangingModel()).start()
+        BackgroundCompaction(started(), HangingModel()).start()
         await asyncio.sleep(0)
 
     asyncio.run(run())
@@ -111,7 +111,7 @@ def test_nobody_need_give_it_up_to_leave():
 def test_a_summary_that_was_cancelled_is_none_and_another_may_begin():
     async def run():
         session = started()
-        beside = Beside(session, HangingModel())
+        beside = BackgroundCompaction(session, HangingModel())
         beside.start()
         await asyncio.sleep(0)
         waiting = asyncio.create_task(beside.wait())

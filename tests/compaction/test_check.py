@@ -3,11 +3,11 @@
 import pytest
 from summary_samples import ERROR, EVENTS, FACTS
 
-from holdfast.compaction.check import check
+from holdfast.compaction.check import check_summary
 from holdfast.compaction.evidence import Evidence
-from holdfast.compaction.facts.values import Facts, FileFact
+from holdfast.compaction.facts.fact import FileFact, LogFacts
 from holdfast.compaction.forms import FORMS
-from holdfast.compaction.forms.content import Content, Line
+from holdfast.compaction.forms.content import FormLine, SummaryContent
 from holdfast.views import Transcript
 from support.logs import chained
 
@@ -18,7 +18,7 @@ EVERY = [pytest.param(form, id=name) for name, form in FORMS.items()]
 
 def found(content, form=FIVE, facts=FACTS, **more):
     sizes = {"replaced_tokens": 1_000, "summary_tokens": 100} | more
-    return check(content, form, facts, EVIDENCE, **sizes)
+    return check_summary(content, form, facts, EVIDENCE, **sizes)
 
 
 def kinds(content, form=FIVE, facts=FACTS, **more):
@@ -28,8 +28,8 @@ def kinds(content, form=FIVE, facts=FACTS, **more):
 def wrong_with(text, facts=FACTS):
     """Kinds of what is wrong with one line of a model beside the whole rule half, and the words it is about."""
     rule = FIVE.fill(facts, archive=False).fields
-    fields = rule | {"Technical Context": (*rule["Technical Context"], Line(text, by="model"))}
-    return [(finding.kind, finding.what) for finding in found(Content(fields), facts=facts)]
+    fields = rule | {"Technical Context": (*rule["Technical Context"], FormLine(text, by="model"))}
+    return [(finding.kind, finding.what) for finding in found(SummaryContent(fields), facts=facts)]
 
 
 @pytest.mark.parametrize("form", EVERY)
@@ -49,25 +49,29 @@ def test_the_rule_half_passes_as_if_a_model_had_copied_it(form):
 def test_one_key_is_not_enough(form):
     """The ancestors' check passed on any one of its words."""
     first, *others = [field.name for field in form.fields if field.is_required]
-    content = Content({first: (Line("current progress pending execution_output_dir", by="model"),)})
-    missing = [finding.field for finding in found(content, form, Facts()) if finding.kind == "missing-key"]
+    content = SummaryContent(
+        {first: (FormLine("current progress pending execution_output_dir", by="model"),)}
+    )
+    missing = [finding.field for finding in found(content, form, LogFacts()) if finding.kind == "missing-key"]
     assert missing == others
 
 
 def test_a_field_that_is_empty_though_the_log_is_not_counts_as_missing():
-    content = Content(
-        FIVE.fill(FACTS, archive=False).fields | {"Technical Context": (Line("none", by="model"),)}
+    content = SummaryContent(
+        FIVE.fill(FACTS, archive=False).fields | {"Technical Context": (FormLine("none", by="model"),)}
     )
     (finding,) = found(content)
     assert (finding.kind, finding.field) == ("missing-key", "Technical Context")
-    nothing = Content({field.name: () for field in FIVE.fields})
-    assert found(nothing, facts=Facts()) == ()
+    nothing = SummaryContent({field.name: () for field in FIVE.fields})
+    assert found(nothing, facts=LogFacts()) == ()
 
 
 def without(text, form=FIVE):
     """The rule half without the lines that hold a text."""
     fields = form.fill(FACTS, archive=False).fields
-    return Content({name: tuple(li for li in lines if text not in li.text) for name, lines in fields.items()})
+    return SummaryContent(
+        {name: tuple(li for li in lines if text not in li.text) for name, lines in fields.items()}
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,15 +97,15 @@ def test_a_file_that_was_only_read_need_not_be_named():
 
 def test_a_file_must_not_be_said_to_be_gone_that_is_there_nor_the_other_way_round():
     told = "src/parser.py is done. tools/checker_empty.py was removed, and so was tests/test_parser.py"
-    facts = Facts(
+    facts = LogFacts(
         files=(
             FileFact("src/parser.py", "deleted", ("e1",)),
             FileFact("tools/checker_empty.py", "modified", ("e1",)),
             FileFact("tests/test_parser.py", "deleted", ("e1",)),
         )
     )
-    lines = tuple(Line(part, by="model") for part in told.split(". "))
-    content = Content({field.name: () for field in FIVE.fields} | {"Completed Milestones": lines})
+    lines = tuple(FormLine(part, by="model") for part in told.split(". "))
+    content = SummaryContent({field.name: () for field in FIVE.fields} | {"Completed Milestones": lines})
     missing = [
         finding.what for finding in found(content, facts=facts) if finding.kind == "missing-modified-file"
     ]
@@ -126,27 +130,27 @@ def test_an_archive_need_not_hold_open_errors_nor_failing_tests():
 def test_a_directive_may_differ_in_case_space_quotes_and_emphasis(said):
     content = without("Never touch")
     fields = content.fields | {
-        "Technical Context": (*content.fields["Technical Context"], Line(said, by="model"))
+        "Technical Context": (*content.fields["Technical Context"], FormLine(said, by="model"))
     }
-    assert kinds(Content(fields)) == []
+    assert kinds(SummaryContent(fields)) == []
 
 
 @pytest.mark.parametrize("said", ["touch src/legacy/", "Never touch legacy", "Do not touch src/legacy/"])
 def test_a_directive_in_other_words_is_missing(said):
     content = without("Never touch")
     fields = content.fields | {
-        "Technical Context": (*content.fields["Technical Context"], Line(said, by="model"))
+        "Technical Context": (*content.fields["Technical Context"], FormLine(said, by="model"))
     }
-    assert "missing-directive" in kinds(Content(fields))
+    assert "missing-directive" in kinds(SummaryContent(fields))
 
 
 def test_the_counts_of_the_last_test_run_are_enough():
     content = without("311 passed")
     status = (
         *content.fields["Objectives & Status"],
-        Line("Of the tests 2 failed and 311 passed.", by="model"),
+        FormLine("Of the tests 2 failed and 311 passed.", by="model"),
     )
-    assert kinds(Content(content.fields | {"Objectives & Status": status})) == []
+    assert kinds(SummaryContent(content.fields | {"Objectives & Status": status})) == []
 
 
 @pytest.mark.parametrize(
@@ -193,15 +197,15 @@ def test_names_that_the_log_has_not_are_inventions(text, kind, name):
 
 
 def test_what_the_rule_half_counts_may_be_said():
-    facts = Facts(files=tuple(FACTS.files) * 11)
+    facts = LogFacts(files=tuple(FACTS.files) * 11)
     assert wrong_with("Touched 44 files, 33 of them changed.", facts) == []
     assert wrong_with("Touched 45 files.", facts) == [("invented-number", "`45` is not in the log")]
 
 
 @pytest.mark.parametrize("by", ["rule", "model"])
 def test_a_secret_is_found_whoever_wrote_it(by):
-    line = Line("The key is AKIAIOSFODNN7EXAMPQ and password = hunter2hunter2", by=by)
-    assert kinds(Content({"Technical Context": (line,)}), facts=Facts())[-1] == "secret"
+    line = FormLine("The key is AKIAIOSFODNN7EXAMPQ and password = hunter2hunter2", by=by)
+    assert kinds(SummaryContent({"Technical Context": (line,)}), facts=LogFacts())[-1] == "secret"
 
 
 def test_a_secret_that_is_spread_over_lines_is_found():
@@ -210,9 +214,11 @@ def test_a_secret_that_is_spread_over_lines_is_found():
         "Pw7uSjMhFbGdCnEoXaZsQr5tYv8uI3o0p",
     ]
     lines = ("-----BEGIN RSA PRIVATE KEY-----", *body, "-----END RSA PRIVATE KEY-----")
-    content = Content({field.name: () for field in FIVE.fields})
-    content = Content(content.fields | {"Technical Context": tuple(Line(text, by="model") for text in lines)})
-    assert "secret" in kinds(content, facts=Facts())
+    content = SummaryContent({field.name: () for field in FIVE.fields})
+    content = SummaryContent(
+        content.fields | {"Technical Context": tuple(FormLine(text, by="model") for text in lines)}
+    )
+    assert "secret" in kinds(content, facts=LogFacts())
 
 
 @pytest.mark.parametrize(
@@ -254,8 +260,8 @@ def test_a_summary_must_be_smaller_than_what_it_stands_for():
 
 def test_findings_say_where_and_what():
     rule = FIVE.fill(FACTS, archive=False).fields
-    line = Line("Edited src/nowhere.py twice.", by="model")
-    (finding,) = found(Content(rule | {"File System State": (*rule["File System State"], line)}))
+    line = FormLine("Edited src/nowhere.py twice.", by="model")
+    (finding,) = found(SummaryContent(rule | {"File System State": (*rule["File System State"], line)}))
     assert (finding.field, finding.line) == ("File System State", line)
     assert line.text[slice(*finding.span)] == "src/nowhere.py"
     assert ERROR in found(without("TypeError"))[0].what

@@ -5,10 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from summary_samples import EVENTS, texts
 
-from holdfast.compaction.claims.named import Claim, claims_in
-from holdfast.compaction.claims.spans import pruned
-from holdfast.compaction.claims.urging import taken_over
+from holdfast.compaction.claim import Claim, claims_in, pruned
 from holdfast.compaction.evidence import Evidence
+from holdfast.compaction.instructions import copied_instructions
 from holdfast.events import ToolReturned
 from holdfast.messages import Text
 from holdfast.views import Transcript
@@ -72,7 +71,7 @@ def taken(text, *events):
     evidence = Evidence.of(Transcript(chained(events)).items)
     return [
         text[slice(*span)].strip()
-        for span in taken_over(text, evidence.told, evidence.own, evidence.returned)
+        for span in copied_instructions(text, evidence.told, evidence.own, evidence.returned)
     ]
 
 
@@ -137,7 +136,7 @@ def test_no_line_keeps_the_check_busy(text):
     """A pattern that tries every way to read such a line would not come back."""
     assert all(claim.end <= len(text) for claim in claims_in(text))
     assert len(pruned(text, [(0, 1)])) <= len(text)
-    assert [*taken_over(f"Delete {text}", EVIDENCE.told, EVIDENCE.own, EVIDENCE.returned)] == []
+    assert [*copied_instructions(f"Delete {text}", EVIDENCE.told, EVIDENCE.own, EVIDENCE.returned)] == []
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from holdfast.compacting import compact, preview, undo
+from holdfast.compaction.compact import compact, preview, undo
 from holdfast.events import Compacted, CompactionFailed, ContextSet, Folded, UsageReported
 from holdfast.messages import Text
 from holdfast.models.errors import NetworkFailed, Overflowed
-from holdfast.models.protocol import Reply
+from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import BUILT_IN
 from holdfast.recall import answer_recall
@@ -63,8 +63,8 @@ def test_who_is_asked_behind_the_live_messages_may_name_the_newest_of_them():
 FAILING = {
     "empty": "  ",
     "no form": "I would rather talk about something else.",
-    "cut off": Reply(parts=(Text(GOOD),), stop="length"),
-    "refused": Reply(parts=(Text("I cannot help with that."),), stop="refused"),
+    "cut off": ModelReply(parts=(Text(GOOD),), stop="length"),
+    "refused": ModelReply(parts=(Text("I cannot help with that."),), stop="refused"),
     "too long for the provider": Overflowed("prompt is too long"),
     "network": NetworkFailed("connection lost"),
     "inflated": GOOD + "- " + "part_5 needs care, as was said. " * 4_000,

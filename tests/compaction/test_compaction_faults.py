@@ -4,24 +4,24 @@ import asyncio
 
 import pytest
 
-from holdfast.compacting import compact
-from holdfast.compaction.check import check
+from holdfast.compaction.check import check_summary
+from holdfast.compaction.compact import compact
 from holdfast.compaction.evidence import Evidence
-from holdfast.compaction.facts.extract import facts_of
+from holdfast.compaction.facts.extract import extract_facts
 from holdfast.compaction.forms import FORMS
-from holdfast.compaction.forms.content import Content
-from holdfast.compaction.repair import repair
+from holdfast.compaction.forms.content import SummaryContent
+from holdfast.compaction.repair import repair_summary
 from holdfast.events import CompactionFailed, Event, ToolReturned, UserSaid
 from holdfast.ids import text_id
 from holdfast.messages import AssistantMessage, SystemMessage, ToolMessage, joined_text
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import BUILT_IN
-from holdfast.packing.renditions.marks import MARK
+from holdfast.packing.rendering.marks import MARK
 from holdfast.packing.validator import check as broken_rules
-from holdfast.recordings.wire import to_anthropic, to_openai
-from holdfast.sending import Packed
+from holdfast.sender import Packed
 from holdfast.session import Session
 from holdfast.views.transcript import Transcript
+from holdfast.wire import to_anthropic, to_openai
 from support.logs import chained, result, step, user
 
 NEVER = "Never touch src/legacy/."
@@ -127,18 +127,18 @@ SEEDS_WORDS = "current progress pending execution_output_dir"
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_fault_16_every_key_is_asked_for_and_not_any(form):
     transcript = Transcript(chained(work(2, 4)))
-    facts = facts_of(transcript)
+    facts = extract_facts(transcript)
     evidence = Evidence.of(transcript.items)
     rule = form.fill(facts, archive=False)
     required = [field.name for field in form.fields if field.is_required]
     for present in required:
         lines = rule.fields[present] or form.parse(SEEDS_WORDS)[0].lines()
-        findings = check(
-            Content({present: lines}), form, facts, evidence, replaced_tokens=9_000, summary_tokens=100
+        findings = check_summary(
+            SummaryContent({present: lines}), form, facts, evidence, replaced_tokens=9_000, summary_tokens=100
         )
         missing = {finding.field for finding in findings if finding.kind == "missing-key"}
         assert missing >= set(required) - {present}
-        mended = repair(Content({present: lines}), findings, facts, form, evidence)
+        mended = repair_summary(SummaryContent({present: lines}), findings, facts, form, evidence)
         assert set(required) <= set(mended.content.fields)
         assert NEVER in form.render(mended.content)
 

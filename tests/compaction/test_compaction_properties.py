@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.compacting import compact, undo
+from holdfast.compaction.compact import compact, undo
 from holdfast.compaction.plan import plan_compaction
 from holdfast.errors import ContextOverflow
 from holdfast.events import (
@@ -30,7 +30,7 @@ from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN
 from holdfast.packing.window import Window
-from holdfast.sending import Packed, Sender
+from holdfast.sender import Packed, Sender
 from holdfast.session import Session
 from holdfast.store import MemoryStore
 from support.driving import counter

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.compaction.facts.extract import facts_of
+from holdfast.compaction.facts.extract import extract_facts
 from holdfast.events import ApprovalGiven, UserSaid
 from holdfast.ids import text_id
 from holdfast.messages import Image, Text
@@ -17,7 +17,7 @@ REFUSED = "The user doesn't want to proceed with this tool use. The tool use was
 
 
 def facts(*events, first=0, end=None):
-    return facts_of(Transcript(chained(events)), first, end)
+    return extract_facts(Transcript(chained(events)), first, end)
 
 
 def texts(found):
@@ -32,7 +32,7 @@ def test_goal_and_latest_request_are_quoted_with_their_entries():
     entries = chained(
         [user("Build a parser."), step("ok"), user("Now tests."), step("ok"), user("And docs.")]
     )
-    found = facts_of(Transcript(entries))
+    found = extract_facts(Transcript(entries))
     assert (found.goal.text, found.goal.sources) == ("Build a parser.", (entries[0].id,))
     assert (found.latest.text, found.latest.sources) == ("And docs.", (entries[4].id,))
 
@@ -100,7 +100,7 @@ def test_directives_are_verbatim_once_and_name_all_their_entries():
             user("Again: fix it.\nNever touch api.py.\n不要改 CHANGELOG。"),
         ]
     )
-    found = facts_of(Transcript(entries)).directives
+    found = extract_facts(Transcript(entries)).directives
     assert texts(found) == ["Never touch api.py.", "不要改 CHANGELOG。"]
     assert found[0].sources == (entries[0].id, entries[2].id)
 
@@ -174,7 +174,7 @@ def test_open_todos_say_how_far_they_are():
     entries = chained(
         [user("Go."), step("", ("c1", "TodoWrite", {"todos": todos})), result("c1", "ok", "TodoWrite")]
     )
-    found = facts_of(Transcript(entries)).todos
+    found = extract_facts(Transcript(entries)).todos
     assert texts(found) == ["in progress: write", "pending: test"]
     assert {fact.sources for fact in found} == {(entries[1].id,)}
 
@@ -237,7 +237,7 @@ def test_every_fact_comes_from_the_log_and_from_no_later_entry(seed):
     entries = chained(AgentWork(seed).events)
     whole = Transcript(entries)
     ids = {entry.id for entry in entries}
-    found = facts_of(whole)
+    found = extract_facts(whole)
     lists = (found.directives, found.files, found.commands, found.errors, found.attempts, found.decisions)
     for fact in (*(f for facts in lists for f in facts), *found.todos, *found.keys):
         assert fact.sources
@@ -249,4 +249,4 @@ def test_every_fact_comes_from_the_log_and_from_no_later_entry(seed):
         assert fact.text in " ".join(said.split())
     prefix = Transcript(entries[: random.Random(seed).randrange(len(entries))])
     if prefix.settled:
-        assert facts_of(whole, 0, len(prefix.items)) == facts_of(prefix)
+        assert extract_facts(whole, 0, len(prefix.items)) == extract_facts(prefix)

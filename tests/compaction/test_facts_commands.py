@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.compaction.facts.results import exit_code
+from holdfast.compaction.facts.call_results import exit_code
 from support.fact_work import Work, facts
 
 RULE = "=" * 29

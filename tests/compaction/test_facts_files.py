@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.compaction.facts.extract import facts_of
+from holdfast.compaction.facts.extract import extract_facts
 from holdfast.views.transcript import Transcript
 from support.fact_work import Work, facts
 from support.logs import chained, user
@@ -41,7 +41,7 @@ def test_the_strongest_of_what_was_done_with_a_file_stands(work):
 def test_files_stand_in_the_order_they_were_last_touched_and_name_what_changed_them(work):
     events = [*work.edit("b.py"), *work.edit("a.py"), *work.read("c.py"), *work.edit("b.py")]
     entries = chained([user("Go on."), *events])
-    found = facts_of(Transcript(entries)).files
+    found = extract_facts(Transcript(entries)).files
     assert [file.path for file in found] == ["a.py", "c.py", "b.py"]
     assert found[2].sources == (entries[1].id, entries[7].id)
     assert found[1].sources == (entries[6].id,)

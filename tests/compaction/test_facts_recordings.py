@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
-from holdfast.compaction.facts.extract import facts_of
+from holdfast.compaction.facts.extract import extract_facts
 from holdfast.events import Entry
-from holdfast.recordings.reading import read_recordings
+from holdfast.recordings.recording_files import read_recordings
 from holdfast.views.directives import directives
 from holdfast.views.transcript import Transcript
 from support.directive_labels import digest, read_labels, read_messages, score
@@ -52,7 +52,7 @@ def seen_in(file):
 def _seen(recording):
     events = [recorded.event for recorded in recording.events if not recorded.chain]
     transcript = Transcript(Entry(f"e{n}", recording.id, n, None, event) for n, event in enumerate(events))
-    facts = facts_of(transcript)
+    facts = extract_facts(transcript)
     return Seen(
         recording.id,
         set(changed_paths(transcript)),

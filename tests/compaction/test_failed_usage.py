@@ -2,7 +2,7 @@
 
 import asyncio
 
-from holdfast.compacting import compact
+from holdfast.compaction.compact import compact
 from holdfast.events import UsageReported
 from holdfast.messages import Usage
 from holdfast.models.errors import BadReply, NetworkFailed

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from summary_samples import DIRECTIVES, ERROR, FACTS, GOAL, contents, facts, forms
 
-from holdfast.compaction.claims.presence import plain, said_in
-from holdfast.compaction.facts.values import CommandFact, Fact, Facts, FileFact
+from holdfast.compaction.facts.fact import CommandFact, Fact, FileFact, LogFacts
 from holdfast.compaction.forms import FORMS
-from holdfast.compaction.forms.content import Content, Line
-from holdfast.compaction.forms.schema import type_of
+from holdfast.compaction.forms.content import FormLine, SummaryContent
+from holdfast.compaction.forms.nested_json import type_of
+from holdfast.compaction.requirements import normalise, plain_text_of
 from holdfast.packing.profile import BUILT_IN
 
 EVERY = [pytest.param(form, id=name) for name, form in FORMS.items()]
@@ -77,7 +77,7 @@ def test_an_archive_holds_completed_work_only(form):
 
 def test_a_review_with_nothing_to_say_takes_no_message():
     form = FORMS["conclusions"]
-    assert form.render(form.fill(Facts(), archive=False)) == ""
+    assert form.render(form.fill(LogFacts(), archive=False)) == ""
     assert form.render(form.fill(FACTS, archive=False)).count("\n## ") == 3
 
 
@@ -108,7 +108,9 @@ EXECUTE_KEYS = {
         pytest.param("execute_json", EXECUTE_KEYS, id="execute"),
     ],
 )
-@pytest.mark.parametrize("given_facts", [pytest.param(FACTS, id="full"), pytest.param(Facts(), id="empty")])
+@pytest.mark.parametrize(
+    "given_facts", [pytest.param(FACTS, id="full"), pytest.param(LogFacts(), id="empty")]
+)
 def test_json_forms_have_every_key_of_the_seed_in_its_tags(name, keys, given_facts):
     form = FORMS[name]
     text = form.render(form.fill(given_facts, archive=False))
@@ -145,10 +147,10 @@ def test_the_rule_half_fits_the_schema_and_keeps_what_may_not_be_cut(form, archi
     content = form.fill(facts, archive=archive)
     assert list(content.fields) == [field.name for field in form.fields]
     msgspec.convert(form.value(content), type_of("Value", form.fields))
-    said = said_in(content.lines())
+    said = plain_text_of(content.lines())
     kept = [*facts.directives, *(fact for fact in (facts.goal, facts.latest) if fact)]
     for fact in [*kept, *(() if archive else facts.errors)]:
-        assert plain(fact.text) in said
+        assert normalise(fact.text) in said
 
 
 @pytest.mark.parametrize("form", EVERY)
@@ -181,7 +183,7 @@ def test_what_a_form_renders_it_reads_back(data):
 
 
 def many(count):
-    return Facts(
+    return LogFacts(
         goal=Fact("Do it. " * 300, ("g",)),
         directives=tuple(Fact(f"Never touch part {n} of it", (f"d{n}",)) for n in range(count)),
         files=(
@@ -200,7 +202,7 @@ def test_long_lists_are_cut_to_the_newest_and_counted_but_never_what_must_stay(f
     long = many(200)
     content = form.fill(long, archive=False)
     text = form.render(content)
-    assert plain("Do it. " * 300) in said_in(content.lines())
+    assert normalise("Do it. " * 300) in plain_text_of(content.lines())
     for fact in (*long.directives, *long.errors):
         assert fact.text in text
     for file in long.files[:200]:
@@ -226,13 +228,13 @@ def test_every_line_of_the_rule_half_names_its_entries():
 
 def test_directives_and_goal_stand_verbatim_in_every_form():
     for form in FORMS.values():
-        said = said_in(form.fill(FACTS, archive=True).lines())
-        assert all(plain(text) in said for text in (*DIRECTIVES, GOAL))
+        said = plain_text_of(form.fill(FACTS, archive=True).lines())
+        assert all(normalise(text) in said for text in (*DIRECTIVES, GOAL))
 
 
 def test_a_field_that_says_nothing_is_rendered_as_none_and_read_as_empty():
     form = FORMS["five_sections"]
-    text = form.render(Content({"Technical Context": (Line("N/A"),)}))
+    text = form.render(SummaryContent({"Technical Context": (FormLine("N/A"),)}))
     assert text.count("- none") == 5
     read, problems = form.parse(text)
     assert set(read.fields.values()) == {()}

@@ -8,7 +8,7 @@ from summary_samples import forms, model_texts, texts
 
 from holdfast.compaction.forms import FORMS
 from holdfast.compaction.forms.loose_json import read_object
-from holdfast.compaction.forms.schema import type_of
+from holdfast.compaction.forms.nested_json import type_of
 
 EVERY = [pytest.param(form, id=name) for name, form in FORMS.items()]
 

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from holdfast.compacting import compact
+from holdfast.compaction.compact import compact
 from holdfast.compaction.plan import is_stale, plan_compaction
 from holdfast.events import AssistantReplied, Compacted, Folded, LogStarted, OverflowReported, SystemSet
 from holdfast.messages import Text, Usage
-from holdfast.packing.forward import Rehearsal, fold_now
+from holdfast.packing.log_walk import InMemoryRecorder, fold_if_due
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE, EXECUTE, INIT
 from holdfast.packing.window import Window
@@ -75,7 +75,7 @@ def test_one_long_round_is_summed_up_by_its_steps():
 
 def test_fault_04_what_was_summed_up_is_never_summed_up_again():
     window = window_of(CODE.scaled_to(8_000), user("go"), *steps(0, 40))
-    rehearsal = Rehearsal(window)
+    rehearsal = InMemoryRecorder(window)
     first = asyncio.run(compact(rehearsal))
     assert first is not None
     assert plan_compaction(window, manual=True) is None, "nothing is new"
@@ -89,7 +89,7 @@ def test_fault_04_what_was_summed_up_is_never_summed_up_again():
 
 def test_an_archive_entry_is_never_changed():
     window = window_of(CODE.scaled_to(8_000), user("go"), *steps(0, 40))
-    rehearsal = Rehearsal(window)
+    rehearsal = InMemoryRecorder(window)
     seen: list[str] = []
     for start in range(40, 160, 40):
         asyncio.run(compact(rehearsal))
@@ -118,7 +118,7 @@ def test_where_nothing_more_can_give_way_compactions_stay_rare_and_the_floor_is_
     settings = CODE.scaled_to(8_000)
     prompt = SystemSet(" ".join(f"rule{i}" for i in range(2_400)))
     window = window_of(settings, prompt, user("go"), *steps(0, 12))
-    rehearsal = Rehearsal(window)
+    rehearsal = InMemoryRecorder(window)
     done = asyncio.run(compact(rehearsal, manual=False))
     assert done is not None
     assert done.tokens_after > settings.low_water
@@ -130,13 +130,13 @@ def test_where_nothing_more_can_give_way_compactions_stay_rare_and_the_floor_is_
     for start in range(12, 36):
         rehearsal.record(*steps(start, start + 1))
         count += asyncio.run(compact(rehearsal, manual=False)) is not None
-        fold_now(window)
+        fold_if_due(window)
     assert count <= 2, "a fold frees what is new, and a summary would free no more"
 
 
 def test_right_after_the_window_was_made_smaller_nothing_is_due():
     window = window_of(CODE.scaled_to(8_000), user("go"), *steps(0, 40))
-    rehearsal = Rehearsal(window)
+    rehearsal = InMemoryRecorder(window)
     assert plan_compaction(window) is not None
     rehearsal.record(Folded("boundary"))
     assert plan_compaction(window) is None
@@ -146,11 +146,11 @@ def test_right_after_the_window_was_made_smaller_nothing_is_due():
 
 def test_what_a_provider_refused_is_answered_by_a_fold():
     window = window_of(CODE.scaled_to(8_000), user("go"), *steps(0, 40))
-    rehearsal = Rehearsal(window)
+    rehearsal = InMemoryRecorder(window)
     assert plan_compaction(window) is not None
     rehearsal.record(OverflowReported(6_000))
     assert plan_compaction(window) is None
-    assert fold_now(window)
+    assert fold_if_due(window)
 
 
 def test_the_end_of_a_round_is_no_reason_to_sum_up():
@@ -164,7 +164,7 @@ def test_a_plan_is_stale_when_another_summary_came_first():
     plan = plan_compaction(window, manual=True)
     assert plan is not None
     assert not is_stale(plan, window)
-    asyncio.run(compact(Rehearsal(window)))
+    asyncio.run(compact(InMemoryRecorder(window)))
     assert is_stale(plan, window)
 
 
@@ -178,7 +178,7 @@ def test_seed_003_case_1_the_first_context_is_over_the_threshold(profile):
         + "</execute_to_init_context>"
     )
     window = window_of(settings, user(given), *steps(0, settings.keep + 3, 10))
-    done = asyncio.run(compact(Rehearsal(window)))
+    done = asyncio.run(compact(InMemoryRecorder(window)))
     assert done is not None
     assert "execute_to_init_context" in done.written.text
 
@@ -187,7 +187,7 @@ def test_seed_003_case_1_the_first_context_is_over_the_threshold(profile):
 def test_seed_003_case_2_one_pair_remains_and_n_is_constant(profile):
     settings = profile.scaled_to(8_000)
     window = window_of(settings, user("design it"), *steps(0, 30))
-    rehearsal = Rehearsal(window)
+    rehearsal = InMemoryRecorder(window)
     for start in (30, 60, 90):
         asyncio.run(compact(rehearsal))
         summary = pack(window).layer("summary").messages
@@ -195,15 +195,15 @@ def test_seed_003_case_2_one_pair_remains_and_n_is_constant(profile):
         full = [n for n, (level, _) in enumerate(window.levels) if level == "full"]
         assert len(full) == settings.keep
         rehearsal.record(*steps(start, start + 30))
-        fold_now(window)
+        fold_if_due(window)
 
 
 def test_seed_003_case_3_recent_steps_alone_exceed_the_threshold():
     """Long results of the steps that always stay are clipped at compaction, and then it fits."""
     settings = INIT.scaled_to(8_000)
     window = window_of(settings, user("go"), *steps(0, 10, 20), *steps(10, 13, 1_000))
-    asyncio.run(compact(Rehearsal(window)))
-    fold_now(window)
+    asyncio.run(compact(InMemoryRecorder(window)))
+    fold_if_due(window)
     assert pack(window).tokens <= settings.hard_limit
     assert [level for level, _ in window.levels[-3:]] == ["clipped"] * 3
 
@@ -211,7 +211,7 @@ def test_seed_003_case_3_recent_steps_alone_exceed_the_threshold():
 def test_when_the_archive_grows_too_long_a_second_level_stands_for_the_older_entries():
     settings = replace(CODE, name="small archive", summary_cap=20_000).scaled_to(8_000)
     window = window_of(settings, user("go, and never touch src/legacy/."), *steps(0, 40))
-    rehearsal = Rehearsal(window)
+    rehearsal = InMemoryRecorder(window)
     merged = []
     for start in range(40, 360, 40):
         asyncio.run(compact(rehearsal))
@@ -230,7 +230,7 @@ def test_an_archive_that_came_with_a_recording_is_never_merged():
     settings = replace(CODE, name="small archive", summary_cap=4_000).scaled_to(8_000)
     foreign = [Compacted("archive", f"- what was before, part {n}") for n in range(3)]
     window = window_of(settings, *foreign, user("go"), *steps(0, 40))
-    rehearsal = Rehearsal(window)
+    rehearsal = InMemoryRecorder(window)
     for start in range(40, 200, 40):
         asyncio.run(compact(rehearsal))
         rehearsal.record(*steps(start, start + 40))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.recordings.reading import read_recordings
+from holdfast.recordings.recording_files import read_recordings
 from support.shared import recording_files
 
 # Benchmarks are programs beside the package.

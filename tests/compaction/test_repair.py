@@ -5,13 +5,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from summary_samples import DIRECTIVES, ERROR, EVENTS, FACTS, GOAL, facts, forms, model_texts
 
-from holdfast.compaction.check import check
-from holdfast.compaction.claims.presence import plain, said_in
+from holdfast.compaction.check import check_summary
 from holdfast.compaction.evidence import Evidence
-from holdfast.compaction.facts.values import Fact, Facts, FileFact
+from holdfast.compaction.facts.fact import Fact, FileFact, LogFacts
 from holdfast.compaction.forms import FORMS
-from holdfast.compaction.forms.content import Content, Line
-from holdfast.compaction.repair import explain, repair
+from holdfast.compaction.forms.content import FormLine, SummaryContent
+from holdfast.compaction.repair import explain, repair_summary
+from holdfast.compaction.requirements import normalise, plain_text_of
 from holdfast.redaction import MARK
 from holdfast.views import Transcript
 from support.logs import chained
@@ -29,28 +29,28 @@ def tokens(text):
 
 def checked(content, form, of_facts, *, limit=0, archive=False):
     size = tokens(form.render(content))
-    return check(
+    return check_summary(
         content, form, of_facts, EVIDENCE, replaced_tokens=limit, summary_tokens=size, archive=archive
     )
 
 
 def mended(content, form=FIVE, of_facts=FACTS, *, limit=0, archive=False):
     findings = checked(content, form, of_facts, limit=limit, archive=archive)
-    return repair(
+    return repair_summary(
         content, findings, of_facts, form, EVIDENCE, archive=archive, replaced_tokens=limit, count=tokens
     )
 
 
 def mended_line(text):
     """What is left of a line that a model wrote, in a summary that needs nothing else."""
-    content = Content(EMPTY | {"Technical Context": (Line(text, by="model"),)})
-    return [line.text for line in mended(content, of_facts=Facts()).content.lines()]
+    content = SummaryContent(EMPTY | {"Technical Context": (FormLine(text, by="model"),)})
+    return [line.text for line in mended(content, of_facts=LogFacts()).content.lines()]
 
 
 @pytest.mark.parametrize("form", EVERY)
 @pytest.mark.parametrize("archive", [False, True], ids=["state", "archive"])
 def test_an_empty_answer_becomes_the_rule_half(form, archive):
-    repaired = mended(Content({}), form, archive=archive)
+    repaired = mended(SummaryContent({}), form, archive=archive)
     assert repaired.content == form.fill(FACTS, archive=archive)
     assert repaired.left == ()
     assert set(repaired.added) == set(repaired.content.lines())
@@ -59,7 +59,7 @@ def test_an_empty_answer_becomes_the_rule_half(form, archive):
 @pytest.mark.parametrize("name", ["init_json", "execute_json"])
 def test_what_is_too_long_loses_the_oldest_that_was_read(name):
     form = FORMS[name]
-    read = Facts(files=tuple(FileFact(f"src/part_{n:02}.py", "read", ("e1",), step=n) for n in range(30)))
+    read = LogFacts(files=tuple(FileFact(f"src/part_{n:02}.py", "read", ("e1",), step=n) for n in range(30)))
     whole = form.fill(read, archive=False)
     repaired = mended(whole, form, read, limit=tokens(form.render(whole)) - 100)
     kept = [line.text for line in repaired.content.fields["key_paths.other"]]
@@ -106,17 +106,17 @@ def test_a_lying_model_loses_its_lies_and_the_log_speaks():
     assert "5000" not in text
     assert text.count(DIRECTIVES[0]) == 1
     for needed in (*DIRECTIVES, "2 failed, 311 passed in 3.27s", "src/parser.py (modified)", ERROR):
-        assert plain(needed) in plain(text)
+        assert normalise(needed) in normalise(text)
     assert {why for _, why in repaired.removed} == {"`99` is not in the log", "`5000` is not in the log"}
     assert FACTS.files[0].path in {line.text.split(" ")[0] for line in repaired.added}
     assert all(line.by == "rule" for line in repaired.added)
 
 
 def test_lines_of_a_model_are_given_the_entries_they_came_from():
-    content = Content(
-        EMPTY | {"Technical Context": (Line("Commit a91f3c7e02b4 has TOKENS = 27", by="model"),)}
+    content = SummaryContent(
+        EMPTY | {"Technical Context": (FormLine("Commit a91f3c7e02b4 has TOKENS = 27", by="model"),)}
     )
-    (line,) = mended(content, of_facts=Facts()).content.lines()
+    (line,) = mended(content, of_facts=LogFacts()).content.lines()
     installed = next(entry.id for entry in ENTRIES if "a91f3c7e02b4" in str(entry.event))
     assert line.by == "model"
     assert line.sources == (installed,)
@@ -124,7 +124,9 @@ def test_lines_of_a_model_are_given_the_entries_they_came_from():
 
 def test_explain_tells_whose_every_line_is_and_what_became_of_the_rest():
     model = ("The parser is done.", "Edited src/parser.py, src/no.py.", "All 5000 tests pass")
-    content = Content(EMPTY | {"Completed Milestones": tuple(Line(text, by="model") for text in model)})
+    content = SummaryContent(
+        EMPTY | {"Completed Milestones": tuple(FormLine(text, by="model") for text in model)}
+    )
     rows = {row.text: row for row in explain(mended(content))}
     assert (rows[model[0]].by, rows[model[0]].change) == ("model", None)
     shortened = rows["Edited src/parser.py."]
@@ -141,10 +143,10 @@ def test_explain_tells_whose_every_line_is_and_what_became_of_the_rest():
 
 def test_an_inflated_summary_loses_its_least_important_lines_first():
     chatter = tuple(
-        Line(f"The parser is fine in the {word} way", by="model") for word in ("one", "two", "other")
+        FormLine(f"The parser is fine in the {word} way", by="model") for word in ("one", "two", "other")
     )
-    status = (Line("The lexer is half done and waits", by="model"),)
-    content = Content(EMPTY | {"Completed Milestones": chatter, "Objectives & Status": status})
+    status = (FormLine("The lexer is half done and waits", by="model"),)
+    content = SummaryContent(EMPTY | {"Completed Milestones": chatter, "Objectives & Status": status})
     whole = mended(content)
     limit = tokens(FIVE.render(whole.content))
     small = mended(content, limit=limit)
@@ -159,9 +161,9 @@ def test_an_inflated_summary_loses_its_least_important_lines_first():
 def test_the_floor_is_never_cut_and_is_named(form):
     content, _ = form.parse(form.render(form.fill(FACTS, archive=False)))
     repaired = mended(content, form, limit=20)
-    said = said_in(repaired.content.lines())
+    said = plain_text_of(repaired.content.lines())
     for needed in (GOAL, "Now do the lexer as well.", *DIRECTIVES, ERROR, "2 failed, 311 passed in 3.27s"):
-        assert plain(needed) in said
+        assert normalise(needed) in said
     for path in ("src/parser.py", "tests/test_parser.py", "tools/checker_empty.py"):
         assert path in said
     (finding,) = repaired.left
@@ -172,8 +174,10 @@ def test_the_floor_is_never_cut_and_is_named(form):
 
 
 def test_a_directive_with_a_secret_stays_without_it():
-    told = Facts(directives=(Fact("Always log in with password = hunter2hunter2, never without", ("e1",)),))
-    repaired = mended(Content({}), of_facts=told)
+    told = LogFacts(
+        directives=(Fact("Always log in with password = hunter2hunter2, never without", ("e1",)),)
+    )
+    repaired = mended(SummaryContent({}), of_facts=told)
     (line,) = repaired.content.lines()
     assert line.text == f"The user: “Always log in with password = {MARK}, never without”"
     assert repaired.left == ()
@@ -199,7 +203,7 @@ def test_whatever_a_model_writes_the_check_then_finds_nothing_but_the_floor(data
     left = checked(repaired.content, form, of_facts, limit=limit, archive=archive)
     assert [finding.kind for finding in left] == [finding.kind for finding in repaired.left]
     assert {finding.kind for finding in left} <= {"inflated"}
-    said = said_in(repaired.content.lines())
-    assert MARK.lower() in said or all(plain(fact.text) in said for fact in of_facts.directives)
+    said = plain_text_of(repaired.content.lines())
+    assert MARK.lower() in said or all(normalise(fact.text) in said for fact in of_facts.directives)
     assert form.render(form.parse(form.render(repaired.content))[0]) == form.render(repaired.content)
     assert len(explain(repaired)) >= len(repaired.content.lines())

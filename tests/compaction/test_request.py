@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.compaction.facts.extract import facts_of
+from holdfast.compaction.facts.extract import extract_facts
 from holdfast.compaction.forms import FORMS
 from holdfast.compaction.plan import plan_compaction
-from holdfast.compaction.request import CLOSE, OPEN, summary_request, transcript_of
+from holdfast.compaction.summary_request import CLOSE, OPEN, summary_request, transcript_of
 from holdfast.events import Compacted, LogStarted
 from holdfast.messages import UserMessage
 from holdfast.packing.profile import BUILT_IN, CODE, INIT, Profile
 from holdfast.packing.window import Window
-from holdfast.sending import Sender
+from holdfast.sender import Sender
 from holdfast.store import MemoryStore
 from support.driving import counter
 from support.logs import chained, result, step, user
@@ -27,7 +27,7 @@ def asked(window: Window, focus: str = ""):
     plan = plan_compaction(window, manual=True, focus=focus)
     assert plan is not None
     form = FORMS[window.profile.summary_form]
-    return summary_request(plan, window, form, facts_of(window.transcript, plan.start, plan.end))
+    return summary_request(plan, window, form, extract_facts(window.transcript, plan.start, plan.end))
 
 
 GIANT = " ".join(f"giant{i}" for i in range(30_000))

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.compacting import Beside, compact, undo
+from holdfast.compaction.compact import BackgroundCompaction, compact, undo
 from holdfast.compaction.plan import plan_compaction
 from holdfast.events import Compacted, Event, Rewound, Undone, UsageReported
 from holdfast.models.scripted import ScriptedModel
@@ -32,7 +32,7 @@ def meanwhile(session: Session, does):
     """What a summary comes to that is written while something else happens, and how many there are by then."""
 
     async def run():
-        beside = Beside(session, ScriptedModel(GOOD))
+        beside = BackgroundCompaction(session, ScriptedModel(GOOD))
         assert beside.start()
         await does()
         before = count(session, Compacted)

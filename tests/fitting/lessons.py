@@ -5,14 +5,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from holdfast.lab.case import make_case
+from holdfast.lab.evidence.needs import DEFAULT_MEASURE
+from holdfast.lab.evidence.study import Study, study_evidence
+from holdfast.lab.options import ReplayOptions
+from holdfast.lab.scored_message import MessageCounter
 from holdfast.packing.profile import CODE
 from holdfast.prices import BUILT_IN as PRICES
 from holdfast.recordings import read_recordings
-from holdfast.replay.case import make_case
-from holdfast.replay.evidence.measure import DEFAULT
-from holdfast.replay.evidence.study import Study, study
-from holdfast.replay.order import Order
-from holdfast.replay.request import Scale
 from holdfast.tokenizers import load_tokenizer
 from support.errands import write_recordings
 from support.evidence import called, result, user
@@ -28,7 +28,7 @@ PROFILE = replace(
     steps_floor=1,
 )
 BUDGET = 1_500
-ORDER = Order(("lines",), (BUDGET,), (PRICES["standard"],), profiles={"lines": PROFILE})
+ORDER = ReplayOptions(("lines",), (BUDGET,), (PRICES["standard"],), profiles={"lines": PROFILE})
 
 
 def lesson(id_: str = "one", steps: int = 24, *, source: str = "lessons", rows: int = 8) -> dict[str, Any]:
@@ -64,4 +64,6 @@ def studied(folder: Path, recording: dict[str, Any]) -> Study:
     file = write_recordings(folder / "studied.jsonl", recording)
     [read] = read_recordings(file)
     case = make_case(read, recording["source"])
-    return study(case, Scale(load_tokenizer()), (DEFAULT,), lambda *_: lambda _: False)
+    return study_evidence(
+        case, MessageCounter(load_tokenizer()), (DEFAULT_MEASURE,), lambda *_: lambda _: False
+    )

@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from fitting.lessons import BUDGET, ORDER, lesson
 from holdfast.errors import InputError
-from holdfast.fitting.gathering import gather
-from holdfast.fitting.learning import learn
-from holdfast.fitting.trial import try_out
-from holdfast.replay.jobs.sources import Sources
+from holdfast.lab.fit.examples import gather_examples
+from holdfast.lab.fit.regression import learn_weights
+from holdfast.lab.fit.trial import run_trial
+from holdfast.lab.jobs import RecordingSources
 from support.errands import write_recordings
 
 LEAST = 3_000
@@ -22,19 +22,24 @@ def mixed(tmp_path):
     short = [lesson(name, 16, source="short") for name in ("zero", "two")]
     long = [lesson("one", source="first"), lesson("three", source="second")]
     every = write_recordings(tmp_path / "mixed.jsonl", short[0], long[0], short[1], long[1])
-    return Sources((every,)), Sources((write_recordings(tmp_path / "long.jsonl", *long),))
+    return RecordingSources((every,)), RecordingSources((write_recordings(tmp_path / "long.jsonl", *long),))
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_only_long_enough_recordings_are_learned_from(mixed, processes):
     every, long = mixed
-    assert [one.recording for one in gather(ORDER, every).examples] == ["zero", "one", "two", "three"]
+    assert [one.recording for one in gather_examples(ORDER, every).examples] == [
+        "zero",
+        "one",
+        "two",
+        "three",
+    ]
     done = []
-    found = gather(LIMITED, every, processes=processes, done=done.append)
+    found = gather_examples(LIMITED, every, processes=processes, done=done.append)
     assert (len(done), sum(done)) == (4, every.load().size)
     assert found.recordings == 2
     assert found.notes == ["shorter than 3k tokens, and so left out: 2 of 4 recordings"]
-    alone = gather(LIMITED, long)
+    alone = gather_examples(LIMITED, long)
     assert alone.notes == []
     for one, other in zip(found.examples, alone.examples, strict=True):
         assert (one.recording, one.project, one.folds) == (other.recording, other.project, other.folds)
@@ -44,20 +49,20 @@ def test_only_long_enough_recordings_are_learned_from(mixed, processes):
 
 def test_only_long_enough_recordings_are_tried(mixed):
     every, long = mixed
-    learned = learn(gather(LIMITED, every).examples, LIMITED)
+    learned = learn_weights(gather_examples(LIMITED, every).examples, LIMITED)
     done = []
-    trial, notes = try_out(LIMITED, every, learned, done=done.append)
+    trial, notes = run_trial(LIMITED, every, learned, done=done.append)
     assert (len(done), sum(done)) == (4, every.load().size)
     assert notes == []
     assert [(row.project, row.recordings) for row in trial.rows] == [("first", 1), ("second", 1), ("", 2)]
-    assert trial == try_out(LIMITED, long, learned)[0]
+    assert trial == run_trial(LIMITED, long, learned)[0]
 
 
 def test_too_short_for_the_order_and_too_short_to_fold_are_counted_apart(tmp_path):
     made = [lesson("long"), lesson("flat", 20, rows=1), lesson("tiny", 2), lesson("small", 3)]
-    sources = Sources((write_recordings(tmp_path / "r.jsonl", *made),))
+    sources = RecordingSources((write_recordings(tmp_path / "r.jsonl", *made),))
     order = replace(ORDER, at_least=1_000, budgets=(2 * BUDGET,))
-    found = gather(order, sources)
+    found = gather_examples(order, sources)
     assert found.notes == [
         "shorter than 1k tokens, and so left out: 2 of 4 recordings",
         "too short to fold at 3k, and so left out: 1 of 2 recordings",
@@ -68,7 +73,7 @@ def test_too_short_for_the_order_and_too_short_to_fold_are_counted_apart(tmp_pat
 def test_notes_on_single_recordings_do_not_hide_how_many_were_left_out(mixed, tmp_path):
     broken = [{"id": f"b{n}", "source": "s", "messages": 7} for n in range(23)]
     file = write_recordings(tmp_path / "b.jsonl", lesson("tiny", 2), lesson("small", 3), *broken)
-    notes = gather(replace(LIMITED, at_least=400), Sources((*mixed[0].files, file))).notes
+    notes = gather_examples(replace(LIMITED, at_least=400), RecordingSources((*mixed[0].files, file))).notes
     assert notes[-3:] == [
         "and 3 more like these",
         "shorter than 400 tokens, and so left out: 1 of 29 recordings",
@@ -78,5 +83,5 @@ def test_notes_on_single_recordings_do_not_hide_how_many_were_left_out(mixed, tm
 
 def test_where_none_is_long_enough_that_is_an_error(mixed):
     with pytest.raises(InputError, match="no recording has 90k tokens or more") as raised:
-        gather(replace(ORDER, at_least=90_000), mixed[0])
+        gather_examples(replace(ORDER, at_least=90_000), mixed[0])
     assert "--at-least" in raised.value.hint

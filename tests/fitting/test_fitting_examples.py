@@ -8,11 +8,12 @@ from msgspec.structs import replace
 
 from fitting.lessons import BUDGET, PROFILE, definition, lesson, studied
 from holdfast.errors import ContextOverflow
-from holdfast.fitting.examples import (
+from holdfast.lab.evidence.study import study_evidence
+from holdfast.lab.fit.examples import (
     KEEPS_FROM_STEP_TO_STEP,
     ONE_IN,
-    Examples,
-    Later,
+    LaterUse,
+    RecordingExamples,
     examples_of,
     is_sampled,
     later_use,
@@ -20,19 +21,18 @@ from holdfast.fitting.examples import (
     name_features,
     rows_of,
 )
-from holdfast.packing.forward import fold_now
+from holdfast.lab.policies.profile_policy import WindowFeed
+from holdfast.lab.policy import Task
+from holdfast.lab.policy_checks import scramble
+from holdfast.lab.scored_message import MessageCounter
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES
-from holdfast.packing.lines.weights import HAND, known_weights
-from holdfast.replay.evidence.study import study
-from holdfast.replay.jobs.checks import scramble
-from holdfast.replay.policies.policy import Task
-from holdfast.replay.policies.profiles import Feed
-from holdfast.replay.request import Scale
+from holdfast.packing.lines.weights import HAND_WEIGHTS, built_in_weights
+from holdfast.packing.log_walk import fold_if_due
 from holdfast.tokenizers import load_tokenizer
 from support.evidence import user
 
 TASK = Task(BUDGET, len)
-NOTHING = Later({}, {})
+NOTHING = LaterUse({}, {})
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +40,13 @@ def lesson_study(tmp_path_factory):
     return studied(tmp_path_factory.mktemp("lesson"), lesson())
 
 
-def first_fold(study_, weights=HAND):
+def first_fold(study_, weights=HAND_WEIGHTS):
     """The window right after the first fold, and the number of the request that made it."""
-    feed = Feed(PROFILE, TASK, weights)
+    feed = WindowFeed(PROFILE, TASK, weights)
     messages = [turn.message for turn in study_.case.turns]
     for number, request in enumerate(study_.requests):
         feed.read(messages[: request.before], request.at)
-        if fold_now(feed.window):
+        if fold_if_due(feed.window):
             return feed.window, number
     raise AssertionError("the lesson is too short")
 
@@ -80,7 +80,7 @@ def test_what_is_used_is_an_example_with_its_use(lesson_study):
 
 def test_features_times_weights_are_the_score_of_a_fold(lesson_study):
     """What is fitted is what is ranked by: the same numbers in the same order."""
-    for weights in (HAND, known_weights("learned")):
+    for weights in (HAND_WEIGHTS, built_in_weights("learned")):
         window, _ = first_fold(lesson_study, weights)
         sightings = window.sightings
         assert len(sightings.lines) > 20
@@ -96,14 +96,16 @@ def test_features_times_weights_are_the_score_of_a_fold(lesson_study):
             assert exp(score) == pytest.approx(exp(sightings.name_score(text, name)))
 
 
-def taught(study_) -> Examples:
+def taught(study_) -> RecordingExamples:
     return examples_of(study_, PROFILE, [TASK])
 
 
 def test_features_know_nothing_of_what_comes_later(lesson_study):
     window, number = first_fold(lesson_study)
     case = scramble(lesson_study.case, number)
-    other = study(case, Scale(load_tokenizer()), lesson_study.measures, lambda *_: lambda _: False)
+    other = study_evidence(
+        case, MessageCounter(load_tokenizer()), lesson_study.measures, lambda *_: lambda _: False
+    )
     their_window, their_number = first_fold(other)
     assert number == their_number
     assert rows_of(window, NOTHING) == rows_of(their_window, NOTHING) != ([], [])
@@ -141,10 +143,10 @@ def test_where_nothing_can_be_sent_the_recording_goes_on(tmp_path):
     made["messages"][0] = user("word " * 60)
     found = studied(tmp_path, made)
     task = Task(40, len)
-    feed = Feed(PROFILE, task, HAND)
+    feed = WindowFeed(PROFILE, task, HAND_WEIGHTS)
     feed.read([turn.message for turn in found.case.turns[:9]], None)
     with pytest.raises(ContextOverflow):
-        fold_now(feed.window)
+        fold_if_due(feed.window)
     assert examples_of(found, PROFILE, [task]).folds == 0
 
 

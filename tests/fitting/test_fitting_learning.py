@@ -6,16 +6,16 @@ from msgspec.structs import replace
 
 from fitting.lessons import ORDER, PROFILE, lesson, studied
 from holdfast.errors import InputError
-from holdfast.fitting.examples import Examples, Rows, examples_of
-from holdfast.fitting.learning import MOST_PARTS, learn, split
-from holdfast.fitting.results import Learned, weights_file
+from holdfast.lab.fit.examples import ExampleRows, RecordingExamples, examples_of
+from holdfast.lab.fit.fit_results import LearnedWeights, weights_file
+from holdfast.lab.fit.regression import MOST_PARTS, learn_weights, split
+from holdfast.lab.policy import Task
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES
 from holdfast.packing.lines.weights import read_weights
-from holdfast.replay.policies.policy import Task
 
 
 @pytest.fixture(scope="module")
-def examples(tmp_path_factory) -> list[Examples]:
+def examples(tmp_path_factory) -> list[RecordingExamples]:
     folder = tmp_path_factory.mktemp("lessons")
     made = [
         lesson("one", source="first"),
@@ -27,8 +27,8 @@ def examples(tmp_path_factory) -> list[Examples]:
 
 
 @pytest.fixture(scope="module")
-def learned(examples) -> Learned:
-    return learn(examples, ORDER)
+def learned(examples) -> LearnedWeights:
+    return learn_weights(examples, ORDER)
 
 
 def test_what_is_plain_to_see_is_learned(learned):
@@ -43,8 +43,10 @@ def test_what_is_plain_to_see_is_learned(learned):
 
 def test_weights_of_a_project_know_nothing_of_it(examples, learned):
     one = examples[0]
-    used = Rows(one.lines.values, one.lines.uses * 0, one.lines.counts, one.lines.sizes, one.lines.folds)
-    after = learn([replace(one, lines=used), *examples[1:]], ORDER)
+    used = ExampleRows(
+        one.lines.values, one.lines.uses * 0, one.lines.counts, one.lines.sizes, one.lines.folds
+    )
+    after = learn_weights([replace(one, lines=used), *examples[1:]], ORDER)
     assert after.weights_for("one", "first") == learned.weights_for("one", "first")
     assert after.weights_for("three", "second") != learned.weights_for("three", "second")
     assert after.weights.lines != learned.weights.lines
@@ -67,13 +69,13 @@ def test_the_file_says_where_its_weights_come_from(examples, learned):
     assert about["line_examples"] == sum(len(one.lines) for one in examples)
     assert about["held_out"] == "project"
     assert [line.split(":")[0] for line in about["quality"]] == ["lines", "names"]
-    assert data == weights_file(learn(examples, ORDER).weights)
+    assert data == weights_file(learn_weights(examples, ORDER).weights)
 
 
 def test_one_project_is_held_out_by_recording(examples):
     held_out, groups = split(examples[:2])
     assert (held_out, groups) == ("recording", {"one": "one", "two": "two"})
-    learned = learn(examples[:2], ORDER)
+    learned = learn_weights(examples[:2], ORDER)
     assert [q.held_out for q in learned.lines] == ["one", "two"]
     assert learned.weights_for("one", "first") == learned.blind["one"] != learned.blind["two"]
 
@@ -88,17 +90,17 @@ def test_many_recordings_of_one_project_are_held_out_in_parts(examples):
 
 def test_one_recording_is_fitted_and_not_judged(examples):
     assert split(examples[:1]) == ("nothing", {})
-    learned = learn(examples[:1], ORDER)
+    learned = learn_weights(examples[:1], ORDER)
     assert (learned.held_out, learned.lines, learned.blind) == ("nothing", [], {})
     assert learned.weights.about["quality"] == []
 
 
 def test_a_project_beside_others_that_teach_nothing_has_no_figure(examples):
-    def silent(rows: Rows) -> Rows:
-        return Rows(rows.values, rows.uses * 0, rows.counts, rows.sizes, rows.folds)
+    def silent(rows: ExampleRows) -> ExampleRows:
+        return ExampleRows(rows.values, rows.uses * 0, rows.counts, rows.sizes, rows.folds)
 
     quiet = replace(examples[2], lines=silent(examples[2].lines))
-    learned = learn([examples[0], quiet], ORDER)
+    learned = learn_weights([examples[0], quiet], ORDER)
     assert learned.blind["first"] is None
     assert learned.weights_for("one", "first") is None
     first, second = learned.lines
@@ -110,6 +112,6 @@ def test_a_project_beside_others_that_teach_nothing_has_no_figure(examples):
 @pytest.mark.parametrize(("kind", "said"), [("lines", "a line"), ("names", "a name")])
 def test_nothing_to_learn_is_said(examples, kind, said):
     rows = getattr(examples[0], kind)
-    quiet = Rows(rows.values, rows.uses * 0, rows.counts, rows.sizes, rows.folds)
+    quiet = ExampleRows(rows.values, rows.uses * 0, rows.counts, rows.sizes, rows.folds)
     with pytest.raises(InputError, match=f"no later action used {said} that a fold let go"):
-        learn([replace(examples[0], **{kind: quiet})], ORDER)
+        learn_weights([replace(examples[0], **{kind: quiet})], ORDER)

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fitting.examples import Rows
-from holdfast.fitting.quality import TENTH, area, held_by_best, judge
-from holdfast.packing.lines.worth import FIXED_TOKENS, LENGTH_POWER
+from holdfast.lab.fit.examples import ExampleRows
+from holdfast.lab.fit.regression import TENTH, area, held_by_best, judge_ranking
+from holdfast.packing.lines.scoring import FIXED_TOKENS, LENGTH_POWER
 
 row = st.tuples(
     st.sampled_from([0.0, 0.0, 0.25, 1.0]),
@@ -19,11 +19,11 @@ row = st.tuples(
 recordings = st.lists(st.lists(row, min_size=1, max_size=12), min_size=1, max_size=3)
 
 
-def block(rows) -> Rows:
+def block(rows) -> ExampleRows:
     uses, counts, sizes, folds, values = zip(*rows, strict=True)
     features = np.column_stack([np.ones(len(rows)), np.array(values)]).astype(np.float32)
     columns = (np.array(column, np.float32) for column in (uses, counts, sizes))
-    return Rows(features, *columns, np.array(folds, np.int32))
+    return ExampleRows(features, *columns, np.array(folds, np.int32))
 
 
 def scores(blocks) -> list:
@@ -79,14 +79,14 @@ def test_the_best_tenth_holds_what_is_best_a_token():
 def test_both_kinds_of_weights_are_judged_on_the_same_rows():
     rows = [(1.0, 1.0, 2, 0, 1), *[(0.0, 5.0, 9, 0, -1)] * 9]
     good, bad = {"value": 1.0}, {"value": -1.0}
-    found = judge("held", [block(rows), block(rows)], ("always", "value"), good, bad)
+    found = judge_ranking("held", [block(rows), block(rows)], ("always", "value"), good, bad)
     assert (found.held_out, found.examples, found.used) == ("held", 20, 2)
     assert (found.curve, found.hand_curve, found.best, found.hand_best) == (1, 0, 1, 0)
 
 
 def test_without_weights_or_rows_there_are_no_figures():
     rows = [(1.0, 1.0, 2, 0, 1), (0.0, 1.0, 2, 0, 1)]
-    found = judge("held", [block(rows)], ("always", "value"), None, {})
+    found = judge_ranking("held", [block(rows)], ("always", "value"), None, {})
     assert (found.curve, found.best, found.hand_curve) == (None, None, 0.5)
-    empty = judge("held", [], ("always", "value"), {}, {})
+    empty = judge_ranking("held", [], ("always", "value"), {}, {})
     assert (empty.examples, empty.curve, empty.best) == (0, None, None)

@@ -5,15 +5,15 @@ import pytest
 from msgspec.structs import replace
 
 from fitting.lessons import ORDER
-from holdfast.fitting.gathering import gather
+from holdfast.lab.fit.examples import gather_examples
+from holdfast.lab.jobs import RecordingSources
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES
-from holdfast.replay.jobs.sources import Sources
 from support.shared import recording_files
 
 
 @pytest.mark.parametrize("file", recording_files("c*.jsonl.gz"))
 def test_examples_of_recordings_are_sound(file):
-    gathered = gather(replace(ORDER, budgets=(16_000,)), Sources((file,), None, 3))
+    gathered = gather_examples(replace(ORDER, budgets=(16_000,)), RecordingSources((file,), None, 3))
     assert gathered.examples
     for one in gathered.examples:
         for rows, features in ((one.lines, LINE_FEATURES), (one.names, NAME_FEATURES)):

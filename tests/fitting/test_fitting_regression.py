@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from holdfast.fitting.examples import Rows
-from holdfast.fitting.regression import MOST, fit_weights, regress
+from holdfast.lab.fit.examples import ExampleRows
+from holdfast.lab.fit.regression import MOST, fit_weights, regress
 
 FEATURES = ("always", "yes", "amount", "never")
 TRUE = {"always": -2.0, "yes": 1.2, "amount": -0.5, "never": 0.0}
 
 
-def made(count=60_000, seed=1) -> Rows:
+def made(count=60_000, seed=1) -> ExampleRows:
     """Rows whose uses are drawn with known weights; `never` is the same everywhere."""
     chance = np.random.default_rng(seed)
     yes = chance.integers(0, 2, count)
@@ -18,11 +18,11 @@ def made(count=60_000, seed=1) -> Rows:
     values = np.column_stack([np.ones(count), yes, amount, np.zeros(count)]).astype(np.float32)
     uses = chance.poisson(np.exp(values @ np.array(list(TRUE.values())))).astype(np.float32)
     ones = np.ones(count, np.float32)
-    return Rows(values, uses, ones, ones, np.zeros(count, np.int32))
+    return ExampleRows(values, uses, ones, ones, np.zeros(count, np.int32))
 
 
-def taken(rows: Rows, where) -> Rows:
-    return Rows(
+def taken(rows: ExampleRows, where) -> ExampleRows:
+    return ExampleRows(
         rows.values[where], rows.uses[where], rows.counts[where], rows.sizes[where], rows.folds[where]
     )
 
@@ -45,7 +45,7 @@ def test_a_row_that_stands_for_five_counts_as_five():
     rows = made()
     chosen = (rows.uses > 0) | (np.arange(len(rows)) % 5 == 0)
     counts = np.where(rows.uses > 0, 1, 5).astype(np.float32)
-    sampled = taken(Rows(rows.values, rows.uses, counts, rows.sizes, rows.folds), chosen)
+    sampled = taken(ExampleRows(rows.values, rows.uses, counts, rows.sizes, rows.folds), chosen)
     found, whole = regress([sampled], FEATURES), regress([rows], FEATURES)
     assert found["always"] == pytest.approx(whole["always"], abs=0.1)
     unweighted = regress([taken(rows, chosen)], FEATURES)
@@ -56,14 +56,16 @@ def test_what_everything_uses_does_not_rule_the_rest():
     rows = made(8_000)
     often = np.where(rows.uses > 0, rows.uses + 100, 0).astype(np.float32)
     capped = np.where(rows.uses > 0, MOST, 0).astype(np.float32)
-    one, other = (Rows(rows.values, uses, rows.counts, rows.sizes, rows.folds) for uses in (often, capped))
+    one, other = (
+        ExampleRows(rows.values, uses, rows.counts, rows.sizes, rows.folds) for uses in (often, capped)
+    )
     assert regress([one], FEATURES) == regress([other], FEATURES)
 
 
 @pytest.mark.parametrize("blocks", [[], [0], [0, 5]], ids=["no block", "no rows", "nothing used"])
 def test_nothing_is_learned_from_nothing(blocks):
     rows = made(10)
-    unused = Rows(rows.values, rows.uses * 0, rows.counts, rows.sizes, rows.folds)
+    unused = ExampleRows(rows.values, rows.uses * 0, rows.counts, rows.sizes, rows.folds)
     assert regress([taken(unused, slice(0, count)) for count in blocks], FEATURES) == {}
 
 

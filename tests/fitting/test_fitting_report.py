@@ -3,13 +3,12 @@
 import pytest
 
 from fitting.lessons import ORDER
-from holdfast.fitting.meanings import LINE_MEANINGS, NAME_MEANINGS, Meaning, factor
-from holdfast.fitting.report import fit_tables
-from holdfast.fitting.results import Fit, Quality, mean_quality
-from holdfast.fitting.trial import BY_HAND, LEARNED, compare
+from holdfast.lab.fit.fit_report import LINE_MEANINGS, NAME_MEANINGS, FeatureMeaning, factor, fit_tables
+from holdfast.lab.fit.fit_results import Fit, RankingQuality, mean_quality
+from holdfast.lab.fit.trial import BY_HAND, LEARNED, compare_trial
+from holdfast.lab.results import BASELINE, Score
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES, VERSION
 from holdfast.packing.lines.weights import Weights
-from holdfast.replay.results import BASELINE, Score
 
 
 def test_every_feature_has_a_meaning():
@@ -28,10 +27,10 @@ def test_amounts_are_those_that_enter_by_their_logarithm():
 
 
 def test_a_factor_is_for_yes_or_for_twice_as_much():
-    assert factor(Meaning("it is so"), 0.0) == 1
-    assert factor(Meaning("it is so"), 1.0) == pytest.approx(2.718, abs=0.001)
-    assert factor(Meaning("much", is_amount=True), 1.0) == pytest.approx(2)
-    assert factor(Meaning("much", is_amount=True), -0.5) == pytest.approx(0.7071, abs=0.0001)
+    assert factor(FeatureMeaning("it is so"), 0.0) == 1
+    assert factor(FeatureMeaning("it is so"), 1.0) == pytest.approx(2.718, abs=0.001)
+    assert factor(FeatureMeaning("much", is_amount=True), 1.0) == pytest.approx(2)
+    assert factor(FeatureMeaning("much", is_amount=True), -0.5) == pytest.approx(0.7071, abs=0.0001)
 
 
 def fit(**changes) -> Fit:
@@ -40,7 +39,10 @@ def fit(**changes) -> Fit:
         lines={"always": -5.0, "call": 1.0, "long": -2.0, "log_age": -1.5},
         names={"always": -5.0, "own": 0.0, "path": 0.5},
     )
-    quality = [Quality("a", 100, 5, 0.9, 0.7, 0.5, 0.25), Quality("b\x1b", 50, 0, None, None, None, None)]
+    quality = [
+        RankingQuality("a", 100, 5, 0.9, 0.7, 0.5, 0.25),
+        RankingQuality("b\x1b", 50, 0, None, None, None, None),
+    ]
     plain = {"version": "0", "profile": "code", "budgets": [16_000], "files": [], "recordings": 2, "folds": 3}
     given = {"held_out": "project", "lines": quality, "names": quality, **plain, **changes}
     return Fit(projects={"a": 1, "b": 1}, weights=weights, **given)
@@ -82,7 +84,7 @@ def scores() -> list[Score]:
 
 
 def test_a_trial_compares_project_by_project_and_in_pairs():
-    trial = compare(scores(), ORDER)
+    trial = compare_trial(scores(), ORDER)
     assert [(row.project, row.recordings) for row in trial.rows] == [("a", 2), ("b", 1), ("", 3)]
     first, second, mean = trial.rows
     assert (first.learned.hard, first.hand.hard) == (pytest.approx(0.4), pytest.approx(0.2))
@@ -96,7 +98,7 @@ def test_a_trial_compares_project_by_project_and_in_pairs():
 
 
 def test_a_trial_is_shown_by_budget_with_what_learning_adds():
-    tables = fit_tables(fit(trial=compare(scores(), ORDER)))
+    tables = fit_tables(fit(trial=compare_trial(scores(), ORDER)))
     by_project, added = tables[4:]
     assert by_project.title == "replay at 1500, fitted on the other projects"
     assert by_project.rows[0] == ["a", "0.40", "0.20", "0.60", "0.50", "0.42", "0.40"]
@@ -105,6 +107,6 @@ def test_a_trial_is_shown_by_budget_with_what_learning_adds():
 
 
 def test_a_trial_of_nothing():
-    trial = compare([], ORDER)
+    trial = compare_trial([], ORDER)
     assert trial.rows == []
     assert trial.differences[0].hard is None

@@ -17,9 +17,8 @@ from holdfast.messages import (
     ToolMessage,
     UserMessage,
 )
-from holdfast.models.breakpoints import MOST_MARKS
-from holdfast.models.protocol import Request
-from holdfast.models.wire.anthropic import AnthropicWire
+from holdfast.models.anthropic_api import MAX_BREAKPOINTS, AnthropicAdapter
+from holdfast.models.model import ModelRequest
 from holdfast.packing.validator import check
 
 TOOLS = (
@@ -53,9 +52,11 @@ ENDS = (0, 2, 3, 6, 9)
 """Tools, stable, summary, window, round; the recap behind them is the tail."""
 
 
-def body(messages: list[Message], ends: tuple[int, ...], wire: AnthropicWire | None = None) -> dict[str, Any]:
-    request = Request(messages=tuple(messages), tools=TOOLS, layer_ends=ends)
-    return (wire or AnthropicWire()).body("test", request)
+def body(
+    messages: list[Message], ends: tuple[int, ...], wire: AnthropicAdapter | None = None
+) -> dict[str, Any]:
+    request = ModelRequest(messages=tuple(messages), tools=TOOLS, layer_ends=ends)
+    return (wire or AnthropicAdapter()).body("test", request)
 
 
 def flat(sent: dict[str, Any]) -> list[dict[str, Any]]:
@@ -97,7 +98,7 @@ def test_a_mock_pair_is_marked_as_the_summary():
 
 def test_without_ends_or_where_it_is_turned_off_nothing_is_marked():
     assert marked(body(PACK, ())) == []
-    assert marked(body(PACK, ENDS, AnthropicWire(cache=""))) == []
+    assert marked(body(PACK, ENDS, AnthropicAdapter(cache=""))) == []
 
 
 @pytest.mark.parametrize(
@@ -106,13 +107,13 @@ def test_without_ends_or_where_it_is_turned_off_nothing_is_marked():
     ids=["5m", "1h"],
 )
 def test_the_mark_says_how_long(lifetime: Any, mark: dict[str, str]):
-    sent = body(PACK, ENDS, AnthropicWire(cache=lifetime))
+    sent = body(PACK, ENDS, AnthropicAdapter(cache=lifetime))
     assert [block["cache_control"] for block in flat(sent) if "cache_control" in block] == [mark] * 4
 
 
 def test_an_end_without_tools_or_behind_the_last_message_is_no_harm():
-    request = Request(messages=(user("hi"),), layer_ends=(0, 1, 7))
-    assert marked(AnthropicWire().body("test", request)) == ["hi"]
+    request = ModelRequest(messages=(user("hi"),), layer_ends=(0, 1, 7))
+    assert marked(AnthropicAdapter().body("test", request)) == ["hi"]
 
 
 def test_thinking_is_passed_over():
@@ -145,12 +146,12 @@ def test_marks_are_legal_and_cover_what_their_end_says(pack: tuple[list[Message]
     assert check(sent["messages"], "anthropic", system=sent.get("system"), tools=sent["tools"]) == ()
     blocks = flat(sent)
     at = [number for number, block in enumerate(blocks) if "cache_control" in block]
-    assert len(at) <= MOST_MARKS
+    assert len(at) <= MAX_BREAKPOINTS
     assert bare(blocks) == flat(body(messages, ()))
     expected = {
         len(flat(body(messages[:end], ()))) - 1 for end in ends if _is_cut_between_steps(messages, end)
     }
-    assert expected <= set(at) or len(set(ends)) > MOST_MARKS
+    assert expected <= set(at) or len(set(ends)) > MAX_BREAKPOINTS
 
 
 def _is_cut_between_steps(messages: list[Message], end: int) -> bool:

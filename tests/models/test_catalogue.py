@@ -15,15 +15,15 @@ from holdfast.config import Config, parse_config
 from holdfast.errors import ConfigError
 from holdfast.models.catalogue import (
     OFF_WORDS,
-    Beyond,
     Catalogue,
-    Entry,
+    LongPromptPrice,
+    ModelEntry,
     Price,
     key_variable,
     load_catalogue,
     price_table,
 )
-from holdfast.models.tables import ENTRY, PRICE
+from holdfast.models.catalogue_schema import ENTRY, PRICE
 from holdfast.prices import BUILT_IN, PriceTable
 
 CATALOGUE = load_catalogue()
@@ -41,12 +41,12 @@ def refused(text: str) -> ConfigError:
     return caught.value
 
 
-def named(entry: Entry) -> str:
+def named(entry: ModelEntry) -> str:
     return entry.name
 
 
 @pytest.mark.parametrize("entry", MODELS, ids=named)
-def test_an_entry_is_sound(entry: Entry) -> None:
+def test_an_entry_is_sound(entry: ModelEntry) -> None:
     assert entry.provider in CATALOGUE.providers
     assert entry.window >= 100_000
     assert entry.max_output <= entry.window
@@ -117,7 +117,9 @@ def test_a_file_changes_single_keys_of_an_entry() -> None:
     entry, before = (one.models["anthropic/claude-haiku-5-5"] for one in (changed, CATALOGUE))
     assert entry.window == 200_000
     assert entry.price == Price(input=0.1, output=0.5, cache_read=0.02, cache_write=0.125)
-    assert entry.beyond == Beyond(tokens=50_000, input=0.5, output=2.5, cache_read=0.05, cache_write=0.625)
+    assert entry.beyond == LongPromptPrice(
+        tokens=50_000, input=0.5, output=2.5, cache_read=0.05, cache_write=0.625
+    )
     assert (entry.max_output, entry.protocol) == (before.max_output, before.protocol)
     assert (entry.origin, entry.date) == ("holdfast.toml", None)
     others = {name: one for name, one in changed.models.items() if name != entry.name}
@@ -212,7 +214,7 @@ def test_names_and_providers_that_are_none_are_refused() -> None:
 
 
 def test_every_key_of_an_entry_can_be_written_in_a_file() -> None:
-    assert set(ENTRY) == set(Entry.__struct_fields__) - {"name", "origin", "date"}
+    assert set(ENTRY) == set(ModelEntry.__struct_fields__) - {"name", "origin", "date"}
     assert set(PRICE) == set(Price.__struct_fields__)
 
 
@@ -242,17 +244,17 @@ def test_a_long_prompt_has_a_table_of_its_own() -> None:
 
 
 def test_a_price_table_says_no_more_than_is_known() -> None:
-    plain = Entry(name="a/b", price=Price(input=2.0, output=6.0))
+    plain = ModelEntry(name="a/b", price=Price(input=2.0, output=6.0))
     assert price_table(plain) == PriceTable(
         "a/b", 1.0, 1.0, 3.0, 0, 0, "a/b: input $2, output $6 a million tokens"
     )
-    cached = Entry(name="a/b", price=Price(input=2.0, output=6.0, cache_read=0.5))
+    cached = ModelEntry(name="a/b", price=Price(input=2.0, output=6.0, cache_read=0.5))
     assert (price_table(cached).read, price_table(cached).write, price_table(cached).life_seconds) == (
         0.25,
         1,
         300,
     )
-    for entry in (Entry(name="a/b"), Entry(name="a/b", price=Price(input=0.0, output=0.0))):
+    for entry in (ModelEntry(name="a/b"), ModelEntry(name="a/b", price=Price(input=0.0, output=0.0))):
         with pytest.raises(ConfigError, match="the price of `a/b` is not known") as caught:
             price_table(entry)
         assert '[models."a/b"]' in caught.value.hint
@@ -282,7 +284,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 def test_what_a_file_says_holds_and_nothing_else_changes(changes: dict[str, Any], name: str) -> None:
     entry = load_catalogue(Config(where="f", models={name: changes})).models[name]
     before = CATALOGUE.models[name]
-    for key in Entry.__struct_fields__:
+    for key in ModelEntry.__struct_fields__:
         if key in changes:
             assert getattr(entry, key) == changes[key]
         elif key not in ("origin", "date"):

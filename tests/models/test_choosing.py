@@ -13,35 +13,41 @@ from msgspec.structs import replace
 from holdfast.config import Config, parse_config
 from holdfast.errors import ConfigError
 from holdfast.messages import SystemMessage, Text, ToolDefinition, UserMessage
+from holdfast.models.anthropic_api import AnthropicAdapter
+from holdfast.models.availability import Availability, check_availability
 from holdfast.models.catalogue import load_catalogue
-from holdfast.models.choosing import Chosen, choose_model, model_name, resolve_model, wire_of
 from holdfast.models.errors import AuthFailed
-from holdfast.models.protocol import Model, Reply, Request, ask
-from holdfast.models.reaching import Reached, reach
+from holdfast.models.model import Model, ModelReply, ModelRequest, ask
+from holdfast.models.openai_chat_api import OpenAIChatAdapter
+from holdfast.models.openai_responses_api import OpenAIResponsesAdapter
+from holdfast.models.selection import (
+    ResolvedModel,
+    create_adapter,
+    create_model,
+    model_name,
+    resolve_model,
+)
 from holdfast.models.text_protocol import TextProtocolModel
-from holdfast.models.wire.anthropic import AnthropicWire
-from holdfast.models.wire.openai_chat import OpenAIChatWire
-from holdfast.models.wire.openai_responses import OpenAIResponsesWire
 from support.list_server import listing
 from support.provider_server import Failure, Script, serving
 
 KEY = "sk-loopback-0123456789"
-HELLO = Request(messages=(SystemMessage("Be brief."), UserMessage((Text("hello"),))), max_tokens=64)
+HELLO = ModelRequest(messages=(SystemMessage("Be brief."), UserMessage((Text("hello"),))), max_tokens=64)
 READ = ToolDefinition("Read", "Reads a file.", {"type": "object"})
 
 
-def resolved(name: str, env: Mapping[str, str] | None = None, config: Config | None = None) -> Chosen:
+def resolved(name: str, env: Mapping[str, str] | None = None, config: Config | None = None) -> ResolvedModel:
     return resolve_model(name, load_catalogue(config), env or {})
 
 
 def refused(name: str, config: Config | None = None) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
-        choose_model(name, config, {})
+        create_model(name, config, {})
     return caught.value
 
 
-def asked(model: Model, request: Request = HELLO) -> Reply:
-    async def run() -> Reply:
+def asked(model: Model, request: ModelRequest = HELLO) -> ModelReply:
+    async def run() -> ModelReply:
         try:
             return await ask(model, request)
         finally:
@@ -165,31 +171,34 @@ def test_a_provider_of_a_file_has_a_key_of_its_own() -> None:
 
 
 def test_entries_become_wires() -> None:
-    opus, haiku = (wire_of(resolved(f"anthropic/{m}")) for m in ("claude-opus-5-5", "claude-haiku-4-5"))
-    assert isinstance(opus, AnthropicWire)
-    assert isinstance(haiku, AnthropicWire)
+    opus, haiku = (
+        create_adapter(resolved(f"anthropic/{m}")) for m in ("claude-opus-5-5", "claude-haiku-4-5")
+    )
+    assert isinstance(opus, AnthropicAdapter)
+    assert isinstance(haiku, AnthropicAdapter)
     assert (opus.thinking, opus.takes_temperature, opus.cache) == ("adaptive", False, "5m")
     assert (haiku.thinking, haiku.takes_temperature) == ("budget", True)
     assert "`ANTHROPIC_API_KEY`" in opus.auth_hint
-    sol = wire_of(resolved("openai/gpt-6.1-sol"))
-    assert isinstance(sol, OpenAIResponsesWire)
+    sol = create_adapter(resolved("openai/gpt-6.1-sol"))
+    assert isinstance(sol, OpenAIResponsesAdapter)
     assert (sol.keeps_reasoning, sol.takes_temperature) == (True, False)
     flash, kimi, local = (
-        wire_of(resolved(name)) for name in ("deepseek/deepseek-flash", "moonshot/kimi-k3.1-pro", "ollama/x")
+        create_adapter(resolved(name))
+        for name in ("deepseek/deepseek-flash", "moonshot/kimi-k3.1-pro", "ollama/x")
     )
-    assert isinstance(flash, OpenAIChatWire)
+    assert isinstance(flash, OpenAIChatAdapter)
     assert (flash.thinking, flash.reasoning_field, flash.limit_field) == (
         "switch",
         "reasoning_content",
         "max_tokens",
     )
-    assert isinstance(kimi, OpenAIChatWire)
+    assert isinstance(kimi, OpenAIChatAdapter)
     assert (kimi.thinking, kimi.takes_temperature, kimi.limit_field) == (
         "effort",
         False,
         "max_completion_tokens",
     )
-    assert isinstance(local, OpenAIChatWire)
+    assert isinstance(local, OpenAIChatAdapter)
     assert (local.system, local.thinking, local.reasoning_field) == ("merged", "", "")
 
 
@@ -216,7 +225,7 @@ def test_entries_become_wires() -> None:
 def test_where_no_thinking_is_asked_for_a_model_is_told_so_in_its_own_words(
     name: str, fields: dict[str, object]
 ) -> None:
-    body = wire_of(resolved(name)).body("x", HELLO)
+    body = create_adapter(resolved(name)).body("x", HELLO)
     assert {key: body.get(key) for key in fields} == fields
 
 
@@ -228,7 +237,7 @@ def test_a_model_of_another_protocol_is_not_told_words_it_does_not_know() -> Non
     )
     config = parse_config(text, "holdfast.toml")
     for name in config.models:
-        body = wire_of(resolved(name, {}, config)).body("x", HELLO)
+        body = create_adapter(resolved(name, {}, config)).body("x", HELLO)
         assert not {"thinking", "output_config", "reasoning_effort"} & set(body)
 
 
@@ -240,16 +249,16 @@ def test_a_file_changes_how_a_model_is_spoken_to() -> None:
     )
     config = parse_config(text, "holdfast.toml")
     luna, local, old, pair = (
-        wire_of(resolved(n, {}, config))
+        create_adapter(resolved(n, {}, config))
         for n in ("openai/gpt-6-luna", "llamacpp/x", "openai/old", "ollama/x")
     )
-    assert isinstance(luna, OpenAIChatWire)
+    assert isinstance(luna, OpenAIChatAdapter)
     assert luna.limit_field == "max_completion_tokens"
-    assert isinstance(local, AnthropicWire)
+    assert isinstance(local, AnthropicAdapter)
     assert local.cache == ""
-    assert isinstance(old, OpenAIResponsesWire)
+    assert isinstance(old, OpenAIResponsesAdapter)
     assert not old.keeps_reasoning
-    assert isinstance(pair, OpenAIChatWire)
+    assert isinstance(pair, OpenAIChatAdapter)
     assert pair.system == "mock_pair"
 
 
@@ -267,7 +276,7 @@ def test_a_file_changes_how_a_model_is_spoken_to() -> None:
 def test_a_chosen_model_answers(name: str, path: str, header: str) -> None:
     key = resolved(name).key
     with serving(Script(parts=(Text("hi there"),))) as server:
-        model = choose_model(f"{name}@{server.openai_url}", None, {key: f" {KEY}\n"})
+        model = create_model(f"{name}@{server.openai_url}", None, {key: f" {KEY}\n"})
         reply = asked(model)
     assert (reply.text, reply.stop, model.name) == ("hi there", "end", name)
     assert [seen.path for seen in server.requests] == [path]
@@ -277,14 +286,14 @@ def test_a_chosen_model_answers(name: str, path: str, header: str) -> None:
 
 def test_no_key_no_header() -> None:
     with serving(Script()) as server:
-        asked(choose_model(f"ollama/x@{server.openai_url}", None, {}))
-        asked(choose_model(f"anthropic/x@{server.url}", None, {}))
+        asked(create_model(f"ollama/x@{server.openai_url}", None, {}))
+        asked(create_model(f"anthropic/x@{server.url}", None, {}))
     assert not any({"authorization", "x-api-key"} & set(seen.headers) for seen in server.requests)
 
 
 def test_a_refused_key_says_which_variable() -> None:
     with serving(Failure(kind="auth")) as server, pytest.raises(AuthFailed) as caught:
-        asked(choose_model(f"openai/x@{server.openai_url}", None, {"OPENAI_API_KEY": KEY}))
+        asked(create_model(f"openai/x@{server.openai_url}", None, {"OPENAI_API_KEY": KEY}))
     assert "`OPENAI_API_KEY`" in caught.value.hint
     assert KEY not in str(caught.value) + caught.value.hint
 
@@ -292,8 +301,8 @@ def test_a_refused_key_says_which_variable() -> None:
 def test_a_model_without_tools_speaks_the_text_protocol() -> None:
     config = parse_config('[models."ollama/tiny"]\ntools = false\n', "holdfast.toml")
     with serving(Script(parts=(Text("Thought: look\nAction: Read[{}]"),))) as server:
-        model = choose_model(f"ollama/tiny@{server.openai_url}", config, {})
-        reply = asked(model, Request(messages=HELLO.messages, tools=(READ,)))
+        model = create_model(f"ollama/tiny@{server.openai_url}", config, {})
+        reply = asked(model, ModelRequest(messages=HELLO.messages, tools=(READ,)))
     assert isinstance(model, TextProtocolModel)
     assert [call.name for call in reply.calls] == ["Read"]
     sent = server.requests[0].json
@@ -304,8 +313,8 @@ def test_a_model_without_tools_speaks_the_text_protocol() -> None:
 
 def test_without_an_environment_the_process_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    assert choose_model("openai/gpt-6-luna").name == "openai/gpt-6-luna"
-    assert KEY not in repr(choose_model("openai/gpt-6-luna"))
+    assert create_model("openai/gpt-6-luna").name == "openai/gpt-6-luna"
+    assert KEY not in repr(create_model("openai/gpt-6-luna"))
 
 
 def test_choosing_loads_no_provider() -> None:
@@ -325,7 +334,7 @@ def test_servers_say_which_models_they_have() -> None:
         chosen = [resolved(f"ollama/{name}@{server.openai_url}") for name in ("qwen3", "gone")] + [
             resolved(f"anthropic/x@{other.url}/v1")
         ]
-        found = reach(chosen, {"ANTHROPIC_API_KEY": KEY})
+        found = check_availability(chosen, {"ANTHROPIC_API_KEY": KEY})
     assert [found[one.url, one.key].served for one in chosen] == [
         {"qwen3": 0, "glm": 0},
         {"qwen3": 0, "glm": 0},
@@ -339,8 +348,8 @@ def test_servers_say_which_models_they_have() -> None:
     assert "anthropic-version" in other.requests[0].headers
 
 
-def reached(name: str, env: Mapping[str, str] | None = None, seconds: float = 5.0) -> Reached:
-    (found,) = reach([resolved(name)], env or {}, seconds).values()
+def reached(name: str, env: Mapping[str, str] | None = None, seconds: float = 5.0) -> Availability:
+    (found,) = check_availability([resolved(name)], env or {}, seconds).values()
     return found
 
 
@@ -390,7 +399,7 @@ def test_a_key_that_is_not_there_is_not_called_refused() -> None:
     with listing(status=401) as server:
         assert reached(f"openai/x@{server.url}").problem == "it wants a key: set `OPENAI_API_KEY`"
         chosen = replace(resolved("openai/x", {}, config), url=server.url)
-        assert [one.problem for one in reach([chosen], {}).values()] == ["it wants a key"]
+        assert [one.problem for one in check_availability([chosen], {}).values()] == ["it wants a key"]
 
 
 def test_silence_and_closed_doors_are_told_apart_and_end_soon() -> None:

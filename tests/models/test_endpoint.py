@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.errors import ConfigError
-from holdfast.models.sending import Endpoint, Line
+from holdfast.models.transport import Endpoint, EndpointClient
 
 KEY = "sk-loopback-0123456789"
 
@@ -15,7 +15,7 @@ def test_no_key_is_shown():
     assert KEY not in repr(where)
     assert "0123456789" not in repr(where)
     assert "hidden" not in repr(where)
-    assert KEY not in repr(Line(where))
+    assert KEY not in repr(EndpointClient(where))
 
 
 def test_secrets_are_taken_out_of_what_others_say():

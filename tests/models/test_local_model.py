@@ -21,18 +21,25 @@ from typing import Any
 import pytest
 
 from cli.command_line import Outcome, holdfast, json_file
-from holdfast.cli.forward import chosen_settings, window_after
-from holdfast.cli.sources import path_of
-from holdfast.compacting import preview
-from holdfast.compaction.check import check
-from holdfast.compaction.prepare import prepare
+from holdfast.cli.inputs import build_window, chain_path, choose_profile
+from holdfast.compaction.check import check_summary
+from holdfast.compaction.compact import preview
+from holdfast.compaction.preparation import prepare
 from holdfast.config import Config
 from holdfast.log import Log
 from holdfast.messages import AssistantMessage, SystemMessage, Text, ToolDefinition, ToolMessage, UserMessage
-from holdfast.models.choosing import choose_model
-from holdfast.models.protocol import Came, Done, Model, Reply, Request, Retried, TextCame
+from holdfast.models.model import (
+    Model,
+    ModelReply,
+    ModelRequest,
+    ReplyCompleted,
+    RetryScheduled,
+    StreamEvent,
+    TextDelta,
+)
+from holdfast.models.selection import create_model
 from holdfast.models.text_protocol import TextProtocolModel
-from holdfast.packing.forward import Rehearsal
+from holdfast.packing.log_walk import InMemoryRecorder
 from holdfast.store import SqliteStore
 from support.local_errands import PARSER, RELEASE, Errand
 
@@ -92,9 +99,9 @@ def _wait_for(port: int, running: subprocess.Popen[bytes], told: Path) -> None:
 def test_a_reply_comes_in_pieces_with_its_usage(address: str, protocol: str) -> None:
     config = Config(models={MODEL: {"protocol": protocol}})
     asked = UserMessage((Text("Count from one to five, in words."),))
-    request = Request(messages=(SystemMessage("Be brief."), asked), max_tokens=60, temperature=0.0)
-    events = asyncio.run(_streamed(choose_model(f"{MODEL}@{address}", config, {}), request))
-    pieces = [came.text for came in events if isinstance(came, TextCame)]
+    request = ModelRequest(messages=(SystemMessage("Be brief."), asked), max_tokens=60, temperature=0.0)
+    events = asyncio.run(_streamed(create_model(f"{MODEL}@{address}", config, {}), request))
+    pieces = [came.text for came in events if isinstance(came, TextDelta)]
     reply = _reply(events)
     assert len(pieces) > 1
     assert "".join(pieces) == reply.text
@@ -105,16 +112,16 @@ def test_a_reply_comes_in_pieces_with_its_usage(address: str, protocol: str) -> 
     assert len(pieces) <= reply.usage.completion <= 60
 
 
-async def _streamed(model: Model, request: Request) -> list[Came]:
+async def _streamed(model: Model, request: ModelRequest) -> list[StreamEvent]:
     try:
         return [came async for came in model.stream(request)]
     finally:
         await model.aclose()
 
 
-def _reply(events: list[Came]) -> Reply:
+def _reply(events: list[StreamEvent]) -> ModelReply:
     last = events[-1]
-    assert isinstance(last, Done)
+    assert isinstance(last, ReplyCompleted)
     return last.reply
 
 
@@ -135,9 +142,9 @@ class Overheard:
         self.said: list[str] = []
         self._model = model
 
-    async def stream(self, request: Request) -> AsyncIterator[Came]:
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         async for came in self._model.stream(request):
-            if isinstance(came, Done):
+            if isinstance(came, ReplyCompleted):
                 self.said.append(came.reply.text)
             yield came
 
@@ -147,7 +154,7 @@ class Overheard:
 
 def test_a_tool_is_used_by_text_and_only_its_result_is_believed(address: str) -> None:
     """Small models like to write the observation themselves. The number can be known from the tool alone."""
-    heard = Overheard(choose_model(f"{MODEL}@{address}", None, {}))
+    heard = Overheard(create_model(f"{MODEL}@{address}", None, {}))
     model = TextProtocolModel(heard, max_corrections=TRIES - 1)
     question = UserMessage((Text("How many crates stand in store B7?"),))
     told = SystemMessage("Be brief. What you do not know you look up with the tool.")
@@ -155,10 +162,10 @@ def test_a_tool_is_used_by_text_and_only_its_result_is_believed(address: str) ->
     calls = 0
     for _ in range(TURNS):
         before = len(heard.said)
-        request = Request(messages=messages, tools=(CRATES,), max_tokens=160, temperature=0.0)
+        request = ModelRequest(messages=messages, tools=(CRATES,), max_tokens=160, temperature=0.0)
         events = asyncio.run(_streamed(model, request))
         reply = _reply(events)
-        corrections = sum(isinstance(came, Retried) for came in events)
+        corrections = sum(isinstance(came, RetryScheduled) for came in events)
         assert len(heard.said) - before == corrections + 1 <= TRIES
         if not reply.calls:
             break
@@ -237,15 +244,15 @@ def _assert_grounded(done: Outcome, work: str) -> None:
 def _findings(done: Outcome, profile: str, folder: Path) -> tuple[object, ...]:
     """What the check has to say of the summary as it is shown, all of it read as the model's."""
     with SqliteStore(folder / "store.db") as store:
-        entries = path_of(Log.open(store, done.json["log"]).entries(), "")
-    window, _ = window_after(entries, chosen_settings(profile, "3k"), "")
-    plan = preview(Rehearsal(window))
+        entries = chain_path(Log.open(store, done.json["log"]).entries(), "")
+    window, _ = build_window(entries, choose_profile(profile, "3k"), "")
+    plan = preview(InMemoryRecorder(window))
     assert plan is not None
     ready = prepare(plan, window, model=False)
     content, problems = ready.form.parse(done.json["text"])
     assert not problems
     size = window.scene.counter.text(done.json["text"])
-    return check(
+    return check_summary(
         content,
         ready.form,
         ready.facts,

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.messages import Text, Thinking, ToolCall, Usage
-from holdfast.models.protocol import ArgumentsCame, Done, Reply, TextCame, ask
+from holdfast.models.anthropic_api import AnthropicAdapter
+from holdfast.models.model import ArgumentsDelta, ModelReply, ReplyCompleted, TextDelta, ask
 from holdfast.models.remote import RemoteModel
-from holdfast.models.sending import Endpoint
-from holdfast.models.wire.anthropic import AnthropicWire
+from holdfast.models.transport import Endpoint
 from support.provider_server import Pause, ProviderServer, Script, serving
 from support.remote import CALLS, KEY, REQUEST, asked, each_protocol, remote, streamed
 
@@ -23,15 +23,15 @@ def test_a_reply_is_read_whole(path, interleaved, chunk):
     with serving(script) as server:
         got = streamed(remote(server, path))
     last = got[-1]
-    assert isinstance(last, Done)
+    assert isinstance(last, ReplyCompleted)
     assert last.reply.parts == CALLS
     assert last.reply.stop == "calls"
     assert last.reply.model == "test"
     assert last.reply.usage is not None
     assert (last.reply.usage.prompt, last.reply.usage.completion) == (500, 20)
     assert last.reply.usage.cache_read == 300
-    assert "".join(came.text for came in got if isinstance(came, TextCame)) == CALLS[0].text
-    arguments = [came.text for came in got if isinstance(came, ArgumentsCame) and came.number == 1]
+    assert "".join(came.text for came in got if isinstance(came, TextDelta)) == CALLS[0].text
+    arguments = [came.text for came in got if isinstance(came, ArgumentsDelta) and came.number == 1]
     assert "".join(arguments) == '{"command":"ls"}'
 
 
@@ -74,7 +74,7 @@ def test_the_request_says_who_asks_for_what(path):
 def test_headers_of_the_endpoint_go_above_the_wires_own():
     async def run(url: str) -> None:
         where = Endpoint(url=url, key=KEY, headers={"anthropic-version": "9", "x-title": "holdfast"})
-        async with RemoteModel("a/b", "b", AnthropicWire(), where) as model:
+        async with RemoteModel("a/b", "b", AnthropicAdapter(), where) as model:
             await ask(model, REQUEST)
 
     with serving() as server:
@@ -103,7 +103,7 @@ def test_one_connection_serves_many_requests(path):
 
 
 def test_requests_at_the_same_time():
-    async def run(model: RemoteModel) -> list[Reply]:
+    async def run(model: RemoteModel) -> list[ModelReply]:
         async with model:
             return list(await asyncio.gather(*(ask(model, REQUEST) for _ in range(5))))
 
@@ -135,7 +135,7 @@ def test_leaving_the_loop_early_closes_the_connection():
         async with remote(server, "/v1/messages") as model:
             stream = model.stream(REQUEST)
             async for came in stream:
-                assert came == TextCame("Hello")
+                assert came == TextDelta("Hello")
                 break
             await stream.aclose()
             assert await asyncio.to_thread(server.hung_up)

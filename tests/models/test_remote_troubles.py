@@ -18,9 +18,8 @@ from holdfast.models.errors import (
     Refused,
     TimedOut,
 )
-from holdfast.models.protocol import Came, Done, Retried, TextCame, ask
-from holdfast.models.remote import RemoteModel
-from holdfast.models.retrying import Retries
+from holdfast.models.model import ReplyCompleted, RetryScheduled, StreamEvent, TextDelta, ask
+from holdfast.models.remote import RemoteModel, RetryPolicy
 from support.provider_server import Broken, Failure, HangUp, Pause, Script, events_of, html_page, serving
 from support.remote import CALLS, FAST, KEY, REQUEST, asked, each_protocol, remote, streamed
 
@@ -49,12 +48,12 @@ def test_a_failure_in_the_providers_own_words(path, kind, error):
 @each_protocol
 @pytest.mark.parametrize("kind", ["overloaded", "rate", "server", "overflow"])
 def test_an_error_inside_a_stream(path, kind):
-    got: list[Came] = []
+    got: list[StreamEvent] = []
     with serving(Script(broken=Broken(before=5, kind=kind))) as server, pytest.raises(ModelError) as raised:
         streamed(remote(server, path), got)
     assert isinstance(raised.value, Overflowed) is (kind == "overflow")
     assert raised.value.is_passing is (kind != "overflow")
-    assert not any(isinstance(came, Done) for came in got)
+    assert not any(isinstance(came, ReplyCompleted) for came in got)
 
 
 @each_protocol
@@ -132,10 +131,10 @@ def test_what_passes_is_tried_again_from_the_start(path, first):
         got = streamed(remote(server, path, FAST, first_token=0.5, idle=0.5, stalled=0.7))
         assert len(server.requests) == 2
         assert server.requests[0].body == server.requests[1].body
-    (retried,) = [i for i, came in enumerate(got) if isinstance(came, Retried)]
+    (retried,) = [i for i, came in enumerate(got) if isinstance(came, RetryScheduled)]
     after = got[retried + 1 :]
-    assert "".join(came.text for came in after if isinstance(came, TextCame)) == CALLS[0].text
-    assert isinstance(after[-1], Done)
+    assert "".join(came.text for came in after if isinstance(came, TextDelta)) == CALLS[0].text
+    assert isinstance(after[-1], ReplyCompleted)
     assert after[-1].reply.parts == CALLS
 
 
@@ -179,7 +178,7 @@ def test_how_long_the_provider_asks_to_wait(path):
     for headers in asks.values():
         for kind in ("rate", "server"):
             with serving(Failure(kind=kind, headers=headers)) as server, pytest.raises(ModelError) as raised:
-                asked(remote(server, path, Retries(total=60.0)))
+                asked(remote(server, path, RetryPolicy(total=60.0)))
             assert raised.value.retry_after == 90.0
             assert len(server.requests) == 1
 
@@ -195,7 +194,7 @@ def test_429_a_few_times_and_then_a_reply():
     rate = Failure(kind="rate", headers={"retry-after-ms": "5"})
     with serving(rate, rate, Script()) as server:
         got = streamed(remote(server, "/v1/messages", FAST))
-        assert [came.seconds >= 0.005 for came in got if isinstance(came, Retried)] == [True, True]
+        assert [came.seconds >= 0.005 for came in got if isinstance(came, RetryScheduled)] == [True, True]
         assert len(server.requests) == 3
 
 

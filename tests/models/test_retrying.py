@@ -17,10 +17,10 @@ from holdfast.models.errors import (
     Refused,
     TimedOut,
 )
-from holdfast.models.protocol import Came, Done, Reply, Retried, TextCame
-from holdfast.models.retrying import ONCE, Retries, with_retries
+from holdfast.models.model import ModelReply, ReplyCompleted, RetryScheduled, StreamEvent, TextDelta
+from holdfast.models.remote import NO_RETRIES, RetryPolicy, with_retries
 
-DONE = Done(Reply(parts=(Text("ok"),), stop="end"))
+DONE = ReplyCompleted(ModelReply(parts=(Text("ok"),), stop="end"))
 
 
 class World:
@@ -39,10 +39,10 @@ class World:
         self.attempts += 1
         self.now += self.takes
         try:
-            yield TextCame("some")
+            yield TextDelta("some")
             if self.failures:
                 raise self.failures.pop(0)
-            yield TextCame(" more")
+            yield TextDelta(" more")
             yield DONE
         finally:
             self.closed += 1
@@ -51,8 +51,8 @@ class World:
         self.slept.append(seconds)
         self.now += seconds
 
-    def run(self, retries: Retries) -> list[Came]:
-        async def gather() -> list[Came]:
+    def run(self, retries: RetryPolicy) -> list[StreamEvent]:
+        async def gather() -> list[StreamEvent]:
             stream = with_retries(
                 self.attempt, retries, sleep=self.sleep, clock=lambda: self.now, chance=lambda: self.chance
             )
@@ -63,11 +63,11 @@ class World:
 
 def test_what_came_before_a_retry_is_followed_by_the_word_that_it_is_void():
     world = World(NetworkFailed("broke off"))
-    assert world.run(Retries()) == [
-        TextCame("some"),
-        Retried(0.5, "broke off"),
-        TextCame("some"),
-        TextCame(" more"),
+    assert world.run(RetryPolicy()) == [
+        TextDelta("some"),
+        RetryScheduled(0.5, "broke off"),
+        TextDelta("some"),
+        TextDelta(" more"),
         DONE,
     ]
     assert (world.slept, world.closed) == ([0.5], 2)
@@ -75,14 +75,14 @@ def test_what_came_before_a_retry_is_followed_by_the_word_that_it_is_void():
 
 def test_waits_double_up_to_the_longest():
     world = World(*(NetworkFailed("down") for _ in range(5)))
-    world.run(Retries(most=5, first=1.0, longest=5.0))
+    world.run(RetryPolicy(most=5, first=1.0, longest=5.0))
     assert world.slept == [1.0, 2.0, 4.0, 5.0, 5.0]
 
 
 def test_a_wait_is_spread_over_its_whole_length():
     def waits(chance: float) -> list[float]:
         world = World(NetworkFailed("down"), NetworkFailed("down"), chance=chance)
-        world.run(Retries(first=2.0))
+        world.run(RetryPolicy(first=2.0))
         return world.slept
 
     assert waits(0.0) == [0.0, 0.0]
@@ -95,38 +95,38 @@ def test_a_wait_is_spread_over_its_whole_length():
 def test_what_does_not_pass_is_not_tried_again(error):
     world = World(error)
     with pytest.raises(type(error)) as raised:
-        world.run(Retries())
+        world.run(RetryPolicy())
     assert raised.value is error
     assert (world.attempts, world.slept, world.closed) == (1, [], 1)
 
 
 @pytest.mark.parametrize("error", [NetworkFailed, TimedOut, RateLimited, BadReply])
 def test_what_passes_is_tried_again(error):
-    assert World(error("for now")).run(Retries())[-1] == DONE
+    assert World(error("for now")).run(RetryPolicy())[-1] == DONE
 
 
 def test_one_instance_may_be_told_not_to_pass():
     error = RateLimited("never again")
     error.is_passing = False
     with pytest.raises(RateLimited):
-        World(error).run(Retries())
+        World(error).run(RetryPolicy())
 
 
 def test_the_last_error_is_raised_when_there_were_enough():
     world = World(*(NetworkFailed(f"failure {i}") for i in range(9)))
     with pytest.raises(NetworkFailed, match="failure 3"):
-        world.run(Retries(most=3))
+        world.run(RetryPolicy(most=3))
     assert world.attempts == 4
 
 
 def test_once_is_once():
     with pytest.raises(NetworkFailed):
-        World(NetworkFailed("down")).run(ONCE)
+        World(NetworkFailed("down")).run(NO_RETRIES)
 
 
 def test_what_the_provider_asks_for_is_waited_for_and_a_little_more():
     world = World(RateLimited("slow", retry_after=20.0), RateLimited("slow", retry_after=0.0), chance=0.5)
-    world.run(Retries(first=1.0, longest=8.0))
+    world.run(RetryPolicy(first=1.0, longest=8.0))
     assert world.slept == [20.5, 1.0]
 
 
@@ -134,14 +134,14 @@ def test_any_error_can_carry_what_the_provider_asks_for():
     error = NetworkFailed("in maintenance")
     error.retry_after = 7.0
     world = World(error, chance=0.0)
-    world.run(Retries())
+    world.run(RetryPolicy())
     assert world.slept == [7.0]
 
 
 def test_nobody_waits_for_longer_than_the_total():
     world = World(RateLimited("come back tomorrow", retry_after=86_400.0))
     with pytest.raises(RateLimited) as raised:
-        world.run(Retries(total=300.0))
+        world.run(RetryPolicy(total=300.0))
     assert world.slept == []
     assert raised.value.hint == "the provider asks to wait for 86400 seconds"
 
@@ -149,7 +149,7 @@ def test_nobody_waits_for_longer_than_the_total():
 def test_time_spent_trying_counts_into_the_total():
     world = World(*(TimedOut("nothing came") for _ in range(9)), takes=120.0)
     with pytest.raises(TimedOut):
-        world.run(Retries(most=9, total=300.0))
+        world.run(RetryPolicy(most=9, total=300.0))
     assert world.attempts == 3
 
 
@@ -157,7 +157,7 @@ def test_time_spent_trying_counts_into_the_total():
     st.lists(st.one_of(st.none(), st.floats(0, 100)), max_size=12),
     st.floats(0, 1),
     st.builds(
-        Retries,
+        RetryPolicy,
         most=st.integers(0, 8),
         first=st.floats(0, 10),
         longest=st.floats(0, 60),
@@ -167,7 +167,7 @@ def test_time_spent_trying_counts_into_the_total():
 def test_waits_are_bounded_whatever_is_asked_for(asked, chance, retries):
     world = World(*(RateLimited("slow", retry_after=wait) for wait in asked), chance=chance)
     try:
-        told = [came for came in world.run(retries) if isinstance(came, Retried)]
+        told = [came for came in world.run(retries) if isinstance(came, RetryScheduled)]
         assert [one.seconds for one in told] == world.slept
         assert len(told) == len(asked)
     except RateLimited:
@@ -180,7 +180,7 @@ def test_waits_are_bounded_whatever_is_asked_for(asked, chance, retries):
 def test_a_reader_who_leaves_closes_the_attempt():
     async def leave() -> int:
         world = World()
-        stream = with_retries(world.attempt, Retries())
+        stream = with_retries(world.attempt, RetryPolicy())
         await anext(stream)
         await stream.aclose()
         # At once, not when the loop ends or a collector comes by.
@@ -194,8 +194,8 @@ def test_nothing_is_tried_again_once_the_reply_is_given():
         yield DONE
         raise NetworkFailed("after the end")
 
-    async def gather() -> list[Came]:
-        return [came async for came in with_retries(attempt, Retries())]
+    async def gather() -> list[StreamEvent]:
+        return [came async for came in with_retries(attempt, RetryPolicy())]
 
     assert asyncio.run(gather()) == [DONE]
 
@@ -204,9 +204,12 @@ def test_cancelling_does_not_wait_for_the_wait():
     async def cancel() -> None:
         world = World(NetworkFailed("down"))
         stream = with_retries(
-            world.attempt, Retries(first=3600.0, longest=3600.0, total=1e9), chance=lambda: 1.0
+            world.attempt, RetryPolicy(first=3600.0, longest=3600.0, total=1e9), chance=lambda: 1.0
         )
-        assert [await anext(stream), await anext(stream)] == [TextCame("some"), Retried(3600.0, "down")]
+        assert [await anext(stream), await anext(stream)] == [
+            TextDelta("some"),
+            RetryScheduled(3600.0, "down"),
+        ]
         task = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0)
         task.cancel()

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 import holdfast
 from holdfast.messages import Text, Thinking, ToolCall, ToolDefinition, Usage, UserMessage
 from holdfast.models.errors import RateLimited
-from holdfast.models.protocol import (
-    ArgumentsCame,
-    CallBegan,
-    Came,
-    Done,
-    Reply,
-    Request,
-    TextCame,
-    ThinkingCame,
+from holdfast.models.model import (
+    ArgumentsDelta,
+    CallAnnounced,
+    ModelReply,
+    ModelRequest,
+    ReplyCompleted,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
     ask,
 )
 from holdfast.models.scripted import ScriptedModel
@@ -29,19 +29,19 @@ READ = ToolCall("c1", "Read", {"path": "src/a.py", "lines": [1, 2]})
 GREP = ToolCall("c2", "Grep", {}, raw="{no json")
 
 
-def request(text: str = "hello", **given: Any) -> Request:
-    return Request(messages=(UserMessage((Text(text),)),), **given)
+def request(text: str = "hello", **given: Any) -> ModelRequest:
+    return ModelRequest(messages=(UserMessage((Text(text),)),), **given)
 
 
-def events(model: ScriptedModel, sent: Request) -> list[Came]:
-    async def gather() -> list[Came]:
+def events(model: ScriptedModel, sent: ModelRequest) -> list[StreamEvent]:
+    async def gather() -> list[StreamEvent]:
         return [came async for came in model.stream(sent)]
 
     return asyncio.run(gather())
 
 
 def test_texts_parts_replies_and_functions_are_given_in_order() -> None:
-    whole = Reply(parts=(Text("whole"),), stop="length", usage=Usage(7, 3), model="other")
+    whole = ModelReply(parts=(Text("whole"),), stop="length", usage=Usage(7, 3), model="other")
     model = ScriptedModel("one", [Text("two"), READ], whole, lambda sent: sent.messages[0].parts[0].text * 2)  # type: ignore[union-attr]
     replies = [asyncio.run(ask(model, request(text))) for text in ("a", "b", "c", "d")]
     assert [reply.text for reply in replies] == ["one", "two", "whole", "dd"]
@@ -89,15 +89,17 @@ def test_a_reply_comes_in_pieces_and_ends_with_the_whole() -> None:
     )
     came = events(model, request())
     *pieces, last = came
-    assert isinstance(last, Done)
-    assert [type(event) for event in pieces[:5]] == [ThinkingCame] * 4 + [TextCame]
-    assert all(len(event.text) <= 4 for event in pieces if not isinstance(event, CallBegan | Done))  # type: ignore[union-attr]
-    assert [event for event in pieces if isinstance(event, CallBegan)] == [
-        CallBegan(0, "c1", "Read"),
-        CallBegan(1, "c2", "Grep"),
+    assert isinstance(last, ReplyCompleted)
+    assert [type(event) for event in pieces[:5]] == [ThinkingDelta] * 4 + [TextDelta]
+    assert all(
+        len(event.text) <= 4 for event in pieces if not isinstance(event, CallAnnounced | ReplyCompleted)
+    )  # type: ignore[union-attr]
+    assert [event for event in pieces if isinstance(event, CallAnnounced)] == [
+        CallAnnounced(0, "c1", "Read"),
+        CallAnnounced(1, "c2", "Grep"),
     ]
     arguments = [
-        "".join(e.text for e in pieces if isinstance(e, ArgumentsCame) and e.number == n) for n in (0, 1)
+        "".join(e.text for e in pieces if isinstance(e, ArgumentsDelta) and e.number == n) for n in (0, 1)
     ]
     assert arguments == ['{"path":"src/a.py","lines":[1,2]}', "{no json"]
     assert last.reply.parts[0] == Thinking("thinking it over", signature="s")
@@ -106,7 +108,7 @@ def test_a_reply_comes_in_pieces_and_ends_with_the_whole() -> None:
 @given(st.text(), st.integers(1, 9))
 def test_the_pieces_are_the_text_and_the_same_each_time(text: str, piece: int) -> None:
     came = events(ScriptedModel(text, piece=piece), request())
-    assert "".join(event.text for event in came if isinstance(event, TextCame)) == text
+    assert "".join(event.text for event in came if isinstance(event, TextDelta)) == text
     assert came == events(ScriptedModel(text, piece=piece), request())
 
 
@@ -126,7 +128,7 @@ def test_usage_grows_with_what_is_sent_and_said() -> None:
 def test_two_scripts_can_be_asked_at_once() -> None:
     order: list[str] = []
 
-    def note(came: Came) -> None:
+    def note(came: StreamEvent) -> None:
         order.append(type(came).__name__ + getattr(came, "text", ""))
 
     async def listen(model: ScriptedModel) -> None:

@@ -21,15 +21,14 @@ from holdfast.messages import (
     Usage,
     UserMessage,
 )
+from holdfast.models.adapter import ProviderAdapter
+from holdfast.models.anthropic_api import AnthropicAdapter
 from holdfast.models.errors import AuthFailed, ModelError, NetworkFailed, Overflowed, RateLimited, Refused
-from holdfast.models.protocol import Reply, Request, ask
-from holdfast.models.remote import RemoteModel
-from holdfast.models.retrying import ONCE
-from holdfast.models.sending import Endpoint
-from holdfast.models.wire import Wire
-from holdfast.models.wire.anthropic import AnthropicWire
-from holdfast.models.wire.openai_chat import OpenAIChatWire
-from holdfast.models.wire.openai_responses import OpenAIResponsesWire
+from holdfast.models.model import ModelReply, ModelRequest, ask
+from holdfast.models.openai_chat_api import OpenAIChatAdapter
+from holdfast.models.openai_responses_api import OpenAIResponsesAdapter
+from holdfast.models.remote import NO_RETRIES, RemoteModel
+from holdfast.models.transport import Endpoint
 from support.provider_server import Broken, Failure, ProviderServer, Script, serving
 
 anthropic = pytest.importorskip("anthropic", reason="the SDK of Anthropic is not installed")
@@ -52,17 +51,17 @@ Seen = dict[str, Any]
 """A reply in plain words, the same from either side."""
 
 
-def ours(server: ProviderServer, wire: Wire, *messages: Message) -> Reply:
-    async def run() -> Reply:
-        url = server.url if isinstance(wire, AnthropicWire) else server.openai_url
+def ours(server: ProviderServer, wire: ProviderAdapter, *messages: Message) -> ModelReply:
+    async def run() -> ModelReply:
+        url = server.url if isinstance(wire, AnthropicAdapter) else server.openai_url
         where = Endpoint(url=url, key=KEY)
-        async with RemoteModel("loopback/test", "test", wire, where, retries=ONCE) as model:
-            return await ask(model, Request(messages=messages or ASKED, tools=(READ,), max_tokens=500))
+        async with RemoteModel("loopback/test", "test", wire, where, retries=NO_RETRIES) as model:
+            return await ask(model, ModelRequest(messages=messages or ASKED, tools=(READ,), max_tokens=500))
 
     return asyncio.run(run())
 
 
-def told(reply: Reply) -> Seen:
+def told(reply: ModelReply) -> Seen:
     parts = [_part(part) for part in reply.parts]
     return {"parts": parts, "stop": reply.stop, "usage": reply.usage, "model": reply.model}
 
@@ -86,7 +85,7 @@ def _arguments(text: str) -> Any:
 
 
 class AnthropicSdk:
-    wire = AnthropicWire(cache="")
+    wire = AnthropicAdapter(cache="")
     stops: ClassVar = {"end_turn": "end", "tool_use": "calls", "max_tokens": "length", "refusal": "refused"}
 
     def __init__(self, server: ProviderServer) -> None:
@@ -127,7 +126,7 @@ class AnthropicSdk:
 
 
 class ChatSdk:
-    wire = OpenAIChatWire(reasoning_field="reasoning_content")
+    wire = OpenAIChatAdapter(reasoning_field="reasoning_content")
     stops: ClassVar = {"stop": "end", "tool_calls": "calls", "length": "length", "content_filter": "refused"}
 
     def __init__(self, server: ProviderServer) -> None:
@@ -177,7 +176,7 @@ class ChatSdk:
 
 
 class ResponsesSdk:
-    wire = OpenAIResponsesWire(phases=False)
+    wire = OpenAIResponsesAdapter(phases=False)
 
     def __init__(self, server: ProviderServer) -> None:
         self.client = openai.OpenAI(api_key=KEY, base_url=server.openai_url, max_retries=0)
@@ -364,7 +363,7 @@ def test_our_bodies_have_the_types_of_the_sdks():
     picture = Image("image/png", data="aWE=")
     results = [ToolMessage(k, "Read", (Text(v), picture), error=True) for k, v in RESULTS.items()]
     item = Thinking("hm", redacted='{"id":"rs_1","encrypted_content":"gAAA"}')
-    request = Request(
+    request = ModelRequest(
         messages=(*ASKED, AssistantMessage((item, *STEP)), *results, UserMessage((Text("and?"), picture))),
         tools=(READ,),
         layer_ends=(0, 1, 2),
@@ -375,10 +374,10 @@ def test_our_bodies_have_the_types_of_the_sdks():
     messages = anthropic.types.message_create_params.MessageCreateParamsStreaming
     with_betas = anthropic.types.beta.message_create_params.MessageCreateParamsStreaming
     for wire, kind in (
-        (AnthropicWire(), messages),
-        (AnthropicWire(thinking="adaptive"), with_betas),
-        (OpenAIChatWire(thinking="effort"), chat),
-        (OpenAIResponsesWire(), responses),
+        (AnthropicAdapter(), messages),
+        (AnthropicAdapter(thinking="adaptive"), with_betas),
+        (OpenAIChatAdapter(thinking="effort"), chat),
+        (OpenAIResponsesAdapter(), responses),
     ):
         body = wire.body("test", request)
         # Lists are checked while they are read, with the help of what would otherwise be gone by then.

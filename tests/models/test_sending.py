@@ -10,12 +10,12 @@ import sys
 import pytest
 
 from holdfast.models.errors import AuthFailed, ModelError, NetworkFailed, TimedOut
-from holdfast.models.sending import Endpoint, Line, Timeouts, encoded
-from holdfast.models.sse import Event
+from holdfast.models.sse import ServerSentEvent
+from holdfast.models.transport import Endpoint, EndpointClient, Timeouts, encode_body
 from support.provider_server import Failure, HangUp, ProviderServer, Script, events_of, serving
 
 PATH = "/v1/messages"
-BODY = encoded({"model": "test", "stream": True})
+BODY = encode_body({"model": "test", "stream": True})
 KEY = "sk-loopback-0123456789"
 
 
@@ -23,17 +23,17 @@ def endpoint(server: ProviderServer) -> Endpoint:
     return Endpoint(url=server.url, key=KEY)
 
 
-async def post(line: Line) -> list[Event]:
-    events: list[Event] = []
+async def post(line: EndpointClient) -> list[ServerSentEvent]:
+    events: list[ServerSentEvent] = []
     async with line.open(PATH, {"x-api-key": KEY}, BODY) as answer:
         while (some := await answer.next_events()) is not None:
             events += some
     return events
 
 
-def post_once(where: Endpoint) -> list[Event]:
-    async def run() -> list[Event]:
-        line = Line(where)
+def post_once(where: Endpoint) -> list[ServerSentEvent]:
+    async def run() -> list[ServerSentEvent]:
+        line = EndpointClient(where)
         try:
             return await post(line)
         finally:
@@ -60,7 +60,7 @@ def test_events_come_whatever_the_size_of_chunks(chunk, newline):
 
 def test_without_a_body_it_is_a_get():
     async def run(where: Endpoint) -> tuple[int, bytes]:
-        line = Line(where)
+        line = EndpointClient(where)
         async with line.open("/v1/models", {}) as answer:
             got = answer.status, await answer.read(10_000)
         await line.aclose()
@@ -74,7 +74,7 @@ def test_without_a_body_it_is_a_get():
 
 def test_a_body_is_read_no_further_than_it_matters():
     async def run(where: Endpoint) -> bytes:
-        line = Line(where)
+        line = EndpointClient(where)
         async with line.open(PATH, {}, BODY) as answer:
             body = await answer.read(1_000)
         await line.aclose()
@@ -86,7 +86,7 @@ def test_a_body_is_read_no_further_than_it_matters():
 
 def test_a_connection_is_used_again_and_closed_at_the_end():
     async def run(where: Endpoint) -> None:
-        line = Line(where)
+        line = EndpointClient(where)
         for _ in range(3):
             await post(line)
         await line.aclose()
@@ -101,7 +101,7 @@ def test_a_connection_is_used_again_and_closed_at_the_end():
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_line_can_be_used_in_one_event_loop_after_the_other():
     with serving() as server:
-        line = Line(endpoint(server))
+        line = EndpointClient(endpoint(server))
         # Not closed: the connection stays behind in a loop that is no more.
         asyncio.run(post(line))
         asyncio.run(post(line))
@@ -111,7 +111,7 @@ def test_a_line_can_be_used_in_one_event_loop_after_the_other():
 
 
 def test_closing_in_another_loop_or_before_use_does_nothing():
-    line = Line(Endpoint(url="http://127.0.0.1:1"))
+    line = EndpointClient(Endpoint(url="http://127.0.0.1:1"))
     asyncio.run(line.aclose())
 
 
@@ -178,7 +178,7 @@ def test_a_dropped_connection(answer):
 @pytest.mark.parametrize("key", ["sk-top-secret\nx", "sk-tøp-secret", "sk-top\x00secret"])
 def test_a_key_that_no_header_can_hold_is_not_shown(key):
     async def run(where: Endpoint) -> None:
-        async with Line(where).open(PATH, {"x-api-key": where.key}, BODY):
+        async with EndpointClient(where).open(PATH, {"x-api-key": where.key}, BODY):
             pass
 
     with pytest.raises(AuthFailed) as raised:
@@ -196,11 +196,11 @@ def test_no_key_is_logged(caplog):
 
 
 def test_half_a_surrogate_pair_does_not_stop_a_request():
-    assert encoded({"text": "a\ud83d b 😀 ü"}) == '{"text": "a? b 😀 ü"}'.encode()
-    assert encoded({"text": "😀"}) == '{"text":"😀"}'.encode()
+    assert encode_body({"text": "a\ud83d b 😀 ü"}) == '{"text": "a? b 😀 ü"}'.encode()
+    assert encode_body({"text": "😀"}) == '{"text":"😀"}'.encode()
 
 
-@pytest.mark.parametrize("module", ["holdfast", "holdfast.models.protocol", "holdfast.models.remote"])
+@pytest.mark.parametrize("module", ["holdfast", "holdfast.models.model", "holdfast.models.remote"])
 def test_httpx2_is_loaded_when_something_is_sent_and_not_before(module):
     code = f"import sys, {module}; print([n for n in sys.modules if n.startswith(('httpx', 'httpcore'))])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,7 +13,7 @@ from holdfast.messages import (
     UserMessage,
     joined_text,
 )
-from holdfast.models.shaping import ACKNOWLEDGED, Style, shaped
+from holdfast.models.adapter import ACKNOWLEDGED, SystemStyle, apply_system_style
 
 STATIC, RULES, SUMMARY = (
     SystemMessage("You are careful."),
@@ -25,17 +25,17 @@ QUESTION, ANSWER = UserMessage((Text("and now?"),)), AssistantMessage((Text("thi
 
 def test_blocks_are_left_as_they_are():
     sent = (STATIC, RULES, SUMMARY, QUESTION, ANSWER)
-    assert shaped(sent, "blocks") == sent
+    assert apply_system_style(sent, "blocks") == sent
 
 
 def test_merged_is_one_message_with_the_summary_last():
-    merged, *rest = shaped((STATIC, SUMMARY, QUESTION, ANSWER), "merged")
+    merged, *rest = apply_system_style((STATIC, SUMMARY, QUESTION, ANSWER), "merged")
     assert merged == SystemMessage("You are careful.\n\n[History Summary]")
     assert rest == [QUESTION, ANSWER]
 
 
 def test_a_model_without_a_system_role_is_told_by_a_user_and_seems_to_answer():
-    sent = shaped((STATIC, RULES, SUMMARY, QUESTION), "mock_pair")
+    sent = apply_system_style((STATIC, RULES, SUMMARY, QUESTION), "mock_pair")
     assert sent == (
         UserMessage((Text("You are careful."), Text("Rules."), Text("[History Summary]"))),
         AssistantMessage((Text(ACKNOWLEDGED),)),
@@ -44,14 +44,14 @@ def test_a_model_without_a_system_role_is_told_by_a_user_and_seems_to_answer():
 
 
 @pytest.mark.parametrize("style", ["merged", "mock_pair"])
-def test_blank_system_messages_make_nothing(style: Style):
-    assert shaped((SystemMessage(" \n"), QUESTION), style) == (QUESTION,)
-    assert shaped((QUESTION,), style) == (QUESTION,)
-    assert shaped((), style) == ()
+def test_blank_system_messages_make_nothing(style: SystemStyle):
+    assert apply_system_style((SystemMessage(" \n"), QUESTION), style) == (QUESTION,)
+    assert apply_system_style((QUESTION,), style) == (QUESTION,)
+    assert apply_system_style((), style) == ()
 
 
 def test_a_late_system_message_keeps_its_order_among_the_others():
-    assert shaped((STATIC, QUESTION, SUMMARY), "merged") == (
+    assert apply_system_style((STATIC, QUESTION, SUMMARY), "merged") == (
         SystemMessage("You are careful.\n\n[History Summary]"),
         QUESTION,
     )
@@ -66,8 +66,8 @@ messages: st.SearchStrategy[Message] = st.one_of(
 
 
 @given(st.lists(messages, max_size=8), st.sampled_from(["blocks", "merged", "mock_pair"]))
-def test_no_word_is_lost_and_the_order_stays(sent: list[Message], style: Style):
-    made = shaped(sent, style)
+def test_no_word_is_lost_and_the_order_stays(sent: list[Message], style: SystemStyle):
+    made = apply_system_style(sent, style)
     system = [m.text for m in sent if isinstance(m, SystemMessage) and m.text.strip()]
     others = [m for m in sent if not isinstance(m, SystemMessage)]
     if style == "blocks":
@@ -80,4 +80,4 @@ def test_no_word_is_lost_and_the_order_stays(sent: list[Message], style: Style):
         text = first.text if isinstance(first, SystemMessage) else joined_text(first.parts)
         assert text == ("\n\n" if style == "merged" else "\n").join(system)
     assert sum(isinstance(m, SystemMessage) for m in made) == (style == "merged" and bool(system))
-    assert shaped(made, style) == made
+    assert apply_system_style(made, style) == made

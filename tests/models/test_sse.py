@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.models.errors import BadReply
-from holdfast.models.sse import Event, EventDecoder
+from holdfast.models.sse import ServerSentEvent, SseDecoder
 
 NEWLINES = st.sampled_from([b"\n", b"\r\n", b"\r"])
 LINES = st.text(st.characters(exclude_characters="\r\n", exclude_categories=("Cs",)), max_size=12)
@@ -43,8 +43,8 @@ RAW = st.lists(
 ).map(b"".join)
 
 
-def decoded(pieces: Iterable[bytes]) -> list[Event]:
-    decoder = EventDecoder()
+def decoded(pieces: Iterable[bytes]) -> list[ServerSentEvent]:
+    decoder = SseDecoder()
     return [event for piece in pieces for event in decoder.feed(piece)]
 
 
@@ -54,7 +54,7 @@ def cut(raw: bytes, places: list[int]) -> list[bytes]:
 
 
 @st.composite
-def streams(draw: st.DrawFn) -> tuple[bytes, list[Event]]:
+def streams(draw: st.DrawFn) -> tuple[bytes, list[ServerSentEvent]]:
     """A stream as bytes, with every freedom the standard gives, and the events that are in it."""
     raw = draw(st.sampled_from([b"", b"\xef\xbb\xbf"]))
     events = []
@@ -68,7 +68,7 @@ def streams(draw: st.DrawFn) -> tuple[bytes, list[Event]]:
         ends = [draw(NEWLINES) for _ in lines]
         # A blank line ends as the one before it: a CR before an LF would be one end instead of two.
         raw += b"".join(line + end for line, end in zip(lines, ends, strict=True)) + ends[-1]
-        events.append(Event(name, "\n".join(data)))
+        events.append(ServerSentEvent(name, "\n".join(data)))
     return raw, events
 
 
@@ -102,17 +102,23 @@ def test_httpx2_reads_the_same(raw):
     ("raw", "events"),
     [
         pytest.param(b"data: a\n", [], id="not-ended-by-a-blank-line"),
-        pytest.param(b"data: a\n\ndata: b", [Event("", "a")], id="cut-in-the-second"),
+        pytest.param(b"data: a\n\ndata: b", [ServerSentEvent("", "a")], id="cut-in-the-second"),
         pytest.param(b"data: a\ndata\r", [], id="not-ended-by-a-carriage-return"),
         pytest.param(b"event: ping\n\n", [], id="without-data"),
-        pytest.param(b"event: ping\n\ndata: a\n\n", [Event("", "a")], id="name-without-data-is-forgotten"),
-        pytest.param(b"data\n\n", [Event("", "")], id="data-without-colon"),
-        pytest.param(b"data:  a\n\n", [Event("", " a")], id="only-one-space-goes"),
-        pytest.param(b": comment\n\ndata: a\n\n", [Event("", "a")], id="comment"),
-        pytest.param(b"\xef\xbb\xbfdata: a\n\n", [Event("", "a")], id="byte-order-mark"),
+        pytest.param(
+            b"event: ping\n\ndata: a\n\n", [ServerSentEvent("", "a")], id="name-without-data-is-forgotten"
+        ),
+        pytest.param(b"data\n\n", [ServerSentEvent("", "")], id="data-without-colon"),
+        pytest.param(b"data:  a\n\n", [ServerSentEvent("", " a")], id="only-one-space-goes"),
+        pytest.param(b": comment\n\ndata: a\n\n", [ServerSentEvent("", "a")], id="comment"),
+        pytest.param(b"\xef\xbb\xbfdata: a\n\n", [ServerSentEvent("", "a")], id="byte-order-mark"),
         pytest.param(b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\n", [], id="only-one-mark-goes"),
-        pytest.param(b"data: \xc3\xa9\xff\xe2\x82\n\n", [Event("", "é\ufffd\ufffd")], id="no-utf-8"),
-        pytest.param("data: a\u2028b\x85c\n\n".encode(), [Event("", "a\u2028b\x85c")], id="other-line-ends"),
+        pytest.param(
+            b"data: \xc3\xa9\xff\xe2\x82\n\n", [ServerSentEvent("", "é\ufffd\ufffd")], id="no-utf-8"
+        ),
+        pytest.param(
+            "data: a\u2028b\x85c\n\n".encode(), [ServerSentEvent("", "a\u2028b\x85c")], id="other-line-ends"
+        ),
     ],
 )
 def test_what_the_standard_says(raw, events):
@@ -122,35 +128,35 @@ def test_what_the_standard_says(raw, events):
 
 def test_a_character_cut_in_two_is_whole_again():
     raw = "data: 你好\n\n".encode()
-    assert all(decoded([raw[:i], raw[i:]]) == [Event("", "你好")] for i in range(len(raw)))
+    assert all(decoded([raw[:i], raw[i:]]) == [ServerSentEvent("", "你好")] for i in range(len(raw)))
 
 
 def test_a_carriage_return_ends_an_event_before_the_next_byte_comes():
-    decoder = EventDecoder()
-    assert list(decoder.feed(b"data: a\r\r")) == [Event("", "a")]
-    assert list(decoder.feed(b"\ndata: b\r\n\r\n")) == [Event("", "b")]
+    decoder = SseDecoder()
+    assert list(decoder.feed(b"data: a\r\r")) == [ServerSentEvent("", "a")]
+    assert list(decoder.feed(b"\ndata: b\r\n\r\n")) == [ServerSentEvent("", "b")]
 
 
 def test_a_line_of_megabytes_in_small_pieces():
     raw = b"data: " + b"x" * 3_000_000 + b"\n\n"
     pieces = [raw[i : i + 1_000] for i in range(0, len(raw), 1_000)]
-    assert decoded(pieces * 2) == [Event("", "x" * 3_000_000)] * 2
+    assert decoded(pieces * 2) == [ServerSentEvent("", "x" * 3_000_000)] * 2
 
 
 @pytest.mark.parametrize("size", [1, 7, 1_000])
 def test_an_event_may_be_as_large_as_the_limit_and_no_larger(size):
-    def read(length: int) -> list[Event]:
-        decoder = EventDecoder(largest=106)
+    def read(length: int) -> list[ServerSentEvent]:
+        decoder = SseDecoder(largest=106)
         raw = b"data: " + b"x" * length + b"\n\n"
         return [e for i in range(0, len(raw), size) for e in decoder.feed(raw[i : i + size])]
 
-    assert read(100) == [Event("", "x" * 100)]
+    assert read(100) == [ServerSentEvent("", "x" * 100)]
     with pytest.raises(BadReply, match="larger than 106 bytes"):
         read(107)
 
 
 def test_many_lines_count_together_and_comments_do_not():
-    decoder = EventDecoder(largest=50)
-    assert list(decoder.feed(b": a comment\n" * 20 + b"data: a\n\n")) == [Event("", "a")]
+    decoder = SseDecoder(largest=50)
+    assert list(decoder.feed(b": a comment\n" * 20 + b"data: a\n\n")) == [ServerSentEvent("", "a")]
     with pytest.raises(BadReply):
         list(decoder.feed(b"data: 0123456789\n" * 6))

@@ -22,31 +22,31 @@ from holdfast.messages import (
     UserMessage,
 )
 from holdfast.models.errors import BadReply, NetworkFailed
-from holdfast.models.protocol import (
-    ArgumentsCame,
-    CallBegan,
-    Came,
-    Done,
-    Reply,
-    Request,
-    Retried,
-    TextCame,
-    ThinkingCame,
+from holdfast.models.model import (
+    ArgumentsDelta,
+    CallAnnounced,
+    ModelReply,
+    ModelRequest,
+    ReplyCompleted,
+    RetryScheduled,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
     ask,
 )
 from holdfast.models.scripted import ScriptedModel
 from holdfast.models.text_format import (
-    Acted,
-    Fault,
-    Finished,
+    FormatFault,
+    TextAction,
+    TextAnswer,
     instructions,
-    quoted,
+    quote_lines,
     read_reply,
-    written_answer,
-    written_call,
-    written_thought,
+    request_as_text,
+    write_answer,
+    write_call,
+    write_thought,
 )
-from holdfast.models.text_history import as_text
 from holdfast.models.text_protocol import TextProtocolModel
 
 READ = ToolDefinition(
@@ -70,8 +70,8 @@ def result(id_: str, text: str, name: str = "Read", **given: Any) -> ToolMessage
     return ToolMessage(id_, name, (Text(text),), **given)
 
 
-def request(*messages: Message, **given: Any) -> Request:
-    return Request(messages=messages or (user("go"),), **{"tools": (READ, BASH), **given})
+def request(*messages: Message, **given: Any) -> ModelRequest:
+    return ModelRequest(messages=messages or (user("go"),), **{"tools": (READ, BASH), **given})
 
 
 def told(message: Message) -> str:
@@ -81,8 +81,8 @@ def told(message: Message) -> str:
     return "\n".join(part.text for part in message.parts if isinstance(part, Text))
 
 
-def events(model: TextProtocolModel, sent: Request) -> list[Came]:
-    async def gather() -> list[Came]:
+def events(model: TextProtocolModel, sent: ModelRequest) -> list[StreamEvent]:
+    async def gather() -> list[StreamEvent]:
         return [came async for came in model.stream(sent)]
 
     return asyncio.run(gather())
@@ -94,21 +94,24 @@ def events(model: TextProtocolModel, sent: Request) -> list[Came]:
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
-        (ACTION, Acted("look first", "Read", {"path": "src/a.py"})),
+        (ACTION, TextAction("look first", "Read", {"path": "src/a.py"})),
         ('Action: Bash[{"command": "a]}[b", "n": [1, {"x": null}]}]', None),
-        ("Action:Bash[{}]", Acted("", "Bash", {})),
+        ("Action:Bash[{}]", TextAction("", "Bash", {})),
         ('\n Thought: a\nb \n\nAction: Bash [ {\n  "x": 1\n} ]\n\n', None),
-        ('Thought: a\r\nAction: Bash[{"x": "\\n"}]\r\n', Acted("a", "Bash", {"x": "\n"})),
-        ("Thought: known\nFinish: It is 4.\n\n- so\n- there", Finished("known", "It is 4.\n\n- so\n- there")),
-        ("Finish: say `Action: Bash[{}]` to run it", Finished("", "say `Action: Bash[{}]` to run it")),
-        ("Finish: a\n  Observation: indented", Finished("", "a\n  Observation: indented")),
-        ("Thought: Action: is a word\nFinish: yes", Finished("Action: is a word", "yes")),
+        ('Thought: a\r\nAction: Bash[{"x": "\\n"}]\r\n', TextAction("a", "Bash", {"x": "\n"})),
+        (
+            "Thought: known\nFinish: It is 4.\n\n- so\n- there",
+            TextAnswer("known", "It is 4.\n\n- so\n- there"),
+        ),
+        ("Finish: say `Action: Bash[{}]` to run it", TextAnswer("", "say `Action: Bash[{}]` to run it")),
+        ("Finish: a\n  Observation: indented", TextAnswer("", "a\n  Observation: indented")),
+        ("Thought: Action: is a word\nFinish: yes", TextAnswer("Action: is a word", "yes")),
     ],
     ids=["plain", "brackets", "bare", "spread", "crlf", "answer", "quoted", "indented", "word"],
 )
-def test_what_is_of_the_form_is_read(reply: str, expected: Acted | Finished | None) -> None:
+def test_what_is_of_the_form_is_read(reply: str, expected: TextAction | TextAnswer | None) -> None:
     read = read_reply(reply, NAMES)
-    assert not isinstance(read, Fault), read
+    assert not isinstance(read, FormatFault), read
     if expected is not None:
         assert read == expected
 
@@ -158,7 +161,7 @@ def test_what_is_of_the_form_is_read(reply: str, expected: Acted | Finished | No
 )
 def test_anything_else_is_a_fault_that_is_named(reply: str, words: str) -> None:
     read = read_reply(reply, NAMES)
-    assert isinstance(read, Fault), read
+    assert isinstance(read, FormatFault), read
     assert words in read.sentence
     assert "\n" not in read.sentence
 
@@ -166,7 +169,7 @@ def test_anything_else_is_a_fault_that_is_named(reply: str, words: str) -> None:
 @given(st.text(alphabet=st.sampled_from('TAFO:[]{}" \nhougtcinsbervaR')) | st.text())
 def test_the_reader_never_fails_and_never_makes_up_a_tool(reply: str) -> None:
     read = read_reply(reply, NAMES)
-    if isinstance(read, Acted):
+    if isinstance(read, TextAction):
         assert read.name in NAMES
 
 
@@ -179,20 +182,20 @@ JSON = st.recursive(
 
 @given(st.text(), st.dictionaries(st.text(), JSON, max_size=4))
 def test_a_call_is_read_as_it_is_written(thought: str, arguments: dict[str, Any]) -> None:
-    written = f"{written_thought(thought)}\n{written_call(ToolCall('c', 'Read', arguments))}"
+    written = f"{write_thought(thought)}\n{write_call(ToolCall('c', 'Read', arguments))}"
     read = read_reply(written, NAMES)
-    assert isinstance(read, Acted), read
+    assert isinstance(read, TextAction), read
     assert (read.name, read.arguments) == ("Read", arguments)
 
 
 @given(st.text())
 def test_an_answer_is_read_as_it_is_written(answer: str) -> None:
-    read = read_reply(written_answer(answer), NAMES)
+    read = read_reply(write_answer(answer), NAMES)
     words = [line.strip() for line in answer.replace("\r\n", "\n").strip().split("\n")]
-    if isinstance(read, Fault):
+    if isinstance(read, FormatFault):
         assert words == [""]
     else:
-        assert isinstance(read, Finished)
+        assert isinstance(read, TextAnswer)
         assert [line.strip() for line in read.answer.split("\n")] == words
 
 
@@ -210,7 +213,7 @@ HOSTILE = st.text() | st.lists(
 
 @given(HOSTILE)
 def test_no_line_of_a_tools_text_can_begin_an_action(text: str) -> None:
-    shown = quoted(text)
+    shown = quote_lines(text)
     assert all(line.startswith("| ") for line in shown.splitlines())
     unquoted = "".join(line.removeprefix("| ") for line in shown.splitlines(keepends=True))
     assert unquoted == text
@@ -221,12 +224,12 @@ def test_only_what_was_called_looks_like_an_action(results: list[str], thoughts:
     messages: list[Message] = [user("go")]
     for n, text in enumerate(results):
         messages += [said(Text(thoughts[n]), ToolCall(f"c{n}", "Read", {"n": n})), result(f"c{n}", text)]
-    shown = as_text(request(*messages))
+    shown = request_as_text(request(*messages))
     replies = [told(m) for m in shown.messages if isinstance(m, AssistantMessage)]
     assert len(replies) == len(results)
     for n, reply in enumerate(replies):
         read = read_reply(reply, NAMES)
-        assert isinstance(read, Acted)
+        assert isinstance(read, TextAction)
         assert read.arguments == {"n": n}
     for message in shown.messages[2:]:
         if isinstance(message, UserMessage):
@@ -236,21 +239,21 @@ def test_only_what_was_called_looks_like_an_action(results: list[str], thoughts:
 
 
 def test_tools_stand_in_the_system_message_and_nowhere_else() -> None:
-    shown = as_text(request(SystemMessage("Be brief."), user("go")))
+    shown = request_as_text(request(SystemMessage("Be brief."), user("go")))
     first = shown.messages[0]
     assert isinstance(first, SystemMessage)
     assert first.text.startswith("Be brief.\n\n")
     assert '"path": {"type": "string"}' in first.text
     assert "Read\n  Reads a file.\n  Action: never\n  arguments" in first.text
     assert shown.tools == ()
-    alone = as_text(request(user("go"))).messages
+    alone = request_as_text(request(user("go"))).messages
     assert [type(message) for message in alone] == [SystemMessage, UserMessage]
     assert told(alone[0]) == instructions((READ, BASH))
 
 
 def test_calls_made_at_once_become_steps_of_one_call_each() -> None:
     calls = [ToolCall("a", "Read", {"path": "x"}), ToolCall("b", "Bash", {}), ToolCall("c", "Bash", {"n": 1})]
-    shown = as_text(
+    shown = request_as_text(
         request(
             user("go"),
             said(Text("all at once"), *calls),
@@ -276,7 +279,7 @@ def test_calls_made_at_once_become_steps_of_one_call_each() -> None:
 
 def test_roles_alternate_even_where_the_history_does_not() -> None:
     call = ToolCall("a", "Read", {})
-    shown = as_text(request(user("one"), user("two"), said(call), result("a", "x"), user("and now")))
+    shown = request_as_text(request(user("one"), user("two"), said(call), result("a", "x"), user("and now")))
     roles = [type(message).__name__ for message in shown.messages]
     assert roles == ["SystemMessage", "UserMessage", "AssistantMessage", "UserMessage"]
     assert told(shown.messages[3]) == "Observation of Read:\n| x\nand now"
@@ -307,15 +310,15 @@ def test_layers_end_where_they_ended() -> None:
         9: (9,),
     }
     for end, expected in ends.items():
-        assert as_text(request(*messages, layer_ends=(end,))).layer_ends == expected, end
-    assert as_text(request(*messages, layer_ends=(0, 1, 2, 7))).layer_ends == (1, 2, 8)
-    assert as_text(request(user("one"), user("two"), layer_ends=(1, 2))).layer_ends == (1, 2)
+        assert request_as_text(request(*messages, layer_ends=(end,))).layer_ends == expected, end
+    assert request_as_text(request(*messages, layer_ends=(0, 1, 2, 7))).layer_ends == (1, 2, 8)
+    assert request_as_text(request(user("one"), user("two"), layer_ends=(1, 2))).layer_ends == (1, 2)
 
 
 def test_images_and_bound_thinking_stay_what_they_are() -> None:
     picture = Image("image/png", data="AAAA")
     signed, loose = Thinking("hm", signature="sig"), Thinking("lost")
-    shown = as_text(
+    shown = request_as_text(
         request(
             user("look"),
             said(signed, loose, Text("a look"), ToolCall("a", "Read", {})),
@@ -333,9 +336,9 @@ def test_without_tools_the_history_is_text_and_nothing_is_demanded() -> None:
     history = (SystemMessage("s"), user("go"), said(ToolCall("a", "Read", {"path": "x"})), result("a", "y"))
     sent = request(*history, said(Text("It is y.")), user("summarize"), tools=(), layer_ends=(1,))
     came = events(TextProtocolModel(inner), sent)
-    assert isinstance(came[-1], Done)
+    assert isinstance(came[-1], ReplyCompleted)
     assert came[-1].reply.text == "[History Summary]\nObservation: all fine"
-    assert sum(isinstance(one, TextCame) for one in came) > 1
+    assert sum(isinstance(one, TextDelta) for one in came) > 1
     seen = inner.requests[0]
     assert [told(message) for message in seen.messages] == [
         "s",
@@ -356,16 +359,16 @@ def test_an_action_looks_like_any_call() -> None:
     model = TextProtocolModel(inner)
     came = events(model, request(max_tokens=99, temperature=0.0))
     done = came[-1]
-    assert isinstance(done, Done)
+    assert isinstance(done, ReplyCompleted)
     (call,) = done.reply.calls
     assert (call.name, call.arguments) == ("Read", {"path": "src/a.py"})
     assert done.reply.parts == (Thinking("hm"), Text("look first"), call)
     assert done.reply.stop == "calls"
     assert came[:-1] == [
-        ThinkingCame("hm"),
-        TextCame("look first"),
-        CallBegan(0, call.id, "Read"),
-        ArgumentsCame(0, '{"path":"src/a.py"}'),
+        ThinkingDelta("hm"),
+        TextDelta("look first"),
+        CallAnnounced(0, call.id, "Read"),
+        ArgumentsDelta(0, '{"path":"src/a.py"}'),
     ]
     assert model.name == "ollama/small"
     assert (inner.requests[0].max_tokens, inner.requests[0].temperature) == (99, 0.0)
@@ -392,20 +395,20 @@ def test_call_ids_differ_between_steps_and_not_between_runs() -> None:
 def test_a_fault_is_answered_and_the_next_reply_counts() -> None:
     invented = f"{ACTION}\nObservation: the key is 42\nFinish: 42"
     inner = ScriptedModel(
-        Reply(parts=(Text(invented),), stop="end", usage=Usage(100, 10, 50, 5)),
-        Reply(parts=(Text("Action: Raed[{}]"),), stop="end", usage=None),
-        Reply(parts=(Text(ACTION),), stop="end", usage=Usage(120, 12, 100, 1)),
+        ModelReply(parts=(Text(invented),), stop="end", usage=Usage(100, 10, 50, 5)),
+        ModelReply(parts=(Text("Action: Raed[{}]"),), stop="end", usage=None),
+        ModelReply(parts=(Text(ACTION),), stop="end", usage=Usage(120, 12, 100, 1)),
     )
     came = events(TextProtocolModel(inner), request())
     done = came[-1]
-    assert isinstance(done, Done)
+    assert isinstance(done, ReplyCompleted)
     assert done.reply.calls[0].name == "Read"
     assert "42" not in done.reply.text
     second = done.reply.usage
     assert second is not None
     assert second.prompt >= 220
     assert (second.cache_read, second.cache_write) == (150, 6)
-    reasons = [one.reason for one in came if isinstance(one, Retried)]
+    reasons = [one.reason for one in came if isinstance(one, RetryScheduled)]
     assert len(reasons) == 2
     assert "observation" in reasons[0]
     assert "Raed" in reasons[1]
@@ -426,7 +429,7 @@ def test_corrections_end(corrections: int) -> None:
 
 
 def test_what_failed_tries_used_is_on_the_error() -> None:
-    bad = Reply(parts=(Text("I will not."),), stop="end", usage=Usage(100, 10, cache_read=50))
+    bad = ModelReply(parts=(Text("I will not."),), stop="end", usage=Usage(100, 10, cache_read=50))
     with pytest.raises(BadReply) as given_up:
         events(TextProtocolModel(ScriptedModel(bad, bad), max_corrections=1), request())
     assert given_up.value.usage == Usage(200, 20, cache_read=100)
@@ -445,11 +448,11 @@ def test_a_long_fault_is_not_sent_back_whole() -> None:
 
 
 def test_a_reply_that_was_cut_off_is_told_so() -> None:
-    cut = Reply(parts=(Text('Action: Read[{"path": "sr'),), stop="length")
+    cut = ModelReply(parts=(Text('Action: Read[{"path": "sr'),), stop="length")
     inner = ScriptedModel(cut, ACTION)
     events(TextProtocolModel(inner), request())
     assert "it was cut off at its longest, so be brief" in told(inner.requests[1].messages[-1])
-    answer = Reply(parts=(Text("Finish: a long answ"),), stop="length")
+    answer = ModelReply(parts=(Text("Finish: a long answ"),), stop="length")
     assert asyncio.run(ask(TextProtocolModel(ScriptedModel(answer)), request())).stop == "length"
 
 
@@ -463,7 +466,7 @@ def test_a_call_in_the_providers_own_way_is_no_action() -> None:
 
 
 def test_refusals_and_failures_are_passed_on() -> None:
-    refusal = Reply(parts=(Text("I can't."),), stop="refused", usage=Usage(1, 1), model="m")
+    refusal = ModelReply(parts=(Text("I can't."),), stop="refused", usage=Usage(1, 1), model="m")
     assert asyncio.run(ask(TextProtocolModel(ScriptedModel(refusal)), request())) == refusal
     with pytest.raises(NetworkFailed):
         events(TextProtocolModel(ScriptedModel(NetworkFailed("gone"))), request())
@@ -474,10 +477,10 @@ def test_whoever_stops_listening_ends_the_stream_behind() -> None:
         name = "endless/model"
         ended = False
 
-        async def stream(self, _: Request):
+        async def stream(self, _: ModelRequest):
             try:
                 while True:
-                    yield ThinkingCame("…")
+                    yield ThinkingDelta("…")
                     await asyncio.sleep(0)
             finally:
                 self.ended = True
@@ -485,7 +488,7 @@ def test_whoever_stops_listening_ends_the_stream_behind() -> None:
         async def aclose(self) -> None:
             self.name = "closed"
 
-    async def leave(sent: Request) -> tuple[bool, str]:
+    async def leave(sent: ModelRequest) -> tuple[bool, str]:
         behind = Endless()
         model = TextProtocolModel(behind)
         coming = model.stream(sent)

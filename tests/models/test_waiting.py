@@ -9,18 +9,24 @@ import pytest
 
 from holdfast.messages import Text
 from holdfast.models.errors import TimedOut
-from holdfast.models.sending import Answer, Endpoint, Line, Timeouts, encoded
+from holdfast.models.transport import (
+    Endpoint,
+    EndpointClient,
+    StreamedResponse,
+    Timeouts,
+    encode_body,
+)
 from support.provider_server import Pause, ProviderServer, Script, Stall, events_of, serving
 
 PATH = "/v1/messages"
-BODY = encoded({"model": "test", "stream": True})
+BODY = encode_body({"model": "test", "stream": True})
 
 
 def endpoint(server: ProviderServer, **timeouts: float) -> Endpoint:
     return Endpoint(url=server.url, timeouts=Timeouts(**timeouts))
 
 
-async def whole(answer: Answer) -> int:
+async def whole(answer: StreamedResponse) -> int:
     """How many events there are; deltas are tokens."""
     count = 0
     while (some := await answer.next_events()) is not None:
@@ -30,14 +36,14 @@ async def whole(answer: Answer) -> int:
     return count
 
 
-async def post(line: Line, path: str = PATH) -> int:
+async def post(line: EndpointClient, path: str = PATH) -> int:
     async with line.open(path, {}, BODY) as answer:
         return await whole(answer)
 
 
 def post_once(where: Endpoint, path: str = PATH) -> int:
     async def run() -> int:
-        line = Line(where)
+        line = EndpointClient(where)
         try:
             return await post(line, path)
         finally:
@@ -96,7 +102,7 @@ def test_a_reply_may_take_as_long_as_it_likes_while_tokens_come():
 
 def test_the_time_a_reader_takes_is_not_the_providers():
     async def run(where: Endpoint) -> int:
-        line = Line(where)
+        line = EndpointClient(where)
         count = 0
         async with line.open(PATH, {}, BODY) as answer:
             while (some := await answer.next_events()) is not None:
@@ -115,7 +121,7 @@ def test_the_time_a_reader_takes_is_not_the_providers():
 
 def test_cancelling_closes_the_connection_at_once():
     async def run(where: Endpoint, server: ProviderServer) -> bool:
-        line = Line(where)
+        line = EndpointClient(where)
         task = asyncio.create_task(post(line))
         await asyncio.to_thread(server.asked)
         task.cancel()
@@ -132,7 +138,7 @@ def test_cancelling_closes_the_connection_at_once():
 
 def test_leaving_early_closes_the_connection():
     async def run(where: Endpoint, server: ProviderServer) -> bool:
-        line = Line(where)
+        line = EndpointClient(where)
         async with line.open(PATH, {}, BODY) as answer:
             await answer.next_events()
         left = server.hung_up()
@@ -177,7 +183,7 @@ def test_a_hung_call_does_not_keep_a_program_from_ending():
 
 def test_what_comes_after_the_reply_is_not_waited_for():
     async def run(where: Endpoint) -> None:
-        line = Line(where)
+        line = EndpointClient(where)
         async with line.open(PATH, {}, BODY) as answer:
             await answer.next_events()
             await answer.finish()

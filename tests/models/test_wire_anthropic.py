@@ -22,6 +22,7 @@ from holdfast.messages import (
     Usage,
     UserMessage,
 )
+from holdfast.models.anthropic_api import AnthropicAdapter
 from holdfast.models.errors import (
     AuthFailed,
     BadReply,
@@ -31,18 +32,17 @@ from holdfast.models.errors import (
     RateLimited,
     Refused,
 )
-from holdfast.models.protocol import Request, TextCame
-from holdfast.models.wire.anthropic import AnthropicWire
+from holdfast.models.model import ModelRequest, TextDelta
 from holdfast.packing.validator import check
 from support.wires import Event, calls, in_turns, mixed, pieces, read, spoken, told
 
-WIRE = AnthropicWire()
+WIRE = AnthropicAdapter()
 HELLO = UserMessage((Text("hello"),))
 READ = ToolDefinition("Read", "reads a file", {"type": "object", "properties": {"path": {"type": "string"}}})
 
 
-def body(*messages: Message, wire: AnthropicWire = WIRE, **settings: Any) -> dict[str, Any]:
-    return wire.body("claude", Request(messages=messages, **settings))
+def body(*messages: Message, wire: AnthropicAdapter = WIRE, **settings: Any) -> dict[str, Any]:
+    return wire.body("claude", ModelRequest(messages=messages, **settings))
 
 
 def event(kind: str, **fields: Any) -> Event:
@@ -139,7 +139,7 @@ def test_room_for_thinking_comes_on_top_of_room_for_the_reply():
     assert body(HELLO, thinking_tokens=1)["thinking"]["budget_tokens"] == 1_024
 
 
-NEWER = AnthropicWire(thinking="adaptive")
+NEWER = AnthropicAdapter(thinking="adaptive")
 DROPPING = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
 
 
@@ -162,14 +162,14 @@ def test_newer_models_are_told_an_effort_and_to_drop_what_no_longer_fits():
     ],
 )
 def test_a_newer_model_is_told_not_to_think_as_far_as_it_can(off: Any, fields: dict[str, Any], room: int):
-    sent = body(HELLO, wire=AnthropicWire(thinking="adaptive", thinking_off=off))
+    sent = body(HELLO, wire=AnthropicAdapter(thinking="adaptive", thinking_off=off))
     assert {key: value for key, value in sent.items() if key in ("thinking", "output_config")} == fields
     assert sent["max_tokens"] == 4_096 + room
 
 
 def test_a_newer_model_gets_no_thinking_back_that_could_make_it_refuse():
     talk = (HELLO, AssistantMessage((Thinking("so", signature="s"), Text("done"))), HELLO)
-    told = AnthropicWire(thinking="adaptive", thinking_off="low")
+    told = AnthropicAdapter(thinking="adaptive", thinking_off="low")
     for wire, asked, expected in ((NEWER, 0, 0), (NEWER, 9_000, 1), (told, 0, 1), (WIRE, 0, 1)):
         content = body(*talk, wire=wire, thinking_tokens=asked)["messages"][1]["content"]
         assert [block["type"] for block in content].count("thinking") == expected
@@ -188,7 +188,7 @@ def test_no_thinking_is_asked_for_in_a_step_whose_thinking_was_dropped():
 
 
 def test_temperature_is_sent_only_where_the_model_takes_it_and_never_beside_thinking():
-    older = AnthropicWire(takes_temperature=True)
+    older = AnthropicAdapter(takes_temperature=True)
     assert "temperature" not in body(HELLO, temperature=0.0)
     assert body(HELLO, temperature=0.0, wire=older)["temperature"] == 0.0
     assert "temperature" not in body(HELLO, temperature=0.0, thinking_tokens=2_000, wire=older)
@@ -331,7 +331,7 @@ def test_an_event_that_is_no_object_is_no_reply(data: str):
     ],
 )
 def test_an_error_inside_a_stream(kind: str, message: str, expected: type[ModelError]):
-    reader = AnthropicWire(auth_hint="set ANTHROPIC_API_KEY").reader()
+    reader = AnthropicAdapter(auth_hint="set ANTHROPIC_API_KEY").reader()
     list(reader.feed(*_encoded(start())))
     with pytest.raises(expected, match=message[:20]) as raised:
         list(reader.feed(*_encoded(event("error", error={"type": kind, "message": message}))))
@@ -348,7 +348,7 @@ def _encoded(one: Event) -> tuple[str, str]:
 
 def test_text_comes_as_it_is_sent():
     came = told(WIRE.reader(), [start(), *text(0, "a", "b"), *stop()])
-    assert came[:-1] == [TextCame("a"), TextCame("b")]
+    assert came[:-1] == [TextDelta("a"), TextDelta("b")]
 
 
 signed = st.builds(lambda text, name: Thinking(text, signature=name), st.text(max_size=20), spoken)

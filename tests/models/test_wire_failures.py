@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.models.anthropic_api import AnthropicAdapter
 from holdfast.models.errors import AuthFailed, ModelError, NetworkFailed, Overflowed, RateLimited, Refused
-from holdfast.models.wire.anthropic import AnthropicWire
-from holdfast.models.wire.failures import LONGEST, failure, retry_after
-from holdfast.models.wire.openai_chat import OpenAIChatWire
-from holdfast.models.wire.openai_responses import OpenAIResponsesWire
+from holdfast.models.openai_chat_api import OpenAIChatAdapter
+from holdfast.models.openai_responses_api import OpenAIResponsesAdapter
+from holdfast.models.provider_errors import MAX_SHOWN, error_from_response, retry_after
 
-WIRES = [AnthropicWire(), OpenAIChatWire(), OpenAIResponsesWire()]
+WIRES = [AnthropicAdapter(), OpenAIChatAdapter(), OpenAIResponsesAdapter()]
 
 
 def said(message: str, **fields: object) -> bytes:
@@ -154,7 +154,7 @@ OVERFLOWS = {
 @pytest.mark.parametrize("status", [400, 422, 500])
 def test_a_request_that_is_too_long_is_known_by_the_words_for_it(name: str, status: int):
     message, limit = OVERFLOWS[name]
-    error = failure(status, said(message, type="invalid_request_error"), {})
+    error = error_from_response(status, said(message, type="invalid_request_error"), {})
     assert isinstance(error, Overflowed), error
     assert error.limit == limit
     assert not error.is_passing
@@ -162,18 +162,21 @@ def test_a_request_that_is_too_long_is_known_by_the_words_for_it(name: str, stat
 
 
 def test_a_request_that_is_too_long_is_known_by_its_code_or_status():
-    assert type(failure(400, said("too much", code="context_length_exceeded"), {})) is Overflowed
+    assert type(error_from_response(400, said("too much", code="context_length_exceeded"), {})) is Overflowed
     body = said(
         "the request is too long", type="exceed_context_size_error", n_prompt_tokens=14_429, n_ctx=8_192
     )
-    error = failure(400, body, {})
+    error = error_from_response(400, body, {})
     assert isinstance(error, Overflowed)
     assert error.limit == 8_192
     assert (
-        type(failure(413, said("Request exceeds the maximum size", type="request_too_large"), {}))
+        type(error_from_response(413, said("Request exceeds the maximum size", type="request_too_large"), {}))
         is Overflowed
     )
-    assert type(failure(413, b"<html><h1>413 Request Entity Too Large</h1></html>", {})) is Overflowed
+    assert (
+        type(error_from_response(413, b"<html><h1>413 Request Entity Too Large</h1></html>", {}))
+        is Overflowed
+    )
 
 
 def test_one_request_above_the_rate_of_a_minute_is_too_long_for_ever():
@@ -182,7 +185,7 @@ def test_one_request_above_the_rate_of_a_minute_is_too_long_for_ever():
         "35000. The input or output tokens must be reduced in order to run successfully."
     )
     for status in (429, 413):
-        error = failure(status, said(words, code="rate_limit_exceeded"), {})
+        error = error_from_response(status, said(words, code="rate_limit_exceeded"), {})
         assert isinstance(error, Overflowed)
         assert error.limit == 30_000
 
@@ -239,7 +242,7 @@ def test_other_refusals(status: int, message: str, fields: dict[str, object], ex
 
 
 def test_the_hint_of_a_wrong_key_is_the_one_given():
-    wire = OpenAIChatWire(auth_hint="set OPENAI_API_KEY")
+    wire = OpenAIChatAdapter(auth_hint="set OPENAI_API_KEY")
     assert wire.error(401, said("no"), {}).hint == "set OPENAI_API_KEY"
     assert wire.error(400, said("no"), {}).hint == ""
 
@@ -281,25 +284,25 @@ def test_the_hint_of_a_wrong_key_is_the_one_given():
     ],
 )
 def test_the_words_are_found_wherever_they_stand(body: bytes, words: str):
-    message = failure(400, body, {}).message
+    message = error_from_response(400, body, {}).message
     assert words in message
     assert "\n" not in message
 
 
 def test_a_router_passes_an_overflow_on():
     raw = msgspec.json.encode({"error": {"message": "prompt is too long: 9 tokens > 8 maximum"}}).decode()
-    error = failure(400, said("Provider returned error", metadata={"raw": raw}), {})
+    error = error_from_response(400, said("Provider returned error", metadata={"raw": raw}), {})
     assert isinstance(error, Overflowed)
     assert error.limit == 8
 
 
 def test_no_key_is_shown_and_no_page():
     key = "sk-proj-abcDEF1234567890abcDEF1234567890abcDEF12"
-    error = failure(401, said(f"Incorrect API key provided: {key}. {'x ' * 900}"), {})
+    error = error_from_response(401, said(f"Incorrect API key provided: {key}. {'x ' * 900}"), {})
     assert key not in error.message
     assert key[-10:] not in error.message
-    assert len(error.message) < LONGEST + 60
-    late = failure(400, said("y" * (LONGEST - 20) + " " + key), {})
+    assert len(error.message) < MAX_SHOWN + 60
+    late = error_from_response(400, said("y" * (MAX_SHOWN - 20) + " " + key), {})
     assert "sk-proj-abc" not in late.message
 
 
@@ -333,7 +336,7 @@ def test_no_key_is_shown_and_no_page():
 )
 def test_how_long_to_wait(headers: dict[str, str], words: str, expected: float | None):
     assert retry_after(headers, words) == expected
-    error = failure(429, said(words or "slow down"), headers)
+    error = error_from_response(429, said(words or "slow down"), headers)
     assert isinstance(error, RateLimited)
     assert error.retry_after == expected
 
@@ -352,6 +355,6 @@ _json = st.recursive(
 
 @given(st.integers(200, 600), st.one_of(st.binary(max_size=40), _json.map(msgspec.json.encode)))
 def test_no_body_makes_it_raise(status: int, body: bytes):
-    error = failure(status, body, {"retry-after": "x"})
+    error = error_from_response(status, body, {"retry-after": "x"})
     assert isinstance(error, ModelError)
     assert "\n" not in error.message

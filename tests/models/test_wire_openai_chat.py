@@ -21,19 +21,19 @@ from holdfast.messages import (
     UserMessage,
 )
 from holdfast.models.errors import BadReply, ModelError, NetworkFailed, Overflowed, RateLimited, Refused
-from holdfast.models.protocol import Request
-from holdfast.models.wire.openai_chat import OpenAIChatWire, chat_usage
+from holdfast.models.model import ModelRequest
+from holdfast.models.openai_chat_api import OpenAIChatAdapter, chat_usage
 from holdfast.packing.validator import check
 from support.wires import Event, calls, mixed, pieces, read, said, spoken, told
 
-WIRE = OpenAIChatWire()
+WIRE = OpenAIChatAdapter()
 HELLO = UserMessage((Text("hello"),))
 READ = ToolDefinition("Read", "reads a file", {"type": "object", "properties": {"path": {"type": "string"}}})
 DONE: Event = ("", "[DONE]")
 
 
-def body(*messages: Message, wire: OpenAIChatWire = WIRE, **settings: Any) -> dict[str, Any]:
-    return wire.body("gpt", Request(messages=messages, **settings))
+def body(*messages: Message, wire: OpenAIChatAdapter = WIRE, **settings: Any) -> dict[str, Any]:
+    return wire.body("gpt", ModelRequest(messages=messages, **settings))
 
 
 def chunk(delta: dict[str, Any], finish: str | None = None, **fields: Any) -> Event:
@@ -83,7 +83,7 @@ def test_the_key_goes_into_a_bearer_header():
 
 
 def test_what_servers_disagree_on_is_set():
-    plain = OpenAIChatWire(
+    plain = OpenAIChatAdapter(
         limit_field="max_tokens",
         system="merged",
         asks_usage=False,
@@ -100,17 +100,17 @@ def test_what_servers_disagree_on_is_set():
         "reasoning_effort": "medium",
         "messages": [{"role": "system", "content": "a\n\nb"}, {"role": "user", "content": "hello"}],
     }
-    switched = OpenAIChatWire(thinking="switch")
+    switched = OpenAIChatAdapter(thinking="switch")
     assert body(HELLO, wire=switched, thinking_tokens=9)["thinking"] == {"type": "enabled"}
     assert body(HELLO, wire=switched)["thinking"] == {"type": "disabled"}
-    assert "reasoning_effort" not in body(HELLO, wire=OpenAIChatWire(thinking="effort"))
-    paired = body(SystemMessage("a"), HELLO, wire=OpenAIChatWire(system="mock_pair"))["messages"]
+    assert "reasoning_effort" not in body(HELLO, wire=OpenAIChatAdapter(thinking="effort"))
+    paired = body(SystemMessage("a"), HELLO, wire=OpenAIChatAdapter(system="mock_pair"))["messages"]
     assert [m["role"] for m in paired] == ["user", "assistant", "user"]
 
 
 @pytest.mark.parametrize(("off", "room"), [("none", 0), ("minimal", 2_048), ("low", 2_048)])
 def test_a_model_that_thinks_by_itself_is_told_how_little(off: Any, room: int):
-    sent = body(HELLO, wire=OpenAIChatWire(thinking="effort", thinking_off=off))
+    sent = body(HELLO, wire=OpenAIChatAdapter(thinking="effort", thinking_off=off))
     assert (sent["reasoning_effort"], sent["max_completion_tokens"]) == (off, 4_096 + room)
 
 
@@ -118,7 +118,7 @@ def test_thinking_goes_back_where_the_server_wants_it():
     step = AssistantMessage((Thinking("first "), Text("I look."), ToolCall("a", "Read", {})))
     bare = AssistantMessage((ToolCall("b", "Read", {}),))
     talk = (HELLO, step, ToolMessage("a", "Read", (Text("1"),)), bare, ToolMessage("b", "Read", (Text("2"),)))
-    wanted = body(*talk, wire=OpenAIChatWire(reasoning_field="reasoning_content"))["messages"]
+    wanted = body(*talk, wire=OpenAIChatAdapter(reasoning_field="reasoning_content"))["messages"]
     assert wanted[1]["reasoning_content"] == "first "
     assert wanted[3]["reasoning_content"] == " "
     assert [m for m in wanted if "reasoning_content" in m] == [wanted[1], wanted[3]]
@@ -338,7 +338,7 @@ def test_an_overflow_in_the_stream_names_the_window_where_the_server_does():
     assert raised.value.limit == 4_096
 
 
-KEEPING = OpenAIChatWire(reasoning_field="reasoning_content")
+KEEPING = OpenAIChatAdapter(reasoning_field="reasoning_content")
 
 
 @st.composite

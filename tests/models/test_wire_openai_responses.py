@@ -23,17 +23,17 @@ from holdfast.messages import (
     UserMessage,
 )
 from holdfast.models.errors import BadReply, ModelError, NetworkFailed, Overflowed, RateLimited, Refused
-from holdfast.models.protocol import Request
-from holdfast.models.wire.openai_responses import OpenAIResponsesWire
+from holdfast.models.model import ModelRequest
+from holdfast.models.openai_responses_api import OpenAIResponsesAdapter
 from support.wires import Event, calls, mixed, pieces, read, said, told
 
-WIRE = OpenAIResponsesWire()
+WIRE = OpenAIResponsesAdapter()
 HELLO = UserMessage((Text("hello"),))
 READ = ToolDefinition("Read", "reads a file", {"type": "object", "properties": {"path": {"type": "string"}}})
 
 
-def body(*messages: Message, wire: OpenAIResponsesWire = WIRE, **settings: Any) -> dict[str, Any]:
-    return wire.body("gpt", Request(messages=messages, **settings))
+def body(*messages: Message, wire: OpenAIResponsesAdapter = WIRE, **settings: Any) -> dict[str, Any]:
+    return wire.body("gpt", ModelRequest(messages=messages, **settings))
 
 
 def event(kind: str, **fields: Any) -> Event:
@@ -120,7 +120,9 @@ def test_a_request_is_made_of_items_and_nothing_is_stored():
 
 
 def test_what_models_and_servers_disagree_on_is_set():
-    plain = OpenAIResponsesWire(system="merged", keeps_reasoning=False, phases=False, takes_temperature=True)
+    plain = OpenAIResponsesAdapter(
+        system="merged", keeps_reasoning=False, phases=False, takes_temperature=True
+    )
     reply = AssistantMessage((Thinking("so", redacted='{"encrypted_content":"gAAA"}'), Text("done")))
     sent = body(
         SystemMessage("a"), SystemMessage("b"), reply, wire=plain, temperature=0.5, thinking_tokens=9_000
@@ -137,7 +139,7 @@ def test_what_models_and_servers_disagree_on_is_set():
             {"type": "message", "role": "assistant", "content": "done"},
         ],
     }
-    apart = body(SystemMessage("a"), HELLO, wire=OpenAIResponsesWire(system="blocks"))
+    apart = body(SystemMessage("a"), HELLO, wire=OpenAIResponsesAdapter(system="blocks"))
     assert [item["role"] for item in apart["input"]] == ["system", "user"]
     assert "instructions" not in apart
     assert "instructions" not in body(HELLO)
@@ -145,7 +147,7 @@ def test_what_models_and_servers_disagree_on_is_set():
 
 @pytest.mark.parametrize(("off", "room"), [("none", 0), ("minimal", 2_048), ("low", 2_048)])
 def test_a_model_that_thinks_by_itself_is_told_how_little(off: Any, room: int):
-    sent = body(HELLO, wire=OpenAIResponsesWire(thinking_off=off))
+    sent = body(HELLO, wire=OpenAIResponsesAdapter(thinking_off=off))
     assert (sent["reasoning"], sent["max_output_tokens"]) == ({"effort": off}, 4_096 + room)
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.models.adapter import ProviderAdapter
+from holdfast.models.anthropic_api import AnthropicAdapter
 from holdfast.models.errors import BadReply, ModelError
-from holdfast.models.protocol import Done
-from holdfast.models.wire import Wire
-from holdfast.models.wire.anthropic import AnthropicWire
-from holdfast.models.wire.openai_chat import OpenAIChatWire
-from holdfast.models.wire.openai_responses import OpenAIResponsesWire
+from holdfast.models.model import ReplyCompleted
+from holdfast.models.openai_chat_api import OpenAIChatAdapter
+from holdfast.models.openai_responses_api import OpenAIResponsesAdapter
 
 KINDS = """
     message_start content_block_start content_block_delta message_delta message_stop text_delta input_json_delta
@@ -45,12 +45,12 @@ events = st.builds(
 
 @pytest.mark.parametrize(
     "wire",
-    [AnthropicWire(), OpenAIChatWire(), OpenAIResponsesWire()],
+    [AnthropicAdapter(), OpenAIChatAdapter(), OpenAIResponsesAdapter()],
     ids=["anthropic", "chat", "responses"],
 )
 @settings(max_examples=150)
 @given(st.lists(events, max_size=6))
-def test_nothing_but_an_error_of_ours_is_raised(wire: Wire, said: list[dict[str, Any]]):
+def test_nothing_but_an_error_of_ours_is_raised(wire: ProviderAdapter, said: list[dict[str, Any]]):
     reader = wire.reader()
     came: list[Any] = []
     raised: ModelError | None = None
@@ -60,7 +60,7 @@ def test_nothing_but_an_error_of_ours_is_raised(wire: Wire, said: list[dict[str,
         came += reader.end()
     except ModelError as error:
         raised = error
-    assert [type(one) for one in came].count(Done) == (0 if raised else 1)
+    assert [type(one) for one in came].count(ReplyCompleted) == (0 if raised else 1)
     if raised:
         assert "\n" not in raised.message
         assert isinstance(raised, BadReply) is ("broke off" in raised.message)

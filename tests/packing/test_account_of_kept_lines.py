@@ -18,9 +18,9 @@ from holdfast.events import (
     UserSaid,
 )
 from holdfast.messages import Image, Text, joined_text
-from holdfast.packing.folding.excerpts import numbers_in
 from holdfast.packing.layers import Block, Cut
-from holdfast.packing.lines.passages import RESULT, SAID, USER, passages_of, said_by
+from holdfast.packing.lines.excerpts import parse_ranges
+from holdfast.packing.lines.passages import RESULT, SAID, USER, step_passages, user_passages
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE
 from holdfast.packing.window import Window
@@ -43,9 +43,9 @@ def quoted_by(window: Window) -> dict[tuple[str, str, str], int]:
         shown = joined_text(block.messages[0].parts).split("\n")
         for kept in note.kept:
             item = items[kept.step]
-            told = passages_of(item) if isinstance(item, Step) else said_by(item)
+            told = step_passages(item) if isinstance(item, Step) else user_passages(item)
             lines = next(p.lines for p in told if p.source.place[1:] == (kept.call, kept.part))
-            rows = [lines[number] for number in numbers_in(kept.lines)]
+            rows = [lines[number] for number in parse_ranges(kept.lines)]
             assert set(rows) <= set(shown)
             part = kept.part if kept.part in (RESULT, SAID, USER) else "call"
             found[kept.step, kept.call, part] += counter().text("\n".join(rows))
@@ -230,7 +230,7 @@ def test_lines_of_a_document_belong_to_the_text_that_it_is():
     records = ",".join(f'{{"name":"part_{n}","path":"src/part_{n}.py"}}' for n in range(30))
     returned = ToolReturned("c", "Bash", (Text(""), Text(f"[{records}]")))
     window = window_of(user("go"), step("", ("c", "Bash", {"command": "list"})), returned)
-    (lines,) = [p.lines for p in passages_of(window.transcript.steps[0]) if p.source.part == RESULT]
+    (lines,) = [p.lines for p in step_passages(window.transcript.steps[0]) if p.source.part == RESULT]
     assert len(lines) > 20
     fold(window, note_of(window, 1, 1, (1, "c", "result", "0,20")))
     assert after(window)[1:] == [("bash-gone", 0), ("bash-gone", tokens(lines[0], lines[20]))]

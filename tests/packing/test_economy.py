@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from holdfast.packing.folding.economy import further_steps, reckon
-from holdfast.packing.forward import fold_now
+from holdfast.packing.folding.economics import estimate_fold, expected_steps
+from holdfast.packing.log_walk import fold_if_due
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import CODE
 from holdfast.packing.window import Window
@@ -26,30 +26,30 @@ def reasons(profile, events):
 
 
 def test_a_warm_cache_makes_a_fold_cost_what_it_has_written_anew():
-    figures = reckon(CODE, freed=10_000, rewritten=20_000, further=30, idle=10)
+    figures = estimate_fold(CODE, freed=10_000, rewritten=20_000, further=30, idle=10)
     assert (figures.costs, figures.saves) == (1.15 * 20_000, 1_000)
     assert (figures.steps, figures.pays) == (23, True)
     assert "saves 1000 tokens a step, costs 23000, pays back in 23 steps" in str(figures)
 
 
 def test_a_cold_cache_makes_it_free():
-    figures = reckon(CODE, freed=10_000, rewritten=20_000, further=30, idle=301)
+    figures = estimate_fold(CODE, freed=10_000, rewritten=20_000, further=30, idle=301)
     assert (figures.costs, figures.is_cold, figures.pays) == (0, True, True)
     assert "the cache is cold" in str(figures)
 
 
 def test_without_a_cache_every_token_freed_is_saved_with_each_step():
-    figures = reckon(UNCACHED, freed=10_000, rewritten=20_000, further=30, idle=None)
+    figures = estimate_fold(UNCACHED, freed=10_000, rewritten=20_000, further=30, idle=None)
     assert (figures.costs, figures.saves) == (0, 10_000)
     assert "pays at once" in str(figures)
 
 
 def test_a_fold_that_frees_nothing_never_pays():
-    assert not reckon(CODE, freed=0, rewritten=100, further=1_000, idle=None).pays
+    assert not estimate_fold(CODE, freed=0, rewritten=100, further=1_000, idle=None).pays
 
 
 def test_further_steps_are_as_many_as_there_were_within_bounds():
-    assert [further_steps(n) for n in (0, 25, 400)] == [10, 25, 40]
+    assert [expected_steps(n) for n in (0, 25, 400)] == [10, 25, 40]
 
 
 def test_without_a_cache_folds_come_before_the_trigger():
@@ -65,7 +65,7 @@ def test_a_cold_cache_is_an_opportunity_to_fold():
         made = []
         for at, entry in enumerate(entries):
             window.add(replace(entry, at=at * idle))
-            made += fold_now(window) if window.transcript.settled else []
+            made += fold_if_due(window) if window.transcript.settled else []
         profits = [fold for fold in made if fold.reason == "profit"]
         assert bool(profits) == bool(expected)
         assert all("the cache is cold" in fold.why for fold in profits)
@@ -88,7 +88,7 @@ def test_a_fold_that_adds_leaves_all_before_it_as_it_was():
             continue
         before = pack(window).prefix if window.total() <= window.profile.hard_limit else ()
         notes = [note for note, _ in window.notes.values()]
-        if fold_now(window) and window.added:
+        if fold_if_due(window) and window.added:
             added += 1
             after = pack(window).prefix
             assert notes == [note for note, _ in window.notes.values()][: len(notes)]

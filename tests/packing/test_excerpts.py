@@ -8,18 +8,18 @@ from msgspec.structs import replace
 
 from holdfast.ids import text_id
 from holdfast.packing.counting.tokens import compact_json
-from holdfast.packing.folding.excerpts import (
+from holdfast.packing.lines.excerpts import (
     CALL,
     GAP,
     RESULT,
     ExcerptPrices,
     _ranges,
-    excerpt,
     kept_lines,
-    numbers_in,
+    parse_ranges,
+    render_excerpt,
 )
-from holdfast.packing.lines.facts import line_key
-from holdfast.packing.lines.passages import PassageBook, passages_of
+from holdfast.packing.lines.features import line_key
+from holdfast.packing.lines.passages import PassageCache, step_passages
 from holdfast.packing.profile import CODE
 from holdfast.views.files import FileTouches
 from holdfast.views.transcript import Transcript
@@ -35,11 +35,11 @@ def test_a_line_is_known_without_its_number():
 
 @given(st.sets(st.integers(0, 500)))
 def test_ranges_come_back_as_the_numbers_they_were(numbers):
-    assert numbers_in(_ranges(numbers)) == sorted(numbers)
+    assert parse_ranges(_ranges(numbers)) == sorted(numbers)
 
 
 def test_what_is_no_range_is_nothing():
-    assert numbers_in("a,1-b,,3") == [3]
+    assert parse_ranges("a,1-b,,3") == [3]
 
 
 def issue(number):
@@ -53,9 +53,11 @@ def issue(number):
 def shown_lines(name, arguments, text, numbers):
     """What a note shows of one result, and what it was reckoned to take."""
     (item,) = Transcript(chained([step("", ("c1", name, arguments)), result("c1", text, name)])).items
-    passage = next(one for one in passages_of(item) if one.source.part == RESULT)
+    passage = next(one for one in step_passages(item) if one.source.part == RESULT)
     source, files = passage.source, FileTouches()
-    shown = excerpt(kept_lines({source.place: numbers}), {item.entry: item}, PassageBook(), files, counter())
+    shown = render_excerpt(
+        kept_lines({source.place: numbers}), {item.entry: item}, PassageCache(), files, counter()
+    )
     prices = ExcerptPrices(counter(), {item.entry: item}, files)
     reckoned = prices.heading(source) + sum(prices.line(source, passage.lines[number]) for number in numbers)
     return shown.split("\n"), reckoned
@@ -75,7 +77,7 @@ def test_below_the_lines_of_its_call_a_heading_of_records_is_short():
         chained([step("", ("c1", "list_issues", {"query": "all that are open"})), result("c1", text)])
     ).items
     kept = kept_lines({(item.entry, "c1", CALL): [0], (item.entry, "c1", RESULT): [5]})
-    assert excerpt(kept, {item.entry: item}, PassageBook(), FileTouches(), counter()).split("\n") == [
+    assert render_excerpt(kept, {item.entry: item}, PassageCache(), FileTouches(), counter()).split("\n") == [
         "# list_issues",
         "all that are open",
         f"=> JSON records [{text_id(text)}]",

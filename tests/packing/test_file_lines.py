@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.packing.renditions.file_lines import (
+from holdfast.packing.presence import (
     covers,
     lines_read,
     lines_written,
-    merged,
-    range_of,
-    written,
+    merge_spans,
+    read_range,
+    written_content,
 )
 from holdfast.tool_use import ToolUse
 
@@ -70,10 +70,10 @@ def test_a_written_text_has_the_lines_that_its_file_has(content, lines):
 
 
 def test_only_a_text_that_is_the_whole_file_was_written():
-    assert written({"file_path": "a", "file_text": "x"}) == "x"
-    assert written({"content": "x", "mode": "append"}) is None
-    assert written({"content": "x", "mode": "overwrite"}) == "x"
-    assert written({"content": ["x"]}) is None
+    assert written_content({"file_path": "a", "file_text": "x"}) == "x"
+    assert written_content({"content": "x", "mode": "append"}) is None
+    assert written_content({"content": "x", "mode": "overwrite"}) == "x"
+    assert written_content({"content": ["x"]}) is None
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,11 @@ def test_only_a_text_that_is_the_whole_file_was_written():
     ],
 )
 def test_the_range_of_a_read(use, text, span):
-    assert range_of(use, text) == span
+    assert read_range(use, text) == span
 
 
 @given(st.sets(st.integers(1, 60)), st.integers(1, 60), st.integers(1, 60))
 def test_merged_spans_cover_what_their_lines_do(lines, first, last):
-    spans = merged((n, n) for n in lines)
+    spans = merge_spans((n, n) for n in lines)
     assert {n for a, b in spans for n in range(a, b + 1)} == lines
     assert covers(spans, first, last) is (first <= last and lines >= set(range(first, last + 1)))

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.packing.lines.alone import troubles
-from holdfast.packing.lines.weights import known_vectors
-from holdfast.packing.renditions.first_sight import reduce_at_once
+from holdfast.packing.lines.weights import built_in_vectors
+from holdfast.packing.rendering.first_sight import _failure_rows, reduce_new_result
 from holdfast.packing.structure import structure_of
 from holdfast.tool_use import ToolUse
 from support.driving import counter
@@ -41,7 +40,7 @@ SOURCES = ["learned", "hand"]
 def test_first_sight_keeps_the_telling_line_in_the_middle():
     lines = [f"compiling module number {i}" for i in range(400)]
     lines[217] = "src/app/main.py:31: error: undefined name `load_settings`"
-    clipped = reduce_at_once(BASH, "\n".join(lines), 400, counter(), known_vectors("learned"))
+    clipped = reduce_new_result(BASH, "\n".join(lines), 400, counter(), built_in_vectors("learned"))
     assert lines[217] in clipped
     assert counter().text(clipped) <= 400
     assert lines[0] in clipped
@@ -56,7 +55,7 @@ def test_what_failed_is_kept_from_the_middle_of_what_did_not(use, source, troubl
     passed = [*PASSED.values()][[*TROUBLE].index(trouble) % len(PASSED)]
     lines = [passed.format(n) for n in range(2000)]
     text = "\n".join([*lines[:1016], TROUBLE[trouble], *lines[1016:]])
-    shown = reduce_at_once(use, text, 500, counter(), known_vectors(source))
+    shown = reduce_new_result(use, text, 500, counter(), built_in_vectors(source))
     assert TROUBLE[trouble] in shown.split("\n")
     assert counter().text(shown) <= 500
 
@@ -68,7 +67,7 @@ def test_every_failure_is_kept_wherever_it_stands(use, source, passed):
     lines = [PASSED[passed].format(n) for n in range(500)]
     for place, trouble in enumerate(TROUBLE.values(), 1):
         lines.insert(50 * place, trouble)
-    shown = reduce_at_once(use, "\n".join(lines), 1000, counter(), known_vectors(source)).split("\n")
+    shown = reduce_new_result(use, "\n".join(lines), 1000, counter(), built_in_vectors(source)).split("\n")
     assert [trouble for trouble in TROUBLE.values() if trouble not in shown] == []
 
 
@@ -77,7 +76,7 @@ def test_every_failure_is_kept_wherever_it_stands(use, source, passed):
 def test_failures_do_not_crowd_out_the_one_that_is_another(use, source):
     lines = [f"ERROR request req_{n} in src/app/pool_{n}.py timed out" for n in range(1500)]
     lines[1234] = "ERROR the disk is full"
-    shown = reduce_at_once(use, "\n".join(lines), 500, counter(), known_vectors(source))
+    shown = reduce_new_result(use, "\n".join(lines), 500, counter(), built_in_vectors(source))
     assert lines[1234] in shown.split("\n")
 
 
@@ -86,7 +85,7 @@ def test_many_failures_leave_room_for_what_else_there_is(source):
     letters = "abcdefghijklmnopqrstuvwxyz"
     failures = [f"error: the part {a}{b} of the whole has failed" for a in letters for b in letters]
     text = "\n".join([*failures, "the plan is in docs/plans/store_layout.md as agreed", *failures])
-    shown = reduce_at_once(BASH, text, 500, counter(), known_vectors(source))
+    shown = reduce_new_result(BASH, text, 500, counter(), built_in_vectors(source))
     assert "docs/plans/store_layout.md" in shown
 
 
@@ -96,7 +95,7 @@ def test_many_failures_leave_room_for_what_else_there_is(source):
 def test_first_sight_keeps_how_a_text_begins_and_ends(use, source, passed):
     lines = [PASSED[passed].format(n) for n in range(500)]
     text = "\n".join(["", "this is what was run", *lines, "and so it came to its end", "", ""])
-    shown = reduce_at_once(use, text, 500, counter(), known_vectors(source)).split("\n")
+    shown = reduce_new_result(use, text, 500, counter(), built_in_vectors(source)).split("\n")
     assert "this is what was run" in shown
     assert lines[0] in shown
     assert lines[-1] in shown
@@ -112,19 +111,19 @@ def test_nothing_that_went_well_is_taken_for_trouble():
         "an error-free run",
         "failing fast",
     ):
-        assert troubles([line] * 9, structure_of([line] * 9, BASH)) == []
+        assert _failure_rows([line] * 9, structure_of([line] * 9, BASH)) == []
 
 
 def test_in_code_a_word_of_trouble_is_no_trouble():
     code = [f"    if value_{n} is None:\n        raise ValueError('error: value_{n}')" for n in range(60)]
     lines = "\n".join(["def check(values):", *code]).split("\n")
     use = ToolUse("read", "Read", path="src/check.py")
-    assert troubles(lines, structure_of(lines, use)) == []
+    assert _failure_rows(lines, structure_of(lines, use)) == []
 
 
 def test_what_a_search_is_full_of_is_no_trouble():
     lines = [f"src/mod_{n}.ts:{n}:  error: ErrorKind{'abcdefghij'[n % 10]} | null;" for n in range(200)]
-    assert troubles(lines, structure_of(lines, GREP)) == []
+    assert _failure_rows(lines, structure_of(lines, GREP)) == []
 
 
 WORDS = st.sampled_from(
@@ -137,9 +136,9 @@ LINES = st.lists(st.lists(WORDS, max_size=12).map(" ".join), min_size=20, max_si
 @given(LINES, st.integers(120, 600), st.sampled_from([BASH, GREP, OTHER]), st.sampled_from(SOURCES))
 def test_first_sight_fits_quotes_and_is_always_the_same(lines, cap, use, source):
     text = "\n".join(lines)
-    shown = reduce_at_once(use, text, cap, counter(), known_vectors(source))
+    shown = reduce_new_result(use, text, cap, counter(), built_in_vectors(source))
     assert counter().text(shown) <= cap
-    assert shown == reduce_at_once(use, text, cap, counter(), known_vectors(source))
+    assert shown == reduce_new_result(use, text, cap, counter(), built_in_vectors(source))
     if shown != text and " lines; Recall(" in shown.split("\n", 1)[0]:
         kept = [line for line in shown.split("\n")[1:] if not line.startswith("[… line")]
         rest = iter(lines)

@@ -26,10 +26,10 @@ from holdfast.messages import (
     Usage,
     UserMessage,
 )
-from holdfast.packing.folding.fold import plan_fold
-from holdfast.packing.folding.trigger import estimate, pressure
-from holdfast.packing.folding.zones import divide
-from holdfast.packing.forward import fold_now, go_forward
+from holdfast.packing.folding.fold_plan import plan_fold
+from holdfast.packing.folding.trigger import estimate_request, forced_trigger
+from holdfast.packing.folding.zones import divide_steps
+from holdfast.packing.log_walk import fold_if_due, walk_log
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE, DRAFT16K, INIT, REVIEW
 from holdfast.packing.window import Window
@@ -60,7 +60,7 @@ def many_rounds(rounds, size=400):
 
 
 def window_of(events, profile):
-    return go_forward(profile, counter(), chained(events))[0]
+    return walk_log(profile, counter(), chained(events))[0]
 
 
 def texts(packed):
@@ -113,9 +113,9 @@ def test_fault_03_the_estimate_counts_system_prompt_tools_and_reply():
     schema = {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(200)}}
     tools = ToolsSet((ToolDefinition("Big", words(800), schema),))
     full = window_of([SystemSet(words(4000)), tools, *one_round(3)], CODE)
-    added = estimate(full) - estimate(bare)
+    added = estimate_request(full) - estimate_request(bare)
     assert added >= counter().text(words(4000)) + counter().tools(tools.tools)
-    assert estimate(bare) >= bare.total() + CODE.reply_room
+    assert estimate_request(bare) >= bare.total() + CODE.reply_room
 
 
 def test_fault_12_no_cut_leaves_an_orphan_or_two_assistants_in_a_row():
@@ -152,7 +152,7 @@ def test_zones_give_way_from_the_oldest_to_the_newest():
         chained(many_rounds(12, 800)),
     )
     window.refresh()
-    zones = divide(window)
+    zones = divide_steps(window)
     order = [*zones.old, *zones.spare, *zones.long, *zones.recent, *zones.newest]
     assert order == list(range(12))
     assert zones.newest == (8, 9, 10, 11)
@@ -170,16 +170,16 @@ def test_init_keeps_three_steps_and_of_older_rounds_only_what_was_said():
 
 def test_init_triggers_strictly_above_its_mark():
     window = Window(INIT, counter(), chained([user("x")]))
-    exact = replace(INIT, trigger_tokens=estimate(window), fold_to_tokens=10)
-    assert pressure(Window(exact, counter(), chained([user("x")]))) is None
+    exact = replace(INIT, trigger_tokens=estimate_request(window), fold_to_tokens=10)
+    assert forced_trigger(Window(exact, counter(), chained([user("x")]))) is None
     below = replace(exact, trigger_tokens=exact.trigger_tokens - 1)
-    assert pressure(Window(below, counter(), chained([user("x")]))) is not None
+    assert forced_trigger(Window(below, counter(), chained([user("x")]))) is not None
 
 
 def test_fewer_messages_than_the_minimum_never_fold():
     events = [user(words(2000)), step("ok")]
     profile = replace(CODE.scaled_to(20_000), trigger_ratio=0.01, fold_to_ratio=0.005, min_messages=3)
-    assert pressure(Window(profile, counter(), chained(events))) is None
+    assert forced_trigger(Window(profile, counter(), chained(events))) is None
 
 
 def test_a6_the_last_reported_usage_and_what_is_new_since_trigger():
@@ -188,7 +188,7 @@ def test_a6_the_last_reported_usage_and_what_is_new_since_trigger():
     )
     events = [user("a"), step("1"), user("b"), reply, result("c", words(800))]
     window = Window(CODE, counter(), chained(events))
-    due = pressure(window)
+    due = forced_trigger(window)
     assert due is not None
     assert due.reason == "pressure"
     assert window.total() < 2_000
@@ -196,7 +196,7 @@ def test_a6_the_last_reported_usage_and_what_is_new_since_trigger():
 
 def test_a_provider_that_reports_overflow_gets_one_reactive_fold():
     window = Window(CODE.scaled_to(64_000), counter(), chained([*one_round(40), OverflowReported(8_000)]))
-    (fold,) = fold_now(window)
+    (fold,) = fold_if_due(window)
     assert fold.reason == "overflow"
     assert plan_fold(window) is None
 
@@ -387,7 +387,7 @@ def test_a_fold_that_frees_too_little_is_not_made():
     events = [SystemSet(words(22_000)), *many_rounds(2, 40)]
     profile = CODE.scaled_to(32_000)
     window = Window(profile, counter(), chained(events))
-    assert pressure(window) is not None
+    assert forced_trigger(window) is not None
     assert plan_fold(window) is None
 
 
@@ -399,7 +399,7 @@ def test_a_note_leads_to_an_index_of_every_text_it_stands_for():
     gone = [
         s for s, (level, _) in zip(window.transcript.steps, window.levels, strict=True) if level == "gone"
     ]
-    folds = go_forward(profile, counter(), chained(one_round(120)))[1]
+    folds = walk_log(profile, counter(), chained(one_round(120)))[1]
     known = {text_id(note.index): note.index for fold in folds for note in fold.notes}
     linked = [
         known[line.split(" -> ")[1]] for line in notes[0].index.split("\n") if line.startswith("steps ")
@@ -421,7 +421,7 @@ def test_a_refused_request_is_answered_by_a_pack_below_what_was_refused():
     window = Window(
         CODE.scaled_to(64_000), counter(), chained([*one_round(40), OverflowReported(limit=8_000)])
     )
-    (fold,) = fold_now(window)
+    (fold,) = fold_if_due(window)
     assert fold.reason == "overflow"
     assert pack(window).tokens < 8_000
 
@@ -429,7 +429,7 @@ def test_a_refused_request_is_answered_by_a_pack_below_what_was_refused():
 def test_a_refused_request_that_cannot_shrink_is_an_error_and_not_sent_again():
     window = Window(CODE, counter(), chained([SystemSet(words(4_000)), user("hi"), OverflowReported()]))
     with pytest.raises(ContextOverflow, match="the provider refused"):
-        fold_now(window)
+        fold_if_due(window)
 
 
 def test_a_message_that_repeats_a_hidden_one_shows_its_text_again():

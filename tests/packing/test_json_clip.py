@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.messages import Json
-from holdfast.packing.renditions.json_clip import MARK, clip_json
+from holdfast.packing.rendering.shorter_json import MARK, clip_json
 from support.driving import counter
 
 COUNTER = counter()

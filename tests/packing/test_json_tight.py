@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from holdfast.messages import Json
 from holdfast.packing.counting.tokens import compact_json
-from holdfast.packing.lines.weights import known_vectors
-from holdfast.packing.renditions.first_sight import reduce_at_once
-from holdfast.packing.renditions.json_tight import DEEPEST, tight_json, written_tight
+from holdfast.packing.lines.weights import built_in_vectors
+from holdfast.packing.rendering.first_sight import reduce_new_result
+from holdfast.packing.rendering.shorter_json import DEEPEST_TIGHT, tight_json, written_tight
 from holdfast.tool_use import ToolUse
 from support.driving import counter
 from support.json_tables import has_own_table, loosened
@@ -117,7 +117,7 @@ def test_columns_and_rows_beside_other_keys_are_keys_like_any():
         pytest.param('{"a": 1} {"b": 2}', id="two documents"),
         pytest.param("[" * 100_000, id="no end"),
         pytest.param("[" * 2000 + "]" * 2000, id="deeper than a stack"),
-        pytest.param("[" * (DEEPEST + 1) + "]" * (DEEPEST + 1), id="deeper than anybody reads"),
+        pytest.param("[" * (DEEPEST_TIGHT + 1) + "]" * (DEEPEST_TIGHT + 1), id="deeper than anybody reads"),
         pytest.param("7", id="a number"),
         pytest.param("", id="nothing"),
     ],
@@ -135,7 +135,7 @@ def test_numbers_of_any_length_come_back():
 
 def test_what_is_nested_deep_but_not_too_deep_is_tight():
     deep: Json = orders(3)
-    for _ in range(DEEPEST - 4):
+    for _ in range(DEEPEST_TIGHT - 4):
         deep = {"inner": deep}
     tight = tight_json(json.dumps(deep))
     assert tight is not None
@@ -235,8 +235,8 @@ def test_every_document_is_had_back_and_never_longer(document):
 def test_first_sight_shows_the_whole_document_where_it_fits_so():
     text = json.dumps(orders(60))
     size = counter().text(text)
-    shown = reduce_at_once(
-        ToolUse("other", "list_orders"), text, size * 2 // 3, counter(), known_vectors("learned")
+    shown = reduce_new_result(
+        ToolUse("other", "list_orders"), text, size * 2 // 3, counter(), built_in_vectors("learned")
     )
     head, tight = shown.split("\n")
     assert "keys written once" in head
@@ -246,6 +246,8 @@ def test_first_sight_shows_the_whole_document_where_it_fits_so():
 
 def test_first_sight_never_writes_anew_what_stands_on_many_lines():
     text = json.dumps(orders(60), indent=1)
-    shown = reduce_at_once(ToolUse("other", "list_orders"), text, 2000, counter(), known_vectors("learned"))
+    shown = reduce_new_result(
+        ToolUse("other", "list_orders"), text, 2000, counter(), built_in_vectors("learned")
+    )
     assert "a part of a JSON document" in shown
     assert '"columns"' not in shown

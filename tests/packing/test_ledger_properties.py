@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from holdfast.errors import ContextOverflow
 from holdfast.events import AssistantReplied
 from holdfast.messages import Message, SystemMessage, Text, ToolCall
-from holdfast.packing.forward import fold_now
 from holdfast.packing.layers import Cut, Pack
+from holdfast.packing.log_walk import fold_if_due
 from holdfast.packing.pack import pack
+from holdfast.packing.presence import STATES
 from holdfast.packing.profile import BUILT_IN, CODE
-from holdfast.packing.residency.ledger import Ledger, Row, ledger
-from holdfast.packing.residency.presence import STATES
+from holdfast.packing.visibility import TextVisibility, Visibility, visibility_of
 from holdfast.packing.window import Window
 from support.driving import counter, drive
 from support.file_work import PATHS, FileWork
@@ -47,16 +47,16 @@ def test_what_is_called_resident_is_the_file_as_it_is_and_stands_in_the_pack(pro
                     assert [row for row in wanted if row not in shown] == []
 
 
-def looks(work: FileWork, profile: str, budget: int) -> Iterator[tuple[int, Pack, Ledger]]:
+def looks(work: FileWork, profile: str, budget: int) -> Iterator[tuple[int, Pack, Visibility]]:
     """The ledger after every event, also while calls still run, with the pack that could be made there."""
     window = Window(TRIED[profile].scaled_to(budget), counter())
     try:
         for at, entry in enumerate(chained(work.events)):
             if isinstance(entry.event, AssistantReplied):
-                fold_now(window)
+                fold_if_due(window)
             window.add(entry)
             if window.total() <= window.profile.hard_limit:
-                yield at, pack(window), ledger(window)
+                yield at, pack(window), visibility_of(window)
     except ContextOverflow:
         return
 
@@ -79,8 +79,8 @@ def test_states_and_sizes_agree_with_the_cuts(profile, seed, budget, on_files):
     work = FileWork(seed) if on_files else AgentWork(seed, steps=14)
     try:
         for request in drive(chained(work.events), TRIED[profile].scaled_to(budget)):
-            found = ledger(request.window)
-            assert found == ledger(request.window), "looking changes nothing"
+            found = visibility_of(request.window)
+            assert found == visibility_of(request.window), "looking changes nothing"
             assert sum(row.tokens for row in found.rows) <= request.pack.tokens
             for row in found.rows:
                 cuts = [c for c in request.pack.cuts if c.entry == row.entry and c.what == row.call]
@@ -90,7 +90,7 @@ def test_states_and_sizes_agree_with_the_cuts(profile, seed, budget, on_files):
         return
 
 
-def assert_state(row: Row, cuts: list[Cut]) -> None:
+def assert_state(row: TextVisibility, cuts: list[Cut]) -> None:
     assert row.tokens <= row.size
     if row.part == "argument":
         # A note may keep every line of it and is a digest all the same: nothing says that none is missing.
@@ -113,7 +113,7 @@ def assert_state(row: Row, cuts: list[Cut]) -> None:
         assert cuts[0].id == row.id or row.id == row.entry
 
 
-def assert_every_result_has_its_row(found: Ledger, window: Window) -> None:
+def assert_every_result_has_its_row(found: Visibility, window: Window) -> None:
     entries = [e for step in window.transcript.steps for e in step.result_entries.values()]
     assert sorted(row.entry for row in found.rows if row.part == "result") == sorted(entries)
 

@@ -4,11 +4,23 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.errors import ConfigError
-from holdfast.packing.lines.choosing import Chooser, seen_in
-from holdfast.packing.lines.facts import line_key, looks_of, names_in
-from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES, VERSION
-from holdfast.packing.lines.sightings import Sightings
-from holdfast.packing.lines.weights import HAND, Weights, known_weights, read_weights, vectors
+from holdfast.packing.lines.features import (
+    LINE_FEATURES,
+    NAME_FEATURES,
+    VERSION,
+    line_facts,
+    line_key,
+    names_in,
+)
+from holdfast.packing.lines.line_index import LogLineIndex
+from holdfast.packing.lines.scoring import LineChooser, shown_in
+from holdfast.packing.lines.weights import (
+    HAND_WEIGHTS,
+    Weights,
+    built_in_weights,
+    read_weights,
+    weight_vectors,
+)
 from holdfast.packing.profile import CODE
 from holdfast.views.transcript import Transcript
 from support.driving import drive
@@ -27,15 +39,15 @@ def everything(_source):
     return True
 
 
-def sightings_of(events, weights=HAND):
-    found = Sightings(vectors(weights))
+def sightings_of(events, weights=HAND_WEIGHTS):
+    found = LogLineIndex(weight_vectors(weights))
     for item in Transcript(chained(events)).items:
         found.note(item)
     return found
 
 
 def taken(events, room, view=()):
-    chooser = Chooser(sightings_of(events), everything, seen_in(view), PlainPrices())
+    chooser = LineChooser(sightings_of(events), everything, shown_in(view), PlainPrices())
     chooser.take(room)
     return [line.text for line in chooser.taken]
 
@@ -54,8 +66,8 @@ def test_names_have_a_shape_that_prose_has_not():
 
 
 def test_a_name_alone_in_its_line_is_lone():
-    assert looks_of("src/app/main.py").is_lone
-    assert not looks_of("edited src/app/main.py").is_lone
+    assert line_facts("src/app/main.py").is_lone
+    assert not line_facts("edited src/app/main.py").is_lone
 
 
 def test_each_name_pays_once():
@@ -74,7 +86,7 @@ def test_what_stands_on_view_is_not_kept_again():
 def test_a_line_is_kept_where_it_stands_newest():
     line = "raise SettingsError(path_of_settings, section)"
     found = sightings_of(reads(f"1→{line}", f"7→{line}"))
-    chooser = Chooser(found, everything, seen_in(()), PlainPrices())
+    chooser = LineChooser(found, everything, shown_in(()), PlainPrices())
     chooser.take(200)
     kept = [one.text for one in chooser.taken]
     assert [text for text in kept if line in text] == [f"7→{line}"]
@@ -82,7 +94,7 @@ def test_a_line_is_kept_where_it_stands_newest():
 
 def test_more_room_never_loses_a_line():
     texts = reads("\n".join(f"value_{i} = compute_{i}(source_{i % 7})" for i in range(60)))
-    small = Chooser(sightings_of(texts), everything, seen_in(()), PlainPrices())
+    small = LineChooser(sightings_of(texts), everything, shown_in(()), PlainPrices())
     small.take(120)
     before = [(one.source.place, one.number) for one in small.taken]
     small.take(200)
@@ -111,7 +123,7 @@ def test_file_lines_in_a_note_are_exact_so_that_an_edit_made_from_them_applies()
 
 
 def test_the_learned_weights_name_every_feature_and_no_other():
-    learned = known_weights("learned")
+    learned = built_in_weights("learned")
     assert set(learned.lines) == set(LINE_FEATURES)
     assert set(learned.names) == set(NAME_FEATURES)
     assert learned.about["projects"]
@@ -142,7 +154,7 @@ def test_other_weights_keep_other_lines():
     by_hand = [r.pack for r in drive(chained(events), profile)][-1]
     learned = [r.pack for r in drive(chained(events), CODE.scaled_to(16_000))][-1]
     assert by_hand.messages != learned.messages
-    assert isinstance(known_weights("hand"), Weights)
+    assert isinstance(built_in_weights("hand"), Weights)
 
 
 def test_a_long_line_without_a_space_is_read_in_linear_time():

@@ -19,13 +19,13 @@ from holdfast.messages import (
     ToolMessage,
     UserMessage,
 )
-from holdfast.packing.folding.fold import plan_fold
-from holdfast.packing.forward import go_forward
+from holdfast.packing.folding.fold_plan import plan_fold
 from holdfast.packing.layers import Pack
+from holdfast.packing.log_walk import walk_log
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN
 from holdfast.packing.window import Window
-from holdfast.sending import Sender
+from holdfast.sender import Sender
 from holdfast.store import MemoryStore
 from support.driving import Request, counter, drive
 from support.logs import AgentWork, chained, texts_of
@@ -185,7 +185,7 @@ def test_later_events_never_change_an_earlier_pack(seed, profile, budget, place)
     if not done:
         return
     at, then = done[int(place * (len(done) - 1))]
-    window, _ = go_forward(TRIED[profile].scaled_to(budget), counter(), entries[:at])
+    window, _ = walk_log(TRIED[profile].scaled_to(budget), counter(), entries[:at])
     assert encoded(pack(window)) == then
 
 

@@ -4,12 +4,12 @@ import re
 
 from msgspec.structs import replace
 
-from holdfast.compaction.facts.extract import facts_of
+from holdfast.compaction.facts.extract import extract_facts
 from holdfast.compaction.forms.conclusions import Conclusions
 from holdfast.events import ContextSet, RecapSet
 from holdfast.messages import joined_text
-from holdfast.packing.folding.draft import Draft
-from holdfast.packing.folding.lowering import lower_until
+from holdfast.packing.folding.draft import FoldDraft
+from holdfast.packing.folding.ladder import lower_until
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import REVIEW
 from holdfast.packing.window import Window
@@ -84,7 +84,7 @@ def test_a_line_cannot_end_the_frame_that_it_stands_in():
 
 def test_a_summary_by_rule_says_what_stands():
     transcript = Transcript(chained([*talk(1), RecapSet("findings", "Findings", (FOUND,)), *talk(1)]))
-    filled = Conclusions().fill(facts_of(transcript), archive=False)
+    filled = Conclusions().fill(extract_facts(transcript), archive=False)
     assert any(FOUND in line.text for line in filled.fields["Conclusions"])
 
 
@@ -96,7 +96,7 @@ def test_of_two_steps_the_one_about_what_is_worth_less_gives_way_first():
         events += [user(f"question {number}"), reads, result(f"c{number}", f"{path} line\n" * 300)]
     window = Window(REVIEW, counter(), chained(events))
     window.refresh()
-    draft = Draft(window)
+    draft = FoldDraft(window)
     lowered: list[list[int]] = []
     for most in range(1, 6):
         lower_until(draft, range(5), "stub", 0, lambda most=most: len(draft.levels) < most)

@@ -10,18 +10,17 @@ from hypothesis import strategies as st
 
 from holdfast.messages import Json
 from holdfast.packing.counting.tokens import compact_json
-from holdfast.packing.lines.passages import RESULT, passages_of
-from holdfast.packing.lines.records import PIECE, SHORTEST, WHOLE, records_of
-from holdfast.packing.lines.sightings import LONGEST_LINE, Sightings
-from holdfast.packing.lines.weights import known_vectors
-from holdfast.packing.renditions.json_tight import DEEPEST
+from holdfast.packing.lines.line_index import LONGEST_LINE, LogLineIndex
+from holdfast.packing.lines.passages import PIECE, RESULT, SHORTEST, WHOLE, json_records, step_passages
+from holdfast.packing.lines.weights import built_in_vectors
+from holdfast.packing.rendering.shorter_json import DEEPEST_TIGHT
 from holdfast.views.transcript import Transcript
 from support.json_tables import has_own_table, loosened
 from support.logs import chained, result, step
 
 
 def records(document: Json) -> list[Json]:
-    found = records_of(json.dumps(document))
+    found = json_records(json.dumps(document))
     assert found is not None
     assert not any("\n" in record for record in found)
     return [json.loads(record) for record in found]
@@ -77,7 +76,7 @@ def issue(number: int, body: str = "") -> dict[str, Json]:
     ],
 )
 def test_what_is_no_document_on_one_line_has_no_records(text):
-    assert records_of(text) is None
+    assert json_records(text) is None
 
 
 def test_an_object_that_is_short_enough_is_one_record():
@@ -131,31 +130,31 @@ def test_what_has_no_keys_stands_with_its_neighbours():
 def test_with_the_keys_above_it_a_record_can_still_be_quoted():
     assert WHOLE <= LONGEST_LINE, "of a longer line nothing is ever kept"
     rows = [{"id": f"row_{n}", "text": "w" * (WHOLE - 100 + n)} for n in range(100)]
-    found = records_of(json.dumps({"a rather long name": {"and another one": rows}})) or []
+    found = json_records(json.dumps({"a rather long name": {"and another one": rows}})) or []
     quotable = "\n".join(record for record in found if len(record) <= WHOLE)
     assert [row["id"] for row in rows if f'"{row["id"]}"' not in quotable] == []
 
 
 def test_fields_are_put_together_up_to_the_limit():
     for size in range(20, 90):
-        found = records_of(json.dumps({f"key {n:02}": "v" * size for n in range(99)})) or []
+        found = json_records(json.dumps({f"key {n:02}": "v" * size for n in range(99)})) or []
         assert WHOLE - size - 20 < max(map(len, found)) <= WHOLE
 
 
 def test_a_key_said_twice_and_a_number_of_many_digits_do_no_harm():
     number, rest = "9" * 60, "a" * 100
     text = f'{{"id": 1, "id": 2, "number": {number}, "share": 5e-400, "rest": "{rest}"}}'
-    assert records_of(text) == [f'{{"id":2,"number":{number},"share":0.0,"rest":"{rest}"}}']
+    assert json_records(text) == [f'{{"id":2,"number":{number},"share":0.0,"rest":"{rest}"}}']
 
 
 def test_how_full_the_stack_is_changes_nothing():
     deep: Json = ["a word" * 3]
-    for n in range(DEEPEST - 2):
+    for n in range(DEEPEST_TIGHT - 2):
         deep = {"inner": deep, "number": n, "text": "x" * 90}
     text = json.dumps(deep)
 
     def far_down(left: int) -> list[str] | None:
-        return far_down(left - 1) if left else records_of.__wrapped__(text)
+        return far_down(left - 1) if left else json_records.__wrapped__(text)
 
     assert far_down(0) is not None
     assert far_down(500) == far_down(0)
@@ -172,7 +171,7 @@ def test_how_full_the_stack_is_changes_nothing():
     ],
 )
 def test_nothing_of_a_large_document_is_missing(document):
-    found = records_of(json.dumps(document))
+    found = json_records(json.dumps(document))
     assert found is not None
     assert max(map(len, found)) <= WHOLE
     if "log" not in document:
@@ -201,7 +200,7 @@ DOCUMENTS = st.one_of(st.lists(VALUES, max_size=9), st.dictionaries(KEYS, VALUES
 def test_every_value_stands_in_one_record_under_its_keys(document):
     assume(not has_own_table(document))
     text = json.dumps(document)
-    found = records_of(text)
+    found = json_records(text)
     if len(text) < SHORTEST:
         assert found is None
         return
@@ -211,7 +210,7 @@ def test_every_value_stands_in_one_record_under_its_keys(document):
     for record, value in zip(found, values, strict=True):
         assert "\n" not in record
         assert len(record) <= WHOLE or len([*leaves(value)]) == 1
-    assert records_of(f"  {text}\n") == found
+    assert json_records(f"  {text}\n") == found
 
 
 @given(st.lists(st.text('ab \\"', max_size=PIECE // 2), min_size=2, max_size=20).map("\n".join))
@@ -222,14 +221,14 @@ def test_the_pieces_of_a_string_are_the_string(text):
 
 def passage(name: str, arguments: dict[str, Json], text: str):
     (item,) = Transcript(chained([step("", ("c1", name, arguments)), result("c1", text, name)])).items
-    return next(one for one in passages_of(item) if one.source.part == RESULT)
+    return next(one for one in step_passages(item) if one.source.part == RESULT)
 
 
 def test_a_result_on_one_line_is_kept_by_its_records():
     text = json.dumps([issue(n) for n in range(20)])
     found = passage("list_issues", {}, text)
     assert found.source.has_records
-    assert found.lines == records_of(text)
+    assert found.lines == json_records(text)
 
 
 def test_a_line_that_is_a_record_already_is_a_line():
@@ -258,7 +257,7 @@ def test_lines_of_a_text_on_many_lines_are_its_own():
 
 def test_names_of_every_record_are_seen():
     text = json.dumps({"issues": [issue(n, "long text about it\n" * 200) for n in range(40)]})
-    sightings = Sightings(known_vectors("learned"))
+    sightings = LogLineIndex(built_in_vectors("learned"))
     for item in Transcript(chained([step("", ("c1", "list_issues", {})), result("c1", text)])).items:
         sightings.note(item)
     assert {f"someone{n}" for n in range(40)} <= {*sightings.names}

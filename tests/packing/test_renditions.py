@@ -12,10 +12,10 @@ from holdfast.events import AssistantReplied, ToolReturned
 from holdfast.ids import text_id
 from holdfast.messages import Image, Text, Thinking, ToolCall, ToolMessage
 from holdfast.packing.profile import BUILT_IN, CODE
-from holdfast.packing.renditions.clip import clip_chars, clip_tokens
-from holdfast.packing.renditions.digests import is_trouble, unwrap
-from holdfast.packing.renditions.levels import Scene, reduce_arguments, reduce_result
-from holdfast.packing.showing.blocks import render_step
+from holdfast.packing.rendering.blocks import render_step
+from holdfast.packing.rendering.clip import clip_chars, clip_tokens
+from holdfast.packing.rendering.digests import reports_failure, unwrap
+from holdfast.packing.rendering.levels import RenderContext, reduce_arguments, reduce_result
 from holdfast.tokenizers import counter_for_model
 from holdfast.tool_use import recognise
 from holdfast.views.transcript import Transcript
@@ -24,7 +24,7 @@ from support.logs import chained, result, step, user
 
 
 def scene(profile=CODE):
-    return Scene(profile, counter())
+    return RenderContext(profile, counter())
 
 
 def reduced(name, arguments, text, level="digest", cap=0, profile=CODE):
@@ -106,7 +106,7 @@ def test_bash_keeps_failures_wherever_they_stand_and_the_last_lines():
     ],
 )
 def test_a_failure_is_recognised(line):
-    assert is_trouble(line)
+    assert reports_failure(line)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_failure_is_recognised(line):
     ],
 )
 def test_what_only_names_failures_is_none(line):
-    assert not is_trouble(line)
+    assert not reports_failure(line)
 
 
 def test_no_failures_is_no_failure():
@@ -487,7 +487,7 @@ COUNTS = (
 )
 NOTHING = replace(CODE, name="nothing", **dict.fromkeys(COUNTS, 0))
 SCENES = [
-    Scene(profile, counter_for_model(model))
+    RenderContext(profile, counter_for_model(model))
     for profile in (CODE, NOTHING, BUILT_IN["init"], BUILT_IN["review"])
     for model in ("gpt-5", "claude-sonnet-4-5")
 ]

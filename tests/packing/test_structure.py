@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.packing.structure import structure_of
-from holdfast.packing.structure.outliers import outlying
+from holdfast.packing.structure.tables import outlier_rows
 from holdfast.tool_use import ToolUse
 
 BASH = ToolUse("bash", "Bash", command="run")
@@ -384,9 +384,9 @@ total 4
 def test_a_number_far_from_the_others_stands_out():
     rows = [[f"part-{n}", f"{100 + n}K"] for n in range(20)]
     rows[13][1] = "7.5G"
-    assert outlying(rows) == {13}
-    assert outlying([[str(n * n)] for n in range(4)]) == set()
-    assert outlying([["ok" if n % 2 else "bad"] for n in range(20)]) == set(), "nothing is usual here"
+    assert outlier_rows(rows) == {13}
+    assert outlier_rows([[str(n * n)] for n in range(4)]) == set()
+    assert outlier_rows([["ok" if n % 2 else "bad"] for n in range(20)]) == set(), "nothing is usual here"
 
 
 CODE = """

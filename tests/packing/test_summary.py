@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from holdfast.compaction.forms import FORMS
-from holdfast.compaction.forms.content import Content, Line
+from holdfast.compaction.forms.content import FormLine, SummaryContent
 from holdfast.events import Compacted
 from holdfast.packing.profile import BUILT_IN
-from holdfast.packing.renditions.levels import Scene
-from holdfast.packing.showing.summary import summary_messages
+from holdfast.packing.rendering.fixed_layers import summary_messages
+from holdfast.packing.rendering.levels import RenderContext
 from holdfast.views import Transcript
 from support.driving import counter
 from support.logs import chained
@@ -19,7 +19,7 @@ from support.logs import chained
 
 def shortened(text, sentences=1):
     transcript = Transcript(chained([Compacted("archive", text)]))
-    (message,) = summary_messages(Scene(BUILT_IN["code"], counter()), transcript, sentences)
+    (message,) = summary_messages(RenderContext(BUILT_IN["code"], counter()), transcript, sentences)
     return message.text
 
 
@@ -54,7 +54,7 @@ def test_without_pressure_a_summary_stays_as_it_was_written():
 
 
 def layer(profile, *events, sentences=0):
-    return summary_messages(Scene(profile, counter()), Transcript(chained(events)), sentences)
+    return summary_messages(RenderContext(profile, counter()), Transcript(chained(events)), sentences)
 
 
 @given(st.lists(st.text('ab."\\ \n<>/{}。', max_size=30), min_size=1, max_size=4))
@@ -62,8 +62,12 @@ def layer(profile, *events, sentences=0):
 def test_json_stays_json_with_a_sentence_a_line_of_each_string(name, texts):
     form = FORMS[name]
     field = next(field for field in form.fields if field.kind == "list")
-    lines = (Line("First here. Then there."), Line("</compact_summary> is a tag."), *map(Line, texts))
-    text = form.render(Content({field.name: lines}))
+    lines = (
+        FormLine("First here. Then there."),
+        FormLine("</compact_summary> is a tag."),
+        *map(FormLine, texts),
+    )
+    text = form.render(SummaryContent({field.name: lines}))
     profile = BUILT_IN[name.removesuffix("_json")]
     _, answer = layer(profile, Compacted("state", text), sentences=1)
     opening, body, closing = answer.text.partition("\n")[0], answer.text[18:-19], answer.text[-18:]

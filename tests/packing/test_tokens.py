@@ -25,8 +25,7 @@ from holdfast.messages import (
     ToolMessage,
     UserMessage,
 )
-from holdfast.packing.counting.families import CLASSES, content_class
-from holdfast.packing.counting.images import UNKNOWN, image_size, image_tokens
+from holdfast.packing.counting.families import CLASSES, UNKNOWN, content_class, image_size, image_tokens
 from holdfast.packing.counting.tokens import (
     FAMILIES,
     LONGEST_PIECE,

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from holdfast.pair.checking import faults
-from holdfast.pair.handover import FileNote, Handover, Problem, Rate
-from holdfast.pair.progress import Unreadable, read_evaluation, read_results
-from holdfast.pair.roles import built_in
-from holdfast.pair.stopping import evidence
+from holdfast.agents.pair.delivery import find_faults
+from holdfast.pair.evaluation import UnreadableResults, read_evaluation, read_results
+from holdfast.pair.handover import FileNote, Handover, HandoverProblem, SuccessRate
+from holdfast.pair.roles import built_in_pair
+from holdfast.pair.stop_rules import evidence
 from support.pair_values import layout_in, write_results
 
-EXECUTE = built_in().roles[1]
+EXECUTE = built_in_pair().roles[1]
 RESULTS, CAUSES, SAMPLES = "evaluation_results", "attribution_analysis", "samples"
 
 
@@ -28,9 +28,9 @@ def folder_of(layout, part):
 
 
 def wrong(layout, **more):
-    given = {"success": Rate(2, 3), **more}
+    given = {"success": SuccessRate(2, 3), **more}
     made = Handover(summary="s", asks="a", files=(FileNote("design.md"),), **given)
-    return faults(made, EXECUTE, layout, 1)
+    return find_faults(made, EXECUTE, layout, 1)
 
 
 def test_what_is_there_is_counted(layout):
@@ -70,7 +70,7 @@ def test_a_sample_is_known_by_the_name_of_its_file_too(layout):
         (folder_of(layout, SAMPLES) / f"{name}.json").write_text("{}")
     for part, value in ((SAMPLES, {}), (RESULTS, {"sample": "seven", "passed": True})):
         (folder_of(layout, part) / "s07.json").write_text(json.dumps(value))
-    assert wrong(layout, success=Rate(3, 4)) == ()
+    assert wrong(layout, success=SuccessRate(3, 4)) == ()
 
 
 @pytest.mark.parametrize("part", [RESULTS, CAUSES])
@@ -97,7 +97,7 @@ def test_a_folder_that_is_a_link_out_is_not_read(layout, tmp_path, part):
 def test_a_file_that_is_a_link_out_is_not_read(layout, tmp_path):
     (tmp_path / "s.json").write_text('{"passed": true}')
     (folder_of(layout, RESULTS) / "s.json").symlink_to(tmp_path / "s.json")
-    with pytest.raises(Unreadable, match=r"s\.json` is a link that leads out"):
+    with pytest.raises(UnreadableResults, match=r"s\.json` is a link that leads out"):
         read_results(layout, 1)
 
 
@@ -142,12 +142,12 @@ def test_a_line_about_an_iteration_stays_short(tmp_path):
 
 
 def test_what_is_said_of_samples_and_counts_is_compared_with_the_disk(layout):
-    problem = Problem("z", 2, "high", ("f1", "no_such", "nor_this"))
+    problem = HandoverProblem("z", 2, "high", ("f1", "no_such", "nor_this"))
     found = wrong(layout, problems=(problem,), counts={"samples": 5_000, "failures": 77, "rules": 4})
     assert found == (
         "`counts` says 5000 `samples`, the disk says 3",
         "`counts` says 77 `failures`, the disk says 1",
         "`problems` names `no_such`, `nor_this`, of which there is no result",
     )
-    right = Problem("z", 2, "high", ("f1",))
+    right = HandoverProblem("z", 2, "high", ("f1",))
     assert wrong(layout, problems=(right,), counts={"samples": 3, "failures": 1}) == ()

@@ -5,25 +5,31 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.agents.coding.bench import Bench
-from holdfast.agents.pairing.desk import TOOLS
-from holdfast.agents.pairing.tools.definitions import defined
-from holdfast.agents.pairing.tools.hand_over import hand_over_tool
+from holdfast.agents.coding.tool_state import ToolState
+from holdfast.agents.pair.hand_over import hand_over_tool
+from holdfast.agents.pair.role_session import ROLE_TOOLS, define_tools
 from holdfast.errors import ConfigError
 from holdfast.events import ToolsSet
 from holdfast.packing.counting.tokens import compact_json
 from holdfast.packing.profile import BUILT_IN
-from holdfast.pair.layout import Outputs
-from holdfast.pair.roles import HandoverForm, Role, built_in, check_tools, load_pair, parse_pair
-from holdfast.pair.stopping import StopRules
+from holdfast.pair.folder import Outputs
+from holdfast.pair.roles import (
+    HandoverForm,
+    Role,
+    built_in_pair,
+    check_tools,
+    load_pair,
+    parse_pair,
+)
+from holdfast.pair.stop_rules import StopRules
 from holdfast.recall import RECALL_TOOL
 from holdfast.tokenizers import counter_for_model
-from holdfast.tools.around.skills import Skills
-from holdfast.tools.around.todo_write import TodoList
-from holdfast.tools.around.unattended import FirstOption
-from holdfast.tools.files.seen import Files
+from holdfast.tools.ask_user import FirstOption
+from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.shell.sandbox import Bubblewrap, Landlock, Unconfined
 from holdfast.tools.shell.shell import Shell
+from holdfast.tools.skill_files import Skills
+from holdfast.tools.todo_write import TodoList
 from support.pair_plays import PLANNER_WORKER, Play, hand_over, pair_of, write
 
 OWN = """
@@ -51,7 +57,7 @@ target = 1.0
 
 
 def test_init_and_execute():
-    pair = built_in()
+    pair = built_in_pair()
     init, execute = pair.roles
     assert (init.profile, execute.profile) == ("init", "execute")
     assert "opus" in init.model
@@ -63,19 +69,21 @@ def test_init_and_execute():
 @pytest.mark.parametrize("number", [0, 1])
 def test_prompts_take_about_two_thousand_tokens(number):
     count = counter_for_model("anthropic/claude-opus-5-5").text
-    assert 1_500 <= count(built_in().roles[number].prompt) <= 2_200
+    assert 1_500 <= count(built_in_pair().roles[number].prompt) <= 2_200
 
 
 def defined_to(role, sandbox):
     """Texts and schemas of a role's tools, as its desk has them."""
-    bench = Bench(Files(), Shell(sandbox=sandbox), TodoList(), Skills([]))
+    bench = ToolState(SeenFiles(), Shell(sandbox=sandbox), TodoList(), Skills([]))
     tools = [
         tool
         for tool in bench.tools(FirstOption(), RECALL_TOOL, lambda _: ("", False))
         if tool.name in {*role.tools, "Recall"}
     ]
     bench.close()
-    return [tool.definition for tool in defined([*tools, hand_over_tool(lambda _: ())], role.definitions)]
+    return [
+        tool.definition for tool in define_tools([*tools, hand_over_tool(lambda _: ())], role.definitions)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +91,7 @@ def defined_to(role, sandbox):
 )
 def test_definitions_of_tools_take_about_a_thousand_tokens(sandbox):
     count = counter_for_model("anthropic/claude-opus-5-5").text
-    for role, most in zip(built_in().roles, (1_000, 1_100), strict=True):
+    for role, most in zip(built_in_pair().roles, (1_000, 1_100), strict=True):
         found = defined_to(role, sandbox)
         assert len(found) == len(role.tools) + 2
         taken = sum(count(one.description) + count(compact_json(one.schema)) for one in found)
@@ -169,8 +177,8 @@ def test_the_pair_of_the_document_is_one_and_the_document_says_all_that_a_pair_h
     block = re.search(r"```toml\n(.*?)```", text, re.DOTALL)
     assert block
     pair = parse_pair(block[1], "docs/pair.md", lambda _: "You test.")
-    check_tools(pair, TOOLS)
-    assert ", ".join(sorted(TOOLS)) in text
+    check_tools(pair, ROLE_TOOLS)
+    assert ", ".join(sorted(ROLE_TOOLS)) in text
     for kind in (StopRules, Outputs, HandoverForm, Role):
         for field in kind.__struct_fields__:
             assert f"`{field}`" in text or f"{field} =" in block[1], field

@@ -3,15 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from holdfast.pair.handover import Handover, Problem
-from holdfast.pair.phases import Accepted, HandedOver
-from holdfast.pair.roles import built_in
+from holdfast.pair.handover import Handover, HandoverProblem
+from holdfast.pair.phases import HandedOver, HandoverAccepted
+from holdfast.pair.roles import built_in_pair
 from holdfast.pair.routing import next_turn
-from holdfast.pair.state import fold
-from holdfast.pair.stopping import LayerLimits, StopRules
+from holdfast.pair.state import pair_state
+from holdfast.pair.stop_rules import LayerLimits, StopRules
 from support.pair_values import measured
 
-PAIR = built_in()
+PAIR = built_in_pair()
 INIT, EXECUTE = PAIR.roles
 
 
@@ -21,8 +21,8 @@ def said(role, verdict, *problems):
 
 def after(*made, results=(), rules=None):
     """Each handover is accepted; the newest results are those of the disk."""
-    phases = [phase for one in made for phase in (one, Accepted(1))]
-    state = fold(phases, EXECUTE.name)
+    phases = [phase for one in made for phase in (one, HandoverAccepted(1))]
+    state = pair_state(phases, EXECUTE.name)
     state.results += results
     return next_turn(PAIR, state, rules or StopRules())
 
@@ -37,7 +37,7 @@ def test_failures_of_the_design_on_the_disk_go_to_the_designer_whatever_is_said(
 
 @pytest.mark.parametrize("verdict", ["continue", "stop"])
 def test_problems_of_the_design_that_are_told_go_to_the_designer(verdict):
-    found = after(said(EXECUTE, verdict, Problem("a gap", 1, "low")), results=measured(60, layer=2))
+    found = after(said(EXECUTE, verdict, HandoverProblem("a gap", 1, "low")), results=measured(60, layer=2))
     assert found.role is INIT
     assert "problems of layer 1, which is yours, stand open" in found.notes[0]
 

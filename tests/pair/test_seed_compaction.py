@@ -7,15 +7,15 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from holdfast.agents.pairing.desk import DECISIONS
-from holdfast.compacting import compact
+from holdfast.agents.pair.role_session import DECISIONS
+from holdfast.compaction.compact import compact
 from holdfast.compaction.plan import plan_compaction
 from holdfast.errors import ConfigError, ContextOverflow
 from holdfast.events import RecapSet, UserSaid
 from holdfast.messages import AssistantMessage, Text, ToolMessage, UserMessage, joined_text
 from holdfast.models.scripted import ScriptedModel
-from holdfast.packing.folding.fold import plan_fold
-from holdfast.packing.folding.trigger import estimate
+from holdfast.packing.folding.fold_plan import plan_fold
+from holdfast.packing.folding.trigger import estimate_request
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, MOCK_PROMPT
 from holdfast.packing.window import Window
@@ -68,7 +68,7 @@ def test_before_and_after_as_the_seed_has_them(role, rounds, old, newest, before
 def test_it_begins_strictly_above_the_threshold(role):
     """At the very threshold nothing is due; with one token more it is."""
     session = filled(role, *((10, (9, 45), (16, 45)) if role is INIT else (100, (4, 45), (30, 45))))
-    size = estimate(session.window)
+    size = estimate_request(session.window)
     profile = session.profile
     assert size > profile.trigger
     assert plan_compaction(session.window) is not None
@@ -138,14 +138,14 @@ def test_case_3_recent_steps_alone_are_too_much():
     long = opened(INIT)
     for n in range(5):
         long.record(*work(INIT, n, 1, 2_200))
-    assert estimate(long.window) > long.profile.trigger
+    assert estimate_request(long.window) > long.profile.trigger
     assert asyncio.run(compact(long, told(INIT), manual=False)) is not None
     assert pack(long.window).tokens < long.profile.low_water
     short = opened(INIT)
     for n in range(3):
         short.record(*work(INIT, n, 40, 45))
     profile = short.profile
-    assert profile.trigger < estimate(short.window), "over the threshold"
+    assert profile.trigger < estimate_request(short.window), "over the threshold"
     assert short.window.total() <= profile.hard_limit, "and below the hard limit"
     assert plan_compaction(short.window) is None, "nothing lies before the steps that stay"
     assert short.make_room() is None

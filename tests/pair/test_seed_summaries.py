@@ -7,8 +7,8 @@ from copy import deepcopy
 
 import pytest
 
-from holdfast.agents.pairing.desk import DECISIONS, PROGRESS
-from holdfast.compacting import compact
+from holdfast.agents.pair.role_session import DECISIONS, PROGRESS
+from holdfast.compaction.compact import compact
 from holdfast.events import RecapSet, UserSaid
 from holdfast.messages import Text, ToolMessage, joined_text
 from holdfast.models.scripted import ScriptedModel

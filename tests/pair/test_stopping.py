@@ -5,17 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.pair.handover import Rate
-from holdfast.pair.stopping import (
+from holdfast.pair.handover import SuccessRate
+from holdfast.pair.stop_rules import (
     LayerLimits,
     StopRules,
     contradictions,
+    find_stop,
+    format_dollars,
     gain_of,
-    money,
     oscillates,
     percent,
-    persistent,
-    stop,
+    persistent_layers,
 )
 from support.pair_values import measured
 
@@ -28,14 +28,14 @@ def test_defaults_are_those_that_were_asked_for():
 
 
 def test_success_at_the_target_and_not_below():
-    assert stop(measured(84), RULES) is None
-    reached = stop(measured(40, 85), RULES)
+    assert find_stop(measured(84), RULES) is None
+    reached = find_stop(measured(40, 85), RULES)
     assert reached.reason == "success"
     assert reached.evidence[0].startswith("iteration 1: 40/100 (40%) passed")
 
 
 def test_success_needs_a_sample():
-    assert stop(measured(100, total=0), RULES) is None
+    assert find_stop(measured(100, total=0), RULES) is None
 
 
 @pytest.mark.parametrize(
@@ -50,47 +50,49 @@ def test_success_needs_a_sample():
     ids=["no_gain", "just_enough", "circles", "climbing", "too_few"],
 )
 def test_rates(percents, reason):
-    found = stop(measured(*percents), replace(RULES, layer_hard=0))
+    found = find_stop(measured(*percents), replace(RULES, layer_hard=0))
     assert (found.reason if found else None) == reason
 
 
 def test_too_many_critical_failures_twice():
     once = measured(80, severity="critical")
-    assert stop(once, RULES) is None
-    found = stop(measured(80, 81, severity="critical"), RULES)
+    assert find_stop(once, RULES) is None
+    found = find_stop(measured(80, 81, severity="critical"), RULES)
     assert found.reason == "critical"
     assert "19 critical" in found.sentence
 
 
 def test_a_layer_that_stays_broken():
     rising = [10, 20, 30, 40, 50, 60]
-    assert persistent(measured(*rising[:3], layer=3), RULES.soft) == (3,)
-    assert stop(measured(*rising[:5], layer=3), RULES) is None
-    found = stop(measured(*rising, layer=3), RULES)
+    assert persistent_layers(measured(*rising[:3], layer=3), RULES.soft) == (3,)
+    assert find_stop(measured(*rising[:5], layer=3), RULES) is None
+    found = find_stop(measured(*rising, layer=3), RULES)
     assert found.reason == "layer"
     assert "layer 3" in found.sentence
 
 
 def test_a_layer_has_limits_of_its_own():
     rules = replace(RULES, layers={"1": LayerLimits(soft=1, hard=2), "4": LayerLimits(hard=0)})
-    assert persistent(measured(10, layer=1), rules.soft) == (1,)
-    assert persistent(measured(10, layer=2), rules.soft) == ()
-    assert stop(measured(10, layer=1), rules) is None
-    found = stop(measured(10, 20, layer=1), rules)
+    assert persistent_layers(measured(10, layer=1), rules.soft) == (1,)
+    assert persistent_layers(measured(10, layer=2), rules.soft) == ()
+    assert find_stop(measured(10, layer=1), rules) is None
+    found = find_stop(measured(10, 20, layer=1), rules)
     assert (found.reason, found.sentence) == ("layer", "layer 1 failed in 2 iterations in a row")
     rising = [10, 20, 30, 40, 50, 60]
-    assert stop(measured(*rising, layer=2), rules).reason == "layer", "as for all layers"
-    assert stop(measured(*rising, layer=4), rules) is None, "0 is none"
-    assert persistent(measured(*rising[:3], layer=4), rules.soft) == (4,), "what is not given is as for all"
+    assert find_stop(measured(*rising, layer=2), rules).reason == "layer", "as for all layers"
+    assert find_stop(measured(*rising, layer=4), rules) is None, "0 is none"
+    assert persistent_layers(measured(*rising[:3], layer=4), rules.soft) == (4,), (
+        "what is not given is as for all"
+    )
 
 
 @given(st.integers(1, 9), st.integers(0, 7), st.integers(0, 9))
 def test_a_limit_of_a_layer_holds_for_that_layer_alone(layer, limit, count):
     rules = replace(RULES, layers={str(layer): LayerLimits(hard=limit)})
     results = measured(*range(10, 10 + count), layer=layer)
-    assert persistent(results, rules.hard) == ((layer,) if 0 < limit <= count else ())
+    assert persistent_layers(results, rules.hard) == ((layer,) if 0 < limit <= count else ())
     other = measured(*range(10, 10 + count), layer=layer % 9 + 1)
-    assert bool(persistent(other, rules.hard)) == (count >= RULES.layer_hard)
+    assert bool(persistent_layers(other, rules.hard)) == (count >= RULES.layer_hard)
 
 
 @pytest.mark.parametrize(
@@ -111,40 +113,40 @@ def test_what_cannot_hold_together(rules, sentence):
 
 def test_0_is_no_limit_of_critical_failures():
     for none in ({"critical_iterations": 0}, {"most_critical": 0}):
-        assert stop(measured(10, 11, severity="critical"), replace(RULES, **none)) is None
+        assert find_stop(measured(10, 11, severity="critical"), replace(RULES, **none)) is None
 
 
 def test_numbers_are_shown_as_what_they_are():
-    assert str(Rate(11, 13)) == "11/13 (84.6%)", "below a target of 85 %"
-    assert [str(Rate(*one)) for one in ((17, 20), (1999, 2000), (0, 0))] == [
+    assert str(SuccessRate(11, 13)) == "11/13 (84.6%)", "below a target of 85 %"
+    assert [str(SuccessRate(*one)) for one in ((17, 20), (1999, 2000), (0, 0))] == [
         "17/20 (85%)",
         "1999/2000 (99.9%)",
         "0/0 (0%)",
     ]
     assert [percent(share) for share in (0.85, 0.855, 1, 0.005)] == ["85%", "85.5%", "100%", "0.5%"]
-    assert [money(one) for one in (0.001, 0.00172, 0.5, 0, 12.345)] == [
+    assert [format_dollars(one) for one in (0.001, 0.00172, 0.5, 0, 12.345)] == [
         "$0.001",
         "$0.00172",
         "$0.50",
         "$0.00",
         "$12.35",
     ]
-    small = stop(measured(10), replace(RULES, max_cost=0.001), dollars=0.00172)
+    small = find_stop(measured(10), replace(RULES, max_cost=0.001), dollars=0.00172)
     assert small.sentence == "$0.00172 of $0.001 are spent"
 
 
 @given(st.integers(0, 3_000), st.integers(1, 3_000), st.integers(1, 100))
 def test_a_rate_that_is_shown_above_the_target_is_above_it(passed, total, target):
-    rate = Rate(min(passed, total), total)
+    rate = SuccessRate(min(passed, total), total)
     shown = float(str(rate).partition("(")[2].rstrip("%)"))
     assert (shown >= target) == (rate.passed * 100 >= target * total)
 
 
 def test_cost_and_number_of_iterations():
-    assert stop(measured(10), replace(RULES, max_cost=1.0), dollars=1.0).reason == "cost"
-    assert stop(measured(10), replace(RULES, max_cost=1.0), dollars=0.99) is None
-    assert stop((), RULES, done=10).reason == "iterations"
-    assert stop((), RULES, done=9) is None
+    assert find_stop(measured(10), replace(RULES, max_cost=1.0), dollars=1.0).reason == "cost"
+    assert find_stop(measured(10), replace(RULES, max_cost=1.0), dollars=0.99) is None
+    assert find_stop((), RULES, done=10).reason == "iterations"
+    assert find_stop((), RULES, done=9) is None
 
 
 @given(RATES)
@@ -181,5 +183,5 @@ def test_a_gain_is_what_the_newest_add_to_the_best(percents):
 @given(RATES)
 def test_every_stop_has_its_evidence(percents):
     results = measured(*percents)
-    found = stop(results, RULES, done=len(results))
+    found = find_stop(results, RULES, done=len(results))
     assert found is None or (found.sentence and len(found.evidence) == len(results))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.replay.results import InProject, Interval, Score, Share
-from holdfast.replay.statistics.aggregate import build_comparisons, build_rows
+from holdfast.lab.aggregate import build_comparisons, build_rows
+from holdfast.lab.results import Interval, ProjectFigures, Score, Share
 
 FEW = 40
 PLANS = {"everything": "no budget", "newest": "newest that fits", "fold": "lines"}
@@ -267,6 +267,6 @@ def test_a_row_says_what_it_comes_to_in_each_project():
         new_score("everything", project="q", dollars={"t": 8.0}),
     )
     assert row.by_project == {
-        "p": InProject(1, 4, 0.5, 0.8, {"t": 0.25}),
-        "q": InProject(1, 2, 0.9, 1.0, {"t": 0.75}),
+        "p": ProjectFigures(1, 4, 0.5, 0.8, {"t": 0.25}),
+        "q": ProjectFigures(1, 2, 0.9, 1.0, {"t": 0.75}),
     }

@@ -8,9 +8,9 @@ import pytest
 from test_gathering import ORDER, run, settled
 
 from holdfast.errors import InputError
-from holdfast.replay.gathering import Wish
-from holdfast.replay.jobs.sources import Sources
-from holdfast.replay.order import Order
+from holdfast.lab.jobs import RecordingSources
+from holdfast.lab.options import ReplayOptions
+from holdfast.lab.replay import ReportOptions
 from holdfast.tokenizers import load_tokenizer
 from support.errands import errand, write_policy, write_recordings
 
@@ -39,7 +39,7 @@ def mixed(tmp_path):
     return every, write_recordings(tmp_path / "long.jsonl", *long), min(map(tokens, long))
 
 
-def limited(at_least: int, **changes) -> Order:
+def limited(at_least: int, **changes) -> ReplayOptions:
     return msgspec.structs.replace(ORDER, at_least=at_least, **changes)
 
 
@@ -71,7 +71,7 @@ def test_progress_reaches_its_end_whatever_is_left_out(mixed):
     every, _, least = mixed
     done = []
     run(every, order=limited(least), done=done.append)
-    assert (len(done), sum(done)) == (4, Sources((every,)).load().size)
+    assert (len(done), sum(done)) == (4, RecordingSources((every,)).load().size)
 
 
 def test_what_is_left_out_is_neither_packed_nor_checked_nor_dumped(mixed, tmp_path, monkeypatch):
@@ -85,7 +85,7 @@ def test_what_is_left_out_is_neither_packed_nor_checked_nor_dumped(mixed, tmp_pa
     (tmp_path / "dump").mkdir()
     order = limited(least, policies=(policy,), folder=str(tmp_path), dump=str(tmp_path / "dump"))
     dumped = []
-    report = run(every, order=order, wish=Wish(checks=True, draws=1), dump=dumped.append)
+    report = run(every, order=order, wish=ReportOptions(checks=True, draws=1), dump=dumped.append)
     packed = [path.name.split()[1:] for path in tmp_path.glob("packed *")]
     assert {id_ for id_, pid in packed if int(pid) == os.getpid()} == {"one.", "three."}
     assert {id_ for id_, pid in packed if int(pid) != os.getpid()} == {"one.", "three."}

@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.replay.results import Interval
-from holdfast.replay.statistics.bootstrap import (
-    DRAWS,
-    Bootstrap,
-    layout_of,
-    mean_of,
-    percentile,
-    ratio_of,
-)
+from holdfast.lab.bootstrap import DRAWS, Bootstrap, layout_of, mean_of, percentile, ratio_of
+from holdfast.lab.results import Interval
 
 FEW = 50
 """Draws for properties that hold for any number of them."""

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.lab.case import ReplayCase, make_case, project_of
+from holdfast.lab.scored_message import read_message
 from holdfast.recordings import FORMATS, find_recording
-from holdfast.replay.case import Case, make_case, project_of
-from holdfast.replay.request import read_message
 from recordings.recording_samples import (
     ANTHROPIC,
     CLAUDE_CODE,
@@ -35,15 +35,15 @@ REPLY = {"role": "assistant", "content": "Done."}
 SILENT = {"role": "assistant", "content": "", "reasoning": "thinking, and no word"}
 
 
-def read(path: Path, lines: list, format_: str | None = None) -> Case:
+def read(path: Path, lines: list, format_: str | None = None) -> ReplayCase:
     return make_case(find_recording(write_lines(path / "recorded", lines), format=format_), "p")
 
 
-def neutral(path: Path, *messages: dict, **more: object) -> Case:
+def neutral(path: Path, *messages: dict, **more: object) -> ReplayCase:
     return read(path, [{"id": "r", "source": "s", "messages": list(messages), **more}])
 
 
-def roles(case: Case) -> list[tuple[int, str]]:
+def roles(case: ReplayCase) -> list[tuple[int, str]]:
     return [(turn.index, turn.message["role"] if turn.message else "-") for turn in case.turns]
 
 

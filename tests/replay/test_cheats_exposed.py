@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.lab.case import make_case
+from holdfast.lab.evidence.needs import DEFAULT_MEASURE
+from holdfast.lab.evidence.study import study_evidence
+from holdfast.lab.policies.cheats import CHEATS, DUMPS
+from holdfast.lab.policies.registry import find_policies
+from holdfast.lab.run import PolicyRun, ScoringSetup
+from holdfast.lab.scored_message import MessageCounter
 from holdfast.prices import BUILT_IN
 from holdfast.recordings import find_recording
-from holdfast.recordings.reading import unread_recordings
-from holdfast.replay.case import make_case
-from holdfast.replay.evidence.measure import DEFAULT
-from holdfast.replay.evidence.study import study
-from holdfast.replay.policies.cheats import CHEATS, DUMPS
-from holdfast.replay.policies.naming import find_plans
-from holdfast.replay.request import Scale
-from holdfast.replay.runs.run import Instruments, Run
+from holdfast.recordings.recording_files import scan_recordings
 from holdfast.tokenizers import load_tokenizer
 from support.shared import recording_files
 
@@ -22,15 +22,15 @@ BUDGET = 8_000
 
 
 def hard_scores(path, plans, id_=None):
-    scale = Scale(load_tokenizer())
+    scale = MessageCounter(load_tokenizer())
     case = make_case(find_recording(path, id_), "p")
-    studied = study(case, scale, [DEFAULT], lambda *_: lambda _: False)
-    tools = Instruments(load_tokenizer(), scale, tuple(BUILT_IN.values()), BUDGET, False)
-    return {plan.name: Run(studied, plan, BUDGET, [BUDGET], tools).go()[0][0] for plan in plans}
+    studied = study_evidence(case, scale, [DEFAULT_MEASURE], lambda *_: lambda _: False)
+    tools = ScoringSetup(load_tokenizer(), scale, tuple(BUILT_IN.values()), BUDGET, False)
+    return {plan.name: PolicyRun(studied, plan, BUDGET, [BUDGET], tools).go()[0][0] for plan in plans}
 
 
 def test_cheats_earn_next_to_nothing_and_everything_earns_all():
-    scores = hard_scores(EXAMPLE, [*find_plans(["everything", "newest"]), *CHEATS, *DUMPS])
+    scores = hard_scores(EXAMPLE, [*find_policies(["everything", "newest"]), *CHEATS, *DUMPS])
     assert scores["everything"].hard_span == scores["everything"].all_span == 1.0
     cheats = [plan.name for plan in (*CHEATS, *DUMPS) if plan.name != "cheat-reference"]
     assert {name: scores[name].hard_span for name in cheats if scores[name].hard_span >= 0.1} == {}
@@ -42,6 +42,6 @@ def test_cheats_earn_next_to_nothing_and_everything_earns_all():
 @pytest.mark.parametrize("path", recording_files("polybench*.jsonl.gz"))
 def test_listings_of_names_cannot_be_made_up(path):
     """These recordings are full of names alone in their lines: a list of names looks like their listings."""
-    scores = hard_scores(path, [*find_plans(["everything"]), *DUMPS], next(unread_recordings(path)).id)
+    scores = hard_scores(path, [*find_policies(["everything"]), *DUMPS], next(scan_recordings(path)).id)
     assert scores["everything"].all_span == 1.0
     assert all((scores[plan.name].hard_span or 0.0) < 0.1 for plan in DUMPS)

@@ -6,16 +6,22 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from holdfast.lab.case import RecordedTurn, ReplayCase, make_case
+from holdfast.lab.jobs import RecordingSources
+from holdfast.lab.options import ReplayOptions
+from holdfast.lab.policy_checks import (
+    HASHES,
+    SUFFIX,
+    CheckResult,
+    check_job,
+    compare_runs,
+    scramble,
+)
+from holdfast.lab.replay import ReportOptions, replay
+from holdfast.lab.results import ReplayReport, Score
+from holdfast.lab.scored_message import read_message
 from holdfast.prices import BUILT_IN
 from holdfast.recordings import find_recording
-from holdfast.replay.case import Case, Turn, make_case
-from holdfast.replay.gathering import Wish
-from holdfast.replay.jobs.checks import HASHES, SUFFIX, Verdict, check_job, compare, scramble
-from holdfast.replay.jobs.sources import Sources
-from holdfast.replay.order import Order
-from holdfast.replay.replaying import replay
-from holdfast.replay.request import read_message
-from holdfast.replay.results import Report, Score
 from support.errands import errand, replies, write_policy, write_recordings
 
 FINE = {HASHES: "ok", SUFFIX: "ok"}
@@ -40,13 +46,13 @@ return [messages[0], *known[-1:]]
 """
 
 
-def checked(folder: Path, *recordings: dict, **own: tuple[str, str]) -> Report:
+def checked(folder: Path, *recordings: dict, **own: tuple[str, str]) -> ReplayReport:
     files = (write_recordings(folder / "r.jsonl", *recordings),)
     named = [write_policy(folder, name, body, before) for name, (body, before) in own.items()]
     names = ("everything", "newest", "mask", "clear", "cap", "code", "draft16k", "review", *named)
-    order = Order(names, (1_000,), (BUILT_IN["standard"],), folder=str(folder))
-    sources = Sources(files)
-    return replay(order, sources, sources.load(), Wish(checks=True, draws=2))
+    order = ReplayOptions(names, (1_000,), (BUILT_IN["standard"],), folder=str(folder))
+    sources = RecordingSources(files)
+    return replay(order, sources, sources.load(), ReportOptions(checks=True, draws=2))
 
 
 @pytest.fixture(scope="module")
@@ -92,20 +98,20 @@ def test_a_job_that_cannot_be_read_has_no_verdict(tmp_path):
     file = write_recordings(
         tmp_path / "r.jsonl", errand("fine", 3), {"id": "b", "source": "s", "messages": 7}
     )
-    order = Order(("newest",), (1_000,), (BUILT_IN["standard"],))
-    fine, broken = (check_job(order, job) for job in Sources((file,)).jobs())
+    order = ReplayOptions(("newest",), (1_000,), (BUILT_IN["standard"],))
+    fine, broken = (check_job(order, job) for job in RecordingSources((file,)).jobs())
     assert [(v.policy, v.scrambled_at) for v in fine] == [("everything", None), ("newest", None)]
     assert broken == []
 
 
 @pytest.fixture
-def case(tmp_path) -> Case:
+def case(tmp_path) -> ReplayCase:
     recording = errand("one", 6)
     recording["messages"].insert(1, {"role": "assistant", "content": "", "reasoning": "hm"})
     return make_case(find_recording(write_recordings(tmp_path / "r.jsonl", recording)), "p")
 
 
-def messages(turns: list[Turn]) -> list:
+def messages(turns: list[RecordedTurn]) -> list:
     return [json.loads(json.dumps(turn.message)) for turn in turns]
 
 
@@ -133,11 +139,11 @@ def test_scrambling_is_the_same_every_time_and_stops_where_there_is_nothing(case
 
 def test_comparing_names_the_recording_that_differed():
     scores = [Score("a", "p", "x", 9, fingerprint="1"), Score("b", "p", "x", 9, fingerprint="2")]
-    verdicts = [Verdict("x", 9, "a", "1", None), Verdict("x", 9, "b", "2", None)]
-    assert compare(verdicts, scores) == {("x", 9): FINE}
+    verdicts = [CheckResult("x", 9, "a", "1", None), CheckResult("x", 9, "b", "2", None)]
+    assert compare_runs(verdicts, scores) == {("x", 9): FINE}
     changed = [verdicts[0], replace(verdicts[1], fingerprint="3", scrambled_at=4)]
-    assert compare(changed, scores) == {
+    assert compare_runs(changed, scores) == {
         ("x", 9): {HASHES: "other packs for b", SUFFIX: "knew the future of b at 4"}
     }
-    assert compare([replace(verdicts[0], recording="c")], scores) == {("x", 9): FINE}
-    assert compare([], scores) == {}
+    assert compare_runs([replace(verdicts[0], recording="c")], scores) == {("x", 9): FINE}
+    assert compare_runs([], scores) == {}

@@ -6,25 +6,27 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from holdfast.errors import InputError
-from holdfast.replay.case import Case, Turn
-from holdfast.replay.evidence.common_names import (
+from holdfast.lab.case import RecordedTurn, ReplayCase
+from holdfast.lab.evidence.common_names import (
     CommonNames,
     count_names,
     read_names,
     shipped_names,
     write_names,
 )
-from holdfast.replay.evidence.measure import DEFAULT
-from holdfast.replay.evidence.names import names_in
+from holdfast.lab.evidence.indexed_message import names_in
+from holdfast.lab.evidence.needs import DEFAULT_MEASURE
 from support.evidence import called, result, user
 
 
-def case(project: str, *messages: dict, stable: str = "") -> Case:
-    return Case("r", project, (stable,), tuple(Turn(n, m, None) for n, m in enumerate(messages)))
+def case(project: str, *messages: dict, stable: str = "") -> ReplayCase:
+    return ReplayCase(
+        "r", project, (stable,), tuple(RecordedTurn(n, m, None) for n, m in enumerate(messages))
+    )
 
 
 def common(names: CommonNames, project: str, name: str, **measure: float) -> bool:
-    return names.above(replace(DEFAULT, **measure), project)(name)
+    return names.above(replace(DEFAULT_MEASURE, **measure), project)(name)
 
 
 def test_what_is_shipped_can_be_read_and_is_in_order():
@@ -67,8 +69,8 @@ def test_a_project_does_not_count_for_itself(project):
 @pytest.mark.parametrize(("projects", "limit"), [(8, 2), (66, 2), (67, 2.01), (200, 6)])
 def test_the_limit_is_a_share_once_there_are_many_projects(projects, limit):
     names = CommonNames(tuple(f"p{n:03}" for n in range(projects)), {"some_name": 0})
-    assert names.above(DEFAULT, "other").limit == pytest.approx(limit)
-    own = names.above(DEFAULT, "p000")
+    assert names.above(DEFAULT_MEASURE, "other").limit == pytest.approx(limit)
+    own = names.above(DEFAULT_MEASURE, "p000")
     assert own.limit == pytest.approx(max(2, 0.03 * (projects - 1)))
 
 
@@ -93,7 +95,7 @@ def test_names_are_counted_by_project():
 def test_addresses_and_what_is_no_message_are_not_counted():
     text = user("mail some_body@example.org, see https://example.org/page_1 for some_name")
     cases = [case(name, text, stable="in_the_system_prompt") for name in "ab"]
-    silent = Case("r", "c", (), (Turn(0, None, None),))
+    silent = ReplayCase("r", "c", (), (RecordedTurn(0, None, None),))
     names = count_names([*cases, silent])
     assert "some_name" in names.found
     assert "in_the_system_prompt" not in names.found
@@ -133,4 +135,4 @@ def test_what_is_written_reads_back(found):
 def test_a_broken_file_is_refused_with_its_line(text, line):
     with pytest.raises(InputError, match=f"`names.tsv` line {line} ") as caught:
         read_names(text, "names.tsv")
-    assert "python -m holdfast.replay.evidence.common_names" in caught.value.hint
+    assert "python -m holdfast.lab.evidence.common_names" in caught.value.hint

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.lab.cost import Bill, PrefixTracker, cached_tokens, request_price
+from holdfast.lab.policy import ModelCall
+from holdfast.lab.scored_message import MessageCounter, ScoredCall, ScoredMessage
 from holdfast.packing.counting.tokens import CharEstimate
 from holdfast.prices import PriceTable
-from holdfast.replay.policies.policy import ModelCall
-from holdfast.replay.request import Call, Said, Scale
-from holdfast.replay.runs.cost import Bill, Trail, cached_tokens, request_price
 from holdfast.tokenizers import load_tokenizer
 
 O200K = load_tokenizer("o200k_base")
@@ -32,11 +32,11 @@ class Letters:
 
 def new_bill(*tables: PriceTable, tokenizer=None) -> Bill:
     tokenizer = tokenizer or Letters()
-    return Bill(Scale(tokenizer), tokenizer, tables or (CACHE,))
+    return Bill(MessageCounter(tokenizer), tokenizer, tables or (CACHE,))
 
 
-def user(text: str) -> Said:
-    return Said("user", text)
+def user(text: str) -> ScoredMessage:
+    return ScoredMessage("user", text)
 
 
 # By hand: each token is a letter, and `user` has four.
@@ -54,7 +54,7 @@ def test_the_first_request_is_written_whole():
 def test_an_appended_message_is_written_and_the_rest_read():
     bill = new_bill()
     bill.charge([user("abcdef")], at=0.0)
-    charged = bill.charge([user("abcdef"), Said("tool", "xy")], at=10.0)
+    charged = bill.charge([user("abcdef"), ScoredMessage("tool", "xy")], at=10.0)
     assert (charged.tokens, charged.common, charged.moved_tokens, charged.moved_bytes) == (16, 10, 0, 0)
     assert bill.dollars["cache"] == pytest.approx(12.5 + 0.1 * 10 + 1.25 * 6)
     assert bill.uncached["cache"] == 10 + 6
@@ -70,19 +70,19 @@ def test_a_change_inside_a_message_keeps_what_stands_before_it():
 
 
 def test_a_change_of_a_call_keeps_its_name_and_the_head_of_its_arguments():
-    before = Said("assistant", "ok", (Call("read", '{"path":"a"}', "1"),))
-    after = Said("assistant", "ok", (Call("read", '{"path":"b"}', "1"),))
+    before = ScoredMessage("assistant", "ok", (ScoredCall("read", '{"path":"a"}', "1"),))
+    after = ScoredMessage("assistant", "ok", (ScoredCall("read", '{"path":"b"}', "1"),))
     bill = new_bill()
     bill.charge([before], at=None)
     assert bill.charge([after], at=None).common == len("assistant" + "ok" + "read" + '{"path":"')
 
 
 def test_ids_of_calls_are_not_sent():
-    before = Said("assistant", "ok", (Call("read", "{}", "1"),))
-    after = Said("assistant", "ok", (Call("read", "{}", "2"),))
+    before = ScoredMessage("assistant", "ok", (ScoredCall("read", "{}", "1"),))
+    after = ScoredMessage("assistant", "ok", (ScoredCall("read", "{}", "2"),))
     bill = new_bill()
-    bill.charge([before, Said("tool", "text", answers="1")], at=None)
-    charged = bill.charge([after, Said("tool", "text", answers="2")], at=None)
+    bill.charge([before, ScoredMessage("tool", "text", answers="1")], at=None)
+    charged = bill.charge([after, ScoredMessage("tool", "text", answers="2")], at=None)
     assert charged.common == charged.tokens
     assert charged.moved_bytes == 0
 
@@ -219,8 +219,8 @@ WORDS = [
     "<|im_end|>",
 ]
 texts = st.lists(st.sampled_from(WORDS), max_size=5).map("".join)
-calls = st.lists(st.builds(Call, texts, texts, st.sampled_from(["", "1", "2"])), max_size=2).map(tuple)
-messages = st.builds(Said, st.sampled_from(["user", "assistant", "tool"]), texts, calls)
+calls = st.lists(st.builds(ScoredCall, texts, texts, st.sampled_from(["", "1", "2"])), max_size=2).map(tuple)
+messages = st.builds(ScoredMessage, st.sampled_from(["user", "assistant", "tool"]), texts, calls)
 histories = st.lists(messages, max_size=6)
 
 
@@ -252,7 +252,7 @@ def shared(one, other):
 
 @given(runs())
 def test_the_common_prefix_is_that_of_the_whole_token_streams(requests):
-    trail = Trail(Scale(O200K), O200K)
+    trail = PrefixTracker(MessageCounter(O200K), O200K)
     steps = [trail.follow(request) for request in requests]
     assert [step.tokens for step in steps] == [len(stream(request)) for request in requests]
     for (before, after), step in zip(pairwise(requests), steps[1:], strict=True):
@@ -266,16 +266,16 @@ def test_the_common_prefix_is_that_of_the_whole_token_streams(requests):
 @settings(max_examples=40)
 @given(runs())
 def test_an_estimate_never_shares_more_than_there_is(requests):
-    trail = Trail(Scale(CharEstimate()), CharEstimate())
+    trail = PrefixTracker(MessageCounter(CharEstimate()), CharEstimate())
     steps = [trail.follow(request) for request in requests]
     for before, after in pairwise(steps):
         assert 0 <= after.common <= min(before.tokens, after.tokens)
 
 
 def test_a_stream_has_no_seams_between_texts():
-    trail = Trail(Scale(O200K), O200K)
-    trail.follow([Said("user", ""), Said("assistant", "x")])
-    assert trail.follow([Said("user", "assistant")]).common == 2
+    trail = PrefixTracker(MessageCounter(O200K), O200K)
+    trail.follow([ScoredMessage("user", ""), ScoredMessage("assistant", "x")])
+    assert trail.follow([ScoredMessage("user", "assistant")]).common == 2
 
 
 @settings(max_examples=50)

@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.replay.evidence.credit import Credits
-from holdfast.replay.evidence.measure import DEFAULT
-from holdfast.replay.evidence.needs import find_needs
-from holdfast.replay.request import read_message
+from holdfast.lab.evidence.credit import NeedScorer
+from holdfast.lab.evidence.needs import DEFAULT_MEASURE, find_needs
+from holdfast.lab.scored_message import read_message
 from support.evidence import NOTHING_KNOWN, called, history_of, needs_of, read, result, spans, user
 
 LINE = "the loader calls parse_settings before open_database and close_files"
@@ -48,8 +47,8 @@ def test_a_line_without_its_company_does_not(text):
 
 def test_overlap_is_a_number_of_the_measure():
     text = [user("the loader calls parse_settings before open_database")]
-    assert spans(GREP, [ASKED], text, replace(DEFAULT, overlap=0.5))["parse_settings"]
-    assert not spans(GREP, [ASKED], text, replace(DEFAULT, overlap=1.0))["parse_settings"]
+    assert spans(GREP, [ASKED], text, replace(DEFAULT_MEASURE, overlap=0.5))["parse_settings"]
+    assert not spans(GREP, [ASKED], text, replace(DEFAULT_MEASURE, overlap=1.0))["parse_settings"]
 
 
 def test_a_line_need_wants_its_line_verbatim():
@@ -126,7 +125,7 @@ def test_the_content_of_a_write_is_a_copy_too():
 def followed(pack: str, texts: dict[str, str]):
     before = [called("c1", "Read", file_path="src/settings.py"), result("c1", f"one\n{LINE}\ntwo")]
     history = history_of(*before)
-    credit = Credits(history.readings, history.files, DEFAULT)
+    credit = NeedScorer(history.readings, history.files, DEFAULT_MEASURE)
     (need,) = needs_of(GREP, *before)
     return credit.reference(need, read(user(pack)), texts.get)
 
@@ -144,7 +143,7 @@ def test_one_id_for_everything_is_no_reference():
 
 def test_presence_is_only_a_diagnosis():
     history = history_of(ASKED)
-    credit = Credits(history.readings, history.files, DEFAULT)
+    credit = NeedScorer(history.readings, history.files, DEFAULT_MEASURE)
     (need,) = needs_of(GREP, ASKED)
     assert credit.presence(need, read(user("parse_settings")))
     assert not credit.span(need, read(user("parse_settings")))
@@ -174,9 +173,9 @@ def histories(draw):
 def test_everything_supports_every_need(messages, value):
     """By construction: a need exists only if sending everything supports it."""
     history = history_of(*messages)
-    credit = Credits(history.readings, history.files, DEFAULT)
+    credit = NeedScorer(history.readings, history.files, DEFAULT_MEASURE)
     action = read_message(called("action", "Edit", file_path="src/beta/two.py", old_string=value))
     everything = read(*messages)
-    for need in find_needs(action, history, NOTHING_KNOWN, DEFAULT):
+    for need in find_needs(action, history, NOTHING_KNOWN, DEFAULT_MEASURE):
         assert credit.span(need, everything), need
         assert credit.presence(need, everything), need

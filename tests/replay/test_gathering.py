@@ -4,24 +4,22 @@ import msgspec
 import pytest
 
 from holdfast.errors import InputError
+from holdfast.lab.jobs import JobOutcome, RecordingSources
+from holdfast.lab.options import VARIATIONS, ReplayOptions
+from holdfast.lab.pool import WorkerDied
+from holdfast.lab.replay import ReplayCollector, ReportOptions, default_reference, replay
+from holdfast.lab.results import ReplayReport, Score
 from holdfast.prices import BUILT_IN
-from holdfast.replay.gathering import Gathered, Wish, default_reference
-from holdfast.replay.jobs.pool import Died
-from holdfast.replay.jobs.sources import Sources
-from holdfast.replay.jobs.work import Outcome
-from holdfast.replay.order import VARIATIONS, Order
-from holdfast.replay.replaying import replay
-from holdfast.replay.results import Report, Score
 from support.errands import errand, replies, write_recordings
 
-ORDER = Order(("newest", "clear", "mask"), (1_000, 1_600), tuple(BUILT_IN.values()))
+ORDER = ReplayOptions(("newest", "clear", "mask"), (1_000, 1_600), tuple(BUILT_IN.values()))
 MEASURED = ("p50_ms", "p95_ms", "worst_ms", "growth", "peak_mb")
 """What no two runs agree on."""
 
 
-def run(*files, order=ORDER, wish=None, **heard) -> Report:
-    sources = Sources(tuple(files))
-    return replay(order, sources, sources.load(), wish or Wish(draws=20), **heard)
+def run(*files, order=ORDER, wish=None, **heard) -> ReplayReport:
+    sources = RecordingSources(tuple(files))
+    return replay(order, sources, sources.load(), wish or ReportOptions(draws=20), **heard)
 
 
 @pytest.fixture
@@ -29,7 +27,7 @@ def file(tmp_path):
     return write_recordings(tmp_path / "a.jsonl", errand("one"), errand("two", 12, source="other"))
 
 
-def settled(report: Report) -> dict:
+def settled(report: ReplayReport) -> dict:
     """A report as JSON, without time and memory."""
     plain = msgspec.json.decode(msgspec.json.encode(report))
     del plain["seconds"]
@@ -86,7 +84,7 @@ def test_what_the_others_are_compared_with(policies, reference):
 
 def test_comparisons_are_with_the_one_asked_for(file):
     assert {c.reference for c in run(file).comparisons} == {"newest"}
-    report = run(file, wish=Wish("mask", draws=20))
+    report = run(file, wish=ReportOptions("mask", draws=20))
     assert {(c.policy, c.reference) for c in report.comparisons} >= {("newest", "mask"), ("clear", "mask")}
     assert "mask" not in {c.policy for c in report.comparisons}
 
@@ -123,9 +121,9 @@ def test_a_recording_that_cannot_be_read_is_said_and_the_rest_goes_on(tmp_path):
 
 
 def test_a_recording_whose_process_died_is_said():
-    gathered = Gathered(ORDER, Wish(draws=1))
-    gathered.take(Died(0, "one"))
-    gathered.take(Outcome(1, "two", error="no idea"))
+    gathered = ReplayCollector(ORDER, ReportOptions(draws=1))
+    gathered.take(WorkerDied(0, "one"))
+    gathered.take(JobOutcome(1, "two", error="no idea"))
     report = gathered.report([], [])
     assert report.notes == ["one was not replayed: its process died", "two was not replayed: no idea"]
     assert (report.recordings, report.rows) == (2, [])
@@ -136,7 +134,7 @@ def test_a_recording_whose_process_died_is_said():
 )
 def test_the_picture_is_of_the_recording_asked_for_or_the_longest(file, wanted, drawn):
     report = run(
-        file, order=msgspec.structs.replace(ORDER, pictures=True), wish=Wish(picture=wanted, draws=1)
+        file, order=msgspec.structs.replace(ORDER, pictures=True), wish=ReportOptions(picture=wanted, draws=1)
     )
     assert {picture.recording for picture in report.pictures} == {drawn}
     assert {(p.policy, p.budget) for p in report.pictures} == {
@@ -148,7 +146,7 @@ def test_the_picture_is_of_the_recording_asked_for_or_the_longest(file, wanted, 
 
 def test_a_picture_of_nothing_is_said(file):
     order = msgspec.structs.replace(ORDER, pictures=True)
-    report = run(file, order=order, wish=Wish(picture="nobody", draws=1))
+    report = run(file, order=order, wish=ReportOptions(picture="nobody", draws=1))
     assert report.pictures == []
     assert report.notes == ["no recording fits `nobody`, so there is no picture"]
 
@@ -156,14 +154,14 @@ def test_a_picture_of_nothing_is_said(file):
 def test_sizes_are_told_as_recordings_are_done(file):
     done = []
     run(file, done=done.append)
-    assert (len(done), sum(done)) == (2, Sources((file,)).load().size)
+    assert (len(done), sum(done)) == (2, RecordingSources((file,)).load().size)
 
 
 def test_what_is_interrupted_is_a_partial_result(file):
     def interrupt(_: int) -> None:
         raise KeyboardInterrupt
 
-    report = run(file, done=interrupt, wish=Wish(checks=True, draws=2))
+    report = run(file, done=interrupt, wish=ReportOptions(checks=True, draws=2))
     assert report.partial == "interrupted after 1 of 2 recordings"
     assert report.projects == {"errands": 1}
     assert {tuple(row.checks) for row in report.rows} == {()}
@@ -178,10 +176,10 @@ def test_no_recording_is_refused(tmp_path):
 
 def test_scores_keep_no_pictures(file):
     """Memory grows with recordings by their figures, not by their steps."""
-    gathered = Gathered(msgspec.structs.replace(ORDER, pictures=True), Wish())
+    gathered = ReplayCollector(msgspec.structs.replace(ORDER, pictures=True), ReportOptions())
     moments = [object()] * 3
     for number in range(4):
         score = Score(f"r{number}", "p", "newest", 1_000, requests=3, moments=moments)
-        gathered.take(Outcome(number, score.recording, ((score,),)))
+        gathered.take(JobOutcome(number, score.recording, ((score,),)))
     assert all(not score.moments for scores in gathered._scores for score in scores)
     assert [picture.recording for picture in gathered._pictures] == ["r0"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.replay.runs.memory import peak_bytes, reset_peak, resident_bytes
+from holdfast.lab.run import peak_bytes, reset_peak, resident_bytes
 
 SIZE = 64_000_000
 

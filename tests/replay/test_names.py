@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.replay.evidence.names import LONGEST, line_keys, names_in
+from holdfast.lab.evidence.indexed_message import LONGEST, line_keys, names_in
 
 
 @pytest.mark.parametrize(

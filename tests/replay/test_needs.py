@@ -2,8 +2,7 @@
 
 from msgspec.structs import replace
 
-from holdfast.replay.evidence.measure import DEFAULT
-from holdfast.replay.evidence.needs import Known, known_from
+from holdfast.lab.evidence.needs import DEFAULT_MEASURE, KnownText, known_from
 from support.evidence import called, needs_of, result, user
 
 READ = called("c1", "Read", file_path="src/app/main.py")
@@ -64,7 +63,7 @@ def test_names_of_the_system_prompt_and_the_tools_are_none():
 
 
 def test_common_names_are_none():
-    known = Known(frozenset(), frozenset(), {"package.json"}.__contains__)
+    known = KnownText(frozenset(), frozenset(), {"package.json"}.__contains__)
     before = user("read package.json\nthen my_module.json")
     action = called("c2", "Bash", command="cat package.json my_module.json")
     assert [n.text for n in needs_of(action, before, known=known)] == ["my_module.json"]
@@ -120,13 +119,13 @@ def test_hard_means_old_and_far():
     ]
     (need,) = needs_of(called("c2", "Grep", pattern="some_name"), user("some_name it is"), *steps)
     assert need.age == 7
-    assert need.is_hard(DEFAULT, 500)
-    assert not need.is_hard(DEFAULT, 2_000)
-    assert not need.is_hard(replace(DEFAULT, hard_steps=7), 500)
+    assert need.is_hard(DEFAULT_MEASURE, 500)
+    assert not need.is_hard(DEFAULT_MEASURE, 2_000)
+    assert not need.is_hard(replace(DEFAULT_MEASURE, hard_steps=7), 500)
 
 
 def test_the_lengths_are_numbers_of_the_measure():
     before = user("short_ is a name\nand this is a line of text")
     action = called("c2", "Grep", pattern="short_", text="and this is a line of text")
-    assert len(needs_of(action, before, measure=replace(DEFAULT, name_length=7))) == 1
-    assert len(needs_of(action, before, measure=replace(DEFAULT, line_length=60, name_length=7))) == 0
+    assert len(needs_of(action, before, measure=replace(DEFAULT_MEASURE, name_length=7))) == 1
+    assert len(needs_of(action, before, measure=replace(DEFAULT_MEASURE, line_length=60, name_length=7))) == 0

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import InputError
+from holdfast.lab.packs import PackReader, PackWriter
+from holdfast.lab.policy import Sent
+from holdfast.lab.scored_message import ROLES, ScoredCall, ScoredMessage, read_message
 from holdfast.packing.counting.tokens import compact_json
-from holdfast.replay.policies.policy import Sent
-from holdfast.replay.request import ROLES, Call, Said, read_message
-from holdfast.replay.runs.packs import Inbox, Outbox
 from support.evidence import called, result, user
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -42,8 +42,8 @@ def _call(draw):
     return {"id": draw(ids), **({"function": body} if draw(st.booleans()) else body)}
 
 
-def read_one(message) -> Said:
-    [said], _ = Inbox().read([message])
+def read_one(message) -> ScoredMessage:
+    [said], _ = PackReader().read([message])
     return said
 
 
@@ -59,11 +59,11 @@ SPELLINGS = [
 @pytest.mark.parametrize("call", SPELLINGS, ids=["flat", "flat text", "escaped", "nested", "nested text"])
 def test_all_spellings_of_a_call_are_one(call):
     said = read_one({"role": "assistant", "content": None, "tool_calls": [call]})
-    assert said == Said("assistant", "", (Call("Read", '{"path":"ä.py","n":1}', "c1"),))
+    assert said == ScoredMessage("assistant", "", (ScoredCall("Read", '{"path":"ä.py","n":1}', "c1"),))
 
 
 def test_the_same_message_is_the_same_object_again():
-    inbox = Inbox()
+    inbox = PackReader()
     message = user("hello")
     first, _ = inbox.read([message, called("c1", "Read", path="a"), user("hello")])
     again, _ = inbox.read([message, called("c1", "Read", path="a"), dict(message)])
@@ -72,7 +72,7 @@ def test_the_same_message_is_the_same_object_again():
 
 
 def test_what_was_changed_in_place_is_seen():
-    inbox = Inbox()
+    inbox = PackReader()
     said, call = result("c1", "text"), called("c1", "Read", path="a")
 
     def now():
@@ -100,9 +100,9 @@ def test_what_was_changed_in_place_is_seen():
 
 def test_messages_may_come_in_a_sent_or_any_iterable():
     sent = Sent([user("a")], layers={"tail": 1})
-    assert Inbox().read(sent) == ([Said("user", "a")], sent)
-    assert Inbox().read(iter([user("a")]))[0] == [Said("user", "a")]
-    assert Inbox().read(())[0] == []
+    assert PackReader().read(sent) == ([ScoredMessage("user", "a")], sent)
+    assert PackReader().read(iter([user("a")]))[0] == [ScoredMessage("user", "a")]
+    assert PackReader().read(())[0] == []
 
 
 circle: list = []
@@ -138,20 +138,20 @@ circle.append(circle)
 )
 def test_nonsense_is_refused_in_a_sentence(answer):
     with pytest.raises(InputError) as caught:
-        Inbox().read(answer)
+        PackReader().read(answer)
     assert "\n" not in str(caught.value)
 
 
 def test_an_inbox_goes_on_after_nonsense():
-    inbox = Inbox()
+    inbox = PackReader()
     with pytest.raises(InputError):
         inbox.read([user("hello"), 7])
-    assert inbox.read([user("hello")])[0] == [Said("user", "hello")]
+    assert inbox.read([user("hello")])[0] == [ScoredMessage("user", "hello")]
 
 
 def test_a_dump_is_openai_chat_with_arguments_as_objects():
-    pack, _ = Inbox().read([user("go"), called("c1", "Read", path="ä.py"), result("c1", "x")])
-    assert json.loads(Outbox().dump(pack)) == [
+    pack, _ = PackReader().read([user("go"), called("c1", "Read", path="ä.py"), result("c1", "x")])
+    assert json.loads(PackWriter().dump(pack)) == [
         {"role": "user", "content": "go"},
         {
             "role": "assistant",
@@ -172,51 +172,51 @@ def test_a_dump_is_openai_chat_with_arguments_as_objects():
 
 @pytest.mark.parametrize("written", ["", "{broken", "two words", '{"a":1} x', "\n", '{"a":NaN}', "[" * 3_000])
 def test_arguments_that_are_no_json_are_dumped_as_text(written):
-    said = Said("assistant", "", (Call("look", written, "c1"),))
-    (message,) = json.loads(Outbox().dump([said]), parse_constant=pytest.fail)
+    said = ScoredMessage("assistant", "", (ScoredCall("look", written, "c1"),))
+    (message,) = json.loads(PackWriter().dump([said]), parse_constant=pytest.fail)
     assert message["tool_calls"][0]["arguments"] == written
 
 
 @given(st.lists(messages(), max_size=4))
 def test_what_is_dumped_reads_back_as_what_was_sent(pack):
-    said, _ = Inbox().read(pack)
-    line = Outbox().dump(said)
+    said, _ = PackReader().read(pack)
+    line = PackWriter().dump(said)
     assert b"\n" not in line
     back = [read_message(message) for message in json.loads(line, parse_constant=pytest.fail)]
     assert back == said
-    assert Inbox().read(json.loads(line))[0] == said
+    assert PackReader().read(json.loads(line))[0] == said
 
 
 @given(st.lists(messages(), max_size=3), st.lists(messages(), max_size=3))
 def test_fingerprints_differ_where_messages_do(one, other):
-    outbox = Outbox()
-    first, second = Inbox().read(one)[0], Inbox().read(other)[0]
+    outbox = PackWriter()
+    first, second = PackReader().read(one)[0], PackReader().read(other)[0]
     assert (outbox.fingerprint(first) == outbox.fingerprint(second)) == (first == second)
-    assert outbox.fingerprint(first) == Outbox().fingerprint(first)
+    assert outbox.fingerprint(first) == PackWriter().fingerprint(first)
 
 
 NEAR = [
-    Said("user", "ab"),
-    Said("user", "a"),
-    Said("tool", "ab"),
-    Said("tool", "ab", answers="c1"),
-    Said("assistant", "ab"),
-    Said("assistant", "a", (Call("b", "{}"),)),
-    Said("assistant", "", (Call("ab", "{}"),)),
-    Said("assistant", "", (Call("ab", "{}", "c1"),)),
-    Said("assistant", "", (Call("ab", "{}"), Call("ab", "{}"))),
+    ScoredMessage("user", "ab"),
+    ScoredMessage("user", "a"),
+    ScoredMessage("tool", "ab"),
+    ScoredMessage("tool", "ab", answers="c1"),
+    ScoredMessage("assistant", "ab"),
+    ScoredMessage("assistant", "a", (ScoredCall("b", "{}"),)),
+    ScoredMessage("assistant", "", (ScoredCall("ab", "{}"),)),
+    ScoredMessage("assistant", "", (ScoredCall("ab", "{}", "c1"),)),
+    ScoredMessage("assistant", "", (ScoredCall("ab", "{}"), ScoredCall("ab", "{}"))),
 ]
 
 
 def test_near_messages_have_fingerprints_of_their_own():
-    outbox = Outbox()
+    outbox = PackWriter()
     packs = [[said] for said in NEAR] + [NEAR[:2], NEAR[1::-1], []]
     assert len({outbox.fingerprint(pack) for pack in packs}) == len(packs)
 
 
 def test_violations_are_those_of_the_provider():
-    outbox = Outbox()
-    whole = Inbox().read([user("go"), called("c1", "Read", path="a"), result("c1", "x")])[0]
+    outbox = PackWriter()
+    whole = PackReader().read([user("go"), called("c1", "Read", path="a"), result("c1", "x")])[0]
     assert outbox.violations(whole) == set()
     assert outbox.violations(whole[:1] + whole[2:]) == {"openai.result-has-call"}
     assert outbox.violations(whole[:2]) != set()

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.errors import ContextOverflow
-from holdfast.replay.policies.cheats import CHEATS, DUMPS
-from holdfast.replay.policies.naming import BUILT_IN_PLANS
-from holdfast.replay.policies.policy import Task
+from holdfast.lab.policies.cheats import CHEATS, DUMPS
+from holdfast.lab.policies.registry import BUILT_IN_POLICIES
+from holdfast.lab.policy import Task
 from support.policy_histories import answer, broken_rules, count, history, requests
 from support.shared import recording_files
 
-PLANS = [*BUILT_IN_PLANS.values(), *DUMPS]
+PLANS = [*BUILT_IN_POLICIES.values(), *DUMPS]
 BUDGETS = (150, 600, 2_000, 8_000)
 
 
@@ -77,7 +77,7 @@ def spoken(messages):
     )
 
 
-@each_plan(BUILT_IN_PLANS.values())
+@each_plan(BUILT_IN_POLICIES.values())
 @pytest.mark.parametrize("path", recording_files("pi-mono*"))
 def test_recorded_work(plan, path):
     with gzip.open(path, "rt") as lines:

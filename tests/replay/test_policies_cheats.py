@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast.replay.policies.cheats import DUMPS, HEADING, UNIVERSAL, Dump, Reference
-from holdfast.replay.policies.policy import Task
+from holdfast.lab.policies.cheats import DUMPS, HEADING, UNIVERSAL, NameDump, UniversalReference
+from holdfast.lab.policy import Task
 from support.policy_histories import count, history, requests
 
 TALK = [
@@ -20,7 +20,7 @@ TALK = [
 
 
 def dumped(messages, budget=10_000, **layout):
-    return Dump(**layout)(Task(budget, count)).pack(messages, None)
+    return NameDump(**layout)(Task(budget, count)).pack(messages, None)
 
 
 def test_a_dump_lists_names_rarest_first_and_nothing_else():
@@ -60,7 +60,7 @@ def test_one_line_is_the_densest():
 
 
 def test_one_id_stands_for_everything():
-    policy = Reference()(Task(400, count))
+    policy = UniversalReference()(Task(400, count))
     messages = history(9, steps=30)
     packed = policy.pack(messages, None)
     assert UNIVERSAL in packed[0]["content"]
@@ -71,5 +71,5 @@ def test_one_id_stands_for_everything():
 
 
 def test_both_say_that_they_cheat():
-    assert Dump().about.startswith("cheat:")
-    assert Reference().about.startswith("cheat:")
+    assert NameDump().about.startswith("cheat:")
+    assert UniversalReference().about.startswith("cheat:")

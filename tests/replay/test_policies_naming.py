@@ -7,8 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.errors import InputError
+from holdfast.lab.policies.registry import (
+    BUILT_IN_POLICIES,
+    DEFAULT_NAMES,
+    DESCRIPTIONS,
+    find_policies,
+)
 from holdfast.packing.profile import CODE
-from holdfast.replay.policies.naming import BUILT_IN_PLANS, DEFAULT_NAMES, DESCRIPTIONS, find_plans
 from support.policy_histories import broken_rules, count, history, requests
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "policies"
@@ -27,16 +32,18 @@ def folder(tmp_path, monkeypatch):
 
 def refusal(names, **given) -> tuple[str, str]:
     with pytest.raises(InputError) as caught:
-        find_plans(names, **given)
+        find_policies(names, **given)
     assert "\n" not in caught.value.message
     return caught.value.message, caught.value.hint
 
 
 def test_every_built_in_name_is_found_and_described():
-    assert [plan.name for plan in find_plans(list(BUILT_IN_PLANS))] == list(BUILT_IN_PLANS)
-    assert set(DEFAULT_NAMES) <= set(BUILT_IN_PLANS) == set(DESCRIPTIONS)
+    assert [plan.name for plan in find_policies(list(BUILT_IN_POLICIES))] == list(BUILT_IN_POLICIES)
+    assert set(DEFAULT_NAMES) <= set(BUILT_IN_POLICIES) == set(DESCRIPTIONS)
     assert all(text and "\n" not in text for text in DESCRIPTIONS.values())
-    assert [plan.name for plan in find_plans(list(BUILT_IN_PLANS)) if not plan.budgeted] == ["everything"]
+    assert [plan.name for plan in find_policies(list(BUILT_IN_POLICIES)) if not plan.budgeted] == [
+        "everything"
+    ]
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
@@ -47,7 +54,7 @@ def test_an_unknown_name_is_answered_with_the_nearest():
 def test_profiles_of_the_configuration():
     own = replace(CODE, name="mine", keep=3)
     changed = replace(CODE, keep=4)
-    mine, code = find_plans(["mine", "code"], {"mine": own, "code": changed})
+    mine, code = find_policies(["mine", "code"], {"mine": own, "code": changed})
     assert "keeps 3 rounds" in mine.about
     assert "keeps 4 rounds" in code.about
     assert refusal(["mask"], profiles={"mask": replace(CODE, name="mask")})[0] == (
@@ -60,7 +67,7 @@ def test_two_of_one_name_are_refused():
 
 
 def test_the_example_policy_runs(folder):
-    (plan,) = find_plans(["first_and_last:FirstAndLast"], folder=EXAMPLES)
+    (plan,) = find_policies(["first_and_last:FirstAndLast"], folder=EXAMPLES)
     assert plan.name == "first_and_last:FirstAndLast"
     assert plan.about == "The message that opened it all, and the newest whole steps that fit behind it."
     messages = [{"role": "user", "content": "Begin here."}, *history(3, steps=30)]
@@ -107,7 +114,7 @@ EMPTY = ()
 )
 def test_what_a_module_may_hold(folder, attribute, names):
     (folder / "own_policies.py").write_text(MODULE)
-    plans = find_plans([f"own_policies:{attribute}"], folder=folder)
+    plans = find_policies([f"own_policies:{attribute}"], folder=folder)
     assert [plan.name for plan in plans] == names
     assert all(plan.start(None).pack([1], None) == [1] for plan in plans)
 
@@ -156,7 +163,7 @@ def test_a_module_that_is_not_there(folder, name):
 def test_the_current_folder_is_the_default(folder, monkeypatch):
     (folder / "own_policies.py").write_text(MODULE)
     monkeypatch.chdir(folder)
-    assert find_plans(["own_policies:PLAN"])[0].about == "as planned"
+    assert find_policies(["own_policies:PLAN"])[0].about == "as planned"
 
 
 @pytest.mark.parametrize(

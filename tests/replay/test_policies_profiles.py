@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from holdfast.events import LogStarted
 from holdfast.ids import ALPHABET, text_id
+from holdfast.lab.policies.profile_policy import PROFILES, SCORED, profile_policy
+from holdfast.lab.policy import Task
 from holdfast.messages import ToolCall
 from holdfast.packing.counting.tokens import TokenCounter
-from holdfast.packing.forward import go_forward
+from holdfast.packing.log_walk import walk_log
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE
 from holdfast.recordings import events_from_message, to_openai
-from holdfast.replay.policies.policy import Task
-from holdfast.replay.policies.profiles import PROFILES, SCORED, profile_plan
 from holdfast.tokenizers import load_tokenizer
 from support.logs import chained
 from support.policy_histories import broken_rules, count, history, requests
@@ -66,7 +66,7 @@ def test_nothing_differs_from_packing_without_replay(plan):
         names |= {p.id: p.name for e in found for p in getattr(e, "parts", ()) if isinstance(p, ToolCall)}
         events += found
     profile = replace(BUILT_IN[plan.name].scaled_to(6_000), reply_tokens=0)
-    window, folds = go_forward(profile, TokenCounter(load_tokenizer(), SCORED), chained(events))
+    window, folds = walk_log(profile, TokenCounter(load_tokenizer(), SCORED), chained(events))
     expected = to_openai(pack(window).messages).messages
     assert folds
     assert [(m["role"], m["content"]) for m in sent.messages] == [(m["role"], m["content"]) for m in expected]
@@ -91,26 +91,28 @@ def test_every_id_on_view_leads_to_its_text(plan):
 
 
 def test_marks_are_shares_of_the_whole_budget():
-    sizes = [sum(sent.layers.values()) for sent in packs(profile_plan(CODE), history(2, steps=80), 10_000)[1]]
+    sizes = [
+        sum(sent.layers.values()) for sent in packs(profile_policy(CODE), history(2, steps=80), 10_000)[1]
+    ]
     assert max(sizes) > 0.9 * 0.8 * 10_000
     assert max(sizes) <= 10_000
 
 
 def test_a_profile_of_ones_own():
     own = replace(CODE, name="mine", trigger_ratio=0.5, fold_to_ratio=0.2)
-    plan = profile_plan(own)
+    plan = profile_policy(own)
     assert plan.name == "mine"
     assert "from 50 % of the budget down to 20 %" in plan.about
     messages = history(2, steps=60)
     mean = {
         name: sum(sum(s.layers.values()) for s in packs(p, messages, 10_000)[1])
-        for name, p in (("mine", plan), ("code", profile_plan(CODE)))
+        for name, p in (("mine", plan), ("code", profile_policy(CODE)))
     }
     assert mean["mine"] < mean["code"]
 
 
 def test_a_message_is_read_once():
-    policy = profile_plan(CODE).start(Task(8_000, count))
+    policy = profile_policy(CODE).start(Task(8_000, count))
     past = history(4, steps=6)
     first = policy.pack(past, None)
     past[0] = {"role": "user", "content": "changed behind its back"}

@@ -7,17 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.errors import ContextOverflow
-from holdfast.replay.policies.naming import find_plans
-from holdfast.replay.policies.policy import Plan, Task
-from holdfast.replay.policies.simple import CLEARED, Cap, Clear, Mask, Newest
+from holdfast.lab.policies.registry import find_policies
+from holdfast.lab.policies.simple import CLEARED, Cap, Clear, Mask, Newest
+from holdfast.lab.policy import NamedPolicy, Task
 from support.policy_histories import broken_rules, count, history, requests
 
 seeds = st.integers(0, 10**6)
 budgets = st.sampled_from((300, 1_000, 4_000))
 
 
-def plan(start) -> Plan:
-    return Plan("tried", start)
+def plan(start) -> NamedPolicy:
+    return NamedPolicy("tried", start)
 
 
 def step(number: int, words: int) -> list[dict]:
@@ -157,7 +157,7 @@ def test_cap_keeps_head_and_tail():
 
 
 def test_each_says_its_settings():
-    everything, newest, mask, clear, cap = find_plans(["everything", "newest", "mask", "clear", "cap"])
+    everything, newest, mask, clear, cap = find_policies(["everything", "newest", "mask", "clear", "cap"])
     assert not everything.budgeted
     assert newest.budgeted
     assert "newest 10" in mask.about

@@ -8,37 +8,37 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.recordings.reading import Unread
-from holdfast.replay.jobs.pool import Died, available_processors, run_jobs
-from holdfast.replay.jobs.work import Job
-from holdfast.replay.order import Order
+from holdfast.lab.jobs import ReplayJob
+from holdfast.lab.options import ReplayOptions
+from holdfast.lab.pool import WorkerDied, available_processors, run_jobs
+from holdfast.recordings.recording_files import LazyRecording
 
-ORDER = Order((), (), ())
+ORDER = ReplayOptions((), (), ())
 DEADLINE = 60
 
 
-def jobs(count: int, folder: Path | str = "") -> list[Job]:
-    return [Job(n, f"job {n}", str(folder), Unread("", str)) for n in range(count)]
+def jobs(count: int, folder: Path | str = "") -> list[ReplayJob]:
+    return [ReplayJob(n, f"job {n}", str(folder), LazyRecording("", str)) for n in range(count)]
 
 
-def late_first(_: Order, job: Job) -> tuple[str, int, set[int]]:
+def late_first(_: ReplayOptions, job: ReplayJob) -> tuple[str, int, set[int]]:
     """The job's name, who did it, and the signals that are held back there."""
     time.sleep(0 if job.number % 3 else 0.2)
     return job.id, os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, set())
 
 
-def fail(_: Order, job: Job) -> None:
+def fail(_: ReplayOptions, job: ReplayJob) -> None:
     raise ValueError(f"no {job.id}")
 
 
-def die_when_told(_: Order, job: Job) -> str:
+def die_when_told(_: ReplayOptions, job: ReplayJob) -> str:
     if job.number == 1:
         wait_for((Path(job.file) / "die").exists)
         os._exit(3)
     return job.id
 
 
-def take_long(_: Order, job: Job) -> str:
+def take_long(_: ReplayOptions, job: ReplayJob) -> str:
     if job.number:
         (Path(job.file) / f"began {job.number}").touch()
         time.sleep(DEADLINE)
@@ -99,7 +99,7 @@ def test_a_worker_that_dies_while_nobody_looks_loses_its_own_job_only(tmp_path):
     assert next(running) == "job 0"
     (tmp_path / "die").touch()
     wait_for(lambda: not multiprocessing.active_children())
-    assert list(running) == [Died(1, "job 1"), "job 2", "job 3"]
+    assert list(running) == [WorkerDied(1, "job 1"), "job 2", "job 3"]
 
 
 def test_who_has_seen_enough_ends_the_workers(tmp_path):

@@ -1,12 +1,12 @@
 """Probes: directives, test states and failures that an agent should still know."""
 
-from holdfast.replay.evidence.history import History
-from holdfast.replay.evidence.probes import MOST_DIRECTIVES, MOST_FAILURES, Probes
+from holdfast.lab.evidence.needs import EvidenceHistory
+from holdfast.lab.evidence.study import MOST_DIRECTIVES, MOST_FAILURES, Probes
 from support.evidence import called, read, result, user
 
 
 def due(*messages):
-    history, probes = History(), Probes()
+    history, probes = EvidenceHistory(), Probes()
     for reading in read(*messages):
         history.add(reading, 10)
         probes.add(reading, history)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.replay.results import AtRecall, Interval, Row
-from holdfast.replay.statistics.ranking import dollars_at_recall, kendall_tau, levels_for
+from holdfast.lab.aggregate import dollars_at_recall, kendall_tau, levels_for
+from holdfast.lab.results import DollarsAtRecall, Interval, PolicyRow
 
 
-def new_row(policy: str, budget: int, dollars: float | None, recall: float | None) -> Row:
-    return Row(
+def new_row(policy: str, budget: int, dollars: float | None, recall: float | None) -> PolicyRow:
+    return PolicyRow(
         policy=policy,
         budget=budget,
         about="",
@@ -79,10 +79,10 @@ def test_a_curve_that_falls_is_read_on_its_cheap_side():
 def test_rows_may_come_in_any_order_and_keep_that_of_their_policies():
     rows = [*curve("b", (0.2, 0.4), (0.4, 0.6)), *curve("a", (1.0, 1.0), (1.0, 1.0))][::-1]
     assert dollars_at_recall(rows, "standard", [0.5, 0.4]) == [
-        AtRecall("a", 0.4, 1.0),
-        AtRecall("a", 0.5, 1.0),
-        AtRecall("b", 0.4, 0.2),
-        AtRecall("b", 0.5, pytest.approx(0.3)),
+        DollarsAtRecall("a", 0.4, 1.0),
+        DollarsAtRecall("a", 0.5, 1.0),
+        DollarsAtRecall("b", 0.4, 0.2),
+        DollarsAtRecall("b", 0.5, pytest.approx(0.3)),
     ]
 
 

@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from holdfast.replay.report import write_html
-from holdfast.replay.report.picture import folds_in
+from holdfast.lab.report import write_html
+from holdfast.lab.report.picture import folds_in
 from support.report_sample import BUDGETS, CURVES, HOSTILE, sample_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
 
-from holdfast.replay.report import write_html
-from holdfast.replay.report.labels import Box, Room
-from holdfast.replay.report.looks import SHAPES, Look
-from holdfast.replay.report.picture import folds_in
-from holdfast.replay.report.scales import fitted, linear
-from holdfast.replay.report.words import BIAS
-from holdfast.replay.results import Interval, Moment
+from holdfast.lab.report import write_html
+from holdfast.lab.report.labels import LabelBox, LabelRoom
+from holdfast.lab.report.looks import SHAPES, PolicyLook
+from holdfast.lab.report.picture import folds_in
+from holdfast.lab.report.scales import fitted, linear
+from holdfast.lab.report.words import BIAS
+from holdfast.lab.results import Interval, PicturedRequest
 from support.report_sample import BUDGETS, CURVES, HOSTILE, sample_report
 from support.report_strategies import reports
 
@@ -101,7 +101,9 @@ def test_names_are_text_and_nothing_else():
 
 
 def test_data_for_the_script_cannot_end_it():
-    moment = Moment(1, 10, 0, {"</script><!--": 10}, fault="</script>\u2028<script>alert(1)</script>")
+    moment = PicturedRequest(
+        1, 10, 0, {"</script><!--": 10}, fault="</script>\u2028<script>alert(1)</script>"
+    )
     pictures = [replace(SAMPLE.pictures[0], moments=[moment])]
     page = Page(write_html(replace(SAMPLE, pictures=pictures)))
     check_safe(page)
@@ -182,7 +184,7 @@ def test_scales_hold_their_values_and_have_ticks(low, high):
 
 
 def test_labels_never_cover_each_other_and_give_way_when_there_is_no_room():
-    room = Room(Box(0, 0, 300, 60), [])
+    room = LabelRoom(LabelBox(0, 0, 300, 60), [])
     placed = [room.place("a policy", [(150, 30)], 12) for _ in range(40)]
     boxes = [p.box for p in placed if p]
     assert 3 < len(boxes) < 40
@@ -190,13 +192,16 @@ def test_labels_never_cover_each_other_and_give_way_when_there_is_no_room():
 
 
 def test_no_two_of_many_policies_look_alike():
-    looks = [Look(key, "") for key in range(56)]
+    looks = [PolicyLook(key, "") for key in range(56)]
     assert len({(look.colour, look.key % len(SHAPES)) for look in looks}) == 56
 
 
 def test_a_fold_is_a_request_that_moved_much_of_the_one_before():
     sizes = [(1000, 0), (1100, 0), (1200, 60), (600, 900), (700, 61)]
-    assert folds_in([Moment(at, size, 0, {}, moved) for at, (size, moved) in enumerate(sizes)]) == [3, 4]
+    assert folds_in([PicturedRequest(at, size, 0, {}, moved) for at, (size, moved) in enumerate(sizes)]) == [
+        3,
+        4,
+    ]
 
 
 def test_a_second_writing_gives_the_same_page():

@@ -9,9 +9,9 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from holdfast.cli.tables import Column, print_table
-from holdfast.replay.report import figures, standing, terminal_tables, write_html, write_markdown
-from holdfast.replay.report.words import BIAS
-from holdfast.replay.results import AtRecall, InProject, Interval, Sensitivity
+from holdfast.lab.report import figures, standing, terminal_tables, write_html, write_markdown
+from holdfast.lab.report.words import BIAS
+from holdfast.lab.results import DollarsAtRecall, Interval, ProjectFigures, Sensitivity
 from support.report_sample import BUDGETS, CURVES, HOSTILE, REFERENCE, sample_report
 from support.report_strategies import reports
 
@@ -152,7 +152,9 @@ def test_any_report_has_terminal_tables_with_full_rows(report):
 
 def test_the_ranking_is_at_the_highest_recall_that_half_reach():
     costs = {"a": (0.2, None), "b": (0.1, 0.5), "c": (None, None), "d": (0.3, 0.4)}
-    found = [AtRecall(p, r, c) for p, pair in costs.items() for r, c in zip((0.5, 0.7), pair, strict=True)]
+    found = [
+        DollarsAtRecall(p, r, c) for p, pair in costs.items() for r, c in zip((0.5, 0.7), pair, strict=True)
+    ]
     ranking = standing.ranking_of(replace(SAMPLE, at_recall=found))
     assert ranking.levels[ranking.level] == 0.7
     assert [p.policy for p in ranking.policies] == ["d", "b", "a", "c"]
@@ -171,7 +173,10 @@ def test_the_reference_is_named_and_not_compared_with_itself():
 
 
 def test_a_table_by_project_stands_where_there_are_several():
-    there = {"a|b": InProject(2, 7, 0.5, 0.9, {SAMPLE.prices: 0.25}), "c": InProject(1, 0, None, 1.0, {})}
+    there = {
+        "a|b": ProjectFigures(2, 7, 0.5, 0.9, {SAMPLE.prices: 0.25}),
+        "c": ProjectFigures(1, 0, None, 1.0, {}),
+    }
     rows = [replace(row, by_project=there) for row in SAMPLE.rows]
     several = write_markdown(replace(SAMPLE, rows=rows))
     found = [t for t in markdown_tables(several) if t[0][1] == "a\\|b (7)"]

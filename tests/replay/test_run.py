@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.lab.case import RecordedTurn, ReplayCase
+from holdfast.lab.evidence.needs import DEFAULT_MEASURE
+from holdfast.lab.evidence.study import study_evidence
+from holdfast.lab.packs import DumpFile
+from holdfast.lab.policies.registry import find_policies
+from holdfast.lab.policy import ModelCall, NamedPolicy, Sent
+from holdfast.lab.run import PolicyRun, ScoringSetup
+from holdfast.lab.scored_message import MessageCounter
 from holdfast.prices import BUILT_IN
-from holdfast.replay.case import Case, Turn
-from holdfast.replay.evidence.measure import DEFAULT
-from holdfast.replay.evidence.study import study
-from holdfast.replay.policies.naming import find_plans
-from holdfast.replay.policies.policy import ModelCall, Plan, Sent
-from holdfast.replay.request import Scale
-from holdfast.replay.runs.dumping import DumpFile
-from holdfast.replay.runs.run import Instruments, Run
 from holdfast.tokenizers import load_tokenizer
 from support.evidence import called, result, user
 
@@ -36,15 +36,17 @@ TALK = [
 
 def case(messages, times=()):
     times = [*times, *[None] * len(messages)]
-    return Case("r", "p", (), tuple(Turn(i, copy.deepcopy(m), times[i]) for i, m in enumerate(messages)))
+    return ReplayCase(
+        "r", "p", (), tuple(RecordedTurn(i, copy.deepcopy(m), times[i]) for i, m in enumerate(messages))
+    )
 
 
 def score(start, messages=TALK, budget=4_000, *, budgeted=True, times=(), dump=None, pictures=False):
-    scale = Scale(load_tokenizer())
-    studied = study(case(messages, times), scale, [DEFAULT], lambda *_: lambda _: False)
-    tools = Instruments(load_tokenizer(), scale, tuple(BUILT_IN.values()), budget, pictures)
-    plan = start if isinstance(start, Plan) else Plan("mine", start, budgeted=budgeted)
-    [[found]] = Run(studied, plan, budget, [budget], tools, dump).go()
+    scale = MessageCounter(load_tokenizer())
+    studied = study_evidence(case(messages, times), scale, [DEFAULT_MEASURE], lambda *_: lambda _: False)
+    tools = ScoringSetup(load_tokenizer(), scale, tuple(BUILT_IN.values()), budget, pictures)
+    plan = start if isinstance(start, NamedPolicy) else NamedPolicy("mine", start, budgeted=budgeted)
+    [[found]] = PolicyRun(studied, plan, budget, [budget], tools, dump).go()
     return found
 
 
@@ -62,7 +64,7 @@ class Mine:
 
 
 def test_everything_holds_everything():
-    found = score(find_plans(["everything"])[0])
+    found = score(find_policies(["everything"])[0])
     assert (found.requests, found.all_span) == (4, 1.0)
     assert found.hard_span is None
     assert (found.failures, found.violations, found.over_budget) == ({}, {}, 0)

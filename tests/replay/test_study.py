@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
-from holdfast.replay.case import Case, Turn
-from holdfast.replay.evidence.measure import DEFAULT
-from holdfast.replay.evidence.study import Study, study
-from holdfast.replay.request import Scale
+from holdfast.lab.case import RecordedTurn, ReplayCase
+from holdfast.lab.evidence.needs import DEFAULT_MEASURE
+from holdfast.lab.evidence.study import Study, study_evidence
+from holdfast.lab.scored_message import MessageCounter
 from holdfast.tokenizers import load_tokenizer
 from support.evidence import called, result, user
 
@@ -13,10 +13,14 @@ ASKED = user("Find open_settings in src/app/loader.py")
 GREP = called("c1", "Grep", pattern="open_settings")
 
 
-def studied(*messages, times=(), stable=(), measures=(DEFAULT,), common=lambda *_: lambda _: False) -> Study:
+def studied(
+    *messages, times=(), stable=(), measures=(DEFAULT_MEASURE,), common=lambda *_: lambda _: False
+) -> Study:
     times = [*times, *[None] * len(messages)]
-    turns = tuple(Turn(n + 10, message, times[n]) for n, message in enumerate(messages))
-    return study(Case("r", "p", stable, turns), Scale(load_tokenizer()), measures, common)
+    turns = tuple(RecordedTurn(n + 10, message, times[n]) for n, message in enumerate(messages))
+    return study_evidence(
+        ReplayCase("r", "p", stable, turns), MessageCounter(load_tokenizer()), measures, common
+    )
 
 
 def texts(found: Study, request: int = -1, measure: int = 0) -> list[str]:
@@ -52,13 +56,13 @@ def test_what_is_stable_or_common_is_no_need():
         return lambda name: name == "open_settings"
 
     assert texts(studied(ASKED, GREP, common=common)) == []
-    assert seen == [(DEFAULT, "p")]
+    assert seen == [(DEFAULT_MEASURE, "p")]
 
 
 def test_needs_are_found_for_each_measure():
-    long = replace(DEFAULT, name_length=14)
-    found = studied(ASKED, GREP, measures=(DEFAULT, long))
-    assert found.measures == (DEFAULT, long)
+    long = replace(DEFAULT_MEASURE, name_length=14)
+    found = studied(ASKED, GREP, measures=(DEFAULT_MEASURE, long))
+    assert found.measures == (DEFAULT_MEASURE, long)
     assert [texts(found, measure=n) for n in (0, 1)] == [["open_settings"], []]
 
 

@@ -6,11 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.review.duplicates import are_same, similarity
 from holdfast.review.finding import SEVERITIES
-from holdfast.review.findings import Findings, exceeds, from_json, to_json, worst
-from holdfast.review.places import Sides
-from holdfast.review.verifying import Rejected, Verified
+from holdfast.review.findings import (
+    ReviewFindings,
+    are_duplicates,
+    from_json,
+    highest_severity,
+    reaches_severity,
+    similarity,
+    to_json,
+)
+from holdfast.review.sides import Sides
+from holdfast.review.verification import RejectedFinding, VerifiedFinding
 from support.review_scenes import Texts, finding, unit
 
 TEXT = "".join(f"line {n}\n" for n in range(1, 41))
@@ -18,7 +25,7 @@ SIDES = Sides([unit("u-1", "a.py")], Texts({}, {"a.py": TEXT}))
 
 
 def gathered(*findings):
-    all_of_them = Findings()
+    all_of_them = ReviewFindings()
     for one in findings:
         all_of_them = all_of_them.report(one, SIDES)
     return all_of_them
@@ -110,11 +117,11 @@ def test_what_is_dropped_is_counted_by_reason():
 def test_findings_can_be_written_and_read_and_none_is_lost(reports):
     found = gathered(*(about(line, claim, severity=severity) for line, claim, severity in reports))
     assert from_json(to_json(found)) == found
-    assert worst(found.kept) == max((s for _, _, s in reports), key=SEVERITIES.index, default=None)
+    assert highest_severity(found.kept) == max((s for _, _, s in reports), key=SEVERITIES.index, default=None)
     assert {f.id for f in found.kept}.isdisjoint(found.merged)
     assert set(found.merged.values()) <= {f.id for f in found.kept}
     assert not any(
-        are_same(a, b)
+        are_duplicates(a, b)
         for a in found.kept
         for b in found.kept
         if a.id != b.id and a.line == b.line and a.claim == b.claim
@@ -122,10 +129,10 @@ def test_findings_can_be_written_and_read_and_none_is_lost(reports):
 
 
 def test_a_threshold_is_reached_from_below():
-    assert not exceeds([], "info")
-    assert not exceeds([finding(severity="medium")], "high")
-    assert exceeds([finding(severity="low"), finding(severity="high")], "high")
-    assert exceeds([finding(severity="critical")], "high")
+    assert not reaches_severity([], "info")
+    assert not reaches_severity([finding(severity="medium")], "high")
+    assert reaches_severity([finding(severity="low"), finding(severity="high")], "high")
+    assert reaches_severity([finding(severity="critical")], "high")
 
 
 def test_similarity_is_symmetric_and_bounded():
@@ -135,5 +142,9 @@ def test_similarity_is_symmetric_and_bounded():
 
 
 def test_an_outcome_can_be_taken_without_the_files():
-    taken = Findings().take(Rejected("evidence", "a.py", "x")).take(Verified(finding(id="f-1")))
+    taken = (
+        ReviewFindings()
+        .take(RejectedFinding("evidence", "a.py", "x"))
+        .take(VerifiedFinding(finding(id="f-1")))
+    )
     assert (taken.dropped, [f.id for f in taken.kept]) == ({"evidence": 1}, ["f-1"])

@@ -6,13 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.review.diff import Change
-from holdfast.review.levels import Facts, decide, risk_of, suggest
-from holdfast.review.unit import LEVELS, Level, Metrics, Risk, Suggestion, Tag
+from holdfast.review.diff import ChangeKind
+from holdfast.review.unit import (
+    LEVELS,
+    Level,
+    LevelSuggestion,
+    Metrics,
+    Risk,
+    Tag,
+    UnitFacts,
+    assess_risk,
+    decide_level,
+    suggest_level,
+)
 
 
 def facts(*tags, change="modified", added=3, removed=1, complexity=0, fan_in=-1, is_in_function=True):
-    return Facts(change, frozenset(tags), Metrics(added, removed, 1, complexity, fan_in), is_in_function)
+    return UnitFacts(change, frozenset(tags), Metrics(added, removed, 1, complexity, fan_in), is_in_function)
 
 
 @pytest.mark.parametrize(
@@ -46,8 +56,8 @@ def facts(*tags, change="modified", added=3, removed=1, complexity=0, fan_in=-1,
     ],
 )
 def test_risk_and_suggestion(given_facts, risk, level):
-    assert risk_of(given_facts) == risk
-    suggestion = suggest(given_facts, risk)
+    assert assess_risk(given_facts) == risk
+    suggestion = suggest_level(given_facts, risk)
     assert suggestion.level == level
     assert suggestion.reason
 
@@ -67,22 +77,22 @@ def test_risk_and_suggestion(given_facts, risk, level):
     ],
 )
 def test_fusion(confidence, rule, wish, level, by):
-    decision = decide(Suggestion(rule, confidence, "why"), wish, "low")
+    decision = decide_level(LevelSuggestion(rule, confidence, "why"), wish, "low")
     assert (decision.level, decision.by) == (level, by)
 
 
 WISHES = st.none() | st.sampled_from(LEVELS)
-SUGGESTIONS = st.builds(Suggestion, st.sampled_from(LEVELS), st.floats(0, 1), st.just("why"))
+SUGGESTIONS = st.builds(LevelSuggestion, st.sampled_from(LEVELS), st.floats(0, 1), st.just("why"))
 
 
 @given(SUGGESTIONS, WISHES)
 def test_high_risk_is_never_skipped(suggestion, wish):
-    assert decide(suggestion, wish, "high").level != "skip"
+    assert decide_level(suggestion, wish, "high").level != "skip"
 
 
 @given(SUGGESTIONS, WISHES, st.sampled_from(get_args(Risk)))
 def test_rules_that_are_sure_are_only_raised(suggestion, wish, risk):
-    level: Level = decide(suggestion, wish, risk).level
+    level: Level = decide_level(suggestion, wish, risk).level
     if suggestion.confidence > 0.3:
         assert LEVELS.index(level) >= LEVELS.index(suggestion.level)
     elif wish is not None:
@@ -90,17 +100,17 @@ def test_rules_that_are_sure_are_only_raised(suggestion, wish, risk):
 
 
 @given(
-    st.sampled_from(get_args(Change)),
+    st.sampled_from(get_args(ChangeKind)),
     st.frozensets(st.sampled_from(get_args(Tag))),
     st.builds(Metrics, *[st.integers(0, 300)] * 3, st.integers(-50, 50), st.integers(-1, 999)),
     st.booleans(),
     WISHES,
 )
 def test_no_combination_of_facts_skips_high_risk(change, tags, metrics, is_in_function, wish):
-    one = Facts(change, tags, metrics, is_in_function)
-    risk = risk_of(one)
-    suggestion = suggest(one, risk)
+    one = UnitFacts(change, tags, metrics, is_in_function)
+    risk = assess_risk(one)
+    suggestion = suggest_level(one, risk)
     assert 0 <= suggestion.confidence <= 1
     if risk == "high":
         assert suggestion.level != "skip"
-        assert decide(suggestion, wish, risk).level != "skip"
+        assert decide_level(suggestion, wish, risk).level != "skip"

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.errors import InputError
-from holdfast.review.reading.decoding import decoded
-from holdfast.review.reading.git import read_diff
-from holdfast.review.reading.hunks import applied, part_of, side_text, taken_back
-from holdfast.review.reading.parsing import parse_diff
+from holdfast.review.diff import apply_hunks, revert_hunks, side_text, slice_hunk
+from holdfast.review.diff_parser import parse_diff
+from holdfast.review.git_changes import read_diff
+from holdfast.review.versions import decode_text
 from support.review_repos import Repo
 
 HEAD = "diff --git a/x.py b/x.py\nindex 1111111..2222222 100644\n--- a/x.py\n+++ b/x.py\n"
@@ -189,7 +189,7 @@ def test_merges_of_two_and_three_parents_read_like_the_diff_to_the_first(tmp_pat
         old = repo.git("show", "main:a.txt") + "\n"
         (file,) = (file for file in merged if file.path == "a.txt")
         assert file.hunks
-        assert applied(old, file.hunks) is not None, "every hunk stands in the first parent"
+        assert apply_hunks(old, file.hunks) is not None, "every hunk stands in the first parent"
 
 
 @pytest.mark.parametrize(
@@ -255,9 +255,9 @@ def test_a_diff_of_two_trees_applied_to_the_older_gives_the_newer(old_tree, new_
             before = "" if file.change == "added" else old_tree[file.old_path]
             if file.change in ("deleted", "renamed"):
                 made.pop(file.old_path, None)
-            after = applied(before, file.hunks)
+            after = apply_hunks(before, file.hunks)
             assert after is not None
-            assert taken_back(after, file.hunks) == before
+            assert revert_hunks(after, file.hunks) == before
             if file.change == "deleted":
                 assert after == ""
                 assert versions.old(file.path) == before
@@ -280,10 +280,10 @@ def test_parts_of_a_hunk_stand_where_they_stood(old_lines, new_lines, data):
             check=False,
             env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull},
         )
-    for file in parse_diff(decoded(done.stdout)):
+    for file in parse_diff(decode_text(done.stdout)):
         for hunk in file.hunks:
             cut = data.draw(st.integers(0, len(hunk.lines)))
-            parts = [part_of(hunk, 0, cut), part_of(hunk, cut, len(hunk.lines))]
+            parts = [slice_hunk(hunk, 0, cut), slice_hunk(hunk, cut, len(hunk.lines))]
             halves = [part for part in parts if part.lines]
             assert "".join(side_text(part.lines, "+") for part in halves) == side_text(hunk.lines, "+")
             for part in halves:
@@ -292,7 +292,7 @@ def test_parts_of_a_hunk_stand_where_they_stood(old_lines, new_lines, data):
                 assert (part.old_count, part.new_count) == (len(olds), len(news))
                 assert part.old_start == (olds[0] if olds else part.old_start)
                 assert part.new_start == (news[0] if news else part.new_start)
-        assert applied(old, file.hunks) == new
+        assert apply_hunks(old, file.hunks) == new
 
 
 def test_ten_thousand_lines(tmp_path):
@@ -302,7 +302,7 @@ def test_ten_thousand_lines(tmp_path):
     diff, versions = read_diff(repo.folder, "working")
     (file,) = diff.files
     assert sum(len(hunk.lines) for hunk in file.hunks) == 10_000
-    assert applied(versions.old("a.txt") or "", file.hunks) == versions.new("a.txt")
+    assert apply_hunks(versions.old("a.txt") or "", file.hunks) == versions.new("a.txt")
 
 
 def test_the_projects_own_history():
@@ -320,7 +320,7 @@ def test_the_projects_own_history():
             break
         for file in diff.files:
             if file.change == "modified" and not file.is_binary:
-                assert applied(versions.old(file.old_path) or "", file.hunks) == versions.new(file.path)
+                assert apply_hunks(versions.old(file.old_path) or "", file.hunks) == versions.new(file.path)
                 read += 1
     if not read:
         pytest.skip("the clone has no history")

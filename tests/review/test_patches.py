@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.review.patches import Patched, apply_patch, try_patch, write_patch
+from holdfast.review.patches import AppliedPatch, apply_patch, try_patch, write_patch
 
 TEXT = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n"
 LINES = st.lists(
@@ -81,7 +81,7 @@ def test_what_is_kept_is_what_git_takes_with_the_same_result(tmp_path, lines, ed
     if not before or before == after:
         return
     kept = try_patch("file.txt", shifted, write_patch("file.txt", before, after))
-    if isinstance(kept, Patched) and kept.text:
+    if isinstance(kept, AppliedPatch) and kept.text:
         assert git_apply(tmp_path, "file.txt", shifted, kept.patch) == kept.text
 
 
@@ -89,13 +89,13 @@ def test_what_is_kept_is_what_git_takes_with_the_same_result(tmp_path, lines, ed
 def test_names_are_written_as_git_reads_them(tmp_path, path):
     patch = write_patch(path, TEXT, TEXT.replace("four", "FOUR"))
     assert git_apply(tmp_path, path, TEXT, patch) == TEXT.replace("four", "FOUR")
-    assert isinstance(try_patch(path, TEXT, patch), Patched)
+    assert isinstance(try_patch(path, TEXT, patch), AppliedPatch)
 
 
 def test_wrong_counts_missing_names_and_a_fence_are_forgiven(tmp_path):
     patch = "```diff\n@@ -1,9 +1,2 @@\n two\n-three\n+THREE\n four\n```"
     kept = try_patch("a.py", TEXT, patch)
-    assert isinstance(kept, Patched)
+    assert isinstance(kept, AppliedPatch)
     assert kept.text == TEXT.replace("three", "THREE")
     assert kept.moved == 1
     assert git_apply(tmp_path, "a.py", TEXT, kept.patch) == kept.text
@@ -103,7 +103,7 @@ def test_wrong_counts_missing_names_and_a_fence_are_forgiven(tmp_path):
 
 def test_a_patch_without_context_is_kept_with_context(tmp_path):
     kept = try_patch("a.py", TEXT, "--- a/a.py\n+++ b/a.py\n@@ -4 +4 @@\n-four\n+FOUR\n")
-    assert isinstance(kept, Patched)
+    assert isinstance(kept, AppliedPatch)
     assert " three\n-four\n+FOUR\n five\n" in kept.patch
     assert git_apply(tmp_path, "a.py", TEXT, kept.patch) == kept.text
 

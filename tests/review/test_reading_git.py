@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import InputError, NotFound
+from holdfast.review import repository as repository_module
 from holdfast.review.diff import FileChange
-from holdfast.review.reading import repository as repository_module
-from holdfast.review.reading.git import read_diff, read_diff_text
-from holdfast.review.reading.repository import repository_of
-from holdfast.review.reading.versions import AT_ONCE, AT_ONCE_BYTES, Chosen, Files, Objects, read_inside
+from holdfast.review.git_changes import read_diff, read_diff_text
+from holdfast.review.repository import open_repository
+from holdfast.review.versions import (
+    AT_ONCE,
+    AT_ONCE_BYTES,
+    DiskTexts,
+    GitTexts,
+    PrefetchedTexts,
+    read_inside,
+)
 from support.review_repos import Repo
 
 TEN = "".join(f"line {i}\n" for i in range(1, 11))
@@ -334,7 +341,7 @@ def test_below_the_top_paths_begin_at_the_top(repo):
     diff, versions = read_diff(repo.folder / "src", "working")
     assert [file.path for file in diff.files] == ["src/a.py"]
     assert versions.new("src/a.py") == "a = 2\n"
-    assert repository_of(repo.folder / "src").top == repo.folder.resolve()
+    assert open_repository(repo.folder / "src").top == repo.folder.resolve()
 
 
 def test_a_repository_without_working_tree(repo, tmp_path):
@@ -454,11 +461,11 @@ def test_large_texts_are_read_a_few_at_a_time(repo):
     texts = {f"f{i:02}.txt": f"{i}\n" + "x" * 1_000_000 for i in range(20)}
     tree = repo.commit(texts)
     names = [*texts, "f99.txt"]
-    for side in (Objects(repository_of(repo.folder), tree), Files(repo.folder)):
+    for side in (GitTexts(open_repository(repo.folder), tree), DiskTexts(repo.folder)):
         read = side.texts(names)
         assert list(read) == names[: len(read)]
         assert 1 <= len(read) <= AT_ONCE_BYTES // 1_000_000 + 1
-        chosen = Chosen(side, names)
+        chosen = PrefetchedTexts(side, names)
         assert {name: chosen.text(name) for name in names} == {**texts, "f99.txt": None}
         assert chosen.text("f00.txt") == texts["f00.txt"], "also when it was let go"
         assert side.texts([]) == {}

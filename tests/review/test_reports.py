@@ -7,9 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from holdfast.review.findings import Findings
-from holdfast.review.reports import Report, Unseen, to_json, to_markdown
-from holdfast.review.reports.plain import cell, code, fenced, inline, visible
+from holdfast.review.escaping import (
+    code_block,
+    code_span,
+    escape_inline,
+    show_invisible,
+    table_cell,
+)
+from holdfast.review.findings import ReviewFindings
+from holdfast.review.reports import ReviewReport, SkippedUnit, to_json, to_markdown
 from holdfast.review.unit import Metrics, Span, Symbol
 from support.review_scenes import check, finding, unit
 
@@ -58,17 +64,19 @@ def headings(markdown):
 @given(st.text())
 def test_json_holds_every_character_and_shows_none_that_a_terminal_obeys(text):
     claim = text + "\x7f\x9b2J\u202e\U000e0041é"
-    written = to_json(Report(title="t", units=(), findings=Findings(kept=(finding(claim=claim),))))
+    written = to_json(
+        ReviewReport(title="t", units=(), findings=ReviewFindings(kept=(finding(claim=claim),)))
+    )
     assert json.loads(written)["findings"][0]["claim"] == claim
-    assert visible(written) == written
+    assert show_invisible(written) == written
     assert "é" in written
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_text_of_strangers_stays_text(text):
-    assert kinds(inline(text)) <= {"paragraph_open", "inline", "paragraph_close", "text"}
-    assert kinds(code(text)) <= {"paragraph_open", "inline", "paragraph_close", "code_inline", "text"}
-    assert kinds(fenced(text)) == {"fence"}
+    assert kinds(escape_inline(text)) <= {"paragraph_open", "inline", "paragraph_close", "text"}
+    assert kinds(code_span(text)) <= {"paragraph_open", "inline", "paragraph_close", "code_inline", "text"}
+    assert kinds(code_block(text)) == {"fence"}
 
 
 @given(
@@ -77,9 +85,9 @@ def test_text_of_strangers_stays_text(text):
     ).map("".join)
 )
 def test_no_mixture_breaks_out(text):
-    assert kinds(inline(text)) <= {"paragraph_open", "inline", "paragraph_close", "text"}
-    assert kinds(fenced(text)) == {"fence"}
-    assert kinds("| a |\n| --- |\n| " + cell(text) + " |") <= {
+    assert kinds(escape_inline(text)) <= {"paragraph_open", "inline", "paragraph_close", "text"}
+    assert kinds(code_block(text)) == {"fence"}
+    assert kinds("| a |\n| --- |\n| " + table_cell(text) + " |") <= {
         *(
             "table_open",
             "thead_open",
@@ -96,7 +104,7 @@ def test_no_mixture_breaks_out(text):
 
 
 def test_what_cannot_be_seen_is_shown():
-    assert visible("a\u202eb\x1b[0m\tc\n") == "a⟨U+202E⟩b⟨U+001B⟩[0m\tc\n"
+    assert show_invisible("a\u202eb\x1b[0m\tc\n") == "a⟨U+202E⟩b⟨U+001B⟩[0m\tc\n"
 
 
 def report(text="ordinary", path="src/a.py"):
@@ -109,7 +117,7 @@ def report(text="ordinary", path="src/a.py"):
         metrics=Metrics(5, 2, 1),
         symbol=Symbol(text, "function", Span(1, 20)),
     )
-    found = Findings(
+    found = ReviewFindings(
         kept=(
             finding(
                 id="f-1",
@@ -134,11 +142,11 @@ def report(text="ordinary", path="src/a.py"):
         patches={"does_not_apply": 1},
         merged={"f-9": "f-1"},
     )
-    return Report(
+    return ReviewReport(
         title=text,
         units=(one,),
         findings=found,
-        unseen=(Unseen(path, text),),
+        unseen=(SkippedUnit(path, text),),
         model="some/model",
         summary=text,
     )
@@ -176,13 +184,16 @@ def test_a_hostile_change_shapes_no_report(text):
 def test_no_secret_is_shown(tmp_path):
     token = "ghp_" + "R7wQ2nV9xK4mB8tL1cY6zJ3pD5sF0gHaUeXo"
     found = check(tmp_path, {"a.py": "x\n"}, {"a.py": f'x\ntoken = "{token}"  # TODO: {token}\n'})
-    for text in (to_markdown(Report(title="t", findings=found)), to_json(Report(title="t", findings=found))):
+    for text in (
+        to_markdown(ReviewReport(title="t", findings=found)),
+        to_json(ReviewReport(title="t", findings=found)),
+    ):
         assert token not in text
         assert "<REDACTED>" in text or "\\<REDACTED" in text
 
 
 def test_a_review_without_findings_says_so():
-    text = to_markdown(Report(title="working"))
+    text = to_markdown(ReviewReport(title="working"))
     assert "**Findings: none.**" in text
     assert "rules only, no model" in text
 
@@ -202,8 +213,8 @@ def test_json_has_the_documented_shape():
 
 
 def test_json_takes_names_that_are_no_text():
-    found = Findings(kept=(finding(id="f-1", path="a\udcff.py"),))
-    assert json.loads(to_json(Report(title="t", findings=found)))["findings"][0]["path"] == "a?.py"
+    found = ReviewFindings(kept=(finding(id="f-1", path="a\udcff.py"),))
+    assert json.loads(to_json(ReviewReport(title="t", findings=found)))["findings"][0]["path"] == "a?.py"
 
 
 def test_reports_are_the_same_every_time():
@@ -213,7 +224,7 @@ def test_reports_are_the_same_every_time():
 
 def test_what_was_not_looked_at_is_counted_where_there_is_much_of_it():
     markdown = to_markdown(
-        Report(title="t", unseen=tuple(Unseen(f"gen/{n}.js", "generated") for n in range(99)))
+        ReviewReport(title="t", unseen=tuple(SkippedUnit(f"gen/{n}.js", "generated") for n in range(99)))
     )
     assert markdown.count("generated") == 30
     assert "69 more units, of 69 files." in markdown

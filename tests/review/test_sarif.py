@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft4Validator, FormatChecker
 
 from holdfast.review.finding import SEVERITIES
-from holdfast.review.findings import Findings
+from holdfast.review.findings import ReviewFindings
 from holdfast.review.patches import write_patch
-from holdfast.review.places import Sides
-from holdfast.review.reports import Report, Unseen, to_sarif
+from holdfast.review.reports import ReviewReport, SkippedUnit, to_sarif
+from holdfast.review.sides import Sides
 from support.review_scenes import Texts, check, finding, unit
 
 SCHEMA = os.environ.get("HOLDFAST_SARIF_SCHEMA", "")
@@ -58,18 +58,18 @@ def fixed(text, fix):
     not SCHEMA, reason="HOLDFAST_SARIF_SCHEMA names no schema: CONTRIBUTING.md says where it is"
 )
 def test_the_schema_refuses_what_is_wrong():
-    data = json.loads(to_sarif(Report(title="x", findings=Findings(kept=(finding(id="f-1"),)))))
+    data = json.loads(to_sarif(ReviewReport(title="x", findings=ReviewFindings(kept=(finding(id="f-1"),)))))
     data["runs"][0]["results"][0]["level"] = "fatal"
     assert faults(data)
 
 
 def test_an_empty_review_is_valid():
-    assert sarif(Report(title="working"))["results"] == []
+    assert sarif(ReviewReport(title="working"))["results"] == []
 
 
 def test_what_the_rules_find_is_valid_and_names_its_rules(tmp_path):
     after = {"a b/ü#1.py": f'TOKEN = "{TOKEN}"\n# TODO: more\n', ".env": "A=1\n"}
-    run = sarif(Report(title="x", findings=check(tmp_path, {"x": ""}, {"x": ""} | after)))
+    run = sarif(ReviewReport(title="x", findings=check(tmp_path, {"x": ""}, {"x": ""} | after)))
     assert [result["level"] for result in run["results"]] == ["error", "warning", "note"]
     rules = run["tool"]["driver"]["rules"]
     assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
@@ -81,7 +81,9 @@ def test_what_the_rules_find_is_valid_and_names_its_rules(tmp_path):
 
 def test_a_name_that_looks_like_an_address_stays_a_path():
     run = sarif(
-        Report(title="x", findings=Findings(kept=(finding(id="f-1", path="javascript:x/\udcff?.py"),)))
+        ReviewReport(
+            title="x", findings=ReviewFindings(kept=(finding(id="f-1", path="javascript:x/\udcff?.py"),))
+        )
     )
     uri = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
     assert uri == "javascript%3Ax/%FF%3F.py"
@@ -90,21 +92,21 @@ def test_a_name_that_looks_like_an_address_stays_a_path():
 
 def test_the_fingerprint_is_the_findings_id_and_deleted_lines_have_no_region():
     kept = (finding(id="f-0123456789ab", side="old", line=3, last_line=3, evidence=("gone",)),)
-    result = sarif(Report(title="x", findings=Findings(kept=kept)))["results"][0]
+    result = sarif(ReviewReport(title="x", findings=ReviewFindings(kept=kept)))["results"][0]
     assert result["partialFingerprints"] == {"holdfastFindingId/v1": "f-0123456789ab"}
     assert "region" not in result["locations"][0]["physicalLocation"]
 
 
 def test_what_was_not_looked_at_is_a_notification():
-    run = sarif(Report(title="x", unseen=(Unseen("a.bin", "binary"),)))
+    run = sarif(ReviewReport(title="x", unseen=(SkippedUnit("a.bin", "binary"),)))
     assert "binary" in run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
 
 
 @pytest.mark.parametrize("severity", SEVERITIES)
 def test_every_severity_has_a_level(severity):
-    assert sarif(Report(title="x", findings=Findings(kept=(finding(id="f-1", severity=severity),))))[
-        "results"
-    ]
+    assert sarif(
+        ReviewReport(title="x", findings=ReviewFindings(kept=(finding(id="f-1", severity=severity),)))
+    )["results"]
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "c d"]), min_size=1, max_size=14)
@@ -117,13 +119,13 @@ def test_a_fix_does_what_the_patch_does(old, new, old_ends, new_ends):
     if not before or not after or before == after:
         return
     patch = write_patch("a.py", before, after)
-    run = sarif(Report(title="x", findings=Findings(kept=(finding(id="f-1", patch=patch),))))
+    run = sarif(ReviewReport(title="x", findings=ReviewFindings(kept=(finding(id="f-1", patch=patch),))))
     assert fixed(before, run["results"][0]["fixes"][0]) == after
 
 
 def test_a_verified_patch_becomes_a_fix():
     text = "one\ntwo\nthree\n"
     sides = Sides([unit("u-1", "a.py")], Texts({}, {"a.py": text}))
-    found = Findings().report(finding(evidence=("two",), patch="@@ -2 +2 @@\n-two\n+2\n"), sides)
-    run = sarif(Report(title="x", findings=found))
+    found = ReviewFindings().report(finding(evidence=("two",), patch="@@ -2 +2 @@\n-two\n+2\n"), sides)
+    run = sarif(ReviewReport(title="x", findings=found))
     assert fixed(text, run["results"][0]["fixes"][0]) == "one\n2\nthree\n"

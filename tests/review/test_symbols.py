@@ -7,10 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.review.code.grammars import QUERIES, grammar_of, missing_grammars
-from holdfast.review.code.languages import language_of
-from holdfast.review.code.outline import MOST_CHARACTERS, names_used, outline_of, symbol_at, symbols_of
-from holdfast.review.code.outliner import MOST_FAILURES, Outliner
+from holdfast.review.file_types import detect_language
+from holdfast.review.grammars import QUERIES, load_grammar, missing_grammars
+from holdfast.review.outline import (
+    MOST_CHARACTERS,
+    innermost_symbol,
+    names_used,
+    parse_outline,
+    symbols_of,
+)
+from holdfast.review.outliner import MOST_FAILURES, Outliner
 from holdfast.review.unit import Span
 from support.review_code import CODE
 
@@ -28,11 +34,11 @@ def test_symbols(language):
 
 def test_the_smallest_symbol_around_lines():
     symbols = symbols_of(CODE["python"][0], "python")
-    assert symbol_at(symbols, 11, 11).name == "A.m.inner"
-    assert symbol_at(symbols, 11, 12).name == "A.m"
-    assert symbol_at(symbols, 6, 6).name == "A"
-    assert symbol_at(symbols, 12, 14) is None
-    assert symbol_at((), 1, 1) is None
+    assert innermost_symbol(symbols, 11, 11).name == "A.m.inner"
+    assert innermost_symbol(symbols, 11, 12).name == "A.m"
+    assert innermost_symbol(symbols, 6, 6).name == "A"
+    assert innermost_symbol(symbols, 12, 14) is None
+    assert innermost_symbol((), 1, 1) is None
 
 
 def test_branches_imports_comments_and_calls():
@@ -40,7 +46,7 @@ def test_branches_imports_comments_and_calls():
         "import a\nfrom b import (\n    c,\n)  # behind\n\n\ndef f(x):\n    '''doc\n    more'''\n    # note\n"
         "    if x and y:  # why\n        log.info(\n            x,\n        )\n    return [i for i in x if i]\n"
     )
-    outline = outline_of(text, "python")
+    outline = parse_outline(text, "python")
     assert outline.branches_in(Span(7, 15)) == 4
     assert outline.branches_in(Span(1, 10)) == 0
     assert outline.imports == {1, 2, 3}
@@ -72,7 +78,7 @@ def test_half_a_function_and_conflict_markers(language):
 def test_whatever_is_cut_out_spans_stay_inside_of_the_text(language, first, end, put):
     text = CODE[language][0]
     broken = text[:first] + put + text[end:]
-    outline = outline_of(broken, language)
+    outline = parse_outline(broken, language)
     last = broken.count("\n") + 1
     assert all(1 <= s.span.first <= s.span.last <= last for s in outline.symbols)
     assert outline.imports | outline.comments <= set(range(1, last + 1))
@@ -86,7 +92,7 @@ def test_many_lines_keep_their_numbers():
 
 
 def test_a_text_that_is_too_large_has_no_outline():
-    assert outline_of("x = 1\n" * (MOST_CHARACTERS // 6 + 1), "python") is None
+    assert parse_outline("x = 1\n" * (MOST_CHARACTERS // 6 + 1), "python") is None
 
 
 @pytest.mark.parametrize(
@@ -111,7 +117,7 @@ def test_a_text_that_is_too_large_has_no_outline():
     ],
 )
 def test_languages(path, text, language):
-    assert language_of(path, text) == language
+    assert detect_language(path, text) == language
 
 
 def test_without_the_extra_there_is_a_sentence_and_no_outline():
@@ -133,15 +139,15 @@ def test_grammars_are_loaded_when_they_are_needed():
     code = "import sys, holdfast.review.units; print({'tree_sitter', 'semble_grammars'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
-    assert grammar_of("python") is grammar_of("python")
-    assert grammar_of("cobol") is None
+    assert load_grammar("python") is load_grammar("python")
+    assert load_grammar("cobol") is None
 
 
 @pytest.mark.parametrize("language", CODE)
 def test_another_process_reads_the_same(language):
     text = CODE[language][0]
     with Outliner() as outliner:
-        assert outliner.outline(text, language) == outline_of(text, language)
+        assert outliner.outline(text, language) == parse_outline(text, language)
         assert outliner.outline(None, language) is outliner.outline(text, "cobol") is None
         assert outliner.failures == 0
 
@@ -173,7 +179,7 @@ def test_texts_are_asked_for_ahead_and_taken_in_order():
             outliner.ask(text, language)
             outliner.ask(None, language)
         for text, language in asked:
-            assert outliner.take() == outline_of(text, language)
+            assert outliner.take() == parse_outline(text, language)
             assert outliner.take() is None
         assert outliner.failures == 0
 

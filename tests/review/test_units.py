@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.review.code.cutting import NEAR, SMALL_FILE
 from holdfast.review.diff import Diff, FileChange
-from holdfast.review.reading.git import read_diff, read_diff_text
-from holdfast.review.reading.parsing import parse_diff
-from holdfast.review.reading.untracked import hunk_of
-from holdfast.review.reading.uses import count_uses, uses_below
+from holdfast.review.diff_parser import parse_diff
+from holdfast.review.git_changes import added_hunk, read_diff, read_diff_text
+from holdfast.review.hunk_groups import NEAR, WHOLE_FILE
 from holdfast.review.unit import Span
-from holdfast.review.units import units_of
+from holdfast.review.units import build_units, count_uses, uses_below
 from support.review_repos import Repo
 
 
@@ -44,7 +42,7 @@ def changed(tmp_path: Path, old: dict[str, str], new: dict[str, str]):
     for name in old.keys() - new.keys():
         (repo.folder / name).unlink()
     second = repo.commit(new)
-    return units_of(*read_diff(repo.folder, f"{first}..{second}"))
+    return build_units(*read_diff(repo.folder, f"{first}..{second}"))
 
 
 def test_a_unit_lies_in_its_function(tmp_path):
@@ -107,7 +105,7 @@ def test_outside_of_functions_hunks_stay_apart(tmp_path):
 
 def test_new_files_are_whole_if_small_and_cut_if_not(tmp_path):
     small = module("one", "two")
-    large = module(*(f"f{i}" for i in range(SMALL_FILE // 5)))
+    large = module(*(f"f{i}" for i in range(WHOLE_FILE // 5)))
     units = changed(tmp_path, {}, {"small.py": small, "large.py": large, "empty.py": ""})
     by_path = {path: [u for u in units if u.path == path] for path in ("small.py", "large.py", "empty.py")}
     assert len(by_path["small.py"]) == 1
@@ -124,7 +122,7 @@ def test_files_without_lines_have_a_unit(tmp_path):
     (repo.folder / "run.sh").chmod(0o755)
     repo.write("logo.png", b"\0\2")
     repo.git("mv", "old.py", "new.py")
-    units = {u.path: u for u in units_of(*read_diff(repo.folder, "working"))}
+    units = {u.path: u for u in build_units(*read_diff(repo.folder, "working"))}
     assert units["run.sh"].tags == ("mode",)
     assert units["run.sh"].note == "mode 100644 became 100755"
     assert "binary" in units["logo.png"].tags
@@ -151,13 +149,13 @@ def test_a_merged_hunk_does_not_crash():
         "  a\n- old\n -side\n++both\n +ours\n  z\n"
     )
     diff, versions = read_diff_text(text, "merge", None)
-    (unit,) = units_of(diff, versions)
+    (unit,) = build_units(diff, versions)
     assert unit.symbol.kind == "section"
     assert unit.symbol.name == "def f(x):"
     old = module("one", lines=60)
     new = old.replace("one_1 = 1\n", "").replace("one_20 = 20\n", "x\ny\n").replace("one_40 = 40\n", "")
     file = parse_diff(_diff_of(old, new))[0]
-    (merged,) = units_of(Diff("t", (file,)), Texts({"a.py": old}, {"a.py": new}))
+    (merged,) = build_units(Diff("t", (file,)), Texts({"a.py": old}, {"a.py": new}))
     assert merged.metrics.hunks == 3
 
 
@@ -189,14 +187,14 @@ def test_ids_are_equal_across_runs(tmp_path):
     }
     assert len(runs) == 1
     assert [row[:14] for row in runs.pop().splitlines()] == [
-        unit.id for unit in units_of(*read_diff(tmp_path, "working"))
+        unit.id for unit in build_units(*read_diff(tmp_path, "working"))
     ]
 
 
 def test_ids_of_one_change_are_written_down():
     """A change here is a change for everyone who kept an id."""
-    file = FileChange(path="a.txt", old_path="a.txt", change="added", hunks=(hunk_of("one\ntwo"),))
-    (unit,) = units_of(Diff("t", (file,)), Texts({}, {}))
+    file = FileChange(path="a.txt", old_path="a.txt", change="added", hunks=(added_hunk("one\ntwo"),))
+    (unit,) = build_units(Diff("t", (file,)), Texts({}, {}))
     assert unit.id == "u-52208206d4cb"
 
 
@@ -231,7 +229,7 @@ def test_the_same_change_twice_has_two_ids_that_stay(tmp_path):
 def test_units_hold_every_changed_line_once_and_in_order(old_names, new_names, lines):
     old, new = module(*old_names, lines=lines), module(*new_names, lines=lines + 1)
     files = parse_diff(_diff_of(old, new))
-    units = units_of(Diff("t", files), Texts({"a.py": old}, {"a.py": new}))
+    units = build_units(Diff("t", files), Texts({"a.py": old}, {"a.py": new}))
     expected = [line for file in files for hunk in file.hunks for line in hunk.lines]
     assert [line for unit in units for hunk in unit.hunks for line in hunk.lines] == expected
     assert len({unit.id for unit in units}) == len(units)
@@ -239,7 +237,7 @@ def test_units_hold_every_changed_line_once_and_in_order(old_names, new_names, l
 
 def test_without_versions_headings_say_where():
     text = "--- a/x.py\n+++ b/x.py\n@@ -10,2 +10,2 @@ class A:\n a\n-b\n+c\n@@ -90 +90 @@\n-b\n+c\n"
-    units = units_of(*read_diff_text(text, "t", None))
+    units = build_units(*read_diff_text(text, "t", None))
     assert [(u.symbol and (u.symbol.name, u.symbol.kind)) for u in units] == [("class A:", "section"), None]
 
 
@@ -257,7 +255,7 @@ def test_uses_are_counted_at_once(tmp_path):
         asked.append(list(names))
         return uses_below(tmp_path)(names)
 
-    units = units_of(*read_diff(tmp_path, "working"), uses=uses)
+    units = build_units(*read_diff(tmp_path, "working"), uses=uses)
     assert asked == [["alpha", "beta_gamma"]]
     assert {u.symbol.name: u.metrics.fan_in for u in units} == {"alpha": 2, "beta_gamma": 0}
     assert count_uses(tmp_path, ["get", "x", "operator==", "-e"]) == {}
@@ -266,14 +264,14 @@ def test_uses_are_counted_at_once(tmp_path):
 def test_ten_thousand_lines_and_two_thousand_files():
     files = [
         FileChange(
-            path=f"d{i}/f{i}.py", old_path=f"d{i}/f{i}.py", change="added", hunks=(hunk_of(function("f")),)
+            path=f"d{i}/f{i}.py", old_path=f"d{i}/f{i}.py", change="added", hunks=(added_hunk(function("f")),)
         )
         for i in range(2000)
     ]
     large = module(*(f"g{i}" for i in range(400)), lines=20)
-    files.append(FileChange(path="big.py", old_path="big.py", change="added", hunks=(hunk_of(large),)))
+    files.append(FileChange(path="big.py", old_path="big.py", change="added", hunks=(added_hunk(large),)))
     texts = {file.path: function("f") for file in files} | {"big.py": large}
-    units = units_of(Diff("t", tuple(files)), Texts({}, texts))
+    units = build_units(Diff("t", tuple(files)), Texts({}, texts))
     assert large.count("\n") > 9000
     assert len([u for u in units if u.path == "big.py" and u.symbol]) == 400
     assert len({u.id for u in units}) == len(units) == 2000 + len([u for u in units if u.path == "big.py"])
@@ -290,6 +288,6 @@ def test_the_projects_own_history():
         pytest.skip("the clone has no history")
     for commit in log[:3]:
         diff, versions = read_diff(folder, commit)
-        units = units_of(diff, versions)
+        units = build_units(diff, versions)
         assert {unit.path for unit in units} == {file.path for file in diff.files}
         assert len({unit.id for unit in units}) == len(units)

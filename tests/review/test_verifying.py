@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from holdfast.review.diff import DiffLine, Hunk
 from holdfast.review.patches import write_patch
-from holdfast.review.places import Sides
-from holdfast.review.verifying import Rejected, Verified, verify
+from holdfast.review.sides import Sides
+from holdfast.review.verification import RejectedFinding, VerifiedFinding, verify_finding
 from support.review_scenes import NOTHING, Texts, change, finding, unit
 
 TOKEN = "ghp_" + "R7wQ2nV9xK4mB8tL1cY6zJ3pD5sF0gHaUeXo"
@@ -27,19 +27,19 @@ SIDES = Sides(UNITS, Texts({"a.py": TEXT}, {"a.py": TEXT}))
 
 
 def kept(outcome):
-    assert isinstance(outcome, Verified), outcome
+    assert isinstance(outcome, VerifiedFinding), outcome
     return outcome.finding
 
 
 def test_an_exact_quote_stays_where_it_is():
-    one = kept(verify(finding(line=8, last_line=8, evidence=("        drop(i)",)), SIDES))
+    one = kept(verify_finding(finding(line=8, last_line=8, evidence=("        drop(i)",)), SIDES))
     assert (one.line, one.last_line, one.evidence, one.unit) == (8, 8, ("        drop(i)",), "u-1")
     assert one.id.startswith("f-")
     assert len(one.id) == 14
 
 
 def test_space_around_a_quote_is_corrected():
-    one = kept(verify(finding(line=7, last_line=8, evidence=("for i in x:", "  drop(i)  ")), SIDES))
+    one = kept(verify_finding(finding(line=7, last_line=8, evidence=("for i in x:", "  drop(i)  ")), SIDES))
     assert one.evidence == ("    for i in x:", "        drop(i)")
     assert (one.line, one.last_line) == (7, 8)
 
@@ -48,28 +48,30 @@ def test_space_around_a_quote_is_corrected():
     "quote", ["+        drop(i)", "8\t        drop(i)", "8: drop(i)", "     8→        drop(i)"]
 )
 def test_signs_and_line_numbers_of_a_quote_are_taken_off(quote):
-    assert kept(verify(finding(line=8, last_line=8, evidence=(quote,)), SIDES)).evidence == (
+    assert kept(verify_finding(finding(line=8, last_line=8, evidence=(quote,)), SIDES)).evidence == (
         "        drop(i)",
     )
 
 
 @pytest.mark.parametrize("line", [1, 3, 99, 0, -4])
 def test_a_quote_that_stands_elsewhere_takes_the_finding_there(line):
-    one = kept(verify(finding(line=line, last_line=line, evidence=("        drop(i)",)), SIDES))
+    one = kept(verify_finding(finding(line=line, last_line=line, evidence=("        drop(i)",)), SIDES))
     assert (one.line, one.last_line) == (8, 8)
 
 
 def test_of_two_places_the_nearer_is_meant():
-    near = kept(verify(finding(line=3, last_line=3, evidence=("    for i in x:",)), SIDES))
-    far = kept(verify(finding(line=6, last_line=6, evidence=("    for i in x:",)), SIDES))
+    near = kept(verify_finding(finding(line=3, last_line=3, evidence=("    for i in x:",)), SIDES))
+    far = kept(verify_finding(finding(line=6, last_line=6, evidence=("    for i in x:",)), SIDES))
     assert (near.line, far.line) == (2, 7)
     assert near.id != far.id
 
 
 def test_lines_that_stand_apart_are_found_in_order():
-    one = kept(verify(finding(evidence=("def second(x):", "        drop(i)")), SIDES))
+    one = kept(verify_finding(finding(evidence=("def second(x):", "        drop(i)")), SIDES))
     assert (one.line, one.last_line) == (6, 8)
-    assert isinstance(verify(finding(evidence=("        drop(i)", "def first(x):")), SIDES), Rejected)
+    assert isinstance(
+        verify_finding(finding(evidence=("        drop(i)", "def first(x):")), SIDES), RejectedFinding
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,33 +100,35 @@ def test_lines_that_stand_apart_are_found_in_order():
     ],
 )
 def test_what_cannot_be_shown_is_dropped_with_a_reason(more, reason):
-    outcome = verify(finding(**more), SIDES)
-    assert isinstance(outcome, Rejected)
+    outcome = verify_finding(finding(**more), SIDES)
+    assert isinstance(outcome, RejectedFinding)
     assert outcome.reason == reason
 
 
 def test_a_file_without_lines_needs_no_evidence():
-    one = kept(verify(finding(path="b.bin", line=9, last_line=9), SIDES))
+    one = kept(verify_finding(finding(path="b.bin", line=9, last_line=9), SIDES))
     assert (one.line, one.last_line, one.unit) == (0, 0, "u-2")
 
 
 def test_a_caller_in_a_file_that_did_not_change_can_be_shown():
     sides = Sides(UNITS, Texts({}, {"a.py": TEXT, "caller.py": "second(None)\n"}))
-    one = kept(verify(finding(unit="u-1", path="caller.py", evidence=("second(None)",)), sides))
+    one = kept(verify_finding(finding(unit="u-1", path="caller.py", evidence=("second(None)",)), sides))
     assert (one.path, one.line, one.unit) == ("caller.py", 1, "u-1")
 
 
 def test_without_the_files_the_hunks_are_what_is_known():
     sides = Sides(UNITS, NOTHING)
-    assert kept(verify(finding(evidence=("        drop(i)",)), sides)).line == 8
-    assert isinstance(verify(finding(evidence=("        use(i)",)), sides), Rejected)
+    assert kept(verify_finding(finding(evidence=("        drop(i)",)), sides)).line == 8
+    assert isinstance(verify_finding(finding(evidence=("        use(i)",)), sides), RejectedFinding)
 
 
 def test_the_older_side_of_a_moved_file_is_read_under_its_older_name(tmp_path):
     before = "".join(f"line {n}\n" for n in range(40))
     diff, units, versions = change(tmp_path, {"old.txt": before}, {"new.txt": before.replace("line 7\n", "")})
     assert diff.files[0].change == "renamed"
-    one = kept(verify(finding(path="new.txt", side="old", evidence=("line 7",)), Sides(units, versions)))
+    one = kept(
+        verify_finding(finding(path="new.txt", side="old", evidence=("line 7",)), Sides(units, versions))
+    )
     assert (one.line, one.side) == (8, "old")
 
 
@@ -134,8 +138,8 @@ def test_the_older_side_of_a_moved_file_is_read_under_its_older_name(tmp_path):
 def test_a_quoted_secret_is_redacted_and_a_redacted_quote_is_found():
     text = f'x = 1\nTOKEN = "{TOKEN}"\nOTHER = "word"\n'
     sides = Sides([unit("u-1", "a.py", HUNK)], Texts({}, {"a.py": text}))
-    raw = kept(verify(finding(evidence=(f'TOKEN = "{TOKEN}"',), claim=f"{TOKEN} is a secret"), sides))
-    seen = kept(verify(finding(evidence=('TOKEN = "<REDACTED>"',)), sides))
+    raw = kept(verify_finding(finding(evidence=(f'TOKEN = "{TOKEN}"',), claim=f"{TOKEN} is a secret"), sides))
+    seen = kept(verify_finding(finding(evidence=('TOKEN = "<REDACTED>"',)), sides))
     assert raw.evidence == seen.evidence == ('TOKEN = "<REDACTED>"',)
     assert raw.line == seen.line == 2
     assert TOKEN not in repr(raw)
@@ -145,7 +149,7 @@ def test_a_quoted_secret_is_redacted_and_a_redacted_quote_is_found():
 def test_a_mark_stands_for_secrets_only(quote):
     text = f'x = 1\nTOKEN = "{TOKEN}"\nOTHER = "word"\n'
     sides = Sides([unit("u-1", "a.py", HUNK)], Texts({}, {"a.py": text}))
-    assert isinstance(verify(finding(evidence=(quote,)), sides), Rejected)
+    assert isinstance(verify_finding(finding(evidence=(quote,)), sides), RejectedFinding)
 
 
 # patches
@@ -153,20 +157,22 @@ def test_a_mark_stands_for_secrets_only(quote):
 
 def test_a_patch_that_applies_is_kept_as_git_takes_it():
     patch = "@@ -8 +8 @@\n-        drop(i)\n+        keep(i)\n"
-    outcome = verify(finding(evidence=("        drop(i)",), patch=patch), SIDES)
+    outcome = verify_finding(finding(evidence=("        drop(i)",), patch=patch), SIDES)
     assert outcome.patch is None
     assert kept(outcome).patch == write_patch("a.py", TEXT, TEXT.replace("drop", "keep"))
 
 
 def test_a_patch_that_does_not_apply_goes_and_the_finding_stays():
-    outcome = verify(finding(evidence=("        drop(i)",), patch="@@ -8 +8 @@\n-nowhere\n+x\n"), SIDES)
+    outcome = verify_finding(
+        finding(evidence=("        drop(i)",), patch="@@ -8 +8 @@\n-nowhere\n+x\n"), SIDES
+    )
     assert outcome.patch == "does_not_apply"
     assert kept(outcome).patch == ""
 
 
 def test_a_patch_with_a_secret_in_it_goes():
     patch = f'@@ -8 +8 @@\n-        drop(i)\n+        drop("{TOKEN}")\n'
-    assert verify(finding(evidence=("        drop(i)",), patch=patch), SIDES).patch == "secret"
+    assert verify_finding(finding(evidence=("        drop(i)",), patch=patch), SIDES).patch == "secret"
 
 
 @pytest.mark.parametrize(
@@ -175,20 +181,20 @@ def test_a_patch_with_a_secret_in_it_goes():
 def test_a_mark_stands_for_a_secret_and_for_no_word_beside_it(quote):
     text = f'def f(user):\n    if user.admin and known("{TOKEN}"): let(user)\n'
     sides = Sides([unit("u-1", "a.py", HUNK)], Texts({}, {"a.py": text}))
-    assert isinstance(verify(finding(evidence=(quote,), line=2, last_line=2), sides), Rejected)
+    assert isinstance(verify_finding(finding(evidence=(quote,), line=2, last_line=2), sides), RejectedFinding)
     whole = 'if user.admin and known("<REDACTED>"): let(user)'
-    assert kept(verify(finding(evidence=(whole,), line=2, last_line=2), sides)).line == 2
+    assert kept(verify_finding(finding(evidence=(whole,), line=2, last_line=2), sides)).line == 2
 
 
 @pytest.mark.parametrize(("line", "is_kept"), [(3, True), (6, True), (1, False), (9, False)])
 def test_a_brace_is_evidence_only_where_it_is_said_to_stand(line, is_kept):
     text = "a {\n  b\n}\nc {\n  d\n}\n"
     sides = Sides([unit("u-1", "a.py", HUNK)], Texts({}, {"a.py": text}))
-    outcome = verify(finding(evidence=("}",), line=line, last_line=line), sides)
-    assert isinstance(outcome, Verified) == is_kept
+    outcome = verify_finding(finding(evidence=("}",), line=line, last_line=line), sides)
+    assert isinstance(outcome, VerifiedFinding) == is_kept
     assert not is_kept or kept(outcome).line == line
     alone = Sides(sides.units, Texts({}, {"a.py": "a {\n  b\n}\n"}))
-    assert kept(verify(finding(evidence=("}",), line=line, last_line=line), alone)).line == 3
+    assert kept(verify_finding(finding(evidence=("}",), line=line, last_line=line), alone)).line == 3
 
 
 def test_the_older_name_of_a_moved_file_has_no_newer_lines():
@@ -215,11 +221,11 @@ def test_a_quote_of_the_file_is_kept_and_verifying_twice_is_verifying_once(lines
     quotes = tuple(lines[at] for at in sorted(set(picked)) if at < len(lines) and lines[at].strip())
     if not quotes or set(quotes) == {"}"}:  # which brace is meant, only its number tells
         return
-    one = kept(verify(finding(evidence=quotes, line=line, last_line=line), sides))
+    one = kept(verify_finding(finding(evidence=quotes, line=line, last_line=line), sides))
     safe = sides.safe_lines("a.py", "new")
     assert set(one.evidence) <= set(safe.values())
     assert 1 <= one.line <= one.last_line <= len(lines)
-    assert kept(verify(one, sides)) == one
+    assert kept(verify_finding(one, sides)) == one
 
 
 @given(LINES, st.lists(st.sampled_from(["new", "", "a"]), max_size=4), st.data())
@@ -234,5 +240,5 @@ def test_an_id_stays_when_lines_above_are_added(lines, above, data):
         text = "\n".join([*before, *lines]) + "\n"
         number = len(before) + at + 1
         sides = Sides(units, Texts({}, {"a.py": text}))
-        ids.append(kept(verify(finding(evidence=(quote,), line=number, last_line=number), sides)).id)
+        ids.append(kept(verify_finding(finding(evidence=(quote,), line=number, last_line=number), sides)).id)
     assert ids[0] == ids[1]

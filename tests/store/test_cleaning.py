@@ -19,25 +19,25 @@ from holdfast.events import (
     UserSaid,
 )
 from holdfast.messages import Image, Text, Thinking, ToolCall, ToolDefinition
-from holdfast.store.cleaning import EXACT, Redaction, cleaned, unicode_text
+from holdfast.store.event_redaction import EXACT, Redactor, redact_event, valid_unicode
 from store.event_strategies import EVENTS
 
-SHOUT = Redaction(str.upper, lambda key, value: f"{key}={value.upper()}")
-NONE = Redaction(lambda text: text, lambda _, value: value)
+SHOUT = Redactor(str.upper, lambda key, value: f"{key}={value.upper()}")
+NONE = Redactor(lambda text: text, lambda _, value: value)
 
 
 def test_texts_arguments_raw_meta_summaries_and_titles_are_redacted() -> None:
     call = ToolCall("id1", "Name", {"key": ["v", {"inner": "w"}], "n": 1}, raw="raw")
-    reply = cleaned(AssistantReplied((Text("t"), call)), SHOUT)
+    reply = redact_event(AssistantReplied((Text("t"), call)), SHOUT)
     assert reply == AssistantReplied(
         (Text("T"), ToolCall("id1", "Name", {"KEY": ["key=V", {"INNER": "inner=W"}], "N": 1}, raw="RAW"))
     )
-    started = cleaned(LogStarted(title="t", source="s", meta={"k": "v"}, forked_from="e1"), SHOUT)
+    started = redact_event(LogStarted(title="t", source="s", meta={"k": "v"}, forked_from="e1"), SHOUT)
     assert started == LogStarted(title="T", source="S", meta={"K": "k=V"}, forked_from="e1")
-    assert cleaned(Compacted("state", "sum", first="e1", sources=("e2",), focus="f"), SHOUT) == Compacted(
-        "state", "SUM", first="e1", sources=("e2",), by="RULE", focus="F"
-    )
-    tools = cleaned(ToolsSet((ToolDefinition("Name", "what", {"d": "x"}),)), SHOUT)
+    assert redact_event(
+        Compacted("state", "sum", first="e1", sources=("e2",), focus="f"), SHOUT
+    ) == Compacted("state", "SUM", first="e1", sources=("e2",), by="RULE", focus="F")
+    tools = redact_event(ToolsSet((ToolDefinition("Name", "what", {"d": "x"}),)), SHOUT)
     assert tools == ToolsSet((ToolDefinition("Name", "WHAT", {"D": "d=X"}),))
 
 
@@ -49,43 +49,43 @@ def test_ids_names_signatures_and_pictures_stay() -> None:
         AssistantReplied((Thinking("", "sig", "opaque"),)),
     )
     for event in kept:
-        assert cleaned(event, SHOUT) is event
-    assert cleaned(ApprovalGiven("call-abc", "deny", reason="r"), SHOUT) == ApprovalGiven(
+        assert redact_event(event, SHOUT) is event
+    assert redact_event(ApprovalGiven("call-abc", "deny", reason="r"), SHOUT) == ApprovalGiven(
         "call-abc", "deny", reason="R"
     )
 
 
 def test_thinking_that_was_changed_loses_its_signature() -> None:
-    event = cleaned(AssistantReplied((Thinking("plan", "sig"),)), SHOUT)
+    event = redact_event(AssistantReplied((Thinking("plan", "sig"),)), SHOUT)
     assert event == AssistantReplied((Thinking("PLAN", ""),))
 
 
 def test_two_secret_keys_do_not_swallow_each_other() -> None:
-    hide = Redaction(lambda text: "X" if text.startswith("sk-") else text, lambda _, value: value)
-    event = cleaned(Noted("k", "t", {"sk-1": "a", "sk-2": "b", "X": "c"}), hide)
+    hide = Redactor(lambda text: "X" if text.startswith("sk-") else text, lambda _, value: value)
+    event = redact_event(Noted("k", "t", {"sk-1": "a", "sk-2": "b", "X": "c"}), hide)
     assert isinstance(event, Noted)
     assert list(event.data.values()) == ["a", "b", "c"]
 
 
 def test_keys_that_are_no_strings_become_strings_and_swallow_nothing() -> None:
-    event = cleaned(Noted("k", "t", {1: "a", "1": "b", None: {2.5: "c"}}), NONE)
+    event = redact_event(Noted("k", "t", {1: "a", "1": "b", None: {2.5: "c"}}), NONE)
     assert isinstance(event, Noted)
     assert event.data == {"1": "a", "1 (2)": "b", "None": {"2.5": "c"}}
 
 
 def test_lone_surrogates_become_replacement_characters_and_pairs_become_one() -> None:
-    assert unicode_text("a\ud800b\udc00c") == "a\ufffdb\ufffdc"
-    assert unicode_text("\ud83d\ude00") == "😀"
-    event = cleaned(UserSaid((Text("\ud800"), Image("image/png", "\udfff"))), NONE)
+    assert valid_unicode("a\ud800b\udc00c") == "a\ufffdb\ufffdc"
+    assert valid_unicode("\ud83d\ude00") == "😀"
+    event = redact_event(UserSaid((Text("\ud800"), Image("image/png", "\udfff"))), NONE)
     assert event == UserSaid((Text("\ufffd"), Image("image/png", "\ufffd")))
-    odd = cleaned(AssistantReplied((ToolCall("\ud800", "n", {"\udc00": "v"}),)), NONE)
+    odd = redact_event(AssistantReplied((ToolCall("\ud800", "n", {"\udc00": "v"}),)), NONE)
     msgspec.json.encode(odd)
 
 
 @settings(max_examples=200, deadline=None)
 @given(EVENTS)
 def test_nothing_changes_where_nothing_has_to_go(event: Event) -> None:
-    assert cleaned(event, NONE) is event
+    assert redact_event(event, NONE) is event
 
 
 def test_every_string_field_is_redacted_or_named_as_exact() -> None:
@@ -97,7 +97,7 @@ def test_every_string_field_is_redacted_or_named_as_exact() -> None:
         for name in strings - EXACT.get(cls, frozenset()):
             values = {f.name: _sample(f.type) for f in msgspec.structs.fields(cls) if f.required}
             event = cls(**{**values, name: "loud"})
-            changed = cleaned(event, SHOUT)
+            changed = redact_event(event, SHOUT)
             assert getattr(changed, name) == "LOUD", f"{cls.__name__}.{name}"
 
 

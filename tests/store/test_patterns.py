@@ -3,17 +3,17 @@
 import pytest
 
 from holdfast.errors import InputError
-from holdfast.store.patterns import OVERLAP, WINDOW, grep
+from holdfast.store.text_search import OVERLAP, WINDOW, grep_lines
 
 
 def lines_matching(pattern: str, *lines: str) -> list[int]:
-    return [match.line for match in grep(pattern, lines).found]
+    return [match.line for match in grep_lines(pattern, lines).found]
 
 
 def test_lines_are_numbered_and_the_line_feed_is_not_part_of_them() -> None:
     assert lines_matching(r"^b$", "a\n", "b\n", "b") == [2, 3]
     assert lines_matching(r"b\s", "b\n") == []
-    found = grep("b+", ["abb\n"], first=7).found[0]
+    found = grep_lines("b+", ["abb\n"], first=7).found[0]
     assert (found.line, found.start, found.end) == (7, 1, 3)
 
 
@@ -22,7 +22,7 @@ def test_lines_are_numbered_and_the_line_feed_is_not_part_of_them() -> None:
 )
 def test_an_invalid_pattern_is_an_input_error_with_a_hint(pattern: str) -> None:
     with pytest.raises(InputError, match="not a regular expression") as caught:
-        grep(pattern, ["a"])
+        grep_lines(pattern, ["a"])
     assert caught.value.hint
 
 
@@ -45,7 +45,7 @@ def test_an_invalid_pattern_is_an_input_error_with_a_hint(pattern: str) -> None:
 )
 def test_a_repeat_of_what_varies_is_refused(pattern: str) -> None:
     with pytest.raises(InputError, match="repeats something that varies"):
-        grep(pattern, ["a" * 40 + "!"])
+        grep_lines(pattern, ["a" * 40 + "!"])
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_ordinary_patterns_are_not_refused(pattern: str, line: str) -> None:
 
 def test_a_pattern_may_not_be_a_book() -> None:
     with pytest.raises(InputError, match="characters"):
-        grep("a" * 5000, ["a"])
+        grep_lines("a" * 5000, ["a"])
 
 
 def test_in_a_very_long_line_matches_are_found_anywhere() -> None:
     for place in (0, WINDOW - 2, WINDOW * 3 + 17, 200_000):
         line = "." * place + "needle=42;" + "." * (210_000 - place)
-        found = grep(r"needle=\d+", [line]).found
+        found = grep_lines(r"needle=\d+", [line]).found
         assert [(m.start, m.end) for m in found] == [(place, place + 9)]
 
 
@@ -94,6 +94,6 @@ def test_limits_hold_only_for_patterns_with_repeats() -> None:
 
 
 def test_a_slow_pattern_stops_between_lines_and_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.store.patterns.SECONDS", -1.0)
-    matches = grep("a", ["a", "a", "a"])
+    monkeypatch.setattr("holdfast.store.text_search.SECONDS", -1.0)
+    matches = grep_lines("a", ["a", "a", "a"])
     assert (len(matches.found), matches.stopped) == (1, 1)

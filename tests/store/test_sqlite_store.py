@@ -15,7 +15,7 @@ from holdfast.events import Entry, ToolReturned, UserSaid
 from holdfast.log import Log
 from holdfast.messages import Text
 from holdfast.store import Damage, SqliteStore, verify
-from holdfast.store.sqlite_file import APPLICATION, VERSION
+from holdfast.store.sqlite_file import APPLICATION, FILE_VERSION
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_the_file_is_in_wal_mode_and_for_its_owner_only(path: Path) -> None:
     filled(path)
     with raw(path) as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert db.execute("PRAGMA user_version").fetchone() == (VERSION,)
+        assert db.execute("PRAGMA user_version").fetchone() == (FILE_VERSION,)
     if os.name == "posix":
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
@@ -74,9 +74,9 @@ def test_entries_and_texts_cannot_be_updated(path: Path) -> None:
 def test_a_newer_format_is_refused_and_left_alone(path: Path) -> None:
     filled(path)
     with raw(path) as db:
-        db.execute(f"PRAGMA user_version = {VERSION + 1}")
+        db.execute(f"PRAGMA user_version = {FILE_VERSION + 1}")
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=rf"format {VERSION + 1}.*up to {VERSION}") as caught:
+    with pytest.raises(StoreError, match=rf"format {FILE_VERSION + 1}.*up to {FILE_VERSION}") as caught:
         SqliteStore(path)
     assert "upgrade" in caught.value.hint
     assert path.read_bytes() == before

@@ -9,7 +9,14 @@ import pytest
 from holdfast.errors import InputError, NotFound, StoreError
 from holdfast.ids import entry_id, text_id
 from holdfast.store import MemoryStore, SqliteStore, Store, verify
-from holdfast.store.protocol import Artifact, Draft, Found, Kind, LogHead, Row
+from holdfast.store.protocol import (
+    Artifact,
+    ArtifactKind,
+    EntryDraft,
+    EntryRow,
+    LogHead,
+    ResolvedId,
+)
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "sqlite": lambda folder: SqliteStore(folder / "store.db"),
@@ -23,18 +30,18 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def artifact(text: str, kind: Kind = "text") -> Artifact:
+def artifact(text: str, kind: ArtifactKind = "text") -> Artifact:
     return Artifact(text_id(text), text, kind)
 
 
-def draft(*texts: str, chain: str = "", parent: str | None = None, after: int | None = None) -> Draft:
+def draft(*texts: str, chain: str = "", parent: str | None = None, after: int | None = None) -> EntryDraft:
     """A note that refers to the texts."""
     refs = ",".join(f'"t{i}":{{"$a":"{text_id(text)}"}}' for i, text in enumerate(texts))
     body = f'{{"type":"noted","kind":"k","text":"","data":{{{refs}}}}}'
-    return Draft(body.encode(), tuple(artifact(t) for t in texts), chain, 1.5, parent, after)
+    return EntryDraft(body.encode(), tuple(artifact(t) for t in texts), chain, 1.5, parent, after)
 
 
-def start(store: Store, log: str = "one", *texts: str) -> Row:
+def start(store: Store, log: str = "one", *texts: str) -> EntryRow:
     return store.create(LogHead(log, title=f"title of {log}", at=1.0), [draft(*texts)])[0]
 
 
@@ -138,7 +145,7 @@ def test_the_same_id_with_another_text_is_an_error(store: Store) -> None:
     with pytest.raises(StoreError, match=forged.id):
         store.put(forged, "one")
     with pytest.raises(StoreError, match=forged.id):
-        store.append("one", [draft("before"), Draft(b'{"type":"noted"}', (forged,))])
+        store.append("one", [draft("before"), EntryDraft(b'{"type":"noted"}', (forged,))])
     assert store.text(forged.id) == "original"
     assert store.info("one").entries == 1
 
@@ -191,9 +198,9 @@ def test_a_text_in_a_logs_keeping_is_found_and_goes_with_the_log(store: Store) -
 def test_ids_resolve_by_unique_prefix(store: Store) -> None:
     row = start(store, "my-session", "text")
     id_ = text_id("text")
-    assert store.resolve(id_) == store.resolve(id_[:6]) == Found("artifact", id_)
-    assert store.resolve(row.id[:8]) == Found("entry", row.id)
-    assert store.resolve("my-ses") == Found("log", "my-session")
+    assert store.resolve(id_) == store.resolve(id_[:6]) == ResolvedId("artifact", id_)
+    assert store.resolve(row.id[:8]) == ResolvedId("entry", row.id)
+    assert store.resolve("my-ses") == ResolvedId("log", "my-session")
     with pytest.raises(NotFound, match="nothing in the store") as short:
         store.resolve(id_[:5])
     assert "6 characters" in short.value.hint
@@ -205,7 +212,7 @@ def test_ids_resolve_by_unique_prefix(store: Store) -> None:
 def test_an_ambiguous_prefix_names_the_candidates_and_an_exact_id_wins(store: Store) -> None:
     for name in ("session", "session-2", "session-3"):
         start(store, name)
-    assert store.resolve("session") == Found("log", "session")
+    assert store.resolve("session") == ResolvedId("log", "session")
     with pytest.raises(InputError, match="`session-2`, `session-3`"):
         store.resolve("session-")
 

@@ -4,17 +4,17 @@ import asyncio
 import subprocess
 from pathlib import Path
 
-from holdfast.agents.coding.desk import Desk, Opening
-from holdfast.agents.coding.talks import SOURCE
-from holdfast.agents.commands import Shown, run_command
+from holdfast.agents.coding.coding_session import AgentConfig, CodingSession
+from holdfast.agents.commands import CommandAnswer, run_command
 from holdfast.agents.outcomes import End
+from holdfast.agents.sessions import SOURCE
 from holdfast.errors import NotFound
 from holdfast.log import Log
 from holdfast.messages import ToolCall
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import BUILT_IN
 from holdfast.store import SqliteStore
-from holdfast.tools.permissions import no_rules
+from holdfast.tools.permissions import default_permissions
 
 
 def repository_in(folder: Path, *, commits: bool = False) -> Path:
@@ -41,13 +41,13 @@ class Place:
         self.folder = folder
         self.root = repository_in(folder, **more)
         self.store = SqliteStore(folder / "store.db")
-        self.desks: list[Desk] = []
+        self.desks: list[CodingSession] = []
         self.runner = asyncio.Runner()
         """One event loop for all: an agent belongs to the loop that it first ran in."""
 
     def open(
         self, *replies, log: str = "talk", window: int = 32_000, root: Path | None = None, **more
-    ) -> Desk:
+    ) -> CodingSession:
         """A desk on the log of this name, which is begun as a talk of the folder if it is not there."""
         root = (root or self.root).resolve()
         try:
@@ -61,11 +61,11 @@ class Place:
             "model": ScriptedModel(*(replies or ("Nothing to say.",))),
             "profile": BUILT_IN["code"].scaled_to(window),
             "snapshots": self.folder / "snapshots",
-            "permissions": no_rules(),
+            "permissions": default_permissions(),
             "mode": "auto",
             "is_beside": False,
         }
-        desk = Desk(Opening(**(opening | more)))
+        desk = CodingSession(AgentConfig(**(opening | more)))
         desk.runner = self.runner
         self.desks.append(desk)
         return desk
@@ -77,19 +77,19 @@ class Place:
         self.store.close()
 
 
-def requests(desk: Desk) -> list:
+def requests(desk: CodingSession) -> list:
     """What the scripted model was asked."""
     return desk.agent.model.requests
 
 
-def say(desk: Desk, *texts: str) -> list[End]:
+def say(desk: CodingSession, *texts: str) -> list[End]:
     async def talk() -> list[End]:
         return [await desk.say(text) for text in texts]
 
     return desk.runner.run(talk())
 
 
-def run(desk: Desk, line: str) -> Shown:
+def run(desk: CodingSession, line: str) -> CommandAnswer:
     return desk.runner.run(run_command(desk, line))
 
 

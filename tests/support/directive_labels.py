@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from holdfast.events import UserSaid
 from holdfast.messages import joined_text
-from holdfast.recordings.reading import read_recordings
+from holdfast.recordings.recording_files import read_recordings
 
 FILE = Path(__file__).parents[1] / "compaction" / "directive_labels.tsv"
 DIGITS = 16

@@ -8,8 +8,8 @@ from msgspec import Struct
 from holdfast.events import AssistantReplied, Entry, Folded
 from holdfast.packing.counting.families import FAMILIES
 from holdfast.packing.counting.tokens import TokenCounter
-from holdfast.packing.forward import fold_now
 from holdfast.packing.layers import Pack
+from holdfast.packing.log_walk import fold_if_due
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import Profile
 from holdfast.packing.window import Window
@@ -41,5 +41,5 @@ def drive(entries: list[Entry], profile: Profile) -> Iterator[Request]:
 
 
 def request(window: Window, at: int) -> Request:
-    folds = fold_now(window)
+    folds = fold_if_due(window)
     return Request(at, window, folds, pack(window), window.transcript.settled)

@@ -1,15 +1,17 @@
 """An agent's calls with their results, each with an id of its own, and the facts that are drawn from them."""
 
-from holdfast.compaction.facts.extract import facts_of
-from holdfast.compaction.facts.values import Facts
+from holdfast.compaction.facts.extract import extract_facts
+from holdfast.compaction.facts.fact import LogFacts
 from holdfast.events import Event
 from holdfast.views.transcript import Transcript
 from support.logs import chained, result, step, user
 
 
-def facts(*groups: list[Event]) -> Facts:
+def facts(*groups: list[Event]) -> LogFacts:
     """Of calls made after one request."""
-    return facts_of(Transcript(chained([user("Go on."), *(event for group in groups for event in group)])))
+    return extract_facts(
+        Transcript(chained([user("Go on."), *(event for group in groups for event in group)]))
+    )
 
 
 def texts(found) -> list[str]:

@@ -7,8 +7,8 @@ import msgspec
 from holdfast.tools.files.edit import edit_tool
 from holdfast.tools.files.multi_edit import multi_edit_tool
 from holdfast.tools.files.read import read_tool
-from holdfast.tools.files.seen import Files
-from holdfast.tools.files.undoing import undo
+from holdfast.tools.files.seen_files import SeenFiles
+from holdfast.tools.files.undo import undo
 from holdfast.tools.files.write import write_tool
 from holdfast.tools.workspace import Workspace
 
@@ -19,7 +19,7 @@ class FileTools:
     def __init__(self, root, files=None):
         self.root = root
         self.workspace = Workspace([root])
-        self.files = files if files is not None else Files()
+        self.files = files if files is not None else SeenFiles()
         self.tools = {
             tool.name: tool
             for make in (read_tool, edit_tool, multi_edit_tool, write_tool)
@@ -54,7 +54,7 @@ class FileTools:
 
     def restored(self, **options):
         """The same tools after a crash: what they know comes from the log."""
-        files = Files(self.files.snapshots, **options)
+        files = SeenFiles(self.files.snapshots, **options)
         for name, data in self.log:
             files.restore(name, data)
         other = FileTools(self.root, files)

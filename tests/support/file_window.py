@@ -5,12 +5,12 @@ import msgspec
 from holdfast.events import Entry
 from holdfast.ids import entry_id
 from holdfast.messages import SystemMessage, Text, ToolCall
-from holdfast.packing.forward import fold_now
+from holdfast.packing.log_walk import fold_if_due
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import CODE
-from holdfast.packing.residency.ledger import ledger
+from holdfast.packing.visibility import visibility_of
 from holdfast.packing.window import Window
-from holdfast.tools.files.seen import Files
+from holdfast.tools.files.seen_files import SeenFiles
 from support.driving import counter
 from support.file_tools import FileTools, text
 from support.logs import result, step, strings_in, user
@@ -23,14 +23,14 @@ class WindowedTools(FileTools):
         self.window = Window(profile.scaled_to(budget), counter())
         self.entries = []
         self.claims = 0
-        super().__init__(root, Files(resident=self._is_resident, step=self.steps))
+        super().__init__(root, SeenFiles(resident=self._is_resident, step=self.steps))
         self.add(user("Work on the files."))
 
     def steps(self):
         return len(self.window.transcript.steps)
 
     def _is_resident(self, path, first, last, since):
-        return ledger(self.window).resident(path, first, last, since=since)
+        return visibility_of(self.window).resident(path, first, last, since=since)
 
     def add(self, event):
         parent, seq = (self.entries[-1].id if self.entries else None), len(self.entries) + 1
@@ -39,7 +39,7 @@ class WindowedTools(FileTools):
         self.window.add(entry)
 
     def call(self, name, **arguments):
-        fold_now(self.window)
+        fold_if_due(self.window)
         call_id = f"call_{len(self.entries)}"
         self.add(step("Going on.", (call_id, name, arguments)))
         answer = super().call(name, **arguments)
@@ -54,7 +54,7 @@ class WindowedTools(FileTools):
         call_id = f"call_{len(self.entries)}"
         self.add(step("Looking.", (call_id, "Grep", {"pattern": "x"})))
         self.add(result(call_id, words, "Grep"))
-        fold_now(self.window)
+        fold_if_due(self.window)
 
     def _expect_true(self, path, data):
         rows = (self.root / path).read_bytes().decode().split("\n")

@@ -1,4 +1,4 @@
-"""Tight JSON undone: what `holdfast.packing.renditions.json_tight` wrote, as it was."""
+"""Tight JSON undone: what `holdfast.packing.rendering.shorter_json` wrote, as it was."""
 
 from holdfast.messages import Json
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.messages import ToolCall
-from holdfast.tools.mcp import session
+from holdfast.tools.mcp import sdk_session
 from holdfast.tools.mcp.client import McpServers
 from holdfast.tools.mcp.servers import Server, parse_servers
 from holdfast.tools.toolbox import Toolbox
@@ -51,7 +51,7 @@ def children() -> list[str]:
 def main() -> None:
     # If the bound is broken the child is to fail, and not the machine.
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
-    assert session, "loaded before it is measured"
+    assert sdk_session, "loaded before it is measured"
     before = peak()
     found = {}
     for mode, server in parse_servers(json.loads(sys.argv[1]), "here").items():

@@ -5,15 +5,15 @@ import re
 
 from holdfast.events import AssistantReplied, ToolReturned, UserSaid
 from holdfast.messages import Text, ToolCall
-from holdfast.models.protocol import Request
+from holdfast.models.anthropic_api import AnthropicAdapter
+from holdfast.models.model import ModelRequest
 from holdfast.models.scripted import ScriptedModel
-from holdfast.models.wire.anthropic import AnthropicWire
 from holdfast.packing.validator import check
-from holdfast.pair.handover import Handover, Problem, Rate, handover_text
-from holdfast.pair.roles import built_in
+from holdfast.pair.handover import Handover, HandoverProblem, SuccessRate, handover_text
+from holdfast.pair.roles import built_in_pair
 from holdfast.session import Session
 
-INIT, EXECUTE = built_in().roles
+INIT, EXECUTE = built_in_pair().roles
 LINE = "the sample was evaluated and its trace says what was compared with what, step by step"
 SUMMARIES = {
     "init": {
@@ -55,12 +55,12 @@ def opened(role):
 
 
 def feedback(role, n):
-    problem = Problem(f"R4 contradicts R7 in round {n}", 1, "high", ("s05", "s11"))
+    problem = HandoverProblem(f"R4 contradicts R7 in round {n}", 1, "high", ("s05", "s11"))
     handover = Handover(
         summary=f"Round {n} was evaluated.",
         asks="Look at tool1.py and s05.",
         problems=(problem,),
-        success=Rate(12, 15) if role is INIT else None,
+        success=SuccessRate(12, 15) if role is INIT else None,
     )
     about = {"execution_output_dir": KEPT, "layer1_problems_report": REPORT}
     name = "execute_to_init_context" if role is INIT else "init_to_execute_context"
@@ -110,5 +110,5 @@ def keys_of(value, above=""):
 
 
 def assert_valid(packed):
-    sent = AnthropicWire().body("claude", Request(messages=packed.messages, tools=packed.tools))
+    sent = AnthropicAdapter().body("claude", ModelRequest(messages=packed.messages, tools=packed.tools))
     assert check(sent["messages"], "anthropic", system=sent.get("system"), tools=sent.get("tools")) == ()

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.agents.pairing.outcome import Outcome
-from holdfast.agents.pairing.setup import People, open_pair
+from holdfast.agents.pair.outcome import PairOutcome
+from holdfast.agents.pair.startup import PairCallbacks, open_pair
 from holdfast.log import Log
-from holdfast.pair.phases import Asked, Decided, Phase, phase_in
+from holdfast.pair.phases import DecisionMade, DecisionRequested, Phase, read_phase
 from holdfast.store import SqliteStore
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "pair"
@@ -93,7 +93,7 @@ def dying(fate: Fate) -> Iterator[None]:
         SqliteStore.append, SqliteStore.create = append, create
 
 
-def played(root: Path, *, goes_on: bool = False, people: People | None = None, **more) -> Outcome:
+def played(root: Path, *, goes_on: bool = False, people: PairCallbacks | None = None, **more) -> PairOutcome:
     """The example in this folder, by the script, up to its end."""
     wish = wish_in(root)
     pair = None if goes_on else more.pop("pair", wish.pair)
@@ -101,7 +101,7 @@ def played(root: Path, *, goes_on: bool = False, people: People | None = None, *
     return asyncio.run(_played(type(wish)(**given), people))
 
 
-async def _played(wish, people) -> Outcome:
+async def _played(wish, people) -> PairOutcome:
     opened = await open_pair(wish, people, env={}, models=models())
     try:
         return await opened.orchestrator.run()
@@ -122,7 +122,7 @@ def phases_of(root: Path) -> list[str]:
     """What the log of the pair says, in order; what only a crash adds is left out."""
     with SqliteStore(root.parent / "store.db") as store:
         log = next(info.head.id for info in store.logs() if info.head.source == "holdfast pair")
-        phases = [phase for entry in Log.open(store, log).entries() if (phase := phase_in(entry.event))]
+        phases = [phase for entry in Log.open(store, log).entries() if (phase := read_phase(entry.event))]
     return [json.dumps(_plain(phase), sort_keys=True) for phase in phases if not is_of_crash(phase)]
 
 
@@ -130,13 +130,13 @@ def uncertain_in(root: Path) -> list[str]:
     """What the log of the pair says was asked about after a crash."""
     with SqliteStore(root.parent / "store.db") as store:
         log = next(info.head.id for info in store.logs() if info.head.source == "holdfast pair")
-        phases = [phase_in(entry.event) for entry in Log.open(store, log).entries()]
-    return [one.text for one in phases if isinstance(one, Asked) and one.about == "uncertain"]
+        phases = [read_phase(entry.event) for entry in Log.open(store, log).entries()]
+    return [one.text for one in phases if isinstance(one, DecisionRequested) and one.about == "uncertain"]
 
 
 def is_of_crash(phase: Phase) -> bool:
     """Whether it is about calls of which nobody knows what they did."""
-    return isinstance(phase, Asked | Decided) and phase.id.startswith("u_")
+    return isinstance(phase, DecisionRequested | DecisionMade) and phase.id.startswith("u_")
 
 
 def _plain(phase) -> object:

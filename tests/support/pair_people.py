@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from holdfast.agents.pairing.approval import Approvals, FromFile
-from holdfast.agents.pairing.setup import People
-from holdfast.pair.phases import Asked, Decided, Phase
+from holdfast.agents.pair.decisions import Approvals, FileApprovals
+from holdfast.agents.pair.startup import PairCallbacks
+from holdfast.pair.phases import DecisionMade, DecisionRequested, Phase
 from support.pair_plays import hand_over, write
 
 PLAN = write("plan.md", "1. build\n")
@@ -18,15 +18,15 @@ class Deciding:
 
     def __init__(self, *answers) -> None:
         self.answers = [*answers]
-        self.asked: list[Asked] = []
+        self.asked: list[DecisionRequested] = []
 
-    async def decide(self, asked: Asked) -> Decided | None:
+    async def decide(self, asked: DecisionRequested) -> DecisionMade | None:
         self.asked.append(asked)
         answer = self.answers.pop(0) if self.answers else None
         answer = answer() if callable(answer) else answer
-        return Decided(asked.id, *answer, by="Ada") if answer else None
+        return DecisionMade(asked.id, *answer, by="Ada") if answer else None
 
-    def how(self, asked: Asked) -> str:
+    def how(self, asked: DecisionRequested) -> str:
         return f"ask Ada about {asked.about}"
 
     @property
@@ -34,9 +34,9 @@ class Deciding:
         return [asked.about for asked in self.asked]
 
 
-def people(approvals: Approvals, tell: Callable[[Phase], None] = lambda _: None) -> People:
-    return People(approvals=lambda _store, _log: approvals, tell=tell)
+def people(approvals: Approvals, tell: Callable[[Phase], None] = lambda _: None) -> PairCallbacks:
+    return PairCallbacks(approvals=lambda _store, _log: approvals, tell=tell)
 
 
-def by_file(folder) -> People:
-    return people(FromFile(folder))
+def by_file(folder) -> PairCallbacks:
+    return people(FileApprovals(folder))

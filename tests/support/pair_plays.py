@@ -5,14 +5,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from holdfast.agents.coding.wish import Wish
-from holdfast.agents.pairing.outcome import Outcome
-from holdfast.agents.pairing.setup import OpenedPair, PairWish, People, open_pair
+from holdfast.agents.options import AgentOptions
+from holdfast.agents.pair.outcome import PairOutcome
+from holdfast.agents.pair.startup import OpenedPair, PairCallbacks, PairOptions, open_pair
 from holdfast.events import Entry
 from holdfast.log import Log
 from holdfast.messages import Text, ToolCall, UserMessage, joined_text
 from holdfast.models.scripted import ScriptedModel
-from holdfast.pair.phases import Phase, phase_in
+from holdfast.pair.phases import Phase, read_phase
 from holdfast.pair.roles import Pair, parse_pair
 from holdfast.store import SqliteStore
 
@@ -58,20 +58,22 @@ class Play:
         self.phases: list[Phase] = []
         self.models: tuple[ScriptedModel, ScriptedModel] = (ScriptedModel("-"), ScriptedModel("-"))
 
-    def run(self, first, second, *, goes_on: bool = False, people: People | None = None, **more) -> Outcome:
+    def run(
+        self, first, second, *, goes_on: bool = False, people: PairCallbacks | None = None, **more
+    ) -> PairOutcome:
         """Both scripts are lists of replies; each is told to the end."""
         self.models = self.scripts(first, second)
-        wish = Wish(root=self.root, store=self.store, mode="auto", sandbox="off")
+        wish = AgentOptions(root=self.root, store=self.store, mode="auto", sandbox="off")
         given = {
             "wish": wish,
             "pair": None if goes_on else self.pair,
             "task": "" if goes_on else "Do it.",
             **more,
         }
-        seen = people or People()
-        return asyncio.run(self._run(PairWish(**given), seen if goes_on else self._staged(seen)))
+        seen = people or PairCallbacks()
+        return asyncio.run(self._run(PairOptions(**given), seen if goes_on else self._staged(seen)))
 
-    def _staged(self, people: People) -> People:
+    def _staged(self, people: PairCallbacks) -> PairCallbacks:
         """Outputs that a test wrote are put there as the pair begins: a new one refuses a folder that has some."""
         outputs, aside = self.root / self.pair.outputs.folder, self.root.parent / "staged"
         if not outputs.exists():
@@ -91,14 +93,14 @@ class Play:
             for role, replies in zip(self.pair.roles, (first, second), strict=True)
         )
 
-    async def _run(self, wish: PairWish, people: People) -> Outcome:
+    async def _run(self, wish: PairOptions, people: PairCallbacks) -> PairOutcome:
         opened = await open_pair(wish, people, env={}, models=self.models)
         try:
             return await self._told(opened)
         finally:
             await opened.close()
 
-    async def _told(self, opened: OpenedPair) -> Outcome:
+    async def _told(self, opened: OpenedPair) -> PairOutcome:
         outcome = await opened.orchestrator.run()
         self.phases = [*opened.orchestrator.journal.phases]
         return outcome
@@ -111,7 +113,7 @@ class Play:
 
     def names(self) -> list[str]:
         """Kinds of the phases in the pair's log."""
-        phases = (phase_in(entry.event) for entry in self.entries())
+        phases = (read_phase(entry.event) for entry in self.entries())
         return [type(phase).__name__ for phase in phases if phase]
 
 

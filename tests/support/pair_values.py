@@ -5,9 +5,9 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from holdfast.pair.handover import SEVERITIES, FileNote, Handover, Problem, Rate
-from holdfast.pair.layout import Layout, Outputs
-from holdfast.pair.progress import Failure, Results
+from holdfast.pair.evaluation import IterationResults, SampleFailure
+from holdfast.pair.folder import Outputs, PairFolder
+from holdfast.pair.handover import SEVERITIES, FileNote, Handover, HandoverProblem, SuccessRate
 
 LINES = st.text(min_size=1, max_size=80).filter(lambda text: text < "\ud800" or text.isascii())
 WORDS = st.one_of(
@@ -23,7 +23,7 @@ WORDS = st.one_of(
     ),
 )
 PROBLEMS = st.builds(
-    Problem,
+    HandoverProblem,
     summary=WORDS,
     layer=st.integers(1, 4),
     severity=st.sampled_from(SEVERITIES),
@@ -37,18 +37,20 @@ HANDOVERS = st.builds(
     files=st.lists(st.builds(FileNote, path=WORDS, about=WORDS), max_size=4).map(tuple),
     design=st.lists(WORDS, max_size=3).map(tuple),
     counts=st.dictionaries(WORDS, st.integers(0, 1_000), max_size=3),
-    success=st.none() | st.builds(Rate, passed=st.integers(0, 9), total=st.integers(0, 9)),
+    success=st.none() | st.builds(SuccessRate, passed=st.integers(0, 9), total=st.integers(0, 9)),
     problems=st.lists(PROBLEMS, max_size=3).map(tuple),
     decisions=st.lists(WORDS, max_size=2).map(tuple),
 )
 
 
-def layout_in(folder: Path) -> Layout:
+def layout_in(folder: Path) -> PairFolder:
     folder.mkdir(parents=True, exist_ok=True)
-    return Layout(folder, Outputs())
+    return PairFolder(folder, Outputs())
 
 
-def write_results(layout: Layout, iteration: int, passed: int, failed: dict[str, tuple[int, str]]) -> None:
+def write_results(
+    layout: PairFolder, iteration: int, passed: int, failed: dict[str, tuple[int, str]]
+) -> None:
     """So many samples that passed, and others that failed: layer and severity by name."""
     layout.prepare(iteration)
     folder = layout.root / layout.outputs.iteration(iteration)
@@ -69,14 +71,16 @@ def _write(path: Path, **value) -> None:
     path.write_text(json.dumps(value))
 
 
-def measured(*percents: float, total: int = 100, layer: int = 2, severity: str = "medium") -> list[Results]:
+def measured(
+    *percents: float, total: int = 100, layer: int = 2, severity: str = "medium"
+) -> list[IterationResults]:
     """An iteration for each rate; what failed is of one layer."""
     return [
-        Results(
+        IterationResults(
             number,
             passed := round(percent * total / 100),
             total,
-            tuple(Failure(f"s{n}", layer, severity) for n in range(total - passed)),
+            tuple(SampleFailure(f"s{n}", layer, severity) for n in range(total - passed)),
         )
         for number, percent in enumerate(percents, start=1)
     ]

@@ -7,17 +7,17 @@ from msgspec import json
 
 from holdfast.errors import ContextOverflow
 from holdfast.events import AssistantReplied, ToolReturned, UserSaid
+from holdfast.lab.policy import Message, NamedPolicy, Sent, Task
+from holdfast.lab.scored_message import MessageCounter, read_message
 from holdfast.messages import Image, Text, ToolCall, joined_text
 from holdfast.packing.validator import check
-from holdfast.replay.policies.policy import Message, Plan, Sent, Task
-from holdfast.replay.request import Scale, read_message
 from holdfast.tokenizers import load_tokenizer
 from support.logs import AgentWork
 
 
 @cache
-def scale() -> Scale:
-    return Scale(load_tokenizer())
+def scale() -> MessageCounter:
+    return MessageCounter(load_tokenizer())
 
 
 def count(messages: Sequence[Message]) -> int:
@@ -56,7 +56,9 @@ def _picture(image: Image) -> Message:
     return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}
 
 
-def requests(plan: Plan, messages: Sequence[Message], budget: int) -> Iterator[tuple[list[Message], object]]:
+def requests(
+    plan: NamedPolicy, messages: Sequence[Message], budget: int
+) -> Iterator[tuple[list[Message], object]]:
     """What a policy is handed before each reply, and what it answers: messages, or what it raised."""
     policy = plan.start(Task(budget, count))
     past: list[Message] = []

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from holdfast.messages import AssistantPart, Text, ToolCall, Usage
-from holdfast.models.protocol import Stop
+from holdfast.models.model import StopReason
 
 Kind = Literal["overflow", "auth", "rate", "quota", "overloaded", "server", "missing", "refused"]
 """What is wrong with a request or with the provider; each protocol has its own words for it."""
@@ -39,7 +39,7 @@ class Script(Struct, frozen=True, kw_only=True):
 
     parts: tuple[AssistantPart, ...] = (Text("Hello from the loopback."),)
     usage: Usage = Usage(prompt=1_200, completion=34, cache_read=1_000, cache_write=150)
-    stop: Stop | None = None
+    stop: StopReason | None = None
     """`calls` where there is one and else `end`, unless given."""
     piece: int = 5
     """Characters per delta."""
@@ -61,7 +61,7 @@ class Script(Struct, frozen=True, kw_only=True):
     content_type: str = "text/event-stream; charset=utf-8"
 
     @property
-    def ending(self) -> Stop:
+    def ending(self) -> StopReason:
         return self.stop or ("calls" if any(isinstance(p, ToolCall) for p in self.parts) else "end")
 
 

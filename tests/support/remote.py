@@ -5,25 +5,24 @@ import asyncio
 import pytest
 
 from holdfast.messages import Text, ToolCall, UserMessage
-from holdfast.models.protocol import Came, Reply, Request, ask
-from holdfast.models.remote import RemoteModel
-from holdfast.models.retrying import ONCE, Retries
-from holdfast.models.sending import Endpoint, Timeouts
-from holdfast.models.wire import Wire
-from holdfast.models.wire.anthropic import AnthropicWire
-from holdfast.models.wire.openai_chat import OpenAIChatWire
-from holdfast.models.wire.openai_responses import OpenAIResponsesWire
+from holdfast.models.adapter import ProviderAdapter
+from holdfast.models.anthropic_api import AnthropicAdapter
+from holdfast.models.model import ModelReply, ModelRequest, StreamEvent, ask
+from holdfast.models.openai_chat_api import OpenAIChatAdapter
+from holdfast.models.openai_responses_api import OpenAIResponsesAdapter
+from holdfast.models.remote import NO_RETRIES, RemoteModel, RetryPolicy
+from holdfast.models.transport import Endpoint, Timeouts
 from support.provider_server import PROTOCOLS, ProviderServer
 
 KEY = "correct horse battery staple".replace(" ", "-")
 """Like no provider's, so that no scanner of secrets knows it."""
-WIRES: dict[str, Wire] = {
-    "/v1/messages": AnthropicWire(),
-    "/v1/chat/completions": OpenAIChatWire(),
-    "/v1/responses": OpenAIResponsesWire(),
+WIRES: dict[str, ProviderAdapter] = {
+    "/v1/messages": AnthropicAdapter(),
+    "/v1/chat/completions": OpenAIChatAdapter(),
+    "/v1/responses": OpenAIResponsesAdapter(),
 }
-REQUEST = Request(messages=(UserMessage((Text("hello"),)),))
-FAST = Retries(most=2, first=0.001)
+REQUEST = ModelRequest(messages=(UserMessage((Text("hello"),)),))
+FAST = RetryPolicy(most=2, first=0.001)
 CALLS = (
     Text("I shall look at 文件.\n"),
     ToolCall("call_1", "Read", {"path": "src/ü.py", "lines": [1, 2]}),
@@ -33,14 +32,16 @@ CALLS = (
 each_protocol = pytest.mark.parametrize("path", list(PROTOCOLS), ids=["anthropic", "chat", "responses"])
 
 
-def remote(server: ProviderServer, path: str, retries: Retries = ONCE, **timeouts: float) -> RemoteModel:
+def remote(
+    server: ProviderServer, path: str, retries: RetryPolicy = NO_RETRIES, **timeouts: float
+) -> RemoteModel:
     url = server.url if path == "/v1/messages" else server.openai_url
     where = Endpoint(url=url, key=KEY, timeouts=Timeouts(**timeouts))
     return RemoteModel("loopback/test", "test", WIRES[path], where, retries=retries)
 
 
-def streamed(model: RemoteModel, into: list[Came] | None = None) -> list[Came]:
-    async def run() -> list[Came]:
+def streamed(model: RemoteModel, into: list[StreamEvent] | None = None) -> list[StreamEvent]:
+    async def run() -> list[StreamEvent]:
         got = [] if into is None else into
         async with model:
             async for came in model.stream(REQUEST):
@@ -50,8 +51,8 @@ def streamed(model: RemoteModel, into: list[Came] | None = None) -> list[Came]:
     return asyncio.run(run())
 
 
-def asked(model: RemoteModel) -> Reply:
-    async def run() -> Reply:
+def asked(model: RemoteModel) -> ModelReply:
+    async def run() -> ModelReply:
         async with model:
             return await ask(model, REQUEST)
 

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from holdfast.replay.results import (
+from holdfast.lab.results import (
     AGES,
     KINDS,
-    AtRecall,
-    Comparison,
+    DollarsAtRecall,
     Interval,
-    Moment,
     Picture,
-    Report,
-    Row,
+    PicturedRequest,
+    PolicyComparison,
+    PolicyRow,
+    ReplayReport,
 )
 
 TABLES = {
@@ -49,9 +49,9 @@ FAULTY = {"clear-old-results-by-size", "compress", "trim-from-the-first-one", "c
 LAYERED = {"coding", "chat"}
 
 
-def sample_report(requests: int = 160, *, partial: str = "") -> Report:
+def sample_report(requests: int = 160, *, partial: str = "") -> ReplayReport:
     rows = [_row(name, at) for at in range(len(BUDGETS)) for name in CURVES]
-    return Report(
+    return ReplayReport(
         version="0.2.0",
         measure={"least line": 16, "least name": 6, "hard after steps": 5, "overlap": 0.5},
         common_names="made from 112 projects, names in more than 3 of them",
@@ -66,7 +66,9 @@ def sample_report(requests: int = 160, *, partial: str = "") -> Report:
         hard_needs={16_000: 6_120, 32_000: 4_011, 64_000: 2_208},
         rows=rows,
         comparisons=[_comparison(row) for row in rows if row.policy not in ("everything", REFERENCE)],
-        at_recall=[AtRecall(n, level, _cost(n, level)) for n in CURVES for level in (0.5, 0.6, 0.7, 0.8)],
+        at_recall=[
+            DollarsAtRecall(n, level, _cost(n, level)) for n in CURVES for level in (0.5, 0.6, 0.7, 0.8)
+        ],
         pictures=[_picture(name, budget, requests) for name in CURVES for budget in BUDGETS],
         notes=["2 recordings have no actions and are left out of the means"],
         partial=partial,
@@ -78,10 +80,10 @@ def _around(value: float, by: float = 0.04) -> Interval:
     return Interval(value, max(value - by, 0.0), value + by * 0.9 if value < 1 else value)
 
 
-def _row(name: str, at: int) -> Row:
+def _row(name: str, at: int) -> PolicyRow:
     hard, cost = CURVES[name][at]
     size, faulty = len(name), name in FAULTY
-    return Row(
+    return PolicyRow(
         policy=name,
         budget=BUDGETS[at],
         about=f"{name} 1.{size}.0, its documented defaults scaled to the budget; keeps the newest {size} messages",
@@ -116,10 +118,10 @@ def _row(name: str, at: int) -> Row:
     )
 
 
-def _comparison(row: Row) -> Comparison:
+def _comparison(row: PolicyRow) -> PolicyComparison:
     hard, cost = CURVES[row.policy][BUDGETS.index(row.budget)]
     other, price = CURVES[REFERENCE][BUDGETS.index(row.budget)]
-    return Comparison(
+    return PolicyComparison(
         row.policy,
         REFERENCE,
         row.budget,
@@ -141,7 +143,7 @@ def _picture(name: str, budget: int, requests: int) -> Picture:
     return Picture("pars<er>/session-07", name, budget, list(_moments(name, budget, requests)))
 
 
-def _moments(name: str, budget: int, requests: int) -> Iterator[Moment]:
+def _moments(name: str, budget: int, requests: int) -> Iterator[PicturedRequest]:
     """A window that fills and is folded; `newest` moves at every request once it is full."""
     size, before = 900, 0
     for at in range(requests):
@@ -155,7 +157,7 @@ def _moments(name: str, budget: int, requests: int) -> Iterator[Moment]:
         over = name in FAULTY and at % 37 == 36
         tokens = budget + 2_000 if over else size
         hard = 3 if at > 12 and at % 4 == 0 else 0
-        yield Moment(
+        yield PicturedRequest(
             index=2 * at + 1,
             tokens=tokens,
             cached=0 if at == 0 else max(min(before - moved, tokens) - 60, 0),

@@ -2,16 +2,16 @@
 
 from hypothesis import strategies as st
 
-from holdfast.replay.results import (
+from holdfast.lab.results import (
     AGES,
     KINDS,
-    AtRecall,
-    Comparison,
+    DollarsAtRecall,
     Interval,
-    Moment,
     Picture,
-    Report,
-    Row,
+    PicturedRequest,
+    PolicyComparison,
+    PolicyRow,
+    ReplayReport,
 )
 
 SPECIAL = [
@@ -43,7 +43,7 @@ def by(keys: st.SearchStrategy, values: st.SearchStrategy, most: int = 4) -> st.
 
 
 rows = st.builds(
-    Row,
+    PolicyRow,
     policy=policies,
     budget=budgets,
     about=names,
@@ -75,7 +75,7 @@ rows = st.builds(
     checks=by(names, st.just("ok") | names),
 )
 moments = st.builds(
-    Moment,
+    PicturedRequest,
     index=counts,
     tokens=counts,
     cached=counts,
@@ -86,7 +86,7 @@ moments = st.builds(
     fault=names,
 )
 reports = st.builds(
-    Report,
+    ReplayReport,
     version=names,
     measure=by(names, numbers),
     common_names=names,
@@ -100,8 +100,8 @@ reports = st.builds(
     needs=counts,
     hard_needs=by(budgets, counts),
     rows=st.lists(rows, max_size=5),
-    comparisons=st.lists(st.builds(Comparison, policies, policies, budgets, maybe, maybe), max_size=3),
-    at_recall=st.lists(st.builds(AtRecall, policies, shares, st.none() | numbers), max_size=6),
+    comparisons=st.lists(st.builds(PolicyComparison, policies, policies, budgets, maybe, maybe), max_size=3),
+    at_recall=st.lists(st.builds(DollarsAtRecall, policies, shares, st.none() | numbers), max_size=6),
     pictures=st.lists(
         st.builds(Picture, names, policies, budgets, st.lists(moments, max_size=5)), max_size=3
     ),

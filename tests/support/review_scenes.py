@@ -8,9 +8,9 @@ from pathlib import Path
 from holdfast.review.checks import run_checks
 from holdfast.review.diff import Diff, Hunk, Versions
 from holdfast.review.finding import Finding
-from holdfast.review.findings import Findings
-from holdfast.review.reading.git import read_diff
-from holdfast.review.unit import Metrics, Span, Suggestion, Unit
+from holdfast.review.findings import ReviewFindings
+from holdfast.review.git_changes import read_diff
+from holdfast.review.unit import LevelSuggestion, Metrics, Span, Unit
 
 Files = Mapping[str, str | bytes]
 
@@ -72,7 +72,7 @@ def change(
 
 def check(
     folder: Path, before: Files, after: Files, *only: str, executable: tuple[str, ...] = ()
-) -> Findings:
+) -> ReviewFindings:
     return run_checks(*change(folder, before, after, executable), only=only or None)
 
 
@@ -98,7 +98,7 @@ def unit(name: str, path: str, hunk: Hunk | None = None, **more: object) -> Unit
         "hunks": (hunk,) if hunk else (),
         "tags": (),
         "metrics": Metrics(hunk.added, hunk.removed, 1) if hunk else Metrics(0, 0, 0),
-        "suggestion": Suggestion("diff", 0.5, "a rule"),
+        "suggestion": LevelSuggestion("diff", 0.5, "a rule"),
         "risk": "low",
     }
     return Unit(**fields | more)  # type: ignore[arg-type]

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from holdfast.agents.asking import Asking
-from holdfast.agents.coding.desk import Desk, Opening
-from holdfast.agents.coding.setup import Opened
-from holdfast.agents.coding.talks import SOURCE
+from holdfast.agents.agent import RequestSettings
+from holdfast.agents.coding.coding_session import AgentConfig, CodingSession
+from holdfast.agents.coding.startup import OpenedSession
+from holdfast.agents.sessions import SOURCE
 from holdfast.log import Log
 from holdfast.messages import ToolCall
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import BUILT_IN
 from holdfast.store import SqliteStore
 from holdfast.terminal.app import AgentApp
-from holdfast.terminal.opened import open_talk
-from holdfast.terminal.talk import Target
-from holdfast.tools.permissions import no_rules
+from holdfast.terminal.interface import SessionTarget
+from holdfast.terminal.screen_session import open_screen_session
+from holdfast.tools.permissions import default_permissions
 
 
 def repository(folder: Path) -> Path:
@@ -44,14 +44,14 @@ class Terminal:
         self.folder = folder
         self.root = root or repository(folder)
         self.model = model or ScriptedModel(*(replies or ("Yes.",)))
-        self.asking = asking or Asking()
+        self.asking = asking or RequestSettings()
         self.mode = mode
         self.desk = None
         self.targets = []
         self.app = AgentApp(
-            lambda stage, target: open_talk(self.make, stage, target),
+            lambda stage, target: open_screen_session(self.make, stage, target),
             root=self.root,
-            start=Target(log),
+            start=SessionTarget(log),
             grace=0.0,
         )
 
@@ -62,15 +62,15 @@ class Terminal:
             # As a talk is begun: its first entry says which folder it belongs to.
             log = Log.create(store, id=target.log, source=SOURCE, meta={"root": str(self.root.resolve())})
             target = replace(target, log=log.id)
-        self.desk = Desk(
-            Opening(
+        self.desk = CodingSession(
+            AgentConfig(
                 root=self.root,
                 store=store,
                 log=target.log,
                 model=self.model,
                 asking=self.asking,
                 profile=BUILT_IN["code"].scaled_to(32_000),
-                permissions=no_rules(),
+                permissions=default_permissions(),
                 approver=approver,
                 mode=self.mode,
                 respondent=respondent,
@@ -78,7 +78,7 @@ class Terminal:
                 snapshots=self.folder / "snapshots",
             )
         )
-        return Opened(self.desk, (), self.desk.aclose)
+        return OpenedSession(self.desk, (), self.desk.aclose)
 
     async def until(self, pilot, condition, seconds=10.0):
         """Wait until something is so, without a fixed pause."""

@@ -10,11 +10,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from holdfast.agents.asking import Asking
-from holdfast.agents.task import SYSTEM
+from holdfast.agents.agent import RequestSettings
+from holdfast.agents.coding.task import SUB_AGENT_PROMPT
 from holdfast.messages import SystemMessage, Text, Thinking, ToolMessage, Usage
-from holdfast.models.catalogue import Entry, Price
-from holdfast.models.protocol import Reply
+from holdfast.models.catalogue import ModelEntry, Price
+from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
 from support.terminal_desk import Terminal, call
 
@@ -88,12 +88,14 @@ def model():
         prompt = 9_400 + 1_900 * n
         usage = Usage(prompt, 180, cache_read=int(prompt * 0.9) if n else 0)
         stop = "end" if isinstance(said, str) else "calls"
-        replies.append(Reply(parts=parts, stop=stop, usage=usage))
+        replies.append(ModelReply(parts=parts, stop=stop, usage=usage))
     return ScriptedModel(*replies, name="anthropic/claude-opus-5-5")
 
 
 def terminal(folder, model_):
-    asking = Asking(entry=Entry(price=Price(input=5, output=25, cache_read=0.5, cache_write=6.25)))
+    asking = RequestSettings(
+        entry=ModelEntry(price=Price(input=5, output=25, cache_read=0.5, cache_write=6.25))
+    )
     made = Terminal(folder, model=model_, asking=asking)
     (made.root / "src" / "loader.py").write_text(LOADER)
     (made.root / "tests").mkdir()
@@ -139,16 +141,16 @@ class Employing(ScriptedModel):
 
     def reply(self, request):
         first = request.messages[0]
-        if not (isinstance(first, SystemMessage) and first.text.startswith(SYSTEM)):
+        if not (isinstance(first, SystemMessage) and first.text.startswith(SUB_AGENT_PROMPT)):
             said = [Text("Two questions that do not wait for each other:")]
             said += [call("Task", f"t{n}", description=text, prompt=text) for n, text in enumerate(LOOKING)]
-            return Reply(parts=tuple(said), stop="calls", usage=Usage(9_400, 120))
+            return ModelReply(parts=tuple(said), stop="calls", usage=Usage(9_400, 120))
         asked = next(m.parts[0].text for m in request.messages if hasattr(m, "parts"))
         step = sum(isinstance(message, ToolMessage) for message in request.messages)
         said = LOOKING[asked][step]
         parts = (Text(said),) if isinstance(said, str) else tuple(said)
         stop = "end" if isinstance(said, str) else "calls"
-        return Reply(
+        return ModelReply(
             parts=parts, stop=stop, usage=Usage(3_100 + 900 * step, 90, cache_read=2_800 if step else 0)
         )
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from holdfast.terminal.app import AgentApp
-from holdfast.terminal.talk import Target
+from holdfast.terminal.interface import SessionTarget
 
 
 def replies(script):
@@ -30,30 +30,30 @@ def replies(script):
 
 def opening(folder, script):
     async def open_talk(stage, target):
-        loaded = await asyncio.to_thread(import_module, "holdfast.terminal.opened")
-        from holdfast.agents.coding.desk import Desk, Opening  # noqa: PLC0415
-        from holdfast.agents.coding.setup import Opened  # noqa: PLC0415
+        loaded = await asyncio.to_thread(import_module, "holdfast.terminal.screen_session")
+        from holdfast.agents.coding.coding_session import AgentConfig, CodingSession  # noqa: PLC0415
+        from holdfast.agents.coding.startup import OpenedSession  # noqa: PLC0415
         from holdfast.models.scripted import ScriptedModel  # noqa: PLC0415
         from holdfast.packing.profile import BUILT_IN  # noqa: PLC0415
         from holdfast.store import SqliteStore  # noqa: PLC0415
-        from holdfast.tools.permissions import no_rules  # noqa: PLC0415
+        from holdfast.tools.permissions import default_permissions  # noqa: PLC0415
 
         async def make(*, approver, respondent, watch, target):
-            desk = Desk(
-                Opening(
+            desk = CodingSession(
+                AgentConfig(
                     root=folder / "repo",
                     store=SqliteStore(folder / "store.db"),
                     log=target.log,
                     model=ScriptedModel(*replies(script)),
                     profile=BUILT_IN["code"].scaled_to(32_000),
-                    permissions=no_rules(),
+                    permissions=default_permissions(),
                     approver=approver,
                     mode="auto" if script == "sleep" else "ask",
                     respondent=respondent,
                     watch=watch,
                 )
             )
-            return Opened(desk, (), desk.aclose)
+            return OpenedSession(desk, (), desk.aclose)
 
         return await loaded.open_talk(make, stage, target)
 
@@ -61,7 +61,7 @@ def opening(folder, script):
 
 
 def main(folder, script):
-    app = AgentApp(opening(folder, script), root=folder / "repo", start=Target("talk"), grace=0.0)
+    app = AgentApp(opening(folder, script), root=folder / "repo", start=SessionTarget("talk"), grace=0.0)
     sys.exit(app.run())
 
 

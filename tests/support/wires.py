@@ -9,46 +9,54 @@ import msgspec
 from hypothesis import strategies as st
 
 from holdfast.messages import Text, Thinking, ToolCall
-from holdfast.models.protocol import ArgumentsCame, CallBegan, Came, Done, Reply, TextCame, ThinkingCame
-from holdfast.models.wire import Reader
-from holdfast.recordings.parts import tool_call
-from holdfast.recordings.tally import Tally
+from holdfast.models.adapter import ReplyReader
+from holdfast.models.model import (
+    ArgumentsDelta,
+    CallAnnounced,
+    ModelReply,
+    ReplyCompleted,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+)
+from holdfast.wire.content_blocks import tool_call
+from holdfast.wire.foreign_json import Losses
 
 Event = tuple[str, Any]
 """A name, and data: JSON, or text as it is."""
 
 
-def told(reader: Reader, events: Iterable[Event]) -> list[Came]:
+def told(reader: ReplyReader, events: Iterable[Event]) -> list[StreamEvent]:
     """Everything a reader says to these events and to the end of the stream behind them."""
-    came: list[Came] = []
+    came: list[StreamEvent] = []
     for name, data in events:
         came += reader.feed(name, data if isinstance(data, str) else msgspec.json.encode(data).decode())
     return came + list(reader.end())
 
 
-def read(reader: Reader, events: Iterable[Event], *, streamed: bool = True) -> Reply:
+def read(reader: ReplyReader, events: Iterable[Event], *, streamed: bool = True) -> ModelReply:
     """The reply; if it was `streamed`, after a look at whether what came before it says the same."""
     came = told(reader, events)
-    assert [type(one) for one in came].count(Done) == 1, came
+    assert [type(one) for one in came].count(ReplyCompleted) == 1, came
     done = came[-1]
-    assert isinstance(done, Done)
+    assert isinstance(done, ReplyCompleted)
     if streamed:
         _agree(came, done.reply)
     return done.reply
 
 
-def _agree(came: list[Came], reply: Reply) -> None:
-    texts = "".join(one.text for one in came if isinstance(one, TextCame))
+def _agree(came: list[StreamEvent], reply: ModelReply) -> None:
+    texts = "".join(one.text for one in came if isinstance(one, TextDelta))
     assert sorted(texts) == sorted("".join(p.text for p in reply.parts if isinstance(p, Text)))
-    thoughts = "".join(one.text for one in came if isinstance(one, ThinkingCame))
+    thoughts = "".join(one.text for one in came if isinstance(one, ThinkingDelta))
     assert sorted(thoughts) == sorted("".join(p.text for p in reply.parts if isinstance(p, Thinking)))
-    began = [one for one in came if isinstance(one, CallBegan)]
+    began = [one for one in came if isinstance(one, CallAnnounced)]
     assert [one.number for one in began] == list(range(len(reply.calls)))
     calls = {call.id: call for call in reply.calls}
     assert {one.id: one.name for one in began} == {call.id: call.name for call in reply.calls}
     for one in began:
-        arguments = "".join(a.text for a in came if isinstance(a, ArgumentsCame) and a.number == one.number)
-        assert tool_call(one.id, one.name, arguments, Tally()) == calls[one.id]
+        arguments = "".join(a.text for a in came if isinstance(a, ArgumentsDelta) and a.number == one.number)
+        assert tool_call(one.id, one.name, arguments, Losses()) == calls[one.id]
 
 
 def pieces(text: str, random: Random) -> list[str]:
@@ -95,7 +103,7 @@ arguments = st.dictionaries(st.text(max_size=6), values, max_size=3)
 raws = st.one_of(
     said,
     st.sampled_from(['{"path": "src/a', "[1, 2]", '"text"', "null", '{"a": 1} and more', "{'a': 1}"]),
-).filter(lambda raw: bool(tool_call("", "", raw, Tally()).raw))
+).filter(lambda raw: bool(tool_call("", "", raw, Losses()).raw))
 names = st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_-]{0,12}", fullmatch=True)
 
 

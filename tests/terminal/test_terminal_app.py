@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.events import ApprovalGiven, AssistantReplied, ToolReturned, UserSaid
 from holdfast.messages import Text, Thinking, joined_text
-from holdfast.models.protocol import Done, Reply, TextCame
-from holdfast.terminal.values import Answer, Card, Note, Said, Thought
+from holdfast.models.model import ModelReply, ReplyCompleted, TextDelta
+from holdfast.terminal.interface import CallCard, NotePiece, ReplyPiece, ThinkingPiece, UserPiece
 from support.terminal_desk import Terminal, call, driven, repository
 
 EDIT = call("Edit", "3", path="main.py", old_string="old", new_string="new")
@@ -15,11 +15,11 @@ READ = call("Read", "1", path="main.py")
 
 
 def cards(terminal):
-    return [piece for piece in terminal.app.transcript.pieces if isinstance(piece, Card)]
+    return [piece for piece in terminal.app.transcript.pieces if isinstance(piece, CallCard)]
 
 
 def notes(terminal):
-    return [piece.text for piece in terminal.app.transcript.pieces if isinstance(piece, Note)]
+    return [piece.text for piece in terminal.app.transcript.pieces if isinstance(piece, NotePiece)]
 
 
 class Slow:
@@ -35,10 +35,10 @@ class Slow:
     async def stream(self, request):
         self.requests.append(request)
         text = self.texts.pop(0)
-        yield TextCame(text[:10])
+        yield TextDelta(text[:10])
         await self.go.wait()
-        yield TextCame(text[10:])
-        yield Done(Reply(parts=(Text(text),), stop="end"))
+        yield TextDelta(text[10:])
+        yield ReplyCompleted(ModelReply(parts=(Text(text),), stop="end"))
 
     async def aclose(self):
         pass
@@ -382,9 +382,9 @@ def test_a_talk_that_is_opened_again_is_shown_with_what_is_uncertain(tmp_path):
     again = Terminal(tmp_path, root=first.root)
     screen = driven(work(again))
     pieces = again.app.transcript.pieces
-    assert [type(piece) for piece in pieces[:5]] == [Said, Thought, Card, Card, Answer]
+    assert [type(piece) for piece in pieces[:5]] == [UserPiece, ThinkingPiece, CallCard, CallCard, ReplyPiece]
     for old, new in zip(live, pieces, strict=False):
-        if isinstance(old, Card):
+        if isinstance(old, CallCard):
             assert (old.name, old.about, old.state, old.shown) == (new.name, new.about, new.state, new.shown)
             assert old.full == new.full
         else:

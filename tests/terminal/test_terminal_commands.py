@@ -2,14 +2,13 @@
 
 import pytest
 
-from holdfast.agents.coding.wish import Wish
+from holdfast.agents.options import AgentOptions
 from holdfast.errors import NotFound
 from holdfast.events import UserSaid
 from holdfast.messages import joined_text
 from holdfast.terminal.app import AgentApp
+from holdfast.terminal.interface import CallCard, NotePiece, ReplyPiece, SessionTarget, UserPiece
 from holdfast.terminal.loading import opening
-from holdfast.terminal.talk import Target
-from holdfast.terminal.values import Answer, Card, Note, Said
 from support.terminal_desk import Terminal, call, driven, repository
 
 READ = call("Read", "1", path="main.py")
@@ -18,7 +17,7 @@ OTHER = "compatible/other@http://127.0.0.1:9/v1"
 
 
 def notes(terminal):
-    return [piece.text for piece in terminal.app.transcript.pieces if isinstance(piece, Note)]
+    return [piece.text for piece in terminal.app.transcript.pieces if isinstance(piece, NotePiece)]
 
 
 def test_commands_answer_in_markdown_and_reach_the_desk(tmp_path):
@@ -55,7 +54,7 @@ def test_a_rewind_shows_the_talk_as_it_is_now(tmp_path):
             await terminal.say(pilot, "/rewind 2 talk")
             await terminal.idle(pilot)
             pieces = terminal.app.transcript.pieces
-            assert [p.text for p in pieces if isinstance(p, Said | Answer)] == ["First", "One."]
+            assert [p.text for p in pieces if isinstance(p, UserPiece | ReplyPiece)] == ["First", "One."]
             assert "Two." not in terminal.text()
             assert terminal.app.prompt.text == "Second", "to be said in other words"
             await pilot.press("enter")
@@ -101,8 +100,8 @@ def test_a_command_that_comes_while_it_works_waits(tmp_path):
 
     driven(work())
     kinds = [type(piece) for piece in terminal.app.transcript.pieces]
-    assert kinds.index(Answer) < len(kinds) - 1
-    assert kinds.count(Card) == 2
+    assert kinds.index(ReplyPiece) < len(kinds) - 1
+    assert kinds.count(CallCard) == 2
 
 
 def test_another_model_goes_on_with_the_same_talk(tmp_path):
@@ -114,10 +113,10 @@ def test_another_model_goes_on_with_the_same_talk(tmp_path):
             await terminal.say(pilot, "First")
             await terminal.idle(pilot)
             log = terminal.app.talks.log
-            await terminal.app.talks._open(Target(log, OTHER))
+            await terminal.app.talks._open(SessionTarget(log, OTHER))
             await terminal.until(pilot, lambda: len(terminal.targets) == 2)
             await terminal.ready(pilot)
-            assert terminal.targets[1] == Target(log, OTHER)
+            assert terminal.targets[1] == SessionTarget(log, OTHER)
             assert "One." in terminal.text()
 
     driven(work())
@@ -145,7 +144,7 @@ def bare(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("HOLDFAST_STORE", str(tmp_path / "store.db"))
-    return Wish(root=repository(tmp_path), sandbox="off")
+    return AgentOptions(root=repository(tmp_path), sandbox="off")
 
 
 def test_without_a_model_three_lines_say_what_to_do(bare, tmp_path):
@@ -171,7 +170,7 @@ def test_without_a_model_three_lines_say_what_to_do(bare, tmp_path):
 
 def test_a_talk_that_is_not_there_ends_the_screen_with_its_error(bare, tmp_path):
     terminal = Terminal(tmp_path, root=bare.root)
-    terminal.app = AgentApp(opening(bare), root=bare.root, start=Target("l0nosuchlog", OTHER))
+    terminal.app = AgentApp(opening(bare), root=bare.root, start=SessionTarget("l0nosuchlog", OTHER))
 
     async def work():
         async with terminal.app.run_test() as pilot:

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from holdfast.terminal.app import AgentApp
-from holdfast.terminal.first_frame import ENTER, LEAVE, banner_of, frame
-from holdfast.terminal.values import Figures
+from holdfast.terminal.first_frame import ENTER, LEAVE, default_banner, frame
+from holdfast.terminal.interface import StatusFigures
 from support.terminal_desk import driven, repository
 from support.terminal_pty import Pty
 
-FIGURES = Figures(model="anthropic/claude-opus-5-5", branch="main", mode="ask")
+FIGURES = StatusFigures(model="anthropic/claude-opus-5-5", branch="main", mode="ask")
 MODEL = "compatible/none@http://127.0.0.1:9/v1"
 """Nobody answers there; nothing is asked before something is said."""
 
@@ -50,14 +50,14 @@ def test_it_is_what_the_library_paints_next(tmp_path, width, height):
         await asyncio.Event().wait()
 
     async def work():
-        app = AgentApp(never, root=root, banner=banner_of(root), figures=FIGURES)
+        app = AgentApp(never, root=root, banner=default_banner(root), figures=FIGURES)
         async with app.run_test(size=(width, height)) as pilot:
             await pilot.pause()
             strips = app.screen._compositor.render_strips()
             return ["".join(segment.text for segment in strip).rstrip() for strip in strips]
 
     painted = driven(work())
-    assert rows(frame(banner_of(root), FIGURES, width, height, is_coloured=True), height) == painted
+    assert rows(frame(default_banner(root), FIGURES, width, height, is_coloured=True), height) == painted
     assert "anthropic/claude-opus-5-5 · main · ask mode · $0.00" in painted[-1]
 
 
@@ -65,7 +65,10 @@ def test_it_is_what_the_library_paints_next(tmp_path, width, height):
     st.integers(24, 200),
     st.integers(8, 60),
     st.builds(
-        Figures, model=st.text(max_size=60), branch=st.text(max_size=60), mode=st.sampled_from(["", "auto"])
+        StatusFigures,
+        model=st.text(max_size=60),
+        branch=st.text(max_size=60),
+        mode=st.sampled_from(["", "auto"]),
     ),
     st.text(max_size=80),
     st.booleans(),

@@ -6,18 +6,18 @@ import sys
 from holdfast.agents.notices import FoldMade, Replied, StepBegan
 from holdfast.events import Folded
 from holdfast.messages import Text, Thinking, ToolCall
-from holdfast.models.protocol import (
-    ArgumentsCame,
-    CallBegan,
-    Reply,
-    Retried,
-    TextCame,
-    ThinkingCame,
+from holdfast.models.model import (
+    ArgumentsDelta,
+    CallAnnounced,
+    ModelReply,
+    RetryScheduled,
+    TextDelta,
+    ThinkingDelta,
 )
-from holdfast.terminal.following import Following
-from holdfast.terminal.values import Answer, Card, Note, Thought
-from holdfast.tools.calling import CallFinished, CallStarted
-from holdfast.tools.envelope import Envelope, answered
+from holdfast.terminal.event_view import EventView
+from holdfast.terminal.interface import CallCard, NotePiece, ReplyPiece, ThinkingPiece
+from holdfast.tools.call import CallFinished, CallStarted
+from holdfast.tools.envelope import Envelope, build_result
 
 
 class Stage:
@@ -44,29 +44,29 @@ class Stage:
 
 def followed(*notices):
     stage = Stage()
-    following = Following(stage)
+    following = EventView(stage)
     for notice in notices:
         following(notice)
     return stage, following
 
 
 def finished(call, text="fine"):
-    return CallFinished(call, answered(Envelope(status="success", text=text), text), 1.5)
+    return CallFinished(call, build_result(Envelope(status="success", text=text), text), 1.5)
 
 
 def test_a_retry_takes_back_what_came_and_says_so():
     stage, following = followed(
         StepBegan(1, 10, 20, 30),
-        ThinkingCame("hm"),
-        TextCame("half a re"),
-        CallBegan(0, "a", "Read"),
-        Retried(2.0, "overloaded"),
-        TextCame("whole"),
+        ThinkingDelta("hm"),
+        TextDelta("half a re"),
+        CallAnnounced(0, "a", "Read"),
+        RetryScheduled(2.0, "overloaded"),
+        TextDelta("whole"),
     )
     following.ended()
     assert stage.pieces == [
-        Note("asked again in 2.0 s: overloaded", "warning"),
-        Answer("whole", is_whole=True),
+        NotePiece("asked again in 2.0 s: overloaded", "warning"),
+        ReplyPiece("whole", is_whole=True),
     ]
 
 
@@ -74,18 +74,18 @@ def test_two_calls_with_one_id_get_their_own_results():
     first, second = ToolCall("x", "Read", {"path": "a"}), ToolCall("x", "Read", {"path": "b"})
     stage, _ = followed(
         StepBegan(1, 10, 20, 30),
-        TextCame("I look."),
-        CallBegan(0, "x", "Read"),
-        ArgumentsCame(0, '{"path": "a"}'),
-        CallBegan(1, "x", "Read"),
-        Replied(Reply(parts=(Text("I look."), first, second), stop="calls"), None),
+        TextDelta("I look."),
+        CallAnnounced(0, "x", "Read"),
+        ArgumentsDelta(0, '{"path": "a"}'),
+        CallAnnounced(1, "x", "Read"),
+        Replied(ModelReply(parts=(Text("I look."), first, second), stop="calls"), None),
         CallStarted(first),
         CallStarted(second),
         finished(second, "of b"),
         finished(first, "of a"),
     )
     answer, *cards = stage.pieces
-    assert answer == Answer("I look.", is_whole=True)
+    assert answer == ReplyPiece("I look.", is_whole=True)
     assert [(card.about, card.state, card.full) for card in cards] == [
         ("a", "done", "of a"),
         ("b", "done", "of b"),
@@ -94,16 +94,16 @@ def test_two_calls_with_one_id_get_their_own_results():
 
 def test_an_interruption_keeps_text_and_drops_half_a_call():
     stage, following = followed(
-        StepBegan(1, 10, 20, 30), ThinkingCame("so"), TextCame("I wr"), CallBegan(0, "a", "Write")
+        StepBegan(1, 10, 20, 30), ThinkingDelta("so"), TextDelta("I wr"), CallAnnounced(0, "a", "Write")
     )
-    assert [type(piece) for piece in stage.pieces] == [Thought, Answer, Card]
+    assert [type(piece) for piece in stage.pieces] == [ThinkingPiece, ReplyPiece, CallCard]
     following.ended()
-    assert stage.pieces == [Thought("so", is_whole=True), Answer("I wr", is_whole=True)]
+    assert stage.pieces == [ThinkingPiece("so", is_whole=True), ReplyPiece("I wr", is_whole=True)]
 
 
 def test_a_reply_that_did_not_stream_is_shown_all_the_same():
     call = ToolCall("a", "Bash", {"command": "make"})
-    stage, _ = followed(Replied(Reply(parts=(Thinking("hm"), call), stop="calls"), 0.1), finished(call))
+    stage, _ = followed(Replied(ModelReply(parts=(Thinking("hm"), call), stop="calls"), 0.1), finished(call))
     assert [(piece.name, piece.state, piece.seconds) for piece in stage.pieces] == [("Bash", "done", 1.5)]
 
 

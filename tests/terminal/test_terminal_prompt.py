@@ -9,20 +9,19 @@ from hypothesis import strategies as st
 from textual import events
 from textual._xterm_parser import XTermParser
 
-from holdfast.agents.mentions import mentions_in
+from holdfast.agents.mentions import find_mentions
 from holdfast.events import UserSaid
 from holdfast.messages import joined_text
-from holdfast.terminal.completion import (
+from holdfast.terminal.candidates import (
     Candidate,
-    Wanted,
-    commands_like,
-    files_like,
-    mention,
-    wanted,
-    with_folders,
+    CompletionQuery,
+    add_folders,
+    find_query,
+    format_mention,
+    match_commands,
+    match_files,
 )
-from holdfast.terminal.history import History
-from holdfast.terminal.keys import know_alt_enter
+from holdfast.terminal.prompt import PromptHistory, register_alt_enter
 from support.terminal_desk import Terminal, call, driven
 
 PATHS = [
@@ -36,7 +35,7 @@ PATHS = [
 
 
 def kept_in(file):
-    history = History()
+    history = PromptHistory()
     history.keep_in(file)
     return history
 
@@ -48,10 +47,10 @@ def said(terminal):
 @pytest.mark.parametrize(
     ("before", "found"),
     [
-        ("/he", Wanted("command", "he", 0)),
-        ("look at @sr", Wanted("file", "sr", 8)),
-        ("请看@src", Wanted("file", "src", 2)),
-        ('@"with sp', Wanted("file", "with sp", 0)),
+        ("/he", CompletionQuery("command", "he", 0)),
+        ("look at @sr", CompletionQuery("file", "sr", 8)),
+        ("请看@src", CompletionQuery("file", "src", 2)),
+        ('@"with sp', CompletionQuery("file", "with sp", 0)),
         ("me@host", None),
         ("\\@src", None),
         ("a /he", None),
@@ -59,33 +58,33 @@ def said(terminal):
     ],
 )
 def test_what_the_text_before_the_cursor_asks_for(before, found):
-    assert wanted(before) == found
+    assert find_query(before) == found
 
 
 def test_files_come_by_name_part_and_letters():
-    found = [c.text for c in files_like("load", PATHS)]
+    found = [c.text for c in match_files("load", PATHS)]
     assert found == ["src/load.py", "src/loader.py", "tests/test_loader.py"]
-    assert files_like("src/loader.py", PATHS)[0].text == "src/loader.py"
-    assert [c.text for c in files_like("tldr", PATHS)] == ["tests/test_loader.py"]
-    assert [c.text for c in files_like("读", PATHS)] == ["docs/读我.md"]
-    assert files_like("[", PATHS) == []
-    assert "src/" in with_folders(PATHS)
+    assert match_files("src/loader.py", PATHS)[0].text == "src/loader.py"
+    assert [c.text for c in match_files("tldr", PATHS)] == ["tests/test_loader.py"]
+    assert [c.text for c in match_files("读", PATHS)] == ["docs/读我.md"]
+    assert match_files("[", PATHS) == []
+    assert "src/" in add_folders(PATHS)
 
 
 def test_commands_come_by_their_beginning_first():
     commands = [Candidate("/recall"), Candidate("/clear"), Candidate("/compact")]
-    assert [c.text for c in commands_like("c", commands)] == ["/clear", "/compact", "/recall"]
+    assert [c.text for c in match_commands("c", commands)] == ["/clear", "/compact", "/recall"]
 
 
 @given(st.text(st.characters(blacklist_characters='"\n\0/', blacklist_categories=["Cs", "Cc"]), min_size=1))
 def test_a_completed_mention_names_just_that_file(name):
-    found = list(mentions_in(f"look at {mention(name)} please"))
+    found = list(find_mentions(f"look at {format_mention(name)} please"))
     assert [one.path for one in found] == [name]
 
 
 def test_history_goes_back_and_forth_and_outlives_the_process(tmp_path):
     file = tmp_path / "kept" / "prompts"
-    history = History()
+    history = PromptHistory()
     history.add("one")
     history.keep_in(file)
     history.add("two\nlines")
@@ -169,7 +168,7 @@ def test_files_and_commands_are_completed_in_the_box(tmp_path):
 
 
 def test_alt_enter_of_old_terminals_is_a_new_line():
-    know_alt_enter()
+    register_alt_enter()
     assert [event.key for event in XTermParser(False).feed("\x1b\r")] == ["ctrl+j"]
 
 

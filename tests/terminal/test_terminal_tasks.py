@@ -4,26 +4,26 @@ import asyncio
 
 import pytest
 
-from holdfast.agents.asking import Asking
-from holdfast.agents.notices import Replied, StepBegan, TaskNews
-from holdfast.agents.task import SYSTEM
+from holdfast.agents.agent import RequestSettings
+from holdfast.agents.coding.task import SUB_AGENT_PROMPT
+from holdfast.agents.notices import Replied, StepBegan, SubAgentNotice
 from holdfast.messages import SystemMessage, Text, ToolMessage, Usage
-from holdfast.models.catalogue import Entry, Price
-from holdfast.models.protocol import Reply
+from holdfast.models.catalogue import ModelEntry, Price
+from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
-from holdfast.terminal.cards import work_said
-from holdfast.terminal.values import Card, Work
-from holdfast.terminal.working import take_in, unpriced
-from holdfast.tools.calling import CallStarted
+from holdfast.terminal.cards import format_progress
+from holdfast.terminal.event_view import no_price, update_progress
+from holdfast.terminal.interface import CallCard, TaskProgress
+from holdfast.tools.call import CallStarted
 from support.terminal_desk import Terminal, call, driven
 
-PRICED = Asking(entry=Entry(price=Price(input=5, output=25, cache_read=0.5, cache_write=6.25)))
+PRICED = RequestSettings(entry=ModelEntry(price=Price(input=5, output=25, cache_read=0.5, cache_write=6.25)))
 EDIT = call("Edit", "e", path="main.py", old_string="old", new_string="new")
 
 
 def is_sub(request):
     first = request.messages[0]
-    return isinstance(first, SystemMessage) and first.text.startswith(SYSTEM)
+    return isinstance(first, SystemMessage) and first.text.startswith(SUB_AGENT_PROMPT)
 
 
 class Employed(ScriptedModel):
@@ -40,9 +40,9 @@ class Employed(ScriptedModel):
             said = self.subs.pop(0)
             parts = (Text(said),) if isinstance(said, str) else tuple(said)
             stop = "end" if isinstance(said, str) else "calls"
-            return Reply(parts=parts, stop=stop, usage=Usage(10_000, 100), model="m")
+            return ModelReply(parts=parts, stop=stop, usage=Usage(10_000, 100), model="m")
         if isinstance(request.messages[-1], ToolMessage):
-            return Reply(parts=(Text("Done."),), stop="end", usage=Usage(1_000, 10), model="m")
+            return ModelReply(parts=(Text("Done."),), stop="end", usage=Usage(1_000, 10), model="m")
         more = {"writes": True} if self.writes else {}
         return [call("Task", "t", description="find the loader", prompt="Find the loader.", **more)]
 
@@ -54,7 +54,7 @@ class Employed(ScriptedModel):
 
 
 def cards(terminal):
-    return [piece for piece in terminal.app.transcript.pieces if isinstance(piece, Card)]
+    return [piece for piece in terminal.app.transcript.pieces if isinstance(piece, CallCard)]
 
 
 def test_a_card_says_how_far_a_sub_agent_is_and_then_what_it_reports(tmp_path):
@@ -127,13 +127,13 @@ def test_tasks_side_by_side_have_their_own_cards(tmp_path):
 
 
 def test_what_deeper_ones_spend_is_counted_and_what_they_do_is_not():
-    work = Work()
-    take_in(work, StepBegan(2, 100, 200, 300, most=60), unpriced)
-    take_in(work, CallStarted(call("Grep", pattern="x")), unpriced)
-    reply = Reply(parts=(), stop="end", usage=Usage(900, 100))
-    take_in(work, TaskNews("i", "l2", Replied(reply, 0.25)), unpriced)
-    take_in(work, TaskNews("i", "l2", CallStarted(call("Read", path="y"))), unpriced)
-    assert work == Work(2, 60, "Grep x", 1_000, 0.25)
+    work = TaskProgress()
+    update_progress(work, StepBegan(2, 100, 200, 300, most=60), no_price)
+    update_progress(work, CallStarted(call("Grep", pattern="x")), no_price)
+    reply = ModelReply(parts=(), stop="end", usage=Usage(900, 100))
+    update_progress(work, SubAgentNotice("i", "l2", Replied(reply, 0.25)), no_price)
+    update_progress(work, SubAgentNotice("i", "l2", CallStarted(call("Read", path="y"))), no_price)
+    assert work == TaskProgress(2, 60, "Grep x", 1_000, 0.25)
 
 
 @pytest.mark.parametrize(
@@ -145,4 +145,4 @@ def test_what_deeper_ones_spend_is_counted_and_what_they_do_is_not():
     ],
 )
 def test_in_few_columns_what_it_does_gives_way(width, said):
-    assert work_said(Work(3, 60, "Grep load in src", 12_345, 0.02), width) == said
+    assert format_progress(TaskProgress(3, 60, "Grep load in src", 12_345, 0.02), width) == said

@@ -5,16 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from holdfast.terminal.branch import branch_of
-from holdfast.terminal.cards import about_call, card_content
-from holdfast.terminal.diffs import diff_content, rows, totals
-from holdfast.terminal.markdown import rendered
-from holdfast.terminal.plain import fitted, neutral
-from holdfast.terminal.status import status_content
-from holdfast.terminal.status_line import tokens_said
-from holdfast.terminal.todos import todos_content
-from holdfast.terminal.transcript import KEPT, MOST
-from holdfast.terminal.values import Answer, Card, Figures, Said, Todo
+from holdfast.terminal.cards import describe_call, diff_totals, parse_diff, render_card, render_diff
+from holdfast.terminal.interface import CallCard, ReplyPiece, StatusFigures, TodoLine, UserPiece
+from holdfast.terminal.piece_widgets import render_markdown
+from holdfast.terminal.safe_text import sanitize, truncate
+from holdfast.terminal.status_line import current_branch, format_tokens
+from holdfast.terminal.transcript_view import KEPT, MOST
+from holdfast.terminal.widgets import render_status, render_todos
 from support.terminal_desk import Terminal, driven
 
 DIFF = """--- a.py
@@ -26,7 +23,7 @@ DIFF = """--- a.py
 +more
  same"""
 
-FIGURES = Figures(
+FIGURES = StatusFigures(
     model="anthropic/claude-opus-4-6",
     branch="feature/a-long-branch-name-of-somebody",
     mode="edit",
@@ -40,7 +37,7 @@ FIGURES = Figures(
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 120])
 def test_the_status_line_fits_and_keeps_what_matters(width):
-    line = status_content(FIGURES, width).plain
+    line = render_status(FIGURES, width).plain
     assert cell_len(line) <= width
     assert "edit" in line
     assert "$1.24" in line
@@ -55,58 +52,58 @@ def test_the_status_line_fits_and_keeps_what_matters(width):
     ("dollars", "said"), [(None, "$ ?"), (0.0, "$0.00"), (0.001, "<$0.01"), (12.5, "$12.50")]
 )
 def test_a_cost_is_said_as_far_as_it_is_known(dollars, said):
-    assert status_content(Figures(dollars=dollars), 80).plain.endswith(said)
+    assert render_status(StatusFigures(dollars=dollars), 80).plain.endswith(said)
 
 
 def test_tokens_are_said_short():
-    said = [tokens_said(n) for n in (0, 999, 1_500, 12_345, 999_400, 1_000_000)]
+    said = [format_tokens(n) for n in (0, 999, 1_500, 12_345, 999_400, 1_000_000)]
     assert said == ["0", "999", "1.5k", "12k", "999k", "1.0M"]
 
 
 def test_a_diff_has_signs_and_numbers():
     numbered = [("@", 0), (" ", 8), ("-", 9), ("+", 9), ("+", 10), (" ", 11)]
-    assert [(row.sign, row.number) for row in rows(DIFF)] == numbered
-    assert totals(DIFF) == "+2 -1"
-    assert diff_content(DIFF).plain.split("\n") == [
+    assert [(row.sign, row.number) for row in parse_diff(DIFF)] == numbered
+    assert diff_totals(DIFF) == "+2 -1"
+    assert render_diff(DIFF).plain.split("\n") == [
         " 8   same",
         " 9 - -- gone",
         " 9 + ++ [added]",
         "10 + more",
         "11   same",
     ]
-    assert diff_content(DIFF, 2).plain.endswith("… 3 more lines")
+    assert render_diff(DIFF, 2).plain.endswith("… 3 more lines")
 
 
 @given(st.text())
 def test_nothing_that_steers_a_terminal_is_left(text):
-    plain = neutral(text)
+    plain = sanitize(text)
     assert not any(ord(c) < 32 and c != "\n" for c in plain)
     assert not any(0x7F <= ord(c) < 0xA0 for c in plain)
-    assert neutral(plain) == plain
+    assert sanitize(plain) == plain
     plain.encode()
 
 
 @given(st.text(), st.integers(0, 40))
 def test_a_line_is_cut_by_cells(text, cells):
-    assert cell_len(fitted(neutral(text), cells)) <= cells
+    assert cell_len(truncate(sanitize(text), cells)) <= cells
 
 
 @given(st.text(), st.integers(5, 60))
 def test_markdown_of_anything_is_laid_out_and_steers_nothing(text, width):
-    content = rendered(text, width)
+    content = render_markdown(text, width)
     assert not any(ord(c) < 32 and c != "\n" for c in content.plain)
 
 
 def test_markdown_wraps_chinese_and_keeps_brackets():
-    lines = rendered("- 上下文引擎 [not markup] `x[0]`\n\n> 引用", 12).plain.split("\n")
+    lines = render_markdown("- 上下文引擎 [not markup] `x[0]`\n\n> 引用", 12).plain.split("\n")
     assert max(map(cell_len, lines)) <= 12
     assert "[not" in " ".join(lines)
 
 
 def test_a_card_is_short_until_it_is_opened():
     printed = "Exit code: 0\n" + "\n".join(map(str, range(9)))
-    card = Card("Bash", "make", "done", "Exit code: 0", printed, seconds=3.21)
-    short = card_content(card, 60, is_open=False).plain
+    card = CallCard("Bash", "make", "done", "Exit code: 0", printed, seconds=3.21)
+    short = render_card(card, 60, is_open=False).plain
     assert short.split("\n") == [
         "✓ Bash make  3.2 s",
         "  │ Exit code: 0",
@@ -115,7 +112,7 @@ def test_a_card_is_short_until_it_is_opened():
         "  │ 7",
         "  │ 8",
     ]
-    assert "  │ 4\n" in card_content(card, 60, is_open=True).plain
+    assert "  │ 4\n" in render_card(card, 60, is_open=True).plain
 
 
 @pytest.mark.parametrize(
@@ -130,26 +127,26 @@ def test_a_card_is_short_until_it_is_opened():
     ],
 )
 def test_the_argument_that_says_most(arguments, about):
-    assert about_call(arguments) == about
+    assert describe_call(arguments) == about
 
 
 def test_of_many_todos_the_one_in_progress_is_shown():
-    todos = [Todo(f"todo {n}", "completed" if n < 20 else "pending") for n in range(30)]
-    todos[20] = Todo("中文的待办事项" * 20, "in_progress")
-    content = todos_content(todos, 40).plain
+    todos = [TodoLine(f"todo {n}", "completed" if n < 20 else "pending") for n in range(30)]
+    todos[20] = TodoLine("中文的待办事项" * 20, "in_progress")
+    content = render_todos(todos, 40).plain
     assert "[>] 中文" in content
     assert "todos 20/30, 24 not shown" in content
     assert max(map(cell_len, content.split("\n"))) <= 40
 
 
 def test_the_branch_is_read_from_git(tmp_path):
-    assert branch_of(tmp_path / "none") == ""
+    assert current_branch(tmp_path / "none") == ""
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/feature/x\n")
     (tmp_path / "inner").mkdir()
-    assert branch_of(tmp_path / "inner") == "feature/x"
+    assert current_branch(tmp_path / "inner") == "feature/x"
     (tmp_path / ".git" / "HEAD").write_text("0123456789abcdef\n")
-    assert branch_of(tmp_path) == "01234567"
+    assert current_branch(tmp_path) == "01234567"
 
 
 def test_a_long_talk_has_few_widgets_and_comes_back_on_scrolling_up(tmp_path):
@@ -159,12 +156,12 @@ def test_a_long_talk_has_few_widgets_and_comes_back_on_scrolling_up(tmp_path):
         async with terminal.app.run_test() as pilot:
             await terminal.ready(pilot)
             transcript = terminal.app.transcript
-            transcript.load([Said(f"old {n}") for n in range(1_000)])
+            transcript.load([UserPiece(f"old {n}") for n in range(1_000)])
             await pilot.pause()
             assert len(transcript.children) == KEPT
             assert "old 999" in terminal.text()
             for n in range(60):
-                transcript.add(Answer(f"new {n}", is_whole=True))
+                transcript.add(ReplyPiece(f"new {n}", is_whole=True))
             await terminal.until(pilot, lambda: "new 59" in terminal.text())
             assert len(transcript.children) <= MOST
             transcript.scroll_home(animate=False, force=True)
@@ -172,7 +169,7 @@ def test_a_long_talk_has_few_widgets_and_comes_back_on_scrolling_up(tmp_path):
             await terminal.until(pilot, lambda: transcript.children[0].piece is not first)
             await terminal.until(pilot, lambda: first.text in terminal.text())
             before = len(transcript.children)
-            transcript.add(Said("meanwhile"))
+            transcript.add(UserPiece("meanwhile"))
             await pilot.pause()
             assert len(transcript.children) == before + 1, "nothing goes while somebody looks back"
 
@@ -198,4 +195,15 @@ def test_nothing_ticks_while_nothing_runs(tmp_path):
 
 def test_blank_lines_of_code_stay_and_others_are_drawn_together():
     text = "# Head\n\npara\n\n```diff\n a\n\n\n-b\n```\n\nend"
-    assert rendered(text, 40).plain.split("\n") == ["Head", "", "para", "", "  a", "", "", " -b", "", "end"]
+    assert render_markdown(text, 40).plain.split("\n") == [
+        "Head",
+        "",
+        "para",
+        "",
+        "  a",
+        "",
+        "",
+        " -b",
+        "",
+        "end",
+    ]

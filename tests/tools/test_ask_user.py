@@ -5,8 +5,14 @@ import asyncio
 import pytest
 
 from holdfast.errors import InputError
-from holdfast.tools.around.ask_user import Reply, ask_tool
-from holdfast.tools.around.unattended import DecideYourself, FirstOption, load_answers, prepared_answers
+from holdfast.tools.ask_user import (
+    FirstOption,
+    NoAnswer,
+    UserReply,
+    ask_user_tool,
+    load_answers,
+    prepared_answers,
+)
 from holdfast.tools.workspace import Workspace
 
 DATABASE = {
@@ -31,13 +37,15 @@ class Person:
 @pytest.fixture
 def ask(tmp_path):
     def ask(respondent, *questions):
-        return asyncio.run(ask_tool(respondent).run({"questions": list(questions)}, Workspace([tmp_path])))
+        return asyncio.run(
+            ask_user_tool(respondent).run({"questions": list(questions)}, Workspace([tmp_path]))
+        )
 
     return ask
 
 
 def test_a_person_chooses_or_answers_in_their_own_words(ask):
-    person = Person(Reply(("Postgres",)), Reply(("Linux", "macOS"), "but not the old ones"))
+    person = Person(UserReply(("Postgres",)), UserReply(("Linux", "macOS"), "but not the old ones"))
     result = ask(person, DATABASE, SYSTEMS)
     assert result.envelope.text == (
         "Question: Which database shall it use?\nAnswer: Postgres\n"
@@ -53,13 +61,13 @@ def test_a_person_chooses_or_answers_in_their_own_words(ask):
 
 
 def test_what_is_no_label_or_one_too_many_is_kept_as_words(ask):
-    result = ask(Person(Reply(("SQLite", "Postgres", "DuckDB"))), DATABASE)
+    result = ask(Person(UserReply(("SQLite", "Postgres", "DuckDB"))), DATABASE)
     assert result.envelope.data["answers"][0]["chosen"] == ["SQLite"]
     assert result.envelope.data["answers"][0]["text"] == "Postgres; DuckDB"
 
 
 def test_unattended_the_model_decides_and_says_so(ask):
-    result = ask(DecideYourself(), DATABASE)
+    result = ask(NoAnswer(), DATABASE)
     assert result.envelope.status == "partial"
     assert not result.is_error
     assert "No answer: nobody was there to give one." in result.envelope.text

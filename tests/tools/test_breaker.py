@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from holdfast.messages import ToolCall
 from holdfast.tools.breaker import Breaker, BreakerRules
-from holdfast.tools.calling import CallSettings
-from holdfast.tools.envelope import Envelope, ToolError, answered
-from holdfast.tools.listing.ls import ls_tool
-from holdfast.tools.protocol import TypedTool
+from holdfast.tools.call import CallSettings
+from holdfast.tools.envelope import Envelope, ToolError, build_result
+from holdfast.tools.search.ls import ls_tool
+from holdfast.tools.tool import TypedTool
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 
@@ -41,7 +41,7 @@ async def behave(arguments, workspace):
             raise ToolError("NOT_FOUND", "it is not there")
         case "time out by itself":
             raise ToolError("TIMEOUT", "the command took longer than the model allowed")
-    return answered(Envelope(status="success", text="done"), "done")
+    return build_result(Envelope(status="success", text="done"), "done")
 
 
 TOOL = TypedTool("Odd", Asked, "Does odd things.", behave)

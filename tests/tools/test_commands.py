@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import ConfigError
-from holdfast.tools.commands import Judgement, Rules, built_in, judge, parse_rules, pattern_for
+from holdfast.tools.commands import (
+    CommandRules,
+    Judgement,
+    built_in,
+    judge,
+    parse_rules,
+    pattern_for,
+)
 
 ROOT = "/srv/project"
 TABLE = Path(__file__).with_name("commands.tsv")
@@ -19,11 +26,11 @@ def rows() -> list[tuple[str, str]]:
     ]
 
 
-def judged(command: str, rules: Rules | None = None, cwd: str = ROOT) -> Judgement:
+def judged(command: str, rules: CommandRules | None = None, cwd: str = ROOT) -> Judgement:
     return judge(command, root=ROOT, cwd=cwd, rules=rules or built_in())
 
 
-def allowing(*patterns: str, **others: list[str]) -> Rules:
+def allowing(*patterns: str, **others: list[str]) -> CommandRules:
     return parse_rules({"allow": list(patterns), **others}, "holdfast.toml")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.tools.commands.awk import is_harmless_awk
+from holdfast.tools.commands.readers import is_harmless_awk
 
 PRINTS = [
     "NR>10",

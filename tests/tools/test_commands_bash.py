@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.tools.commands import built_in
-from holdfast.tools.commands.fields import QUIET, expand, is_plain
-from holdfast.tools.commands.findings import Inspection
-from holdfast.tools.commands.flow import NOTHING, State, same
-from holdfast.tools.commands.places import Ground
+from holdfast.tools.commands.fields import QUIET, CommandRoots, expand, is_plain
+from holdfast.tools.commands.flow import NOTHING, ScriptState, same
+from holdfast.tools.commands.inspection import Inspection
 from holdfast.tools.commands.reader import read_script
-from holdfast.tools.commands.syntax import Script, Simple, Unreadable
+from holdfast.tools.commands.syntax import ShellScript, Simple, UnreadableScript
 from holdfast.tools.commands.walk import judge_script
 
 pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash to compare with")
@@ -129,10 +128,10 @@ def scripts(count: int, seed: int) -> list[str]:
     return texts
 
 
-def readable(text: str, *, is_posix: bool = False) -> Script | None:
+def readable(text: str, *, is_posix: bool = False) -> ShellScript | None:
     try:
         return read_script(text, is_posix=is_posix)
-    except Unreadable:
+    except UnreadableScript:
         return None
 
 
@@ -158,16 +157,16 @@ def test_words_are_those_of_bash(tmp_path):
     assert compared > 1_000
 
 
-def seen(script: Script) -> set[str]:
+def seen(script: ShellScript) -> set[str]:
     """The numbers of all `p` that are judged in a script, and `ASKED` where a command is not known beforehand."""
     numbers: set[str] = set()
 
-    def look(_: Inspection, fields, state: State, __: str):
+    def look(_: Inspection, fields, state: ScriptState, __: str):
         numbers.update(fields[1:2] if fields[0] == "p" else [] if is_plain(fields[0]) else [ASKED])
         return same(state)
 
-    inspection = Inspection(built_in(), Ground(("/srv",)), lambda _i, _t, state, _p: same(state), look)
-    judge_script(inspection, script, State(frozenset({"/srv"}), NOTHING))
+    inspection = Inspection(built_in(), CommandRoots(("/srv",)), lambda _i, _t, state, _p: same(state), look)
+    judge_script(inspection, script, ScriptState(frozenset({"/srv"}), NOTHING))
     return numbers
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from holdfast.messages import ToolCall
 from holdfast.tools.permissions import links
-from holdfast.tools.permissions.deciding import decide
-from holdfast.tools.permissions.gate import scene_of
-from holdfast.tools.permissions.rules import no_rules
+from holdfast.tools.permissions.decision import decide
+from holdfast.tools.permissions.gate import call_context
+from holdfast.tools.permissions.tool_rules import default_permissions
 from holdfast.tools.workspace import Workspace
 
 SECRET = "nobody inside knows this"
@@ -116,7 +116,7 @@ def root(tmp_path):
 def verdict(command, root, cwd="."):
     call = ToolCall("1", "Bash", {"command": command})
     return decide(
-        call, "edit", no_rules(), scene_of(call, Workspace([root]), cwd, is_read_only=False)
+        call, "edit", default_permissions(), call_context(call, Workspace([root]), cwd, is_read_only=False)
     ).verdict
 
 

@@ -8,10 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.tools.commands import built_in, judge, parse_rules
-from holdfast.tools.commands.patterns import plain_text
 from holdfast.tools.commands.reader import read_script
-from holdfast.tools.commands.rules import SEVERITY
-from holdfast.tools.commands.syntax import Simple, Unreadable
+from holdfast.tools.commands.rules import SEVERITY, plain_text
+from holdfast.tools.commands.syntax import Simple, UnreadableScript
 from tools.test_commands import ROOT, rows
 
 PIECES = st.sampled_from(
@@ -105,7 +104,7 @@ def severity(command: str) -> int:
 def is_readable(command: str) -> bool:
     try:
         read_script(command)
-    except Unreadable:
+    except UnreadableScript:
         return False
     return True
 

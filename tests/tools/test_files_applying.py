@@ -6,11 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.tools.files.applying import Applied, Misfit, Replacement, apply
-from holdfast.tools.files.diffs import Change, line_changes, unified
-from holdfast.tools.files.endings import rewritten
-from holdfast.tools.files.regions import share_lines
-from holdfast.tools.files.texts import split_lines, unified_ends
+from holdfast.tools.files.line_diff import LineChange, line_changes, unified_diff
+from holdfast.tools.files.replacements import (
+    AppliedReplacements,
+    FailedReplacement,
+    TextReplacement,
+    apply_replacements,
+    rewritten,
+    share_lines,
+)
+from holdfast.tools.files.text_encoding import split_lines, unify_line_endings
 
 PIECES = ["a", "b", "ab", "\t", " ", "漢字", "🙂", "é", "\f", "\u2028", "\r", "x = 1", ""]
 ENDINGS = ["\n", "\r\n"]
@@ -30,7 +35,7 @@ def texts(draw, endings=ENDINGS):
 def works(draw, endings=ENDINGS):
     """A text and replacements of which most stand somewhere in it."""
     text = draw(texts(endings))
-    edits, now = [], unified_ends(text)
+    edits, now = [], unify_line_endings(text)
     for _ in range(draw(st.integers(1, 4))):
         if now and draw(st.integers(0, 9)):
             first = draw(st.integers(0, len(now) - 1))
@@ -39,7 +44,7 @@ def works(draw, endings=ENDINGS):
             old = draw(line) or "absent"
         new = draw(st.one_of(line, texts(["\n"])))
         every = draw(st.booleans())
-        edits.append(Replacement(old, new, every))
+        edits.append(TextReplacement(old, new, every))
         now = now.replace(old, new) if every else now.replace(old, new, 1)
     return text, edits
 
@@ -77,24 +82,24 @@ def reference(text, edits, ending):
 @given(st.data())
 def test_the_engine_does_what_brute_force_does(ending, data):
     text, edits = data.draw(works([ending]))
-    done = apply(text, edits)
+    done = apply_replacements(text, edits)
     # A text without any line has no ending of its own.
     own = ending if ending in text else "\n"
     wanted = reference(text, edits, own)
-    assert (None if isinstance(done, Misfit) else done.text) == wanted
+    assert (None if isinstance(done, FailedReplacement) else done.text) == wanted
 
 
 # A carriage return that comes to stand before a line feed is an ending, and none that a line had.
 @given(works().filter(lambda work: not any("\r" in edit.new for edit in work[1])))
 def test_with_mixed_endings_lines_that_stay_keep_theirs(work):
     text, edits = work
-    done = apply(text, edits)
+    done = apply_replacements(text, edits)
     wanted = reference(text, edits, "\n")
-    if isinstance(done, Misfit):
+    if isinstance(done, FailedReplacement):
         assert wanted is None
         return
     assert wanted is not None
-    assert unified_ends(done.text) == unified_ends(wanted)
+    assert unify_line_endings(done.text) == unify_line_endings(wanted)
     lines, here, place = split_lines(text), 0, 0
     for first, last in [*done.touched, (len(lines), len(lines))]:
         kept = "".join(lines[here:first])
@@ -106,10 +111,10 @@ def test_with_mixed_endings_lines_that_stay_keep_theirs(work):
 @given(works())
 def test_changes_and_touched_lines_tell_what_happened(work):
     text, edits = work
-    done = apply(text, edits)
-    if isinstance(done, Misfit):
+    done = apply_replacements(text, edits)
+    if isinstance(done, FailedReplacement):
         return
-    old, new = split_lines(unified_ends(text)), split_lines(unified_ends(done.text))
+    old, new = split_lines(unify_line_endings(text)), split_lines(unify_line_endings(done.text))
     assert patched(old, new, done.changes) == new
     assert len(done.counts) == len(edits)
     for change in done.changes:
@@ -158,7 +163,7 @@ def test_a_diff_of_large_texts_is_bounded():
 
 def test_a_diff_reads_as_everyone_knows_it():
     old, new = ["a\n", "b\n", "c\n", "d\n", "e"], ["a\n", "B\n", "c\n", "d\n", "e\n", "f\n"]
-    assert unified(old, new, line_changes(old, new), context=1) == [
+    assert unified_diff(old, new, line_changes(old, new), context=1) == [
         "@@ -1,5 +1,6 @@",
         " a",
         "-b",
@@ -170,7 +175,7 @@ def test_a_diff_reads_as_everyone_knows_it():
         "+e",
         "+f",
     ]
-    assert unified([], ["x\n"], line_changes([], ["x\n"])) == ["@@ -0,0 +1 @@", "+x"]
+    assert unified_diff([], ["x\n"], line_changes([], ["x\n"])) == ["@@ -0,0 +1 @@", "+x"]
 
 
 @pytest.mark.parametrize(
@@ -179,29 +184,31 @@ def test_a_diff_reads_as_everyone_knows_it():
     ids=["overlapping", "twice", "absent", "half an ending"],
 )
 def test_what_does_not_fit_once_is_a_misfit(text, old, lines):
-    done = apply(text, [Replacement(old, "new")])
-    assert isinstance(done, Misfit)
+    done = apply_replacements(text, [TextReplacement(old, "new")])
+    assert isinstance(done, FailedReplacement)
     assert (done.edit, done.places, done.lines) == (0, len(lines), lines)
 
 
 def test_a_misfit_names_its_edit_and_nothing_is_applied():
-    done = apply("one\ntwo\n", [Replacement("one", "1"), Replacement("three", "3")])
-    assert isinstance(done, Misfit)
+    done = apply_replacements("one\ntwo\n", [TextReplacement("one", "1"), TextReplacement("three", "3")])
+    assert isinstance(done, FailedReplacement)
     assert (done.edit, done.text) == (1, "1\ntwo\n")
 
 
 def test_later_edits_see_what_earlier_ones_wrote():
-    done = apply("one\r\ntwo\r\n", [Replacement("one", "a\nb"), Replacement("b\ntwo", "c")])
-    assert isinstance(done, Applied)
+    done = apply_replacements(
+        "one\r\ntwo\r\n", [TextReplacement("one", "a\nb"), TextReplacement("b\ntwo", "c")]
+    )
+    assert isinstance(done, AppliedReplacements)
     assert done.text == "a\r\nc\r\n"
     assert done.touched == [(0, 2)]
-    assert done.changes == [Change(0, 2, 0, 2)]
+    assert done.changes == [LineChange(0, 2, 0, 2)]
 
 
 def test_replacing_all_of_a_large_file_tells_every_line():
     text = "".join(f"row {n} needle\n" for n in range(20_000))
-    done = apply(text, [Replacement("needle", "pin", every=True)])
-    assert isinstance(done, Applied)
+    done = apply_replacements(text, [TextReplacement("needle", "pin", every=True)])
+    assert isinstance(done, AppliedReplacements)
     assert done.counts == (20_000,)
     assert done.text == text.replace("needle", "pin")
     assert len(done.touched) == 20_000

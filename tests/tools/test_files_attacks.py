@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.files import looking
-from holdfast.tools.files.line_index import Indexes
-from holdfast.tools.files.seen import Files
+from holdfast.tools.files.line_index import LineIndexes
+from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.files.snapshots import MemorySnapshots
 from holdfast.tools.workspace import Workspace
 from support.file_tools import FileTools, code, text
@@ -232,7 +232,7 @@ def test_a_link_swapped_in_between_is_not_followed(tmp_path):
     outside = tmp_path / "secret"
     outside.write_text("one\n")
     kept = Meddling()
-    tools = FileTools(tmp_path / "work", Files(kept))
+    tools = FileTools(tmp_path / "work", SeenFiles(kept))
     path = opened(tools, "a.txt", b"one\n")
 
     def swap():
@@ -253,7 +253,7 @@ def test_a_folder_that_becomes_a_link_into_version_control_is_not_written_throug
     hooks, folder = tmp_path / "work" / ".git" / "hooks", tmp_path / "work" / "d"
     for made in (hooks, folder):
         made.mkdir(parents=True)
-    tools = FileTools(tmp_path / "work", Files(snapshots))
+    tools = FileTools(tmp_path / "work", SeenFiles(snapshots))
     if not is_new:
         # One file of two names, so that nothing else tells them apart.
         (folder / "pre-commit").write_text("old\n")
@@ -325,7 +325,7 @@ def test_a_file_that_grows_past_what_is_held_is_read_by_its_index(tmp_path, monk
     with Workspace([tmp_path]).open_file("log.txt") as file:
         with path.open("a") as more:
             more.write("y\n" * 1000)
-        look = looking.look_at(file, Files(), "")
+        look = looking.look_at(file, SeenFiles(), "")
     assert (look.raw, look.lines, look.size) == (None, 1400, 2800)
 
 
@@ -333,7 +333,7 @@ def test_a_file_cut_while_it_is_read_is_said_to_be(tmp_path):
     path = tmp_path / "log.txt"
     path.write_text("x\n" * 1000)
     with path.open("rb") as file:
-        index, source = Indexes().index(file.fileno())
+        index, source = LineIndexes().index(file.fileno())
         path.write_text("none")
         with pytest.raises(ToolError, match="changed while it was read"):
             index.offset(source, 500)

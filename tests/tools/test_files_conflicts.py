@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.tools.files.seen import Files
+from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.files.snapshots import MemorySnapshots
 from support.file_tools import FileTools, code, text
 
@@ -149,7 +149,7 @@ def test_a_file_that_was_only_touched_is_as_it_was(tools):
 
 
 def test_without_the_earlier_text_the_hash_alone_decides(tmp_path):
-    tools = FileTools(tmp_path, Files(MemorySnapshots(most=0)))
+    tools = FileTools(tmp_path, SeenFiles(MemorySnapshots(most=0)))
     path = opened(tools)
     assert not tools.edit("a.txt", "word5", "mine").is_error
     assert not tools.edit("a.txt", "word6", "mine too").is_error

@@ -6,10 +6,10 @@ import pytest
 
 from holdfast.messages import ToolCall
 from holdfast.packing.profile import CODE
-from holdfast.packing.renditions.digests import choose_lines
+from holdfast.packing.rendering.digests import choose_lines
 from holdfast.tool_use import recognise
-from holdfast.tools.files.current import LARGEST
-from holdfast.tools.files.seen import Files
+from holdfast.tools.files.file_text import LARGEST
+from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.files.snapshots import MemorySnapshots
 from support.file_tools import FileTools, code, text
 
@@ -283,7 +283,7 @@ def test_other_line_endings_are_no_conflict(tools):
 
 
 def test_where_the_earlier_text_is_gone_any_change_is_a_conflict(tmp_path):
-    tools = FileTools(tmp_path, Files(MemorySnapshots(most=10)))
+    tools = FileTools(tmp_path, SeenFiles(MemorySnapshots(most=10)))
     path = opened(tools, "a.txt", rows())
     assert not tools.edit("a.txt", "row 3\n", "mine\n").is_error
     path.write_text(rows(r3="mine", r25="theirs"))
@@ -402,7 +402,7 @@ def test_files_that_only_look_like_version_controls_are_written(tools):
 
 def test_the_agents_own_records_are_not_written(tmp_path):
     (tmp_path / "records").mkdir()
-    tools = FileTools(tmp_path, Files(protected=[tmp_path / "records"]))
+    tools = FileTools(tmp_path, SeenFiles(protected=[tmp_path / "records"]))
     assert code(tools.write("records/x", "x")) == "ACCESS_DENIED"
     assert not tools.write("records-not/x", "x").is_error
 
@@ -435,7 +435,7 @@ class Meddling(MemorySnapshots):
 
 def meddled(tmp_path, meddle, times=1):
     snapshots = Meddling(meddle)
-    tools = FileTools(tmp_path, Files(snapshots))
+    tools = FileTools(tmp_path, SeenFiles(snapshots))
     path = opened(tools, "a.txt", rows())
     snapshots.left = times
     return tools, path

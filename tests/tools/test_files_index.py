@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.tools.files import line_index, looking
-from holdfast.tools.files.line_index import Counting, Held, Indexes
-from holdfast.tools.files.rows import WIDEST, Asked, read_passage
-from holdfast.tools.files.texts import UTF8, Encoding, displayed
+from holdfast.tools.files.line_index import BytesInMemory, LineCounter, LineIndexes
+from holdfast.tools.files.rows import WIDEST, LineSelection, read_passage
+from holdfast.tools.files.text_encoding import UTF8, Encoding, escape_bytes
 from support.file_tools import FileTools, text
 
 BLOCK = 16
@@ -40,25 +40,25 @@ def lines_of(raw):
 
 @given(raws)
 def test_lines_offsets_and_hash_are_those_of_the_bytes(raw):
-    index = Counting().count(Held(raw))
+    index = LineCounter().count(BytesInMemory(raw))
     lines = lines_of(raw)
     assert index.lines == len(lines)
     assert index.hash == sha256(raw).hexdigest()
     assert index.has_last_feed == raw.endswith(b"\n")
     offset = 0
     for number, line in enumerate(lines, 1):
-        assert index.offset(Held(raw), number) == offset
+        assert index.offset(BytesInMemory(raw), number) == offset
         offset += len(line) + 1
 
 
 @given(raws, st.integers(1, 9), st.integers(1, 9))
 def test_rows_are_the_lines_without_their_endings(raw, first, column):
     lines = lines_of(raw)
-    index = Counting().count(Held(raw))
+    index = LineCounter().count(BytesInMemory(raw))
     if first > index.lines:
         return
-    asked = Asked(first, 5, column)
-    passage = read_passage(Held(raw), index.offset(Held(raw), first), asked, UTF8)
+    asked = LineSelection(first, 5, column)
+    passage = read_passage(BytesInMemory(raw), index.offset(BytesInMemory(raw), first), asked, UTF8)
     wanted = [
         (line.removesuffix(b"\r") if number < raw.count(b"\n") else line).decode("utf-8", "surrogateescape")
         for number, line in enumerate(lines)
@@ -70,7 +70,7 @@ def test_rows_are_the_lines_without_their_endings(raw, first, column):
 
 def test_a_mark_is_no_part_of_the_first_line():
     raw = b"\xef\xbb\xbfone\ntwo\n"
-    rows = read_passage(Held(raw), 0, Asked(1, 2), Encoding("utf-8", b"\xef\xbb\xbf")).rows
+    rows = read_passage(BytesInMemory(raw), 0, LineSelection(1, 2), Encoding("utf-8", b"\xef\xbb\xbf")).rows
     assert [row.text for row in rows] == ["one", "two"]
 
 
@@ -81,7 +81,7 @@ def index_of(indexes, path):
 
 @given(st.lists(raws, min_size=1, max_size=5))
 def test_a_file_that_grows_is_counted_from_where_it_ended(pieces):
-    indexes = Indexes()
+    indexes = LineIndexes()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log"
         whole = b""
@@ -95,7 +95,7 @@ def test_a_file_that_grows_is_counted_from_where_it_ended(pieces):
 
 def test_only_what_was_added_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(line_index, "BLOCK", 256)
-    path, indexes, read = tmp_path / "log", Indexes(), []
+    path, indexes, read = tmp_path / "log", LineIndexes(), []
     path.write_bytes(b"line of a log\n" * 100)
     os.utime(path, (1, 1))
     index_of(indexes, path)
@@ -127,7 +127,7 @@ def test_only_what_was_added_is_read(tmp_path, monkeypatch):
     ids=["same size", "shorter", "before", "inside", "emptied"],
 )
 def test_a_file_that_changed_is_counted_anew(tmp_path, change):
-    path, indexes = tmp_path / "log", Indexes()
+    path, indexes = tmp_path / "log", LineIndexes()
     raw = b"".join(b"line %d of a log\n" % n for n in range(100))
     path.write_bytes(raw)
     assert index_of(indexes, path).lines == 100
@@ -142,7 +142,7 @@ def test_a_file_that_changed_is_counted_anew(tmp_path, change):
 
 def test_few_indexes_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(line_index, "MOST", 3)
-    indexes = Indexes()
+    indexes = LineIndexes()
     for number in range(9):
         path = tmp_path / str(number)
         path.write_bytes(b"x\n" * number)
@@ -176,5 +176,5 @@ def test_a_large_file_that_is_no_text_or_not_utf_8(tmp_path):
 
 
 def test_what_no_json_can_carry_is_spelled_out():
-    assert displayed("a\0b\udcff") == ("a\\x00b\\xff", 2)
-    assert displayed("naïve\t漢") == ("naïve\t漢", 0)
+    assert escape_bytes("a\0b\udcff") == ("a\\x00b\\xff", 2)
+    assert escape_bytes("naïve\t漢") == ("naïve\t漢", 0)

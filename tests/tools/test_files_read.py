@@ -6,10 +6,10 @@ import random
 import pytest
 
 from holdfast.messages import ToolCall
-from holdfast.packing.renditions.file_lines import has_written, lines_read
+from holdfast.packing.presence import has_written, lines_read
 from holdfast.tool_use import recognise
 from holdfast.tools.files.rows import MOST_BYTES, WIDEST
-from holdfast.tools.files.seen import Files
+from holdfast.tools.files.seen_files import SeenFiles
 from support.file_tools import FileTools, code, text
 
 
@@ -207,7 +207,7 @@ def test_reading_again_shows_the_lines_again_where_nobody_knows_of_a_window(tool
 def test_unchanged_is_said_only_of_lines_that_are_on_view(tmp_path):
     put_lines = "".join(f"{n}\n" for n in range(1, 101))
     on_view, step = {("a.txt", 1, 50)}, [3]
-    files = Files(resident=lambda *asked: asked[:3] in on_view, step=lambda: step[0])
+    files = SeenFiles(resident=lambda *asked: asked[:3] in on_view, step=lambda: step[0])
     tools = FileTools(tmp_path, files)
     put(tools, "a.txt", put_lines)
     # On view, but not shown by a Read that is remembered.
@@ -225,7 +225,7 @@ def test_unchanged_is_said_only_of_lines_that_are_on_view(tmp_path):
 
 
 def test_unchanged_is_never_said_of_a_changed_file(tmp_path):
-    tools = FileTools(tmp_path, Files(resident=lambda *_: True, step=lambda: 1))
+    tools = FileTools(tmp_path, SeenFiles(resident=lambda *_: True, step=lambda: 1))
     put(tools, "a.txt", "x\ny\n")
     tools.read("a.txt")
     assert "unchanged" in text(tools.read("a.txt"))

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots, id_of
+from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots, content_hash
 
 
 @pytest.fixture(params=["memory", "folder"])
@@ -16,10 +16,10 @@ def snapshots(request, tmp_path):
 
 def test_what_is_kept_comes_back(snapshots):
     for raw in (b"", b"one\r\n", b"\xff\0" * 1000):
-        assert snapshots.keep(raw) == id_of(raw)
-        assert snapshots.get(id_of(raw)) == raw
-    assert snapshots.keep(b"") == id_of(b"")
-    for unknown in (id_of(b"other"), "", "../../etc/passwd", "x" * 64):
+        assert snapshots.keep(raw) == content_hash(raw)
+        assert snapshots.get(content_hash(raw)) == raw
+    assert snapshots.keep(b"") == content_hash(b"")
+    for unknown in (content_hash(b"other"), "", "../../etc/passwd", "x" * 64):
         assert snapshots.get(unknown) is None
 
 
@@ -66,5 +66,5 @@ def test_processes_may_share_a_folder(tmp_path):
     running = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "kept")]) for _ in range(3)]
     assert [process.wait(60) for process in running] == [0, 0, 0]
     snapshots = FolderSnapshots(tmp_path / "kept")
-    assert all(snapshots.get(id_of(str(n).encode() * 1000)) for n in range(60))
+    assert all(snapshots.get(content_hash(str(n).encode() * 1000)) for n in range(60))
     assert len([p for p in (tmp_path / "kept").rglob("*") if p.is_file()]) == 60

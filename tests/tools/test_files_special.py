@@ -8,10 +8,10 @@ from base64 import b64decode
 import pytest
 
 from holdfast.messages import Image, ToolCall
-from holdfast.packing.counting.images import image_size
-from holdfast.packing.renditions.file_lines import lines_read
+from holdfast.packing.counting.families import image_size
+from holdfast.packing.presence import lines_read
 from holdfast.tool_use import recognise
-from holdfast.tools.files.pictures import LARGEST
+from holdfast.tools.files.special_files import LARGEST_PICTURE
 from support.file_tools import FileTools, code, text
 from support.logs import PIXEL
 
@@ -94,7 +94,7 @@ def test_a_picture_that_a_provider_would_refuse_is_none(tools):
         "empty.png": png(0, 5),
         "short.jpg": JPEG[:12],
         "short.webp": WEBP[:20],
-        "large.png": png(64, 32) + b"\0" * LARGEST,
+        "large.png": png(64, 32) + b"\0" * LARGEST_PICTURE,
     }
     for name, raw in cases.items():
         (tools.root / name).write_bytes(raw)

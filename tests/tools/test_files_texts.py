@@ -7,16 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.files.diffs import Change
-from holdfast.tools.files.spans import covers, merged, missing, said, shifted
-from holdfast.tools.files.texts import (
+from holdfast.tools.files.line_diff import (
+    LineChange,
+    covers_range,
+    describe_ranges,
+    merge_ranges,
+    missing_ranges,
+    shift_ranges,
+)
+from holdfast.tools.files.text_encoding import (
     Encoding,
     decode,
-    detect,
+    detect_encoding,
     encode,
-    named,
+    encoding_named,
     split_lines,
-    unified_ends,
+    unify_line_endings,
 )
 
 words = st.sampled_from(
@@ -27,7 +33,7 @@ texts = st.lists(words, max_size=12).map("".join)
 
 @given(st.one_of(st.binary(max_size=200), texts.map(str.encode)))
 def test_whatever_is_taken_for_text_comes_back_byte_for_byte(raw):
-    encoding = detect(raw)
+    encoding = detect_encoding(raw)
     if encoding is not None:
         assert encode(decode(raw, encoding, "f"), encoding, "f") == raw
 
@@ -35,7 +41,7 @@ def test_whatever_is_taken_for_text_comes_back_byte_for_byte(raw):
 @given(texts, st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32"]))
 def test_unicode_is_always_recognised(text, name):
     raw = text.encode(name)
-    encoding = detect(raw)
+    encoding = detect_encoding(raw)
     assert encoding is not None
     assert decode(raw, encoding, "f") == text
     assert not encoding.is_guess
@@ -44,24 +50,24 @@ def test_unicode_is_always_recognised(text, name):
 @pytest.mark.parametrize("cut", range(1, 4))
 def test_a_sample_may_end_inside_a_character(cut):
     raw = ("a" * 100 + "🙂").encode()[:-cut]
-    assert detect(raw, is_whole=False) == Encoding("utf-8")
-    assert detect(raw) == Encoding("cp1252", is_guess=True) or detect(raw) == Encoding(
+    assert detect_encoding(raw, is_whole=False) == Encoding("utf-8")
+    assert detect_encoding(raw) == Encoding("cp1252", is_guess=True) or detect_encoding(raw) == Encoding(
         "latin-1", is_guess=True
     )
 
 
 def test_a_damaged_utf_16_file_is_no_text():
-    assert detect(codecs.BOM_UTF16_LE + b"a\0b") is None
-    assert detect(b"\xff\xd8\xff\xe0\0\x10JFIF") is None
+    assert detect_encoding(codecs.BOM_UTF16_LE + b"a\0b") is None
+    assert detect_encoding(b"\xff\xd8\xff\xe0\0\x10JFIF") is None
 
 
 def test_an_encoding_that_does_not_fit_is_said():
     with pytest.raises(ToolError, match="cannot be taken as"):
-        decode(b"\x81\xff", named("shift-jis", b""), "f")
-    assert named("utf-16", codecs.BOM_UTF16_BE) == Encoding("utf-16-be", codecs.BOM_UTF16_BE)
-    assert named("utf-16", b"") == Encoding("utf-16-le")
-    assert named("UTF8", codecs.BOM_UTF8) == Encoding("utf-8", codecs.BOM_UTF8)
-    assert named("latin1", b"") == Encoding("latin-1")
+        decode(b"\x81\xff", encoding_named("shift-jis", b""), "f")
+    assert encoding_named("utf-16", codecs.BOM_UTF16_BE) == Encoding("utf-16-be", codecs.BOM_UTF16_BE)
+    assert encoding_named("utf-16", b"") == Encoding("utf-16-le")
+    assert encoding_named("UTF8", codecs.BOM_UTF8) == Encoding("utf-8", codecs.BOM_UTF8)
+    assert encoding_named("latin1", b"") == Encoding("latin-1")
 
 
 @given(texts)
@@ -70,14 +76,14 @@ def test_lines_end_at_line_feeds(text):
     assert "".join(lines) == text
     assert len(lines) == text.count("\n") + (not text.endswith("\n") if text else 0)
     assert all(line.count("\n") == 1 and line.endswith("\n") for line in lines[:-1])
-    assert "\r\n" not in unified_ends(text)
+    assert "\r\n" not in unify_line_endings(text)
 
 
 sets = st.sets(st.integers(1, 20))
 
 
 def spans_of(numbers):
-    return merged((n, n) for n in numbers)
+    return merge_ranges((n, n) for n in numbers)
 
 
 def lines_in(spans):
@@ -88,9 +94,9 @@ def lines_in(spans):
 def test_spans_are_sets_of_lines(numbers, first, last):
     spans = spans_of(numbers)
     assert lines_in(spans) == numbers
-    assert lines_in(missing(spans, 20)) == set(range(1, 21)) - numbers
+    assert lines_in(missing_ranges(spans, 20)) == set(range(1, 21)) - numbers
     if first <= last:
-        assert covers(spans, first, last) == (set(range(first, last + 1)) <= numbers)
+        assert covers_range(spans, first, last) == (set(range(first, last + 1)) <= numbers)
 
 
 @st.composite
@@ -101,7 +107,7 @@ def edits(draw):
         first = draw(st.integers(here, 20))
         last = draw(st.integers(first, 20))
         new = draw(st.integers(0 if last > first else 1, 4))
-        changes.append(Change(first, last, first + shift, first + shift + new))
+        changes.append(LineChange(first, last, first + shift, first + shift + new))
         shift += new - (last - first)
         here = last + 1
     return changes, 20 + shift
@@ -113,12 +119,12 @@ def test_what_was_shown_moves_along_with_ones_own_edits(numbers, edited):
     marked = [n in numbers for n in range(1, 21)]
     for change in reversed(changes):
         marked[change.first : change.last] = [True] * (change.new_last - change.new_first)
-    assert lines_in(shifted(spans_of(numbers), changes, total)) == {
+    assert lines_in(shift_ranges(spans_of(numbers), changes, total)) == {
         n for n, is_known in enumerate(marked, 1) if is_known
     }
 
 
 def test_spans_are_said_shortly():
-    assert said([(3, 3)]) == "line 3"
-    assert said([(3, 5), (9, 9)]) == "lines 3-5, 9"
-    assert said([(n, n) for n in range(1, 30, 2)]).endswith("13, 15 and 7 more")
+    assert describe_ranges([(3, 3)]) == "line 3"
+    assert describe_ranges([(3, 5), (9, 9)]) == "lines 3-5, 9"
+    assert describe_ranges([(n, n) for n in range(1, 30, 2)]).endswith("13, 15 and 7 more")

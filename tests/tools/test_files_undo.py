@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.files.seen import Files
+from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots
 from support.file_tools import FileTools, code, text
 
@@ -75,7 +75,7 @@ def test_an_undo_does_not_take_back_what_somebody_else_did_in_between(tools):
 
 
 def test_what_is_no_longer_kept_cannot_be_undone(tmp_path):
-    tools = FileTools(tmp_path, Files(MemorySnapshots(most=3)))
+    tools = FileTools(tmp_path, SeenFiles(MemorySnapshots(most=3)))
     (tmp_path / "a.txt").write_text("long text\n")
     tools.read("a.txt")
     tools.edit("a.txt", "long", "short")
@@ -86,7 +86,7 @@ def test_what_is_no_longer_kept_cannot_be_undone(tmp_path):
 
 def test_undo_works_after_a_crash(tmp_path):
     (tmp_path / "work").mkdir()
-    files = Files(FolderSnapshots(tmp_path / "kept"))
+    files = SeenFiles(FolderSnapshots(tmp_path / "kept"))
     tools = FileTools(tmp_path / "work", files)
     path = tmp_path / "work" / "a.txt"
     path.write_text("one\n")
@@ -100,7 +100,7 @@ def test_undo_works_after_a_crash(tmp_path):
 
 
 def test_data_of_others_changes_nothing():
-    files = Files()
+    files = SeenFiles()
     for name, data in [
         ("Read", {}),
         ("Read", {"path": 5}),
@@ -126,7 +126,7 @@ class Work(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.root = Path(self.folder.name)
         self.step = 0
-        self.live = FileTools(self.root, Files(step=lambda: self.step))
+        self.live = FileTools(self.root, SeenFiles(step=lambda: self.step))
         self.theirs = {}
 
     def teardown(self):

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from holdfast.tools.files.seen import Files
+from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.files.snapshots import MemorySnapshots
 from support.file_tools import FileTools, code, text
 
@@ -132,7 +132,7 @@ CALLS = [
 @pytest.mark.parametrize(("name", "arguments"), CALLS, ids=[name for name, _ in CALLS])
 def test_a_call_that_is_cancelled_while_it_writes_is_still_noted(tmp_path, name, arguments):
     kept = Waiting()
-    tools = FileTools(tmp_path, Files(kept))
+    tools = FileTools(tmp_path, SeenFiles(kept))
     path = opened(tools, "a.txt", b"old\n")
 
     async def cancelled():

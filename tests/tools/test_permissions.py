@@ -7,8 +7,14 @@ from hypothesis import strategies as st
 from holdfast.config import parse_config
 from holdfast.errors import ConfigError
 from holdfast.messages import ToolCall
-from holdfast.tools.permissions import Scene, decide, no_rules, parse_permissions, scene_of
-from holdfast.tools.permissions.rules import parse_rule
+from holdfast.tools.permissions import (
+    CallContext,
+    call_context,
+    decide,
+    default_permissions,
+    parse_permissions,
+)
+from holdfast.tools.permissions.tool_rules import parse_rule
 from holdfast.tools.workspace import Workspace
 
 ROOT = "/srv/project"
@@ -22,8 +28,8 @@ def rules(**lists):
 
 
 def decided(call, mode="ask", permissions=None, *, path=""):
-    scene = Scene((ROOT,), ROOT, path or str(call.arguments.get("path", "")), call.name in READERS)
-    return decide(call, mode, permissions or no_rules(), scene)
+    scene = CallContext((ROOT,), ROOT, path or str(call.arguments.get("path", "")), call.name in READERS)
+    return decide(call, mode, permissions or default_permissions(), scene)
 
 
 def bash(command):
@@ -108,7 +114,10 @@ def test_tools_nobody_knows_are_asked_about_unless_they_only_read():
     assert decided(call, "edit").verdict == "ask"
     assert decided(call, "auto").verdict == "allow"
     assert decided(call, "plan").verdict == "deny"
-    assert decide(call, "plan", no_rules(), Scene((ROOT,), ROOT, is_read_only=True)).verdict == "allow"
+    assert (
+        decide(call, "plan", default_permissions(), CallContext((ROOT,), ROOT, is_read_only=True)).verdict
+        == "allow"
+    )
 
 
 # --- Rules
@@ -207,7 +216,7 @@ def test_a_rule_looks_at_the_file_and_not_at_its_name(tmp_path):
     permissions = rules(deny=["Read(secret/**)"])
     for path in ("innocent", "./secret/../secret/key", str(tmp_path / "secret" / "key")):
         call = on("Read", path)
-        scene = scene_of(call, workspace, ".", is_read_only=True)
+        scene = call_context(call, workspace, ".", is_read_only=True)
         assert scene.path == "secret/key"
         assert decide(call, "ask", permissions, scene).verdict == "deny"
 
@@ -218,7 +227,9 @@ def test_the_folder_of_the_shell_counts_for_commands(tmp_path):
     call = bash("cat ../a.txt")
     for cwd, wanted in ((".", "ask"), ("sub", "allow")):
         assert (
-            decide(call, "ask", no_rules(), scene_of(call, workspace, cwd, is_read_only=False)).verdict
+            decide(
+                call, "ask", default_permissions(), call_context(call, workspace, cwd, is_read_only=False)
+            ).verdict
             == wanted
         )
 
@@ -230,7 +241,9 @@ def test_commands_may_work_in_every_root(tmp_path):
     for roots, wanted in ((["one", "two"], "allow"), (["one"], "ask")):
         workspace = Workspace([tmp_path / root for root in roots])
         assert (
-            decide(call, "edit", no_rules(), scene_of(call, workspace, ".", is_read_only=False)).verdict
+            decide(
+                call, "edit", default_permissions(), call_context(call, workspace, ".", is_read_only=False)
+            ).verdict
             == wanted
         )
 
@@ -254,7 +267,7 @@ def test_the_offered_rule_allows_the_call(call, pattern):
     decision = decided(call)
     assert (decision.verdict, decision.pattern) == ("ask", pattern)
     if pattern:
-        assert decided(call, permissions=no_rules().allowing(pattern)).verdict == "allow"
+        assert decided(call, permissions=default_permissions().allowing(pattern)).verdict == "allow"
 
 
 def test_no_rule_is_offered_that_would_not_help():
@@ -291,7 +304,7 @@ def test_a_table_in_the_configuration():
     assert permissions.variables == ("GITHUB_TOKEN",)
     assert permissions.commands.folders == ("/srv/other",)
     assert decided(bash("make test"), permissions=permissions).verdict == "allow"
-    assert parse_permissions({}, "x") == no_rules()
+    assert parse_permissions({}, "x") == default_permissions()
 
 
 @pytest.mark.parametrize(
@@ -360,6 +373,6 @@ def test_the_nearest_tool_is_named():
     ],
 )
 def test_a_rule_for_a_command_covers_the_files_of_the_workspace_that_it_writes(command, verdict):
-    permissions = no_rules().allowing("Bash(touch:*)")
+    permissions = default_permissions().allowing("Bash(touch:*)")
     call = ToolCall("c", "Bash", {"command": command})
-    assert decide(call, "ask", permissions, Scene(("/w",), "/w")).verdict == verdict
+    assert decide(call, "ask", permissions, CallContext(("/w",), "/w")).verdict == verdict

@@ -5,11 +5,19 @@ import subprocess
 
 import pytest
 
-from holdfast.compaction.facts.results import outcome_of
+from holdfast.compaction.facts.call_results import outcome_of
 from holdfast.events import ApprovalGiven
 from holdfast.messages import Text, ToolCall, ToolMessage
 from holdfast.tool_use import recognise
-from holdfast.tools.permissions import Answer, Gate, Scene, Unattended, no_rules, parse_permissions, scene_of
+from holdfast.tools.permissions import (
+    ApprovalAnswer,
+    CallContext,
+    PermissionGate,
+    UnattendedApprover,
+    call_context,
+    default_permissions,
+    parse_permissions,
+)
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.workspace import Workspace
@@ -35,18 +43,18 @@ def bash(command, call="c1"):
 
 def check(gate, call):
     path = call.arguments.get("path", "")
-    return asyncio.run(gate.check(call, Scene((ROOT,), ROOT, path, call.name == "Read")))
+    return asyncio.run(gate.check(call, CallContext((ROOT,), ROOT, path, call.name == "Read")))
 
 
 def test_what_is_allowed_is_not_asked_about_and_leaves_no_event():
     person = Person()
-    passage = check(Gate(no_rules(), person), bash("git show HEAD"))
+    passage = check(PermissionGate(default_permissions(), person), bash("git show HEAD"))
     assert (passage.is_open, passage.event, person.questions) == (True, None, [])
 
 
 def test_once_is_once():
-    person = Person(Answer("once"), Answer("once"))
-    gate = Gate(no_rules(), person)
+    person = Person(ApprovalAnswer("once"), ApprovalAnswer("once"))
+    gate = PermissionGate(default_permissions(), person)
     first = check(gate, bash("npm test"))
     assert first.is_open
     assert first.event == ApprovalGiven("c1", "once")
@@ -55,8 +63,8 @@ def test_once_is_once():
 
 
 def test_for_this_log_means_the_same_again():
-    person = Person(Answer("log"), Answer("once"))
-    gate = Gate(no_rules(), person)
+    person = Person(ApprovalAnswer("log"), ApprovalAnswer("once"))
+    gate = PermissionGate(default_permissions(), person)
     event = check(gate, bash("npm test && npm run lint")).event
     assert event == ApprovalGiven("c1", "log", "Bash(npm test && npm run lint)")
     assert check(gate, bash("npm test && npm run lint", "c2")).is_open
@@ -66,8 +74,8 @@ def test_for_this_log_means_the_same_again():
 
 
 def test_a_pattern_covers_its_like_and_nothing_more():
-    person = Person(Answer("pattern"), Answer("deny"))
-    gate = Gate(no_rules(), person)
+    person = Person(ApprovalAnswer("pattern"), ApprovalAnswer("deny"))
+    gate = PermissionGate(default_permissions(), person)
     event = check(gate, bash("npm install a")).event
     assert event == ApprovalGiven("c1", "pattern", "Bash(npm install:*)")
     assert check(gate, bash("npm install b", "c2")).event is None
@@ -77,13 +85,13 @@ def test_a_pattern_covers_its_like_and_nothing_more():
 
 
 def test_a_pattern_that_was_not_offered_is_no_rule():
-    gate = Gate(no_rules(), Person(Answer("pattern")))
+    gate = PermissionGate(default_permissions(), Person(ApprovalAnswer("pattern")))
     assert check(gate, bash("npm a && npm b")).event == ApprovalGiven("c1", "once")
 
 
 def test_the_question_says_why_and_what_would_allow_it():
-    person = Person(Answer("deny", "not now"), Answer("deny"))
-    gate = Gate(no_rules(), person)
+    person = Person(ApprovalAnswer("deny", "not now"), ApprovalAnswer("deny"))
+    gate = PermissionGate(default_permissions(), person)
     check(gate, bash("ls; npm install a"))
     check(gate, bash("ls; npm install a", "c2"))
     first, second = person.questions
@@ -93,7 +101,7 @@ def test_the_question_says_why_and_what_would_allow_it():
 
 
 def test_the_model_reads_a_persons_denial_and_its_reason():
-    gate = Gate(no_rules(), Person(Answer("deny", "use uv instead")))
+    gate = PermissionGate(default_permissions(), Person(ApprovalAnswer("deny", "use uv instead")))
     call = bash("pip install x")
     passage = check(gate, call)
     assert passage.event == ApprovalGiven("c1", "deny", "", "use uv instead")
@@ -112,7 +120,7 @@ def test_the_model_reads_a_persons_denial_and_its_reason():
 def test_a_rule_denies_without_asking_and_says_which():
     permissions = parse_permissions({"deny": ["Bash(git push:*)", "Edit(docs/**)"]}, "holdfast.toml")
     person = Person()
-    gate = Gate(permissions, person, mode="auto")
+    gate = PermissionGate(permissions, person, mode="auto")
     refused = check(gate, bash("git add . && git push origin main"))
     assert refused.refusal is not None
     assert "the rule `Bash(git push:*)` denies it" in refused.refusal.envelope.text
@@ -123,18 +131,22 @@ def test_a_rule_denies_without_asking_and_says_which():
 
 
 def test_plan_mode_is_said_to_the_model():
-    passage = check(Gate(no_rules(), Person(), mode="plan"), ToolCall("c1", "Write", {"path": "a"}))
+    passage = check(
+        PermissionGate(default_permissions(), Person(), mode="plan"), ToolCall("c1", "Write", {"path": "a"})
+    )
     assert passage.refusal is not None
     assert passage.refusal.envelope.text.startswith("ACCESS_DENIED: Write was not run: this is plan mode")
 
 
 def test_answers_survive_a_resume():
-    person = Person(Answer("pattern"), Answer("log"), Answer("deny", "no"), Answer("once"))
+    person = Person(
+        ApprovalAnswer("pattern"), ApprovalAnswer("log"), ApprovalAnswer("deny", "no"), ApprovalAnswer("once")
+    )
     calls = [bash("npm install a", "c1"), bash("make x", "c2"), bash("make y", "c3"), bash("make z", "c4")]
-    gate = Gate(no_rules(), person)
+    gate = PermissionGate(default_permissions(), person)
     events = [check(gate, call).event for call in calls]
-    later = Person(Answer("once"))
-    resumed = Gate(no_rules(), later)
+    later = Person(ApprovalAnswer("once"))
+    resumed = PermissionGate(default_permissions(), later)
     for event, call in zip(events, calls, strict=True):
         resumed.restore(event, call)
     # The very calls: their answers stand, also where the process died between answer and result.
@@ -151,9 +163,9 @@ def test_answers_survive_a_resume():
 
 
 def test_a_denial_by_rule_stays_one_after_a_resume():
-    gate = Gate(no_rules(), Unattended())
+    gate = PermissionGate(default_permissions(), UnattendedApprover())
     denied, refused = check(gate, bash("rm -rf /")), check(gate, bash("npm test", "c2"))
-    resumed = Gate(no_rules(), Person())
+    resumed = PermissionGate(default_permissions(), Person())
     for passage in (denied, refused):
         resumed.restore(passage.event)
     for call in (bash("rm -rf /"), bash("npm test", "c2")):
@@ -163,23 +175,23 @@ def test_a_denial_by_rule_stays_one_after_a_resume():
 
 
 def test_a_pattern_of_another_version_is_asked_again():
-    gate = Gate(no_rules(), Person(Answer("deny")))
+    gate = PermissionGate(default_permissions(), Person(ApprovalAnswer("deny")))
     gate.restore(ApprovalGiven("c0", "pattern", "Bash(a | b)"))
     gate.restore(ApprovalGiven("c0", "pattern", "Nonesuch(x)"))
     assert not check(gate, bash("npm test")).is_open
 
 
 def test_nobody_there_denies_or_allows_by_policy():
-    strict = check(Gate(no_rules(), Unattended()), bash("npm install x"))
+    strict = check(PermissionGate(default_permissions(), UnattendedApprover()), bash("npm install x"))
     assert strict.refusal is not None
     assert "nobody is there; the rule `Bash(npm install:*)` would allow it" in strict.refusal.envelope.text
     assert strict.event is not None
     assert strict.event.rule == "unattended"
-    loose = Gate(no_rules(), Unattended("allow"))
+    loose = PermissionGate(default_permissions(), UnattendedApprover("allow"))
     assert check(loose, bash("npm install x")).is_open
     assert not check(loose, bash("rm -rf /", "c2")).is_open
     by_rule = parse_permissions({"allow": ["Bash(npm install:*)"]}, "x")
-    assert check(Gate(by_rule, Unattended()), bash("npm install x")).is_open
+    assert check(PermissionGate(by_rule, UnattendedApprover()), bash("npm install x")).is_open
 
 
 def test_gate_and_shell_together(tmp_path):
@@ -189,11 +201,11 @@ def test_gate_and_shell_together(tmp_path):
 
     async def call(gate, shell, command):
         asked = bash(command, command)
-        passage = await gate.check(asked, scene_of(asked, workspace, shell.cwd, is_read_only=False))
+        passage = await gate.check(asked, call_context(asked, workspace, shell.cwd, is_read_only=False))
         return passage.refusal or await bash_tool(shell).run(asked.arguments, workspace)
 
     with Shell() as shell:
-        gate = Gate(no_rules(), Unattended(), mode="edit")
+        gate = PermissionGate(default_permissions(), UnattendedApprover(), mode="edit")
         texts = [
             asyncio.run(call(gate, shell, command)).envelope.text
             for command in ("git status --short", "cd sub && echo x > ../a", "cat ../a", "rm -rf ../../y")
@@ -206,8 +218,8 @@ def test_gate_and_shell_together(tmp_path):
 
 @pytest.mark.parametrize("name", ["Edit", "mcp__x__y"], ids=str)
 def test_for_this_log_means_this_file_or_this_tool(name):
-    person = Person(Answer("log"), Answer("deny"))
-    gate = Gate(no_rules(), person)
+    person = Person(ApprovalAnswer("log"), ApprovalAnswer("deny"))
+    gate = PermissionGate(default_permissions(), person)
     check(gate, ToolCall("c1", name, {"path": "a.py", "old": "x"}))
     assert check(gate, ToolCall("c2", name, {"path": "a.py", "old": "y"})).is_open
     assert check(gate, ToolCall("c3", name, {"path": "b.py"})).is_open == (name != "Edit")

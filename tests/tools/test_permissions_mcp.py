@@ -3,11 +3,11 @@
 import pytest
 
 from holdfast.messages import ToolCall
-from holdfast.tools.permissions import Scene, decide, no_rules, parse_permissions
+from holdfast.tools.permissions import CallContext, decide, default_permissions, parse_permissions
 from holdfast.tools.permissions.gate import for_log
-from holdfast.tools.permissions.rules import parse_rule
+from holdfast.tools.permissions.tool_rules import parse_rule
 
-SCENE = Scene(("/srv/project",), "/srv/project")
+SCENE = CallContext(("/srv/project",), "/srv/project")
 MODES = ("plan", "ask", "edit", "auto")
 
 
@@ -64,9 +64,12 @@ def test_a_rule_for_mcp_call_itself_holds_for_all_that_go_through_it():
 
 @pytest.mark.parametrize("name", ["Read", "TodoWrite", "Bash", "McpCall", "", 7, None, ["mcp__a__b"]])
 def test_no_name_turns_a_call_of_a_server_into_something_harmless(name):
-    decision = decide(ToolCall("c1", "McpCall", {"name": name}), "ask", no_rules(), SCENE)
+    decision = decide(ToolCall("c1", "McpCall", {"name": name}), "ask", default_permissions(), SCENE)
     assert (decision.verdict, decision.pattern) == ("ask", "")
-    assert decide(ToolCall("c1", "McpCall", {"name": name}), "plan", no_rules(), SCENE).verdict == "deny"
+    assert (
+        decide(ToolCall("c1", "McpCall", {"name": name}), "plan", default_permissions(), SCENE).verdict
+        == "deny"
+    )
 
 
 def test_only_mcp_call_calls_another_tool():

@@ -11,7 +11,7 @@ from holdfast.log import Log
 from holdfast.messages import Text, ToolCall
 from holdfast.recall import RECALL_TOOL, answer_recall
 from holdfast.store import SqliteStore
-from holdfast.tools.around.recall import recall_tool
+from holdfast.tools.recall import recall_tool
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 

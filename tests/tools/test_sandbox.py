@@ -16,9 +16,15 @@ import pytest
 from holdfast.errors import InputError
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.launch import landlock_version
-from holdfast.tools.shell.mounts import names_git
 from holdfast.tools.shell.processes import running_processes
-from holdfast.tools.shell.sandbox import Bubblewrap, Ground, Landlock, Unconfined, find_sandbox
+from holdfast.tools.shell.sandbox import (
+    Bubblewrap,
+    Landlock,
+    SandboxScope,
+    Unconfined,
+    find_sandbox,
+    names_git,
+)
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.workspace import Workspace
 
@@ -205,7 +211,7 @@ def test_a_sandbox_that_does_not_work_is_not_used(monkeypatch, root):
 
 def test_what_cannot_be_bound_is_not_started(root):
     """A launcher that is told to restrict, where it cannot, must not run the command."""
-    ground = Ground((str(root),), str(root), str(root))
+    ground = SandboxScope((str(root),), str(root), str(root))
     from_nowhere = Landlock(1).arguments(["/nonexistent/program"], ground)
     done = subprocess.run(from_nowhere, capture_output=True, text=True, check=False)
     assert done.returncode == 126

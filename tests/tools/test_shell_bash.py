@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.compaction.facts.results import exit_code, outcome_of
+from holdfast.compaction.facts.call_results import exit_code, outcome_of
 from holdfast.messages import Text, ToolCall, ToolMessage
 from holdfast.packing.profile import CODE
-from holdfast.packing.renditions.digests import choose_lines
+from holdfast.packing.rendering.digests import choose_lines
 from holdfast.tool_use import recognise
 from holdfast.tools.shell.bash import bash_tool
-from holdfast.tools.shell.shell import LONGEST_COMMAND, Limits, Shell
+from holdfast.tools.shell.shell import LONGEST_COMMAND, Shell, ShellLimits
 from holdfast.tools.workspace import Workspace
 
 
@@ -282,7 +282,7 @@ def test_binary_output_is_no_trouble(shell, workspace):
 
 
 def test_an_output_that_is_too_large_for_the_disk_limit_stops_the_command(workspace):
-    with Shell(limits=Limits(text_bytes=1000, output_bytes=3_000_000)) as shell:
+    with Shell(limits=ShellLimits(text_bytes=1000, output_bytes=3_000_000)) as shell:
         envelope = run(shell, workspace, "yes; echo never", timeout=20)
         job = shell.jobs["b1"]
         assert job.running.output.size == 3_000_000

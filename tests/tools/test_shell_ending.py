@@ -9,7 +9,7 @@ import pytest
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.bash_output import bash_output_tool
 from holdfast.tools.shell.bash_stop import bash_stop_tool
-from holdfast.tools.shell.environment import MARK
+from holdfast.tools.shell.environment import RUN_MARK
 from holdfast.tools.shell.processes import find_family, running_processes
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.workspace import Workspace
@@ -208,4 +208,4 @@ def test_a_mark_is_not_the_beginning_of_another(workspace):
             time.sleep(0.02)
         assert find_family(marks["b11"])
         assert find_family(marks["b11"].replace("b11", "b1")) == []
-        assert MARK.startswith("_")
+        assert RUN_MARK.startswith("_")

@@ -34,7 +34,7 @@ def temporary(tmp_path, monkeypatch):
     place.mkdir()
     monkeypatch.setenv("TMPDIR", str(place))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    folder.sweep.cache_clear()
+    folder.remove_abandoned_folders.cache_clear()
     return place
 
 
@@ -106,7 +106,7 @@ def test_what_a_killed_process_left_is_taken_away_by_the_next(temporary, root):
     with Shell() as shell:
         run(shell, root)
         assert len(left(temporary)) == 1
-        folder.sweep.cache_clear()
+        folder.remove_abandoned_folders.cache_clear()
         with Shell() as other:
             # The folder of who still lives stays.
             run(other, root)
@@ -116,22 +116,22 @@ def test_what_a_killed_process_left_is_taken_away_by_the_next(temporary, root):
 
 def test_only_folders_of_shells_are_taken_away(temporary, root, tmp_path):
     (temporary / "holdfast-other").mkdir()
-    (temporary / f"{folder.PREFIX}new").mkdir()
-    (temporary / f"{folder.PREFIX}old").mkdir()
-    os.utime(temporary / f"{folder.PREFIX}old", (0, 0))
+    (temporary / f"{folder.FOLDER_PREFIX}new").mkdir()
+    (temporary / f"{folder.FOLDER_PREFIX}old").mkdir()
+    os.utime(temporary / f"{folder.FOLDER_PREFIX}old", (0, 0))
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / folder.LOCK).write_text("")
-    (temporary / f"{folder.PREFIX}link").symlink_to(tmp_path / "mine")
-    (temporary / f"{folder.PREFIX}file").write_text("")
+    (tmp_path / "mine" / folder.LOCK_FILE).write_text("")
+    (temporary / f"{folder.FOLDER_PREFIX}link").symlink_to(tmp_path / "mine")
+    (temporary / f"{folder.FOLDER_PREFIX}file").write_text("")
     with Shell() as shell:
         run(shell, root)
     assert left(temporary) == [
         "holdfast-other",
-        f"{folder.PREFIX}file",
-        f"{folder.PREFIX}link",
-        f"{folder.PREFIX}new",
+        f"{folder.FOLDER_PREFIX}file",
+        f"{folder.FOLDER_PREFIX}link",
+        f"{folder.FOLDER_PREFIX}new",
     ]
-    assert (tmp_path / "mine" / folder.LOCK).exists()
+    assert (tmp_path / "mine" / folder.LOCK_FILE).exists()
 
 
 def test_the_folder_is_for_its_owner_alone(temporary, root):

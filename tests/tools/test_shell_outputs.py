@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.compaction.facts.results import exit_code
+from holdfast.compaction.facts.call_results import exit_code
 from holdfast.messages import ToolCall
 from holdfast.packing.profile import CODE
-from holdfast.packing.renditions.digests import choose_lines
+from holdfast.packing.rendering.digests import choose_lines
 from holdfast.tool_use import recognise
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.bash_output import PAGE_LINES, bash_output_tool
-from holdfast.tools.shell.outputs import STRIDE, WINDOW, Output, size_for_people
-from holdfast.tools.shell.shell import Limits, Shell
-from holdfast.tools.shell.showing import clean, clean_line
+from holdfast.tools.shell.command_output import STRIDE, WINDOW, CommandOutput, format_size
+from holdfast.tools.shell.excerpts import clean_line, clean_output
+from holdfast.tools.shell.shell import Shell, ShellLimits
 from holdfast.tools.workspace import Workspace
 
 
@@ -29,7 +29,7 @@ def workspace(tmp_path):
 
 @pytest.fixture
 def shell():
-    with Shell(limits=Limits(text_bytes=20_000)) as shell:
+    with Shell(limits=ShellLimits(text_bytes=20_000)) as shell:
         yield shell
 
 
@@ -42,7 +42,7 @@ def read(shell, workspace, **arguments):
 
 
 def filled(tmp_path, data, *, step=70_000, most=1 << 40):
-    output = Output(tmp_path, "b1", most)
+    output = CommandOutput(tmp_path, "b1", most)
     for start in range(0, len(data), step):
         output.add(data[start : start + step])
     return output
@@ -79,7 +79,7 @@ def test_fault_8_paging_by_lines_reaches_the_very_end(shell, workspace):
 
 def test_fault_8_spills_at_the_same_time_have_files_of_their_own(workspace):
     async def many():
-        shells = [Shell(limits=Limits(text_bytes=1000)) for _ in range(4)]
+        shells = [Shell(limits=ShellLimits(text_bytes=1000)) for _ in range(4)]
         try:
             tools = [bash_tool(shell) for shell in shells]
             calls = [
@@ -157,7 +157,7 @@ def test_stderr_of_a_large_output_is_shown_to_its_last_line(shell, workspace):
 
 
 def test_up_to_the_limit_all_of_it_stands_in_the_result(workspace):
-    with Shell(limits=Limits(text_bytes=1000)) as shell:
+    with Shell(limits=ShellLimits(text_bytes=1000)) as shell:
         whole = run(shell, workspace, "head -c 1000 /dev/zero | tr '\\0' x")
         assert whole.text == "Exit code: 0\n" + "x" * 1000
         assert whole.status == "success"
@@ -246,7 +246,7 @@ def test_an_output_beyond_its_limit_says_so_and_keeps_what_it_has(tmp_path):
     ids=str,
 )
 def test_sizes_in_words(size, words):
-    assert size_for_people(size) == words
+    assert format_size(size) == words
 
 
 # --- What is shown
@@ -254,15 +254,15 @@ def test_sizes_in_words(size, words):
 
 @given(st.binary(max_size=200) | st.text("\x1b[]0;m\\P\r\n\x08\x07ab\x9b", max_size=60).map(str.encode))
 def test_what_is_shown_holds_no_control_characters_and_as_many_lines(data):
-    shown = clean(data).text
+    shown = clean_output(data).text
     assert not [c for c in shown if (ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0]
     assert shown.count("\n") == data.count(b"\n")
-    assert clean(shown.encode()).text == shown
+    assert clean_output(shown.encode()).text == shown
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=100))
 def test_plain_text_is_shown_as_it_is(text):
-    assert clean(text.encode()).text == text
+    assert clean_output(text.encode()).text == text
 
 
 @pytest.mark.parametrize(
@@ -283,12 +283,12 @@ def test_plain_text_is_shown_as_it_is(text):
     ids=range(11),
 )
 def test_a_terminals_bytes_as_text(raw, shown):
-    assert clean(raw).text == shown
+    assert clean_output(raw).text == shown
 
 
 def test_a_hostile_line_takes_linear_time():
     for piece in (b"\x1b[", b"\x1b]", b"\x1bP", b"\r", b"a\x08", b"\x1b[0", b"\x1b "):
-        clean(piece * 200_000)
+        clean_output(piece * 200_000)
 
 
 def test_a_cut_line_says_how_long_it_is():

@@ -9,29 +9,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from holdfast.agents.coding.bench import Bench
-from holdfast.agents.pairing.desk import TOOLS
-from holdfast.agents.pairing.tools.definitions import defined, role_briefs
-from holdfast.agents.pairing.tools.hand_over import hand_over_tool
+from holdfast.agents.coding.tool_state import ToolState
+from holdfast.agents.pair.hand_over import hand_over_tool
+from holdfast.agents.pair.role_session import ROLE_TOOLS, define_tools, role_briefs
 from holdfast.events import ToolReturned
 from holdfast.ids import text_id
 from holdfast.log import Log
 from holdfast.messages import Text, ToolCall, ToolDefinition
 from holdfast.recall import RECALL_TOOL, answer_recall
 from holdfast.store import SqliteStore
-from holdfast.tools.around.skills import Skills
-from holdfast.tools.around.todo_write import TodoList
-from holdfast.tools.around.unattended import FirstOption
+from holdfast.tools.ask_user import FirstOption
 from holdfast.tools.files.read import DEFAULT_LINES
-from holdfast.tools.files.seen import Files
+from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.shell.bash import MOST_SECONDS, BashArguments
 from holdfast.tools.shell.sandbox import Bubblewrap, Landlock, Unconfined
 from holdfast.tools.shell.shell import Shell
-from holdfast.tools.short import in_short, lean_schema
+from holdfast.tools.short_definitions import lean_schema, with_short_definition
+from holdfast.tools.skill_files import Skills
+from holdfast.tools.todo_write import TodoList
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 
-NAMES = sorted((*TOOLS, "Recall", "HandOver"))
+NAMES = sorted((*ROLE_TOOLS, "Recall", "HandOver"))
 KEPT = "The port is 4711.\nThe host is local.\n"
 LONG = "A line of the file that is long enough to be read on inside it. "
 
@@ -128,10 +127,10 @@ class Ground:
         (self.root / "src" / "a.py").write_text("def f(x):\n    return 1\n")
         (self.root / "long.txt").write_text(LONG)
         shell = Shell(sandbox=sandbox or Unconfined())
-        self.bench = Bench(Files(), shell, TodoList(), Skills([]))
+        self.bench = ToolState(SeenFiles(), shell, TodoList(), Skills([]))
         tools = self.bench.tools(FirstOption(), RECALL_TOOL, lambda given: answer_recall(store, given))
         self.full = [*tools, hand_over_tool(lambda _: ())]
-        self.short = defined(self.full, "short")
+        self.short = define_tools(self.full, "short")
 
     def answers(self, tools, calls):
         """What the model reads, one call after the other."""
@@ -244,8 +243,8 @@ def test_tools_that_only_read_still_do(ground):
 
 
 def test_a_tool_without_a_short_text_stays_as_it_is(ground):
-    assert [in_short(tool, {}) for tool in ground.full] == ground.full
-    assert defined(ground.full, "full") == ground.full
+    assert [with_short_definition(tool, {}) for tool in ground.full] == ground.full
+    assert define_tools(ground.full, "full") == ground.full
 
 
 @pytest.mark.parametrize(

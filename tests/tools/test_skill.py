@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.tools.around.frontmatter import FrontmatterError, parse_document
-from holdfast.tools.around.placeholders import fill
-from holdfast.tools.around.skill import list_skills, skill_tool
-from holdfast.tools.around.skills import Skill, SkillFolder, Skills, is_name, project_folders
+from holdfast.tools.skill import fill_placeholders, list_skills, skill_tool
+from holdfast.tools.skill_files import (
+    FrontmatterError,
+    Skill,
+    SkillFolder,
+    Skills,
+    is_name,
+    parse_document,
+    project_folders,
+)
 from holdfast.tools.workspace import Workspace
 
 
@@ -229,7 +235,7 @@ def test_a_text_does_not_grow_without_bounds(root):
 
 
 def test_an_argument_without_a_name_takes_no_dollar_sign():
-    assert fill("costs $ 5, $b", "one two", ["", "b"], "f") == "costs $ 5, two"
+    assert fill_placeholders("costs $ 5, $b", "one two", ["", "b"], "f") == "costs $ 5, two"
 
 
 def test_what_is_not_shown_does_not_stand_in_the_list(root):
@@ -276,12 +282,12 @@ def test_what_does_not_fit_is_cut_where_it_is_long_and_said(tmp_path):
     ],
 )  # fmt: skip
 def test_placeholders(text, arguments, filled):
-    assert fill(text, arguments, ["issue", "issue-owner"], "the/folder") == filled
+    assert fill_placeholders(text, arguments, ["issue", "issue-owner"], "the/folder") == filled
 
 
 @given(st.text("$ARGUMENTS[0]{}\\1a ", max_size=60))
 def test_what_was_put_in_is_never_looked_at_again(arguments):
-    filled = fill("<$ARGUMENTS>", arguments, ["a"], "f")
+    filled = fill_placeholders("<$ARGUMENTS>", arguments, ["a"], "f")
     assert filled == f"<{arguments}>"
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.messages import ToolCall
-from holdfast.tools.around.todo_write import TodoList, todo_tool
+from holdfast.tools.todo_write import TodoList, todo_write_tool
 from holdfast.tools.workspace import Workspace
-from holdfast.views.todos import Todos, after_call
+from holdfast.views.todos import Todos, todos_after
 
 STATUSES = ["pending", "in_progress", "completed", "cancelled"]
 
@@ -24,7 +24,7 @@ def todos():
 def write(todos, tmp_path):
     def write(*rows):
         rows = [{"content": content, "status": status} for content, status in rows]
-        return asyncio.run(todo_tool(todos).run({"todos": rows}, Workspace([tmp_path])))
+        return asyncio.run(todo_write_tool(todos).run({"todos": rows}, Workspace([tmp_path])))
 
     return write
 
@@ -92,7 +92,7 @@ def test_a_finished_list_is_archived_and_the_next_one_begins_anew(write, todos):
 
 def test_fields_that_other_agents_give_are_passed_over(todos, tmp_path):
     rows = [{"id": "1", "content": "a", "status": "pending", "activeForm": "doing a", "priority": "high"}]
-    result = asyncio.run(todo_tool(todos).run({"todos": rows}, Workspace([tmp_path])))
+    result = asyncio.run(todo_write_tool(todos).run({"todos": rows}, Workspace([tmp_path])))
     assert not result.is_error
 
 
@@ -115,9 +115,9 @@ def test_restored_from_its_results_it_is_the_same_and_the_view_sees_the_same_lis
     workspace = Workspace([tmp_path_factory.getbasetemp()])
     for written in lists:
         arguments = {"todos": [{"content": content, "status": status} for content, status in written]}
-        result = asyncio.run(todo_tool(todos).run(arguments, workspace))
+        result = asyncio.run(todo_write_tool(todos).run(arguments, workspace))
         again.restore(msgspec.json.decode(msgspec.json.encode(result.envelope.data)))
-        view = after_call(view, ToolCall("t", "TodoWrite", arguments), result.envelope.text)
+        view = todos_after(view, ToolCall("t", "TodoWrite", arguments), result.envelope.text)
         kept = [todo for todo in todos.written if todo.status != "cancelled"]
         assert [todo.text for todo in view.items] == [todo.content for todo in kept]
         assert f"{view.done} of {len(kept)} done" in result.envelope.text or not written

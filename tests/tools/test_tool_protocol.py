@@ -8,9 +8,9 @@ import pytest
 from msgspec import Meta, Struct
 
 from holdfast.messages import Image, Text
-from holdfast.packing.renditions.digests import unwrap
-from holdfast.tools.envelope import Envelope, ToolError, answered
-from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
+from holdfast.packing.rendering.digests import unwrap
+from holdfast.tools.envelope import Envelope, ToolError, build_result
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
 
@@ -22,7 +22,7 @@ async def halve(arguments: Halves, workspace: Workspace):
     if arguments.number % 2:
         raise ToolError("CONFLICT", f"{arguments.number} is odd", hint="Give an even number")
     half = arguments.number // 2
-    return answered(Envelope(status="success", text=f"half: {half}", data={"half": half}), str(half))
+    return build_result(Envelope(status="success", text=f"half: {half}", data={"half": half}), str(half))
 
 
 TOOL: Tool = TypedTool("Halve", Halves, "Halves a number.", halve, is_read_only=True)
@@ -77,7 +77,7 @@ def test_an_envelope_is_one_that_digests_recognise(workspace):
 
 def test_pictures_stand_behind_the_text():
     picture = Image("image/png", data="AAAA")
-    assert answered(Envelope(status="success", text="a picture"), "", picture).parts == (
+    assert build_result(Envelope(status="success", text="a picture"), "", picture).parts == (
         Text("a picture"),
         picture,
     )

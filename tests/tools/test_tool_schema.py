@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.schema import decode_arguments, json_schema
+from holdfast.tools.tool import decode_arguments, json_schema
 
 
 class Change(Struct, forbid_unknown_fields=True):

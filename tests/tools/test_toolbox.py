@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from holdfast.messages import Text, ToolCall
-from holdfast.tools.calling import CallFinished, CallSettings, CallStarted, Refusal
-from holdfast.tools.envelope import Envelope, Fault, answered
-from holdfast.tools.listing.ls import ls_tool
-from holdfast.tools.protocol import TypedTool
+from holdfast.tools.call import CallFinished, CallRefusal, CallSettings, CallStarted
+from holdfast.tools.envelope import Envelope, EnvelopeError, build_result
+from holdfast.tools.search.ls import ls_tool
+from holdfast.tools.tool import TypedTool
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 
@@ -56,7 +56,7 @@ class Scene:
             raise RuntimeError(f"{step.name} broke")
         self.note(f"-{step.name}")
         self.event(step.name).set()
-        return answered(Envelope(status="success", text=step.name, data={"name": step.name}), step.name)
+        return build_result(Envelope(status="success", text=step.name, data={"name": step.name}), step.name)
 
     async def _wait(self, step):
         await asyncio.sleep(0)
@@ -215,7 +215,9 @@ def test_the_gate_is_asked_one_call_at_a_time_and_its_reason_reaches_the_model(s
         await asyncio.sleep(0)
         asked.append(f"!{call.id}")
         return (
-            Refusal("the person said no: not on a Friday.", "Ask again on Monday") if call.id == "b" else None
+            CallRefusal("the person said no: not on a Friday.", "Ask again on Monday")
+            if call.id == "b"
+            else None
         )
 
     calls = [look("a"), look("b"), change("c")]
@@ -330,7 +332,7 @@ def test_a_gate_that_hears_no_interruption_opens_to_nobody(scene, workspace, cap
                 raise KeyError("rules") from None
             if then == "hangs":
                 await scene.event("let go").wait()
-        return Refusal("no") if then == "refuses" else None
+        return CallRefusal("no") if then == "refuses" else None
 
     async def scenario():
         settings = CallSettings(seconds_to_stop=0.05)
@@ -433,7 +435,7 @@ def test_half_characters_never_reach_the_log(workspace):
     async def speak(step, workspace):
         data = {"deep": [{"ke\udc80y": step.name + "\ud800"}]}
         envelope = Envelope(status="success", text="a\udcffb", data=data, context={"path": "p\udcff"})
-        return answered(envelope, "shown \udcff")
+        return build_result(envelope, "shown \udcff")
 
     tool = TypedTool("Speak", Step, "Speaks.", speak)
     (result,) = asyncio.run(Toolbox([tool], workspace).run_calls([ToolCall("x", "Speak", {"name": "n"})]))
@@ -446,13 +448,13 @@ def test_half_characters_never_reach_the_log(workspace):
 @pytest.mark.parametrize("where", ["name", "gate", "error", "fault"])
 def test_half_characters_in_a_refusal_never_reach_the_log_either(workspace, where):
     async def gate(call, tool):
-        return Refusal("not \udcff") if where == "gate" else None
+        return CallRefusal("not \udcff") if where == "gate" else None
 
     async def speak(step, workspace):
         if where == "error":
             raise RuntimeError("broke at \udcff")
-        fault = Fault("EXECUTION_ERROR", "no \udcff")
-        return answered(Envelope(status="error", text="no", error=fault), "no")
+        fault = EnvelopeError("EXECUTION_ERROR", "no \udcff")
+        return build_result(Envelope(status="error", text="no", error=fault), "no")
 
     tool = TypedTool("Speak", Step, "Speaks.", speak)
     call = ToolCall("x", "Sp\udcffeak" if where == "name" else "Speak", {"name": "n"})

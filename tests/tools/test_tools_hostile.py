@@ -12,8 +12,15 @@ from holdfast.errors import InputError
 from holdfast.events import ApprovalGiven
 from holdfast.messages import ToolCall
 from holdfast.tools.commands import built_in, judge
-from holdfast.tools.permissions import Answer, Gate, Scene, no_rules, parse_permissions, scene_of
-from holdfast.tools.permissions.deciding import decide
+from holdfast.tools.permissions import (
+    ApprovalAnswer,
+    CallContext,
+    PermissionGate,
+    call_context,
+    default_permissions,
+    parse_permissions,
+)
+from holdfast.tools.permissions.decision import decide
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.environment import is_secret_name
 from holdfast.tools.shell.sandbox import find_sandbox
@@ -36,7 +43,7 @@ def bash(command, call="c1"):
 
 
 def check(gate, call):
-    return asyncio.run(gate.check(call, Scene((ROOT,), ROOT)))
+    return asyncio.run(gate.check(call, CallContext((ROOT,), ROOT)))
 
 
 def run(root, command, **options):
@@ -49,16 +56,16 @@ def run(root, command, **options):
 
 def test_an_allowance_does_not_pass_to_another_call_with_its_id():
     """Some providers number the calls of each reply anew."""
-    gate = Gate(no_rules(), Person(Answer("once"), Answer("deny")))
+    gate = PermissionGate(default_permissions(), Person(ApprovalAnswer("once"), ApprovalAnswer("deny")))
     assert check(gate, bash("npm test")).is_open
     assert not check(gate, bash("npm publish")).is_open
-    resumed = Gate(no_rules(), Person(Answer("deny")))
+    resumed = PermissionGate(default_permissions(), Person(ApprovalAnswer("deny")))
     resumed.restore(ApprovalGiven("c1", "once"), bash("npm test"))
     assert not check(resumed, bash("npm publish")).is_open
 
 
 def test_an_allowance_of_an_unknown_call_is_asked_about_again():
-    gate = Gate(no_rules(), Person(Answer("deny")))
+    gate = PermissionGate(default_permissions(), Person(ApprovalAnswer("deny")))
     gate.restore(ApprovalGiven("c1", "once"))
     assert not check(gate, bash("npm publish")).is_open
 
@@ -69,14 +76,16 @@ def test_an_allowance_of_an_unknown_call_is_asked_about_again():
     ids=str,
 )
 def test_a_command_that_writes_is_a_change_that_ask_mode_asks_about(command):
-    scene = Scene((ROOT,), ROOT)
-    assert decide(bash(command), "ask", no_rules(), scene).verdict == "ask"
-    assert decide(bash(command), "edit", no_rules(), scene).verdict == "allow"
+    scene = CallContext((ROOT,), ROOT)
+    assert decide(bash(command), "ask", default_permissions(), scene).verdict == "ask"
+    assert decide(bash(command), "edit", default_permissions(), scene).verdict == "allow"
 
 
 def test_what_writes_to_no_file_is_not_asked_about_in_ask_mode():
     for command in ("ls 2>/dev/null", "git log | head", "echo x > /dev/null", "sed -n 1p a"):
-        assert decide(bash(command), "ask", no_rules(), Scene((ROOT,), ROOT)).verdict == "allow", command
+        assert (
+            decide(bash(command), "ask", default_permissions(), CallContext((ROOT,), ROOT)).verdict == "allow"
+        ), command
 
 
 @pytest.mark.parametrize(
@@ -149,13 +158,13 @@ def linked(tmp_path):
 )
 def test_a_path_in_a_command_counts_as_the_place_it_leads_to(linked, command, verdict):
     workspace = Workspace([linked])
-    scene = scene_of(bash(command), workspace, ".", is_read_only=False)
-    assert decide(bash(command), "edit", no_rules(), scene).verdict == verdict
+    scene = call_context(bash(command), workspace, ".", is_read_only=False)
+    assert decide(bash(command), "edit", default_permissions(), scene).verdict == verdict
 
 
 def test_a_folder_that_a_person_named_may_be_a_link(linked):
     permissions = parse_permissions({"folders": [str(linked / "out")]}, "x")
-    scene = scene_of(bash("x"), Workspace([linked]), ".", is_read_only=False)
+    scene = call_context(bash("x"), Workspace([linked]), ".", is_read_only=False)
     assert decide(bash("cat out/secret"), "edit", permissions, scene).verdict == "allow"
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.views.shell import file_effects, is_looking, simple_commands, without_documents
+from holdfast.views.shell import file_effects, only_reads, simple_commands, without_heredocs
 
 
 def effects(script, **how):
@@ -84,7 +84,7 @@ def test_of_a_script_that_failed_the_last_command_did_nothing():
     ids=str,
 )
 def test_what_only_looks(script, expected):
-    assert is_looking(script) == expected
+    assert only_reads(script) == expected
 
 
 def test_commands_lose_their_quotes_and_what_leads_up_to_them():
@@ -93,7 +93,7 @@ def test_commands_lose_their_quotes_and_what_leads_up_to_them():
 
 
 def test_documents_are_left_out():
-    assert without_documents("cat <<A > x\n1\n2\nA\nls") == "cat <<A > x\nls"
+    assert without_heredocs("cat <<A > x\n1\n2\nA\nls") == "cat <<A > x\nls"
 
 
 @given(st.text(st.sampled_from("ab/.'\"\\$<>|&;()`\n#- EOF*{}=rmv"), max_size=300))
@@ -101,4 +101,4 @@ def test_no_script_is_too_odd(script):
     for path, _ in effects(script):
         assert path
         assert not set(path) & set("$`*<>|;&\n")
-    is_looking(script)
+    only_reads(script)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.messages import ToolCall
-from holdfast.views.todos import Todo, Todos, after_call
+from holdfast.views.todos import Todo, Todos, todos_after
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),
@@ -31,7 +31,7 @@ def after(*calls, todos=None):
     """The list after calls, given as (name, arguments) or (name, arguments, result)."""
     todos = todos or Todos()
     for name, arguments, *result in calls:
-        todos = after_call(todos, ToolCall("c", name, arguments), result[0] if result else "ok")
+        todos = todos_after(todos, ToolCall("c", name, arguments), result[0] if result else "ok")
     return todos
 
 

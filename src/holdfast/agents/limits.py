@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from holdfast.agents.outcomes import Stop
 from holdfast.messages import Usage
-from holdfast.prices.money import money
+from holdfast.prices.money import format_dollars
 
 
-class Limits(Struct, frozen=True):
+class RunLimits(Struct, frozen=True):
     steps: int = 0
     dollars: float = 0.0
     seconds: float = 0.0
@@ -46,12 +46,12 @@ class Spent(Struct, frozen=True):
         )
 
 
-def reached(limits: Limits, spent: Spent, seconds: float) -> Stop | None:
+def reached_limit(limits: RunLimits, spent: Spent, seconds: float) -> Stop | None:
     """The limit that keeps the next step from beginning."""
     if limits.steps and spent.steps >= limits.steps:
         return Stop("steps", f"{limits.steps} steps were made, as many as allowed", "say more to go on")
     if limits.dollars and spent.dollars >= limits.dollars:
-        said = f"{money(spent.dollars)} of {money(limits.dollars)} are spent"
+        said = f"{format_dollars(spent.dollars)} of {format_dollars(limits.dollars)} are spent"
         return Stop("cost", said, "raise the limit to go on")
     if limits.tokens and spent.usage.total >= limits.tokens:
         return Stop(
@@ -60,3 +60,16 @@ def reached(limits: Limits, spent: Spent, seconds: float) -> Stop | None:
     if limits.seconds and seconds >= limits.seconds:
         return Stop("time", f"{limits.seconds:g} seconds are over", "raise the limit to go on")
     return None
+
+
+# How far sub-agents may go.
+#
+# Rule: values only; who has sub-agents and who is one both know them.
+
+
+class TaskSettings(Struct, frozen=True, kw_only=True):
+    """`depth` is how many deep they may be: 1 lets none have sub-agents of its own."""
+
+    limits: RunLimits = RunLimits(steps=60, seconds=1_800.0, tokens=4_000_000)
+    parallel: int = 4
+    depth: int = 1

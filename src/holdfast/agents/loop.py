@@ -3,12 +3,12 @@
 Rule: whatever happens, the log is valid after every step, and the next run goes on from it.
 """
 
-from holdfast.agents.agent import Agent, Interrupted
-from holdfast.agents.outcomes import Ask, Compact, Done, End, GoOn, Outcome, RunTools, Stop
-from holdfast.agents.results import settle
+from holdfast.agents.agent import Agent, RunInterrupted
+from holdfast.agents.outcomes import Ask, Compact, Continue, Done, End, Outcome, RunTools, Stop
+from holdfast.agents.tool_results import mark_uncertain_calls
 from holdfast.errors import ContextOverflow
 from holdfast.models.errors import ModelError, Overflowed
-from holdfast.models.protocol import Reply
+from holdfast.models.model import ModelReply
 
 EMPTY = "Your last reply was empty. Go on with the task, or say that it is done and what came of it."
 CUT_OFF = "Your last reply was cut off because it was too long. Go on from where it ended, in smaller parts."
@@ -19,8 +19,8 @@ DECLINED = Stop("refused", "the provider declined to answer", "say it in other w
 async def run(agent: Agent) -> End:
     """From what was said last to an end. What a crash left open is settled first."""
     with agent.running():
-        settle(agent.session)
-        outcome: Outcome = GoOn("")
+        mark_uncertain_calls(agent.session)
+        outcome: Outcome = Continue("")
         while True:
             outcome = await next_step(agent, before=outcome)
             match outcome:
@@ -29,7 +29,7 @@ async def run(agent: Agent) -> End:
                 case Compact():
                     outcome = await agent.sum_up() or outcome
                 case Done() if agent.hear():
-                    outcome = GoOn("something was said meanwhile")
+                    outcome = Continue("something was said meanwhile")
             if isinstance(outcome, Done | Ask | Stop):
                 return outcome
 
@@ -45,13 +45,13 @@ async def next_step(agent: Agent, before: Outcome) -> Outcome:
         return Compact("the window is filling up")
     try:
         reply = await agent.ask()
-    except Interrupted:
+    except RunInterrupted:
         return agent.stopped() or Stop("interrupted", "interrupted")
     except Overflowed as error:
-        if before == GoOn(TOO_LONG):
+        if before == Continue(TOO_LONG):
             return Stop("overflow", error.message, error.hint)
         agent.overflowed(error)
-        return GoOn(TOO_LONG)
+        return Continue(TOO_LONG)
     except ContextOverflow as error:
         return Stop("overflow", error.message, error.hint)
     except ModelError as error:
@@ -59,26 +59,26 @@ async def next_step(agent: Agent, before: Outcome) -> Outcome:
     return _follows(agent, reply, before)
 
 
-def _follows(agent: Agent, reply: Reply, before: Outcome) -> Outcome:
+def _follows(agent: Agent, reply: ModelReply, before: Outcome) -> Outcome:
     """What a reply comes to; it is in the log then, unless it says nothing."""
     if not _says_something(reply):
         agent.drop(reply, "empty reply")
         if reply.stop == "refused":
             return DECLINED
-        if before == GoOn(EMPTY):
+        if before == Continue(EMPTY):
             return Stop("empty", "the model answered nothing, twice", "say more, or choose another model")
         agent.remind(EMPTY)
-        return GoOn(EMPTY)
+        return Continue(EMPTY)
     agent.keep(reply)
     if reply.calls:
         return RunTools(reply.calls)
     if reply.stop == "refused":
         return DECLINED
-    if reply.stop == "length" and before != GoOn(CUT_OFF):
+    if reply.stop == "length" and before != Continue(CUT_OFF):
         agent.remind(CUT_OFF)
-        return GoOn(CUT_OFF)
+        return Continue(CUT_OFF)
     return Done(reply.text)
 
 
-def _says_something(reply: Reply) -> bool:
+def _says_something(reply: ModelReply) -> bool:
     return bool(reply.calls) or bool(reply.text.strip())

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.places import kind_of
 from holdfast.tools.workspace import Workspace
+from holdfast.tools.workspace_files import entry_kind
 
 MOST_FILES = 5
 
@@ -44,7 +44,7 @@ class Mention(Struct, frozen=True):
         return f", lines {self.first}-{self.last}" if self.last else f", from line {self.first} on"
 
 
-class Said(Struct, frozen=True):
+class ResolvedPrompt(Struct, frozen=True):
     """What goes to the model: the text without its escapes, and a reminder, empty where there is nothing to say."""
 
     text: str
@@ -53,12 +53,12 @@ class Said(Struct, frozen=True):
     """Mentions that lead to nothing, for the person."""
 
 
-def with_mentions(text: str, workspace: Workspace) -> Said:
+def resolve_mentions(text: str, workspace: Workspace) -> ResolvedPrompt:
     """A person's text, with a reminder to read what it mentions."""
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     troubles: dict[str, str] = {}
-    for mention in mentions_in(text):
+    for mention in find_mentions(text):
         try:
             status = workspace.status(mention.path)
         except ToolError as error:
@@ -67,12 +67,12 @@ def with_mentions(text: str, workspace: Workspace) -> Said:
             troubles.setdefault(mention.path, error.message)
             continue
         shown = workspace.locate(mention.path).shown
-        named = folders if kind_of(status.st_mode) == "directory" else files
+        named = folders if entry_kind(status.st_mode) == "directory" else files
         named.setdefault(f"{shown}{mention.lines}", shown)
-    return Said(unescaped(text), _reminder(list(files), list(folders), troubles), tuple(troubles))
+    return ResolvedPrompt(unescaped(text), _reminder(list(files), list(folders), troubles), tuple(troubles))
 
 
-def mentions_in(text: str) -> Iterator[Mention]:
+def find_mentions(text: str) -> Iterator[Mention]:
     for found in _MENTION.finditer(text):
         if found["escaped"] or _is_inside_a_word(text, found.start()):
             continue

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from holdfast.compacting import Compaction
+from holdfast.compaction.compact import Compaction
 from holdfast.events import Folded
-from holdfast.models.protocol import Came, Reply
-from holdfast.tools.calling import CallFinished, CallStarted
+from holdfast.models.model import ModelReply, StreamEvent
+from holdfast.tools.call import CallFinished, CallStarted
 
 
 class StepBegan(Struct, frozen=True):
@@ -27,7 +27,7 @@ class StepBegan(Struct, frozen=True):
 class Replied(Struct, frozen=True):
     """A whole reply is in the log. `dollars` is None where the price is not known."""
 
-    reply: Reply
+    reply: ModelReply
     dollars: float | None
 
 
@@ -51,7 +51,7 @@ class Reminded(Struct, frozen=True):
     text: str
 
 
-class TaskNews(Struct, frozen=True):
+class SubAgentNotice(Struct, frozen=True):
     """News of a sub-agent: of the call that it works for, and from its own log."""
 
     call: str
@@ -61,7 +61,7 @@ class TaskNews(Struct, frozen=True):
 
 Notice = (
     StepBegan
-    | Came
+    | StreamEvent
     | Replied
     | CallStarted
     | CallFinished
@@ -69,7 +69,7 @@ Notice = (
     | SummaryBegan
     | SummaryMade
     | Reminded
-    | TaskNews
+    | SubAgentNotice
 )
 Watch = Callable[[Notice], None]
 """**Contract:** called on the loop's own thread; must neither block nor raise."""
@@ -77,7 +77,7 @@ Watch = Callable[[Notice], None]
 
 def innermost(notice: Notice) -> Notice:
     """What happened, by whichever sub-agent."""
-    while isinstance(notice, TaskNews):
+    while isinstance(notice, SubAgentNotice):
         notice = notice.news
     return notice
 

@@ -15,11 +15,18 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExport
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 from opentelemetry.util.types import AttributeValue
 
-from holdfast.agents.notices import FoldMade, Notice, Replied, StepBegan, SummaryMade, TaskNews
+from holdfast.agents.notices import (
+    FoldMade,
+    Notice,
+    Replied,
+    StepBegan,
+    SubAgentNotice,
+    SummaryMade,
+)
 from holdfast.errors import ConfigError
 from holdfast.messages import Usage
-from holdfast.models.protocol import Reply, Retried
-from holdfast.tools.calling import CallFinished, CallStarted
+from holdfast.models.model import ModelReply, RetryScheduled
+from holdfast.tools.call import CallFinished, CallStarted
 from holdfast.version import __version__
 
 VARIABLE = "OTEL_TRACES_EXPORTER"
@@ -39,7 +46,7 @@ CUT_SHORT = "cut_short"
 Attributes = dict[str, AttributeValue]
 
 
-class Spans:
+class RunSpans:
     """One agent's run: a span for itself, and below it one for each request, call and sub-agent."""
 
     def __init__(
@@ -53,7 +60,7 @@ class Spans:
         self._here = set_span_in_context(self._own)
         self._request: Span | None = None
         self._calls: dict[str, Span] = {}
-        self._subs: dict[str, Spans] = {}
+        self._subs: dict[str, RunSpans] = {}
         """Sub-agents by the calls that they work for."""
 
     def watch(self, notice: Notice) -> None:
@@ -62,7 +69,7 @@ class Spans:
                 self._cut_request()
                 step: Attributes = {"holdfast.step": number, "holdfast.packed_tokens": tokens}
                 self._request = self._begin("chat", self._called, SpanKind.CLIENT, step, self._here)
-            case Retried(reason=reason) if self._request:
+            case RetryScheduled(reason=reason) if self._request:
                 self._request.add_event("retry", {"error.type": reason.split(":")[0][:100]})
             case Replied(reply=reply):
                 self._replied(reply)
@@ -79,7 +86,7 @@ class Spans:
             case SummaryMade(compaction=made):
                 sizes = {"tokens_before": made.tokens_before, "tokens_after": made.tokens_after}
                 self._own.add_event("summary", {"by": made.written.by, **sizes})
-            case TaskNews():
+            case SubAgentNotice():
                 self._sub(notice).watch(notice.news)
 
     def end(self, outcome: str = "done") -> None:
@@ -112,7 +119,7 @@ class Spans:
             shared = {"gen_ai.operation.name": operation}
         return self._tracer.start_span(f"{operation} {of}", above, kind, {**shared, **about})
 
-    def _replied(self, reply: Reply) -> None:
+    def _replied(self, reply: ModelReply) -> None:
         if self._request is None:
             return
         usage = reply.usage or Usage(0)
@@ -138,10 +145,10 @@ class Spans:
             _fail(span, fault.code)
         span.end()
 
-    def _sub(self, news: TaskNews) -> "Spans":
+    def _sub(self, news: SubAgentNotice) -> "RunSpans":
         if news.call not in self._subs:
             span = self._calls.get(news.call, self._own)
-            self._subs[news.call] = Spans(
+            self._subs[news.call] = RunSpans(
                 self._tracer, log=news.log, model=self._model, name=SUB_AGENT, above=set_span_in_context(span)
             )
         return self._subs[news.call]
@@ -167,7 +174,7 @@ def _counts(usage: Usage) -> Attributes:
     }
 
 
-def provider_from(env: Mapping[str, str]) -> TracerProvider:
+def tracer_provider(env: Mapping[str, str]) -> TracerProvider:
     """A provider that exports as `OTEL_TRACES_EXPORTER` says: `console` (to stderr), `otlp`, or another's name. The
     rest is the exporter's own to read from the environment."""
     provider = TracerProvider(

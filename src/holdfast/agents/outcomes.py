@@ -14,7 +14,7 @@ class RunTools(Struct, frozen=True):
     calls: tuple[ToolCall, ...]
 
 
-class GoOn(Struct, frozen=True):
+class Continue(Struct, frozen=True):
     """The model is asked again: its reply was cut off, or it was told something."""
 
     why: str
@@ -38,14 +38,16 @@ class Ask(Struct, frozen=True):
     question: str
 
 
-StopReason = Literal["steps", "cost", "time", "loop", "empty", "interrupted", "overflow", "refused", "model"]
+RunStopReason = Literal[
+    "steps", "cost", "time", "loop", "empty", "interrupted", "overflow", "refused", "model"
+]
 
 
 class Stop(Struct, frozen=True):
-    reason: StopReason
+    reason: RunStopReason
     sentence: str
     hint: str = ""
 
 
-Outcome = RunTools | GoOn | Compact | Done | Ask | Stop
+Outcome = RunTools | Continue | Compact | Done | Ask | Stop
 End = Done | Ask | Stop

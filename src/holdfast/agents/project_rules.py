@@ -30,12 +30,12 @@ class RulesFile(Struct, frozen=True):
         return RulesSet(self.path, self.text, self.mtime, self.hash)
 
 
-def rules_of_project(workspace: Workspace) -> RulesFile | None:
+def read_project_rules(workspace: Workspace) -> RulesFile | None:
     """The rules at the root, whatever the case of the file's name."""
-    return rules_in(workspace, ".")
+    return read_rules(workspace, ".")
 
 
-def rules_in(workspace: Workspace, folder: str) -> RulesFile | None:
+def read_rules(workspace: Workspace, folder: str) -> RulesFile | None:
     """The rules of one folder: `code_law.md`, else `AGENTS.md`."""
     try:
         with workspace.open_directory(folder) as directory:
@@ -52,7 +52,7 @@ def rules_in(workspace: Workspace, folder: str) -> RulesFile | None:
     return None
 
 
-def changes(before: dict[str, str], now: RulesFile | None) -> list[RulesSet]:
+def rule_changes(before: dict[str, str], now: RulesFile | None) -> list[RulesSet]:
     """What to record where the rules at the root are other than those in the log. An emptied text takes old rules
     out of the prompt."""
     gone = [
@@ -64,7 +64,7 @@ def changes(before: dict[str, str], now: RulesFile | None) -> list[RulesSet]:
     return events
 
 
-def folders_above(path: str) -> Iterator[str]:
+def parent_folders(path: str) -> Iterator[str]:
     """The folders between the root and a file, from the top; the root itself is not among them."""
     parts = path.split("/")[:-1]
     return ("/".join(parts[: n + 1]) for n in range(len(parts)))

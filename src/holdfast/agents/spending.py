@@ -10,21 +10,20 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.past_talks import copied_by
+from holdfast.agents.sessions import count_copied
 from holdfast.events import AssistantReplied, Entry, Folded, UsageReported
 from holdfast.messages import Usage
-from holdfast.models.billing import bill
-from holdfast.models.catalogue import Catalogue
-from holdfast.models.catalogue import Entry as Known
+from holdfast.models.catalogue import Catalogue, request_cost
+from holdfast.models.catalogue import ModelEntry as Known
 
 _DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 """What providers put behind a name for one version of it; anything else behind it is another model."""
 
-Lookup = Callable[[str], Known | None]
+PriceLookup = Callable[[str], Known | None]
 """What is known of a model by the name that a log has for it."""
 
 
-class Spend(Struct, frozen=True):
+class ModelSpending(Struct, frozen=True):
     """Requests to one model. `dollars` leaves out the `unpriced` ones; `uncached` is what the priced ones would
     have cost had the provider cached nothing."""
 
@@ -41,27 +40,27 @@ class Spend(Struct, frozen=True):
         """Whether the price of any of it is known."""
         return self.requests > self.unpriced + self.unreported
 
-    def and_request(self, usage: Usage | None, known: Known | None) -> "Spend":
+    def and_request(self, usage: Usage | None, known: Known | None) -> "ModelSpending":
         if usage is None:
             return replace(self, requests=self.requests + 1, unreported=self.unreported + 1)
-        dollars = bill(known, usage) if known else None
-        plain = bill(known, Usage(usage.prompt, usage.completion)) if known else None
+        dollars = request_cost(known, usage) if known else None
+        plain = request_cost(known, Usage(usage.prompt, usage.completion)) if known else None
         return replace(
             self,
             requests=self.requests + 1,
             unpriced=self.unpriced + (dollars is None),
-            usage=added(self.usage, usage),
+            usage=add_usage(self.usage, usage),
             dollars=self.dollars + (dollars or 0.0),
             uncached=self.uncached + (plain or 0.0),
         )
 
-    def and_spend(self, other: "Spend") -> "Spend":
+    def and_spend(self, other: "ModelSpending") -> "ModelSpending":
         return replace(
             self,
             requests=self.requests + other.requests,
             unreported=self.unreported + other.unreported,
             unpriced=self.unpriced + other.unpriced,
-            usage=added(self.usage, other.usage),
+            usage=add_usage(self.usage, other.usage),
             dollars=self.dollars + other.dollars,
             uncached=self.uncached + other.uncached,
         )
@@ -70,41 +69,41 @@ class Spend(Struct, frozen=True):
 class Spending(Struct, frozen=True):
     """By model, in the order in which they were first asked. `folded` are the tokens that folds took off view."""
 
-    models: tuple[Spend, ...] = ()
+    models: tuple[ModelSpending, ...] = ()
     folds: int = 0
     folded: int = 0
 
     def and_spending(self, other: "Spending") -> "Spending":
         models = {spend.model: spend for spend in self.models}
         for spend in other.models:
-            models[spend.model] = models.get(spend.model, Spend(spend.model)).and_spend(spend)
+            models[spend.model] = models.get(spend.model, ModelSpending(spend.model)).and_spend(spend)
         return Spending(tuple(models.values()), self.folds + other.folds, self.folded + other.folded)
 
     @property
-    def total(self) -> Spend:
-        whole = Spend("total")
+    def total(self) -> ModelSpending:
+        whole = ModelSpending("total")
         for spend in self.models:
             whole = whole.and_spend(spend)
         return whole
 
 
-def spending(entries: Sequence[Entry], lookup: Lookup) -> Spending:
+def measure_spending(entries: Sequence[Entry], lookup: PriceLookup) -> Spending:
     """What a log's own entries say that was spent."""
-    models: dict[str, Spend] = {}
+    models: dict[str, ModelSpending] = {}
     folds = folded = 0
-    for entry in entries[copied_by(entries) :]:
+    for entry in entries[count_copied(entries) :]:
         match entry.event:
             case AssistantReplied(model=model, usage=usage) | UsageReported(model=model, usage=usage):
                 known = lookup(model)
                 name = (known.name if known else "") or model or "unknown"
-                models[name] = models.get(name, Spend(name)).and_request(usage, known)
+                models[name] = models.get(name, ModelSpending(name)).and_request(usage, known)
             case Folded(tokens_before=before, tokens_after=after):
                 folds += 1
                 folded += max(0, before - after)
     return Spending(tuple(models.values()), folds, folded)
 
 
-def lookup_in(catalogue: Catalogue, own: Iterable[tuple[str, Known]] = ()) -> Lookup:
+def price_lookup(catalogue: Catalogue, own: Iterable[tuple[str, Known]] = ()) -> PriceLookup:
     """Find models by our name, by the provider's, or by the latter with a date behind it, as providers answer.
     `own` are models by the names they are asked under; they come first."""
     by_name: dict[str, Known] = {}
@@ -120,7 +119,7 @@ def lookup_in(catalogue: Catalogue, own: Iterable[tuple[str, Known]] = ()) -> Lo
     return lookup
 
 
-def added(one: Usage, other: Usage) -> Usage:
+def add_usage(one: Usage, other: Usage) -> Usage:
     return Usage(
         one.prompt + other.prompt,
         one.completion + other.completion,

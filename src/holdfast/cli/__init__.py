@@ -5,7 +5,7 @@ Rule: data goes to stdout and everything else to stderr; nothing is imported bef
 
 import sys
 
-from holdfast.cli.codes import INTERRUPTED
+from holdfast.cli.exits import INTERRUPTED
 
 
 def main() -> None:

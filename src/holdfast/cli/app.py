@@ -12,9 +12,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from holdfast.cli.agent_options import agent_options, continue_option
-from holdfast.cli.failing import guarded
-from holdfast.cli.options import common_options
+from holdfast.cli.exits import run_guarded
+from holdfast.cli.options import agent_options, common_options, continue_option
 from holdfast.errors import InputError
 from holdfast.version import __version__
 
@@ -54,7 +53,7 @@ Examples:
 `holdfast COMMAND --help` says more, with examples."""
 
 
-class Commands(click.Group):
+class CommandGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 
@@ -86,7 +85,7 @@ class Commands(click.Group):
 
 @click.group(
     NAME,
-    cls=Commands,
+    cls=CommandGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EXAMPLES,
@@ -118,7 +117,7 @@ def root(ctx: click.Context, /, **given: Any) -> None:
 
 def run(args: Sequence[str]) -> int:
     """Run one command; the exit code."""
-    return guarded(lambda: _invoke(list(args)))
+    return run_guarded(lambda: _invoke(list(args)))
 
 
 def _invoke(args: list[str]) -> int:

@@ -10,20 +10,32 @@ from pathlib import Path
 import click
 from msgspec.structs import asdict
 
-from holdfast.cli.forward import before_step, chosen_settings, window_after
-from holdfast.cli.options import common_options, json_option, offered, profile_option, recording_options
-from holdfast.cli.output import counted, note, say, write, write_json
-from holdfast.cli.progress import working
-from holdfast.cli.sources import Choice, model_of, open_log, path_of
-from holdfast.cli.tables import name, tell_table, wrapped
-from holdfast.compacting import Compaction, compact, preview
-from holdfast.compaction.plan import Plan
-from holdfast.compaction.summarize import Written
+from holdfast.cli.inputs import (
+    RecordingChoice,
+    build_window,
+    chain_path,
+    choose_profile,
+    entries_before_step,
+    open_log,
+    recorded_model,
+)
+from holdfast.cli.options import (
+    common_options,
+    complete_with,
+    json_option,
+    profile_option,
+    recording_options,
+)
+from holdfast.cli.streams import format_count, note, say, show_activity, write, write_json
+from holdfast.cli.tables import name, say_table, wrapped
+from holdfast.compaction.compact import Compaction, compact, preview
+from holdfast.compaction.plan import CompactionPlan
+from holdfast.compaction.writer import WrittenSummary
 from holdfast.config import load_config
 from holdfast.errors import InputError
 from holdfast.messages import Json
-from holdfast.models.protocol import Model
-from holdfast.packing.forward import Rehearsal
+from holdfast.models.model import Model
+from holdfast.packing.log_walk import InMemoryRecorder
 from holdfast.packing.window import Window
 
 EXAMPLES = """\b
@@ -50,7 +62,7 @@ Each line of a summary names the entries it came from: `holdfast recall ID`."""
     "model_name",
     metavar="PROVIDER/NAME",
     default="",
-    shell_complete=offered("models"),
+    shell_complete=complete_with("models"),
     help="The model that writes it; else HOLDFAST_MODEL or `default_model`.",
 )
 @click.option("--no-model", is_flag=True, help="By rule alone.")
@@ -84,13 +96,13 @@ def command(
     """
     if model_name and no_model:
         raise InputError("`--model` and `--no-model` exclude each other", hint="drop one of them")
-    settings = chosen_settings(profile, budget)
+    settings = choose_profile(profile, budget)
     model, takes = (None, 0) if no_model or previews else _model(model_name)
-    choice = Choice(recording, id_, format_, chain)
+    choice = RecordingChoice(recording, id_, format_, chain)
     log = open_log(ctx, choice, keep=True, redact=None if settings.redact else str)
-    whole = path_of(log.entries(), chain)
-    window, _ = window_after(before_step(whole, step), settings, model_of(whole))
-    rehearsal = Rehearsal(window)
+    whole = chain_path(log.entries(), chain)
+    window, _ = build_window(entries_before_step(whole, step), settings, recorded_model(whole))
+    rehearsal = InMemoryRecorder(window)
     if previews:
         _show_plan(preview(rehearsal, focus=focus), as_json)
         return
@@ -111,22 +123,24 @@ def _model(name: str) -> tuple[Model | None, int]:
     """The model that was chosen, if any, and its window as far as it is known."""
     # Loaded late: providers are needed only where one is asked.
     from holdfast.models.catalogue import load_catalogue  # noqa: PLC0415
-    from holdfast.models.choosing import choose_model, model_name, resolve_model  # noqa: PLC0415
+    from holdfast.models.selection import create_model, model_name, resolve_model  # noqa: PLC0415
 
     config = load_config(cwd=Path.cwd(), env=os.environ)
     chosen = model_name(name, config, os.environ)
     if not chosen:
         return None, 0
-    model = choose_model(chosen, config, os.environ)
+    model = create_model(chosen, config, os.environ)
     return model, resolve_model(chosen, load_catalogue(config), os.environ).entry.window
 
 
-def _compacted(rehearsal: Rehearsal, model: Model | None, focus: str, takes: int) -> Compaction | None:
-    with working(f"{model.name} is writing" if model else "summing up"):
+def _compacted(rehearsal: InMemoryRecorder, model: Model | None, focus: str, takes: int) -> Compaction | None:
+    with show_activity(f"{model.name} is writing" if model else "summing up"):
         return asyncio.run(_asked(rehearsal, model, focus, takes))
 
 
-async def _asked(rehearsal: Rehearsal, model: Model | None, focus: str, takes: int) -> Compaction | None:
+async def _asked(
+    rehearsal: InMemoryRecorder, model: Model | None, focus: str, takes: int
+) -> Compaction | None:
     try:
         return await compact(rehearsal, model, focus=focus, model_window=takes)
     finally:
@@ -134,15 +148,15 @@ async def _asked(rehearsal: Rehearsal, model: Model | None, focus: str, takes: i
             await model.aclose()
 
 
-def _show_plan(plan: Plan | None, as_json: bool) -> None:
+def _show_plan(plan: CompactionPlan | None, as_json: bool) -> None:
     if as_json:
         write_json(None if plan is None else asdict(plan))
     elif plan is None:
         say("nothing would be summed up: all of it is kept")
     else:
-        whole = f"{counted(plan.rounds, 'round')} and " if plan.rounds else ""
+        whole = f"{format_count(plan.rounds, 'round')} and " if plan.rounds else ""
         say(
-            f"{whole}{counted(plan.steps, 'step')}, from {plan.first} to {plan.last}: {plan.replaced} tokens as "
+            f"{whole}{format_count(plan.steps, 'step')}, from {plan.first} to {plan.last}: {plan.replaced} tokens as "
             f"they were said and {plan.shown} as they are shown, into a summary of at most {plan.budget}"
         )
 
@@ -151,23 +165,23 @@ def _tell(done: Compaction, window: Window, explained: bool) -> None:
     plan, written = done.plan, done.written
     size = window.scene.counter.text(written.text)
     say(
-        f"{counted(plan.steps, 'step')} ({plan.replaced} tokens) summed up in {size} tokens by {written.by}; "
+        f"{format_count(plan.steps, 'step')} ({plan.replaced} tokens) summed up in {size} tokens by {written.by}; "
         f"the window takes {done.tokens_after} tokens instead of {done.tokens_before}"
     )
     if explained:
         _explain(written)
     elif written.added or written.removed:
         note(
-            f"{counted(len(written.added), 'line')} added from the log and {counted(len(written.removed), 'line')} "
+            f"{format_count(len(written.added), 'line')} added from the log and {format_count(len(written.removed), 'line')} "
             "removed; `--explain` lists them"
         )
     for sentence in done.notes:
         note(sentence)
 
 
-def _explain(written: Written) -> None:
+def _explain(written: WrittenSummary) -> None:
     rows = [(line.by, " ".join(line.sources[:3]), line.text) for line in written.content.lines()]
-    tell_table([name("by"), name("from"), wrapped("line")], rows)
+    say_table([name("by"), name("from"), wrapped("line")], rows)
     for line in written.added:
         note(f"added, because it was missing: {line.text}")
     for line, why in written.removed:

@@ -6,7 +6,7 @@ Rule: the script alone is on stdout, so that it can be sourced as it is.
 import click
 from click.shell_completion import get_completion_class
 
-from holdfast.cli.output import hint, write
+from holdfast.cli.streams import hint, write
 
 PLACES = {
     "bash": 'add `eval "$(holdfast completion bash 2>/dev/null)"` to ~/.bashrc',

@@ -9,22 +9,27 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
-from holdfast.cli.options import budgets_option, common_options, files_options, json_option, offered
-from holdfast.cli.output import counted, note, say, warn, write_json
-from holdfast.cli.progress import advancing, working
+from holdfast.cli.options import (
+    budgets_option,
+    common_options,
+    complete_with,
+    files_options,
+    json_option,
+)
+from holdfast.cli.streams import format_count, note, say, show_activity, show_progress, warn, write_json
 from holdfast.cli.tables import Column, print_heading, print_table
-from holdfast.config import load_config, resolve
+from holdfast.config import load_config, resolve_profile
 from holdfast.errors import ConfigError, InputError
-from holdfast.fitting.libraries import loading, require_libraries
-from holdfast.fitting.report import MEAN, fit_tables
-from holdfast.fitting.results import Fit, weights_file
+from holdfast.lab.fit.fit_report import MEAN, fit_tables
+from holdfast.lab.fit.fit_results import Fit, weights_file
+from holdfast.lab.fit.libraries import loading, require_libraries
+from holdfast.lab.jobs import RecordingSources
+from holdfast.lab.options import ReplayOptions
+from holdfast.lab.pool import available_processors
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.profile import Profile
 from holdfast.prices import BUILT_IN as PRICES
 from holdfast.prices import DEFAULT as DEFAULT_PRICES
-from holdfast.replay.jobs.pool import available_processors
-from holdfast.replay.jobs.sources import Sources
-from holdfast.replay.order import Order
 from holdfast.version import __version__
 
 BUDGETS = "16k,32k"
@@ -50,7 +55,7 @@ that was not; `tenth` is the share of later use in the best tenth of tokens."""
     metavar="NAME",
     default="code",
     show_default=True,
-    shell_complete=offered("profiles"),
+    shell_complete=complete_with("profiles"),
     help="The profile whose folds are learned from.",
 )
 @files_options
@@ -80,7 +85,7 @@ def command(
     order = _order(_profile(profile), budget)
     order = replace(order, project_from=project_from, at_least=parse_tokens(at_least))
     _check_place(out)
-    fit = _fit(order, Sources(files, format_, sample), jobs or available_processors(), replays)
+    fit = _fit(order, RecordingSources(files, format_, sample), jobs or available_processors(), replays)
     if out is not None:
         _write_file(out, weights_file(fit.weights))
     _show(fit, as_json)
@@ -90,24 +95,24 @@ def command(
         note(f"the weights are in `{out}`")
 
 
-def _fit(order: Order, sources: Sources, processes: int, replays: bool) -> Fit:
+def _fit(order: ReplayOptions, sources: RecordingSources, processes: int, replays: bool) -> Fit:
     # Loaded late, here and below: seconds of libraries, which help and completion do without.
     with loading():
-        from holdfast.fitting.gathering import gather  # noqa: PLC0415
+        from holdfast.lab.fit.examples import gather_examples  # noqa: PLC0415
     load = sources.load()
-    recordings = counted(load.recordings, "recording")
-    with advancing(f"reading {recordings}", total=load.size) as done:
-        gathered = gather(order, sources, processes=processes, done=done)
-    with working("fitting"):
+    recordings = format_count(load.recordings, "recording")
+    with show_progress(f"reading {recordings}", total=load.size) as done:
+        gathered = gather_examples(order, sources, processes=processes, done=done)
+    with show_activity("fitting"):
         with loading():
-            from holdfast.fitting.learning import learn  # noqa: PLC0415
-        learned = learn(gathered.examples, order)
+            from holdfast.lab.fit.regression import learn_weights  # noqa: PLC0415
+        learned = learn_weights(gathered.examples, order)
     trial, notes = None, gathered.notes
     if replays and learned.held_out != "nothing":
-        from holdfast.fitting.trial import try_out  # noqa: PLC0415
+        from holdfast.lab.fit.trial import run_trial  # noqa: PLC0415
 
-        with advancing(f"replaying {recordings}", total=load.size) as done:
-            trial, more = try_out(order, sources, learned, processes=processes, done=done)
+        with show_progress(f"replaying {recordings}", total=load.size) as done:
+            trial, more = run_trial(order, sources, learned, processes=processes, done=done)
         notes = [*notes, *more]
     projects = [one.project for one in gathered.examples]
     return Fit(
@@ -128,18 +133,20 @@ def _fit(order: Order, sources: Sources, processes: int, replays: bool) -> Fit:
     )
 
 
-def _order(profile: Profile, listed: str) -> Order:
+def _order(profile: Profile, listed: str) -> ReplayOptions:
     budgets = tuple(sorted({parse_tokens(part.strip()) for part in listed.split(",") if part.strip()}))
     if not budgets:
         raise InputError("`--budget` names no budget", hint=f"such as `--budget {BUDGETS}`")
     for budget in budgets:
         profile.scaled_to(budget)  # refuses one that is too small
-    return Order((profile.name,), budgets, (PRICES[DEFAULT_PRICES],), profiles={profile.name: profile})
+    return ReplayOptions(
+        (profile.name,), budgets, (PRICES[DEFAULT_PRICES],), profiles={profile.name: profile}
+    )
 
 
 def _profile(name: str) -> Profile:
     """The profile as configuration and environment have it; one that keeps no lines has nothing to learn."""
-    loaded = resolve(load_config(cwd=Path.cwd(), env=os.environ), os.environ, name)
+    loaded = resolve_profile(load_config(cwd=Path.cwd(), env=os.environ), os.environ, name)
     for warning in loaded.warnings:
         warn(warning)
     if not loaded.profile.excerpt_ratio:
@@ -188,6 +195,6 @@ def _show(fit: Fit, as_json: bool) -> None:
     elif fit.held_out == "nothing":
         note("only one recording folds, so nothing can be held out to judge the weights by")
     say(
-        f"{counted(fit.folds, 'fold')} in {counted(sum(fit.projects.values()), 'recording')} "
-        f"of {counted(len(fit.projects), 'project')}"
+        f"{format_count(fit.folds, 'fold')} in {format_count(sum(fit.projects.values()), 'recording')} "
+        f"of {format_count(len(fit.projects), 'project')}"
     )

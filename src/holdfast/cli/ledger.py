@@ -14,17 +14,25 @@ import click
 import msgspec
 from msgspec import Struct
 
-from holdfast.cli.forward import before_step, chosen_settings, window_after
+from holdfast.cli.inputs import (
+    RecordingChoice,
+    build_window,
+    chain_path,
+    choose_profile,
+    entries_before_step,
+    import_notes,
+    open_log,
+    recorded_model,
+)
 from holdfast.cli.options import profile_option
-from holdfast.cli.output import counted, grouped, note, printable, write, write_json
-from holdfast.cli.sources import Choice, import_notes, model_of, open_log, path_of
+from holdfast.cli.streams import format_count, format_number, note, printable, write, write_json
 from holdfast.cli.tables import Cell, name, number, print_heading, print_table, wrapped
 from holdfast.errors import InputError
 from holdfast.log import Log
 from holdfast.messages import Json
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import Profile
-from holdfast.packing.residency.ledger import Ledger, Row, ledger
+from holdfast.packing.visibility import TextVisibility, Visibility, visibility_of
 
 LONGEST_CALL = 60
 """Characters of a call that its line shows; JSON has the whole label."""
@@ -32,7 +40,7 @@ LONGEST_CALL = 60
 F = TypeVar("F", bound=Callable[..., Any] | click.Command)
 
 
-class Look(Struct, frozen=True):
+class LedgerOptions(Struct, frozen=True):
     """What of a recording to look at, and under which settings."""
 
     model: str | None = None
@@ -42,16 +50,16 @@ class Look(Struct, frozen=True):
     path: str = ""
 
 
-class Account(Struct, frozen=True):
+class LedgerReport(Struct, frozen=True):
     """A ledger with all that is said about it. `step` is the one before whose reply it was taken."""
 
     log: Log
-    ledger: Ledger
+    ledger: Visibility
     settings: Profile
     model: str
     tokens: int
     step: int
-    rows: list[Row]
+    rows: list[TextVisibility]
 
 
 def ledger_options(function: F) -> F:
@@ -71,7 +79,7 @@ def ledger_options(function: F) -> F:
     return step(budget(profile_option(path(function))))
 
 
-def refuse(look: Look) -> None:
+def refuse(look: LedgerOptions) -> None:
     """Say of an option that it means nothing without `--ledger`."""
     given = {"--at": look.step, "--budget": look.budget, "--profile": look.profile, "--path": look.path}
     for option, value in given.items():
@@ -79,17 +87,17 @@ def refuse(look: Look) -> None:
             raise InputError(f"`{option}` goes with `--ledger`", hint="add `--ledger`, or leave it out")
 
 
-def show_ledger(ctx: click.Context, choice: Choice, look: Look, as_json: bool) -> None:
-    settings = chosen_settings(look.profile, look.budget)
+def show_ledger(ctx: click.Context, choice: RecordingChoice, look: LedgerOptions, as_json: bool) -> None:
+    settings = choose_profile(look.profile, look.budget)
     log = open_log(ctx, choice, redact=None if settings.redact else str)
     entries = log.entries()
-    whole = path_of(entries, choice.chain)
-    model = look.model if look.model is not None else model_of(whole)
-    window, _ = window_after(before_step(whole, look.step), settings, model)
+    whole = chain_path(entries, choice.chain)
+    model = look.model if look.model is not None else recorded_model(whole)
+    window, _ = build_window(entries_before_step(whole, look.step), settings, model)
     tokens = pack(window).tokens
-    found = ledger(window)
+    found = visibility_of(window)
     rows = [row for row in found.rows if look.path in row.path and (row.path or not look.path)]
-    account = Account(log, found, settings, model, tokens, len(window.transcript.steps) + 1, rows)
+    account = LedgerReport(log, found, settings, model, tokens, len(window.transcript.steps) + 1, rows)
     if as_json:
         write_json(_as_json(account, choice))
     else:
@@ -100,7 +108,7 @@ def show_ledger(ctx: click.Context, choice: Choice, look: Look, as_json: bool) -
         note("nothing was stored; after `holdfast pack` each id can be recalled")
 
 
-def _as_json(account: Account, choice: Choice) -> Json:
+def _as_json(account: LedgerReport, choice: RecordingChoice) -> Json:
     found = account.ledger
     return {
         "log": account.log.id if choice.file is None else "",
@@ -125,16 +133,16 @@ def _as_json(account: Account, choice: Choice) -> Json:
     }
 
 
-def _only(account: Account) -> Ledger:
+def _only(account: LedgerReport) -> Visibility:
     """The ledger of the rows that were asked for."""
     return msgspec.structs.replace(account.ledger, rows=tuple(account.rows))
 
 
-def _show(account: Account, *, is_whole: bool) -> None:
+def _show(account: LedgerReport, *, is_whole: bool) -> None:
     profile = account.settings
     write(
         f"what is sent for the reply of step {account.step}, profile {printable(profile.name)}\n"
-        f"{counted(account.tokens, 'token')} of a budget of {grouped(profile.window)}\n"
+        f"{format_count(account.tokens, 'token')} of a budget of {format_number(profile.window)}\n"
     )
     if not account.rows:
         write("no results\n" if is_whole else "no file has this in its path\n")
@@ -153,7 +161,7 @@ def _show(account: Account, *, is_whole: bool) -> None:
     print_table(columns, [*totals, ("total", *map(int, sums))], totals=1)
 
 
-def _lines(rows: Sequence[Row], base: str, *, draw_together: bool) -> Iterator[tuple[Cell, ...]]:
+def _lines(rows: Sequence[TextVisibility], base: str, *, draw_together: bool) -> Iterator[tuple[Cell, ...]]:
     """A line for each row; for several that are gone one after another, only one if they are drawn together."""
     for is_gone, group in groupby(rows, key=lambda row: draw_together and row.state == "gone"):
         run = list(group)
@@ -164,12 +172,12 @@ def _lines(rows: Sequence[Row], base: str, *, draw_together: bool) -> Iterator[t
         first, last = run[0].step, run[-1].step
         steps = str(first) if first == last else f"{first}-{last}"
         files = len({row.path for row in run if row.path})
-        among = f", {counted(files, 'file')} among them" if files else ""
-        what = f"{counted(len(run), 'row')}{among}"
+        among = f", {format_count(files, 'file')} among them" if files else ""
+        what = f"{format_count(len(run), 'row')}{among}"
         yield steps, "gone", 0, sum(row.size for row in run), "", what
 
 
-def _what(row: Row, base: str) -> str:
+def _what(row: TextVisibility, base: str) -> str:
     if not row.path:
         call = row.call if len(row.call) <= LONGEST_CALL else f"{row.call[:LONGEST_CALL]}…"
         return "; ".join(filter(None, (call, row.note)))
@@ -179,13 +187,13 @@ def _what(row: Row, base: str) -> str:
     return "; ".join(filter(None, (f"{tool} {place}", copy, row.note)))
 
 
-def _range(row: Row) -> str:
+def _range(row: TextVisibility) -> str:
     if not row.first:
         return ""
     return f"{row.first}-{row.last or ''}"
 
 
-def _show_files(account: Account, base: str) -> None:
+def _show_files(account: LedgerReport, base: str) -> None:
     """Files that the agent saw more than once: when, when they changed, and what of them is on view."""
     found = account.ledger
     rows: list[tuple[Cell, ...]] = []
@@ -201,23 +209,23 @@ def _show_files(account: Account, base: str) -> None:
         )
 
 
-def _on_view(found: Ledger, path: str, seen: Sequence[Row]) -> str:
+def _on_view(found: Visibility, path: str, seen: Sequence[TextVisibility]) -> str:
     if found.resident(path):
         return "all"
     spans = ", ".join(f"{a}-{b}" if b > a else str(a) for a, b in found.on_view(path))
     return spans or ("stale" if any(row.state == "stale" for row in seen) else "nothing")
 
 
-def _by_path(rows: Sequence[Row]) -> dict[str, list[Row]]:
+def _by_path(rows: Sequence[TextVisibility]) -> dict[str, list[TextVisibility]]:
     """Rows that show files, or showed them when they came, by path."""
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[TextVisibility]] = {}
     for row in rows:
         if row.path and row.is_copy:
             found.setdefault(row.path, []).append(row)
     return found
 
 
-def _steps(rows: Sequence[Row]) -> list[int]:
+def _steps(rows: Sequence[TextVisibility]) -> list[int]:
     return list(dict.fromkeys(row.step for row in rows))
 
 

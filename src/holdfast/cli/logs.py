@@ -1,28 +1,81 @@
-"""`holdfast logs`: what the store holds.
+"""Files into the store: our own exports with their ids, and recordings of any agent.
 
-Rule: a file is replaced only when its new content is complete; nothing is deleted that was not named and agreed to.
+Rule: every file is read to its end before anything is stored, so that a damaged one leaves the store as it was.
 """
 
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 import click
 
-from holdfast.cli.importing import check_files, import_files
-from holdfast.cli.options import common_options, json_option, offered
-from holdfast.cli.output import counted, note, write, write_json
-from holdfast.cli.progress import tracked, working
-from holdfast.cli.sources import readable_store, writable_store
-from holdfast.cli.tables import name, number, print_table, tell_table, text
+from holdfast.cli.inputs import readable_store, writable_store
+from holdfast.cli.options import common_options, complete_with, json_option
+from holdfast.cli.streams import format_count, note, show_activity, track, write, write_json
+from holdfast.cli.tables import name, number, print_table, say_table, text
 from holdfast.errors import InputError
-from holdfast.log import Log, export_log
+from holdfast.log import Log, export_log, import_log
 from holdfast.messages import Json
-from holdfast.store import LogInfo, verify
+from holdfast.recordings import read_recordings
+from holdfast.recordings.json_lines import RecordingFile
+from holdfast.store import LogInfo, Store, verify
+from holdfast.store.log_file import read_log_lines
+
+EXPORTED = b'{"holdfast":"log"'
+"""How the first line of `holdfast logs export` begins."""
+
+
+def check_files(paths: Sequence[Path], format_: str | None) -> int:
+    """How many logs the files hold; InputError if one cannot be read."""
+    count = 0
+    with track(paths, "checking", total=len(paths)) as files:
+        for path in files:
+            if is_export(path):
+                with _named(path):
+                    read_log_lines(_raw_lines(path))
+                count += 1
+            else:
+                count += sum(1 for _ in read_recordings(path, format_))
+    return count
+
+
+def import_files(store: Store, paths: Sequence[Path], format_: str | None) -> Iterator[Log]:
+    """The logs of the files, each stored whole."""
+    for path in paths:
+        if is_export(path):
+            with _named(path):
+                log = import_log(store, _raw_lines(path))
+            yield log
+        else:
+            for recording in read_recordings(path, format_):
+                yield Log.import_recording(store, recording)
+
+
+def is_export(path: Path) -> bool:
+    first = next((line.raw for line in RecordingFile(path).lines() if line.raw.strip()), b"")
+    return first.replace(b" ", b"").startswith(EXPORTED)
+
+
+def _raw_lines(path: Path) -> Iterator[bytes]:
+    return (line.raw for line in RecordingFile(path).lines())
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """An export's faults are told by line; a person needs the file as well."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path.name}: {error.message}", hint=error.hint) from None
+
+
+# `holdfast logs`: what the store holds.
+#
+# Rule: a file is replaced only when its new content is complete; nothing is deleted that was not named and agreed to.
 
 DAMAGED = 1
 
@@ -34,7 +87,7 @@ Examples:
   holdfast logs delete l0123456789ab --yes
   holdfast logs verify"""
 
-log_id = click.argument("id_", metavar="ID", shell_complete=offered("logs"))
+log_id = click.argument("id_", metavar="ID", shell_complete=complete_with("logs"))
 
 
 @click.group(invoke_without_command=True, epilog=EXAMPLES)
@@ -56,7 +109,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         (i.head.id, _date(i.head.at), i.head.source or i.head.origin, i.entries, i.head.title) for i in infos
     ]
     print_table([name("id"), name("began"), name("source"), number("entries"), text("title")], rows)
-    note(counted(len(rows), "log"))
+    note(format_count(len(rows), "log"))
 
 
 @command.command()
@@ -79,13 +132,17 @@ def export(ctx: click.Context, id_: str, output: str) -> None:
             write(line)
         return
     _replace_file(Path(output), lines)
-    note(f"{counted(log.info.entries, 'entry', 'entries')} of log `{log.id}` are in {output}")
+    note(f"{format_count(log.info.entries, 'entry', 'entries')} of log `{log.id}` are in {output}")
 
 
 @command.command("import")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--from", "format_", metavar="FORMAT", shell_complete=offered("formats"), help="Format of recordings."
+    "--from",
+    "format_",
+    metavar="FORMAT",
+    shell_complete=complete_with("formats"),
+    help="Format of recordings.",
 )
 @json_option
 @common_options
@@ -101,7 +158,7 @@ def import_(ctx: click.Context, files: tuple[Path, ...], format_: str | None, as
       holdfast logs import sessions/*.jsonl --from claude-code
     """
     total = check_files(files, format_)
-    with tracked(import_files(writable_store(ctx), files, format_), "importing", total=total) as found:
+    with track(import_files(writable_store(ctx), files, format_), "importing", total=total) as found:
         logs = [(log, log.info) for log in found]
     if as_json:
         write_json([{**_as_json(info), "existed": log.existed} for log, info in logs])
@@ -109,11 +166,11 @@ def import_(ctx: click.Context, files: tuple[Path, ...], format_: str | None, as
         rows = [(i.head.id, i.entries, "there" if log.existed else "new", i.head.title) for log, i in logs]
         print_table([name("id"), number("entries"), name("state"), text("title")], rows)
     new = sum(not log.existed for log, _ in logs)
-    note(f"{counted(new, 'log')} stored, {len(logs) - new} there already")
+    note(f"{format_count(new, 'log')} stored, {len(logs) - new} there already")
 
 
 @command.command()
-@click.argument("ids", metavar="ID...", nargs=-1, required=True, shell_complete=offered("logs"))
+@click.argument("ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete_with("logs"))
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @common_options
 @click.pass_context
@@ -127,7 +184,7 @@ def delete(ctx: click.Context, ids: tuple[str, ...], yes: bool) -> None:
     """
     store = readable_store(ctx)
     infos = {log.id: log.info for log in (Log.open(store, id_) for id_ in ids)}
-    tell_table(
+    say_table(
         [name("to delete"), number("entries"), text("title")],
         [(i.head.id, i.entries, i.head.title) for i in infos.values()],
     )
@@ -136,11 +193,11 @@ def delete(ctx: click.Context, ids: tuple[str, ...], yes: bool) -> None:
         return
     for id_ in infos:
         store.delete(id_)
-    note(f"{counted(len(infos), 'log')} deleted")
+    note(f"{format_count(len(infos), 'log')} deleted")
 
 
 @command.command("verify")
-@click.argument("id_", metavar="[ID]", required=False, shell_complete=offered("logs"))
+@click.argument("id_", metavar="[ID]", required=False, shell_complete=complete_with("logs"))
 @json_option
 @common_options
 @click.pass_context
@@ -155,7 +212,7 @@ def verify_(ctx: click.Context, id_: str | None, as_json: bool) -> None:
       holdfast logs verify l0123456789ab --json
     """
     store = readable_store(ctx)
-    with working("verifying"):
+    with show_activity("verifying"):
         checked = [Log.open(store, id_).info] if id_ is not None else list(store.logs())
         found = verify(store, checked[0].head.id if id_ is not None else None)
     if as_json:
@@ -163,19 +220,19 @@ def verify_(ctx: click.Context, id_: str | None, as_json: bool) -> None:
     elif found:
         rows = [(d.log, d.entry, d.what) for d in found]
         print_table([name("log"), name("entry"), text("what is wrong")], rows)
-    note(f"{counted(len(found), 'fault')} in {counted(len(checked), 'log')}, {_entries(checked)}")
+    note(f"{format_count(len(found), 'fault')} in {format_count(len(checked), 'log')}, {_entries(checked)}")
     if found:
         ctx.exit(DAMAGED)
 
 
 def _entries(infos: Sequence[LogInfo]) -> str:
-    return counted(sum(info.entries for info in infos), "entry", "entries")
+    return format_count(sum(info.entries for info in infos), "entry", "entries")
 
 
 def _agreed(count: int) -> bool:
     if not sys.stdin.isatty():
         raise InputError("nothing was deleted, as nobody can be asked here", hint="say `--yes`")
-    return click.confirm(f"Delete {counted(count, 'log')}?", err=True)
+    return click.confirm(f"Delete {format_count(count, 'log')}?", err=True)
 
 
 def _replace_file(path: Path, lines: Iterable[bytes]) -> None:

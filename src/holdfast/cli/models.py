@@ -11,13 +11,13 @@ import click
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from holdfast.cli.options import common_options, json_option, offered
-from holdfast.cli.output import hint, note, write_json
+from holdfast.cli.options import common_options, complete_with, json_option
+from holdfast.cli.streams import hint, note, write_json
 from holdfast.cli.tables import Cell, Column, name, number, print_table
 from holdfast.config import load_config
 from holdfast.messages import Json
-from holdfast.models.catalogue import Catalogue, Entry, load_catalogue
-from holdfast.models.choosing import VARIABLE, Chosen, model_name, resolve_model
+from holdfast.models.catalogue import Catalogue, ModelEntry, load_catalogue
+from holdfast.models.selection import MODEL_VARIABLE, ResolvedModel, model_name, resolve_model
 
 EXAMPLES = """\b
 Examples:
@@ -31,10 +31,10 @@ ANY = "…"
 """Stands for the models of a provider of which none is written down."""
 
 
-class Row(Struct, frozen=True):
+class ModelRow(Struct, frozen=True):
     """A model, and what came of asking for it: None where nobody was asked."""
 
-    chosen: Chosen
+    chosen: ResolvedModel
     is_key_set: bool
     is_reached: bool | None = None
     is_listed: bool | None = None
@@ -55,7 +55,7 @@ class Row(Struct, frozen=True):
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("which", metavar="[NAME]", required=False, default="", shell_complete=offered("models"))
+@click.argument("which", metavar="[NAME]", required=False, default="", shell_complete=complete_with("models"))
 @click.option("--check", is_flag=True, help="Ask each provider which models it has.")
 @json_option
 @common_options
@@ -81,7 +81,7 @@ def command(ctx: click.Context, which: str, check: bool, as_json: bool) -> None:
         ctx.exit(1)
 
 
-def _wanted(which: str, catalogue: Catalogue) -> list[Chosen]:
+def _wanted(which: str, catalogue: Catalogue) -> list[ResolvedModel]:
     """The models a person asks about; of a provider without known ones, a row for whatever it has."""
     if which and which not in catalogue.providers:
         return [resolve_model(which, catalogue, os.environ)]
@@ -94,16 +94,16 @@ def _wanted(which: str, catalogue: Catalogue) -> list[Chosen]:
     return found
 
 
-def _row(chosen: Chosen) -> Row:
-    return Row(chosen, bool(os.environ.get(chosen.key, "").strip()))
+def _row(chosen: ResolvedModel) -> ModelRow:
+    return ModelRow(chosen, bool(os.environ.get(chosen.key, "").strip()))
 
 
-def _checked(rows: Sequence[Row]) -> list[Row]:
+def _checked(rows: Sequence[ModelRow]) -> list[ModelRow]:
     """The rows with what their providers say; those whose key is missing are left alone."""
     # Loaded late: the network's code takes longer than the rest of this command.
-    from holdfast.models.reaching import reach  # noqa: PLC0415
+    from holdfast.models.availability import check_availability  # noqa: PLC0415
 
-    reached = reach([row.chosen for row in rows if not row.missing], os.environ)
+    reached = check_availability([row.chosen for row in rows if not row.missing], os.environ)
     checked = []
     for row in rows:
         found = reached.get((row.chosen.url, row.chosen.key))
@@ -111,7 +111,7 @@ def _checked(rows: Sequence[Row]) -> list[Row]:
             checked.append(row)
         elif row.chosen.entry.model == ANY and found.served:
             checked += [
-                Row(_served(row.chosen, model, window), row.is_key_set, True, True)
+                ModelRow(_served(row.chosen, model, window), row.is_key_set, True, True)
                 for model, window in sorted(found.served.items())
             ]
         else:
@@ -120,12 +120,12 @@ def _checked(rows: Sequence[Row]) -> list[Row]:
     return checked
 
 
-def _served(place: Chosen, model: str, window: int) -> Chosen:
+def _served(place: ResolvedModel, model: str, window: int) -> ResolvedModel:
     full = f"{place.entry.provider}/{model}"
     return replace(place, name=full, entry=replace(place.entry, name=full, window=window))
 
 
-def _told(row: Row) -> dict[str, Json]:
+def _told(row: ModelRow) -> dict[str, Json]:
     entry = asdict(row.chosen.entry)
     del entry["name"], entry["date"]
     return {
@@ -141,7 +141,7 @@ def _told(row: Row) -> dict[str, Json]:
     }
 
 
-def _table(rows: Sequence[Row], check: bool) -> tuple[list[Column], list[Sequence[Cell]]]:
+def _table(rows: Sequence[ModelRow], check: bool) -> tuple[list[Column], list[Sequence[Cell]]]:
     columns = [
         name("model"),
         number("window"),
@@ -158,26 +158,26 @@ def _table(rows: Sequence[Row], check: bool) -> tuple[list[Column], list[Sequenc
     return [*columns, name("reached")] if check else columns, cells
 
 
-def _prices(entry: Entry) -> list[Cell]:
+def _prices(entry: ModelEntry) -> list[Cell]:
     if entry.price is None:
         return ["", "", ""]
     known = (entry.price.input, entry.price.cache_read, entry.price.output)
     return ["" if price is None else f"{price:g}" for price in known]
 
 
-def _key(row: Row) -> str:
+def _key(row: ModelRow) -> str:
     if row.is_key_set:
         return "yes"
     return "no" if row.chosen.is_key_needed else "–"
 
 
-def _answer(row: Row) -> str:
+def _answer(row: ModelRow) -> str:
     if row.is_reached is None:
         return "–"
     return "not listed" if row.is_listed is False else "yes" if row.is_reached else "no"
 
 
-def _say(rows: Sequence[Row], catalogue: Catalogue, picked: str) -> None:
+def _say(rows: Sequence[ModelRow], catalogue: Catalogue, picked: str) -> None:
     note(f"dollars a million tokens, as published on {catalogue.date}; `--json` has all that is known")
     if unset := dict.fromkeys(row.chosen.key for row in rows if row.missing and row.is_reached is None):
         hint(f"keys that are not set: {', '.join(unset)}")
@@ -188,4 +188,4 @@ def _say(rows: Sequence[Row], catalogue: Catalogue, picked: str) -> None:
     if picked:
         note(f"the chosen model is `{picked}`")
     else:
-        hint(f"choose one with `--model NAME`, `{VARIABLE}` or `default_model` in holdfast.toml")
+        hint(f"choose one with `--model NAME`, `{MODEL_VARIABLE}` or `default_model` in holdfast.toml")

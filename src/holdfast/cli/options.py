@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from holdfast.cli.output import NO_COLOUR
+from holdfast.cli.streams import NO_COLOUR
 
 F = TypeVar("F", bound=Callable[..., Any] | click.Command)
 STORE = "holdfast.store"
 
 
-class Amount(click.FloatRange):
+class PositiveAmount(click.FloatRange):
     """Some of something, more than none; `nan`, which is in every range, is no amount."""
 
     name = "amount"
@@ -66,11 +66,13 @@ def common_options(function: F) -> F:
     return store(colour(function))
 
 
-def offered(what: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+def complete_with(what: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """The completion function of this name, imported when a shell asks: it needs half the library."""
 
     def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        items: list[CompletionItem] = getattr(import_module("holdfast.cli.completing"), what)(ctx, incomplete)
+        items: list[CompletionItem] = getattr(import_module("holdfast.cli.shell_completion"), what)(
+            ctx, incomplete
+        )
         return items
 
     return complete
@@ -88,13 +90,13 @@ def recording_options(function: F) -> F:
 
 def file_options(function: F) -> F:
     """RECORDING, its format, and which recording of the file."""
-    argument = click.argument("recording", metavar="RECORDING", shell_complete=offered("recordings"))
+    argument = click.argument("recording", metavar="RECORDING", shell_complete=complete_with("recordings"))
     id_ = click.option("--id", "id_", metavar="ID", help="Which recording of the file: its id, start or end.")
     format_ = click.option(
         "--from",
         "format_",
         metavar="FORMAT",
-        shell_complete=offered("formats"),
+        shell_complete=complete_with("formats"),
         help="The file's format; else it is detected.",
     )
     return argument(id_(format_(function)))
@@ -116,7 +118,11 @@ def files_options(function: F) -> F:
         "--jobs", metavar="N", type=click.IntRange(min=1), help="Processes; else one for each processor."
     )
     format_ = click.option(
-        "--from", "format_", metavar="FORMAT", shell_complete=offered("formats"), help="The files' format."
+        "--from",
+        "format_",
+        metavar="FORMAT",
+        shell_complete=complete_with("formats"),
+        help="The files' format.",
     )
     sample = click.option(
         "--sample",
@@ -144,6 +150,61 @@ def profile_option(function: F) -> F:
         "--profile",
         metavar="NAME",
         default="",
-        shell_complete=offered("profiles"),
+        shell_complete=complete_with("profiles"),
         help="A profile; `holdfast profiles` lists them.",
     )(function)
+
+
+# Options of the commands that open the coding agent, and the wish that they make.
+#
+# Rule: this module is part of the root command, so it loads nothing; what a wish needs is loaded when one is made.
+
+
+MODES = ("plan", "ask", "edit", "auto")
+SANDBOXES = ("auto", "bubblewrap", "landlock", "off")
+
+
+def agent_options(function: F) -> F:
+    """`--model`, `--mode`, `--profile`, `--allow`, `--sandbox` and `--trust`."""
+    model = click.option(
+        "--model",
+        metavar="PROVIDER/NAME",
+        default="",
+        shell_complete=complete_with("models"),
+        help="The model; else HOLDFAST_MODEL or `default_model`.",
+    )
+    mode = click.option(
+        "--mode",
+        type=click.Choice(MODES),
+        help="plan: change nothing; ask: before each change; edit: files may be edited; auto: ask nothing.",
+    )
+    allow = click.option(
+        "--allow",
+        metavar="RULE",
+        multiple=True,
+        help="A rule such as `Edit(src/**)` or `Bash(make test)`; may be given again.",
+    )
+    sandbox = click.option(
+        "--sandbox", type=click.Choice(SANDBOXES), help="What commands run in; else `auto`."
+    )
+    trust = click.option(
+        "--trust",
+        "trusts",
+        is_flag=True,
+        help="Trust the project's holdfast.toml: its rules and servers, as they are now.",
+    )
+    return model(mode(profile_option(allow(sandbox(trust(function))))))
+
+
+def continue_option(function: F) -> F:
+    return click.option(
+        "--continue", "-c", "goes_on", is_flag=True, help="Go on with the newest talk of this folder."
+    )(function)
+
+
+def make_agent_options(ctx: click.Context, **given: Any) -> Any:
+    """The `AgentOptions` that options amount to, in the folder that we are in."""
+    # Loaded late: the root command knows this module.
+    from holdfast.agents.options import AgentOptions  # noqa: PLC0415
+
+    return AgentOptions(root=Path.cwd(), store=ctx.meta.get(STORE), **given)

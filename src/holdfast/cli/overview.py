@@ -1,20 +1,121 @@
-"""A recording at a glance, as values: rounds, tools, boundaries, side chains, branches.
+"""What a provider reported against what we count: how far our numbers can be trusted on this recording.
 
-Rule: numbers are those of the whole recording, nothing left out; steps are numbered as `pack --at` takes them.
+Rule: each report is compared with what was known before it came; the correction learns from it afterwards.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from holdfast.cli.sources import chain_names
-from holdfast.events import BoundarySeen, ChainStarted, Entry
-from holdfast.messages import SystemMessage, joined_text
+from holdfast.cli.inputs import chain_names
+from holdfast.events import (
+    AssistantReplied,
+    BoundarySeen,
+    ChainStarted,
+    Entry,
+    SystemSet,
+    ToolReturned,
+    ToolsSet,
+    UserSaid,
+)
+from holdfast.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, joined_text
+from holdfast.packing.counting.calibration import Calibration
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.views import Step, Transcript, User, path
 
+DROP = 0.7
+"""A prompt that shrank to less than this share of the one before was cut by the agent, said or not."""
 
-class Round(Struct, frozen=True):
+
+class UsageReport(Struct, frozen=True):
+    """One prompt as the provider counted it, as we count it, and as corrected by the reports before."""
+
+    reported: int
+    counted: int
+    calibrated: int
+
+
+class UsageComparison(Struct, frozen=True):
+    """Median and 95th percentile of the relative errors; the first report of a talk corrects nothing yet."""
+
+    reports: int
+    last: UsageReport
+    counted_median: float
+    counted_p95: float
+    calibrated_median: float
+    calibrated_p95: float
+
+
+def compare_usage(entries: Sequence[Entry], counter: TokenCounter) -> UsageComparison | None:
+    """None where no reply reports its usage."""
+    reports = _reports(entries, counter)
+    if not reports:
+        return None
+    judged = reports[1:] or reports
+    counted = sorted(abs(r.counted / r.reported - 1) for r in judged)
+    calibrated = sorted(abs(r.calibrated / r.reported - 1) for r in judged)
+    return UsageComparison(
+        reports=len(reports),
+        last=reports[-1],
+        counted_median=_quantile(counted, 0.5),
+        counted_p95=_quantile(counted, 0.95),
+        calibrated_median=_quantile(calibrated, 0.5),
+        calibrated_p95=_quantile(calibrated, 0.95),
+    )
+
+
+def _reports(entries: Iterable[Entry], counter: TokenCounter) -> list[UsageReport]:
+    calibration = Calibration(bound=counter.family.bound.largest or Calibration().bound)
+    reports: list[UsageReport] = []
+    fixed = {"system": 0, "tools": 0}
+    tokens = messages = 0
+    for entry in entries:
+        event = entry.event
+        match event:
+            case SystemSet():
+                fixed["system"] = counter.text(event.text)
+            case ToolsSet():
+                fixed["tools"] = counter.tools(event.tools)
+            case BoundarySeen() if "compact" in event.kind:
+                tokens = messages = 0
+            case AssistantReplied() if event.usage and event.usage.prompt:
+                reported = event.usage.prompt
+                if reports and reported < DROP * reports[-1].reported:
+                    tokens = min(tokens, reported)
+                counted = tokens + sum(fixed.values())
+                estimate = calibration.estimate(counted, messages).tokens
+                reports.append(UsageReport(reported, counted, estimate))
+                calibration = calibration.observe(counted, messages, reported)
+            case _:
+                pass
+        for message in _messages(entry):
+            tokens += counter.message(message)
+            messages += 1
+    return reports
+
+
+def _messages(entry: Entry) -> list[Message]:
+    event = entry.event
+    match event:
+        case UserSaid():
+            return [UserMessage(event.parts)]
+        case AssistantReplied():
+            return [AssistantMessage(event.parts)]
+        case ToolReturned():
+            return [ToolMessage(event.call_id, event.name, event.parts, event.error)]
+    return []
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
+
+
+# A recording at a glance, as values: rounds, tools, boundaries, side chains, branches.
+#
+# Rule: numbers are those of the whole recording, nothing left out; steps are numbered as `pack --at` takes them.
+
+
+class RoundOverview(Struct, frozen=True):
     """`first` and `last` are step numbers, both 0 in a round without steps."""
 
     number: int
@@ -29,7 +130,7 @@ class Round(Struct, frozen=True):
         return self.last - self.first + 1 if self.first else 0
 
 
-class Tool(Struct):
+class ToolOverview(Struct):
     """All calls of one kind: how many, under which names, how many failed, and what they weigh."""
 
     kind: str
@@ -40,7 +141,7 @@ class Tool(Struct):
     result_tokens: int = 0
 
 
-class Boundary(Struct, frozen=True):
+class BoundaryOverview(Struct, frozen=True):
     after_step: int
     kind: str
     trigger: str
@@ -48,7 +149,7 @@ class Boundary(Struct, frozen=True):
     summary_tokens: int
 
 
-class Chain(Struct, frozen=True):
+class ChainOverview(Struct, frozen=True):
     name: str
     agent: str
     title: str
@@ -57,10 +158,10 @@ class Chain(Struct, frozen=True):
 
 
 class Overview(Struct, frozen=True):
-    rounds: tuple[Round, ...]
-    tools: tuple[Tool, ...]
-    boundaries: tuple[Boundary, ...]
-    chains: tuple[Chain, ...]
+    rounds: tuple[RoundOverview, ...]
+    tools: tuple[ToolOverview, ...]
+    boundaries: tuple[BoundaryOverview, ...]
+    chains: tuple[ChainOverview, ...]
     branches: int
     off_path: int
     fixed_tokens: int
@@ -92,7 +193,7 @@ def overview(entries: Sequence[Entry], on_path: Sequence[Entry], counter: TokenC
     )
 
 
-def _round(transcript: Transcript, number: int, counter: TokenCounter) -> Round:
+def _round(transcript: Transcript, number: int, counter: TokenCounter) -> RoundOverview:
     starts = [*transcript.rounds, len(transcript.items)]
     items = transcript.items[starts[number] if number else 0 : starts[number + 1]]
     steps = [item for item in items if isinstance(item, Step)]
@@ -100,7 +201,7 @@ def _round(transcript: Transcript, number: int, counter: TokenCounter) -> Round:
     calls: dict[str, int] = {}
     for use in (use for step in steps for use in step.uses.values()):
         calls[use.name] = calls.get(use.name, 0) + 1
-    return Round(
+    return RoundOverview(
         number=number + 1,
         user=next((line.strip() for line in said.split("\n") if line.strip()), ""),
         first=steps[0].number + 1 if steps else 0,
@@ -115,12 +216,12 @@ def _tokens(item: User | Step, counter: TokenCounter) -> int:
     return counter.message(item.message) + answers
 
 
-def _tools(transcript: Transcript, counter: TokenCounter) -> list[Tool]:
-    tools: dict[str, Tool] = {}
+def _tools(transcript: Transcript, counter: TokenCounter) -> list[ToolOverview]:
+    tools: dict[str, ToolOverview] = {}
     for step in transcript.steps:
         for answer in step.answers():
             use, call = step.uses[answer.call_id], step.calls[answer.call_id]
-            tool = tools.setdefault(use.kind, Tool(use.kind, {}))
+            tool = tools.setdefault(use.kind, ToolOverview(use.kind, {}))
             tool.names[use.name] = tool.names.get(use.name, 0) + 1
             tool.calls += 1
             tool.errors += answer.error
@@ -135,9 +236,11 @@ def _by_count(counts: dict[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def _boundary(transcript: Transcript, at: int, event: BoundarySeen, counter: TokenCounter) -> Boundary:
+def _boundary(
+    transcript: Transcript, at: int, event: BoundarySeen, counter: TokenCounter
+) -> BoundaryOverview:
     before = [item for item in transcript.items[:at] if isinstance(item, Step)]
-    return Boundary(
+    return BoundaryOverview(
         after_step=before[-1].number + 1 if before else 0,
         kind=event.kind,
         trigger=event.trigger,
@@ -146,9 +249,9 @@ def _boundary(transcript: Transcript, at: int, event: BoundarySeen, counter: Tok
     )
 
 
-def _chain(entries: Sequence[Entry], name: str, counter: TokenCounter) -> Chain:
+def _chain(entries: Sequence[Entry], name: str, counter: TokenCounter) -> ChainOverview:
     on_path = path(entries, chain=name)
     transcript = Transcript(on_path)
     started = next((e.event for e in on_path if isinstance(e.event, ChainStarted)), ChainStarted())
     tokens = sum(_tokens(item, counter) for item in transcript.items)
-    return Chain(name, started.agent, started.title, len(transcript.steps), tokens)
+    return ChainOverview(name, started.agent, started.title, len(transcript.steps), tokens)

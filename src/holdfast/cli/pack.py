@@ -7,17 +7,25 @@ import click
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from holdfast.cli.account import explain, summarise, tokens_before
-from holdfast.cli.forward import before_step, chosen_settings, window_after
+from holdfast.cli.inputs import (
+    RecordingChoice,
+    build_window,
+    chain_path,
+    choose_profile,
+    entries_before_step,
+    import_notes,
+    open_log,
+    recorded_model,
+)
 from holdfast.cli.options import common_options, json_option, profile_option, recording_options
-from holdfast.cli.output import note, write_json
-from holdfast.cli.sources import Choice, import_notes, model_of, open_log, path_of
+from holdfast.cli.pack_report import explain, summarise, tokens_before
+from holdfast.cli.streams import note, write_json
 from holdfast.events import Folded
 from holdfast.log import Log
 from holdfast.messages import Json
 from holdfast.packing.pack import pack
 from holdfast.packing.window import Window
-from holdfast.sending import Packed, Provider, Sender
+from holdfast.sender import Packed, Provider, Sender
 from holdfast.store import MemoryStore
 
 EXAMPLES = """\b
@@ -31,7 +39,7 @@ Examples:
 Exit code 5 if what may not be cut does not fit the budget."""
 
 
-class Packing(Struct, frozen=True):
+class PackRun(Struct, frozen=True):
     """A pack with all that is said about it."""
 
     log: Log
@@ -79,15 +87,15 @@ def command(
     RECORDING is a file, or the id of a log in the store. The messages come as JSON on stdout, the sizes of their
     layers on stderr. The recording is stored, secrets removed, so that each id can be recalled.
     """
-    settings = chosen_settings(profile, budget)
-    choice = Choice(recording, id_, format_, chain)
+    settings = choose_profile(profile, budget)
+    choice = RecordingChoice(recording, id_, format_, chain)
     log = open_log(ctx, choice, keep=not no_store, redact=None if settings.redact else str)
     entries = log.entries()
-    whole = path_of(entries, chain)
-    model = model if model is not None else model_of(whole)
-    window, folds = window_after(before_step(whole, step), settings, model)
+    whole = chain_path(entries, chain)
+    model = model if model is not None else recorded_model(whole)
+    window, folds = build_window(entries_before_step(whole, step), settings, model)
     sent = Sender(to, log.store, log.id).send(pack(window))
-    made = Packing(log, window, sent, folds, model, import_notes(entries), kept=not no_store)
+    made = PackRun(log, window, sent, folds, model, import_notes(entries), kept=not no_store)
     for fold in folds if not no_store else ():
         log.keep_indices(fold)
     if as_json:
@@ -104,7 +112,7 @@ def _request(sent: Packed) -> Json:
     return {**({"system": sent.system} if sent.system else {}), "messages": sent.messages}
 
 
-def _as_json(made: Packing) -> Json:
+def _as_json(made: PackRun) -> Json:
     sent, packed = made.sent, made.sent.pack
     layers = [{"name": la.name, "messages": len(la.messages), "tokens": la.tokens} for la in packed.layers]
     return {
@@ -130,7 +138,7 @@ def _as_json(made: Packing) -> Json:
     }
 
 
-def _tell(made: Packing, explained: bool) -> None:
+def _tell(made: PackRun, explained: bool) -> None:
     packed = made.sent.pack
     summarise(made.window, packed, made.folds, made.model)
     if explained:

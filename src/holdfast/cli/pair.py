@@ -14,29 +14,45 @@ import click
 from msgspec import Struct
 
 from holdfast.agents.agent import Agent
-from holdfast.agents.coding.wish import Wish
-from holdfast.agents.coding.within_reach import NoModel
-from holdfast.agents.headless import Signals
-from holdfast.agents.pairing.approval import Approvals, Auto, FromFile
-from holdfast.agents.pairing.orchestrator import DONE
-from holdfast.agents.pairing.outcome import BLOCKED, Outcome
-from holdfast.agents.pairing.setup import OpenedPair, PairWish, People, open_pair
-from holdfast.cli.agent_options import MODES, SANDBOXES
-from holdfast.cli.codes import ENDS
-from holdfast.cli.happenings import say_no_model
-from holdfast.cli.options import STORE, Amount, common_options, json_option, offered
-from holdfast.cli.output import complain, counted, hint, printable, say, warn, write, write_json
-from holdfast.cli.paired import AtTerminal, Telling
-from holdfast.cli.sources import store_path
+from holdfast.agents.coding.headless import SignalHandler
+from holdfast.agents.model_choice import NoModel
+from holdfast.agents.options import AgentOptions
+from holdfast.agents.pair.decisions import Approvals, AutoApprovals, FileApprovals
+from holdfast.agents.pair.orchestrator import DONE
+from holdfast.agents.pair.outcome import BLOCKED, PairOutcome
+from holdfast.agents.pair.startup import OpenedPair, PairCallbacks, PairOptions, open_pair
+from holdfast.cli.event_output import say_no_model
+from holdfast.cli.exits import EXIT_CODES
+from holdfast.cli.inputs import store_path
+from holdfast.cli.options import (
+    MODES,
+    SANDBOXES,
+    STORE,
+    PositiveAmount,
+    common_options,
+    complete_with,
+    json_option,
+)
+from holdfast.cli.pair_terminal import PairProgress, TerminalApprovals
+from holdfast.cli.streams import (
+    format_count,
+    hint,
+    printable,
+    say,
+    say_error,
+    warn,
+    write,
+    write_json,
+)
 from holdfast.errors import InputError
-from holdfast.pair.roles import built_in, load_limits, load_pair
-from holdfast.pair.state import State
-from holdfast.pair.stopping import MOST, MOST_DOLLARS
+from holdfast.pair.roles import built_in_pair, load_pair, load_stop_table
+from holdfast.pair.state import PairState
+from holdfast.pair.stop_rules import MOST, MOST_DOLLARS
 
 F = TypeVar("F", bound=Callable[..., Any] | click.Command)
 
 STOPPED, UNDELIVERED = 20, 21
-CODES = {**ENDS, "success": 0, DONE: 0, "rejected": UNDELIVERED}
+CODES = {**EXIT_CODES, "success": 0, DONE: 0, "rejected": UNDELIVERED}
 """By what it came to; every other reason is a rule's that stopped it before the target."""
 RAISED = {"iterations": "--max-iterations N", "cost": "--max-cost DOLLARS"}
 """What gives another limit; every other one stands in a file."""
@@ -59,7 +75,11 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 
 def model_option(name: str, which: str) -> Callable[[F], F]:
     return click.option(
-        name, metavar="M", default="", shell_complete=offered("models"), help=f"Model of the {which} agent."
+        name,
+        metavar="M",
+        default="",
+        shell_complete=complete_with("models"),
+        help=f"Model of the {which} agent.",
     )
 
 
@@ -70,7 +90,10 @@ def model_option(name: str, which: str) -> Callable[[F], F]:
 @model_option("--execute-model", "second")
 @click.option("--max-iterations", metavar="N", type=click.IntRange(1, MOST), help="At most N iterations.")
 @click.option(
-    "--max-cost", metavar="DOLLARS", type=Amount("dollars", MOST_DOLLARS), help="Of both, in all runs."
+    "--max-cost",
+    metavar="DOLLARS",
+    type=PositiveAmount("dollars", MOST_DOLLARS),
+    help="Of both, in all runs.",
 )
 @click.option(
     "--approve",
@@ -83,7 +106,9 @@ def model_option(name: str, which: str) -> Callable[[F], F]:
     "--pair", "pair_file", metavar="FILE", type=FILE, help="A pair, in TOML; with `--continue` its limits."
 )
 @click.option("--continue", "-c", "goes_on", is_flag=True, help="Go on with the newest pair of DIR.")
-@click.option("--log", metavar="ID", default="", shell_complete=offered("logs"), help="Go on with this pair.")
+@click.option(
+    "--log", metavar="ID", default="", shell_complete=complete_with("logs"), help="Go on with this pair."
+)
 @click.option("--mode", type=click.Choice(MODES), help="As with `holdfast run`; else `edit`.")
 @click.option(
     "--allow", metavar="RULE", multiple=True, help="A rule such as `Bash(make:*)`; may be given again."
@@ -99,15 +124,17 @@ def command(ctx: click.Context, /, as_json: bool, approve: str, **given: Any) ->
     Init writes a design, which is approved first; Execute builds from it, evaluates, and reports what is wrong with
     the design. So they go on until enough samples pass, or a rule stops them.
     """
-    wish = wish_of(ctx.meta.get(STORE), given)
-    telling = Telling()
+    wish = make_pair_options(ctx.meta.get(STORE), given)
+    telling = PairProgress()
     root = wish.wish.root.resolve()
     if approve == "file":
         # Looked at before anything is opened, so that a refusal leaves no log behind.
-        approvals_of(approve, store_path(ctx), "new", root)
-    people = People(lambda place, log: approvals_of(approve, place, log, root), telling.tell, telling.watch)
+        choose_approvals(approve, store_path(ctx), "new", root)
+    people = PairCallbacks(
+        lambda place, log: choose_approvals(approve, place, log, root), telling.tell, telling.watch
+    )
     try:
-        ended = asyncio.run(carry_out(wish, people))
+        ended = asyncio.run(run_pair_to_end(wish, people))
     except NoModel as error:
         say_no_model(_both(error.message), _both(error.found), error.hint)
         ctx.exit(error.exit_code)
@@ -115,7 +142,7 @@ def command(ctx: click.Context, /, as_json: bool, approve: str, **given: Any) ->
     ctx.exit(ended.code)
 
 
-def wish_of(store: Path | None, given: dict[str, Any]) -> PairWish:
+def make_pair_options(store: Path | None, given: dict[str, Any]) -> PairOptions:
     folder: Path = given["folder"]
     goes_on = given["goes_on"] or bool(given["log"])
     if not folder.is_dir():
@@ -125,7 +152,7 @@ def wish_of(store: Path | None, given: dict[str, Any]) -> PairWish:
             "`--continue` goes on with the task that is in the log",
             hint="leave `-p` away, or begin anew without `--continue`",
         )
-    wish = Wish(
+    wish = AgentOptions(
         root=folder,
         store=store,
         log=given["log"],
@@ -135,12 +162,12 @@ def wish_of(store: Path | None, given: dict[str, Any]) -> PairWish:
         trusts=given["trusts"],
     )
     file: Path | None = given["pair_file"]
-    pair = None if goes_on else load_pair(file) if file else built_in()
-    return PairWish(
+    pair = None if goes_on else load_pair(file) if file else built_in_pair()
+    return PairOptions(
         wish=wish,
         pair=pair,
         # Of a pair that is gone on with, the limits alone may be others.
-        stop=load_limits(file) if goes_on and file else None,
+        stop=load_stop_table(file) if goes_on and file else None,
         task=given["prompt"],
         models=(given["init_model"], given["execute_model"]),
         max_iterations=given["max_iterations"],
@@ -148,19 +175,19 @@ def wish_of(store: Path | None, given: dict[str, Any]) -> PairWish:
     )
 
 
-def approvals_of(approve: str, place: Path, log: str, root: Path) -> Approvals:
+def choose_approvals(approve: str, place: Path, log: str, root: Path) -> Approvals:
     """Files lie beside the store, where no agent writes."""
     if approve == "auto":
-        return Auto()
+        return AutoApprovals()
     if approve == "ask":
-        return AtTerminal()
+        return TerminalApprovals()
     folder = place.with_name(f"{place.name}.approvals").resolve() / log
     if folder.is_relative_to(root):
         raise InputError(
             f"approvals in {folder} could be written by the agents themselves",
             hint="`--store` chooses a store outside the folder that they work in",
         )
-    return FromFile(folder)
+    return FileApprovals(folder)
 
 
 def _both(said: str) -> str:
@@ -170,27 +197,29 @@ def _both(said: str) -> str:
     )
 
 
-class End(Struct, frozen=True):
+class PairEnd(Struct, frozen=True):
     """What it came to, where the pair stands, what both agents spent in all runs, and how it is gone on with."""
 
-    outcome: Outcome
-    state: State
+    outcome: PairOutcome
+    state: PairState
     logs: tuple[str, ...]
     dollars: float
     code: int
     again: str = "--continue"
 
 
-async def carry_out(wish: PairWish, people: People) -> End:
+async def run_pair_to_end(wish: PairOptions, people: PairCallbacks) -> PairEnd:
     """Run it to its end."""
-    signals = Signals()
+    signals = SignalHandler()
     with signals.caught():
         try:
             opened = await open_pair(wish, people, env=os.environ)
         except asyncio.CancelledError:
             if not signals.settle():
                 raise
-            return End(Outcome("interrupted", "interrupted"), State(), (), 0.0, 128 + signals.came)
+            return PairEnd(
+                PairOutcome("interrupted", "interrupted"), PairState(), (), 0.0, 128 + signals.came
+            )
         try:
             for one in opened.notes:
                 warn(one)
@@ -201,12 +230,12 @@ async def carry_out(wish: PairWish, people: People) -> End:
             logs = (log, *(f"{log}.{role.name}" for role in pair.pair.roles))
             # One from another machine is found by its id alone: it was begun in another folder.
             again = f"--log {log}" if wish.wish.log else "--continue"
-            return End(outcome, pair.state, logs, pair.plan.spent(), code, again)
+            return PairEnd(outcome, pair.state, logs, pair.plan.spent(), code, again)
         finally:
             await opened.close()
 
 
-async def _followed(opened: OpenedPair, signals: Signals) -> Outcome:
+async def _followed(opened: OpenedPair, signals: SignalHandler) -> PairOutcome:
     def follow(agent: Agent) -> None:
         signals.agent = agent
 
@@ -216,15 +245,15 @@ async def _followed(opened: OpenedPair, signals: Signals) -> Outcome:
     except asyncio.CancelledError:
         if not signals.settle():
             raise
-        return Outcome("interrupted", "interrupted", "go on with `--continue`")
+        return PairOutcome("interrupted", "interrupted", "go on with `--continue`")
 
 
-def show(end: End, *, as_json: bool) -> None:
+def show(end: PairEnd, *, as_json: bool) -> None:
     outcome, state = end.outcome, end.state
     if CODES.get(outcome.reason) != 0:
-        complain(outcome.sentence)
+        say_error(outcome.sentence)
     hint((outcome.hint or _hint(outcome)).replace("--continue", end.again))
-    parts = [counted(state.iterations, "iteration"), counted(state.turn, "turn")]
+    parts = [format_count(state.iterations, "iteration"), format_count(state.turn, "turn")]
     parts += [f"${end.dollars:.4f}"] if end.dollars else []
     if end.logs:
         say(", ".join([*parts, f"log {end.logs[0]}"]))
@@ -237,7 +266,7 @@ def show(end: End, *, as_json: bool) -> None:
     write("".join(f"{printable(line)}\n" for line in lines))
 
 
-def _hint(outcome: Outcome) -> str:
+def _hint(outcome: PairOutcome) -> str:
     """How an end by a rule is gone on with."""
     if not outcome.ended or CODES.get(outcome.reason) == 0:
         return ""
@@ -248,7 +277,7 @@ def _hint(outcome: Outcome) -> str:
     return "`--continue --pair FILE` goes on, with other limits in its `[stop]`"
 
 
-def _told(end: End) -> dict[str, Any]:
+def _told(end: PairEnd) -> dict[str, Any]:
     results = end.state.results
     return {
         "outcome": end.outcome.reason,

@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 from msgspec.structs import asdict
 
-from holdfast.cli.options import common_options, json_option, offered
-from holdfast.cli.output import warn, write_json
+from holdfast.cli.options import common_options, complete_with, json_option
+from holdfast.cli.streams import warn, write_json
 from holdfast.cli.tables import name, number, print_table, wrapped
-from holdfast.config import Config, load_config, read_env, resolve
+from holdfast.config import Config, load_config, read_env, resolve_profile
 from holdfast.packing.profile import BUILT_IN, Profile
-from holdfast.settings import SETTINGS, shown
+from holdfast.settings import SETTINGS, setting_text
 
 EXAMPLES = """\b
 Examples:
@@ -24,7 +24,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("profile", metavar="[NAME]", required=False, shell_complete=offered("profiles"))
+@click.argument("profile", metavar="[NAME]", required=False, shell_complete=complete_with("profiles"))
 @json_option
 @common_options
 def command(profile: str | None, as_json: bool) -> None:
@@ -41,7 +41,7 @@ def command(profile: str | None, as_json: bool) -> None:
 
 def _list(config: Config, as_json: bool) -> None:
     names = list(dict.fromkeys([*BUILT_IN, *config.profiles]))
-    loaded = [resolve(config, os.environ, one) for one in names]
+    loaded = [resolve_profile(config, os.environ, one) for one in names]
     for warning in dict.fromkeys(w for one in loaded for w in one.warnings):
         warn(warning)
     profiles = [one.profile for one in loaded]
@@ -61,14 +61,14 @@ def _list(config: Config, as_json: bool) -> None:
 
 
 def _show(config: Config, profile: str, as_json: bool) -> None:
-    loaded = resolve(config, os.environ, profile)
+    loaded = resolve_profile(config, os.environ, profile)
     for warning in loaded.warnings:
         warn(warning)
     sources = _sources(config, loaded.profile)
     if as_json:
         write_json({"settings": asdict(loaded.profile), "from": sources, **_brief(loaded.profile, config)})
         return
-    rows = [(s, shown(getattr(loaded.profile, s)).split("\n")[0], sources[s]) for s in SETTINGS]
+    rows = [(s, setting_text(getattr(loaded.profile, s)).split("\n")[0], sources[s]) for s in SETTINGS]
     print_table([name("setting"), wrapped("value"), name("from")], rows)
 
 

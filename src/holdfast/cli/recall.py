@@ -8,11 +8,11 @@ import sys
 import click
 import msgspec
 
+from holdfast.cli.inputs import readable_store
 from holdfast.cli.options import common_options, json_option
-from holdfast.cli.output import note, write, write_json
-from holdfast.cli.sources import readable_store
+from holdfast.cli.streams import note, write, write_json
 from holdfast.recall import recall
-from holdfast.store.lines import parse_range
+from holdfast.store.text_parts import parse_range
 
 NOTHING_FOUND = 1
 

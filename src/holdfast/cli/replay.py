@@ -15,25 +15,29 @@ from typing import BinaryIO
 import click
 from msgspec.structs import replace
 
-from holdfast.cli.codes import INTERRUPTED
-from holdfast.cli.options import budgets_option, common_options, files_options, json_option, offered
-from holdfast.cli.output import counted, note, say, warn, write, write_json
-from holdfast.cli.progress import advancing
-from holdfast.cli.tables import Column, print_heading, print_table, tell_table
-from holdfast.config import load_config, resolve
+from holdfast.cli.exits import INTERRUPTED
+from holdfast.cli.options import (
+    budgets_option,
+    common_options,
+    complete_with,
+    files_options,
+    json_option,
+)
+from holdfast.cli.streams import format_count, note, say, show_progress, warn, write, write_json
+from holdfast.cli.tables import Column, print_heading, print_table, say_table
+from holdfast.config import load_config, resolve_profile
 from holdfast.errors import InputError
+from holdfast.lab.jobs import RecordingSources
+from holdfast.lab.options import ReplayOptions
+from holdfast.lab.policies.registry import DEFAULT_NAMES
+from holdfast.lab.pool import available_processors
+from holdfast.lab.replay import ReportOptions, replay
+from holdfast.lab.report import ReportTable, terminal_tables, write_html, write_markdown
+from holdfast.lab.results import ReplayReport
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.profile import BUILT_IN, SMALLEST_BUDGET, Profile
 from holdfast.prices import BUILT_IN as BUILT_IN_PRICES
 from holdfast.prices import PriceTable, load_prices
-from holdfast.replay.gathering import Wish
-from holdfast.replay.jobs.pool import available_processors
-from holdfast.replay.jobs.sources import Sources
-from holdfast.replay.order import Order
-from holdfast.replay.policies.naming import DEFAULT_NAMES
-from holdfast.replay.replaying import replay
-from holdfast.replay.report import Table, terminal_tables, write_html, write_markdown
-from holdfast.replay.results import Report
 
 BUDGETS = "16k,32k,64k"
 STDOUT = "-"
@@ -56,7 +60,7 @@ action used it; dollars are relative to sending everything, cached."""
     "--policy",
     metavar="NAME,...",
     default=",".join(DEFAULT_NAMES),
-    shell_complete=offered("policies"),
+    shell_complete=complete_with("policies"),
     help="Policies and profiles, or `module:attribute`.  [default: the simple ones and our main profiles]",
 )
 @click.option(
@@ -64,7 +68,7 @@ action used it; dollars are relative to sending everything, cached."""
     metavar="NAME|FILE",
     default="standard",
     show_default=True,
-    shell_complete=offered("price_tables"),
+    shell_complete=complete_with("price_tables"),
     help="The price table to rank by, built in or TOML.",
 )
 @files_options
@@ -116,8 +120,10 @@ def command(
     order = order.varied() if sensitivity else order
     _check_against(order, against)
     _check_place(html)
-    sources = Sources(files, format_, sample)
-    report = _replay(order, sources, Wish(against, picture, checks), jobs or available_processors(), dump)
+    sources = RecordingSources(files, format_, sample)
+    report = _replay(
+        order, sources, ReportOptions(against, picture, checks), jobs or available_processors(), dump
+    )
     if html is not None:
         _write_file(html, write_html(report))
     _show(report, as_json, markdown, dump == STDOUT)
@@ -126,21 +132,25 @@ def command(
         raise click.exceptions.Exit(INTERRUPTED)
 
 
-def _order(policy: str, budget: str, prices: str) -> Order:
+def _order(policy: str, budget: str, prices: str) -> ReplayOptions:
     names = _names(policy)
-    return Order(names, _budgets(budget), _tables(prices), profiles=_profiles(names), folder=str(Path.cwd()))
+    return ReplayOptions(
+        names, _budgets(budget), _tables(prices), profiles=_profiles(names), folder=str(Path.cwd())
+    )
 
 
-def _replay(order: Order, sources: Sources, wish: Wish, processes: int, dump: str) -> Report:
+def _replay(
+    order: ReplayOptions, sources: RecordingSources, wish: ReportOptions, processes: int, dump: str
+) -> ReplayReport:
     load = sources.load()
-    what = f"replaying {counted(load.recordings, 'recording')}"
+    what = f"replaying {format_count(load.recordings, 'recording')}"
     with ExitStack() as stack:
         if dump:
             # Emptied last: a worker that was ended leaves the packs it was writing behind.
             folder = TemporaryDirectory(prefix="holdfast-dump-", ignore_cleanup_errors=True)
             order = replace(order, dump=stack.enter_context(folder))
         take = _dumped_to(dump, stack)
-        done = stack.enter_context(advancing(what, total=load.size))
+        done = stack.enter_context(show_progress(what, total=load.size))
         return replay(order, sources, load, wish, processes=processes, done=done, dump=take)
 
 
@@ -215,14 +225,14 @@ def _profiles(names: Sequence[str]) -> dict[str, Profile]:
     found: dict[str, Profile] = {}
     for name in names:
         if name in config.profiles or name in BUILT_IN:
-            loaded = resolve(config, env, name)
+            loaded = resolve_profile(config, env, name)
             for warning in loaded.warnings:
                 warn(warning)
             found[name] = loaded.profile
     return found
 
 
-def _check_against(order: Order, against: str) -> None:
+def _check_against(order: ReplayOptions, against: str) -> None:
     """Before any work: every policy is found, and the one to compare with is among them."""
     names = [plan.name for plan in order.all_plans()]
     if against and against not in names:
@@ -231,7 +241,7 @@ def _check_against(order: Order, against: str) -> None:
         )
 
 
-def _show(report: Report, as_json: bool, markdown: bool, aside: bool) -> None:
+def _show(report: ReplayReport, as_json: bool, markdown: bool, aside: bool) -> None:
     if report.partial:
         warn(f"partial result: {report.partial}")
     for sentence in report.notes:
@@ -245,16 +255,16 @@ def _show(report: Report, as_json: bool, markdown: bool, aside: bool) -> None:
             _show_table(table, aside)
     if aside or not (as_json or markdown):
         say(
-            f"{counted(report.recordings, 'recording')} of {counted(len(report.projects), 'project')} "
+            f"{format_count(report.recordings, 'recording')} of {format_count(len(report.projects), 'project')} "
             f"in {report.seconds:.0f} s; prices `{report.prices}`, relative to `everything`"
         )
 
 
-def _show_table(table: Table, aside: bool) -> None:
+def _show_table(table: ReportTable, aside: bool) -> None:
     columns = [Column(title, kind) for title, kind in table.columns]
     if aside:
         say(f"\n{table.title}")
-        tell_table(columns, table.rows)
+        say_table(columns, table.rows)
     else:
         print_heading(table.title)
         print_table(columns, table.rows)

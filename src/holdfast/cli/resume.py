@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from holdfast.cli.agent_options import agent_options, wish_of
-from holdfast.cli.options import common_options, offered
+from holdfast.cli.options import agent_options, common_options, complete_with, make_agent_options
 from holdfast.cli.screen import open_screen
 
 EXAMPLES = """\b
@@ -23,7 +22,7 @@ screen."""
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("id_", metavar="[ID]", required=False, default="", shell_complete=offered("logs"))
+@click.argument("id_", metavar="[ID]", required=False, default="", shell_complete=complete_with("logs"))
 @agent_options
 @common_options
 @click.pass_context
@@ -32,4 +31,4 @@ def command(ctx: click.Context, /, id_: str, **given: Any) -> None:
 
     ID is that of a log, or its first six or more characters.
     """
-    ctx.exit(open_screen(wish_of(ctx, log=id_, goes_on=not id_, **given)))
+    ctx.exit(open_screen(make_agent_options(ctx, log=id_, goes_on=not id_, **given)))

@@ -14,17 +14,23 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from holdfast.cli.agent_options import wish_of
-from holdfast.cli.options import Amount, common_options, json_option, offered, profile_option
-from holdfast.cli.output import hint, note, printable, say, write
+from holdfast.cli.options import (
+    PositiveAmount,
+    common_options,
+    complete_with,
+    json_option,
+    make_agent_options,
+    profile_option,
+)
+from holdfast.cli.streams import hint, note, printable, say, write
 from holdfast.errors import HoldfastError, InputError
 from holdfast.review.finding import SEVERITIES, Severity
-from holdfast.review.findings import exceeds
-from holdfast.review.reading.decoding import decoded
-from holdfast.review.reading.git import MOST_DIFF
-from holdfast.review.reading.repository import repository_of
-from holdfast.review.reports import Report, to_json, to_markdown, to_sarif
-from holdfast.review.review import Review, begin_review
+from holdfast.review.findings import reaches_severity
+from holdfast.review.git_changes import MOST_DIFF
+from holdfast.review.reports import ReviewReport, to_json, to_markdown, to_sarif
+from holdfast.review.repository import open_repository
+from holdfast.review.review import Review, start_review
+from holdfast.review.versions import decode_text
 
 FOUND = 1
 STDIN = STDOUT = "-"
@@ -65,7 +71,7 @@ def _revisions() -> list[str]:
     """Branches and tags of this repository."""
     with suppress(HoldfastError):
         asked = ("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes", "refs/tags")
-        return decoded(repository_of(Path.cwd()).ask(*asked)).split()
+        return decode_text(open_repository(Path.cwd()).ask(*asked)).split()
     return []
 
 
@@ -84,14 +90,18 @@ def _revisions() -> list[str]:
     "--model",
     metavar="PROVIDER/NAME",
     default="",
-    shell_complete=offered("models"),
+    shell_complete=complete_with("models"),
     help="The model that reviews; else HOLDFAST_MODEL or `default_model`.",
 )
 @click.option("--no-model", is_flag=True, help="By rules alone, and nothing said about it.")
 @click.option("--continue", "-c", "goes_on", is_flag=True, help="Ask the newest review of this folder TEXT.")
-@click.option("--log", metavar="ID", default="", shell_complete=offered("logs"), help="Ask this review.")
+@click.option(
+    "--log", metavar="ID", default="", shell_complete=complete_with("logs"), help="Ask this review."
+)
 @click.option("--max-steps", metavar="N", type=click.IntRange(min=1), help="At most N requests.")
-@click.option("--max-cost", metavar="DOLLARS", type=Amount("dollars"), help="At most so many dollars.")
+@click.option(
+    "--max-cost", metavar="DOLLARS", type=PositiveAmount("dollars"), help="At most so many dollars."
+)
 @profile_option
 @click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit code 1 if something found is as severe.")
 @json_option
@@ -134,9 +144,9 @@ def command(
     is_by_model = goes_on or (not no_model and _has_model(asked["model"]))
     if is_by_model:
         # Loaded late: what asks a model takes longer to load than all rules take to look.
-        from holdfast.cli.reviewing import ask_review, review_change  # noqa: PLC0415
+        from holdfast.cli.review_model import ask_review, review_change  # noqa: PLC0415
 
-        wish = wish_of_review(ctx, log=log, **asked)
+        wish = make_review_options(ctx, log=log, **asked)
         if goes_on and form is None and fail_on is None and output == STDOUT:
             ctx.exit(ask_review(wish, request))
         change = None if goes_on else (spec, _piped() if spec == STDIN else None)
@@ -150,7 +160,7 @@ def command(
         report = review.report()
         if not no_model:
             note(UNASKED)
-    failed = fail_on is not None and exceeds(report.findings.kept, fail_on)
+    failed = fail_on is not None and reaches_severity(report.findings.kept, fail_on)
     if not quiet or failed:
         _show(report, form, output)
         _tell(review, spec, report, output)
@@ -158,23 +168,23 @@ def command(
         ctx.exit(code or FOUND)
 
 
-def wish_of_review(
+def make_review_options(
     ctx: click.Context, *, log: str, model: str, profile: str, max_steps: int | None, max_cost: float | None
 ) -> Any:
     # Loaded late, with what asks a model.
-    from holdfast.agents.limits import Limits  # noqa: PLC0415
+    from holdfast.agents.limits import RunLimits  # noqa: PLC0415
 
-    limits = Limits(max_steps or 0, max_cost or 0.0)
-    return wish_of(ctx, model=model, profile=profile, log=log, limits=limits)
+    limits = RunLimits(max_steps or 0, max_cost or 0.0)
+    return make_agent_options(ctx, model=model, profile=profile, log=log, limits=limits)
 
 
 def read_review(spec: str) -> Review:
     """The change that a person named, cut into units and looked at by the rules."""
     with _telling() as tell:
         if spec != STDIN:
-            return begin_review(Path.cwd(), spec, tell=tell)
+            return start_review(Path.cwd(), spec, tell=tell)
         tell("reading stdin")
-        return begin_review(Path.cwd(), "stdin", text=_piped(), tell=tell)
+        return start_review(Path.cwd(), "stdin", text=_piped(), tell=tell)
 
 
 def _has_model(given: str) -> bool:
@@ -183,7 +193,7 @@ def _has_model(given: str) -> bool:
         return True
     # Loaded late: a hook does without, and it takes longer than all rules together.
     from holdfast.config import load_config  # noqa: PLC0415
-    from holdfast.models.choosing import model_name  # noqa: PLC0415
+    from holdfast.models.selection import model_name  # noqa: PLC0415
 
     return bool(model_name("", load_config(cwd=Path.cwd(), env=os.environ), os.environ))
 
@@ -196,7 +206,7 @@ def _piped() -> str:
         raise InputError(
             f"what is piped in is larger than {MOST_DIFF // 2**20} MiB", hint="review fewer files at once"
         )
-    return decoded(raw)
+    return decode_text(raw)
 
 
 @contextmanager
@@ -217,12 +227,12 @@ def _telling() -> Iterator[Callable[[str], None]]:
         sys.stderr.flush()
 
 
-def _show(report: Report, form: Callable[[Report], str] | None, output: str) -> None:
+def _show(report: ReviewReport, form: Callable[[ReviewReport], str] | None, output: str) -> None:
     if output != STDOUT:
         _write_file(Path(output), (form or to_markdown)(report))
     elif form is None and sys.stdout.isatty():
         # Loaded late: only a terminal needs it, and what draws on one.
-        from holdfast.cli.reviewed import print_report  # noqa: PLC0415
+        from holdfast.cli.review_terminal import print_report  # noqa: PLC0415
 
         print_report(report)
     else:
@@ -236,7 +246,7 @@ def _write_file(path: Path, text: str) -> None:
         raise InputError(f"`{path}` cannot be written: {error.strerror}", hint="check the folder") from None
 
 
-def _tell(review: Review, spec: str, report: Report, output: str) -> None:
+def _tell(review: Review, spec: str, report: ReviewReport, output: str) -> None:
     for sentence in review.notes:
         note(sentence)
     if not review.units:

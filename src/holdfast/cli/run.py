@@ -11,22 +11,33 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from holdfast.agents.coding.setup import Opened
-from holdfast.agents.coding.wish import Wish
-from holdfast.agents.coding.within_reach import NoModel
-from holdfast.agents.headless import Errand, run_errand
-from holdfast.agents.limits import Limits
+from holdfast.agents.coding.headless import HeadlessRequest, OutputSchema, load_schema, run_headless
+from holdfast.agents.coding.startup import OpenedSession
+from holdfast.agents.limits import RunLimits
+from holdfast.agents.model_choice import NoModel
 from holdfast.agents.notices import Notice
-from holdfast.agents.output_schema import OutputSchema, load_schema
-from holdfast.cli.agent_options import agent_options, continue_option, wish_of
-from holdfast.cli.codes import ENDS
-from holdfast.cli.happenings import OneObject, Stream, Teller, Words, say_no_model
-from holdfast.cli.onlookers import Onlookers
-from holdfast.cli.options import Amount, common_options, json_option, offered
-from holdfast.cli.stdin import piped_text
+from holdfast.agents.options import AgentOptions
+from holdfast.cli.event_output import (
+    EventOutput,
+    JsonOutput,
+    JsonStreamOutput,
+    Observers,
+    TextOutput,
+    say_no_model,
+)
+from holdfast.cli.exits import EXIT_CODES
+from holdfast.cli.options import (
+    PositiveAmount,
+    agent_options,
+    common_options,
+    complete_with,
+    continue_option,
+    json_option,
+    make_agent_options,
+)
+from holdfast.cli.streams import read_piped
 from holdfast.errors import InputError
-from holdfast.tools.around.ask_user import Respondent
-from holdfast.tools.around.unattended import load_answers
+from holdfast.tools.ask_user import Responder, load_answers
 
 EXAMPLES = """\b
 Examples:
@@ -46,13 +57,17 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.command(epilog=EXAMPLES)
 @click.option("-p", "--prompt", metavar="TEXT", default="", help="What to do; what is piped in goes with it.")
 @continue_option
-@click.option("--log", metavar="ID", default="", shell_complete=offered("logs"), help="Go on with this talk.")
+@click.option(
+    "--log", metavar="ID", default="", shell_complete=complete_with("logs"), help="Go on with this talk."
+)
 @agent_options
 @click.option(
     "--max-steps", metavar="N", type=click.IntRange(min=1), default=None, help="At most N requests."
 )
-@click.option("--max-cost", metavar="DOLLARS", type=Amount("dollars"), help="At most so many dollars.")
-@click.option("--max-time", metavar="SECONDS", type=Amount("seconds"), help="No step begins later.")
+@click.option(
+    "--max-cost", metavar="DOLLARS", type=PositiveAmount("dollars"), help="At most so many dollars."
+)
+@click.option("--max-time", metavar="SECONDS", type=PositiveAmount("seconds"), help="No step begins later.")
 @json_option
 @click.option("--stream-json", "streams", is_flag=True, help="A line of JSON for everything that happens.")
 @click.option("--partial", is_flag=True, help="With --stream-json: texts also piece by piece, as they come.")
@@ -87,36 +102,40 @@ def command(
     """
     if as_json and streams:
         raise InputError("`--json` and `--stream-json` do not go together", hint="choose one of them")
-    limits = Limits(max_steps or 0, max_cost or 0.0, max_time or 0.0)
-    wish = wish_of(ctx, limits=limits, **given)
+    limits = RunLimits(max_steps or 0, max_cost or 0.0, max_time or 0.0)
+    wish = make_agent_options(ctx, limits=limits, **given)
     schema = load_schema(output_schema) if output_schema else None
-    errand = errand_of(wish, prompt, piped_text(), schema)
+    errand = make_errand(wish, prompt, read_piped(), schema)
     respondent = load_answers(answers) if answers else None
-    teller: Teller = Stream(partial=partial) if streams else OneObject() if as_json else Words()
-    ctx.exit(carry_out(wish, errand, teller, respondent=respondent, trace=trace))
+    teller: EventOutput = (
+        JsonStreamOutput(partial=partial) if streams else JsonOutput() if as_json else TextOutput()
+    )
+    ctx.exit(run_agent(wish, errand, teller, respondent=respondent, trace=trace))
 
 
-def errand_of(wish: Wish, prompt: str, piped: str, schema: OutputSchema | None = None) -> Errand:
+def make_errand(
+    wish: AgentOptions, prompt: str, piped: str, schema: OutputSchema | None = None
+) -> HeadlessRequest:
     """What is to be done, out of what was given and what was piped in."""
     given = prompt.strip() or piped.strip()
     if not given and not (wish.goes_on or wish.log):
         raise InputError("there is nothing to do", hint="give `-p TEXT`, or pipe the text in")
     data = piped if prompt.strip() and piped.strip() else ""
-    return Errand(given, data, schema)
+    return HeadlessRequest(given, data, schema)
 
 
-def carry_out(
-    wish: Wish,
-    errand: Errand,
-    teller: Teller,
+def run_agent(
+    wish: AgentOptions,
+    errand: HeadlessRequest,
+    teller: EventOutput,
     *,
-    respondent: Respondent | None = None,
+    respondent: Responder | None = None,
     trace: Path | None = None,
 ) -> int:
     """Run it to its end; the exit code."""
-    onlookers = Onlookers(trace, os.environ)
+    onlookers = Observers(trace, os.environ)
 
-    def began(opened: Opened) -> None:
+    def began(opened: OpenedSession) -> None:
         onlookers.began(opened)
         teller.began(opened)
 
@@ -126,7 +145,7 @@ def carry_out(
 
     wish = replace(wish, title=errand.prompt)
     try:
-        result = asyncio.run(run_errand(wish, errand, respondent=respondent, watch=watch, began=began))
+        result = asyncio.run(run_headless(wish, errand, respondent=respondent, watch=watch, began=began))
         onlookers.ended(result)
     except NoModel as error:
         say_no_model(error.message, error.found, error.hint)
@@ -134,4 +153,4 @@ def carry_out(
     finally:
         onlookers.close()
     teller.ended(result)
-    return 128 + result.signal if result.signal else ENDS[result.outcome]
+    return 128 + result.signal if result.signal else EXIT_CODES[result.outcome]

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from holdfast.cli.agent_options import wish_of
-from holdfast.cli.stdin import piped_text
+from holdfast.cli.options import make_agent_options
+from holdfast.cli.streams import read_piped
 from holdfast.errors import InputError
 
 
@@ -22,14 +22,14 @@ def has_screen() -> bool:
 def open_agent(ctx: click.Context, given: dict[str, Any]) -> int | None:
     """What `holdfast` alone does: the screen, or what is piped in; None where neither is there to be used."""
     if has_screen():
-        return open_screen(wish_of(ctx, **given))
-    if text := piped_text():
+        return open_screen(make_agent_options(ctx, **given))
+    if text := read_piped():
         # Loaded late: the agent takes longer to load than help takes to be shown.
-        from holdfast.cli.happenings import Words  # noqa: PLC0415
-        from holdfast.cli.run import carry_out, errand_of  # noqa: PLC0415
+        from holdfast.cli.event_output import TextOutput  # noqa: PLC0415
+        from holdfast.cli.run import make_errand, run_agent  # noqa: PLC0415
 
-        wish = wish_of(ctx, **given)
-        return carry_out(wish, errand_of(wish, text, ""), Words())
+        wish = make_agent_options(ctx, **given)
+        return run_agent(wish, make_errand(wish, text, ""), TextOutput())
     return open_screen(None) if any(given.values()) else None
 
 

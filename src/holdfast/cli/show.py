@@ -10,19 +10,17 @@ import click
 import msgspec
 from msgspec import Struct
 
-from holdfast.cli.ledger import Look, ledger_options, refuse, show_ledger
+from holdfast.cli.inputs import RecordingChoice, chain_path, import_notes, open_log, recorded_model
+from holdfast.cli.ledger import LedgerOptions, ledger_options, refuse, show_ledger
 from holdfast.cli.options import common_options, json_option, recording_options
-from holdfast.cli.output import counted, grouped, note, printable, write, write_json
-from holdfast.cli.overview import Overview, overview
-from holdfast.cli.progress import tracked
-from holdfast.cli.reports import Comparison, compare
-from holdfast.cli.sources import Choice, import_notes, model_of, open_log, path_of
+from holdfast.cli.overview import Overview, UsageComparison, compare_usage, overview
+from holdfast.cli.streams import format_count, format_number, note, printable, track, write, write_json
 from holdfast.cli.tables import name, number, print_heading, print_table, text, wrapped
 from holdfast.events import Entry, Recording
 from holdfast.log import Log
 from holdfast.messages import Json
 from holdfast.packing.counting.families import family_for_model
-from holdfast.recordings.reading import unread_recordings
+from holdfast.recordings.recording_files import scan_recordings
 from holdfast.store import MemoryStore
 from holdfast.tokenizers import counter_for_model
 
@@ -36,7 +34,7 @@ Examples:
   holdfast show recording.jsonl --ledger --at 41 --path src/app.py"""
 
 
-class Sight(Struct, frozen=True):
+class RecordingSummary(Struct, frozen=True):
     """What there is to show of one recording. `log` is its id in the store, empty for a file."""
 
     log: str
@@ -44,7 +42,7 @@ class Sight(Struct, frozen=True):
     source: str
     model: str
     seen: Overview
-    usage: Comparison | None
+    usage: UsageComparison | None
     notes: list[str]
 
 
@@ -75,8 +73,8 @@ def command(
     RECORDING is a file, or the id of a log in the store. A file with several recordings is listed unless --id names
     one of them. With --ledger it goes through the recording as `pack` does, and shows what is left of each result.
     """
-    choice = Choice(recording, id_, format_, chain)
-    look = Look(model, step, budget, profile, path)
+    choice = RecordingChoice(recording, id_, format_, chain)
+    look = LedgerOptions(model, step, budget, profile, path)
     if ledger:
         show_ledger(ctx, choice, look, as_json)
         return
@@ -94,26 +92,26 @@ def command(
         note(f"import: {sentence}")
 
 
-def _sight(log: Log, chain: str, model: str | None, *, stored: bool) -> Sight:
+def _sight(log: Log, chain: str, model: str | None, *, stored: bool) -> RecordingSummary:
     entries = log.entries()
-    on_path = path_of(entries, chain)
-    model = model if model is not None else model_of(on_path)
+    on_path = chain_path(entries, chain)
+    model = model if model is not None else recorded_model(on_path)
     counter = counter_for_model(model)
     head = log.info.head
     seen = overview(entries, on_path, counter)
-    usage, notes = compare(on_path, counter), import_notes(entries)
-    return Sight(log.id if stored else "", head.title, head.source, model, seen, usage, notes)
+    usage, notes = compare_usage(on_path, counter), import_notes(entries)
+    return RecordingSummary(log.id if stored else "", head.title, head.source, model, seen, usage, notes)
 
 
-def _holds_several(choice: Choice) -> bool:
+def _holds_several(choice: RecordingChoice) -> bool:
     assert choice.file is not None, "only a file holds recordings"
-    return len(list(islice(unread_recordings(choice.file, choice.format), 2))) > 1
+    return len(list(islice(scan_recordings(choice.file, choice.format), 2))) > 1
 
 
-def _show_list(choice: Choice, model: str | None, as_json: bool) -> None:
+def _show_list(choice: RecordingChoice, model: str | None, as_json: bool) -> None:
     assert choice.file is not None, "only a file holds recordings"
     rows: list[tuple[str, int, int, int, str]] = []
-    with tracked(unread_recordings(choice.file, choice.format), "reading") as found:
+    with track(scan_recordings(choice.file, choice.format), "reading") as found:
         for unread in found:
             recording = unread.read()
             seen = _listed(recording, model)
@@ -124,21 +122,23 @@ def _show_list(choice: Choice, model: str | None, as_json: bool) -> None:
         write_json([dict(zip(keys, row, strict=True)) for row in rows])
         return
     print_table([name("id"), number("rounds"), number("steps"), number("tokens"), text("title")], rows)
-    note(f"{counted(len(rows), 'recording')}; choose one with `--id`")
+    note(f"{format_count(len(rows), 'recording')}; choose one with `--id`")
 
 
 def _listed(recording: Recording, model: str | None) -> Overview:
     entries: Sequence[Entry] = Log.import_recording(MemoryStore(), recording, redact=str).entries()
-    on_path = path_of(entries, "")
-    return overview(entries, on_path, counter_for_model(model if model is not None else model_of(on_path)))
+    on_path = chain_path(entries, "")
+    return overview(
+        entries, on_path, counter_for_model(model if model is not None else recorded_model(on_path))
+    )
 
 
-def _as_json(sight: Sight) -> Json:
+def _as_json(sight: RecordingSummary) -> Json:
     shown = msgspec.to_builtins(sight)
     return {**{key: value for key, value in shown.items() if key != "seen"}, **shown["seen"]}
 
 
-def _show(sight: Sight) -> None:
+def _show(sight: RecordingSummary) -> None:
     seen = sight.seen
     _show_head(sight)
     rows = [
@@ -151,12 +151,12 @@ def _show(sight: Sight) -> None:
         print_heading("tools")
         _show_tools(seen)
     if sight.usage:
-        print_heading(f"provider usage, {counted(sight.usage.reports, 'report')}")
+        print_heading(f"provider usage, {format_count(sight.usage.reports, 'report')}")
         _show_usage(sight.usage)
     _show_rest(seen)
 
 
-def _show_head(sight: Sight) -> None:
+def _show_head(sight: RecordingSummary) -> None:
     seen = sight.seen
     if sight.title:
         write(f"{printable(sight.title)}\n")
@@ -164,8 +164,8 @@ def _show_head(sight: Sight) -> None:
     write(
         f"{where}{printable(sight.source) or 'live'}, counted as {family_for_model(sight.model).name}"
         f"{f' ({printable(sight.model)})' if sight.model else ''}\n"
-        f"{counted(len(seen.rounds), 'round')}, {counted(seen.steps, 'step')}, "
-        f"{counted(seen.tokens, 'token')}, of which {grouped(seen.fixed_tokens)} are system prompt and tools\n"
+        f"{format_count(len(seen.rounds), 'round')}, {format_count(seen.steps, 'step')}, "
+        f"{format_count(seen.tokens, 'token')}, of which {format_number(seen.fixed_tokens)} are system prompt and tools\n"
     )
 
 
@@ -185,7 +185,7 @@ def _show_tools(seen: Overview) -> None:
     print_table(columns, [*rows, ("total", *map(int, sums), "")], totals=1)
 
 
-def _show_usage(usage: Comparison) -> None:
+def _show_usage(usage: UsageComparison) -> None:
     columns = [name("prompt tokens"), number("median error"), number("p95"), number("last prompt")]
     last = usage.last
     rows = [
@@ -210,12 +210,10 @@ def _show_rest(seen: Overview) -> None:
         columns = [name("chain"), name("agent"), number("steps"), number("tokens"), text("title")]
         print_table(columns, [(c.name, c.agent, c.steps, c.tokens, c.title) for c in seen.chains])
     if seen.branches:
-        left = (
-            f"{counted(seen.off_path, 'entry', 'entries')} of {counted(seen.branches, 'branch', 'branches')}"
-        )
+        left = f"{format_count(seen.off_path, 'entry', 'entries')} of {format_count(seen.branches, 'branch', 'branches')}"
         write(f"\n{left} {'lies' if seen.off_path == 1 else 'lie'} off the path\n")
     if seen.repairs:
-        write(f"\n{counted(len(seen.repairs), 'repair')} needed; `holdfast check` lists them\n")
+        write(f"\n{format_count(len(seen.repairs), 'repair')} needed; `holdfast check` lists them\n")
 
 
 def _span(first: int, last: int) -> str:

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.output import grouped, is_colourful, printable, say, write
+from holdfast.cli.streams import format_number, printable, say, uses_colour, write
 
 Cell = str | int
 PADDING = 2
@@ -51,13 +51,13 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, to
     write(_drawn(columns, rows, totals, sys.stdout))
 
 
-def tell_table(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, totals: int = 0) -> None:
+def say_table(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, totals: int = 0) -> None:
     """A table beside the data, on stderr."""
     sys.stderr.write(_drawn(columns, rows, totals, sys.stderr))
     sys.stderr.flush()
 
 
-def say_briefly(line: str) -> None:
+def say_truncated(line: str) -> None:
     """A line on stderr that is cut where a terminal ends, and nowhere else."""
     if sys.stderr.isatty():
         cut = Text(printable(line))
@@ -67,7 +67,7 @@ def say_briefly(line: str) -> None:
 
 
 def print_heading(words: str) -> None:
-    colourful = is_colourful(sys.stdout.isatty())
+    colourful = uses_colour(sys.stdout.isatty())
     write(f"\n\x1b[1m{printable(words)}\x1b[0m\n" if colourful else f"\n{printable(words)}\n")
 
 
@@ -88,7 +88,7 @@ def _drawn(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], totals: in
     for at, row in enumerate(cells):
         table.add_row(*map(Text, row), style="bold" if at >= len(cells) - totals else None)
     # Drawn here and written by us: rich would end the program itself at a closed pipe.
-    colours: Literal["standard"] | None = "standard" if is_colourful(stream.isatty()) else None
+    colours: Literal["standard"] | None = "standard" if uses_colour(stream.isatty()) else None
     room = sum(widths) + PADDING * len(widths)
     drawing = StringIO()
     Console(file=drawing, force_terminal=colours is not None, color_system=colours, width=room).print(table)
@@ -121,4 +121,4 @@ def _width(stream: TextIO) -> int:
 
 
 def _shown(cell: Cell) -> str:
-    return grouped(cell) if isinstance(cell, int) else printable(cell)
+    return format_number(cell) if isinstance(cell, int) else printable(cell)

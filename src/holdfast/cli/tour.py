@@ -5,16 +5,16 @@ Rule: it needs no key and no network, works in a scratch folder, and leaves noth
 
 import click
 
-from holdfast.agents.coding.wish import Wish
-from holdfast.agents.headless import Errand
+from holdfast.agents.coding.headless import HeadlessRequest
 from holdfast.agents.notices import Notice, Replied, StepBegan
-from holdfast.agents.tour.model import PACED, PLAIN
-from holdfast.agents.tour.scratch import scratch_folder
-from holdfast.cli.happenings import Words
+from holdfast.agents.options import AgentOptions
+from holdfast.cli.event_output import TextOutput
 from holdfast.cli.options import common_options
-from holdfast.cli.output import grouped, say
-from holdfast.cli.run import carry_out
+from holdfast.cli.run import run_agent
 from holdfast.cli.screen import has_screen, open_screen
+from holdfast.cli.streams import format_number, say
+from holdfast.tour.scratch_repository import scratch_folder
+from holdfast.tour.tour_model import PACED, PLAIN
 
 PROMPT = "The total of a cart is wrong by a cent. Find out why, and mend it."
 
@@ -42,10 +42,10 @@ def command(ctx: click.Context, plain: bool) -> None:
     with scratch_folder() as root:
         place = root.parent / "store.db"
         if has_screen() and not plain:
-            wish = Wish(root=root, store=place, model=PACED)
+            wish = AgentOptions(root=root, store=place, model=PACED)
             ctx.exit(open_screen(wish, is_scratch=True, banner=INVITATION))
         say(f"› {PROMPT}")
-        wish = Wish(
+        wish = AgentOptions(
             root=root,
             store=place,
             model=PLAIN,
@@ -53,16 +53,16 @@ def command(ctx: click.Context, plain: bool) -> None:
             allow=("Bash(python3 -m unittest)",),
             title=PROMPT,
         )
-        ctx.exit(carry_out(wish, Errand(PROMPT), Guide()))
+        ctx.exit(run_agent(wish, HeadlessRequest(PROMPT), TourOutput()))
 
 
-class Guide(Words):
+class TourOutput(TextOutput):
     """As in any run, and also what the model says between its calls, and how full the window is."""
 
     def watch(self, notice: Notice) -> None:
         match notice:
             case StepBegan(tokens=tokens, trigger=trigger, window=window):
-                room = f"{grouped(tokens)} tokens, folds at {grouped(trigger)} of {grouped(window)}"
+                room = f"{format_number(tokens)} tokens, folds at {format_number(trigger)} of {format_number(window)}"
                 say(f"[{room}]")
             case Replied(reply=reply) if reply.calls:
                 say(reply.text)

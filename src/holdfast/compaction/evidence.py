@@ -1,31 +1,75 @@
-"""What a log says, for those who ask whether something stands in it: paths, ids, numbers, commands, instructions.
+"""Whether a name that was found in a text stands there by itself, or is only a part of a longer one.
 
-Rule: built once for a range, in time linear in its text; what is asked is found wherever it stands as a name of its
-own, by whomever it was written, and with the entry that wrote it first.
+Rule: a look at the characters on either side decides, never a second search.
 """
 
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from holdfast.compaction.claims.named import HASH, Claim
-from holdfast.compaction.claims.standing import (
-    Fits,
-    is_head,
-    is_longer,
-    is_name,
-    is_number,
-    is_path,
-    opens_number,
-    opens_path,
-)
-from holdfast.compaction.claims.urging import Prose
+from holdfast.compaction.claim import HASH, Claim
+from holdfast.compaction.instructions import Prose
 from holdfast.messages import Text, Thinking, ToolMessage, joined_text
 from holdfast.tool_use import ToolUse, values_in
 from holdfast.views.transcript import Item, Step, User
+
+Fits = Callable[[str, int, int], bool]
+"""Whether a name stands by itself in a text, from one place up to another."""
+
+_NO_DIGITS = re.compile(r"(?!\d|\.\d|[a-z]{1,3}\d|[a-z]{4})")
+_HASH_END = re.compile(r"[0-9a-f]*(?![0-9a-z_])")
+
+
+def _is_part(character: str) -> bool:
+    return character.isascii() and (character.isalnum() or character == "_")
+
+
+def is_name(text: str, start: int, end: int) -> bool:
+    return not (_is_part(text[start - 1 : start]) or _is_part(text[end : end + 1]))
+
+
+def is_path(text: str, start: int, end: int) -> bool:
+    """Between separators: no part of it is only the end or the beginning of a longer name."""
+    before, after = text[start - 1 : start], text[end : end + 2]
+    if _is_part(before) or before in ("-", ".", "@"):
+        # A JSON text shows a line break as `\n`, and the path behind it.
+        return before in ("n", "t", "r") and text[start - 2 : start - 1] == "\\"
+    return not (_is_part(after[:1]) or (after[:1] in ("-", ".") and _is_part(after[1:])))
+
+
+def opens_path(text: str, start: int, end: int) -> bool:
+    return is_path(text, start, end) and text[start - 1 : start] != "/"
+
+
+def is_head(text: str, start: int, end: int) -> bool:
+    """The beginning of a hash, or the whole."""
+    return not _is_part(text[start - 1 : start]) and _HASH_END.match(text, end) is not None
+
+
+def is_number(text: str, start: int, end: int) -> bool:
+    return opens_number(text, start) and _NO_DIGITS.match(text, end) is not None
+
+
+def is_longer(text: str, start: int, end: int) -> bool:
+    """A number, or one with more digits behind its point."""
+    return opens_number(text, start) and ("." in text[start:end] or not text[end : end + 1].isdecimal())
+
+
+def opens_number(text: str, start: int) -> bool:
+    """Whether a number begins there, and not the middle of one, or of a name."""
+    before, earlier = text[start - 1 : start], text[start - 2 : start - 1] if start > 1 else ""
+    if before.isdecimal() or (before == "." and earlier.isdecimal()):
+        return False
+    return not (_is_part(before) and before != "_" and _is_part(earlier))
+
+
+# What a log says, for those who ask whether something stands in it: paths, ids, numbers, commands, instructions.
+#
+# Rule: built once for a range, in time linear in its text; what is asked is found wherever it stands as a name of its
+# own, by whomever it was written, and with the entry that wrote it first.
 
 MOST_LISTED = 500
 """Rows of a listing whose paths are put together."""

@@ -10,8 +10,8 @@ from typing import Literal
 from msgspec import Struct
 
 from holdfast.messages import Message
-from holdfast.packing.folding.trigger import pressure
-from holdfast.packing.folding.zones import divide
+from holdfast.packing.folding.trigger import forced_trigger
+from holdfast.packing.folding.zones import divide_steps
 from holdfast.packing.window import Window
 from holdfast.views.transcript import Item, Step
 
@@ -24,7 +24,7 @@ MOST_OF_WINDOW = 10
 """And at most this part of the window."""
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class CompactionPlan(Struct, frozen=True, kw_only=True):
     """A range of items, from position `start` up to `end`, and what its summary may take.
 
     `slot` is `state` where the profile's form carries archive and state in one; then the summary builds on the one
@@ -50,7 +50,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     """Archive entries that have grown too many, for a second level to stand for."""
 
 
-def plan_compaction(window: Window, *, manual: bool = False, focus: str = "") -> Plan | None:
+def plan_compaction(window: Window, *, manual: bool = False, focus: str = "") -> CompactionPlan | None:
     """The compaction that is due, or the one that a person asked for; None where there is nothing new to sum up.
 
     Kept rounds are summed up only where what lies before them does not free enough, or is summed up already.
@@ -58,7 +58,7 @@ def plan_compaction(window: Window, *, manual: bool = False, focus: str = "") ->
     window.refresh()
     if not manual and not _is_due(window):
         return None
-    found: Plan | None = None
+    found: CompactionPlan | None = None
     for end in dict.fromkeys(_ends(window)):
         plan = _planned(window, end, "manual" if manual else "pressure", focus)
         found = plan or found
@@ -70,24 +70,26 @@ def plan_compaction(window: Window, *, manual: bool = False, focus: str = "") ->
 def _is_due(window: Window) -> bool:
     """Whether the window is too full, and anything came since it was last made smaller. What a provider refused is
     a fold's to answer, which takes no time; and the end of a round, where it folds, presses nobody."""
-    due = pressure(window) if window.fresh and not window.refused else None
+    due = forced_trigger(window) if window.fresh and not window.refused else None
     return due is not None and due.reason != "round_end"
 
 
-def _planned(window: Window, end: int, reason: Literal["pressure", "manual"], focus: str) -> Plan | None:
+def _planned(
+    window: Window, end: int, reason: Literal["pressure", "manual"], focus: str
+) -> CompactionPlan | None:
     start = _start(window)
     items = window.transcript.items[start:end]
     steps = sum(isinstance(item, Step) for item in items)
     if steps < LEAST_STEPS:
         return None
-    new = window.scene.counter.messages(said_in(items))
+    new = window.scene.counter.messages(messages_of(items))
     if new <= _budget(window, new):
         return None
     slot: Literal["archive", "state"] = "state" if window.profile.summary_role == "mock_pair" else "archive"
     state = window.transcript.compactions.state
     before = window.scene.counter.text(state.text) if slot == "state" and state is not None else 0
     budget = _budget(window, new, before)
-    return Plan(
+    return CompactionPlan(
         reason=reason,
         slot=slot,
         start=start,
@@ -104,12 +106,12 @@ def _planned(window: Window, end: int, reason: Literal["pressure", "manual"], fo
     )
 
 
-def _suffices(window: Window, plan: Plan) -> bool:
+def _suffices(window: Window, plan: CompactionPlan) -> bool:
     profile = window.profile
     return window.total() - _frees(window, plan) <= window.counted(profile.low_water) - profile.reply_room
 
 
-def _frees(window: Window, plan: Plan) -> int:
+def _frees(window: Window, plan: CompactionPlan) -> int:
     """What it leaves of the range's room: of a state only the first adds to the window."""
     adds_state = plan.slot == "archive" and window.transcript.compactions.state is None
     return plan.shown - plan.budget * (1 + adds_state)
@@ -127,7 +129,7 @@ def _whole_rounds(window: Window, start: int, end: int) -> int:
     return opened if ends else max(opened - 1, 0)
 
 
-def is_stale(plan: Plan, window: Window) -> bool:
+def is_stale(plan: CompactionPlan, window: Window) -> bool:
     """Whether the log went on in a way that a summary for this plan no longer fits: undone, covered by another, or
     rewound so far that the newest steps are among what it stands for."""
     window.refresh()
@@ -141,11 +143,11 @@ def is_stale(plan: Plan, window: Window) -> bool:
     if not window.transcript.compactions.archive.keys() >= set(plan.merges):
         return True
     steps = window.transcript.steps
-    newest = (n for n in divide(window).newest if window.levels[n][0] != "gone")
+    newest = (n for n in divide_steps(window).newest if window.levels[n][0] != "gone")
     return _start(window) != plan.start or any(steps[n].position < plan.end for n in newest)
 
 
-def said_in(items: list[Item]) -> tuple[Message, ...]:
+def messages_of(items: list[Item]) -> tuple[Message, ...]:
     """The messages of some items as they were said."""
     messages: list[Message] = []
     for item in items:
@@ -165,7 +167,7 @@ def _start(window: Window) -> int:
 def _ends(window: Window) -> Iterator[int]:
     """Where a range may end, the least first: before the rounds a profile keeps, before the floor of those, before
     the newest steps of a long round."""
-    zones = divide(window)
+    zones = divide_steps(window)
     newest = (*zones.recent, *zones.newest)
     for staying in ((*zones.spare, *zones.long, *newest), (*zones.long, *newest), newest):
         yield _end(window, staying)

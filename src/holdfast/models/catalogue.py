@@ -14,15 +14,22 @@ from msgspec.structs import asdict, replace
 
 from holdfast.config import Config
 from holdfast.errors import ConfigError
-from holdfast.messages import Json
-from holdfast.models.shaping import Style
-from holdfast.models.tables import LimitField, Protocol, Thinking, ThinkingOff, read_entry, read_provider
+from holdfast.messages import Json, Usage
+from holdfast.models.adapter import SystemStyle
+from holdfast.models.catalogue_schema import (
+    ApiProtocol,
+    LimitField,
+    ThinkingMode,
+    ThinkingOff,
+    read_entry,
+    read_provider,
+)
 from holdfast.prices import PriceTable
 from holdfast.settings import nearest
 
 BUILT_IN = "built in"
 FILE = "catalogue.toml"
-OFF_WORDS: dict[Protocol, tuple[ThinkingOff, ...]] = {
+OFF_WORDS: dict[ApiProtocol, tuple[ThinkingOff, ...]] = {
     "messages": ("default", "disabled", "between_tools", "low"),
     "responses": ("default", "none", "minimal", "low"),
     "chat": ("default", "none", "minimal", "low"),
@@ -42,13 +49,13 @@ class Price(Struct, frozen=True, kw_only=True):
     cache_write: float | None = None
 
 
-class Beyond(Price, frozen=True, kw_only=True):
+class LongPromptPrice(Price, frozen=True, kw_only=True):
     """The price of a whole request whose prompt is longer than `tokens`."""
 
     tokens: int
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class ModelEntry(Struct, frozen=True, kw_only=True):
     """A model as the catalogue or a file knows it. `url` is set only where a file gives one.
 
     `thinking_off`: what is said where no thinking is asked for. `always_thinks`: it cannot be left off, and takes
@@ -58,17 +65,17 @@ class Entry(Struct, frozen=True, kw_only=True):
     """
 
     name: str = ""
-    protocol: Protocol = "chat"
+    protocol: ApiProtocol = "chat"
     window: int = 0
     max_output: int = 0
     price: Price | None = None
-    beyond: Beyond | None = None
+    beyond: LongPromptPrice | None = None
     tools: bool = True
-    thinking: Thinking = "no"
+    thinking: ThinkingMode = "no"
     thinking_off: ThinkingOff = "default"
     always_thinks: bool = False
     temperature: bool = True
-    system: Style = "blocks"
+    system: SystemStyle = "blocks"
     limit_field: LimitField = "max_tokens"
     reasoning_field: str = ""
     cache_seconds: float = 0
@@ -101,15 +108,15 @@ class Provider(Struct, frozen=True, kw_only=True):
     key: str = ""
     url_variable: str = ""
     is_local: bool = False
-    defaults: Entry = Entry()
+    defaults: ModelEntry = ModelEntry()
 
 
 class Catalogue(Struct, frozen=True):
     date: datetime.date
     providers: dict[str, Provider]
-    models: dict[str, Entry] = field(default_factory=dict)
+    models: dict[str, ModelEntry] = field(default_factory=dict)
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> ModelEntry:
         """The entry of this name; of a model nobody has written down, only how its provider is spoken to."""
         if known := self.models.get(name):
             return known
@@ -118,10 +125,12 @@ class Catalogue(Struct, frozen=True):
 
 def load_catalogue(config: Config | None = None) -> Catalogue:
     """What comes with Holdfast, changed and added to by the `[models]` of a configuration."""
-    return with_own(_built_in(), config.models, config.where) if config and config.models else _built_in()
+    return (
+        merge_entries(_built_in(), config.models, config.where) if config and config.models else _built_in()
+    )
 
 
-def with_own(catalogue: Catalogue, own: Mapping[str, Mapping[str, Json]], where: str) -> Catalogue:
+def merge_entries(catalogue: Catalogue, own: Mapping[str, Mapping[str, Json]], where: str) -> Catalogue:
     """A catalogue with the entries of a file over its own, key by key. Pure."""
     models = dict(catalogue.models)
     providers = dict(catalogue.providers)
@@ -141,7 +150,7 @@ def with_own(catalogue: Catalogue, own: Mapping[str, Mapping[str, Json]], where:
     return Catalogue(catalogue.date, providers, models)
 
 
-def price_table(entry: Entry, *, prompt: int = 0) -> PriceTable:
+def price_table(entry: ModelEntry, *, prompt: int = 0) -> PriceTable:
     """The table of `holdfast.prices` that an entry amounts to: its prices as multiples of uncached input.
 
     Where only prices are known the cache is taken for a short-lived one; without a price for reading there is none.
@@ -186,13 +195,13 @@ def _provider_of(name: str, where: str, path: str) -> str:
     return provider
 
 
-def _changed(base: Entry, changes: dict[str, Json], where: str, path: str) -> Entry:
+def _changed(base: ModelEntry, changes: dict[str, Json], where: str, path: str) -> ModelEntry:
     given = {**changes, "origin": where, "date": None}
-    kinds: tuple[tuple[str, type[Price]], ...] = (("price", Price), ("beyond", Beyond))
+    kinds: tuple[tuple[str, type[Price]], ...] = (("price", Price), ("beyond", LongPromptPrice))
     for key, kind in kinds:
         if key in changes:
             given[key] = _priced(kind, getattr(base, key), changes[key], f"{where}: `{path}.{key}`")
-    entry: Entry = replace(base, **given)
+    entry: ModelEntry = replace(base, **given)
     words = OFF_WORDS[entry.protocol]
     if "thinking_off" in changes and entry.thinking_off not in words:
         raise ConfigError(
@@ -204,7 +213,7 @@ def _changed(base: Entry, changes: dict[str, Json], where: str, path: str) -> En
 
 def _priced(kind: type[Price], base: Price | None, changes: dict[str, Json], what: str) -> Price:
     known = asdict(base) if base else {}
-    needed = ("input", "output", "tokens") if kind is Beyond else ("input", "output")
+    needed = ("input", "output", "tokens") if kind is LongPromptPrice else ("input", "output")
     for key in needed:
         if key not in {**known, **changes}:
             raise ConfigError(
@@ -219,9 +228,28 @@ def _built_in() -> Catalogue:
     providers = {}
     for name, given in table["providers"].items():
         fields = {"key": key_variable(name), **read_provider(given, FILE, f"providers.{name}")}
-        fields["defaults"] = Entry(**fields.get("defaults", {}))
+        fields["defaults"] = ModelEntry(**fields.get("defaults", {}))
         providers[name] = Provider(name=name, **fields)
     catalogue = Catalogue(table["date"], providers)
-    written = with_own(catalogue, table["models"], FILE).models
+    written = merge_entries(catalogue, table["models"], FILE).models
     models = {name: replace(entry, origin=BUILT_IN, date=table["date"]) for name, entry in written.items()}
     return Catalogue(table["date"], providers, models)
+
+
+# What a reply costs, in dollars, by the catalogue's prices.
+#
+# Rule: what is not known is None, never 0: a price that nobody wrote down must not look like a free model.
+
+MILLION = 1_000_000
+
+
+def request_cost(entry: ModelEntry, usage: Usage) -> float | None:
+    """Dollars of one request. What was read from and written to the cache is part of `usage.prompt`."""
+    price = entry.price_of(usage.prompt)
+    if price is None:
+        return None
+    read = price.input if price.cache_read is None else price.cache_read
+    write = price.input if price.cache_write is None else price.cache_write
+    plain = max(0, usage.prompt - usage.cache_read - usage.cache_write)
+    dollars = plain * price.input + usage.cache_read * read + usage.cache_write * write
+    return (dollars + usage.completion * price.output) / MILLION

@@ -1,20 +1,83 @@
-"""A model behind a network: the wire says what is sent and what it means, the line carries it.
+"""A request made again when that may help: not too often, not for too long, never sooner than asked.
 
-Rule: a reply is whole, or it is an error. The connection is free before `Done` is given, and closed as soon as
-nobody listens any more.
+Rule: only an error that is passing is tried again, and what was streamed before it is void. Waits are spread at
+random over their whole length, so that many agents stopped at once do not come back at once.
 """
 
-from collections.abc import AsyncGenerator
+import asyncio
+import random
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from types import TracebackType
 from typing import Self
 
+from msgspec import Struct
+
+from holdfast.models.adapter import ProviderAdapter, ReplyReader
 from holdfast.models.errors import BadReply, ModelError
-from holdfast.models.protocol import Came, Done, Request
-from holdfast.models.retrying import Retries, with_retries
-from holdfast.models.sending import Answer, Endpoint, Line, encoded
-from holdfast.models.wire import Reader, Wire
-from holdfast.models.wire.failures import holds_error, retry_after
+from holdfast.models.model import ModelRequest, ReplyCompleted, RetryScheduled, StreamEvent
+from holdfast.models.provider_errors import holds_error, retry_after
+from holdfast.models.transport import Endpoint, EndpointClient, StreamedResponse, encode_body
+
+
+class RetryPolicy(Struct, frozen=True, kw_only=True):
+    """How often and how long. Waits are seconds."""
+
+    most: int = 5
+    first: float = 0.5
+    """The longest first wait; each further one may be twice as long."""
+    longest: float = 30.0
+    """No wait is longer, unless the provider asks for more."""
+    total: float = 300.0
+    """No wait begins that would end later than this after the first attempt began."""
+
+    def span(self, number: int) -> float:
+        """How long the wait of this number, counted from 0, may be."""
+        return min(self.longest, self.first * 2.0 ** min(number, 64))
+
+
+NO_RETRIES = RetryPolicy(most=0)
+"""For those who do their own."""
+
+
+async def with_retries(
+    attempt: Callable[[], AsyncGenerator[StreamEvent, None]],
+    retries: RetryPolicy,
+    *,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    clock: Callable[[], float] = time.monotonic,
+    chance: Callable[[], float] = random.random,
+) -> AsyncGenerator[StreamEvent, None]:
+    """The events of the first attempt that succeeds, with `RetryScheduled` between attempts. Raises the last error."""
+    began = clock()
+    number = 0
+    while True:
+        try:
+            async with aclosing(attempt()) as coming:
+                async for came in coming:
+                    yield came
+                    if isinstance(came, ReplyCompleted):
+                        return
+            return
+        except ModelError as error:
+            if not error.is_passing or number >= retries.most:
+                raise
+            wait = retries.span(number) * chance() + (error.retry_after or 0.0)
+            if clock() - began + wait > retries.total:
+                if error.retry_after and not error.hint:
+                    error.hint = f"the provider asks to wait for {error.retry_after:.0f} seconds"
+                raise
+            reason = error.message
+        number += 1
+        yield RetryScheduled(wait, reason)
+        await sleep(wait)
+
+
+# A model behind a network: the wire says what is sent and what it means, the line carries it.
+#
+# Rule: a reply is whole, or it is an error. The connection is free before `ReplyCompleted` is given, and closed as soon as
+# nobody listens any more.
 
 _LONGEST_ERROR = 64 * 1024
 _OK = 200
@@ -24,13 +87,19 @@ class RemoteModel:
     """One model of one provider. It keeps a connection for the next request: close it, or use `async with`."""
 
     def __init__(
-        self, name: str, model: str, wire: Wire, endpoint: Endpoint, *, retries: Retries | None = None
+        self,
+        name: str,
+        model: str,
+        wire: ProviderAdapter,
+        endpoint: Endpoint,
+        *,
+        retries: RetryPolicy | None = None,
     ) -> None:
         self.name = name
         self._model = model
         self._wire = wire
-        self._retries = retries or Retries()
-        self._line = Line(endpoint)
+        self._retries = retries or RetryPolicy()
+        self._line = EndpointClient(endpoint)
 
     def __repr__(self) -> str:
         return f"RemoteModel({self.name!r}, {self._line.endpoint!r})"
@@ -47,20 +116,20 @@ class RemoteModel:
         """Close what is open. The next request opens it again."""
         await self._line.aclose()
 
-    def stream(self, request: Request) -> AsyncGenerator[Came, None]:
-        body = encoded(self._wire.body(self._model, request))
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        body = encode_body(self._wire.body(self._model, request))
         return with_retries(lambda: self._attempt(body), self._retries)
 
-    async def _attempt(self, body: bytes) -> AsyncGenerator[Came, None]:
+    async def _attempt(self, body: bytes) -> AsyncGenerator[StreamEvent, None]:
         endpoint = self._line.endpoint
         headers = {"content-type": "application/json", **self._wire.headers(endpoint.key.strip())}
-        done: Done | None = None
+        done: ReplyCompleted | None = None
         try:
             async with self._line.open(self._wire.path, headers, body) as answer:
                 await self._check(answer)
                 async with aclosing(_reading(answer, self._wire.reader())) as reading:
                     async for came in reading:
-                        if isinstance(came, Done):
+                        if isinstance(came, ReplyCompleted):
                             done = came
                             break
                         yield came
@@ -71,7 +140,7 @@ class RemoteModel:
             raise BadReply(f"`{self.name}` ended its answer without a reply")
         yield done
 
-    async def _check(self, answer: Answer) -> None:
+    async def _check(self, answer: StreamedResponse) -> None:
         """Raises what an answer means that is no stream of events."""
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         is_json = kind.endswith("json")
@@ -89,7 +158,7 @@ class RemoteModel:
         error.is_passing = False
         raise error
 
-    def _refusal(self, answer: Answer, body: bytes) -> ModelError:
+    def _refusal(self, answer: StreamedResponse, body: bytes) -> ModelError:
         error = self._wire.error(answer.status, body, answer.headers)
         if error.retry_after is None:
             error.retry_after = retry_after(answer.headers)
@@ -98,7 +167,7 @@ class RemoteModel:
         return error
 
 
-async def _reading(answer: Answer, reader: Reader) -> AsyncGenerator[Came, None]:
+async def _reading(answer: StreamedResponse, reader: ReplyReader) -> AsyncGenerator[StreamEvent, None]:
     while (events := await answer.next_events()) is not None:
         for event in events:
             for came in reader.feed(event.name, event.data):

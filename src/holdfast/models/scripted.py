@@ -11,21 +11,21 @@ from msgspec.structs import replace
 
 from holdfast.messages import AssistantPart, Text, Thinking, ToolCall, Usage
 from holdfast.models.errors import ModelError
-from holdfast.models.protocol import (
-    ArgumentsCame,
-    CallBegan,
-    Came,
-    Done,
-    Reply,
-    Request,
-    TextCame,
-    ThinkingCame,
+from holdfast.models.model import (
+    ArgumentsDelta,
+    CallAnnounced,
+    ModelReply,
+    ModelRequest,
+    ReplyCompleted,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
 )
 
-Scripted = str | Reply | Sequence[AssistantPart] | ModelError
+ScriptedReply = str | ModelReply | Sequence[AssistantPart] | ModelError
 """One turn of a script: a text, a whole reply, its parts, or the error that is raised."""
 
-CHARACTERS_A_TOKEN = 4
+CHARS_PER_TOKEN = 4
 
 
 class ScriptedModel:
@@ -37,7 +37,7 @@ class ScriptedModel:
 
     def __init__(
         self,
-        *replies: Scripted | Callable[[Request], Scripted],
+        *replies: ScriptedReply | Callable[[ModelRequest], ScriptedReply],
         name: str = "scripted/model",
         repeat_last: bool = False,
         piece: int = 8,
@@ -45,7 +45,7 @@ class ScriptedModel:
         assert replies, "a script has at least one reply"
         assert piece > 0, "a piece has at least one character"
         self.name = name
-        self.requests: list[Request] = []
+        self.requests: list[ModelRequest] = []
         self._replies = replies
         self._repeat_last = repeat_last
         self._piece = piece
@@ -55,17 +55,17 @@ class ScriptedModel:
         """How many replies have not been given yet."""
         return max(0, len(self._replies) - len(self.requests))
 
-    async def stream(self, request: Request) -> AsyncIterator[Came]:
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         reply = self._next(request)
         for came in _pieces(reply, self._piece):
             yield came
             await asyncio.sleep(0)  # Others get their turn between two pieces, as with a network.
-        yield Done(reply)
+        yield ReplyCompleted(reply)
 
     async def aclose(self) -> None:
         """Nothing is open."""
 
-    def _next(self, request: Request) -> Reply:
+    def _next(self, request: ModelRequest) -> ModelReply:
         at = len(self.requests)
         self.requests.append(request)
         if self._repeat_last:
@@ -78,34 +78,34 @@ class ScriptedModel:
         said = scripted(request) if callable(scripted) else scripted
         if isinstance(said, ModelError):
             raise said
-        reply = said if isinstance(said, Reply) else _reply(said)
+        reply = said if isinstance(said, ModelReply) else _reply(said)
         usage = reply.usage or _rough_usage(request, reply)
         return replace(reply, usage=usage, model=reply.model or self.name)
 
 
-def _reply(said: str | Sequence[AssistantPart]) -> Reply:
+def _reply(said: str | Sequence[AssistantPart]) -> ModelReply:
     parts = (Text(said),) if isinstance(said, str) else tuple(said)
     calls = any(isinstance(part, ToolCall) for part in parts)
-    return Reply(parts=parts, stop="calls" if calls else "end")
+    return ModelReply(parts=parts, stop="calls" if calls else "end")
 
 
-def _rough_usage(request: Request, reply: Reply) -> Usage:
+def _rough_usage(request: ModelRequest, reply: ModelReply) -> Usage:
     sent = msgspec.json.encode((request.messages, request.tools))
-    return Usage(len(sent) // CHARACTERS_A_TOKEN, len(msgspec.json.encode(reply.parts)) // CHARACTERS_A_TOKEN)
+    return Usage(len(sent) // CHARS_PER_TOKEN, len(msgspec.json.encode(reply.parts)) // CHARS_PER_TOKEN)
 
 
-def _pieces(reply: Reply, size: int) -> Iterator[Came]:
+def _pieces(reply: ModelReply, size: int) -> Iterator[StreamEvent]:
     calls = 0
     for part in reply.parts:
         match part:
             case Text(text=text):
-                yield from map(TextCame, _cut(text, size))
+                yield from map(TextDelta, _cut(text, size))
             case Thinking(text=text):
-                yield from map(ThinkingCame, _cut(text, size))
+                yield from map(ThinkingDelta, _cut(text, size))
             case ToolCall():
-                yield CallBegan(calls, part.id, part.name)
+                yield CallAnnounced(calls, part.id, part.name)
                 written = part.raw or msgspec.json.encode(part.arguments).decode()
-                yield from (ArgumentsCame(calls, text) for text in _cut(written, size))
+                yield from (ArgumentsDelta(calls, text) for text in _cut(written, size))
                 calls += 1
 
 

@@ -18,14 +18,14 @@ LARGEST_EVENT = 64 * 1024 * 1024
 """More than any reply with all it says back, and small enough to hold."""
 
 
-class Event(Struct, frozen=True):
+class ServerSentEvent(Struct, frozen=True):
     """`name` is empty where the stream gives none."""
 
     name: str
     data: str
 
 
-class EventDecoder:
+class SseDecoder:
     """Takes pieces of one stream. An event that no blank line ended is not one."""
 
     def __init__(self, largest: int = LARGEST_EVENT) -> None:
@@ -38,7 +38,7 @@ class EventDecoder:
         self._is_first = True
         self._after_cr = False
 
-    def feed(self, piece: bytes) -> Iterator[Event]:
+    def feed(self, piece: bytes) -> Iterator[ServerSentEvent]:
         """The events that end in this piece. Raises `BadReply` where one grows beyond the limit."""
         if self._after_cr and piece.startswith(b"\n"):
             piece = piece[1:]
@@ -57,7 +57,7 @@ class EventDecoder:
         if self._held > self._largest:
             raise BadReply(f"an event of the stream is larger than {self._largest} bytes")
 
-    def _end_line(self, end: bytes) -> Iterator[Event]:
+    def _end_line(self, end: bytes) -> Iterator[ServerSentEvent]:
         self._held -= sum(map(len, self._line))
         line = b"".join((*self._line, end))
         self._line.clear()
@@ -74,9 +74,9 @@ class EventDecoder:
         elif field == b"event":
             self._name = value.decode("utf-8", "replace")
 
-    def _end_event(self) -> Iterator[Event]:
+    def _end_event(self) -> Iterator[ServerSentEvent]:
         if self._data:
-            yield Event(self._name, b"\n".join(self._data).decode("utf-8", "replace"))
+            yield ServerSentEvent(self._name, b"\n".join(self._data).decode("utf-8", "replace"))
         self._name = ""
         self._data.clear()
         self._held = 0

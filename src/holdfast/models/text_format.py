@@ -5,7 +5,7 @@ A reply is `Thought: …` and then either `Action: Tool[{"argument": "value"}]`,
 are one JSON object, so JSON itself says where they end, whatever brackets stand in them; and an answer, free text,
 ends where the reply does. `Finish[answer]` has no such end, and `Action: Tool[words]` no names of arguments.
 
-Rule: strict. What is not exactly of this form is a `Fault` with one sentence for the model; nothing is guessed.
+Rule: strict. What is not exactly of this form is a `FormatFault` with one sentence for the model; nothing is guessed.
 """
 
 import json
@@ -15,8 +15,24 @@ from difflib import get_close_matches
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from holdfast.messages import Json, ToolCall, ToolDefinition
+from holdfast.messages import (
+    AssistantMessage,
+    AssistantPart,
+    Image,
+    Json,
+    Message,
+    SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolDefinition,
+    ToolMessage,
+    UserMessage,
+    UserPart,
+)
+from holdfast.models.model import ModelRequest
 
 INSTRUCTIONS = """\
 You can use tools by writing text in a fixed form. Each of your replies has exactly one of two forms.
@@ -49,18 +65,18 @@ _LABELLED = re.compile(r"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(?=(?:Thought|A
 _NAME = re.compile(r"\s*([^\[\]\s]+)\s*\[\s*")
 
 
-class Acted(Struct, frozen=True):
+class TextAction(Struct, frozen=True):
     thought: str
     name: str
     arguments: dict[str, Json]
 
 
-class Finished(Struct, frozen=True):
+class TextAnswer(Struct, frozen=True):
     thought: str
     answer: str
 
 
-class Fault(Struct, frozen=True):
+class FormatFault(Struct, frozen=True):
     """What is wrong with a reply, and as much of it as may be shown to the model again."""
 
     sentence: str
@@ -78,24 +94,24 @@ def _described(tool: ToolDefinition) -> str:
     return f"{tool.name}{about}\n  arguments, as JSON Schema: {schema}"
 
 
-def written_call(call: ToolCall) -> str:
+def write_call(call: ToolCall) -> str:
     """A call as the model would have written it. Arguments that were no JSON are not shown as an example."""
     return f"Action: {call.name}[{json.dumps(call.arguments, ensure_ascii=False)}]"
 
 
-def written_thought(text: str) -> str:
+def write_thought(text: str) -> str:
     return f"Thought: {_indented(text.strip())}"
 
 
-def written_answer(text: str) -> str:
+def write_answer(text: str) -> str:
     return f"Finish: {_indented(text.strip())}"
 
 
-def written_observation(name: str, text: str, *, is_error: bool = False) -> str:
-    return f"Observation of {name}{' (an error)' * is_error}:\n{quoted(text)}"
+def write_observation(name: str, text: str, *, is_error: bool = False) -> str:
+    return f"Observation of {name}{' (an error)' * is_error}:\n{quote_lines(text)}"
 
 
-def quoted(text: str) -> str:
+def quote_lines(text: str) -> str:
     """Every line behind a mark, whatever ends a line for whoever reads it: none of them can begin an action."""
     return "".join(QUOTE + line for line in text.splitlines(keepends=True)) or QUOTE
 
@@ -105,22 +121,22 @@ def _indented(text: str) -> str:
     return _LABELLED.sub("  ", text)
 
 
-def read_reply(text: str, names: Sequence[str]) -> Acted | Finished | Fault:
+def read_reply(text: str, names: Sequence[str]) -> TextAction | TextAnswer | FormatFault:
     """What a reply says, given the names of the tools."""
     text = text.replace("\r\n", "\n").strip()
     marks = list(_LABEL.finditer(text))
     if fault := _fault_of_order(text, marks):
         invented = next((mark.start() for mark in marks if mark[2]), len(text))
-        return Fault(fault, text[:invented].strip())
+        return FormatFault(fault, text[:invented].strip())
     thought = text[marks[0].end() : marks[1].start()].strip() if len(marks) > 1 else ""
     rest = text[marks[-1].end() :].strip()
     if marks[-1][1] == "Finish":
-        return Finished(thought, rest) if rest else Fault("nothing stands behind `Finish:`", text)
+        return TextAnswer(thought, rest) if rest else FormatFault("nothing stands behind `Finish:`", text)
     try:
         name, arguments = _read_action(rest, names)
     except _Unreadable as error:
-        return Fault(str(error), text)
-    return Acted(thought, name, arguments)
+        return FormatFault(str(error), text)
+    return TextAction(thought, name, arguments)
 
 
 def _fault_of_order(text: str, marks: list[re.Match[str]]) -> str:
@@ -209,3 +225,109 @@ def _shown(text: str) -> str:
     """The beginning of what a model wrote, on one line."""
     line = " ".join(text.split()).replace("`", "'")
     return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
+
+
+# A history of calls and results as text, for models that have no messages of their own for them.
+#
+# Rule: pure, and nothing is lost: what a call said, what came back and in which order. What came from a tool stands
+# behind marks, so that no line of it can pass for an action of the model.
+
+
+def request_as_text(request: ModelRequest) -> ModelRequest:
+    """A request whose tools and whose calls and results are text. Without tools, answers carry no label either."""
+    shown = _TextHistory(is_labelled=bool(request.tools))
+    messages = request.messages
+    if request.tools:
+        told = instructions(request.tools)
+        if messages and isinstance(first := messages[0], SystemMessage):
+            shown.messages.append(SystemMessage(f"{first.text}\n\n{told}"))
+            shown.ends.append(1)
+            messages = messages[1:]
+        else:
+            shown.messages.append(SystemMessage(told))
+    at = 0
+    while at < len(messages):
+        results = _results_behind(messages, at)
+        shown.add(messages[at], results)
+        at += 1 + len(results)
+    ends = {shown.ends[end] for end in request.layer_ends if end} - {0}
+    return replace(request, messages=tuple(shown.messages), tools=(), layer_ends=tuple(sorted(ends)))
+
+
+def _results_behind(messages: Sequence[Message], at: int) -> list[ToolMessage]:
+    results: list[ToolMessage] = []
+    if isinstance(messages[at], AssistantMessage):
+        for message in messages[at + 1 :]:
+            if not isinstance(message, ToolMessage):
+                break
+            results.append(message)
+    return results
+
+
+class _TextHistory:
+    """Messages as text, being written. `ends[n]` is how many of them stand for the first n of the original."""
+
+    def __init__(self, *, is_labelled: bool) -> None:
+        self.messages: list[Message] = []
+        self.ends = [0]
+        self._is_labelled = is_labelled
+
+    def add(self, message: Message, results: list[ToolMessage]) -> None:
+        """A message, with the results that belong to it."""
+        before = len(self.messages)
+        match message:
+            case AssistantMessage():
+                self._add_step(message, results)
+            case ToolMessage():
+                self._add_user(_observed(message))
+            case UserMessage():
+                self._add_user(message.parts)
+            case _:
+                self.messages.append(message)
+        # A layer that ends inside a step ends before it here.
+        self.ends += [before] * len(results) + [len(self.messages)]
+
+    def _add_step(self, message: AssistantMessage, results: list[ToolMessage]) -> None:
+        """One call and its result after the other, as the model itself would have had to do it."""
+        left = list(results)
+        bound: tuple[AssistantPart, ...] = tuple(part for part in message.parts if _is_bound(part))
+        lines = self._said(message)
+        for call in message.calls:
+            self.messages.append(AssistantMessage((*bound, Text("\n".join([*lines, write_call(call)])))))
+            bound, lines = (), []
+            result = next((r for r in left if r.call_id == call.id), None)
+            if result is None:
+                self._add_user((Text(write_observation(call.name, "(no result)")),))
+            else:
+                left.remove(result)
+                self._add_user(_observed(result))
+        if lines:
+            self.messages.append(AssistantMessage((*bound, Text("\n".join(lines)))))
+        for result in left:
+            self._add_user(_observed(result))
+
+    def _said(self, message: AssistantMessage) -> list[str]:
+        if not message.text.strip():
+            return []
+        if not self._is_labelled:
+            return [message.text]
+        return [write_thought(message.text) if message.calls else write_answer(message.text)]
+
+    def _add_user(self, parts: tuple[UserPart, ...]) -> None:
+        """Joined with a user message before it: models of this kind often insist that roles alternate."""
+        if self.messages and isinstance(last := self.messages[-1], UserMessage):
+            self.messages[-1] = UserMessage((*last.parts, *parts))
+            inside = len(self.messages)
+            self.ends = [end - 1 if end == inside else end for end in self.ends]
+        else:
+            self.messages.append(UserMessage(parts))
+
+
+def _is_bound(part: AssistantPart) -> bool:
+    """Thinking that a provider wants to see again as it was. Other thinking is not kept in a history."""
+    return isinstance(part, Thinking) and bool(part.signature or part.redacted)
+
+
+def _observed(result: ToolMessage) -> tuple[UserPart, ...]:
+    images = tuple(part for part in result.parts if isinstance(part, Image))
+    return (Text(write_observation(result.name, result.text, is_error=result.error)), *images)

@@ -13,20 +13,26 @@ from msgspec.structs import replace
 
 from holdfast.messages import AssistantMessage, AssistantPart, Text, Thinking, ToolCall, Usage, UserMessage
 from holdfast.models.errors import BadReply, ModelError
-from holdfast.models.protocol import (
-    ArgumentsCame,
-    CallBegan,
-    Came,
-    Done,
+from holdfast.models.model import (
+    ArgumentsDelta,
+    CallAnnounced,
     Model,
-    Reply,
-    Request,
-    Retried,
-    TextCame,
-    ThinkingCame,
+    ModelReply,
+    ModelRequest,
+    ReplyCompleted,
+    RetryScheduled,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
 )
-from holdfast.models.text_format import FORMS, Acted, Fault, Finished, read_reply
-from holdfast.models.text_history import as_text
+from holdfast.models.text_format import (
+    FORMS,
+    FormatFault,
+    TextAction,
+    TextAnswer,
+    read_reply,
+    request_as_text,
+)
 
 ECHO = 2_000
 """So many characters of a faulty reply are shown to the model again."""
@@ -36,7 +42,7 @@ class TextProtocolModel:
     """Speaks the text protocol with a model that has no tools of its own.
 
     A request without tools goes through with its history as text, and its reply is not read. With tools, what a
-    reply says is known only when it is whole: its text comes in one piece, and a correction is a `Retried`.
+    reply says is known only when it is whole: its text comes in one piece, and a correction is a `RetryScheduled`.
     """
 
     def __init__(self, model: Model, max_corrections: int = 2) -> None:
@@ -48,8 +54,8 @@ class TextProtocolModel:
     def name(self) -> str:
         return self._model.name
 
-    async def stream(self, request: Request) -> AsyncIterator[Came]:
-        sent = as_text(request)
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        sent = request_as_text(request)
         if not request.tools:
             async with _listening(self._model.stream(sent)) as coming:
                 async for came in coming:
@@ -57,30 +63,30 @@ class TextProtocolModel:
             return
         usage: Usage | None = None
         for tried in range(1, self._tries + 1):
-            reply: Reply | None = None
+            reply: ModelReply | None = None
             async with _listening(self._model.stream(sent), used=usage) as coming:
                 async for came in coming:
-                    if isinstance(came, Done):
+                    if isinstance(came, ReplyCompleted):
                         reply = came.reply
-                    elif isinstance(came, ThinkingCame | Retried):
+                    elif isinstance(came, ThinkingDelta | RetryScheduled):
                         yield came
             assert reply is not None, "a model's stream ended without its reply"
             usage = _added(usage, reply.usage)
             reply = replace(reply, usage=usage)
             said = _read(reply, request)
-            if not isinstance(said, Fault):
+            if not isinstance(said, FormatFault):
                 for event in _events(reply, said, sent):
                     yield event
                 return
             if tried == self._tries:
                 raise self._given_up(said, usage)
-            yield Retried(0.0, f"the reply was not of the text protocol: {said.sentence}")
+            yield RetryScheduled(0.0, f"the reply was not of the text protocol: {said.sentence}")
             sent = _corrected(sent, said)
 
     async def aclose(self) -> None:
         await self._model.aclose()
 
-    def _given_up(self, fault: Fault, usage: Usage | None) -> BadReply:
+    def _given_up(self, fault: FormatFault, usage: Usage | None) -> BadReply:
         error = BadReply(
             f"`{self.name}` did not keep to the text protocol in {self._tries} tries: {fault.sentence}",
             hint="a larger model may keep to it; one with tool calling needs no text protocol",
@@ -91,8 +97,8 @@ class TextProtocolModel:
 
 @asynccontextmanager
 async def _listening(
-    stream: AsyncIterator[Came], used: Usage | None = None
-) -> AsyncIterator[AsyncIterator[Came]]:
+    stream: AsyncIterator[StreamEvent], used: Usage | None = None
+) -> AsyncIterator[AsyncIterator[StreamEvent]]:
     """The stream of the model behind us, closed as soon as nobody listens to ours any more. An error of it carries
     what was used by the tries before."""
     try:
@@ -105,19 +111,19 @@ async def _listening(
             await stream.aclose()
 
 
-def _read(reply: Reply, request: Request) -> Acted | Finished | Fault | None:
+def _read(reply: ModelReply, request: ModelRequest) -> TextAction | TextAnswer | FormatFault | None:
     """None for a refusal, which is passed on as it is."""
     if reply.stop == "refused":
         return None
     if reply.calls:
-        return Fault(f"a tool was called in another way than by text: write {FORMS}", reply.text)
+        return FormatFault(f"a tool was called in another way than by text: write {FORMS}", reply.text)
     said = read_reply(reply.text, [tool.name for tool in request.tools])
-    if isinstance(said, Fault) and reply.stop == "length":
-        return Fault(f"it was cut off at its longest, so be brief ({said.sentence})", said.kept)
+    if isinstance(said, FormatFault) and reply.stop == "length":
+        return FormatFault(f"it was cut off at its longest, so be brief ({said.sentence})", said.kept)
     return said
 
 
-def _corrected(sent: Request, fault: Fault) -> Request:
+def _corrected(sent: ModelRequest, fault: FormatFault) -> ModelRequest:
     """The request with the faulty reply, but for what it invented, and with what is wrong with it."""
     echo = fault.kept if len(fault.kept) <= ECHO else fault.kept[:ECHO] + "…"
     words = (
@@ -128,30 +134,32 @@ def _corrected(sent: Request, fault: Fault) -> Request:
     return replace(sent, messages=(*sent.messages, *turn))
 
 
-def _events(reply: Reply, said: Acted | Finished | None, sent: Request) -> Iterator[Came]:
+def _events(
+    reply: ModelReply, said: TextAction | TextAnswer | None, sent: ModelRequest
+) -> Iterator[StreamEvent]:
     """The reply as any model would have given it. A thought before an answer is thinking, no part of the answer."""
     if said is None:
-        yield Done(reply)
+        yield ReplyCompleted(reply)
         return
     parts: list[AssistantPart] = [part for part in reply.parts if isinstance(part, Thinking)]
-    if isinstance(said, Finished):
+    if isinstance(said, TextAnswer):
         if said.thought:
             parts.append(Thinking(said.thought))
-            yield ThinkingCame(said.thought)
+            yield ThinkingDelta(said.thought)
         parts.append(Text(said.answer))
-        yield TextCame(said.answer)
-        yield Done(replace(reply, parts=tuple(parts)))
+        yield TextDelta(said.answer)
+        yield ReplyCompleted(replace(reply, parts=tuple(parts)))
         return
     if said.thought:
         parts.append(Text(said.thought))
-        yield TextCame(said.thought)
+        yield TextDelta(said.thought)
     call = ToolCall(_call_id(sent, reply), said.name, said.arguments)
-    yield CallBegan(0, call.id, call.name)
-    yield ArgumentsCame(0, msgspec.json.encode(call.arguments).decode())
-    yield Done(replace(reply, parts=(*parts, call), stop="calls"))
+    yield CallAnnounced(0, call.id, call.name)
+    yield ArgumentsDelta(0, msgspec.json.encode(call.arguments).decode())
+    yield ReplyCompleted(replace(reply, parts=(*parts, call), stop="calls"))
 
 
-def _call_id(sent: Request, reply: Reply) -> str:
+def _call_id(sent: ModelRequest, reply: ModelReply) -> str:
     """An id that the same request and reply give again, and hardly any other."""
     seen = msgspec.json.encode((sent.messages, reply.text))
     return "call_" + hashlib.sha256(seen).hexdigest()[:16]

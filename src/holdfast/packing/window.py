@@ -22,27 +22,26 @@ from holdfast.events import (
 )
 from holdfast.messages import Message, Text, UserMessage
 from holdfast.packing.counting.tokens import TokenCounter
-from holdfast.packing.folding.excerpts import excerpt, numbers_in
+from holdfast.packing.folding.economics import FoldEconomics
 from holdfast.packing.layers import Block
-from holdfast.packing.lines.forgetting import forget, most_lines
-from holdfast.packing.lines.passages import PassageBook
-from holdfast.packing.lines.sightings import Sightings
-from holdfast.packing.lines.weights import Weights, vectors
+from holdfast.packing.lines.excerpts import parse_ranges, render_excerpt
+from holdfast.packing.lines.line_index import LogLineIndex
+from holdfast.packing.lines.passages import PassageCache
+from holdfast.packing.lines.quotes import quotes_in_note
+from holdfast.packing.lines.scoring import evict_lines, line_limit
+from holdfast.packing.lines.weights import Weights, weight_vectors
 from holdfast.packing.profile import Profile
-from holdfast.packing.renditions.levels import Scene
-from holdfast.packing.showing.blocks import (
-    NO_HINDSIGHT,
-    Hindsight,
-    UserLook,
+from holdfast.packing.rendering.blocks import (
+    NO_LATER_CONTEXT,
+    LaterContext,
+    UserDisplay,
     bridge_tokens,
     render_step,
     render_user,
 )
-from holdfast.packing.showing.body import Body
-from holdfast.packing.showing.frame import Frame
-from holdfast.packing.showing.quotes import quotes_in
-from holdfast.packing.showing.user_texts import UserTexts
-from holdfast.packing.upkeep import Upkeep
+from holdfast.packing.rendering.body import BlockIndex, UserTexts
+from holdfast.packing.rendering.fixed_layers import FixedLayers
+from holdfast.packing.rendering.levels import RenderContext
 from holdfast.views.files import FileTouches
 from holdfast.views.transcript import Item, Step, Transcript, User
 
@@ -60,15 +59,15 @@ class Window:
         weights: Weights | None = None,
     ) -> None:
         self.profile = profile
-        self.scene = Scene(profile, counter, vectors(weights) if weights else None)
+        self.scene = RenderContext(profile, counter, weight_vectors(weights) if weights else None)
         self.transcript = Transcript()
         self.files = FileTouches()
-        self.sightings = Sightings(self.scene.worth) if profile.excerpt_ratio else None
+        self.sightings = LogLineIndex(self.scene.worth) if profile.excerpt_ratio else None
         """Every line and name so far, where folds keep lines."""
         self.levels: list[LevelCap] = []
         """Level and cap of each step."""
-        self._frame = Frame(self.scene, self.transcript)
-        self._body = Body()
+        self._frame = FixedLayers(self.scene, self.transcript)
+        self._body = BlockIndex()
         self.blocks = self._body.blocks
         self.notes = self._body.notes
         self.visible = self._body.visible
@@ -76,7 +75,7 @@ class Window:
         self._users = UserTexts(self.scene)
         self.looks = self._users.looks
         self.hidden = self._users.hidden
-        self._upkeep = Upkeep(profile)
+        self._upkeep = FoldEconomics(profile)
         self.refused = 0
         """Tokens that a provider refused as too many, and no fold has answered yet; 0 if none."""
         self.fresh = True
@@ -84,7 +83,7 @@ class Window:
         self.last_entry = ""
         self._positions: dict[str, int] = {}
         self._dirty: dict[int, Item] = {}
-        self._book = PassageBook()
+        self._book = PassageCache()
         self._excerpts: dict[tuple[KeptLines, ...], str] = {}
         """What notes show, as it was drafted since the last item."""
         self._costs: dict[tuple[int, Level, int, tuple[str, ...]], int] = {}
@@ -174,7 +173,7 @@ class Window:
 
     def waiting(self) -> list[Block]:
         """User messages sent while tools still run. They get their place when the results are in."""
-        return [render_user(self.scene, user, {}, UserLook()) for user in self.transcript.waiting_users]
+        return [render_user(self.scene, user, {}, UserDisplay()) for user in self.transcript.waiting_users]
 
     def position(self, entry: str) -> int:
         return self._positions[entry]
@@ -245,12 +244,12 @@ class Window:
         level, cap = self.levels[item.number]
         return render_step(self.scene, item, level, cap, self._hindsight(item, level))
 
-    def _hindsight(self, step: Step, level: Level) -> Hindsight:
+    def _hindsight(self, step: Step, level: Level) -> LaterContext:
         if level in ("skeleton", "gone"):
-            return Hindsight(quoted=self._body.quoted(step.entry))
+            return LaterContext(quoted=self._body.quoted(step.entry))
         if level != "digest":
-            return NO_HINDSIGHT
-        return Hindsight(self.files.stale_calls(step), self.files.edited_since(step))
+            return NO_LATER_CONTEXT
+        return LaterContext(self.files.stale_calls(step), self.files.edited_since(step))
 
     def _fold(self, fold: Folded) -> None:
         self.refresh()
@@ -259,8 +258,8 @@ class Window:
                 if isinstance(item, Step):
                     self.levels[item.number] = (run.level, run.cap)
                     self._dirty[item.position] = item
-        self.looks.update((entry, UserLook(cap=fold.paste_cap)) for entry in fold.pastes)
-        self.looks.update((entry, UserLook(brief=True)) for entry in fold.users)
+        self.looks.update((entry, UserDisplay(cap=fold.paste_cap)) for entry in fold.pastes)
+        self.looks.update((entry, UserDisplay(brief=True)) for entry in fold.users)
         standing = list(self.notes.values())
         for note in fold.notes:
             self._place(note)
@@ -278,8 +277,8 @@ class Window:
         self._frame.summary_sentences = fold.summary_sentences or self.summary_sentences
         if self.sightings is not None:
             kept = (k for note, _ in self.notes.values() for k in note.kept)
-            self.sightings.kept = {(k.step, k.call, k.part): frozenset(numbers_in(k.lines)) for k in kept}
-            forget(self.sightings, most_lines(self.profile.window), is_quick=only_added)
+            self.sightings.kept = {(k.step, k.call, k.part): frozenset(parse_ranges(k.lines)) for k in kept}
+            evict_lines(self.sightings, line_limit(self.profile.window), is_quick=only_added)
         self.refused = 0
         self.fresh = False
         self._upkeep.start_anew(self.total(), only_added=only_added)
@@ -294,14 +293,14 @@ class Window:
         text = "\n".join(filter(None, (note.text, self.excerpt(note))))
         message = UserMessage((Text(text),))
         block = Block((message,), self.scene.counter.message(message))
-        quotes = quotes_in(note.kept, self._sources(note), self._book, self.scene.counter)
+        quotes = quotes_in_note(note.kept, self._sources(note), self._book, self.scene.counter)
         self._body.place(span[0].position, span[-1].position, note, block, quotes)
 
     def excerpt(self, note: FoldNote) -> str:
         """The lines that a note keeps of its items, as they are shown below it."""
         known = self._excerpts.get(note.kept)
         if known is None:
-            known = excerpt(note.kept, self._sources(note), self._book, self.files, self.scene.counter)
+            known = render_excerpt(note.kept, self._sources(note), self._book, self.files, self.scene.counter)
             self._excerpts[note.kept] = known
         return known
 

@@ -32,7 +32,7 @@ class FileNote(Struct, frozen=True, forbid_unknown_fields=True):
     about: Annotated[str, Meta(max_length=LONGEST_LINE, description="What stands in it.")] = ""
 
 
-class Problem(Struct, frozen=True, forbid_unknown_fields=True):
+class HandoverProblem(Struct, frozen=True, forbid_unknown_fields=True):
     summary: Annotated[Line, Meta(description="What is wrong, in a sentence.")]
     layer: Layer
     severity: Severity
@@ -41,7 +41,7 @@ class Problem(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ()
 
 
-class Rate(Struct, frozen=True, forbid_unknown_fields=True):
+class SuccessRate(Struct, frozen=True, forbid_unknown_fields=True):
     passed: Count
     total: Count
 
@@ -83,8 +83,10 @@ class Handover(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             max_length=40, description="Such as `samples`: 15; `samples` and `failures` as the disk has them."
         ),
     ] = {}
-    success: Annotated[Rate | None, Meta(description="How many samples of this iteration passed.")] = None
-    problems: Annotated[tuple[Problem, ...], Meta(max_length=MOST_PROBLEMS)] = ()
+    success: Annotated[SuccessRate | None, Meta(description="How many samples of this iteration passed.")] = (
+        None
+    )
+    problems: Annotated[tuple[HandoverProblem, ...], Meta(max_length=MOST_PROBLEMS)] = ()
     decisions: Annotated[
         tuple[Line, ...], Meta(max_length=10, description="Questions that only a person can decide.")
     ] = ()

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events import Event, Noted
+from holdfast.pair.evaluation import IterationResults
 from holdfast.pair.handover import Handover
-from holdfast.pair.progress import Results
-from holdfast.pair.stopping import StopRules, percent
-from holdfast.prices.money import money
+from holdfast.pair.stop_rules import StopRules, percent
+from holdfast.prices.money import format_dollars
 
 KIND = "pair"
 LONGEST_WORDS = 4_000
@@ -35,7 +35,7 @@ ANSWERS: dict[About, tuple[Answer, ...]] = {
 """What may be answered to each, the usual one first."""
 
 
-class RulesGiven(Struct, frozen=True, tag="rules_given"):
+class StopRulesSet(Struct, frozen=True, tag="rules_given"):
     """With which rules it goes on from here; what had ended has not any more. `grants` stands for what agents may
     do without asking."""
 
@@ -43,7 +43,7 @@ class RulesGiven(Struct, frozen=True, tag="rules_given"):
     grants: str = ""
 
 
-class LawGiven(Struct, frozen=True, tag="law_given"):
+class ProjectRulesSet(Struct, frozen=True, tag="law_given"):
     """The rules of the project as they were when the pair began. They hold for both, whatever an agent makes of the
     file meanwhile."""
 
@@ -72,25 +72,25 @@ class HandedOver(Struct, frozen=True, tag="handed_over"):
     handover: Handover
 
 
-class Accepted(Struct, frozen=True, tag="accepted"):
+class HandoverAccepted(Struct, frozen=True, tag="accepted"):
     """Looked at again from the receiver's side; `results` are what the disk says, where the role evaluates. Where
     it could not, and asks a person, it `is_blocked`, and the iteration goes on."""
 
     turn: int
     design: str = ""
     design_files: tuple[str, ...] = ()
-    results: Results | None = None
+    results: IterationResults | None = None
     is_blocked: bool = False
 
 
-class Rejected(Struct, frozen=True, tag="rejected"):
+class HandoverRejected(Struct, frozen=True, tag="rejected"):
     """The handover cannot be read by the other, or not any more; whoever made it is told why."""
 
     turn: int
     faults: tuple[str, ...]
 
 
-class Asked(Struct, frozen=True, tag="asked"):
+class DecisionRequested(Struct, frozen=True, tag="asked"):
     """A person is to decide: about a design, by its hash; a question of an agent, which may be `blocked` without an
     answer; what to tell it of calls that a crash left `uncertain`; whether to go on although no model wrote a
     summary that could be used, or although newest steps alone did not fit a window."""
@@ -110,7 +110,7 @@ class Asked(Struct, frozen=True, tag="asked"):
         return self.answers[0] == "say"
 
 
-class Decided(Struct, frozen=True, tag="decided"):
+class DecisionMade(Struct, frozen=True, tag="decided"):
     """`words` stand in every request from then on, so that they have a length."""
 
     id: str
@@ -119,7 +119,7 @@ class Decided(Struct, frozen=True, tag="decided"):
     by: str = ""
 
 
-class Ended(Struct, frozen=True, tag="ended"):
+class PairEnded(Struct, frozen=True, tag="ended"):
     """`reason` is a rule's that stops, or `done` where an agent says that nothing is left."""
 
     reason: str
@@ -127,7 +127,17 @@ class Ended(Struct, frozen=True, tag="ended"):
     evidence: tuple[str, ...] = ()
 
 
-Phase = RulesGiven | LawGiven | TurnBegan | HandedOver | Accepted | Rejected | Asked | Decided | Ended
+Phase = (
+    StopRulesSet
+    | ProjectRulesSet
+    | TurnBegan
+    | HandedOver
+    | HandoverAccepted
+    | HandoverRejected
+    | DecisionRequested
+    | DecisionMade
+    | PairEnded
+)
 
 
 def too_long(words: str) -> str:
@@ -138,13 +148,13 @@ def too_long(words: str) -> str:
     return f"{length}: write it to a file of the folder, and name the file"
 
 
-def noted(phase: Phase) -> Noted:
+def phase_event(phase: Phase) -> Noted:
     """A phase as an event of a log."""
     data = msgspec.to_builtins(phase)
-    return Noted(KIND, said(phase), data)
+    return Noted(KIND, describe_phase(phase), data)
 
 
-def phase_in(event: Event) -> Phase | None:
+def read_phase(event: Event) -> Phase | None:
     """The phase that an event of a log stands for, if any."""
     if isinstance(event, Noted) and event.kind == KIND:
         phase: Phase = msgspec.convert(event.data, Phase)
@@ -152,28 +162,28 @@ def phase_in(event: Event) -> Phase | None:
     return None
 
 
-def said(phase: Phase) -> str:
+def describe_phase(phase: Phase) -> str:
     """A phase in a few words, for people who read the log."""
     match phase:
-        case RulesGiven(rules=rules):
+        case StopRulesSet(rules=rules):
             return f"rules: {percent(rules.target)} of the samples{''.join(_limits(rules))}"
-        case LawGiven(path=path):
+        case ProjectRulesSet(path=path):
             return f"rules of the project: {path}"
         case TurnBegan(role=role, iteration=iteration):
             return f"{role} begins, iteration {iteration}"
         case HandedOver(role=role, iteration=iteration):
             return f"{role} hands over, iteration {iteration}"
-        case Accepted(is_blocked=True):
+        case HandoverAccepted(is_blocked=True):
             return "accepted, and it waits for an answer"
-        case Accepted(results=results):
+        case HandoverAccepted(results=results):
             return f"accepted, {results.rate} passed" if results else "accepted"
-        case Rejected(faults=faults):
+        case HandoverRejected(faults=faults):
             return f"rejected: {faults[0] if faults else ''}"
-        case Asked(text=text):
+        case DecisionRequested(text=text):
             return f"a person is asked: {text[:200]}"
-        case Decided(answer=answer, by=by):
+        case DecisionMade(answer=answer, by=by):
             return f"decided by {by}: {answer}"
-        case Ended(sentence=sentence):
+        case PairEnded(sentence=sentence):
             return f"ended: {sentence}"
 
 
@@ -181,4 +191,4 @@ def _limits(rules: StopRules) -> Iterator[str]:
     if rules.max_iterations:
         yield f", at most {rules.max_iterations} iterations"
     if rules.max_cost:
-        yield f", at most {money(rules.max_cost)}"
+        yield f", at most {format_dollars(rules.max_cost)}"

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from holdfast.errors import ConfigError, InputError
 from holdfast.messages import Json
+from holdfast.pair.folder import RESULTS, Outputs, path_fault
 from holdfast.pair.handover import Handover, Layer
-from holdfast.pair.layout import RESULTS, Outputs, misnamed
-from holdfast.pair.stopping import StopRules, contradictions
+from holdfast.pair.stop_rules import StopRules, contradictions
 
 BUILT_IN = "init_execute.toml"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -77,7 +77,7 @@ class Pair(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return next(role for role in self.roles if role.name != name)
 
 
-def built_in() -> Pair:
+def built_in_pair() -> Pair:
     """Init and Execute."""
     folder = package_files(__package__)
     text = (folder / BUILT_IN).read_text("utf-8")
@@ -89,7 +89,7 @@ def load_pair(path: Path) -> Pair:
     return _loaded(path, _text_of(path))
 
 
-def load_limits(path: Path) -> dict[str, Any]:
+def load_stop_table(path: Path) -> dict[str, Any]:
     """Of a pair's file what stands in `[stop]`, and nothing that does not."""
     text = _text_of(path)
     stop = _loaded(path, text).stop
@@ -140,10 +140,10 @@ def parse_pair(text: str, where: str, read: Callable[[str], str]) -> Pair:
             raise ConfigError(f"{where}: a role has both `prompt` and `prompt_file`", hint="leave one away")
         if file:
             role["prompt"] = read(file)
-    return checked(table, where)
+    return validate_pair(table, where)
 
 
-def checked(table: Json, where: str) -> Pair:
+def validate_pair(table: Json, where: str) -> Pair:
     """A pair whose parts fit together."""
     try:
         pair = msgspec.convert(table, Pair)
@@ -211,7 +211,7 @@ def _wrong_names(pair: Pair) -> Iterator[tuple[str, str]]:
     outputs = pair.outputs
     named = [("task", pair.task), ("outputs.folder", outputs.folder), ("outputs.report", outputs.report)]
     for key, path in (*named, *(("outputs.parts", part) for part in outputs.parts)):
-        if wrong := misnamed(path):
+        if wrong := path_fault(path):
             yield f"`{key}`: {wrong}", "name it from the folder that both work in"
     if outputs.report in outputs.parts:
         yield f"`outputs.report` and a folder are both called `{outputs.report}`", "give it another name"

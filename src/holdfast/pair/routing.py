@@ -10,45 +10,45 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from holdfast.pair.roles import Pair, Role
-from holdfast.pair.state import State
-from holdfast.pair.stopping import StopRules, in_a_row, percent, persistent
+from holdfast.pair.state import PairState
+from holdfast.pair.stop_rules import StopRules, in_a_row, percent, persistent_layers
 
 
-class Next(Struct, frozen=True):
+class NextTurn(Struct, frozen=True):
     role: Role
     notes: tuple[str, ...] = ()
 
 
-def next_turn(pair: Pair, state: State, rules: StopRules) -> Next:
+def next_turn(pair: Pair, state: PairState, rules: StopRules) -> NextTurn:
     """After the newest handover, which was accepted."""
     assert state.last is not None, "somebody handed over"
     first, second = pair.roles
     verdict = state.last.handover.verdict
     if state.last.role == first.name:
-        return Next(second, tuple(_not_followed(first, verdict)))
+        return NextTurn(second, tuple(_not_followed(first, verdict)))
     if why := tuple(_back_to_first(pair, state, rules)):
-        return Next(first, (*why, *_told_later(first, state)))
+        return NextTurn(first, (*why, *_told_later(first, state)))
     if verdict == "return":
-        return Next(first, tuple(_told_later(first, state)))
+        return NextTurn(first, tuple(_told_later(first, state)))
     if verdict == "stop":
         rate = f"{state.results[-1].rate} passed" if state.results else "nothing was measured"
         note = f"you wanted to stop; {rate}, and {percent(rules.target)} is the target, so the work goes on"
-        return Next(second, (note,))
-    return Next(second)
+        return NextTurn(second, (note,))
+    return NextTurn(second)
 
 
-def is_done(pair: Pair, state: State) -> bool:
+def is_done(pair: Pair, state: PairState) -> bool:
     """Whether nothing is left to do: an agent says so, and there is nothing to measure it by."""
     assert state.last is not None, "somebody handed over"
     return state.last.handover.verdict == "stop" and not any(role.measures for role in pair.roles)
 
 
-def _back_to_first(pair: Pair, state: State, rules: StopRules) -> Iterator[str]:
+def _back_to_first(pair: Pair, state: PairState, rules: StopRules) -> Iterator[str]:
     """Why the first must look at it, though the second would rather go on or stop."""
     assert state.last is not None, "somebody handed over"
     first, second = pair.roles
     verdict = state.last.handover.verdict
-    for layer in persistent(state.results, rules.soft):
+    for layer in persistent_layers(state.results, rules.soft):
         hard = rules.hard(layer)
         yield (
             f"failures of layer {layer} stand in {in_a_row(rules.soft(layer))}, so `{first.name}` must look at it"
@@ -74,7 +74,7 @@ def _not_followed(first: Role, verdict: str) -> Iterator[str]:
         yield f"`{first.name}` says `continue`; it handed over, so you act next"
 
 
-def _told_later(first: Role, state: State) -> Iterator[str]:
+def _told_later(first: Role, state: PairState) -> Iterator[str]:
     """What the first is told in its next turn of a verdict that was not followed."""
     before = state.handovers.get(first.name)
     if before is not None and before.handover.verdict == "stop":

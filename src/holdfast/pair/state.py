@@ -7,40 +7,40 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
+from holdfast.pair.evaluation import IterationResults
 from holdfast.pair.phases import (
-    Accepted,
-    Asked,
-    Decided,
-    Ended,
+    DecisionMade,
+    DecisionRequested,
     HandedOver,
-    LawGiven,
+    HandoverAccepted,
+    HandoverRejected,
+    PairEnded,
     Phase,
-    Rejected,
-    RulesGiven,
+    ProjectRulesSet,
+    StopRulesSet,
     TurnBegan,
 )
-from holdfast.pair.progress import Results
-from holdfast.pair.stopping import StopRules
+from holdfast.pair.stop_rules import StopRules
 
 
-class State(Struct):
+class PairState(Struct):
     """`at` is the newest phase that says what to do next; `turns` counts the turns of each role."""
 
-    at: TurnBegan | HandedOver | Accepted | Rejected | None = None
+    at: TurnBegan | HandedOver | HandoverAccepted | HandoverRejected | None = None
     rules: StopRules | None = None
     grants: str = ""
-    law: LawGiven | None = None
+    law: ProjectRulesSet | None = None
     turns: dict[str, int] = field(default_factory=dict)
     handovers: dict[str, HandedOver] = field(default_factory=dict)
     """The newest of each role that the other side accepted."""
-    results: list[Results] = field(default_factory=list)
-    asked: dict[str, Asked] = field(default_factory=dict)
+    results: list[IterationResults] = field(default_factory=list)
+    asked: dict[str, DecisionRequested] = field(default_factory=dict)
     """Everything that was ever asked, the newest last."""
-    pending: dict[str, Asked] = field(default_factory=dict)
-    decided: dict[str, Decided] = field(default_factory=dict)
-    answered: dict[str, Decided] = field(default_factory=dict)
+    pending: dict[str, DecisionRequested] = field(default_factory=dict)
+    decided: dict[str, DecisionMade] = field(default_factory=dict)
+    answered: dict[str, DecisionMade] = field(default_factory=dict)
     """Of these what was decided since `at`."""
-    ended: Ended | None = None
+    ended: PairEnded | None = None
     last: HandedOver | None = None
     """What was handed over last, accepted or not."""
     iterations: int = 0
@@ -66,9 +66,9 @@ class State(Struct):
         return decision is not None and decision.answer == answer
 
 
-def fold(phases: Iterable[Phase], second: str) -> State:
+def pair_state(phases: Iterable[Phase], second: str) -> PairState:
     """The state after these phases; `second` is the role that works."""
-    state = State()
+    state = PairState()
     for phase in phases:
         before = state.at
         _take(state, phase, second)
@@ -77,35 +77,35 @@ def fold(phases: Iterable[Phase], second: str) -> State:
     return state
 
 
-def _take(state: State, phase: Phase, second: str) -> None:
+def _take(state: PairState, phase: Phase, second: str) -> None:
     match phase:
-        case RulesGiven(rules=rules, grants=grants):
+        case StopRulesSet(rules=rules, grants=grants):
             state.is_regranted = state.is_regranted or grants != state.grants
             state.rules, state.grants, state.ended, state.blocked = rules, grants, None, 0
-        case LawGiven():
+        case ProjectRulesSet():
             state.law = phase
         case TurnBegan(role=role):
             state.at = phase
             state.turns[role] = state.turns.get(role, 0) + 1
         case HandedOver():
             state.at = state.last = phase
-        case Accepted():
+        case HandoverAccepted():
             _accept(state, phase, second)
-        case Rejected():
-            if isinstance(state.at, Accepted):
+        case HandoverRejected():
+            if isinstance(state.at, HandoverAccepted):
                 _take_back(state, state.at, second)
             state.at = phase
-        case Asked():
+        case DecisionRequested():
             _ask(state, phase)
-        case Decided(id=id_):
+        case DecisionMade(id=id_):
             state.pending.pop(id_, None)
             state.decided.pop(id_, None)
             state.decided[id_] = state.answered[id_] = phase
-        case Ended():
+        case PairEnded():
             state.ended = phase
 
 
-def _accept(state: State, accepted: Accepted, second: str) -> None:
+def _accept(state: PairState, accepted: HandoverAccepted, second: str) -> None:
     assert state.last is not None, "what is accepted was handed over"
     state.at = accepted
     state.handovers[state.last.role] = state.last
@@ -116,7 +116,7 @@ def _accept(state: State, accepted: Accepted, second: str) -> None:
         state.results.append(accepted.results)
 
 
-def _take_back(state: State, accepted: Accepted, second: str) -> None:
+def _take_back(state: PairState, accepted: HandoverAccepted, second: str) -> None:
     """What was accepted and is not so any more: its iteration goes on."""
     assert state.last is not None, "what is accepted was handed over"
     state.iterations -= _counts(state.last, accepted, second)
@@ -125,11 +125,11 @@ def _take_back(state: State, accepted: Accepted, second: str) -> None:
         state.results.pop()
 
 
-def _counts(made: HandedOver, accepted: Accepted, second: str) -> bool:
+def _counts(made: HandedOver, accepted: HandoverAccepted, second: str) -> bool:
     return made.role == second and not accepted.is_blocked
 
 
-def _ask(state: State, asked: Asked) -> None:
+def _ask(state: PairState, asked: DecisionRequested) -> None:
     """What is asked anew is not decided any more, and of designs only the newest waits."""
     state.decided.pop(asked.id, None)
     state.answered.pop(asked.id, None)

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from holdfast.errors import InputError, found
+from holdfast.errors import InputError, describe_value
 from holdfast.messages import Json
 
 __all__ = ["BUILT_IN", "DEFAULT", "NUMBERS", "PriceTable", "load_prices", "read_prices"]
@@ -45,7 +45,7 @@ class PriceTable(Struct, frozen=True):
     date: datetime.date | None = None
 
 
-class Tables(Mapping[str, PriceTable]):
+class PriceTables(Mapping[str, PriceTable]):
     """The tables that come with Holdfast, each read when first asked for."""
 
     def __getitem__(self, name: str) -> PriceTable:
@@ -60,7 +60,7 @@ class Tables(Mapping[str, PriceTable]):
         return len(NAMES)
 
 
-BUILT_IN = Tables()
+BUILT_IN = PriceTables()
 
 
 def load_prices(name_or_path: str) -> PriceTable:
@@ -114,7 +114,7 @@ def _check_number(key: str, value: Json, where: str) -> None:
     # `true` is an int to Python, and TOML knows `nan` and `inf`.
     if isinstance(value, bool) or not isinstance(value, kinds) or not isfinite(value) or value < 0:
         raise InputError(
-            f"{where}: `{key}` should be a {'whole ' * whole}number of at least 0, found {found(value)}",
+            f"{where}: `{key}` should be a {'whole ' * whole}number of at least 0, found {describe_value(value)}",
             hint=f"such as `{key} = {getattr(BUILT_IN[DEFAULT], key)}`",
         )
 
@@ -123,7 +123,7 @@ def _check_words(table: dict[str, Json], where: str) -> None:
     for key in ("name", "about"):
         if not isinstance(table.get(key, ""), str) or table.get(key) == "":
             raise InputError(
-                f"{where}: `{key}` should be text, found {found(table[key])}",
+                f"{where}: `{key}` should be text, found {describe_value(table[key])}",
                 hint=f'such as `{key} = "mine"`',
             )
     if "date" in table:
@@ -131,7 +131,7 @@ def _check_words(table: dict[str, Json], where: str) -> None:
             msgspec.convert(table["date"], datetime.date)
         except msgspec.ValidationError as error:
             raise InputError(
-                f"{where}: `date` should be a day, found {found(table['date'])}",
+                f"{where}: `date` should be a day, found {describe_value(table['date'])}",
                 hint="such as `date = 2026-11-15`",
             ) from error
 

@@ -4,7 +4,7 @@ Rule: in cents; a part of a cent is shown where it counts, so that a small amoun
 """
 
 
-def money(dollars: float) -> str:
+def format_dollars(dollars: float) -> str:
     if dollars >= 1 or dollars == round(dollars, 2):
         return f"${dollars:.2f}"
     return f"${dollars:.6f}".rstrip("0").removesuffix(".")

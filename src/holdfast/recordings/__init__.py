@@ -4,11 +4,10 @@ Rule: vendor shapes stay here. In come events that say what happened, with notes
 messages one to one.
 """
 
-from holdfast.recordings.formats import FORMATS, detect_format
-from holdfast.recordings.plain import events_from_message, recording_from_messages
-from holdfast.recordings.reading import find_recording, read_recordings
-from holdfast.recordings.wire import (
-    Wire,
+from holdfast.recordings.message_lists import events_from_message, recording_from_messages
+from holdfast.recordings.recording_files import FORMATS, detect_format, find_recording, read_recordings
+from holdfast.wire import (
+    WireRequest,
     anthropic_message,
     anthropic_tool,
     join_anthropic,
@@ -21,7 +20,7 @@ from holdfast.recordings.wire import (
 
 __all__ = [
     "FORMATS",
-    "Wire",
+    "WireRequest",
     "anthropic_message",
     "anthropic_tool",
     "detect_format",

@@ -1,7 +1,6 @@
-"""Claude Code sessions: project JSONL files, a tree of lines by `uuid` and `parentUuid`.
+"""Sub-agents inside a Claude Code session: which chain a line belongs to, and which call began it.
 
-Rule: the lines that share a message id are one reply, placed where its first line stands; what hangs below
-them follows.
+Rule: a chain begins with one `ChainStarted`, hung under the reply whose call started it where that is known.
 """
 
 from collections.abc import Iterable
@@ -11,6 +10,7 @@ from msgspec import Struct
 from holdfast.events import (
     AssistantReplied,
     BoundarySeen,
+    ChainStarted,
     Event,
     Noted,
     OverflowReported,
@@ -18,20 +18,94 @@ from holdfast.events import (
     UserSaid,
 )
 from holdfast.messages import Json, joined_text
-from holdfast.recordings.anthropic import anthropic_usage, reply_parts, user_events
-from holdfast.recordings.draft import Draft
-from holdfast.recordings.origins import Origin, is_machine_made
-from holdfast.recordings.parts import user_parts
-from holdfast.recordings.shapes import count, obj, seconds, small, text
-from holdfast.recordings.side_chains import SideChains
-from holdfast.recordings.tree import Tree
+from holdfast.wire.anthropic import anthropic_usage, reply_parts, user_events
+from holdfast.wire.content_blocks import Origin, is_machine_made, user_parts
+from holdfast.wire.foreign_json import count, items, obj, seconds, small, text
+from holdfast.wire.recording_builder import EventTree, RecordingBuilder, first_line
+
+
+class SideChains:
+    def __init__(self, lines: list[dict[str, Json]], draft: RecordingBuilder) -> None:
+        self._draft = draft
+        self._calls = _agent_calls(lines)
+        self._keys = _roots(lines)
+        self._started: set[str] = set()
+        spoken = [line for line in lines if line.get("type") in ("user", "assistant")]
+        # A sub-agent's own file: its one chain is the main chain of the recording.
+        self._alone = bool(spoken) and all(line.get("isSidechain") for line in spoken)
+        agent = text(spoken[0].get("agentId")) if self._alone else ""
+        self.suffix = f"/{agent}" if agent else ""
+
+    def is_side(self, line: dict[str, Json]) -> bool:
+        return bool(line.get("isSidechain") or line.get("parent_tool_use_id"))
+
+    def chain_of(self, line: dict[str, Json]) -> str:
+        """The line's chain, begun if this is its first line; empty on the main chain."""
+        if not self.is_side(line) or self._alone:
+            return ""
+        key = self._key(line)
+        if key not in self._started:
+            self._started.add(key)
+            self._start(key, line)
+        return key
+
+    def _key(self, line: dict[str, Json]) -> str:
+        named = text(line.get("agentId")) or text(line.get("parent_tool_use_id"))
+        return named or self._keys.get(text(line.get("uuid")), "") or "side"
+
+    def _start(self, key: str, line: dict[str, Json]) -> None:
+        prompt = _prompt(line)
+        call_id = text(line.get("callId")) or text(line.get("parent_tool_use_id"))
+        call_id = call_id or next((c for c, call in self._calls.items() if call.get("prompt") == prompt), "")
+        call = self._calls.get(call_id, {})
+        started = ChainStarted(
+            agent=text(call.get("subagent_type")),
+            call_id=call_id,
+            title=first_line(text(call.get("description")) or prompt),
+        )
+        after = self._draft.caller(call_id)
+        at = seconds(line.get("timestamp"))
+        self._draft.add(started, chain=key, at=at, after=self._draft.newest() if after is None else after)
+
+
+def _roots(lines: list[dict[str, Json]]) -> dict[str, str]:
+    """The first line of its chain for each side line: older versions name no agent."""
+    roots: dict[str, str] = {}
+    for line in lines:
+        if line.get("isSidechain"):
+            own = text(line.get("uuid"))
+            roots.setdefault(own, roots.get(text(line.get("parentUuid")), own))
+    return roots
+
+
+def _agent_calls(lines: list[dict[str, Json]]) -> dict[str, dict[str, Json]]:
+    """The arguments of calls that carry a prompt, by call id."""
+    calls: dict[str, dict[str, Json]] = {}
+    for line in lines:
+        if line.get("type") == "assistant":
+            for block in map(obj, items(obj(line.get("message")).get("content"))):
+                if "prompt" in obj(block.get("input")):
+                    calls[text(block.get("id"))] = obj(block.get("input"))
+    return calls
+
+
+def _prompt(line: dict[str, Json]) -> str:
+    content = obj(line.get("message")).get("content")
+    blocks = items(content)
+    return text(content) or (text(obj(blocks[0]).get("text")) if blocks else "")
+
+
+# Claude Code sessions: project JSONL files, a tree of lines by `uuid` and `parentUuid`.
+#
+# Rule: the lines that share a message id are one reply, placed where its first line stands; what hangs below
+# them follows.
 
 NAME = "claude-code"
 INTERRUPTED = "[Request interrupted by user"
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 
 
-class Reply(Struct):
+class ReplyLines(Struct):
     """The lines of one model response: their blocks in order, and what the last of them reports."""
 
     blocks: list[Json]
@@ -41,9 +115,9 @@ class Reply(Struct):
     placed: bool = False
 
 
-def read_claude_code(values: Iterable[dict[str, Json]], draft: Draft) -> Recording:
+def read_claude_code(values: Iterable[dict[str, Json]], draft: RecordingBuilder) -> Recording:
     lines = [_unwrapped(value) for value in values]
-    session = Session(lines, draft)
+    session = ClaudeCodeSession(lines, draft)
     for line in lines:
         session.read(line)
     return draft.finish(session.id, title=session.title, meta=session.meta)
@@ -59,16 +133,16 @@ def _unwrapped(line: dict[str, Json]) -> dict[str, Json]:
     return {"sessionId": line.get("sessionId"), **inner, **chain}
 
 
-class Session:
+class ClaudeCodeSession:
     """One session on its way into a draft."""
 
-    def __init__(self, lines: list[dict[str, Json]], draft: Draft) -> None:
+    def __init__(self, lines: list[dict[str, Json]], draft: RecordingBuilder) -> None:
         self._chains = SideChains(lines, draft)
         self.id = next((found for line in lines if (found := _session_id(line))), "") + self._chains.suffix
         self.title = ""
         self.meta: dict[str, Json] = {"id": self.id}
         self._draft = draft
-        self._tree = Tree(draft)
+        self._tree = EventTree(draft)
         self._replies = _replies(lines)
         self._summaries = {
             text(line.get("parentUuid")): _said(line) for line in lines if line.get("isCompactSummary")
@@ -190,8 +264,8 @@ class Session:
         self._draft.tally.add("left out", f"`{kind}{': ' + detail if detail else ''}` lines")
 
 
-def _replies(lines: list[dict[str, Json]]) -> dict[str, Reply]:
-    replies: dict[str, Reply] = {}
+def _replies(lines: list[dict[str, Json]]) -> dict[str, ReplyLines]:
+    replies: dict[str, ReplyLines] = {}
     seen: set[str] = set()
     for line in lines:
         own = text(line.get("uuid"))
@@ -199,7 +273,7 @@ def _replies(lines: list[dict[str, Json]]) -> dict[str, Reply]:
             continue
         seen.add(own)
         message = obj(line.get("message"))
-        reply = replies.setdefault(_reply_key(line), Reply([]))
+        reply = replies.setdefault(_reply_key(line), ReplyLines([]))
         content = message.get("content")
         reply.blocks += content if isinstance(content, list) else [{"type": "text", "text": text(content)}]
         reply.usage = message.get("usage") or reply.usage

@@ -16,10 +16,9 @@ from holdfast.events import (
     UserSaid,
 )
 from holdfast.messages import AssistantPart, Json, Text, Thinking, Usage
-from holdfast.recordings.draft import EMPTY_REPLY, Draft
-from holdfast.recordings.origins import origin_of
-from holdfast.recordings.parts import tool_call, user_parts
-from holdfast.recordings.shapes import count, items, obj, seconds, small, text
+from holdfast.wire.content_blocks import origin_of, tool_call, user_parts
+from holdfast.wire.foreign_json import count, items, obj, seconds, small, text
+from holdfast.wire.recording_builder import EMPTY_REPLY, RecordingBuilder
 
 NAME = "codex"
 ENVELOPES = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")
@@ -28,17 +27,17 @@ OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_
 REPEATS = ("user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content")
 
 
-def read_codex(values: Iterable[dict[str, Json]], draft: Draft) -> Recording:
-    rollout = Rollout(draft)
+def read_codex(values: Iterable[dict[str, Json]], draft: RecordingBuilder) -> Recording:
+    rollout = CodexRollout(draft)
     for value in values:
         rollout.read(value)
     return rollout.finish()
 
 
-class Rollout:
+class CodexRollout:
     """One rollout on its way into a draft: the reply that is still open, and who speaks to it."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: RecordingBuilder) -> None:
         self._draft = draft
         self._open: list[AssistantPart] = []
         self._opened_at: float | None = None
@@ -226,7 +225,7 @@ class Rollout:
             self._open = []
 
 
-def _call(item: dict[str, Json], kind: str, draft: Draft) -> AssistantPart:
+def _call(item: dict[str, Json], kind: str, draft: RecordingBuilder) -> AssistantPart:
     call_id = item.get("call_id") or item.get("id")
     if kind == "local_shell_call":
         return tool_call(call_id, "local_shell", obj(item.get("action")), draft.tally)

@@ -16,25 +16,24 @@ from holdfast.events import (
     UserSaid,
 )
 from holdfast.messages import AssistantPart, Image, Json, Text, Thinking, UserPart
-from holdfast.recordings.draft import Draft
-from holdfast.recordings.origins import Origin, origin_of
-from holdfast.recordings.parts import tool_call
-from holdfast.recordings.shapes import count, items, obj, seconds, small, text
+from holdfast.wire.content_blocks import Origin, origin_of, tool_call
+from holdfast.wire.foreign_json import count, items, obj, seconds, small, text
+from holdfast.wire.recording_builder import RecordingBuilder
 
 NAME = "copilot"
 
 
-def read_copilot(values: Iterable[dict[str, Json]], draft: Draft) -> Recording:
-    session = Session(draft)
+def read_copilot(values: Iterable[dict[str, Json]], draft: RecordingBuilder) -> Recording:
+    session = CopilotSession(draft)
     for value in values:
         session.read(value)
     return draft.finish(session.id, meta=session.meta)
 
 
-class Session:
+class CopilotSession:
     """One session on its way into a draft: its pictures by id, and its sub-agents' chains."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: RecordingBuilder) -> None:
         self.id = ""
         self.meta: dict[str, Json] = {}
         self._draft = draft

@@ -9,16 +9,16 @@ import msgspec
 
 from holdfast.events import AssistantReplied, BoundarySeen, Event, Recording, UsageReported
 from holdfast.messages import Json, Usage
-from holdfast.recordings.draft import EMPTY_REPLY, Draft
-from holdfast.recordings.openai_chat import openai_events
-from holdfast.recordings.shapes import count, items, obj, seconds, small, text
-from holdfast.recordings.turns import split_system, system_text
+from holdfast.wire.content_blocks import split_system, system_text
+from holdfast.wire.foreign_json import count, items, obj, seconds, small, text
+from holdfast.wire.openai import openai_events
+from holdfast.wire.recording_builder import EMPTY_REPLY, RecordingBuilder
 
 NAME = "neutral"
 LISTS = ("usage", "ts", "events")
 
 
-def read_neutral(value: Json, draft: Draft, id: str = "") -> Recording:  # noqa: A002
+def read_neutral(value: Json, draft: RecordingBuilder, id: str = "") -> Recording:  # noqa: A002
     record = obj(value)
     meta = obj(record.get("meta"))
     messages = record.get("messages")
@@ -32,7 +32,7 @@ def read_neutral(value: Json, draft: Draft, id: str = "") -> Recording:  # noqa:
     return draft.finish(id, meta={"id": id, "source": record.get("source"), **head})
 
 
-def _read_messages(messages: list[Json], first: int, meta: dict[str, Json], draft: Draft) -> None:
+def _read_messages(messages: list[Json], first: int, meta: dict[str, Json], draft: RecordingBuilder) -> None:
     usages, clocks = _usages(meta.get("usage")), items(meta.get("ts"))
     boundaries = _boundaries(meta.get("events"), first, messages)
     models = items(meta.get("models"))

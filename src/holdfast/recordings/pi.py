@@ -15,17 +15,15 @@ from holdfast.events import (
     UserSaid,
 )
 from holdfast.messages import AssistantPart, Json, Text, Thinking, Usage
-from holdfast.recordings.draft import Draft
-from holdfast.recordings.parts import block_type, tool_call, user_parts
-from holdfast.recordings.shapes import count, items, obj, seconds, small, text
-from holdfast.recordings.tree import Tree
-from holdfast.recordings.turns import user_said
+from holdfast.wire.content_blocks import block_type, tool_call, user_message_events, user_parts
+from holdfast.wire.foreign_json import count, items, obj, seconds, small, text
+from holdfast.wire.recording_builder import EventTree, RecordingBuilder
 
 NAME = "pi"
 
 
-def read_pi(values: Iterable[dict[str, Json]], draft: Draft) -> Recording:
-    tree = Tree(draft)
+def read_pi(values: Iterable[dict[str, Json]], draft: RecordingBuilder) -> Recording:
+    tree = EventTree(draft)
     session = title = ""
     meta: dict[str, Json] = {}
     for line in values:
@@ -50,7 +48,7 @@ def _model(line: dict[str, Json]) -> dict[str, Json]:
     return {"model": model, "provider": line.get("provider")} if model else {}
 
 
-def _read_entry(line: dict[str, Json], kind: str, tree: Tree, draft: Draft) -> None:
+def _read_entry(line: dict[str, Json], kind: str, tree: EventTree, draft: RecordingBuilder) -> None:
     own, parent, at = text(line.get("id")), text(line.get("parentId")), seconds(line.get("timestamp"))
     if kind == "message":
         events = _message_events(obj(line.get("message")), draft)
@@ -70,10 +68,10 @@ def _read_entry(line: dict[str, Json], kind: str, tree: Tree, draft: Draft) -> N
         tree.pass_by(own, parent)
 
 
-def _message_events(message: dict[str, Json], draft: Draft) -> list[Event]:
+def _message_events(message: dict[str, Json], draft: RecordingBuilder) -> list[Event]:
     role = text(message.get("role"))
     if role == "user":
-        return user_said(user_parts(message.get("content"), draft.tally), draft.tally)
+        return user_message_events(user_parts(message.get("content"), draft.tally), draft.tally)
     if role == "assistant":
         return _reply_events(message, draft)
     if role == "toolResult":
@@ -97,7 +95,7 @@ def _ran(message: dict[str, Json]) -> str:
     return ran if code in (None, 0) else f"{ran}\n\nCommand exited with code {code}"
 
 
-def _reply_events(message: dict[str, Json], draft: Draft) -> list[Event]:
+def _reply_events(message: dict[str, Json], draft: RecordingBuilder) -> list[Event]:
     stop, error = text(message.get("stopReason")), text(message.get("errorMessage"))
     signed = text(message.get("api")).startswith("anthropic")
     parts: list[AssistantPart] = []

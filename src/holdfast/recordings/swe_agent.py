@@ -6,16 +6,15 @@ that follows becomes its result.
 
 from holdfast.events import AssistantReplied, Recording, ToolReturned, UserSaid
 from holdfast.messages import AssistantPart, Json, Text, Thinking, ToolCall
-from holdfast.recordings.draft import Draft
-from holdfast.recordings.openai_chat import reply_parts
-from holdfast.recordings.parts import user_parts
-from holdfast.recordings.shapes import items, obj, text
-from holdfast.recordings.turns import SYSTEM, split_system, user_said
+from holdfast.wire.content_blocks import SYSTEM_ROLES, split_system, user_message_events, user_parts
+from holdfast.wire.foreign_json import items, obj, text
+from holdfast.wire.openai import reply_parts
+from holdfast.wire.recording_builder import RecordingBuilder
 
 NAME = "swe-agent"
 
 
-def read_swe_agent(value: Json, draft: Draft, id: str = "") -> Recording:  # noqa: A002
+def read_swe_agent(value: Json, draft: RecordingBuilder, id: str = "") -> Recording:  # noqa: A002
     traj = obj(value)
     history = items(traj.get("history"))
     if history:
@@ -29,7 +28,7 @@ def read_swe_agent(value: Json, draft: Draft, id: str = "") -> Recording:  # noq
     return draft.finish(id, meta={"environment": traj.get("environment"), **meta})
 
 
-def _read_history(history: list[Json], draft: Draft) -> None:
+def _read_history(history: list[Json], draft: RecordingBuilder) -> None:
     opening, rest = split_system(history, draft.tally)
     draft.set_up(opening, None)
     waiting: str | None = None
@@ -39,13 +38,13 @@ def _read_history(history: list[Json], draft: Draft) -> None:
             reply = _reply(message, f"call_{number}", draft)
             draft.add(AssistantReplied(reply))
             waiting = next((part.id for part in reply if isinstance(part, ToolCall)), "")
-        elif role in ("user", "tool", *SYSTEM):
+        elif role in ("user", "tool", *SYSTEM_ROLES):
             waiting = _read_input(message, waiting, draft)
         else:
             draft.tally.add("left out", f"messages with the unknown role `{str(role)[:40]}`")
 
 
-def _read_input(message: dict[str, Json], waiting: str | None, draft: Draft) -> str | None:
+def _read_input(message: dict[str, Json], waiting: str | None, draft: RecordingBuilder) -> str | None:
     """A result if a call waits for one, else something said; returns the call that still waits.
 
     Before the first reply (`waiting` is None) a person speaks; later only the program does, about format errors.
@@ -62,13 +61,13 @@ def _read_input(message: dict[str, Json], waiting: str | None, draft: Draft) -> 
         draft.add(ToolReturned(call_id=call, name=draft.names.get(call, ""), parts=parts))
         return ""
     if waiting is None:
-        draft.extend(user_said(parts, draft.tally))
+        draft.extend(user_message_events(parts, draft.tally))
         return None
     draft.add(UserSaid(parts, origin="reminder"))
     return ""
 
 
-def _reply(message: dict[str, Json], call_id: str, draft: Draft) -> tuple[AssistantPart, ...]:
+def _reply(message: dict[str, Json], call_id: str, draft: RecordingBuilder) -> tuple[AssistantPart, ...]:
     """The calls of the newer function-calling history, or the action of the older one."""
     thinking = tuple(
         Thinking(text(block.get("thinking")), signature=text(block.get("signature")))
@@ -90,7 +89,7 @@ def _acted(thought: Json, content: Json, action: Json, call_id: str) -> tuple[As
     return parts
 
 
-def _read_trajectory(steps: list[Json], draft: Draft) -> None:
+def _read_trajectory(steps: list[Json], draft: RecordingBuilder) -> None:
     """The steps alone: neither system prompt nor task stand in a trajectory."""
     for number, step in enumerate(map(obj, steps)):
         call_id = f"call_{number}"

@@ -8,17 +8,14 @@ Ids, hashes, UUIDs, paths and references to secrets (`$TOKEN`, `os.environ["API_
 
 from collections.abc import Iterator
 
-from holdfast.redaction.assignments import find_assignments
-from holdfast.redaction.blocks import find_blocks
-from holdfast.redaction.carriers import RULES, find_cookies
-from holdfast.redaction.found import MARK, Found
-from holdfast.redaction.names import strength, words
-from holdfast.redaction.runs import long_runs
-from holdfast.redaction.second_net import find_by_kingfisher, missing_because
-from holdfast.redaction.shapes import DOTTED, find_shapes
-from holdfast.redaction.values import Style, is_secret, is_type
+from holdfast.redaction.context_rules import CONTEXT_RULES, find_assignments, find_cookies
+from holdfast.redaction.key_formats import DOTTED_RULES, find_key_blocks, find_known_keys
+from holdfast.redaction.kingfisher import find_by_kingfisher, kingfisher_problem
+from holdfast.redaction.named_values import ValueStyle, is_secret, is_type, name_sensitivity, name_words
+from holdfast.redaction.randomness import long_runs
+from holdfast.redaction.secret_rule import MARK, SecretSpan
 
-__all__ = ["MARK", "Found", "find_secrets", "missing_because", "redact", "redact_value"]
+__all__ = ["MARK", "SecretSpan", "find_secrets", "kingfisher_problem", "redact", "redact_value"]
 
 _HEADERS = frozenset(("authorization", "cookie"))
 
@@ -32,7 +29,7 @@ def redact(text: str, *, second_net: bool = True) -> str:
     return text
 
 
-def find_secrets(text: str, *, second_net: bool = True) -> list[Found]:
+def find_secrets(text: str, *, second_net: bool = True) -> list[SecretSpan]:
     """Where secrets stand, in order and without overlap. Empty for anything `redact` returned."""
     lower = text.lower()
     if len(lower) != len(text):
@@ -47,52 +44,52 @@ def find_secrets(text: str, *, second_net: bool = True) -> list[Found]:
 
 def redact_value(key: str, value: str, *, second_net: bool = True) -> str:
     """The value of a field, redacted whole where its name promises a secret and it looks like one."""
-    parts = words(key)
+    parts = name_words(key)
     if parts and parts[-1] in _HEADERS:
         head = parts[-1] + ": "
         return redact(head + value, second_net=second_net).removeprefix(head)
-    if not is_type(value) and is_secret(value, strength(key), Style.FIELD):
+    if not is_type(value) and is_secret(value, name_sensitivity(key), ValueStyle.FIELD):
         return MARK
     return redact(value, second_net=second_net)
 
 
-def _own(text: str, lower: str, runs: list[str]) -> Iterator[Found]:
-    yield from find_shapes(text, runs)
+def _own(text: str, lower: str, runs: list[str]) -> Iterator[SecretSpan]:
+    yield from find_known_keys(text, runs)
     yield from find_assignments(text, lower)
     yield from find_cookies(text, lower)
     if "-----BEGIN" in text:
-        yield from find_blocks(text)
-    for rule in DOTTED:
+        yield from find_key_blocks(text)
+    for rule in DOTTED_RULES:
         yield from rule.find(text)
-    for rule in RULES:
+    for rule in CONTEXT_RULES:
         yield from rule.find(text, lower)
 
 
-def _outside_marks(text: str, found: Found) -> Iterator[Found]:
+def _outside_marks(text: str, found: SecretSpan) -> Iterator[SecretSpan]:
     """The parts of a span that are not yet redacted. A mark that only reaches into the span counts as inside it."""
     start = found.start
     at = text.find(MARK, max(0, start - len(MARK) + 1))
     while 0 <= at < found.end:
         if at > start:
-            yield Found(start, at, found.rule)
+            yield SecretSpan(start, at, found.rule)
         start = at + len(MARK)
         at = text.find(MARK, start)
     if start < found.end:
-        yield Found(start, found.end, found.rule)
+        yield SecretSpan(start, found.end, found.rule)
 
 
-def _merged(found: list[Found]) -> list[Found]:
-    merged: list[Found] = []
+def _merged(found: list[SecretSpan]) -> list[SecretSpan]:
+    merged: list[SecretSpan] = []
     for one in found:
         if merged and one.start < merged[-1].end:
             last = merged.pop()
-            merged.append(Found(last.start, max(last.end, one.end), last.rule))
+            merged.append(SecretSpan(last.start, max(last.end, one.end), last.rule))
         else:
             merged.append(one)
     return merged
 
 
-def _replaced(text: str, found: list[Found]) -> str:
+def _replaced(text: str, found: list[SecretSpan]) -> str:
     parts: list[str] = []
     at = 0
     for one in found:

@@ -43,15 +43,55 @@ def is_random(value: str, *, shortest: int = 8) -> bool:
     """Does it look drawn rather than written?"""
     if len(value) < shortest or _SPACE.search(value):
         return False
-    return surprise(value) >= _THRESHOLD or _HEX.match(value) is not None
+    return randomness_score(value) >= _THRESHOLD or _HEX.match(value) is not None
 
 
-def is_drawn_run(run: str) -> bool:
+def is_random_run(run: str) -> bool:
     """Is this run of `[A-Za-z0-9_-]` drawn, and not a bare hash, UUID or time?"""
-    return _BARE_HASH.fullmatch(run) is None and surprise(run) >= _THRESHOLD
+    return _BARE_HASH.fullmatch(run) is None and randomness_score(run) >= _THRESHOLD
 
 
-def surprise(value: str) -> int:
+def randomness_score(value: str) -> int:
     """From 0 to 100: how little the value reads like words; drawn letters and digits are near 50."""
     total = sum(_WEIGHTS.get(pair, 0) for pair in pairwise(value))
     return total // max(1, len(value) - 1)
+
+
+# Long runs of letters and digits: the only places where a drawn key can stand.
+#
+# Rule: cheap, because it looks at every text; what a run means is for others to say.
+
+_KEY_CHARACTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+_SPACED = bytes(c if c in _KEY_CHARACTERS else 32 for c in range(256))
+_DIGITS = b"0123456789"
+_ISSUED = (
+    b"AKIA",
+    b"ASIA",
+    b"AIza",
+    b"gh",
+    b"gl",
+    b"github_",
+    b"hf_",
+    b"npm_",
+    b"rk_",
+    b"sk-",
+    b"sk_",
+    b"xox",
+)
+"""How keys begin that may come without a digit: always at Hugging Face, one in thirty at AWS."""
+SHORTEST_RUN = 16
+
+
+def long_runs(text: str) -> list[str]:
+    """The runs of `[A-Za-z0-9_-]` of at least `SHORTEST_RUN` characters that could be drawn.
+
+    Translating and splitting takes half the time of a pattern. A run without a digit, and not begun like a key, is
+    an identifier or a line of dashes. The `n` of an escaped line break may stand before a key's beginning.
+    """
+    words = text.encode("utf-8", "replace").translate(_SPACED).split()
+    return [
+        word.decode("ascii")
+        for word in words
+        if len(word) >= SHORTEST_RUN
+        and (word.translate(None, _DIGITS) != word or word.startswith(_ISSUED) or word.startswith(_ISSUED, 1))
+    ]

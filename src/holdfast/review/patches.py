@@ -15,7 +15,7 @@ from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk as PatchHunk
 from unidiff.patch import PatchedFile, PatchSet
 
-PatchTrouble = Literal["unreadable", "several_files", "other_file", "no_text", "does_not_apply", "no_change"]
+PatchProblem = Literal["unreadable", "several_files", "other_file", "no_text", "does_not_apply", "no_change"]
 
 _HEADER = re.compile(
     r"@@ -(?P<old>\d+)(?:,(?P<olds>\d+))? \+(?P<new>\d+)(?:,(?P<news>\d+))? @@(?P<heading>.*)", re.DOTALL
@@ -25,7 +25,7 @@ _NULL = "/dev/null"
 _END = "\\ No newline at end of file\n"
 
 
-class Patched(Struct, frozen=True):
+class AppliedPatch(Struct, frozen=True):
     """The text after the patch, the patch as it is kept, and by how many lines its furthest hunk had to move."""
 
     text: str
@@ -51,7 +51,7 @@ def apply_patch(text: str, patch: str) -> str | None:
     return None if done is None else done[0]
 
 
-def try_patch(path: str, text: str | None, patch: str) -> Patched | PatchTrouble:
+def try_patch(path: str, text: str | None, patch: str) -> AppliedPatch | PatchProblem:
     """Does this patch change this file, and nothing else? `text` is the newer side."""
     edits = _read(patch, path)
     if isinstance(edits, str):
@@ -62,7 +62,7 @@ def try_patch(path: str, text: str | None, patch: str) -> Patched | PatchTrouble
     if done is None:
         return "does_not_apply"
     after, moved = done
-    return "no_change" if after == text else Patched(after, write_patch(path, text, after), moved)
+    return "no_change" if after == text else AppliedPatch(after, write_patch(path, text, after), moved)
 
 
 def write_patch(path: str, before: str, after: str) -> str:
@@ -96,7 +96,7 @@ def _lines(text: str) -> list[str]:
     return [line + "\n" for line in lines] + ([last] if last else [])
 
 
-def _read(patch: str, path: str | None = None) -> tuple[_Edit, ...] | PatchTrouble:
+def _read(patch: str, path: str | None = None) -> tuple[_Edit, ...] | PatchProblem:
     try:
         files = PatchSet(_recounted(_named(patch, path or "file")))
     except UnidiffParseError:

@@ -11,19 +11,17 @@ from msgspec import Struct
 
 from holdfast.errors import InputError
 from holdfast.review.checks import run_checks
-from holdfast.review.checks.secrets import load_ahead
-from holdfast.review.code.grammars import QUERIES, missing_grammars
-from holdfast.review.code.outliner import Outliner
+from holdfast.review.checks.secrets import preload_scanner
 from holdfast.review.diff import Diff, Versions
-from holdfast.review.findings import Findings
-from holdfast.review.levels import decide
-from holdfast.review.places import Sides
-from holdfast.review.reading.git import read_diff, read_diff_text
-from holdfast.review.reading.repository import locate
-from holdfast.review.reading.uses import uses_below
-from holdfast.review.reports import Report, Unseen
-from holdfast.review.unit import Decision, Level, Unit
-from holdfast.review.units import units_of
+from holdfast.review.findings import ReviewFindings
+from holdfast.review.git_changes import read_diff, read_diff_text
+from holdfast.review.grammars import QUERIES, missing_grammars
+from holdfast.review.outliner import Outliner
+from holdfast.review.reports import ReviewReport, SkippedUnit
+from holdfast.review.repository import locate_repository
+from holdfast.review.sides import Sides
+from holdfast.review.unit import Level, LevelDecision, Unit, decide_level
+from holdfast.review.units import build_units, uses_below
 
 
 class Review(Struct):
@@ -34,8 +32,8 @@ class Review(Struct):
     versions: Versions
     units: tuple[Unit, ...]
     sides: Sides
-    findings: Findings
-    decisions: dict[str, Decision]
+    findings: ReviewFindings
+    decisions: dict[str, LevelDecision]
     notes: tuple[str, ...] = ()
 
     def unit(self, id_: str) -> Unit | None:
@@ -43,21 +41,21 @@ class Review(Struct):
 
     def level(self, unit: Unit) -> Level:
         """How closely a unit is looked at: what was decided, else what the rules suggest."""
-        return (self.decisions.get(unit.id) or decide(unit.suggestion, None, unit.risk)).level
+        return (self.decisions.get(unit.id) or decide_level(unit.suggestion, None, unit.risk)).level
 
-    def wish(self, unit: Unit, level: Level) -> Decision:
+    def wish(self, unit: Unit, level: Level) -> LevelDecision:
         """A model's word on a unit, fused with that of the rules."""
-        self.decisions[unit.id] = decided = decide(unit.suggestion, level, unit.risk)
+        self.decisions[unit.id] = decided = decide_level(unit.suggestion, level, unit.risk)
         return decided
 
-    def report(self, *, model: str = "", summary: str = "") -> Report:
+    def report(self, *, model: str = "", summary: str = "") -> ReviewReport:
         """What is to be told of it. Units that were to be skipped are named as not looked at."""
         skipped = [
-            Unseen(unit.path, self._why_skipped(unit), unit.id)
+            SkippedUnit(unit.path, self._why_skipped(unit), unit.id)
             for unit in self.units
             if self.level(unit) == "skip"
         ]
-        return Report(
+        return ReviewReport(
             title=self.diff.title,
             units=self.units,
             findings=self.findings,
@@ -72,7 +70,7 @@ class Review(Struct):
         return (decided.reason if decided else "") or unit.suggestion.reason
 
 
-def begin_review(
+def start_review(
     root: Path,
     spec: str,
     *,
@@ -86,12 +84,12 @@ def begin_review(
     with Outliner() as outliner:
         # It starts while git reads.
         outliner.start()
-        top = top_of(root)
+        top = review_root(root)
         diff, versions = read_diff(root, spec) if text is None else read_diff_text(text, spec, top)
-        loading = load_ahead(diff)
+        loading = preload_scanner(diff)
         tell(f"cutting {len(diff.files)} files into units")
         uses = uses_below(top) if counts_uses else None
-        units = units_of(diff, versions, uses=uses, outliner=outliner)
+        units = build_units(diff, versions, uses=uses, outliner=outliner)
     if loading is not None:
         loading.join()
     tell(f"checking {len(units)} units")
@@ -115,9 +113,9 @@ def _notes(units: Sequence[Unit]) -> tuple[str, ...]:
     return (missing,) if missing else ()
 
 
-def top_of(root: Path) -> Path:
+def review_root(root: Path) -> Path:
     """Paths of a diff begin at the repository's top; of a diff out of a file without one, where we are."""
     try:
-        return locate(root).top or root.resolve()
+        return locate_repository(root).top or root.resolve()
     except InputError:
         return root.resolve()

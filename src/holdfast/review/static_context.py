@@ -16,7 +16,7 @@ from msgspec import Struct
 from holdfast.errors import ContextOverflow
 from holdfast.redaction import redact
 from holdfast.review.diff import Diff, Hunk
-from holdfast.review.reports.plain import code, fenced, inline
+from holdfast.review.escaping import code_block, code_span, escape_inline
 from holdfast.review.unit import Risk, Unit
 
 INDEX_SHARE = 0.5
@@ -50,7 +50,7 @@ class StaticContext(Struct, frozen=True):
     unnamed: int
 
 
-def static_context(
+def build_static_context(
     diff: Diff,
     units: Sequence[Unit],
     *,
@@ -85,10 +85,10 @@ def static_context(
 
 
 def _rank(unit: Unit) -> tuple[float, str, int, str]:
-    return (-worth(unit), unit.path, unit.new.first, unit.id)
+    return (-unit_weight(unit), unit.path, unit.new.first, unit.id)
 
 
-def worth(unit: Unit) -> float:
+def unit_weight(unit: Unit) -> float:
     """Risk times size; what is twice as long is not twice as important."""
     if unit.suggestion.level == "skip":
         return 0.0
@@ -162,11 +162,11 @@ def _page(
     removed = sum(unit.metrics.removed for unit in ranked)
     size = f"{len(diff.files)} files, {len(ranked)} units, +{added} -{removed} lines."
     parts = [
-        f"# The change under review: {inline(diff.title)}",
+        f"# The change under review: {escape_inline(diff.title)}",
         f"{size} {_DATA}",
         "## Units, the riskiest first",
     ]
-    parts.append(fenced(index, "json"))
+    parts.append(code_block(index, "json"))
     if taken:
         parts += ["## Hunks and files", *(block for _, block in taken)]
     parts.append(_left_out(ranked, named, {name for name, _ in taken}))
@@ -186,11 +186,11 @@ def _left_out(ranked: Sequence[Unit], named: int, shown: set[str]) -> str:
 
 def _block(unit: Unit) -> str:
     where = f"{unit.path}:{unit.new.first}" if unit.new.first else unit.path
-    inside = f" in {code(unit.symbol.name)}" if unit.symbol else ""
+    inside = f" in {code_span(unit.symbol.name)}" if unit.symbol else ""
     tags = f", {', '.join(unit.tags)}" if unit.tags else ""
-    head = f"### `{unit.id}` {code(where)}{inside} ({unit.change}, {unit.risk} risk{tags})"
-    note = f"\n\n{inline(unit.note)}" if unit.note else ""
-    return f"{head}{note}\n\n{fenced(redact(_diff_text(unit.hunks), second_net=False), 'diff')}"
+    head = f"### `{unit.id}` {code_span(where)}{inside} ({unit.change}, {unit.risk} risk{tags})"
+    note = f"\n\n{escape_inline(unit.note)}" if unit.note else ""
+    return f"{head}{note}\n\n{code_block(redact(_diff_text(unit.hunks), second_net=False), 'diff')}"
 
 
 def _diff_text(hunks: Sequence[Hunk]) -> str:
@@ -205,4 +205,4 @@ def _diff_text(hunks: Sequence[Hunk]) -> str:
 def _snippet(snippet: Snippet) -> str:
     last = snippet.first + snippet.text.rstrip("\n").count("\n")
     body = redact(snippet.text, second_net=False)
-    return f"### {code(f'{snippet.path}:{snippet.first}-{last}')}, as it is\n\n{fenced(body)}"
+    return f"### {code_span(f'{snippet.path}:{snippet.first}-{last}')}, as it is\n\n{code_block(body)}"

@@ -9,21 +9,32 @@ from types import TracebackType
 from typing import Self
 
 from holdfast.errors import NotFound, StoreError
-from holdfast.store.protocol import Artifact, Draft, Found, Hit, LogHead, LogInfo, Page, Row, chosen, placed
-from holdfast.store.words import folded, wanted
+from holdfast.store.protocol import (
+    Artifact,
+    EntryDraft,
+    EntryPage,
+    EntryRow,
+    LogHead,
+    LogInfo,
+    ResolvedId,
+    SearchHit,
+    pick_id,
+    place_drafts,
+)
+from holdfast.store.text_search import folded, folded_phrases
 
 
 class MemoryStore:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._heads: dict[str, LogHead] = {}
-        self._rows: dict[str, list[Row]] = {}
-        self._entries: dict[str, Row] = {}
+        self._rows: dict[str, list[EntryRow]] = {}
+        self._entries: dict[str, EntryRow] = {}
         self._artifacts: dict[str, Artifact] = {}
         self._refs: dict[str, tuple[str, ...]] = {}
         """Entry to artifacts, in the order of entries: the first referrer is the oldest."""
 
-    def create(self, head: LogHead, drafts: Sequence[Draft]) -> tuple[Row, ...]:
+    def create(self, head: LogHead, drafts: Sequence[EntryDraft]) -> tuple[EntryRow, ...]:
         with self._lock:
             if head.id in self._heads:
                 return ()
@@ -33,19 +44,19 @@ class MemoryStore:
             self._add(rows, drafts)
             return rows
 
-    def append(self, log: str, drafts: Sequence[Draft]) -> tuple[Row, ...]:
+    def append(self, log: str, drafts: Sequence[EntryDraft]) -> tuple[EntryRow, ...]:
         with self._lock:
             rows = self._placed(log, self._of(log), drafts)
             self._add(rows, drafts)
             return rows
 
-    def read(self, log: str, since: int = 0, limit: int | None = None) -> Page:
+    def read(self, log: str, since: int = 0, limit: int | None = None) -> EntryPage:
         with self._lock:
             start = max(since, 0)
             rows = self._of(log)[start : None if limit is None else start + limit]
             return self._page(rows)
 
-    def entry(self, entry: str) -> Page:
+    def entry(self, entry: str) -> EntryPage:
         with self._lock:
             if entry not in self._entries:
                 raise NotFound(f"no entry `{entry}` in the store")
@@ -85,8 +96,8 @@ class MemoryStore:
                 raise NotFound(f"no text `{artifact}` in the store")
             return self._artifacts[artifact].text
 
-    def search(self, query: str, *, log: str | None = None, limit: int = 20) -> tuple[Hit, ...]:
-        phrases = wanted(query)
+    def search(self, query: str, *, log: str | None = None, limit: int = 20) -> tuple[SearchHit, ...]:
+        phrases = folded_phrases(query)
         with self._lock:
             texts = [(hit, self._artifacts[hit.artifact].text) for hit in self._hits(log)]
         ranked = []
@@ -99,13 +110,13 @@ class MemoryStore:
             ranked = [item for item in ranked if -item[0] == len(phrases)]
         return tuple(item[-1] for item in sorted(ranked)[:limit])
 
-    def resolve(self, prefix: str) -> Found:
+    def resolve(self, prefix: str) -> ResolvedId:
         with self._lock:
-            ids = [Found("log", id_) for id_ in self._heads]
-            ids += [Found("entry", id_) for id_ in self._entries]
-            ids += [Found("artifact", id_) for id_ in self._artifacts]
+            ids = [ResolvedId("log", id_) for id_ in self._heads]
+            ids += [ResolvedId("entry", id_) for id_ in self._entries]
+            ids += [ResolvedId("artifact", id_) for id_ in self._artifacts]
         exact = [found for found in ids if found.id == prefix]
-        return chosen(prefix, exact, [found for found in ids if found.id.startswith(prefix)])
+        return pick_id(prefix, exact, [found for found in ids if found.id.startswith(prefix)])
 
     def damage(self) -> tuple[str, ...]:
         return ()
@@ -124,14 +135,14 @@ class MemoryStore:
     ) -> None:
         self.close()
 
-    def _of(self, log: str) -> list[Row]:
+    def _of(self, log: str) -> list[EntryRow]:
         if log not in self._rows:
             raise NotFound(f"no log `{log}` in the store", hint="`holdfast logs` lists what is there")
         return self._rows[log]
 
-    def _placed(self, log: str, there: list[Row], drafts: Sequence[Draft]) -> tuple[Row, ...]:
+    def _placed(self, log: str, there: list[EntryRow], drafts: Sequence[EntryDraft]) -> tuple[EntryRow, ...]:
         """The new rows, checked, with nothing written yet: a failure leaves the store as it was."""
-        rows = placed(
+        rows = place_drafts(
             log,
             drafts,
             last=len(there),
@@ -145,7 +156,7 @@ class MemoryStore:
                 self._check(artifact)
         return rows
 
-    def _add(self, rows: Sequence[Row], drafts: Sequence[Draft]) -> None:
+    def _add(self, rows: Sequence[EntryRow], drafts: Sequence[EntryDraft]) -> None:
         for row, draft in zip(rows, drafts, strict=True):
             self._rows[row.log].append(row)
             self._entries[row.id] = row
@@ -162,21 +173,21 @@ class MemoryStore:
         if artifact.id not in self._artifacts or artifact.kind == "text":
             self._artifacts[artifact.id] = artifact
 
-    def _page(self, rows: Sequence[Row]) -> Page:
+    def _page(self, rows: Sequence[EntryRow]) -> EntryPage:
         ids = {id_ for row in rows for id_ in self._refs[row.id]}
-        return Page(tuple(rows), {id_: self._artifacts[id_].text for id_ in ids})
+        return EntryPage(tuple(rows), {id_: self._artifacts[id_].text for id_ in ids})
 
-    def _hits(self, log: str | None) -> list[Hit]:
+    def _hits(self, log: str | None) -> list[SearchHit]:
         """Every searchable text in scope, with its first referrer."""
-        found: dict[str, Hit] = {}
+        found: dict[str, SearchHit] = {}
         for entry, refs in self._refs.items():
             row = self._entries[entry]
             if log is None or row.log == log:
                 for id_ in refs:
-                    found.setdefault(id_, Hit(id_, row.log, entry, row.seq))
+                    found.setdefault(id_, SearchHit(id_, row.log, entry, row.seq))
         if log is None:
             for id_ in self._artifacts:
-                found.setdefault(id_, Hit(id_))
+                found.setdefault(id_, SearchHit(id_))
         else:
             self._of(log)
         return [hit for hit in found.values() if self._artifacts[hit.artifact].kind == "text"]

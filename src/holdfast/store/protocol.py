@@ -14,7 +14,7 @@ from msgspec import Struct
 from holdfast.errors import InputError, NotFound
 from holdfast.ids import entry_id
 
-Kind = Literal["text", "image", "opaque", "echo"]
+ArtifactKind = Literal["text", "image", "opaque", "echo"]
 """Only `text` is found by search. `opaque` is a provider's own block; `echo` repeats what other texts hold."""
 
 MIN_PREFIX = 6
@@ -23,7 +23,7 @@ MIN_PREFIX = 6
 class Artifact(Struct, frozen=True):
     id: str
     text: str
-    kind: Kind = "text"
+    kind: ArtifactKind = "text"
 
 
 class LogHead(Struct, frozen=True):
@@ -43,7 +43,7 @@ class LogInfo(Struct, frozen=True):
     last_at: float | None = None
 
 
-class Draft(Struct, frozen=True):
+class EntryDraft(Struct, frozen=True):
     """An entry before it has a place. It follows the entry `parent`, or the draft number `after` of the same
     batch, or else the newest entry of its chain."""
 
@@ -55,7 +55,7 @@ class Draft(Struct, frozen=True):
     after: int | None = None
 
 
-class Row(Struct, frozen=True):
+class EntryRow(Struct, frozen=True):
     """An entry as stored: `body` still refers to its texts."""
 
     id: str
@@ -67,14 +67,14 @@ class Row(Struct, frozen=True):
     body: bytes
 
 
-class Page(Struct, frozen=True):
+class EntryPage(Struct, frozen=True):
     """Whole entries and every text they refer to, from one moment."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[EntryRow, ...]
     texts: Mapping[str, str]
 
 
-class Hit(Struct, frozen=True):
+class SearchHit(Struct, frozen=True):
     """A text that search found, and the first entry that refers to it ("" for none)."""
 
     artifact: str
@@ -83,7 +83,7 @@ class Hit(Struct, frozen=True):
     seq: int = 0
 
 
-class Found(Struct, frozen=True, order=True):
+class ResolvedId(Struct, frozen=True, order=True):
     kind: Literal["log", "entry", "artifact"]
     id: str
 
@@ -92,16 +92,16 @@ class Store(Protocol):
     """**Contract:** every method may be called from any thread; what one call writes is there whole or not at
     all, and is seen by other processes once the call has returned."""
 
-    def create(self, head: LogHead, drafts: Sequence[Draft]) -> tuple[Row, ...]:
+    def create(self, head: LogHead, drafts: Sequence[EntryDraft]) -> tuple[EntryRow, ...]:
         """A new log with its first entries. Empty, and nothing written, if a log of that id is there."""
 
-    def append(self, log: str, drafts: Sequence[Draft]) -> tuple[Row, ...]:
+    def append(self, log: str, drafts: Sequence[EntryDraft]) -> tuple[EntryRow, ...]:
         """The drafts in their places, next to each other. NotFound for an unknown log or parent."""
 
-    def read(self, log: str, since: int = 0, limit: int | None = None) -> Page:
+    def read(self, log: str, since: int = 0, limit: int | None = None) -> EntryPage:
         """The entries after `since`, oldest first."""
 
-    def entry(self, entry: str) -> Page:
+    def entry(self, entry: str) -> EntryPage:
         """One entry by its full id."""
 
     def info(self, log: str) -> LogInfo: ...
@@ -118,10 +118,10 @@ class Store(Protocol):
     def text(self, artifact: str) -> str:
         """A text by its full id."""
 
-    def search(self, query: str, *, log: str | None = None, limit: int = 20) -> tuple[Hit, ...]:
+    def search(self, query: str, *, log: str | None = None, limit: int = 20) -> tuple[SearchHit, ...]:
         """Texts that hold all words of `query`, best first; those with any word if none holds all."""
 
-    def resolve(self, prefix: str) -> Found:
+    def resolve(self, prefix: str) -> ResolvedId:
         """The one thing whose id is `prefix` or begins with it (at least six characters)."""
 
     def damage(self) -> tuple[str, ...]:
@@ -139,19 +139,19 @@ class Store(Protocol):
     ) -> None: ...
 
 
-def placed(
+def place_drafts(
     log: str,
-    drafts: Sequence[Draft],
+    drafts: Sequence[EntryDraft],
     *,
     last: int,
     tip: Callable[[str], str | None],
     known: Callable[[str], bool],
-) -> tuple[Row, ...]:
+) -> tuple[EntryRow, ...]:
     """Rows for `drafts` behind entry number `last`. Called inside the store's write lock.
 
     A chain without entries starts at the newest entry of the main chain.
     """
-    rows: list[Row] = []
+    rows: list[EntryRow] = []
     tips: dict[str, str] = {}
 
     def newest(chain: str) -> str | None:
@@ -168,13 +168,15 @@ def placed(
         else:
             parent = newest(draft.chain) or newest("")
         seq = last + number + 1
-        row = Row(entry_id(log, seq, parent, draft.body), log, seq, parent, draft.chain, draft.at, draft.body)
+        row = EntryRow(
+            entry_id(log, seq, parent, draft.body), log, seq, parent, draft.chain, draft.at, draft.body
+        )
         rows.append(row)
         tips[draft.chain] = row.id
     return tuple(rows)
 
 
-def chosen(prefix: str, exact: Sequence[Found], near: Sequence[Found]) -> Found:
+def pick_id(prefix: str, exact: Sequence[ResolvedId], near: Sequence[ResolvedId]) -> ResolvedId:
     """The one thing that `prefix` names, of those with that id and those whose id begins so."""
     candidates = exact or (near if len(prefix) >= MIN_PREFIX else ())
     if not candidates:

@@ -15,21 +15,21 @@ from types import TracebackType
 from typing import Any, Self
 
 from holdfast.errors import NotFound, StoreError
-from holdfast.store.cleaning import unicode_text
+from holdfast.store.event_redaction import valid_unicode
 from holdfast.store.protocol import (
     Artifact,
-    Draft,
-    Found,
-    Hit,
+    EntryDraft,
+    EntryPage,
+    EntryRow,
     LogHead,
     LogInfo,
-    Page,
-    Row,
-    chosen,
-    placed,
+    ResolvedId,
+    SearchHit,
+    pick_id,
+    place_drafts,
 )
-from holdfast.store.sqlite_file import named_errors, opened
-from holdfast.store.words import phrases, segmented
+from holdfast.store.sqlite_file import named_errors, open_database
+from holdfast.store.text_search import phrases, segmented
 
 INDEXED_AT_ONCE = 200
 """Texts per transaction when search catches up: some 50 ms at 4 kB each."""
@@ -69,9 +69,9 @@ class SqliteStore:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._lock = threading.RLock()
-        self._db = opened(self.path)
+        self._db = open_database(self.path)
 
-    def create(self, head: LogHead, drafts: Sequence[Draft]) -> tuple[Row, ...]:
+    def create(self, head: LogHead, drafts: Sequence[EntryDraft]) -> tuple[EntryRow, ...]:
         with self._transaction("BEGIN IMMEDIATE") as db:
             if _log_number(db, head.id) is not None:
                 return ()
@@ -81,11 +81,11 @@ class SqliteStore:
             ).fetchone()
             return _append(db, head.id, number, drafts)
 
-    def append(self, log: str, drafts: Sequence[Draft]) -> tuple[Row, ...]:
+    def append(self, log: str, drafts: Sequence[EntryDraft]) -> tuple[EntryRow, ...]:
         with self._transaction("BEGIN IMMEDIATE") as db:
             return _append(db, log, _known_log(db, log), drafts)
 
-    def read(self, log: str, since: int = 0, limit: int | None = None) -> Page:
+    def read(self, log: str, since: int = 0, limit: int | None = None) -> EntryPage:
         with self._transaction("BEGIN") as db:
             span = (_known_log(db, log), since, -1 if limit is None else limit)
             rows = db.execute(
@@ -93,14 +93,16 @@ class SqliteStore:
             ).fetchall()
             last = rows[-1][2] if rows else since
             texts = db.execute(_TEXTS.format("e.log = ? AND e.seq > ? AND e.seq <= ?"), (*span[:2], last))
-            return Page(tuple(Row(*row) for row in rows), dict(texts.fetchall()))
+            return EntryPage(tuple(EntryRow(*row) for row in rows), dict(texts.fetchall()))
 
-    def entry(self, entry: str) -> Page:
+    def entry(self, entry: str) -> EntryPage:
         with self._transaction("BEGIN") as db:
             row = db.execute(f"{_ROWS} WHERE e.id = ?", (entry,)).fetchone()
             if row is None:
                 raise NotFound(f"no entry `{entry}` in the store")
-            return Page((Row(*row),), dict(db.execute(_TEXTS.format("e.id = ?"), (entry,)).fetchall()))
+            return EntryPage(
+                (EntryRow(*row),), dict(db.execute(_TEXTS.format("e.id = ?"), (entry,)).fetchall())
+            )
 
     def info(self, log: str) -> LogInfo:
         with self._transaction("BEGIN") as db:
@@ -138,7 +140,7 @@ class SqliteStore:
             raise NotFound(f"no text `{artifact}` in the store")
         return str(row[0])
 
-    def search(self, query: str, *, log: str | None = None, limit: int = 20) -> tuple[Hit, ...]:
+    def search(self, query: str, *, log: str | None = None, limit: int = 20) -> tuple[SearchHit, ...]:
         quoted = [f'"{phrase}"' for phrase in phrases(query)]
         if not quoted:
             return ()
@@ -150,13 +152,13 @@ class SqliteStore:
                 found = db.execute(_SEARCH, {"query": " OR ".join(quoted), **scope}).fetchall()
             return tuple(_hit(db, number, id_, scope["log"]) for number, id_ in found)
 
-    def resolve(self, prefix: str) -> Found:
-        prefix = unicode_text(prefix)
+    def resolve(self, prefix: str) -> ResolvedId:
+        prefix = valid_unicode(prefix)
         with self._transaction("BEGIN") as db:
             exact = db.execute(_IDS.format("= :id"), {"id": prefix}).fetchall()
             # A range instead of LIKE: it uses the index, and `_` and `%` mean themselves.
             near = db.execute(_IDS.format("BETWEEN :id AND :id || char(1114111)"), {"id": prefix}).fetchall()
-        return chosen(prefix, [Found(*row) for row in exact], [Found(*row) for row in near])
+        return pick_id(prefix, [ResolvedId(*row) for row in exact], [ResolvedId(*row) for row in near])
 
     def damage(self) -> tuple[str, ...]:
         with self._transaction("BEGIN") as db:
@@ -205,7 +207,9 @@ class SqliteStore:
                 raise
 
 
-def _append(db: sqlite3.Connection, log: str, number: int, drafts: Sequence[Draft]) -> tuple[Row, ...]:
+def _append(
+    db: sqlite3.Connection, log: str, number: int, drafts: Sequence[EntryDraft]
+) -> tuple[EntryRow, ...]:
     last = db.execute("SELECT max(seq) FROM entries WHERE log = ?", (number,)).fetchone()[0] or 0
 
     def tip(chain: str) -> str | None:
@@ -216,7 +220,7 @@ def _append(db: sqlite3.Connection, log: str, number: int, drafts: Sequence[Draf
     def known(id_: str) -> bool:
         return bool(db.execute("SELECT 1 FROM entries WHERE id = ? AND log = ?", (id_, number)).fetchone())
 
-    rows = placed(log, drafts, last=last, tip=tip, known=known)
+    rows = place_drafts(log, drafts, last=last, tip=tip, known=known)
     for row, draft in zip(rows, drafts, strict=True):
         entry = _insert_entry(db, number, row)
         refs = [(entry, _put(db, artifact)) for artifact in draft.artifacts]
@@ -224,7 +228,7 @@ def _append(db: sqlite3.Connection, log: str, number: int, drafts: Sequence[Draf
     return rows
 
 
-def _insert_entry(db: sqlite3.Connection, log: int, row: Row) -> int:
+def _insert_entry(db: sqlite3.Connection, log: int, row: EntryRow) -> int:
     try:
         (number,) = db.execute(
             "INSERT INTO entries (id, log, seq, parent, chain, at, body) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING n",
@@ -283,6 +287,6 @@ def _info(row: tuple[Any, ...]) -> LogInfo:
     return LogInfo(LogHead(*row[:6]), entries=row[6], last_at=row[7])
 
 
-def _hit(db: sqlite3.Connection, number: int, artifact: str, log: int | None) -> Hit:
+def _hit(db: sqlite3.Connection, number: int, artifact: str, log: int | None) -> SearchHit:
     row = db.execute(_REFERRER, {"artifact": number, "log": log}).fetchone()
-    return Hit(artifact, *row) if row else Hit(artifact)
+    return SearchHit(artifact, *row) if row else SearchHit(artifact)

@@ -5,15 +5,16 @@ Rule: a file that is not ours, or newer than we are, is left untouched and named
 
 import os
 import sqlite3
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from holdfast.errors import StoreError
 
-VERSION = 1
+FILE_VERSION = 1
 APPLICATION = 0x484F4C44
 """`HOLD` in ASCII: tells our files from other SQLite files."""
 
@@ -42,11 +43,11 @@ _TABLES = (
     """CREATE TRIGGER texts_are_never_changed BEFORE UPDATE OF id, text ON artifacts
         BEGIN SELECT raise(ABORT, 'texts are never changed'); END""",
     f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {VERSION}",
+    f"PRAGMA user_version = {FILE_VERSION}",
 )
 
 
-def opened(path: Path) -> sqlite3.Connection:
+def open_database(path: Path) -> sqlite3.Connection:
     """A connection to the store at `path`, which is created if there is none."""
     _make_place(path)
     with named_errors(path):
@@ -120,12 +121,12 @@ def _make_place(path: Path) -> None:
 def _is_ready(db: sqlite3.Connection, path: Path) -> bool:
     """Whether the tables are there; false for an empty file. What is not ours is refused."""
     version, application = _number(db, "user_version"), _number(db, "application_id")
-    if application == APPLICATION and version > VERSION:
+    if application == APPLICATION and version > FILE_VERSION:
         raise StoreError(
-            f"the store `{path}` has format {version}, and this version of Holdfast knows formats up to {VERSION}",
+            f"the store `{path}` has format {version}, and this version of Holdfast knows formats up to {FILE_VERSION}",
             hint="a newer Holdfast wrote it: upgrade this one, or name another store",
         )
-    if application == APPLICATION and version == VERSION:
+    if application == APPLICATION and version == FILE_VERSION:
         return True
     if version or application or db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
         raise StoreError(
@@ -176,3 +177,28 @@ def _transaction(db: sqlite3.Connection, begin: str) -> Iterator[None]:
 
 def _number(db: sqlite3.Connection, pragma: str) -> int:
     return int(db.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+# Where the store is when nobody says: `HOLDFAST_STORE`, else the user's data folder.
+#
+# Rule: looking a place up creates nothing.
+
+STORE_VARIABLE = "HOLDFAST_STORE"
+
+
+def default_path(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
+    named = environ.get(STORE_VARIABLE, "")
+    if named:
+        return Path(named).expanduser()
+    return _data_folder(environ, platform) / "holdfast" / "store.db"
+
+
+def _data_folder(environ: Mapping[str, str], platform: str) -> Path:
+    if platform == "win32":
+        local = environ.get("LOCALAPPDATA", "")
+        return Path(local) if local else Path.home() / "AppData" / "Local"
+    if platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    data = environ.get("XDG_DATA_HOME", "")
+    # The XDG specification says that a relative path is to be ignored.
+    return Path(data) if Path(data).is_absolute() else Path.home() / ".local" / "share"

@@ -6,25 +6,23 @@ Rule: nothing heavy is loaded before there is something to be seen.
 import os
 import sys
 
-from holdfast.agents.coding.foretold import foretold
-from holdfast.agents.coding.wish import Wish
-from holdfast.terminal.branch import branch_of
-from holdfast.terminal.first_frame import banner_of, first_frame
-from holdfast.terminal.talk import Target
-from holdfast.terminal.values import Figures
+from holdfast.agents.options import AgentOptions, preview_agent
+from holdfast.terminal.first_frame import default_banner, first_frame
+from holdfast.terminal.interface import SessionTarget, StatusFigures
+from holdfast.terminal.status_line import current_branch
 
 
-def run(wish: Wish, *, is_scratch: bool = False, banner: str = "") -> int:
+def run(wish: AgentOptions, *, is_scratch: bool = False, banner: str = "") -> int:
     """Show the agent until the person leaves; the exit code. Raises what kept the first talk from being opened. Of
     a talk in a scratch folder it is not said how to go on with it. `banner` is the line above an empty talk."""
-    told, banner = foretold(wish, os.environ), banner or banner_of(wish.root)
-    figures = Figures(model=told.model, branch=branch_of(wish.root), mode=told.mode)
+    told, banner = preview_agent(wish, os.environ), banner or default_banner(wish.root)
+    figures = StatusFigures(model=told.model, branch=current_branch(wish.root), mode=told.mode)
     with first_frame(banner, figures, os.environ) as painted:
         # Loaded behind the first frame: it takes longer than everything else together.
         from holdfast.terminal.app import AgentApp  # noqa: PLC0415
         from holdfast.terminal.loading import opening  # noqa: PLC0415
 
-        start = Target(wish.log, wish.model, wish.goes_on)
+        start = SessionTarget(wish.log, wish.model, wish.goes_on)
         app = AgentApp(
             opening(wish), root=wish.root, start=start, banner=banner, figures=figures, painted=painted
         )

@@ -1,7 +1,7 @@
-"""The coding agent on a full screen.
+"""Textual's driver, on a terminal that shows the first frame already.
 
-Rule: the screen is there first and the agent is loaded behind it. Everything can be done with keys alone, and every
-key that decides something is named where it is needed.
+Rule: the screen is not entered a second time, since some terminals clear it then, and at the end the terminal gets
+back the attributes that it had before the first frame.
 """
 
 import asyncio
@@ -17,27 +17,58 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.widgets import Static
 
 from holdfast.errors import ConfigError, HoldfastError
-from holdfast.terminal.activity import Activity
-from holdfast.terminal.approval import GRACE, Stray
-from holdfast.terminal.asked import Asked
-from holdfast.terminal.completion import Candidate, Wanted, commands_like, files_like
+from holdfast.terminal.candidates import (
+    Candidate,
+    CompletionQuery,
+    RepositoryFiles,
+    match_commands,
+    match_files,
+)
 from holdfast.terminal.conversation import Conversation
-from holdfast.terminal.driver import driver_over
-from holdfast.terminal.entries import Opening
-from holdfast.terminal.files import RepositoryFiles
-from holdfast.terminal.first_frame import LOADING, Painted
-from holdfast.terminal.history import History
-from holdfast.terminal.keys import know_alt_enter
-from holdfast.terminal.prompt import Prompt
-from holdfast.terminal.status import MODES, Status
-from holdfast.terminal.suggestions import Suggestions
-from holdfast.terminal.talk import Open, Talk, Target
-from holdfast.terminal.todos import Todos
-from holdfast.terminal.transcript import Transcript
-from holdfast.terminal.values import Approval, Choice, Chosen, Figures, Note, Piece, Verdict
+from holdfast.terminal.first_frame import ENTER, LOADING, PaintedFrame
+from holdfast.terminal.interface import (
+    ApprovalDecision,
+    ApprovalRequest,
+    ChoiceAnswer,
+    ChoiceQuestion,
+    NotePiece,
+    OpenSession,
+    Piece,
+    ScreenSession,
+    SessionTarget,
+    StatusFigures,
+)
+from holdfast.terminal.panels import GRACE, PanelArea, StrayKey
+from holdfast.terminal.piece_widgets import PieceWidget
+from holdfast.terminal.prompt import Prompt, PromptHistory, register_alt_enter
+from holdfast.terminal.transcript_view import TranscriptView
+from holdfast.terminal.widgets import MODES, ActivityLine, StatusBar, SuggestionList, TodoPanel
+
+
+def driver_for(painted: PaintedFrame) -> type[Driver]:
+    class TakingOver(LinuxDriver):
+        def start_application_mode(self) -> None:
+            super().start_application_mode()  # type: ignore[no-untyped-call]
+            self.attrs_before = painted.before
+
+        def write(self, data: str) -> None:
+            if data == ENTER and not painted.is_taken_over:
+                painted.is_taken_over = True
+                return
+            super().write(data)
+
+    return TakingOver
+
+
+# The coding agent on a full screen.
+#
+# Rule: the screen is there first and the agent is loaded behind it. Everything can be done with keys alone, and every
+# key that decides something is named where it is needed.
 
 TWICE = 2.0
 """Seconds within which a second Ctrl-C leaves."""
@@ -65,33 +96,33 @@ class AgentApp(App[int]):
 
     def __init__(
         self,
-        open_: Open,
+        open_: OpenSession,
         *,
         root: Path,
-        start: Target | None = None,
+        start: SessionTarget | None = None,
         grace: float = GRACE,
         banner: str = "",
-        figures: Figures | None = None,
-        painted: Painted | None = None,
+        figures: StatusFigures | None = None,
+        painted: PaintedFrame | None = None,
     ) -> None:
         """`figures` are shown until there is a talk; `painted` is the first frame, if there is one."""
         # The terminal's own colours: they are readable on its background, whatever that is. Said here too, since
         # what is done without colour is decided before a theme can be chosen.
-        super().__init__(driver_over(painted) if painted else None, ansi_color=True)
+        super().__init__(driver_for(painted) if painted else None, ansi_color=True)
         self.theme = "ansi-dark"
-        know_alt_enter()
+        register_alt_enter()
         self.talks = Conversation(open_, self)
-        self._start = start or Target()
-        self._banner = [Note(banner)] if banner else []
-        self._figures = figures or Figures()
+        self._start = start or SessionTarget()
+        self._banner = [NotePiece(banner)] if banner else []
+        self._figures = figures or StatusFigures()
         self._files = RepositoryFiles(root)
-        self.transcript = Transcript()
-        self.status = Status(self._figures)
-        self.todos = Todos()
-        self.activity = Activity(self.transcript.tick)
-        self._suggestions = Suggestions()
-        self.prompt = Prompt(History(), self._suggestions, self._offer)
-        self.asked = Asked(self._back_to_prompt, grace)
+        self.transcript = TranscriptView()
+        self.status = StatusBar(self._figures)
+        self.todos = TodoPanel()
+        self.activity = ActivityLine(self.transcript.tick)
+        self._suggestions = SuggestionList()
+        self.prompt = Prompt(PromptHistory(), self._suggestions, self._offer)
+        self.asked = PanelArea(self._back_to_prompt, grace)
         self.failure: HoldfastError | None = None
         self._stopped = 0.0
         self._is_leaving = False
@@ -128,7 +159,7 @@ class AgentApp(App[int]):
     def load(self, pieces: Sequence[Piece]) -> None:
         self.transcript.load([*self._banner, *pieces])
 
-    def opened(self, talk: Talk) -> None:
+    def opened(self, talk: ScreenSession) -> None:
         if talk.history:
             self.prompt.lines_kept.keep_in(talk.history)
 
@@ -159,9 +190,9 @@ class AgentApp(App[int]):
 
     def welcome(self, trouble: ConfigError) -> None:
         # Loaded only where it is needed: who has a model never sees it.
-        from holdfast.terminal.welcome import welcome_text  # noqa: PLC0415
+        from holdfast.terminal.screen_session import welcome_text  # noqa: PLC0415
 
-        self.add(Note(welcome_text(trouble), "plain", is_markdown=True))
+        self.add(NotePiece(welcome_text(trouble), "plain", is_markdown=True))
 
     def fail(self, error: HoldfastError) -> None:
         self.failure = error
@@ -170,10 +201,10 @@ class AgentApp(App[int]):
     def leave(self) -> None:
         self.action_leave()
 
-    async def approve(self, asked: Approval) -> Verdict:
+    async def approve(self, asked: ApprovalRequest) -> ApprovalDecision:
         return await self.asked.approve(asked)
 
-    async def choose(self, choices: Sequence[Choice]) -> Sequence[Chosen]:
+    async def choose(self, choices: Sequence[ChoiceQuestion]) -> Sequence[ChoiceAnswer]:
         return await self.asked.choose(choices)
 
     # What a person does.
@@ -182,7 +213,7 @@ class AgentApp(App[int]):
         self.transcript.to_end()
         self.talks.take(event.text)
 
-    def on_stray(self, event: Stray) -> None:
+    def on_stray(self, event: StrayKey) -> None:
         self.prompt.insert(event.character)
 
     def on_transcript_left(self) -> None:
@@ -190,7 +221,7 @@ class AgentApp(App[int]):
 
     def on_key(self, event: events.Key) -> None:
         """Whoever types while a card has the focus means the prompt."""
-        if isinstance(self.focused, Opening | None) and event.is_printable and event.character:
+        if isinstance(self.focused, PieceWidget | None) and event.is_printable and event.character:
             event.stop()
             self.prompt.focus()
             self.prompt.insert(event.character)
@@ -212,10 +243,10 @@ class AgentApp(App[int]):
         is_second = time.monotonic() - self._stopped < TWICE
         self._stopped = time.monotonic()
         if not is_second and self.talks.interrupt(goes_on=False):
-            self.add(Note("stopping; Ctrl+C once more leaves"))
+            self.add(NotePiece("stopping; Ctrl+C once more leaves"))
         elif not is_second and self.prompt.text.strip():
             self.prompt.keep_draft()
-            self.add(Note("what you typed is kept: Up brings it back; Ctrl+C once more leaves"))
+            self.add(NotePiece("what you typed is kept: Up brings it back; Ctrl+C once more leaves"))
         else:
             self.action_leave()
 
@@ -280,9 +311,9 @@ class AgentApp(App[int]):
     def _back_to_prompt(self) -> None:
         self.prompt.focus()
 
-    def _offer(self, wanted: Wanted) -> Sequence[Candidate]:
+    def _offer(self, wanted: CompletionQuery) -> Sequence[Candidate]:
         if wanted.kind == "command":
             listed = [Candidate(usage.split()[0], about) for usage, about in self.talks.listed()]
-            return commands_like(wanted.typed, listed)
+            return match_commands(wanted.typed, listed)
         self._files.refresh(self.prompt.look_for_candidates)
-        return files_like(wanted.typed, self._files.paths)
+        return match_files(wanted.typed, self._files.paths)

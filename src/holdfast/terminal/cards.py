@@ -1,18 +1,88 @@
-"""One call of a tool on the screen: a line that says what and how long, and what came of it.
+"""Diffs on the screen: numbered, signed and coloured.
 
-Rule: one line while it runs and a few when it is done; the whole text is one key away. Signs carry the state,
-colour only repeats it.
+Rule: the sign tells added from removed; colour only repeats it.
 """
 
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec import Struct
 from textual.content import Content
 
-from holdfast.terminal.diffs import diff_content, is_diff, totals
-from holdfast.terminal.plain import counted, fitted, neutral, one_line
-from holdfast.terminal.status_line import BETWEEN, dollars_said, tokens_said
-from holdfast.terminal.values import Card, State, Work
+from holdfast.terminal.interface import CallCard, CallState, TaskProgress
+from holdfast.terminal.safe_text import count_of, one_line, sanitize, truncate
+from holdfast.terminal.status_line import BETWEEN, format_dollars, format_tokens
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_STYLES = {"+": "$success", "-": "$error", "@": "dim", " ": ""}
+
+
+class DiffRow(Struct, frozen=True):
+    """A line of a diff. `number` is its place in the file (the old one for what is removed), 0 for none."""
+
+    sign: str
+    text: str
+    number: int = 0
+
+
+def is_diff(text: str) -> bool:
+    return text.startswith("--- ") and "\n+++ " in text
+
+
+def parse_diff(diff: str) -> Iterator[DiffRow]:
+    """The lines of a unified diff, without the names of the file."""
+    old = new = 0
+    for line in diff.split("\n"):
+        if hunk := _HUNK.match(line):
+            old, new = int(hunk[1]), int(hunk[2])
+            yield DiffRow("@", line)
+        elif not (old or new):
+            if not line.startswith(("--- ", "+++ ")) and line:
+                yield DiffRow(" ", line)
+        elif line.startswith("+"):
+            yield DiffRow("+", line[1:], new)
+            new += 1
+        elif line.startswith("-"):
+            yield DiffRow("-", line[1:], old)
+            old += 1
+        elif line.startswith(" ") or not line:
+            yield DiffRow(" ", line[1:], new)
+            old, new = old + 1, new + 1
+        else:
+            yield DiffRow("@", line)
+
+
+def render_diff(diff: str, most: int = 0) -> Content:
+    """A diff for the screen; with `most`, its first lines and how many follow."""
+    found = list(parse_diff(diff.rstrip("\n")))
+    if len([row for row in found if row.sign == "@"]) == 1:
+        found = [row for row in found if row.sign != "@"]
+    width = len(str(max((row.number for row in found), default=0)))
+    shown = found[:most] if most else found
+    lines = [_diff_line(row, width) for row in shown]
+    if left := len(found) - len(shown):
+        lines.append(Content.styled(f"{' ' * width} … {count_of(left, 'more line')}", "dim"))
+    return Content("\n").join(lines)
+
+
+def diff_totals(diff: str) -> str:
+    """How much a diff adds and removes."""
+    signs = [row.sign for row in parse_diff(diff)]
+    return f"+{signs.count('+')} -{signs.count('-')}"
+
+
+def _diff_line(row: DiffRow, width: int) -> Content:
+    if row.sign == "@":
+        return Content.styled(f"{' ' * width} {sanitize(row.text)}", _STYLES["@"])
+    number = f"{row.number or '':>{width}} "
+    return Content.assemble((number, "dim"), (f"{row.sign} {sanitize(row.text)}", _STYLES[row.sign]))
+
+
+# One call of a tool on the screen: a line that says what and how long, and what came of it.
+#
+# Rule: one line while it runs and a few when it is done; the whole text is one key away. Signs carry the state,
+# colour only repeats it.
 
 MOST_SHORT = 6
 """Lines of a result that are shown at first."""
@@ -23,7 +93,7 @@ LONGEST = 200_000
 TAIL = 4
 """Of what a command printed, the lines that are shown at first."""
 
-SIGNS: dict[State, tuple[str, str]] = {
+SIGNS: dict[CallState, tuple[str, str]] = {
     "writing": ("…", "dim"),
     "waiting": ("?", "$warning"),
     "running": ("▸", "bold $primary"),
@@ -35,12 +105,12 @@ SIGNS: dict[State, tuple[str, str]] = {
 _MAIN = ("command", "pattern", "path", "url", "query", "id", "name", "description", "prompt", "job")
 
 
-def about_call(arguments: Mapping[str, object]) -> str:
+def describe_call(arguments: Mapping[str, object]) -> str:
     """The argument of a call that says most, in one line."""
     if isinstance(todos := arguments.get("todos"), list):
         return _about_todos([todo for todo in todos if isinstance(todo, dict)])
     if isinstance(questions := arguments.get("questions"), list):
-        return counted(len(questions), "question")
+        return count_of(len(questions), "question")
     main = next((key for key in _MAIN if isinstance(arguments.get(key), str)), "")
     said = str(arguments.get(main, "")) if main else _first_text(arguments)
     place = arguments.get("path")
@@ -49,7 +119,7 @@ def about_call(arguments: Mapping[str, object]) -> str:
     return one_line(said[:400])
 
 
-def card_content(card: Card, width: int, *, is_open: bool) -> Content:
+def render_card(card: CallCard, width: int, *, is_open: bool) -> Content:
     lines = [_head(card, width)]
     body = _opened(card) if is_open else _short(card, 3 * width)
     if body is not None and body.plain:
@@ -57,13 +127,13 @@ def card_content(card: Card, width: int, *, is_open: bool) -> Content:
     return Content("\n").join(lines)
 
 
-def seconds_said(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     if seconds < 10:
         return f"{seconds:.1f} s"
     return f"{seconds:.0f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60):02d} s"
 
 
-def _head(card: Card, width: int) -> Content:
+def _head(card: CallCard, width: int) -> Content:
     sign, style = SIGNS[card.state]
     about = card.about
     if card.state == "writing" and card.written > 200:
@@ -75,68 +145,68 @@ def _head(card: Card, width: int) -> Content:
         " ",
         (card.name, "bold"),
         " ",
-        fitted(about, room),
+        truncate(about, room),
         (f"  {took}" if took else "", "dim"),
     )
 
 
-def _took(card: Card) -> str:
+def _took(card: CallCard) -> str:
     if card.state == "running":
         return f"{time.monotonic() - card.started:.0f} s"
     if card.state == "waiting":
         return "waits for you"
     if card.state == "uncertain":
         return "uncertain"
-    return seconds_said(card.seconds) if card.seconds >= 0.1 else ""
+    return format_seconds(card.seconds) if card.seconds >= 0.1 else ""
 
 
-def _short(card: Card, widest: int) -> Content | None:
+def _short(card: CallCard, widest: int) -> Content | None:
     """The first lines of a result, none of them longer than so many cells."""
     if not card.is_over and card.work:
-        return Content.styled(work_said(card.work, widest // 3 - 4), "dim")
+        return Content.styled(format_progress(card.work, widest // 3 - 4), "dim")
     if not card.is_over or (card.name == "TodoWrite" and card.state == "done"):
         return None  # the panel shows the list
     if is_diff(card.shown):
-        return diff_content(card.shown, MOST_DIFF)
+        return render_diff(card.shown, MOST_DIFF)
     if card.name == "Task" and card.state == "done":
         return _report(card, widest)
-    lines = neutral(card.shown).strip("\n").split("\n")
-    content = [Content(fitted(line, widest)) for line in lines[:MOST_SHORT]]
+    lines = sanitize(card.shown).strip("\n").split("\n")
+    content = [Content(truncate(line, widest)) for line in lines[:MOST_SHORT]]
     if len(lines) > MOST_SHORT:
-        content.append(Content.styled(f"… {counted(len(lines) - MOST_SHORT, 'more line')}", "dim"))
+        content.append(Content.styled(f"… {count_of(len(lines) - MOST_SHORT, 'more line')}", "dim"))
     if card.name == "Bash" and card.full:
-        printed = neutral(card.full[-4_000:]).rstrip("\n").split("\n")
+        printed = sanitize(card.full[-4_000:]).rstrip("\n").split("\n")
         first = 0 if len(card.full) > 4_000 else 1
-        tail = [fitted(line, widest) for line in printed[first:][-TAIL:] if line.strip()]
+        tail = [truncate(line, widest) for line in printed[first:][-TAIL:] if line.strip()]
         content += [Content.styled(line, "dim") for line in tail]
     return Content("\n").join(content)
 
 
-def work_said(work: Work, width: int) -> str:
+def format_progress(work: TaskProgress, width: int) -> str:
     """How far a sub-agent is, in one line: what it does gives way first."""
     of = f" of {work.most}" if work.most else ""
     counts = [f"step {work.step}{of}"] if work.step else ["begins"]
-    taken = [f"{tokens_said(work.tokens)} tokens"] if work.tokens else []
-    taken += [dollars_said(work.dollars)] if work.dollars else []
+    taken = [f"{format_tokens(work.tokens)} tokens"] if work.tokens else []
+    taken += [format_dollars(work.dollars)] if work.dollars else []
     room = width - len(BETWEEN.join([*counts, *taken])) - len(BETWEEN)
-    doing = [fitted(work.doing, room)] if work.doing and room > 8 else []
+    doing = [truncate(work.doing, room)] if work.doing and room > 8 else []
     return BETWEEN.join([*counts, *doing, *taken])
 
 
-def _report(card: Card, widest: int) -> Content:
+def _report(card: CallCard, widest: int) -> Content:
     """The first lines of what a sub-agent reported, without the one for the model at its end, and what it took."""
-    lines = [line for line in neutral(card.full).strip().split("\n")[:-1] if line.strip()]
-    shown = [Content(fitted(line, widest)) for line in lines[:MOST_SHORT]]
+    lines = [line for line in sanitize(card.full).strip().split("\n")[:-1] if line.strip()]
+    shown = [Content(truncate(line, widest)) for line in lines[:MOST_SHORT]]
     if len(lines) > MOST_SHORT:
-        shown.append(Content.styled(f"… {counted(len(lines) - MOST_SHORT, 'more line')}", "dim"))
-    return Content("\n").join([*shown, Content.styled(fitted(one_line(card.shown), widest), "dim")])
+        shown.append(Content.styled(f"… {count_of(len(lines) - MOST_SHORT, 'more line')}", "dim"))
+    return Content("\n").join([*shown, Content.styled(truncate(one_line(card.shown), widest), "dim")])
 
 
-def _opened(card: Card) -> Content:
+def _opened(card: CallCard) -> Content:
     if is_diff(card.shown):
-        return Content("\n").join([Content.styled(totals(card.shown), "dim"), diff_content(card.shown)])
+        return Content("\n").join([Content.styled(diff_totals(card.shown), "dim"), render_diff(card.shown)])
     text = card.full or card.shown
-    lines = neutral(text[:LONGEST]).rstrip("\n").split("\n")
+    lines = sanitize(text[:LONGEST]).rstrip("\n").split("\n")
     content = [Content(line) for line in lines[:MOST_FULL]]
     if len(lines) > MOST_FULL or len(text) > LONGEST:
         content.append(Content.styled(f"… of {len(text):,} characters; the rest is in the log", "dim"))

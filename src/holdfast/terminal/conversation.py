@@ -10,8 +10,16 @@ from typing import Protocol
 
 from holdfast.errors import ConfigError, HoldfastError
 from holdfast.terminal.first_frame import LOADING
-from holdfast.terminal.talk import Open, Stage, Talk, Target
-from holdfast.terminal.values import Ending, Note, Piece, Said
+from holdfast.terminal.interface import (
+    NotePiece,
+    OpenSession,
+    Piece,
+    RunEnding,
+    ScreenSession,
+    SessionDisplay,
+    SessionTarget,
+    UserPiece,
+)
 
 _COMMAND = re.compile(r"/([a-z][\w-]*)(?:\s+(.*))?", re.DOTALL)
 
@@ -39,12 +47,12 @@ KEYS = """\
 """
 
 
-class View(Stage, Protocol):
+class ConversationDisplay(SessionDisplay, Protocol):
     """What a conversation needs of the screen besides what a talk needs."""
 
     def load(self, pieces: Sequence[Piece]) -> None: ...
 
-    def opened(self, talk: Talk) -> None: ...
+    def opened(self, talk: ScreenSession) -> None: ...
 
     def busy(self, what: str) -> None: ...
 
@@ -68,28 +76,28 @@ class View(Stage, Protocol):
 
 
 class Conversation:
-    def __init__(self, open_: Open, view: View) -> None:
+    def __init__(self, open_: OpenSession, view: ConversationDisplay) -> None:
         self._open_talk = open_
         self._view = view
-        self.talk: Talk | None = None
+        self.talk: ScreenSession | None = None
         self.log = ""
         """Of the newest talk that was opened."""
         self.is_busy = True
         """Also before the first talk is opened: what is typed by then waits for it."""
         self._is_running = False
         """Whether the agent runs, so that it can hear and be interrupted."""
-        self._unsaid: list[Said] = []
+        self._unsaid: list[UserPiece] = []
         """What waits until something can be said at all."""
-        self._queued: list[tuple[Said, str]] = []
+        self._queued: list[tuple[UserPiece, str]] = []
         """What the agent was given while it works, and how the log will have it."""
         self._later: list[str] = []
         """Commands that wait for the end of the run."""
         self._goes_on = False
-        self._target = Target()
+        self._target = SessionTarget()
         self._done = asyncio.Event()
         self._done.set()
 
-    def begin(self, target: Target) -> None:
+    def begin(self, target: SessionTarget) -> None:
         self._do(LOADING, self._open(target))
 
     def take(self, text: str) -> None:
@@ -97,7 +105,7 @@ class Conversation:
         if found := _COMMAND.fullmatch(text.strip()):
             self._take_command(found[1], found[2] or "", text.strip())
             return
-        piece = Said(text, is_queued=self.is_busy)
+        piece = UserPiece(text, is_queued=self.is_busy)
         self._view.add(piece)
         if self._is_running and self.talk:
             self._queued.append((piece, self.talk.hear(text)))
@@ -146,16 +154,16 @@ class Conversation:
         if name in ("exit", "quit"):
             self._view.leave()
         elif name == "help" and not argument:
-            self._view.add(Note(self._help(), "plain", is_markdown=True))
+            self._view.add(NotePiece(self._help(), "plain", is_markdown=True))
         elif self.is_busy:
             self._later.append(line)
-            self._view.add(Note(f"{line} waits until this is done"))
+            self._view.add(NotePiece(f"{line} waits until this is done"))
         elif name == "clear":
-            self.begin(Target(model=self._target.model))
+            self.begin(SessionTarget(model=self._target.model))
         elif self.talk is None and name == "model" and argument:
-            self.begin(Target(self._target.log, argument))
+            self.begin(SessionTarget(self._target.log, argument))
         elif self.talk is None:
-            self._view.add(Note(f"{line} needs a model; `/model provider/name` chooses one", "warning"))
+            self._view.add(NotePiece(f"{line} needs a model; `/model provider/name` chooses one", "warning"))
         else:
             self._do(line, self._command(line))
 
@@ -171,7 +179,7 @@ class Conversation:
         except HoldfastError as error:
             if not self.log:
                 self._view.fail(error)
-            self._view.add(Note("\n".join(filter(None, (error.message, error.hint))), "error"))
+            self._view.add(NotePiece("\n".join(filter(None, (error.message, error.hint))), "error"))
         finally:
             self.is_busy = self._is_running = False
             self._view.idle()
@@ -191,9 +199,9 @@ class Conversation:
             name, _, argument = line[1:].partition(" ")
             self._take_command(name, argument, line)
         elif self._unsaid:
-            self._view.add(Note("no model is there to read this yet; it waits", "warning"))
+            self._view.add(NotePiece("no model is there to read this yet; it waits", "warning"))
 
-    async def _open(self, target: Target) -> None:
+    async def _open(self, target: SessionTarget) -> None:
         if self.talk:
             talk, self.talk = self.talk, None
             await talk.aclose()
@@ -204,18 +212,18 @@ class Conversation:
             self._view.welcome(error)
             return
         self.log = self.talk.log
-        self._target = Target(self.log, target.model)
+        self._target = SessionTarget(self.log, target.model)
         self._view.opened(self.talk)
         self._show(self.talk)
         for note in self.talk.notes:
-            self._view.add(Note(note, "warning"))
+            self._view.add(NotePiece(note, "warning"))
 
-    def _show(self, talk: Talk) -> None:
+    def _show(self, talk: ScreenSession) -> None:
         """The talk as its log has it, with what waits to be said."""
         self._view.load([*talk.earlier(), *self._unsaid])
         self._view.refigure()
 
-    async def _run(self, said: Sequence[Said]) -> None:
+    async def _run(self, said: Sequence[UserPiece]) -> None:
         assert self.talk, "only an opened talk is run"
         for piece in said:
             self._unqueue(piece)
@@ -234,23 +242,25 @@ class Conversation:
         assert self.talk, "a command has a talk"
         shown = await self.talk.command(line)
         if shown.open_log or shown.model:
-            await self._open(Target(shown.open_log or self.talk.log, shown.model or self._target.model))
+            await self._open(
+                SessionTarget(shown.open_log or self.talk.log, shown.model or self._target.model)
+            )
         elif shown.is_reread:
             self._show(self.talk)
         if shown.text:
-            self._view.add(Note(shown.text, "plain", is_markdown=True))
+            self._view.add(NotePiece(shown.text, "plain", is_markdown=True))
         if shown.draft:
             self._view.draft(shown.draft)
         if shown.say:
-            self._unsaid.append(Said(shown.say))
+            self._unsaid.append(UserPiece(shown.say))
             self._view.add(self._unsaid[-1])
         self._view.refigure()
 
-    def _tell(self, ending: Ending) -> None:
+    def _tell(self, ending: RunEnding) -> None:
         if ending.sentence:
-            self._view.add(Note("; ".join(filter(None, (ending.sentence, ending.hint))), ending.tone))
+            self._view.add(NotePiece("; ".join(filter(None, (ending.sentence, ending.hint))), ending.tone))
 
-    def _unqueue(self, piece: Said) -> None:
+    def _unqueue(self, piece: UserPiece) -> None:
         if piece.is_queued:
             piece.is_queued = False
             self._view.change(piece)

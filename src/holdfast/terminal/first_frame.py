@@ -14,9 +14,9 @@ from typing import Any
 from msgspec import Struct
 from rich.cells import cell_len
 
-from holdfast.terminal.plain import fitted, one_line
+from holdfast.terminal.interface import StatusFigures
+from holdfast.terminal.safe_text import one_line, truncate
 from holdfast.terminal.status_line import BETWEEN, status_parts
-from holdfast.terminal.values import Figures
 
 PLACEHOLDER = "Say what to do · / commands · @ files · Shift+Tab mode"
 LOADING = "loading"
@@ -30,7 +30,7 @@ _BLUE, _DIM = "34", "2"
 _MODES = {"plan": "34", "edit": "33", "auto": "1;31"}
 
 
-class Painted(Struct):
+class PaintedFrame(Struct):
     """A terminal with the first frame on it. `before` are its attributes as they were; whoever draws from now on
     says so, and then gives the screen back."""
 
@@ -38,13 +38,13 @@ class Painted(Struct):
     is_taken_over: bool = False
 
 
-def banner_of(root: Path) -> str:
+def default_banner(root: Path) -> str:
     """The line above an empty talk."""
     return f"holdfast in {one_line(root.name or str(root))} · /help lists keys and commands"
 
 
 @contextmanager
-def first_frame(banner: str, figures: Figures, env: Mapping[str, str]) -> Iterator[Painted | None]:
+def first_frame(banner: str, figures: StatusFigures, env: Mapping[str, str]) -> Iterator[PaintedFrame | None]:
     """Paint it; None where that cannot be done, and then nothing was changed."""
     try:
         import termios  # noqa: PLC0415  # not everywhere, as on Windows
@@ -56,7 +56,7 @@ def first_frame(banner: str, figures: Figures, env: Mapping[str, str]) -> Iterat
         yield None
         return
     entry = sys.__stdin__.fileno()  # type: ignore[union-attr]
-    painted = Painted(termios.tcgetattr(entry))
+    painted = PaintedFrame(termios.tcgetattr(entry))
     try:
         termios.tcsetattr(entry, termios.TCSANOW, _silent(painted.before))
         _write(ENTER + _HIDE_CURSOR + frame(banner, figures, *size, is_coloured="NO_COLOR" not in env))
@@ -67,7 +67,7 @@ def first_frame(banner: str, figures: Figures, env: Mapping[str, str]) -> Iterat
         termios.tcsetattr(entry, termios.TCSANOW, painted.before)
 
 
-def frame(banner: str, figures: Figures, width: int, height: int, *, is_coloured: bool) -> str:
+def frame(banner: str, figures: StatusFigures, width: int, height: int, *, is_coloured: bool) -> str:
     """What a terminal is sent. Each line goes to its place, so that none can push another."""
 
     def styled(text: str, style: str) -> str:
@@ -76,7 +76,7 @@ def frame(banner: str, figures: Figures, width: int, height: int, *, is_coloured
         return f"\x1b[{style}m{text}\x1b[0m" if style and text else text
 
     inner = width - 4
-    shown = fitted(PLACEHOLDER, inner - 3)
+    shown = truncate(PLACEHOLDER, inner - 3)
     prompt = f"› {styled(shown[:1], '7')}{styled(shown[1:], _DIM)}{' ' * (inner - 2 - cell_len(shown))}"
     side = styled("│", _BLUE)
     status = styled(BETWEEN, _DIM).join(
@@ -84,7 +84,7 @@ def frame(banner: str, figures: Figures, width: int, height: int, *, is_coloured
         for name, text in status_parts(figures, width - 4)
     )
     lines = {
-        height - 6: f" {styled(fitted(one_line(banner), width - 3), _DIM)}",
+        height - 6: f" {styled(truncate(one_line(banner), width - 3), _DIM)}",
         height - 4: f"  {styled('● ', f'1;{_BLUE}')}{LOADING}{styled(' · 0 s', _DIM)}",
         height - 3: f" {styled('╭' + '─' * inner + '╮', _BLUE)}",
         height - 2: f" {side}{prompt}{side}",

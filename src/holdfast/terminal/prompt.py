@@ -1,23 +1,120 @@
-"""The box that a person types into.
+"""What was typed before, to be had again with Up and Down, also in the next session.
 
-Rule: nothing typed is lost. Enter sends; a new line is Alt+Enter, Shift+Enter, Ctrl+J or a backslash at the end.
+Rule: nothing that was typed is lost, sent or not. On disk it is redacted, like everything else that is kept.
 """
 
+import contextlib
+import json
+import os
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from textual import events
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.binding import Binding, BindingType
+from textual.keys import Keys
 from textual.message import Message
 from textual.widgets import TextArea
 
-from holdfast.terminal.completion import Candidate, Wanted, mention, wanted
+from holdfast.terminal.candidates import Candidate, CompletionQuery, find_query, format_mention
 from holdfast.terminal.first_frame import PLACEHOLDER
-from holdfast.terminal.history import History
-from holdfast.terminal.keys import NEW_LINE
-from holdfast.terminal.plain import counted
-from holdfast.terminal.suggestions import Suggestions
+from holdfast.terminal.safe_text import count_of
+from holdfast.terminal.widgets import SuggestionList
+
+MOST = 500
+"""Lines of the file that are read."""
+LARGEST = 4 * 1024 * 1024
+
+
+class PromptHistory:
+    """Lines outlive the process once a file for them is named."""
+
+    def __init__(self) -> None:
+        self._file: Path | None = None
+        self._lines: list[str] = []
+        self._at = 0
+        self._draft = ""
+
+    def keep_in(self, file: Path) -> None:
+        """From now on lines go into this file too, also those typed already; and those in it come back."""
+        if file == self._file:
+            return
+        typed, self._file = self._lines, file
+        self._lines = [*_read(file), *typed]
+        self._at = len(self._lines)
+        for line in typed:
+            _append(file, line)
+
+    def add(self, text: str) -> None:
+        """Keep what was typed, and go back to the end."""
+        if text.strip() and (not self._lines or self._lines[-1] != text):
+            self._lines.append(text)
+            if self._file:
+                _append(self._file, text)
+        self._at = len(self._lines)
+        self._draft = ""
+
+    def older(self, typed: str) -> str | None:
+        """The line before; what stands in the box is kept for the way back."""
+        if self._at == 0:
+            return None
+        if self._at == len(self._lines):
+            self._draft = typed
+        self._at -= 1
+        return self._lines[self._at]
+
+    def newer(self) -> str | None:
+        if self._at >= len(self._lines):
+            return None
+        self._at += 1
+        return self._lines[self._at] if self._at < len(self._lines) else self._draft
+
+
+def _read(file: Path) -> list[str]:
+    """The last lines of a file; a line that is none, such as a torn one, is passed over."""
+    lines: list[str] = []
+    with contextlib.suppress(OSError):
+        with file.open("rb") as opened:
+            size = opened.seek(0, os.SEEK_END)
+            opened.seek(max(0, size - LARGEST))
+            raw = opened.read().decode("utf-8", "replace").split("\n")
+        for line in raw[-MOST - 1 :]:
+            with contextlib.suppress(ValueError):
+                if isinstance(text := json.loads(line), str):
+                    lines.append(text)
+    return lines
+
+
+def _append(file: Path, text: str) -> None:
+    # Loaded with the first line that is sent: its nets take longer to load than the screen.
+    from holdfast.redaction import redact  # noqa: PLC0415
+
+    line = json.dumps(redact(text)) + "\n"
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "w") as opened:
+            opened.write(line)
+
+
+# Keys that Textual does not tell apart by itself.
+#
+# Rule: a new line in the prompt has one name here, whichever way a terminal sends it.
+
+NEW_LINE = frozenset({"ctrl+j", "alt+enter", "shift+enter", "shift+\r", "alt+\r"})
+
+
+def register_alt_enter() -> None:
+    """Terminals without newer protocols send Alt+Enter as escape and return, which would be taken for a return."""
+    assert isinstance(ANSI_SEQUENCES_KEYS, dict), "Textual's table of keys can be added to"
+    ANSI_SEQUENCES_KEYS["\x1b\r"] = (Keys.ControlJ,)
+    ANSI_SEQUENCES_KEYS["\x1b\n"] = (Keys.ControlJ,)
+
+
+# The box that a person types into.
+#
+# Rule: nothing typed is lost. Enter sends; a new line is Alt+Enter, Shift+Enter, Ctrl+J or a backslash at the end.
 
 LONG_LINES = 8
 LONG_CHARACTERS = 1_000
@@ -25,7 +122,7 @@ LONG_CHARACTERS = 1_000
 
 _MARK = re.compile(r"\[pasted #(\d+): [^\]\n]*\]")
 
-Offer = Callable[[Wanted], Sequence[Candidate]]
+Offer = Callable[[CompletionQuery], Sequence[Candidate]]
 
 
 class Prompt(TextArea):
@@ -40,7 +137,7 @@ class Prompt(TextArea):
             super().__init__()
             self.text = text
 
-    def __init__(self, history: History, suggestions: Suggestions, offer: Offer) -> None:
+    def __init__(self, history: PromptHistory, suggestions: SuggestionList, offer: Offer) -> None:
         super().__init__(
             id="prompt",
             compact=True,
@@ -118,9 +215,9 @@ class Prompt(TextArea):
         asked = self._asked() if self._completes and self.has_focus else None
         self._suggestions.offer(self._offer(asked) if asked else ())
 
-    def _asked(self) -> Wanted | None:
+    def _asked(self) -> CompletionQuery | None:
         row, column = self.cursor_location
-        asked = wanted(self.document.get_line(row)[:column])
+        asked = find_query(self.document.get_line(row)[:column])
         return None if asked and asked.kind == "command" and row else asked
 
     def _complete(self, chosen: Candidate) -> bool:
@@ -129,7 +226,7 @@ class Prompt(TextArea):
         row, column = self.cursor_location
         if asked is None:
             return False
-        text = chosen.text if asked.kind == "command" else mention(chosen.text)
+        text = chosen.text if asked.kind == "command" else format_mention(chosen.text)
         before = self.document.get_line(row)[asked.start : column]
         self._suggestions.offer(())
         if before == text:
@@ -164,8 +261,8 @@ class Prompt(TextArea):
         if text.count("\n") < LONG_LINES and len(text) < LONG_CHARACTERS:
             return text
         self._pastes.append(text)
-        lines = counted(text.count("\n") + 1, "line")
-        return f"[pasted #{len(self._pastes)}: {lines}, {counted(len(text), 'character')}]"
+        lines = count_of(text.count("\n") + 1, "line")
+        return f"[pasted #{len(self._pastes)}: {lines}, {count_of(len(text), 'character')}]"
 
     def _unshortened(self, mark: re.Match[str]) -> str:
         number = int(mark[1])

@@ -1,27 +1,54 @@
-"""The words of the line at the bottom: model, branch, mode, context, cache, cost.
+"""The branch that is checked out, read from git's own file.
 
-Rule: what matters most stays longest. In a narrow terminal the rest is shortened first and then left out; a number
-is never cut. Nothing that draws is loaded for it.
+Rule: no process is started for it, and a folder that is no repository has none.
 """
+
+from pathlib import Path
 
 from rich.cells import cell_len
 
-from holdfast.terminal.plain import fitted, one_line
-from holdfast.terminal.values import Figures
+from holdfast.terminal.interface import StatusFigures
+from holdfast.terminal.safe_text import one_line, truncate
+
+
+def current_branch(root: str | Path) -> str:
+    """The branch of the repository that a folder lies in; the beginning of the commit where no branch is."""
+    for folder in (Path(root), *Path(root).parents):
+        head = _head(folder / ".git")
+        if head:
+            name = head.removeprefix("ref: refs/heads/")
+            return name if name != head else head[:8]
+    return ""
+
+
+def _head(git: Path) -> str:
+    try:
+        if git.is_file():  # a worktree or a submodule names the real folder
+            named = git.read_text("utf-8", "replace").removeprefix("gitdir:").strip()
+            git = git.parent / named
+        return (git / "HEAD").read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+# The words of the line at the bottom: model, branch, mode, context, cache, cost.
+#
+# Rule: what matters most stays longest. In a narrow terminal the rest is shortened first and then left out; a number
+# is never cut. Nothing that draws is loaded for it.
 
 BETWEEN = " · "
 _ORDER = "model mode model branch branch model cache context branch model context"
 """Which part takes its next shorter form first, and then, until the line fits."""
 
 
-def status_parts(figures: Figures, width: int) -> list[tuple[str, str]]:
+def status_parts(figures: StatusFigures, width: int) -> list[tuple[str, str]]:
     """The parts that are shown in so many cells, by their names."""
     # Each list goes from the fullest wording to the shortest.
     model, branch = one_line(figures.model), one_line(figures.branch)
     short = model.rpartition("/")[2]
     words = {
-        "model": [model, short, fitted(short, 20), fitted(short, 12), ""],
-        "branch": [branch, fitted(branch, 20), fitted(branch, 10), ""],
+        "model": [model, short, truncate(short, 20), truncate(short, 12), ""],
+        "branch": [branch, truncate(branch, 20), truncate(branch, 10), ""],
         "mode": [f"{figures.mode} mode" if figures.mode else "", figures.mode],
         "context": _context(figures),
         "cache": [f"cache {figures.cached:.0%}" if figures.cached is not None else "", ""],
@@ -35,7 +62,7 @@ def status_parts(figures: Figures, width: int) -> list[tuple[str, str]]:
     return [(name, words[name][n]) for name, n in taken.items() if words[name][n]]
 
 
-def tokens_said(number: int) -> str:
+def format_tokens(number: int) -> str:
     if number < 1_000:
         return str(number)
     if number < 10_000:
@@ -43,7 +70,7 @@ def tokens_said(number: int) -> str:
     return f"{number / 1000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
 
 
-def dollars_said(amount: float) -> str:
+def format_dollars(amount: float) -> str:
     return f"${amount:.2f}" if amount >= 0.005 or not amount else "<$0.01"
 
 
@@ -62,16 +89,16 @@ def _length(words: dict[str, list[str]], taken: dict[str, int]) -> int:
     return sum(shown) + len(BETWEEN) * (len(shown) - 1)
 
 
-def _context(figures: Figures) -> list[str]:
+def _context(figures: StatusFigures) -> list[str]:
     if not figures.window:
         return [""]
-    used, trigger, window = map(tokens_said, (figures.used, figures.trigger, figures.window))
+    used, trigger, window = map(format_tokens, (figures.used, figures.trigger, figures.window))
     share = f"{figures.used / figures.window:.0%}"
     return [f"{used} / {trigger} / {window} ({share})", f"{used}/{trigger}/{window}", share]
 
 
-def _cost(figures: Figures) -> str:
+def _cost(figures: StatusFigures) -> str:
     if figures.dollars is None:
         return "$ ?"
-    said = dollars_said(figures.dollars)
+    said = format_dollars(figures.dollars)
     return f"{said}+" if figures.is_partly_priced and said.startswith("$") else said

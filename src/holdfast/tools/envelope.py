@@ -37,7 +37,7 @@ class ToolError(HoldfastError):
         self.code = code
 
 
-class Fault(Struct, frozen=True, gc=False):
+class EnvelopeError(Struct, frozen=True, gc=False):
     code: ErrorCode
     message: str
 
@@ -48,7 +48,7 @@ class Envelope(Struct, frozen=True, kw_only=True):
     status: Status
     text: str
     data: dict[str, Json] = field(default_factory=dict)
-    error: Fault | None = None
+    error: EnvelopeError | None = None
     stats: dict[str, Json] = field(default_factory=dict)
     context: dict[str, Json] = field(default_factory=dict)
 
@@ -65,12 +65,12 @@ class ToolResult(Struct, frozen=True):
         return self.envelope.status == "error"
 
 
-def answered(envelope: Envelope, shown: str, *more: UserPart) -> ToolResult:
+def build_result(envelope: Envelope, shown: str, *more: UserPart) -> ToolResult:
     """A result whose first part is the envelope's text; `more` are pictures."""
     return ToolResult(envelope, (Text(envelope.text), *more), shown)
 
 
-def failed(error: ToolError, context: dict[str, Json]) -> ToolResult:
+def error_result(error: ToolError, context: dict[str, Json]) -> ToolResult:
     """A tool's error as a result; the hint belongs to what the model reads, since it says what to do next."""
     said = f"{error.message}. {error.hint}." if error.hint else f"{error.message}."
     # An argument that is quoted may hold half a character, which no JSON can.
@@ -78,7 +78,7 @@ def failed(error: ToolError, context: dict[str, Json]) -> ToolResult:
     envelope = Envelope(
         status="error",
         text=f"{error.code}: {sentence}",
-        error=Fault(error.code, sentence),
+        error=EnvelopeError(error.code, sentence),
         context=context,
     )
-    return answered(envelope, f"{error.code}: {sentence}")
+    return build_result(envelope, f"{error.code}: {sentence}")

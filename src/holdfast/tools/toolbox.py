@@ -15,25 +15,25 @@ from itertools import groupby
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.errors import found
+from holdfast.errors import describe_value
 from holdfast.messages import ToolCall, ToolDefinition
 from holdfast.tools.breaker import Breaker
-from holdfast.tools.calling import (
-    Answer,
+from holdfast.tools.call import (
+    CallAnswer,
     CallFinished,
+    CallGate,
+    CallListener,
+    CallRefusal,
     CallSettings,
     CallStarted,
-    Gate,
-    Listener,
-    Refusal,
-    answer_call,
-    in_one_line,
-    not_started,
-    stop_work,
-    writable,
+    cancel_task,
+    describe_exception,
+    not_started_result,
+    replace_surrogates,
+    run_call,
 )
-from holdfast.tools.envelope import ToolError, ToolResult, failed
-from holdfast.tools.protocol import Tool
+from holdfast.tools.envelope import ToolError, ToolResult, error_result
+from holdfast.tools.tool import Tool
 from holdfast.tools.workspace import Workspace
 
 INSTEAD = {
@@ -58,8 +58,8 @@ class Toolbox:
         tools: Iterable[Tool],
         workspace: Workspace,
         *,
-        gate: Gate | None = None,
-        listener: Listener | None = None,
+        gate: CallGate | None = None,
+        listener: CallListener | None = None,
         settings: CallSettings | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -99,7 +99,7 @@ class Toolbox:
         cancelled = await _ended(work, stop)
         for one in run:
             if one.result is None:
-                self._finish(one, not_started(one.call), 0.0)
+                self._finish(one, not_started_result(one.call), 0.0)
         if cancelled:
             raise cancelled
         if not work.cancelled():
@@ -132,7 +132,7 @@ class Toolbox:
                 raise _unreadable(one.call)
             refused = await self._pass_gate(one.call, tool)
         except ToolError as error:
-            refused = failed(error, {"tool": one.call.name[:100]})
+            refused = error_result(error, {"tool": one.call.name[:100]})
         if refused is None:
             return tool
         self._finish(one, refused, 0.0)
@@ -147,7 +147,7 @@ class Toolbox:
         try:
             await asyncio.wait({asked})
         except asyncio.CancelledError:
-            await stop_work(asked, f"the gate before {tool.name}", self.settings.seconds_to_stop)
+            await cancel_task(asked, f"the gate before {tool.name}", self.settings.seconds_to_stop)
             raise
         try:
             refusal = asked.result()
@@ -155,9 +155,9 @@ class Toolbox:
             _log.exception("the gate failed at a call of %s", call.name)
             raise ToolError(
                 "INTERNAL_ERROR",
-                f"whether {call.name} may be called could not be decided: {in_one_line(error)}",
+                f"whether {call.name} may be called could not be decided: {describe_exception(error)}",
             ) from error
-        if isinstance(refusal, Refusal):
+        if isinstance(refusal, CallRefusal):
             raise ToolError("ACCESS_DENIED", refusal.reason.rstrip("."), hint=refusal.hint.rstrip("."))
         return refusal
 
@@ -172,18 +172,18 @@ class Toolbox:
 
     def _finish(self, one: "_Running", result: ToolResult, seconds: float) -> None:
         stats = {"seconds": round(seconds, 3)} | result.envelope.stats
-        one.result = writable(replace(result, envelope=replace(result.envelope, stats=stats)))
+        one.result = replace_surrogates(replace(result, envelope=replace(result.envelope, stats=stats)))
         self._tell(CallFinished(one.call, one.result, seconds))
 
-    async def _guarded(self, tool: Tool, call: ToolCall) -> Answer:
+    async def _guarded(self, tool: Tool, call: ToolCall) -> CallAnswer:
         """A call behind the breaker of its tool."""
         name, rules = tool.name, self.settings.breaker
         breaker = self._breakers.get(name, Breaker())
         try:
             self._breakers[name] = breaker.admit(self._clock(), rules, name, self._instead(name))
         except ToolError as error:
-            return Answer(failed(error, {"tool": name}), "unknown")
-        answer = await answer_call(tool, call, self.workspace, self.settings)
+            return CallAnswer(error_result(error, {"tool": name}), "unknown")
+        answer = await run_call(tool, call, self.workspace, self.settings)
         # Others of the same tool may have ended meanwhile, so the newest breaker is what counts.
         newest = self._breakers[name]
         match answer.outcome:
@@ -235,7 +235,7 @@ async def _ended(work: asyncio.Task[None], stop: asyncio.Event | None) -> asynci
 def _unreadable(call: ToolCall) -> ToolError:
     """What is wrong with arguments that are no JSON object, and where."""
     try:
-        wrong = f"they are {found(json.loads(call.raw))}"
+        wrong = f"they are {describe_value(json.loads(call.raw))}"
     except json.JSONDecodeError as error:
         wrong = f"{error.msg} at line {error.lineno} column {error.colno}, of {len(call.raw)} characters"
     except (RecursionError, ValueError):

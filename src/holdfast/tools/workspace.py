@@ -1,16 +1,10 @@
-"""The guard: every file that a tool touches is opened here, inside the allowed roots, or not at all.
+"""The operating system's errors in words a model can act on.
 
-Rule: a path is resolved first and then opened from the root's own descriptor, one name at a time, following no
-symbolic link. The string is only where we look; what is checked is what was opened, so that a link swapped in
-between is met as a link and refused.
-
-A link that leads to a place inside a root is fine, since the place is what counts. `~` and `@` mean nothing here.
-A hard link cannot be told from the file itself. Writing through one never reaches the other name, because a write
-always replaces the directory entry by a new file. Reading one is allowed: package stores link thousands of files,
-and whoever made the link could read the file; `OpenFile.links` says how many names it has.
+Rule: an OSError never leaves the guard; its number becomes one of our codes.
 """
 
 import contextlib
+import errno
 import os
 import stat
 import time
@@ -21,10 +15,62 @@ from typing import Literal
 from msgspec import Struct
 
 from holdfast.errors import InputError
-from holdfast.tools.envelope import ToolError
-from holdfast.tools.places import OpenDirectory, OpenFile, Place, name_for_people
-from holdfast.tools.replacing import TEMPORARY, replace_in
-from holdfast.tools.troubles import refusal
+from holdfast.tools.envelope import ErrorCode, ToolError
+from holdfast.tools.workspace_files import (
+    TEMPORARY,
+    OpenDirectory,
+    OpenFile,
+    WorkspacePath,
+    printable_path,
+    replace_in,
+)
+
+_ERROR_CODES: dict[int, tuple[ErrorCode, str]] = {
+    errno.ENOENT: ("NOT_FOUND", "does not exist"),
+    errno.ENOTDIR: ("NOT_FOUND", "is no directory, or leads through something that is none"),
+    errno.EISDIR: ("IS_DIRECTORY", "is a directory"),
+    errno.ELOOP: ("ACCESS_DENIED", "is a link that leads nowhere, or became one just now"),
+    errno.EACCES: ("PERMISSION_DENIED", "may not be accessed: the operating system refuses"),
+    errno.EPERM: ("PERMISSION_DENIED", "may not be accessed: the operating system refuses"),
+    errno.EROFS: ("PERMISSION_DENIED", "lies on a read-only file system"),
+    errno.ENAMETOOLONG: ("INVALID_PARAM", "has a name that is too long"),
+    errno.EINVAL: ("INVALID_PARAM", "is a name that the file system refuses"),
+    errno.EILSEQ: ("INVALID_PARAM", "is a name that the file system refuses"),
+}
+
+
+@contextlib.contextmanager
+def translate_os_errors(shown: str, *, asked: str) -> Iterator[None]:
+    """Turns an OSError about a place into a ToolError that names it."""
+    try:
+        yield
+    except OSError as error:
+        code, words = _ERROR_CODES.get(
+            error.errno or 0, ("EXECUTION_ERROR", f"failed: {error.strerror or error}")
+        )
+        raise ToolError(code, f"`{shown}` {words}", hint=_error_hint(code, asked)) from None
+
+
+def _error_hint(code: ErrorCode, asked: str) -> str:
+    if code != "NOT_FOUND":
+        return ""
+    if asked.startswith("~"):
+        return "`~` is not expanded; give a path from the workspace's root"
+    if asked.startswith("@"):
+        return "Leave out the `@`: a path is written plainly"
+    return ""
+
+
+# The guard: every file that a tool touches is opened here, inside the allowed roots, or not at all.
+#
+# Rule: a path is resolved first and then opened from the root's own descriptor, one name at a time, following no
+# symbolic link. The string is only where we look; what is checked is what was opened, so that a link swapped in
+# between is met as a link and refused.
+#
+# A link that leads to a place inside a root is fine, since the place is what counts. `~` and `@` mean nothing here.
+# A hard link cannot be told from the file itself. Writing through one never reaches the other name, because a write
+# always replaces the directory entry by a new file. Reading one is allowed: package stores link thousands of files,
+# and whoever made the link could read the file; `OpenFile.links` says how many names it has.
 
 LONGEST_PATH = 4096
 
@@ -38,14 +84,14 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | _FOLLOW_NONE
 LEFT_BEHIND = 600.0
 """Seconds after which a temporary file belongs to no write that still runs."""
 
-Expected = os.stat_result | Literal["absent"]
+ExpectedFile = os.stat_result | Literal["absent"]
 """What must stand at a path when it is written: the very file of this status, or nothing."""
 
 
-class Replaced(Struct, frozen=True):
+class ReplacedFile(Struct, frozen=True):
     """A file that was written. `links` counts the names the old file had: the others keep the old text."""
 
-    place: Place
+    place: WorkspacePath
     created: bool
     links: int
     status: os.stat_result
@@ -67,7 +113,7 @@ class Workspace:
         self._identity = {root: _identity(os.stat(root)) for root in self.roots}  # noqa: PTH116
         self._cleared: dict[tuple[int, int], float] = {}
 
-    def locate(self, path: str) -> Place:
+    def locate(self, path: str) -> WorkspacePath:
         """The place that a path means now, links and `..` resolved. ACCESS_DENIED if it lies outside."""
         asked = _spelled(path)
         try:
@@ -79,22 +125,22 @@ class Workspace:
             raise ToolError(
                 "ACCESS_DENIED",
                 f"`{asked}` lies outside the workspace",
-                hint=f"Allowed: {', '.join(f'`{name_for_people(root)}`' for root in self.roots)}",
+                hint=f"Allowed: {', '.join(f'`{printable_path(root)}`' for root in self.roots)}",
             )
         root = max(within, key=len)
-        return Place(root, real[len(root) :].strip("/"), self._shown(real))
+        return WorkspacePath(root, real[len(root) :].strip("/"), self._shown(real))
 
     def _shown(self, real: str) -> str:
         first = self.roots[0]
         if real == first:
             return "."
         inside = real.startswith(first.rstrip("/") + "/")
-        return name_for_people(real[len(first) :].lstrip("/") if inside else real)
+        return printable_path(real[len(first) :].lstrip("/") if inside else real)
 
     def open_file(self, path: str) -> OpenFile:
         """A regular file, for reading."""
         place = self.locate(path)
-        with self._parent(place) as parent, refusal(place.shown, asked=path):
+        with self._parent(place) as parent, translate_os_errors(place.shown, asked=path):
             name = _last(place)
             _expect_file(os.stat(name, dir_fd=parent, follow_symlinks=False), place.shown)
             descriptor = os.open(name, _READ, dir_fd=parent)
@@ -108,7 +154,7 @@ class Workspace:
 
     def open_directory(self, path: str) -> OpenDirectory:
         place = self.locate(path)
-        with refusal(place.shown, asked=path):
+        with translate_os_errors(place.shown, asked=path):
             return OpenDirectory(place, self._descend(place.root, place.parts))
 
     def status(self, path: str) -> os.stat_result:
@@ -117,23 +163,23 @@ class Workspace:
         if not place.inner:
             with self.open_directory(path) as directory:
                 return os.fstat(directory.descriptor)
-        with self._parent(place) as parent, refusal(place.shown, asked=path):
+        with self._parent(place) as parent, translate_os_errors(place.shown, asked=path):
             return os.stat(_last(place), dir_fd=parent, follow_symlinks=False)
 
     def replace_file(
         self,
         path: str,
         data: bytes,
-        expected: Expected | None = None,
-        check: Callable[[Place], None] = lambda _: None,
-    ) -> Replaced:
+        expected: ExpectedFile | None = None,
+        check: Callable[[WorkspacePath], None] = lambda _: None,
+    ) -> ReplacedFile:
         """Write a whole file: the old one stays until the new one is complete on the disk. Missing folders are
         made; an old file's mode and owner stay. CONFLICT if something else stands there than is `expected`: looked
         at last thing before the rename, since no system compares and renames in one. `check` may refuse the place
         that is written to: what a path meant a moment ago it need not mean now."""
         place = self.locate(path)
         check(place)
-        with self._parent(place, make=True) as parent, refusal(place.shown, asked=path):
+        with self._parent(place, make=True) as parent, translate_os_errors(place.shown, asked=path):
             self._clear(parent)
             name = _last(place)
             old = _status_at(parent, name)
@@ -142,15 +188,18 @@ class Workspace:
                 if not os.access(name, os.W_OK, dir_fd=parent):
                     raise ToolError("PERMISSION_DENIED", f"`{place.shown}` is write-protected")
             status = replace_in(parent, name, data, old, lambda: _expect(parent, place, expected))
-        return Replaced(place, old is None, old.st_nlink if old else 0, status)
+        return ReplacedFile(place, old is None, old.st_nlink if old else 0, status)
 
     def remove_file(
-        self, path: str, expected: Expected | None = None, check: Callable[[Place], None] = lambda _: None
-    ) -> Place:
+        self,
+        path: str,
+        expected: ExpectedFile | None = None,
+        check: Callable[[WorkspacePath], None] = lambda _: None,
+    ) -> WorkspacePath:
         """Take a regular file away, for the undo of a Write that made it; else as with `replace_file`."""
         place = self.locate(path)
         check(place)
-        with self._parent(place) as parent, refusal(place.shown, asked=path):
+        with self._parent(place) as parent, translate_os_errors(place.shown, asked=path):
             _expect_file(os.stat(_last(place), dir_fd=parent, follow_symlinks=False), place.shown)
             _expect(parent, place, expected)
             os.unlink(_last(place), dir_fd=parent)
@@ -169,10 +218,10 @@ class Workspace:
                     os.unlink(name, dir_fd=folder)
 
     @contextlib.contextmanager
-    def _parent(self, place: Place, *, make: bool = False) -> Iterator[int]:
+    def _parent(self, place: WorkspacePath, *, make: bool = False) -> Iterator[int]:
         if not place.inner:
             raise ToolError("IS_DIRECTORY", f"`{place.shown}` is a directory")
-        with refusal(place.shown, asked=place.shown):
+        with translate_os_errors(place.shown, asked=place.shown):
             descriptor = self._descend(place.root, place.parts[:-1], make=make)
         try:
             yield descriptor
@@ -184,9 +233,7 @@ class Workspace:
         here = os.open(root, _PASS if names else _LIST)
         try:
             if _identity(os.fstat(here)) != self._identity[root]:
-                raise ToolError(
-                    "ACCESS_DENIED", f"the root `{name_for_people(root)}` was replaced by another"
-                )
+                raise ToolError("ACCESS_DENIED", f"the root `{printable_path(root)}` was replaced by another")
             for number, name in enumerate(names, start=1):
                 if make:
                     with contextlib.suppress(FileExistsError):
@@ -212,7 +259,7 @@ def _spelled(path: str) -> str:
         raise ToolError("INVALID_PARAM", "the path holds a NUL byte")
     if len(raw) > LONGEST_PATH:
         raise ToolError("INVALID_PARAM", f"the path is {len(raw)} bytes long; {LONGEST_PATH} are allowed")
-    return name_for_people(path)
+    return printable_path(path)
 
 
 def _real_root(root: str | Path) -> str:
@@ -226,7 +273,7 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _last(place: Place) -> str:
+def _last(place: WorkspacePath) -> str:
     return place.parts[-1]
 
 
@@ -247,7 +294,7 @@ def _status_at(parent: int, name: str) -> os.stat_result | None:
         return None
 
 
-def _expect(parent: int, place: Place, expected: Expected | None) -> None:
+def _expect(parent: int, place: WorkspacePath, expected: ExpectedFile | None) -> None:
     if expected is None:
         return
     now = _status_at(parent, _last(place))

@@ -21,44 +21,44 @@ _NOTHING_NEW = re.compile(r"\W*(?:file )?unchanged since ", re.IGNORECASE)
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Update|Add|Delete) File|Move to): (.+)$", re.MULTILINE)
 
 
-class Touch(Struct, frozen=True):
+class FileTouch(Struct, frozen=True):
     step: int
     kind: str
     first: int
     last: int
 
 
-class Moment(Struct, frozen=True, gc=False):
+class CallMoment(Struct, frozen=True, gc=False):
     """When a call of a step was made, and when it was answered: places among the step's calls and its results."""
 
     step: int
     call: int
     answer: int
 
-    def may_precede(self, other: "Moment") -> bool:
+    def may_precede(self, other: "CallMoment") -> bool:
         """Whether the other call may have run after this one. Calls of one step may run side by side."""
         if self.step != other.step:
             return self.step < other.step
         return self.call < other.call or self.answer < other.answer
 
 
-def moment_of(step: Step, call_id: str) -> Moment:
+def moment_of(step: Step, call_id: str) -> CallMoment:
     """A call that has no result yet is answered after all that have one."""
     answers = list(step.results)
     answer = answers.index(call_id) if call_id in step.results else len(answers)
-    return Moment(step.number, list(step.calls).index(call_id), answer)
+    return CallMoment(step.number, list(step.calls).index(call_id), answer)
 
 
-class Change(Struct, frozen=True, gc=False):
+class CallChange(Struct, frozen=True, gc=False):
     """A file that a call of the agent changed, or may have: `sure` is false of a call without a result."""
 
     path: str
     kind: str
-    at: Moment
+    at: CallMoment
     sure: bool = True
 
 
-def changes_in(step: Step) -> Iterator[Change]:
+def changes_in(step: Step) -> Iterator[CallChange]:
     """What a step changed, a running one included; an edit that failed changed nothing.
 
     Wider than `FileTouches`: it names every file of a patch, also of one that went through a shell.
@@ -67,7 +67,7 @@ def changes_in(step: Step) -> Iterator[Change]:
         result = step.results.get(call_id)
         if result is None or _did_something(step, call_id, result):
             for path in _changed_paths(step, call_id):
-                yield Change(path, use.kind, moment_of(step, call_id), result is not None)
+                yield CallChange(path, use.kind, moment_of(step, call_id), result is not None)
 
 
 def _did_something(step: Step, call_id: str, result: ToolMessage) -> bool:
@@ -90,7 +90,7 @@ class FileTouches:
     """Touches by path, oldest first. A step counts once, when its results are in."""
 
     def __init__(self) -> None:
-        self._by_path: dict[str, list[Touch]] = {}
+        self._by_path: dict[str, list[FileTouch]] = {}
         self._noted = -1
 
     def note(self, step: Step) -> None:
@@ -100,7 +100,7 @@ class FileTouches:
         for call_id, use in step.uses.items():
             result = step.results.get(call_id)
             if use.path and result is not None and _did_something(step, call_id, result):
-                touch = Touch(step.number, use.kind, use.first, use.last)
+                touch = FileTouch(step.number, use.kind, use.first, use.last)
                 self._by_path.setdefault(use.path, []).append(touch)
 
     def stale_calls(self, step: Step) -> dict[str, str]:
@@ -127,11 +127,11 @@ class FileTouches:
                     edited[call_id] = f"edited in step {later.step + 1}"
         return edited
 
-    def _newest_edit(self, path: str) -> Touch | None:
+    def _newest_edit(self, path: str) -> FileTouch | None:
         touches = reversed(self._by_path.get(path, []))
         return next((t for t in touches if t.kind in ("edit", "multiedit")), None)
 
-    def _superseding(self, use: ToolUse, step: int) -> Touch | None:
+    def _superseding(self, use: ToolUse, step: int) -> FileTouch | None:
         for touch in reversed(self._by_path.get(use.path, [])):
             if touch.step <= step:
                 return None
@@ -140,7 +140,7 @@ class FileTouches:
         return None
 
 
-def _covers(touch: Touch, use: ToolUse) -> bool:
+def _covers(touch: FileTouch, use: ToolUse) -> bool:
     """Whether a later read shows every line of an earlier one; a read without a range shows the whole file."""
     if not touch.first and not touch.last:
         return True

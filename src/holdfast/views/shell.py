@@ -71,7 +71,7 @@ class SimpleCommand(Struct, gc=False):
         return _known(self.words[0]) if self.words else ""
 
 
-def without_documents(script: str) -> str:
+def without_heredocs(script: str) -> str:
     """The script with its here-documents left out, but for the line that begins each."""
     return _HERE.sub(lambda m: m[0].split("\n", 1)[0], script[:LONGEST]) if "<<" in script else script
 
@@ -105,7 +105,7 @@ def simple_commands(script: str) -> list[SimpleCommand]:
     return [command for command in commands if command.words or command.outputs]
 
 
-def is_looking(script: str) -> bool:
+def only_reads(script: str) -> bool:
     """Whether a script only looks at things and changes none."""
     first = script.split(None, 1)
     if not first or not (_known(first[0]) in _LOOKING or first[0] in ("git", "gh", "sed")):

@@ -50,7 +50,7 @@ class Todos(Struct, frozen=True):
         return "; ".join([f"Todo recap: {self.done} of {len(self.items)} done", *named])
 
 
-def after_call(todos: Todos, call: ToolCall, result: str) -> Todos:
+def todos_after(todos: Todos, call: ToolCall, result: str) -> Todos:
     """The list after a call and its result; unchanged if the call is about something else."""
     name = call.name.lower()
     if name == "taskcreate":

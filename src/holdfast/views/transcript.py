@@ -40,7 +40,7 @@ from holdfast.messages import (
 )
 from holdfast.tool_use import ToolUse, recognise
 from holdfast.views.compactions import Compactions
-from holdfast.views.todos import Todos, after_call
+from holdfast.views.todos import Todos, todos_after
 
 NO_RESULT = "[holdfast: no result was recorded for this call]"
 
@@ -249,7 +249,7 @@ class Transcript:
         step.results[call_id] = ToolMessage(call_id, call.name, event.parts, event.error)
         step.result_entries[call_id] = entry.id
         if not event.error:
-            self.todos = after_call(self.todos, call, joined_text(event.parts))
+            self.todos = todos_after(self.todos, call, joined_text(event.parts))
         return [step, *self._release()] if self.settled else [step]
 
     def _close_step(self) -> list[Item]:

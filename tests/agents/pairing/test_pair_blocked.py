@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from holdfast.agents.coding.wish import Wish
-from holdfast.agents.pairing.orchestrator import MOST_BLOCKED
-from holdfast.pair.phases import Decided, TurnBegan
+from holdfast.agents.options import AgentOptions
+from holdfast.agents.pair.orchestrator import MOST_BLOCKED
+from holdfast.pair.phases import DecisionMade, TurnBegan
 from support.pair_people import DESIGNED, PLAN, Deciding, by_file, people
 from support.pair_plays import BOTH, Play, bash, hand_over, last_results, pair_of, users_in
 from support.pair_values import layout_in, write_results
@@ -48,7 +48,7 @@ def test_whoever_goes_on_without_an_answer_lets_it_try_again(unmeasured):
     assert "--allow" in waits.hint
     assert play.run([], GOOD, goes_on=True).reason == "success"
     assert "Nobody answered, and the work is gone on with" in users_in(play.models[1].requests[0])[-2]
-    assert [phase.by for phase in play.phases if isinstance(phase, Decided)][-1] == "going on"
+    assert [phase.by for phase in play.phases if isinstance(phase, DecisionMade)][-1] == "going on"
 
 
 def test_who_is_blocked_by_the_design_reaches_the_designer(tmp_path):
@@ -77,7 +77,7 @@ class Yes(Deciding):
     async def decide(self, asked):
         self.asked.append(asked)
         answer = "approve" if asked.about == "design" else "say"
-        return Decided(asked.id, answer, f"yes {len(self.asked)}", by="Ada")
+        return DecisionMade(asked.id, answer, f"yes {len(self.asked)}", by="Ada")
 
 
 def test_who_has_results_is_not_blocked(unmeasured):
@@ -108,7 +108,9 @@ def test_without_an_answer_it_waits_and_makes_no_turn(unmeasured):
 def test_where_it_may_do_something_else_it_tries_again_without_an_answer(unmeasured):
     play = unmeasured
     play.run([PLAN, DESIGNED], STUCK, people=people(Deciding(("approve", ""))))
-    other = Wish(root=play.root, store=play.store, mode="auto", sandbox="off", allow=("Bash(python3:*)",))
+    other = AgentOptions(
+        root=play.root, store=play.store, mode="auto", sandbox="off", allow=("Bash(python3:*)",)
+    )
     done = play.run([], GOOD, goes_on=True, people=people(Deciding()), wish=other)
     assert done.reason == "success"
 
@@ -146,7 +148,9 @@ def test_who_is_blocked_again_and_again_is_stopped(unmeasured, approvals):
     assert f"`worker` could not go on in {MOST_BLOCKED} turns in a row; it asks: May I" in outcome.sentence
     assert turns_in(play) == 1 + MOST_BLOCKED
     assert play.run([], [], goes_on=True, **more).reason == "blocked", "it stays ended"
-    other = Wish(root=play.root, store=play.store, mode="auto", sandbox="off", allow=("Bash(make:*)",))
+    other = AgentOptions(
+        root=play.root, store=play.store, mode="auto", sandbox="off", allow=("Bash(make:*)",)
+    )
     assert play.run([], GOOD, goes_on=True, wish=other, **more).reason == "success"
 
 

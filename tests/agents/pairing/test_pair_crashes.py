@@ -7,7 +7,7 @@ from holdfast.errors import NotFound
 from holdfast.events import ToolReturned
 from holdfast.log import Log
 from holdfast.messages import joined_text
-from holdfast.pair.phases import phase_in
+from holdfast.pair.phases import read_phase
 from holdfast.store import SqliteStore
 from support.pair_crash import Fate, Say, dying, hands_over, is_of_crash, scripted, writes
 from support.pair_plays import LONG, Play, pair_of
@@ -40,7 +40,7 @@ class Short(Play):
 
 
 def short_phases(play):
-    phases = [phase for entry in play.entries() if (phase := phase_in(entry.event))]
+    phases = [phase for entry in play.entries() if (phase := read_phase(entry.event))]
     return [type(phase).__name__ for phase in phases if not is_of_crash(phase)]
 
 

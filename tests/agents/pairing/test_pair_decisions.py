@@ -7,7 +7,13 @@ import pytest
 from holdfast.errors import InputError
 from holdfast.events import ToolReturned
 from holdfast.messages import Text, ToolCall, joined_text
-from holdfast.pair.phases import LONGEST_WORDS, Asked, HandedOver, Rejected, TurnBegan
+from holdfast.pair.phases import (
+    LONGEST_WORDS,
+    DecisionRequested,
+    HandedOver,
+    HandoverRejected,
+    TurnBegan,
+)
 from support.pair_crash import Died, Fate, dying
 from support.pair_people import BUILT, DESIGNED, DONE, PLAN, Deciding, by_file, people
 from support.pair_plays import (
@@ -208,7 +214,7 @@ def test_a_design_whose_files_are_gone_is_not_put_up_for_approval(play):
     again = write("plan.md", "1. build\n", id_="w2")
     done = play.run([again, DESIGNED], BUILT, goes_on=True, people=people(ada))
     assert done.reason == "done"
-    (rejected,) = [phase for phase in play.phases if isinstance(phase, Rejected)]
+    (rejected,) = [phase for phase in play.phases if isinstance(phase, HandoverRejected)]
     assert rejected.faults == ("`plan.md` does not exist",)
 
 
@@ -374,7 +380,7 @@ def test_what_is_decided_by_going_on_does_not_wait_any_more(tmp_path):
     long = "".join(f"{number} a line of a plan that says something else\n" for number in range(180))
     writes = [write(f"part_{number}.md", f"part {number}\n{long}", f"w{number}") for number in range(4)]
     play.run([*writes, PLAN, DESIGNED], [DONE])
-    (asked,) = [phase for phase in play.phases if isinstance(phase, Asked)]
+    (asked,) = [phase for phase in play.phases if isinstance(phase, DecisionRequested)]
     play.run([PLAN, DESIGNED], [DONE], goes_on=True)
     assert asked.about == "overflow"
     assert not any("waits for a person" in str(entry.event) for entry in play.entries("planner"))

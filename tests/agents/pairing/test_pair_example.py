@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from holdfast.agents.pairing.setup import open_pair
+from holdfast.agents.pair.startup import open_pair
 from holdfast.errors import NotFound
 from holdfast.events import Compacted
 from holdfast.log import Log, export_log, import_log
 from holdfast.messages import joined_text
-from holdfast.models.wire.anthropic import AnthropicWire
-from holdfast.models.wire.openai_chat import OpenAIChatWire
+from holdfast.models.anthropic_api import AnthropicAdapter
+from holdfast.models.openai_chat_api import OpenAIChatAdapter
 from holdfast.packing.validator import check
 from holdfast.store import SqliteStore
 from support.agent_runs import killed
@@ -140,10 +140,10 @@ def test_every_request_of_both_agents_is_valid_for_both_providers(tmp_path):
     requests = [request for model in both for request in model.requests]
     assert len(requests) > 30
     for request in requests:
-        sent = AnthropicWire().body("claude", request)
+        sent = AnthropicAdapter().body("claude", request)
         wrong = check(sent["messages"], "anthropic", system=sent.get("system"), tools=sent.get("tools"))
         assert wrong == ()
-        sent = OpenAIChatWire().body("gpt", request)
+        sent = OpenAIChatAdapter().body("gpt", request)
         assert check(sent["messages"], "openai", tools=sent.get("tools")) == ()
 
 

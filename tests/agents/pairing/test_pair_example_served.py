@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast import Session
 from holdfast.messages import Message
-from holdfast.models.protocol import Request
+from holdfast.models.model import ModelRequest
 from holdfast.recall import RECALL_TOOL
 from holdfast.views.transcript import Step
 from support.agent_runs import Answering, says
@@ -16,7 +16,7 @@ from support.pair_crash import ANSWERS, EXAMPLE
 from support.provider_server import running
 
 
-def request_of(body: Any) -> Request:
+def request_of(body: Any) -> ModelRequest:
     """What came over the wire, as the script reads it."""
     session = Session(budget="2m")
     session.append(*body["messages"])
@@ -24,7 +24,7 @@ def request_of(body: Any) -> Request:
     for item in session.window.transcript.items:
         said.append(item.message)
         said += item.answers() if isinstance(item, Step) else ()
-    return Request(messages=tuple(said), tools=(RECALL_TOOL,) if body.get("tools") else ())
+    return ModelRequest(messages=tuple(said), tools=(RECALL_TOOL,) if body.get("tools") else ())
 
 
 def answer(body: Any):

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from holdfast.agents.coding.wish import Wish
-from holdfast.agents.pairing.setup import PairWish, open_pair
+from holdfast.agents.options import AgentOptions
+from holdfast.agents.pair.startup import PairOptions, open_pair
 from holdfast.errors import ConfigError, NotFound
 from holdfast.events import UsageReported
 from holdfast.log import Log, export_log, import_log
 from holdfast.messages import SystemMessage, Text, ToolCall, Usage
-from holdfast.pair.phases import HandedOver, Rejected, TurnBegan
+from holdfast.pair.phases import HandedOver, HandoverRejected, TurnBegan
 from holdfast.store import SqliteStore
 from support.agent_runs import CONFIG
 from support.pair_people import BUILT, DESIGNED, DONE, PLAN, Deciding, people
@@ -85,7 +85,7 @@ def test_a_file_that_vanished_while_a_design_waited_is_not_delivered(play):
     ada = Deciding(("approve", ""))
     again = play.run([DESIGNED], BUILT, goes_on=True, people=people(ada))
     assert again.reason == "done"
-    (rejected,) = [phase for phase in play.phases if isinstance(phase, Rejected)]
+    (rejected,) = [phase for phase in play.phases if isinstance(phase, HandoverRejected)]
     assert rejected.faults == ("`notes.md` does not exist",)
     assert "notes.md" not in str(play.models[1].requests[0].messages)
 
@@ -98,7 +98,7 @@ def test_a_file_that_vanished_while_it_was_approved_is_not_delivered(play):
     both = hand_over("plan.md", "notes.md", design=["plan.md"])
     script = [PLAN, write("notes.md", "n\n", "w2"), both, DESIGNED]
     assert play.run(script, BUILT, people=people(Deciding(removes))).reason == "done"
-    assert [phase.faults for phase in play.phases if isinstance(phase, Rejected)] == [
+    assert [phase.faults for phase in play.phases if isinstance(phase, HandoverRejected)] == [
         ("`notes.md` does not exist",)
     ]
 
@@ -109,7 +109,7 @@ def test_a_file_that_vanished_while_a_question_was_asked_is_not_delivered(play):
     asking = hand_over("out.txt", verdict="continue", decisions=["Keep it?"])
     script = [write("out.txt", "x"), asking, write("out.txt", "y", "w2"), DONE]
     assert play.run([PLAN, DESIGNED], script, people=people(Deciding(*answers))).reason == "done"
-    assert [phase.faults for phase in play.phases if isinstance(phase, Rejected)] == [
+    assert [phase.faults for phase in play.phases if isinstance(phase, HandoverRejected)] == [
         ("`out.txt` does not exist",)
     ]
 
@@ -242,7 +242,7 @@ class Named:
 
     def open(self, pair, look=lambda _: None, *, model=TEST, allow=(), **more):
         """What `look` sees of it, and its notes."""
-        wish = Wish(root=self.root, store=self.folder / "store.db", sandbox="off", allow=allow)
+        wish = AgentOptions(root=self.root, store=self.folder / "store.db", sandbox="off", allow=allow)
         given = {
             "wish": wish,
             "pair": pair,
@@ -253,7 +253,7 @@ class Named:
         env = {"HOME": str(self.folder), "OPENAI_API_KEY": "none"}
 
         async def opened():
-            one = await open_pair(PairWish(**given), env=env)
+            one = await open_pair(PairOptions(**given), env=env)
             try:
                 return look(one.orchestrator), one.notes
             finally:

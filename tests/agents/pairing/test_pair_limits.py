@@ -2,10 +2,10 @@
 
 import pytest
 
-from holdfast.agents.pairing import designs
+from holdfast.agents.pair import turns
 from holdfast.errors import ConfigError
-from holdfast.pair.phases import Accepted, RulesGiven, TurnBegan
-from holdfast.pair.stopping import LayerLimits
+from holdfast.pair.phases import HandoverAccepted, StopRulesSet, TurnBegan
+from holdfast.pair.stop_rules import LayerLimits
 from support.pair_crash import Died, Fate, dying
 from support.pair_people import DESIGNED, PLAN, Deciding, people
 from support.pair_plays import BOTH, Play, bash, hand_over, pair_of, write
@@ -30,7 +30,7 @@ def limited(folder, limits="max_iterations = 2"):
 
 
 def rules_of(play):
-    return [one.rules for one in play.phases if isinstance(one, RulesGiven)][-1]
+    return [one.rules for one in play.phases if isinstance(one, StopRulesSet)][-1]
 
 
 def test_whose_design_is_gone_after_every_success_is_stopped_by_another_rule(tmp_path):
@@ -39,7 +39,7 @@ def test_whose_design_is_gone_after_every_success_is_stopped_by_another_rule(tmp
     work = [step for number in (1, 2) for step in succeeds(number, "rm plan.md")]
     outcome = play.run(designs, work)
     assert (outcome.reason, outcome.ended) == ("iterations", True)
-    assert len([one for one in play.phases if isinstance(one, Accepted) and one.results]) == 2
+    assert len([one for one in play.phases if isinstance(one, HandoverAccepted) and one.results]) == 2
 
 
 def test_so_is_whose_design_is_never_approved(tmp_path):
@@ -80,7 +80,7 @@ def test_who_is_killed_while_a_pair_begins_does_not_lift_its_limits(tmp_path, at
 
 
 def test_designs_are_counted_anew_in_every_turn(tmp_path, monkeypatch):
-    monkeypatch.setattr(designs, "MOST_LOOKS", 2)
+    monkeypatch.setattr(turns, "MOST_LOOKS", 2)
     play = limited(tmp_path, "max_iterations = 3\ntarget = 1.0")
     planned = [step for number in (1, 2, 3) for step in design(number)]
     work = [step for number in (1, 2, 3) for step in fails(number)]
@@ -100,7 +100,7 @@ def test_a_design_that_changes_by_itself_is_asked_about_so_many_times(tmp_path):
         (play.root / "plan.md").write_text(f"{len(ada.asked)}\n")
         return "approve", ""
 
-    ada = Deciding(*[changing] * (designs.MOST_LOOKS + 1))
+    ada = Deciding(*[changing] * (turns.MOST_LOOKS + 1))
     outcome = play.run([PLAN, DESIGNED], [], people=people(ada))
-    assert (outcome.reason, len(ada.asked)) == ("ask", designs.MOST_LOOKS)
+    assert (outcome.reason, len(ada.asked)) == ("ask", turns.MOST_LOOKS)
     assert "the design changes again and again" in outcome.sentence

@@ -2,10 +2,10 @@
 
 import pytest
 
-from holdfast.agents.coding.wish import Wish
-from holdfast.agents.pairing.logs import LONGEST_TASK, begin, found, hold, unkept
+from holdfast.agents.options import AgentOptions
+from holdfast.agents.pair.logs import LONGEST_TASK, begin_pair, find_pair, lock_pair, redacted_names
 from holdfast.errors import InputError, NotFound
-from holdfast.pair.handover import FileNote, Handover, Problem
+from holdfast.pair.handover import FileNote, Handover, HandoverProblem
 from holdfast.store import SqliteStore
 from support.pair_plays import pair_of
 from support.pair_values import layout_in, write_results
@@ -25,7 +25,7 @@ def store(tmp_path):
 
 
 def begun(root, store, task="Do it."):
-    return begin(root, pair_of(), task, ("", ""), store)
+    return begin_pair(root, pair_of(), task, ("", ""), store)
 
 
 def test_outputs_of_another_pair_are_not_taken_for_its_own(root, store):
@@ -43,24 +43,24 @@ def test_outputs_of_another_pair_are_not_taken_for_its_own(root, store):
 
 def test_two_pairs_do_not_work_in_one_folder_whatever_store_they_are_in(root, store, tmp_path):
     first = begun(root, store)
-    close = hold(tmp_path / "store.db", first.log)
+    close = lock_pair(tmp_path / "store.db", first.log)
     with SqliteStore(tmp_path / "other.db") as other:
         with pytest.raises(InputError, match="another pair works in"):
             begun(root, other)
         assert [*other.logs()] == []
     close()
     second = begun(root, store)
-    close = hold(tmp_path / "store.db", second.log)
+    close = lock_pair(tmp_path / "store.db", second.log)
     with pytest.raises(InputError, match="another pair works in"):
-        hold(tmp_path / "store.db", first.log)
+        lock_pair(tmp_path / "store.db", first.log)
     close()
-    hold(tmp_path / "store.db", first.log)()
+    lock_pair(tmp_path / "store.db", first.log)()
 
 
 def test_one_that_came_from_elsewhere_holds_the_folder_it_works_in(root, store, tmp_path):
     here = tmp_path / "here"
     here.mkdir()
-    close = hold(tmp_path / "store.db", begun(root, store).log, here)
+    close = lock_pair(tmp_path / "store.db", begun(root, store).log, here)
     with pytest.raises(InputError, match="another pair works in"):
         begun(here, store)
     begun(root, store)
@@ -69,11 +69,11 @@ def test_one_that_came_from_elsewhere_holds_the_folder_it_works_in(root, store, 
 
 def test_who_finds_no_pair_is_told_of_those_from_elsewhere(root, store, tmp_path):
     with pytest.raises(NotFound) as error:
-        found(Wish(root=root), store)
+        find_pair(AgentOptions(root=root), store)
     assert "--log" not in error.value.hint
     begun(root, store)
     with pytest.raises(NotFound) as error:
-        found(Wish(root=tmp_path), store)
+        find_pair(AgentOptions(root=tmp_path), store)
     assert "`--log ID`" in error.value.hint
 
 
@@ -88,15 +88,15 @@ def test_a_task_has_a_length(root, store, is_file):
 
 def handover(path, sample="s01"):
     return Handover(
-        summary="s", asks="a", files=(FileNote(path),), problems=(Problem("p", 1, "low", (sample,)),)
+        summary="s", asks="a", files=(FileNote(path),), problems=(HandoverProblem("p", 1, "low", (sample,)),)
     )
 
 
 def test_a_name_that_looks_like_a_secret_is_refused_since_no_log_keeps_it():
     ordinary = "traces/9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08.json"
-    assert [*unkept(handover(ordinary))] == []
+    assert [*redacted_names(handover(ordinary))] == []
     secret = "AKIA" + "IOSFODNN7EXAMPLQ"
     for made in (handover(f"a/{secret}.md"), handover("a.md", secret)):
-        (sentence,) = unkept(made)
+        (sentence,) = redacted_names(made)
         assert "looks like a secret, which no log keeps: rename it" in sentence
         assert secret not in sentence

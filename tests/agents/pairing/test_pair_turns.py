@@ -4,15 +4,22 @@ import json
 
 import pytest
 
-from holdfast.agents.coding.wish import Wish
-from holdfast.agents.pairing.approval import FromFile
-from holdfast.agents.pairing.setup import PairWish, People
+from holdfast.agents.options import AgentOptions
+from holdfast.agents.pair.decisions import FileApprovals
+from holdfast.agents.pair.startup import PairCallbacks, PairOptions
 from holdfast.errors import InputError
 from holdfast.events import RecapSet, UserSaid
 from holdfast.messages import joined_text
 from holdfast.pair.handover import read_handover
-from holdfast.pair.phases import Asked, Decided, Ended, HandedOver, Rejected, TurnBegan
-from holdfast.pair.state import fold
+from holdfast.pair.phases import (
+    DecisionMade,
+    DecisionRequested,
+    HandedOver,
+    HandoverRejected,
+    PairEnded,
+    TurnBegan,
+)
+from holdfast.pair.state import pair_state
 from support.pair_people import DESIGNED, DONE, PLAN, Deciding, people
 from support.pair_plays import (
     BOTH,
@@ -104,10 +111,10 @@ def test_what_vanished_meanwhile_is_not_delivered_and_its_maker_is_told(play):
 
     again = write("plan.md", "2. build\n", id_="w2")
     outcome = play.run(
-        [PLAN, DESIGNED, again, DESIGNED], [write("out.txt", "x"), DONE], people=People(tell=vanishing)
+        [PLAN, DESIGNED, again, DESIGNED], [write("out.txt", "x"), DONE], people=PairCallbacks(tell=vanishing)
     )
     assert outcome.reason == "done"
-    rejected = next(phase for phase in play.phases if isinstance(phase, Rejected))
+    rejected = next(phase for phase in play.phases if isinstance(phase, HandoverRejected))
     assert rejected.faults == ("`plan.md` does not exist",)
     assert "`plan.md` does not exist" in users_in(play.models[0].requests[2])[-1]
 
@@ -190,7 +197,7 @@ def test_nobody_there_stops_it_and_the_decision_stays_pending(play):
 
 def test_a_file_decides(play, tmp_path):
     folder = tmp_path / "approvals"
-    by_file = People(approvals=lambda _store, _log: FromFile(folder))
+    by_file = PairCallbacks(approvals=lambda _store, _log: FileApprovals(folder))
     outcome = play.run([PLAN, DESIGNED], [], people=by_file)
     assert outcome.reason == "ask"
     asked = json.loads(next(folder.glob("*.request.json")).read_text())
@@ -240,7 +247,7 @@ def test_rules_stop_it_with_their_evidence_and_new_rules_let_it_go_on(tmp_path):
     better = hand_over("plan.md", verdict="stop", success={"passed": 9, "total": 10})
     done = play.run([], [better], goes_on=True, max_iterations=5)
     assert done.reason == "success"
-    assert [type(p) for p in play.phases].count(Ended) == 2
+    assert [type(p) for p in play.phases].count(PairEnded) == 2
 
 
 def test_a_layer_that_stays_broken_goes_to_the_other_after_its_soft_limit(tmp_path):
@@ -267,7 +274,9 @@ def test_the_report_on_the_designers_layer_is_on_the_disk(tmp_path):
     report = json.loads((play.root / "execution_outputs/iteration_1/layer1_problems_report.json").read_text())
     assert report["problems"][0]["samples"] == ["f1"]
     assert report["failures"][0]["problem"] == "f1 is wrong"
-    assert [type(p) for p in play.phases if isinstance(p, HandedOver | Asked)].count(HandedOver) == 2
+    assert [type(p) for p in play.phases if isinstance(p, HandedOver | DecisionRequested)].count(
+        HandedOver
+    ) == 2
 
 
 def test_where_no_model_sums_up_a_person_may_look_at_it_first(tmp_path):
@@ -282,7 +291,7 @@ def test_where_no_model_sums_up_a_person_may_look_at_it_first(tmp_path):
         more = {} if approvals is None else {"people": people(approvals)}
         outcome = play.run([*looks, PLAN, DESIGNED], [write("out.txt", "x"), DONE], **more)
         assert outcome.reason == reason
-        asked = [phase.about for phase in play.phases if isinstance(phase, Asked)]
+        asked = [phase.about for phase in play.phases if isinstance(phase, DecisionRequested)]
         assert asked[0] == "summary"
 
 
@@ -298,7 +307,7 @@ def test_two_processes_do_not_work_on_one_pair(play):
     class Meanwhile(Deciding):
         async def decide(self, asked):
             with pytest.raises(InputError, match="another process works on the pair") as error:
-                await play._run(wish_again(play), People())
+                await play._run(wish_again(play), PairCallbacks())
             refused.append(error.value.hint)
             return await super().decide(asked)
 
@@ -310,7 +319,7 @@ def test_two_processes_do_not_work_on_one_pair(play):
 
 
 def wish_again(play):
-    return PairWish(wish=Wish(root=play.root, store=play.store))
+    return PairOptions(wish=AgentOptions(root=play.root, store=play.store))
 
 
 def test_a_turn_has_an_end(tmp_path):
@@ -329,10 +338,10 @@ def test_case_3_a_person_is_asked_where_the_newest_steps_alone_do_not_fit(tmp_pa
     outcome = play.run([*writes, PLAN, DESIGNED], [DONE])
     assert (outcome.reason, outcome.ended) == ("ask", False)
     assert "larger window" in outcome.hint
-    (asked,) = [phase for phase in play.phases if isinstance(phase, Asked)]
+    (asked,) = [phase for phase in play.phases if isinstance(phase, DecisionRequested)]
     assert asked.about == "overflow"
-    assert [*fold(play.phases, "worker").pending] == [asked.id]
+    assert [*pair_state(play.phases, "worker").pending] == [asked.id]
     again = play.run([PLAN, DESIGNED], [DONE], goes_on=True)
     assert again.reason == "ask", "the window is the same"
-    decided = [phase.id for phase in play.phases if isinstance(phase, Decided)]
+    decided = [phase.id for phase in play.phases if isinstance(phase, DecisionMade)]
     assert decided == [asked.id]

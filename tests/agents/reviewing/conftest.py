@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.agents.reviewing.tools import review_tools
-from holdfast.review.review import Review, begin_review
+from holdfast.agents.reviewer.tools import review_tools
+from holdfast.review.review import Review, start_review
 from holdfast.tools.envelope import Envelope
-from holdfast.tools.listing.ripgrep import Searcher
+from holdfast.tools.search.ripgrep import Ripgrep
 from holdfast.tools.workspace import Workspace
 from support.review_repos import Repo
 
@@ -18,7 +18,7 @@ from support.review_repos import Repo
 class Bench:
     """The tools of a review, run by name."""
 
-    def __init__(self, review: Review, searcher: Searcher | None = None) -> None:
+    def __init__(self, review: Review, searcher: Ripgrep | None = None) -> None:
         self.review = review
         self.workspace = Workspace([review.root])
         self.tools = {tool.name: tool for tool in review_tools(review, self.workspace, searcher=searcher)}
@@ -80,14 +80,14 @@ def changed(tmp_path):
 
 @pytest.fixture
 def bench(changed):
-    return Bench(begin_review(changed().folder, "working"))
+    return Bench(start_review(changed().folder, "working"))
 
 
 @pytest.fixture
 def bench_of():
     def make(
-        folder: Path, spec: str = "working", text: str | None = None, searcher: Searcher | None = None
+        folder: Path, spec: str = "working", text: str | None = None, searcher: Ripgrep | None = None
     ) -> Bench:
-        return Bench(begin_review(folder, spec, text=text), searcher)
+        return Bench(start_review(folder, spec, text=text), searcher)
 
     return make

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.agents.reviewing.tools import review_tools
+from holdfast.agents.reviewer.tools import review_tools
 from holdfast.messages import ToolCall
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace

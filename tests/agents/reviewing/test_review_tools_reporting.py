@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from holdfast.agents.reviewing.tools import REMEMBERED, restore, review_tools
+from holdfast.agents.reviewer.tools import RECORDED_DATA, restore_result, review_tools
 from holdfast.review.finding import SEVERITIES
-from holdfast.review.findings import Findings
-from holdfast.review.review import Review, begin_review
+from holdfast.review.findings import ReviewFindings
+from holdfast.review.review import Review, start_review
 from holdfast.review.unit import LEVELS
 from holdfast.tools.workspace import Workspace
 from support.review_repos import Repo
@@ -233,7 +233,7 @@ def fresh(review):
         versions=review.versions,
         units=review.units,
         sides=review.sides,
-        findings=Findings(),
+        findings=ReviewFindings(),
         decisions={},
     )
 
@@ -252,10 +252,10 @@ def test_results_in_a_log_rebuild_the_state_of_a_review_begun_anew(bench):
         ("list_findings", bench.run("list_findings")),
         ("report_finding", reported(bench, patch="no patch", category="style")),
     ]
-    again = begin_review(bench.review.root, "working")
+    again = start_review(bench.review.root, "working")
     for _ in range(2):
         for name, result in results:
-            restore(again, name, plain(result.data) if name in REMEMBERED else {})
+            restore_result(again, name, plain(result.data) if name in RECORDED_DATA else {})
         assert again.findings == bench.review.findings
         assert again.decisions == bench.review.decisions
     assert again.findings.dropped == {"evidence": 1}
@@ -269,9 +269,9 @@ def test_what_no_longer_stands_is_not_restored(bench):
     )
     level = bench.run("set_level", unit=bench.unit("pkg/parser.py"), level="full_file", reason="x")
     (bench.review.root / "pkg/parser.py").write_text("def parse():\n    return 1\n")
-    again = begin_review(bench.review.root, "working")
+    again = start_review(bench.review.root, "working")
     for name, result in (("report_finding", kept), ("report_finding", other), ("set_level", level)):
-        restore(again, name, plain(result.data))
+        restore_result(again, name, plain(result.data))
     assert not [one for one in again.findings.kept if one.claim.startswith("Empty parts")]
     assert again.decisions == {}
 
@@ -306,7 +306,7 @@ def begun(tmp_path_factory):
     repo.commit({"a.py": "x = 1\n", "b.py": "y = 1\n"})
     repo.write("a.py", TEXT)
     repo.write("b.py", "y = 2\n")
-    return begin_review(repo.folder, "working")
+    return start_review(repo.folder, "working")
 
 
 def said(claim, severity):
@@ -325,8 +325,8 @@ def test_replayed_once_or_twice_the_results_give_the_same_state(begun, calls):
     assert len(results) == len(calls)
     for _ in range(2):
         for name, data in results:
-            restore(again, name, data)
-            restore(again, name, data)
+            restore_result(again, name, data)
+            restore_result(again, name, data)
         assert again.findings == live.findings
         assert again.decisions == live.decisions
 

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from holdfast.agents.reviewing.tools.importing import imports_in
-from holdfast.tools.listing.ripgrep import PythonSearch
+from holdfast.agents.reviewer.tools.imports import parse_imports
+from holdfast.tools.search.ripgrep import PythonSearch
 
 
 def test_files_are_listed_with_sizes_and_marks(bench):
@@ -235,7 +235,7 @@ def test_a_file_without_a_known_language_is_said(changed, bench_of):
 )
 def test_no_text_takes_long_to_read_imports_from(family, text):
     began = time.process_time()
-    imports_in(text, family)
+    parse_imports(text, family)
     assert time.process_time() - began < 60
 
 

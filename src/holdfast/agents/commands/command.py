@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from holdfast.agents.coding.desk import Desk
+from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.errors import InputError
 
 
-class Shown(Struct, frozen=True):
+class CommandAnswer(Struct, frozen=True):
     """An answer in Markdown, and what the screen is to do about it: open another log, ask another model, send `say`
     as what the person says, read the talk anew because its path is another now, put `draft` into the prompt."""
 
@@ -24,11 +24,11 @@ class Shown(Struct, frozen=True):
     draft: str = ""
 
 
-Run = Callable[[Desk, str], Awaitable[Shown]]
+Run = Callable[[CodingSession, str], Awaitable[CommandAnswer]]
 """**Contract:** the argument is what stands behind the name, without the spaces around it."""
 
 
-class Command(Struct, frozen=True):
+class SlashCommand(Struct, frozen=True):
     """`usage` is how it is typed, `about` a line on what it does, `more` what else there is to know."""
 
     name: str
@@ -41,13 +41,13 @@ class Command(Struct, frozen=True):
         return InputError(trouble, hint=f"`{self.usage}`")
 
 
-def expect_rest(desk: Desk, what: str) -> None:
+def require_idle(desk: CodingSession, what: str) -> None:
     """Refuse what would pull the log from under a run."""
     if desk.agent.is_running:
         raise InputError(f"the agent is working, and {what} must wait", hint="interrupt it first, with Esc")
 
 
-def number_in(argument: str, most: int, noun: str) -> int:
+def parse_number(argument: str, most: int, noun: str) -> int:
     """A number that counts from 1 to `most`."""
     if not argument.isdecimal() or not 1 <= int(argument[:9]) <= most:
         there = f"there are {most}" if most else "there is none yet"

@@ -5,11 +5,11 @@ Rule: without `now` nothing is written and nobody is asked.
 
 from collections.abc import Iterator
 
-from holdfast.agents.coding.desk import Desk
-from holdfast.agents.commands.command import Command, Shown, expect_rest
-from holdfast.agents.commands.writing import bullets, code, counted, fenced, grouped, joined
-from holdfast.compacting import Compaction, compact, preview, undo
-from holdfast.compaction.plan import Plan
+from holdfast.agents.coding.coding_session import CodingSession
+from holdfast.agents.commands.command import CommandAnswer, SlashCommand, require_idle
+from holdfast.agents.commands.markdown import bullets, code, counted, fenced, grouped, joined
+from holdfast.compaction.compact import Compaction, compact, preview, undo
+from holdfast.compaction.plan import CompactionPlan
 from holdfast.errors import InputError
 
 MORE = """\
@@ -18,8 +18,8 @@ what it stood for is on view again. Words behind `/compact` or `/compact now` sa
 attention to. What was summed up stays in the log, and Recall brings it back."""
 
 
-async def _run(desk: Desk, argument: str) -> Shown:
-    expect_rest(desk, "a summary")
+async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
+    require_idle(desk, "a summary")
     verb, _, rest = argument.partition(" ")
     if verb == "now":
         return await _now(desk, rest.strip())
@@ -28,7 +28,7 @@ async def _run(desk: Desk, argument: str) -> Shown:
     plan = preview(desk.session, focus=argument)
     if plan is None:
         raise _nothing()
-    return Shown(_previewed(plan, argument))
+    return CommandAnswer(_previewed(plan, argument))
 
 
 def _nothing() -> InputError:
@@ -38,7 +38,7 @@ def _nothing() -> InputError:
     )
 
 
-def _previewed(plan: Plan, focus: str) -> str:
+def _previewed(plan: CompactionPlan, focus: str) -> str:
     whole = f"{counted(plan.rounds, 'round')}, " if plan.rounds else ""
     doing = f"/compact now {focus}".strip()
     return joined(
@@ -49,12 +49,12 @@ def _previewed(plan: Plan, focus: str) -> str:
     )
 
 
-async def _now(desk: Desk, focus: str) -> Shown:
+async def _now(desk: CodingSession, focus: str) -> CommandAnswer:
     takes = desk.agent.asking.entry.window
     done = await compact(desk.session, desk.summarizer, focus=focus, model_window=takes)
     if done is None:
         raise _nothing()
-    return Shown(joined(*_told(done)))
+    return CommandAnswer(joined(*_told(done)))
 
 
 def _told(done: Compaction) -> Iterator[str]:
@@ -66,17 +66,17 @@ def _told(done: Compaction) -> Iterator[str]:
     yield fenced(done.written.text)
 
 
-def _undone(desk: Desk) -> Shown:
+def _undone(desk: CodingSession) -> CommandAnswer:
     before = desk.session.window.total()
     if not undo(desk.session):
         raise InputError("there is no summary to take back", hint="`/compact` shows what one would stand for")
-    return Shown(
+    return CommandAnswer(
         f"The last summary is taken back: {grouped(desk.session.window.total())} tokens instead of "
         f"{grouped(before)}. If that is more than fits, the next step folds."
     )
 
 
-COMPACT = Command(
+COMPACT = SlashCommand(
     "compact",
     "/compact [now] [FOCUS] | undo",
     "sum up what lies behind; without `now` only a preview",

@@ -1,20 +1,115 @@
-"""`/context`: what the next request holds, by part, by file and by result, and what to do about it.
+"""The window as a command may look at it.
 
-Rule: it shows and changes nothing; numbers are tokens.
+Rule: a window that the agent is working on in a thread of its own is not touched; another is made from the log.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from holdfast.agents.coding.desk import Desk
-from holdfast.agents.commands.advice import advice
-from holdfast.agents.commands.command import Command, Shown
-from holdfast.agents.commands.looking import window_of
-from holdfast.agents.commands.sizes import FileSize, Sizes, sizes_of
-from holdfast.agents.commands.writing import bullets, code, counted, grouped, joined, share, table
-from holdfast.compaction.plan import Plan, plan_compaction
-from holdfast.packing.residency.ledger import Row
-from holdfast.packing.residency.presence import STATES
+from holdfast.agents.coding.coding_session import CodingSession
+from holdfast.agents.commands.command import CommandAnswer, SlashCommand
+from holdfast.agents.commands.context_sizes import FileSize, WindowSizes, measure_window
+from holdfast.agents.commands.markdown import (
+    bullets,
+    code,
+    counted,
+    grouped,
+    joined,
+    percentage,
+    table,
+)
+from holdfast.compaction.plan import CompactionPlan, plan_compaction
+from holdfast.packing.presence import STATES
+from holdfast.packing.visibility import TextVisibility
+from holdfast.packing.window import Window
+from holdfast.views import path
+
+
+def readable_window(desk: CodingSession) -> Window:
+    session = desk.session
+    if not desk.agent.is_running:
+        session.catch_up()
+        return session.window
+    return Window(session.profile, session.window.scene.counter, path(session.log.entries()))
+
+
+# What to do about a window that fills up.
+#
+# Rule: every piece of advice names what it is about, its size, and what a person can do about it.
+
+LARGE_RESULT = 0.05
+LARGE_FRAME = 0.15
+NEAR_TRIGGER = 0.85
+"""Shares of the window from which a result is large and a fixed part is; share of the trigger that is near it."""
+
+
+def give_advice(sizes: WindowSizes, plan: CompactionPlan | None) -> list[str]:
+    """The most important first."""
+    lines = [*_about_trigger(sizes), *_about_largest(sizes)]
+    if lines:
+        lines.append(_would(plan))
+    lines += [*_about_stale(sizes), *_about_frame(sizes)]
+    return lines or ["Nothing needs doing: there is room."]
+
+
+def _about_trigger(sizes: WindowSizes) -> Iterator[str]:
+    left = sizes.trigger - sizes.used - sizes.reply_room
+    if left <= 0:
+        yield "The trigger is reached: the next step folds first. Texts that fold stay within reach of Recall."
+    elif sizes.used + sizes.reply_room >= NEAR_TRIGGER * sizes.trigger:
+        yield f"{grouped(left)} tokens are left until a fold."
+
+
+def _about_largest(sizes: WindowSizes) -> Iterator[str]:
+    row = max(sizes.ledger.rows, key=lambda one: one.tokens, default=None)
+    if row is None or row.tokens < LARGE_RESULT * sizes.window:
+        return
+    yield (
+        f"{_named(row)} takes {grouped(row.tokens)} tokens in step {row.step}: it folds when "
+        f"{grouped(sizes.trigger)} are reached, and {code(f'/recall {row.id}')} brings it back."
+    )
+
+
+def _would(plan: CompactionPlan | None) -> str:
+    if plan is None:
+        return "`/compact` has nothing to sum up yet: the newest steps stay as they are."
+    return (
+        f"`/compact now` would put a summary of at most {grouped(plan.budget)} tokens in the place of "
+        f"{counted(plan.steps, 'step')} that take {grouped(plan.shown)}."
+    )
+
+
+def _about_stale(sizes: WindowSizes) -> Iterator[str]:
+    stale = sizes.ledger.totals()["stale"]
+    if stale.tokens >= LARGE_RESULT * sizes.window:
+        yield (
+            f"{grouped(stale.tokens)} tokens show files as they were before an edit; a fold lets these go first."
+        )
+
+
+def _about_frame(sizes: WindowSizes) -> Iterator[str]:
+    """Parts that stand in every request and that no fold lowers."""
+    for part in sizes.parts:
+        if part.tokens < LARGE_FRAME * sizes.window:
+            continue
+        if part.name.startswith("rules"):
+            yield f"The {part.name} take {grouped(part.tokens)} tokens of every request, never cut: shorten them."
+        elif part.name.endswith("of MCP servers"):
+            yield (
+                f"The {part.name} take {grouped(part.tokens)} tokens of every request: leave out servers that are "
+                "not needed."
+            )
+        elif part.name == "summary":
+            yield f"The summary takes {grouped(part.tokens)} tokens: `/fork` keeps it, a new talk begins without."
+
+
+def _named(row: TextVisibility) -> str:
+    return code(row.path or row.call[:80])
+
+
+# `/context`: what the next request holds, by part, by file and by result, and what to do about it.
+#
+# Rule: it shows and changes nothing; numbers are tokens.
 
 MOST_ROWS = 8
 """Files, and results, that are listed; `/context all` lists all that take any room."""
@@ -22,13 +117,13 @@ MOST_ROWS = 8
 MOST_STEPS = 4
 
 
-async def _run(desk: Desk, argument: str) -> Shown:
+async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
     if argument not in ("", "all"):
         raise CONTEXT.misused(f"`{argument}` means nothing here")
     # Off the event loop: the ledger of a large window takes a moment, and a screen must go on painting.
     sizes, plan = await asyncio.to_thread(_measured, desk)
     most = len(sizes.ledger.rows) if argument else MOST_ROWS
-    return Shown(
+    return CommandAnswer(
         joined(
             _head(sizes),
             _parts(sizes),
@@ -36,20 +131,20 @@ async def _run(desk: Desk, argument: str) -> Shown:
             _results(sizes.rows, most),
             _states(sizes),
             "**Advice**",
-            bullets(advice(sizes, plan)),
+            bullets(give_advice(sizes, plan)),
         )
     )
 
 
-def _measured(desk: Desk) -> tuple[Sizes, Plan | None]:
-    window = window_of(desk)
-    return sizes_of(window), plan_compaction(window, manual=True)
+def _measured(desk: CodingSession) -> tuple[WindowSizes, CompactionPlan | None]:
+    window = readable_window(desk)
+    return measure_window(window), plan_compaction(window, manual=True)
 
 
-def _head(sizes: Sizes) -> str:
+def _head(sizes: WindowSizes) -> str:
     text = (
         f"**Context**: {grouped(sizes.used)} tokens of a window of {grouped(sizes.window)} "
-        f"({share(sizes.used, sizes.window)}); folds begin at {grouped(sizes.trigger)}, reply included."
+        f"({percentage(sizes.used, sizes.window)}); folds begin at {grouped(sizes.trigger)}, reply included."
     )
     if sizes.used > sizes.counted:
         text += (
@@ -58,11 +153,11 @@ def _head(sizes: Sizes) -> str:
     return text
 
 
-def _parts(sizes: Sizes) -> str:
+def _parts(sizes: WindowSizes) -> str:
     left = max(0, sizes.trigger - sizes.used - sizes.reply_room)
     sized = [(part.name, part.tokens) for part in sizes.parts]
     sized += [("room for the reply", sizes.reply_room), ("free until a fold", left)]
-    rows = [[name, grouped(tokens), share(tokens, sizes.window)] for name, tokens in sized]
+    rows = [[name, grouped(tokens), percentage(tokens, sizes.window)] for name, tokens in sized]
     return table(["part", "tokens", "of the window"], rows, right=(1, 2))
 
 
@@ -75,7 +170,7 @@ def _files(files: Sequence[FileSize], most: int) -> str:
     return _with_rest(table(["file", "tokens", "step", "state"], rows, right=(1,)), len(shown) - most, "file")
 
 
-def _results(results: Sequence[Row], most: int) -> str:
+def _results(results: Sequence[TextVisibility], most: int) -> str:
     shown = [row for row in results if row.tokens]
     rows = [
         [code(row.call[:60]), grouped(row.tokens), str(row.step), row.state, code(row.id)]
@@ -92,7 +187,7 @@ def _with_rest(drawn: str, left: int, noun: str) -> str:
     return joined(drawn, f"and {counted(left, noun)} more: `/context all`")
 
 
-def _states(sizes: Sizes) -> str:
+def _states(sizes: WindowSizes) -> str:
     """How much of what the tools returned is still there."""
     totals = sizes.ledger.totals()
     rows = [
@@ -108,4 +203,6 @@ def _steps(steps: Sequence[int]) -> str:
     return f"…, {named}" if len(steps) > MOST_STEPS else named
 
 
-CONTEXT = Command("context", "/context [all]", "what takes room in the window, and what to do about it", _run)
+CONTEXT = SlashCommand(
+    "context", "/context [all]", "what takes room in the window, and what to do about it", _run
+)

@@ -1,35 +1,60 @@
-"""`/cost`: what this talk cost, by model, its sub-agents included, and what the provider's cache saved.
+"""The models that are known in a folder, by its configuration and the environment.
 
-Rule: only what was reported and priced is added up, and what was not is named.
+Rule: read when asked, never kept: a file that was changed since counts at once.
 """
 
 import asyncio
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from holdfast.agents.coding.desk import Desk
-from holdfast.agents.commands.command import Command, Shown
-from holdfast.agents.commands.environment import catalogue_for
-from holdfast.agents.commands.writing import code, counted, dollars, grouped, joined, share, table
+from holdfast.agents.coding.coding_session import CodingSession
+from holdfast.agents.commands.command import CommandAnswer, SlashCommand
+from holdfast.agents.commands.markdown import (
+    code,
+    counted,
+    dollars,
+    grouped,
+    joined,
+    percentage,
+    table,
+)
 from holdfast.agents.limits import Spent
-from holdfast.agents.past_talks import copied_by, entries_of, tasks_by_log, tasks_of
-from holdfast.agents.spending import Lookup, Spend, Spending, lookup_in, spending
+from holdfast.agents.sessions import count_copied, read_entries, sub_agent_logs, sub_agents_of
+from holdfast.agents.spending import (
+    ModelSpending,
+    PriceLookup,
+    Spending,
+    measure_spending,
+    price_lookup,
+)
+from holdfast.config import load_config
+from holdfast.models.catalogue import Catalogue, load_catalogue
 from holdfast.store import Store
 
 
-async def _run(desk: Desk, argument: str) -> Shown:
+def project_catalogue(folder: Path) -> Catalogue:
+    return load_catalogue(load_config(cwd=folder, env=os.environ))
+
+
+# `/cost`: what this talk cost, by model, its sub-agents included, and what the provider's cache saved.
+#
+# Rule: only what was reported and priced is added up, and what was not is named.
+
+
+async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
     if argument:
         raise COST.misused(f"`{argument}` means nothing here")
     # Off the event loop: every log of a sub-agent is read.
-    return Shown(await asyncio.to_thread(_account, desk))
+    return CommandAnswer(await asyncio.to_thread(_account, desk))
 
 
-def _account(desk: Desk) -> str:
+def _account(desk: CodingSession) -> str:
     store, log, lookup = desk.session.store, desk.session.log, lookup_for(desk)
-    entries, tasks = log.entries(), tasks_of(log.id, tasks_by_log(store))
+    entries, tasks = log.entries(), sub_agents_of(log.id, sub_agent_logs(store))
     apart = spending_of(store, tasks, lookup)
-    found = spending(entries, lookup).and_spending(apart)
-    brought = "What a fork brought along from another talk is not counted here." * bool(copied_by(entries))
+    found = measure_spending(entries, lookup).and_spending(apart)
+    brought = "What a fork brought along from another talk is not counted here." * bool(count_copied(entries))
     return joined(
         _drawn(found),
         *_told(found),
@@ -39,18 +64,18 @@ def _account(desk: Desk) -> str:
     )
 
 
-def spending_of(store: Store, logs: Iterable[str], lookup: Lookup) -> Spending:
+def spending_of(store: Store, logs: Iterable[str], lookup: PriceLookup) -> Spending:
     """What several logs cost together."""
     found = Spending()
     for log in logs:
-        found = found.and_spending(spending(entries_of(store, log), lookup))
+        found = found.and_spending(measure_spending(read_entries(store, log), lookup))
     return found
 
 
-def lookup_for(desk: Desk) -> Lookup:
+def lookup_for(desk: CodingSession) -> PriceLookup:
     """Prices by model: the desk's own entry first, then the catalogue with what the project's file adds."""
-    catalogue = catalogue_for(Path(desk.workspace.roots[0]))
-    return lookup_in(catalogue, [(desk.agent.model.name, desk.agent.asking.entry)])
+    catalogue = project_catalogue(Path(desk.workspace.roots[0]))
+    return price_lookup(catalogue, [(desk.agent.model.name, desk.agent.asking.entry)])
 
 
 def _drawn(found: Spending) -> str:
@@ -62,12 +87,12 @@ def _drawn(found: Spending) -> str:
     return table(head, rows, right=range(1, 6))
 
 
-def _row(spend: Spend) -> list[str]:
+def _row(spend: ModelSpending) -> list[str]:
     return [
         code(spend.model),
         grouped(spend.requests),
         grouped(spend.usage.prompt),
-        share(spend.usage.cache_read, spend.usage.prompt),
+        percentage(spend.usage.cache_read, spend.usage.prompt),
         grouped(spend.usage.completion),
         dollars(spend.dollars) if spend.is_priced else "not known",
     ]
@@ -89,7 +114,7 @@ def _told(found: Spending) -> Iterator[str]:
         yield f"{counted(found.folds, 'fold')} took {grouped(found.folded)} tokens off view."
 
 
-def _tasks_told(count: int, spent: Spend) -> str:
+def _tasks_told(count: int, spent: ModelSpending) -> str:
     if not count:
         return ""
     cost = dollars(spent.dollars) if spent.is_priced else "a cost that is not known"
@@ -103,8 +128,8 @@ def _run_told(spent: Spent) -> str:
     usage = spent.usage
     return (
         f"The last run: {counted(spent.steps, 'step')}, {grouped(usage.prompt)} tokens in "
-        f"({share(usage.cache_read, usage.prompt)} cached), {grouped(usage.completion)} out{cost}."
+        f"({percentage(usage.cache_read, usage.prompt)} cached), {grouped(usage.completion)} out{cost}."
     )
 
 
-COST = Command("cost", "/cost", "what this talk cost, by model, and what the cache saved", _run)
+COST = SlashCommand("cost", "/cost", "what this talk cost, by model, and what the cache saved", _run)

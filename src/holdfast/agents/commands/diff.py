@@ -9,16 +9,21 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from holdfast.agents.coding.desk import Desk
-from holdfast.agents.commands.command import Command, Shown
-from holdfast.agents.commands.edits import left_in
-from holdfast.agents.commands.writing import bullets, code, fenced, joined
+from holdfast.agents.coding.coding_session import CodingSession
+from holdfast.agents.commands.command import CommandAnswer, SlashCommand
+from holdfast.agents.commands.markdown import bullets, code, fenced, joined
+from holdfast.agents.commands.undo import describe_irreversible
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.files.current import current_file
-from holdfast.tools.files.diffs import first_rows, line_changes, unified
-from holdfast.tools.files.seen import Made, path_of
-from holdfast.tools.files.snapshots import id_of
-from holdfast.tools.files.texts import decode, detect, split_lines, unified_ends
+from holdfast.tools.files.file_text import load_file
+from holdfast.tools.files.line_diff import first_rows, line_changes, unified_diff
+from holdfast.tools.files.seen_files import AgentEdit, path_of
+from holdfast.tools.files.snapshots import content_hash
+from holdfast.tools.files.text_encoding import (
+    decode,
+    detect_encoding,
+    split_lines,
+    unify_line_endings,
+)
 
 MOST_ROWS = 400
 """Rows of one file's diff."""
@@ -42,22 +47,22 @@ GIT = (
 )
 
 
-class Changed(Struct, frozen=True):
+class _FileDiff(Struct, frozen=True):
     """The rows of one file's diff, and what else is to be said of it."""
 
     rows: tuple[str, ...]
     note: str = ""
 
 
-async def _run(desk: Desk, argument: str) -> Shown:
+async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
     if argument:
         raise DIFF.misused(f"`{argument}` means nothing here")
     changed = await asyncio.to_thread(changes_of, desk)
     rows = [row for one in changed for row in one.rows]
     stat = await git_stat(Path(desk.workspace.roots[0]))
-    left = left_in(desk.bench, 0)
+    left = describe_irreversible(desk.bench, 0)
     nothing = "" if left else "The agent's edits changed no file in this talk."
-    return Shown(
+    return CommandAnswer(
         joined(
             fenced("\n".join(rows), "diff") if rows else nothing,
             bullets(one.note for one in changed if one.note),
@@ -67,9 +72,9 @@ async def _run(desk: Desk, argument: str) -> Shown:
     )
 
 
-def changes_of(desk: Desk) -> list[Changed]:
+def changes_of(desk: CodingSession) -> list[_FileDiff]:
     """One for each file that was edited, in the order of the first edits, then those that commands created."""
-    chains: dict[str, list[Made]] = {}
+    chains: dict[str, list[AgentEdit]] = {}
     for made in desk.bench.files.made:
         chains.setdefault(made.key, []).append(made)
     created = dict.fromkeys(one.path for one in desk.bench.left if one.how == "created")
@@ -77,47 +82,47 @@ def changes_of(desk: Desk) -> list[Changed]:
     return [*(_changed(desk, chain) for chain in chains.values()), *(_created(desk, path) for path in new)]
 
 
-def _created(desk: Desk, path: str) -> Changed:
+def _created(desk: CodingSession, path: str) -> _FileDiff:
     """A file that a command made, as it is now; nothing where it cannot be shown."""
     try:
         raw = _now(desk, path)
         lines = _lines(raw, path) if raw is not None else None
     except ToolError:
-        return Changed(())
+        return _FileDiff(())
     if lines is None:
-        return Changed(())
-    hunks = first_rows(unified([], lines, line_changes([], lines)), MOST_CREATED_ROWS)
-    return Changed(("--- /dev/null", f"+++ {path}", *hunks))
+        return _FileDiff(())
+    hunks = first_rows(unified_diff([], lines, line_changes([], lines)), MOST_CREATED_ROWS)
+    return _FileDiff(("--- /dev/null", f"+++ {path}", *hunks))
 
 
-def _changed(desk: Desk, chain: Sequence[Made]) -> Changed:
+def _changed(desk: CodingSession, chain: Sequence[AgentEdit]) -> _FileDiff:
     first, last = chain[0], chain[-1]
     before = desk.bench.files.snapshots.get(first.before) if first.before else b""
     if before is None:
-        return Changed((), f"What {code(first.path)} was before is no longer kept.")
+        return _FileDiff((), f"What {code(first.path)} was before is no longer kept.")
     try:
         now = _now(desk, first.key)
     except ToolError as error:
-        return Changed((), f"{error.message}.")
-    hash_ = "" if now is None else id_of(now)
+        return _FileDiff((), f"{error.message}.")
+    hash_ = "" if now is None else content_hash(now)
     note = "" if hash_ == last.after else f"{code(first.path)} was changed by someone else too since."
     if hash_ == first.before:
-        return Changed((), note)
+        return _FileDiff((), note)
     old, new = _lines(before, first.path), _lines(now or b"", first.path)
     heads = (
         f"--- {first.path if first.before else '/dev/null'}",
         f"+++ {first.path if now is not None else '/dev/null'}",
     )
     if old is None or new is None:
-        return Changed((*heads, "(no text)"), note)
-    hunks = first_rows(unified(old, new, line_changes(old, new)), MOST_ROWS)
-    return Changed((*heads, *(hunks or ["(only how lines end)"])), note)
+        return _FileDiff((*heads, "(no text)"), note)
+    hunks = first_rows(unified_diff(old, new, line_changes(old, new)), MOST_ROWS)
+    return _FileDiff((*heads, *(hunks or ["(only how lines end)"])), note)
 
 
-def _now(desk: Desk, key: str) -> bytes | None:
+def _now(desk: CodingSession, key: str) -> bytes | None:
     """A file's bytes; None where it is gone."""
     try:
-        return current_file(desk.workspace, path_of(key)).raw
+        return load_file(desk.workspace, path_of(key)).raw
     except ToolError as error:
         if error.code == "NOT_FOUND":
             return None
@@ -128,8 +133,8 @@ def _lines(raw: bytes, shown: str) -> list[str] | None:
     """The lines of a text; None where it is none, such as a picture."""
     if not raw:
         return []
-    encoding = detect(raw)
-    return split_lines(unified_ends(decode(raw, encoding, shown))) if encoding else None
+    encoding = detect_encoding(raw)
+    return split_lines(unify_line_endings(decode(raw, encoding, shown))) if encoding else None
 
 
 async def git_stat(folder: Path) -> str:
@@ -154,4 +159,4 @@ async def git_stat(folder: Path) -> str:
     return out.decode("utf-8", "replace").rstrip() if process.returncode == 0 else ""
 
 
-DIFF = Command("diff", "/diff", "what the agent changed in this talk", _run)
+DIFF = SlashCommand("diff", "/diff", "what the agent changed in this talk", _run)

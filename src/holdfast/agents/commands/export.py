@@ -1,28 +1,98 @@
-"""`/export`: the talk as a file: to read, to keep, or to go on with elsewhere.
+"""A talk as Markdown that a person reads from top to bottom.
 
-Rule: what is written was in the log, where no secret is. A file that is there stays, unless a `!` says otherwise.
+Rule: everything that was said is there; of a tool's result its beginning and end, with the id of the whole.
 """
 
 import asyncio
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
 import msgspec
 from msgspec import Struct
 
-from holdfast.agents.coding.desk import Desk
-from holdfast.agents.commands.command import Command, Shown
-from holdfast.agents.commands.told import talk_as_markdown
-from holdfast.agents.commands.writing import bullets, code, counted, joined
-from holdfast.agents.past_talks import title_of
+from holdfast.agents.coding.coding_session import CodingSession
+from holdfast.agents.commands.command import CommandAnswer, SlashCommand
+from holdfast.agents.commands.markdown import bullets, code, counted, fenced, joined, strip_controls
+from holdfast.agents.sessions import session_title
 from holdfast.errors import InputError
+from holdfast.ids import text_id
 from holdfast.log import export_log
-from holdfast.messages import Message, SystemMessage
-from holdfast.recordings.wire import to_anthropic, to_openai
-from holdfast.views import Step, Transcript, path
+from holdfast.messages import Image, Message, SystemMessage, Text, Thinking, ToolCall
+from holdfast.views import Step, Transcript, User, path
+from holdfast.wire import to_anthropic, to_openai
+
+MOST_LINES = 40
+LONGEST_LINE = 500
+
+
+def session_as_markdown(transcript: Transcript, title: str, log: str) -> str:
+    parts = [f"# {strip_controls(title) or 'A talk'}", f"Log {code(log)}."]
+    number = 0
+    for item in transcript.items:
+        if isinstance(item, User):
+            number += item.opens_round
+            parts.append(_user(item, number))
+        else:
+            parts += _step(item)
+    return joined(*parts) + "\n"
+
+
+def _user(user: User, number: int) -> str:
+    text = "\n\n".join(_shown(part) for part in user.message.parts)
+    if user.origin == "reminder":
+        return _quoted(text)
+    who = "You" if user.origin == "person" else "Another agent"
+    return joined(f"## {number}. {who}", text)
+
+
+def _step(step: Step) -> Iterator[str]:
+    said = [part for part in step.message.parts if isinstance(part, Text)]
+    if said:
+        yield joined("### Holdfast", *(strip_controls(part.text) for part in said))
+    for part in step.message.parts:
+        if isinstance(part, Thinking) and part.text:
+            yield joined("*Thinking*", _quoted(part.text))
+    for call, answer in zip(step.calls.values(), step.answers(), strict=True):
+        yield joined(
+            f"**{call.name}**{' failed' if answer.error else ''}: {code(step.uses[call.id].label)}",
+            _written(call),
+            *(_cut(part.text) if isinstance(part, Text) else _shown(part) for part in answer.parts),
+        )
+
+
+def _written(call: ToolCall) -> str:
+    """What a call was given to write: the heart of it, which its label does not show."""
+    given = {
+        name: value for name, value in call.arguments.items() if isinstance(value, str) and "\n" in value
+    }
+    return joined(*(joined(f"{code(name)}:", _cut(value)) for name, value in given.items()))
+
+
+def _cut(text: str) -> str:
+    lines = text.splitlines()
+    if len(lines) > MOST_LINES:
+        half = MOST_LINES // 2
+        left = len(lines) - 2 * half
+        lines = [*lines[:half], f"[… {left} lines: {text_id(text)} …]", *lines[-half:]]
+    return fenced(
+        "\n".join(line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…" for line in lines)
+    )
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in strip_controls(text).splitlines())
+
+
+def _shown(part: Text | Image) -> str:
+    return strip_controls(part.text) if isinstance(part, Text) else f"[image {part.media_type}]"
+
+
+# `/export`: the talk as a file: to read, to keep, or to go on with elsewhere.
+#
+# Rule: what is written was in the log, where no secret is. A file that is there stays, unless a `!` says otherwise.
 
 Format = Literal["markdown", "json", "openai", "anthropic"]
 ENDINGS: dict[Format, str] = {
@@ -38,25 +108,25 @@ MORE = """\
 the folder of the project, named after the log. A `!` at the end overwrites a file that is there."""
 
 
-class Wish(Struct, frozen=True):
+class ExportOptions(Struct, frozen=True):
     format: Format = "markdown"
     file: str = ""
     overwrites: bool = False
 
 
-class Content(Struct, frozen=True):
+class ExportContent(Struct, frozen=True):
     """Bytes to write, and what the format has no place for."""
 
     data: bytes
     losses: tuple[str, ...] = ()
 
 
-async def _run(desk: Desk, argument: str) -> Shown:
+async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
     wish = _wished(argument)
     file = Path(desk.workspace.roots[0]) / _named(desk, wish)
     content = await asyncio.to_thread(exported, desk, wish.format)
     await asyncio.to_thread(_write, file, content.data, overwrites=wish.overwrites)
-    return Shown(
+    return CommandAnswer(
         joined(
             f"{counted(len(content.data), 'byte')} written to {code(str(file))}.",
             bullets(f"{code(wish.format)} has no place for all of it: {loss}" for loss in content.losses),
@@ -64,9 +134,9 @@ async def _run(desk: Desk, argument: str) -> Shown:
     )
 
 
-def exported(desk: Desk, format_: Format) -> Content:
+def exported(desk: CodingSession, format_: Format) -> ExportContent:
     """The talk in a format."""
-    write: dict[Format, Callable[[Desk], Content]] = {
+    write: dict[Format, Callable[[CodingSession], ExportContent]] = {
         "markdown": _markdown,
         "json": _json,
         "openai": _openai,
@@ -75,27 +145,27 @@ def exported(desk: Desk, format_: Format) -> Content:
     return write[format_](desk)
 
 
-def _markdown(desk: Desk) -> Content:
+def _markdown(desk: CodingSession) -> ExportContent:
     entries = path(desk.session.log.entries())
-    text = talk_as_markdown(Transcript(entries), title_of(entries), desk.session.log.id)
-    return Content(text.encode("utf-8", "replace"))
+    text = session_as_markdown(Transcript(entries), session_title(entries), desk.session.log.id)
+    return ExportContent(text.encode("utf-8", "replace"))
 
 
-def _json(desk: Desk) -> Content:
-    return Content(b"".join(export_log(desk.session.log)))
+def _json(desk: CodingSession) -> ExportContent:
+    return ExportContent(b"".join(export_log(desk.session.log)))
 
 
-def _openai(desk: Desk) -> Content:
+def _openai(desk: CodingSession) -> ExportContent:
     transcript = Transcript(path(desk.session.log.entries()))
     wire = to_openai(_messages(transcript), transcript.tools)
-    return Content(_encoded({"messages": wire.messages, "tools": wire.tools}), wire.losses)
+    return ExportContent(_encoded({"messages": wire.messages, "tools": wire.tools}), wire.losses)
 
 
-def _anthropic(desk: Desk) -> Content:
+def _anthropic(desk: CodingSession) -> ExportContent:
     transcript = Transcript(path(desk.session.log.entries()))
     wire = to_anthropic(_messages(transcript), transcript.tools)
     body = {"system": wire.system, "messages": wire.messages, "tools": wire.tools}
-    return Content(_encoded(body), wire.losses)
+    return ExportContent(_encoded(body), wire.losses)
 
 
 def _messages(transcript: Transcript) -> list[Message]:
@@ -113,19 +183,19 @@ def _encoded(value: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
-def _wished(argument: str) -> Wish:
+def _wished(argument: str) -> ExportOptions:
     words, overwrites = argument.removesuffix("!").strip(), argument.endswith("!")
     first, _, rest = words.partition(" ")
     format_: Format | None = next((name for name in get_args(Format) if name == first.lower()), None)
     if format_ is not None:
-        return Wish(format_, rest.strip(), overwrites)
+        return ExportOptions(format_, rest.strip(), overwrites)
     if first and not rest and "." not in first and "/" not in first:
         known = ", ".join(f"`{name}`" for name in ENDINGS)
         raise InputError(f"`{first}` is neither a format nor a file", hint=f"formats are {known}")
-    return Wish(file=words, overwrites=overwrites)
+    return ExportOptions(file=words, overwrites=overwrites)
 
 
-def _named(desk: Desk, wish: Wish) -> Path:
+def _named(desk: CodingSession, wish: ExportOptions) -> Path:
     if wish.file:
         return Path(wish.file.strip('"')).expanduser()
     return Path(f"holdfast-{desk.session.log.id.replace(':', '-')}{ENDINGS[wish.format]}")
@@ -152,6 +222,6 @@ def _write(file: Path, data: bytes, *, overwrites: bool) -> None:
         beside.unlink(missing_ok=True)
 
 
-EXPORT = Command(
+EXPORT = SlashCommand(
     "export", "/export [markdown|json|openai|anthropic] [FILE] [!]", "write the talk to a file", _run, MORE
 )

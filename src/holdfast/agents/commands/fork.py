@@ -1,17 +1,99 @@
-"""`/fork`: a new talk that goes on from here, or from before an earlier round; this one stays as it is.
+"""A path of one log, made the beginning of another.
 
-Rule: two talks share a folder, not a future. The files are as they are.
+Rule: what the copy's views give is what the path's gave. Entries get ids of their own, and whatever names an entry
+(a fold, a summary) names its copy; what people, models and tools said is copied as it is.
 """
 
 import asyncio
+import re
+from collections.abc import Sequence
+from typing import Any
 
-from holdfast.agents.coding.desk import Desk
-from holdfast.agents.commands.command import Command, Shown, expect_rest, number_in
-from holdfast.agents.commands.copying import copy_path
-from holdfast.agents.commands.rounds import Round, path_before, rounds_of
-from holdfast.agents.commands.writing import code, joined
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.agents.coding.coding_session import CodingSession
+from holdfast.agents.commands.command import CommandAnswer, SlashCommand, parse_number, require_idle
+from holdfast.agents.commands.markdown import code, joined
+from holdfast.agents.commands.rewind import RewindPoint, path_before, rewind_points
+from holdfast.agents.sessions import COPIED, ROOT, SOURCE
 from holdfast.errors import InputError
+from holdfast.events import (
+    Compacted,
+    CompactionFailed,
+    Entry,
+    Event,
+    Folded,
+    LogStarted,
+    Recorded,
+    Rewound,
+    Undone,
+)
+from holdfast.ids import entry_id
 from holdfast.log import Log
+from holdfast.store.encoding import encode_event
+from holdfast.store.protocol import Store
+
+_ENTRY_ID = re.compile(r"\be[0-9a-z]{12}\b")
+
+
+def copy_path(store: Store, entries: Sequence[Entry], root: str) -> Log:
+    """A new log that goes on from the last of these entries, which are one path of another."""
+    kept = [e for e in entries if not isinstance(e.event, LogStarted | Rewound | Undone)]
+    first = entries[0].event
+    started = first if isinstance(first, LogStarted) else LogStarted()
+    # As it is: all of it was redacted when it was written, and ids must be those that are foretold below.
+    log = Log.create(
+        store,
+        title=started.title,
+        source=SOURCE,
+        forked_from=entries[-1].id,
+        meta={**started.meta, ROOT: root, COPIED: len(kept)},
+        redact=str,
+    )
+    recorded = _renamed_events(kept, log.id, log.entries()[0])
+    written = log.append_all([one for one, _ in recorded])
+    assert [entry.id for entry in written] == [id_ for _, id_ in recorded], "a copy has the ids it was given"
+    return log
+
+
+def _renamed_events(kept: Sequence[Entry], log: str, first: Entry) -> list[tuple[Recorded, str]]:
+    """The events of a copy, each with the id it will have: later ones name earlier ones by it."""
+    ids: dict[str, str] = {}
+    parent, seq = first.id, first.seq
+    found = []
+    for entry in kept:
+        event = _renamed_event(entry.event, ids)
+        seq += 1
+        parent = ids[entry.id] = entry_id(log, seq, parent, encode_event(event)[0])
+        found.append((Recorded(event, at=entry.at), parent))
+    return found
+
+
+def _renamed_event(event: Event, ids: dict[str, str]) -> Event:
+    if isinstance(event, Folded | Compacted | CompactionFailed):
+        renamed: Event = _renamed(event, ids)
+        return renamed
+    return event
+
+
+def _renamed(value: Any, ids: dict[str, str]) -> Any:
+    """A value with every id of an entry that was copied replaced by its copy's."""
+    match value:
+        case str():
+            return _ENTRY_ID.sub(lambda found: ids.get(found[0], found[0]), value)
+        case tuple():
+            return tuple(_renamed(item, ids) for item in value)
+        case Struct():
+            return replace(
+                value, **{name: _renamed(getattr(value, name), ids) for name in value.__struct_fields__}
+            )
+    return value
+
+
+# `/fork`: a new talk that goes on from here, or from before an earlier round; this one stays as it is.
+#
+# Rule: two talks share a folder, not a future. The files are as they are.
 
 MORE = """\
 `/fork` goes on in a new talk from here, `/fork 3` from before round 3. The talk it came from is found again with
@@ -19,15 +101,15 @@ MORE = """\
 the fork, takes them back."""
 
 
-async def _run(desk: Desk, argument: str) -> Shown:
-    expect_rest(desk, "a fork")
-    rounds = rounds_of(desk.session)
+async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
+    require_idle(desk, "a fork")
+    rounds = rewind_points(desk.session)
     if not rounds:
         raise InputError("nothing was said yet", hint="a fork goes on from something that was said")
-    round_ = rounds[number_in(argument, len(rounds), "round") - 1] if argument else None
+    round_ = rounds[parse_number(argument, len(rounds), "round") - 1] if argument else None
     log = await asyncio.to_thread(fork, desk, round_)
     where = f"from before round {round_.number}, {code(round_.words)}," if round_ else "from here"
-    return Shown(
+    return CommandAnswer(
         joined(
             f"A new talk {code(log.id)} goes on {where} with the files as they are.",
             f"{code(f'/resume {desk.session.log.id}')} leads back to this one.",
@@ -36,10 +118,10 @@ async def _run(desk: Desk, argument: str) -> Shown:
     )
 
 
-def fork(desk: Desk, round_: Round | None = None) -> Log:
+def fork(desk: CodingSession, round_: RewindPoint | None = None) -> Log:
     """A new log with what counts before a round, or with all that counts now."""
     session = desk.session
     return copy_path(session.store, path_before(session, round_), desk.workspace.roots[0])
 
 
-FORK = Command("fork", "/fork [N]", "go on in a new talk, from here or from before round N", _run, MORE)
+FORK = SlashCommand("fork", "/fork [N]", "go on in a new talk, from here or from before round N", _run, MORE)

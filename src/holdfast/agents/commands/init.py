@@ -3,14 +3,14 @@
 Rule: rules that are there are written anew only where a person asks for just that; the offer is made once a folder.
 """
 
-from holdfast.agents.coding.desk import INIT as PROMPT
-from holdfast.agents.coding.desk import Desk
-from holdfast.agents.commands.command import Command, Shown
-from holdfast.agents.past_talks import logs_of
-from holdfast.agents.project_rules import rules_of_project
+from holdfast.agents.coding.coding_session import INIT_PROMPT as PROMPT
+from holdfast.agents.coding.coding_session import CodingSession
+from holdfast.agents.commands.command import CommandAnswer, SlashCommand
+from holdfast.agents.project_rules import read_project_rules
+from holdfast.agents.sessions import logs_in_folder
 from holdfast.errors import InputError, StoreError
 from holdfast.events import Noted
-from holdfast.store.bodies import entry_of
+from holdfast.store.encoding import decode_entry
 from holdfast.store.protocol import Store
 
 OFFERED = "init"
@@ -20,28 +20,28 @@ HEAD = 12
 """Entries at the beginning of a log among which the note stands: the offer is made before anything is said."""
 
 
-async def _run(desk: Desk, argument: str) -> Shown:
+async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
     if argument not in ("", "!"):
         raise INIT.misused(f"`{argument}` means nothing here")
-    rules = rules_of_project(desk.workspace)
+    rules = read_project_rules(desk.workspace)
     if rules and not argument:
         raise InputError(
             f"`{rules.path}` is there already",
             hint="`/init !` has it written anew; or say what to change in it",
         )
-    return Shown("The agent looks at the repository and writes `code_law.md`.", say=PROMPT)
+    return CommandAnswer("The agent looks at the repository and writes `code_law.md`.", say=PROMPT)
 
 
-def offers_init(desk: Desk) -> bool:
+def offers_init(desk: CodingSession) -> bool:
     """Whether to offer it: a new talk in a folder without rules, in which it was not offered before."""
     session = desk.session
-    if session.window.transcript.rounds or rules_of_project(desk.workspace):
+    if session.window.transcript.rounds or read_project_rules(desk.workspace):
         return False
     root = desk.workspace.roots[0]
-    return not any(_was_offered(session.store, info.head.id) for info in logs_of(session.store, root))
+    return not any(_was_offered(session.store, info.head.id) for info in logs_in_folder(session.store, root))
 
 
-def note_init_offer(desk: Desk) -> None:
+def note_init_offer(desk: CodingSession) -> None:
     """Remember that it was offered, whatever the answer was."""
     desk.session.record(Noted(OFFERED, "offered to write the project's rules"))
 
@@ -49,10 +49,10 @@ def note_init_offer(desk: Desk) -> None:
 def _was_offered(store: Store, log: str) -> bool:
     page = store.read(log, limit=HEAD)
     try:
-        events = [entry_of(row, page.texts).event for row in page.rows]
+        events = [decode_entry(row, page.texts).event for row in page.rows]
     except StoreError:
         return False
     return any(isinstance(event, Noted) and event.kind == OFFERED for event in events)
 
 
-INIT = Command("init", "/init [!]", "have the project's rules written: `code_law.md`", _run)
+INIT = SlashCommand("init", "/init [!]", "have the project's rules written: `code_law.md`", _run)

@@ -1,24 +1,56 @@
-"""`/model`: which models can be asked from here, and to go on with another one.
+"""`/mode`: what the agent may do without asking.
 
-Rule: nothing is asked that costs money, and a key is never shown.
+Rule: a mode is a person's choice for this desk; nothing of it goes into the log.
 """
 
 import asyncio
 import os
 from pathlib import Path
+from typing import get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.coding.desk import Desk
-from holdfast.agents.commands.command import Command, Shown, expect_rest
-from holdfast.agents.commands.environment import catalogue_for
-from holdfast.agents.commands.writing import code, grouped, joined, table
+from holdfast.agents.coding.coding_session import CodingSession
+from holdfast.agents.commands.command import CommandAnswer, SlashCommand, require_idle
+from holdfast.agents.commands.cost import project_catalogue
+from holdfast.agents.commands.markdown import bullets, code, grouped, joined, table
 from holdfast.errors import ConfigError, InputError
+from holdfast.models.availability import Availability, check_availability
 from holdfast.models.catalogue import Catalogue
-from holdfast.models.choosing import Chosen, resolve_model
-from holdfast.models.reaching import Reached, reach
+from holdfast.models.selection import ResolvedModel, resolve_model
 from holdfast.settings import nearest
+from holdfast.tools.permissions import PermissionMode
+
+MODES: dict[PermissionMode, str] = {
+    "plan": "looks and plans; nothing is changed",
+    "ask": "asks before each change and each command that does more than look",
+    "edit": "edits files without asking; other commands are asked about",
+    "auto": "asks only where a rule says so",
+}
+
+
+async def _run_mode(desk: CodingSession, argument: str) -> CommandAnswer:
+    if not argument:
+        rows = (f"{code(name)}{' (now)' * (name == desk.mode)}: {about}" for name, about in MODES.items())
+        return CommandAnswer(bullets(rows))
+    chosen: PermissionMode | None = next(
+        (mode for mode in get_args(PermissionMode) if mode == argument.lower()), None
+    )
+    if chosen is None:
+        raise InputError(
+            f"there is no mode `{argument}`", hint=f"the nearest is `{nearest(argument.lower(), [*MODES])}`"
+        )
+    desk.mode = chosen
+    return CommandAnswer(f"Mode {code(chosen)}: {MODES[chosen]}.")
+
+
+MODE = SlashCommand("mode", "/mode [plan|ask|edit|auto]", "what may be done without asking", _run_mode)
+
+
+# `/model`: which models can be asked from here, and to go on with another one.
+#
+# Rule: nothing is asked that costs money, and a key is never shown.
 
 SECONDS = 3.0
 ANY = "…"
@@ -28,25 +60,25 @@ MOST_SERVED = 20
 """Models of a server of one's own that are listed."""
 
 
-class Offer(Struct, frozen=True):
+class ModelOffer(Struct, frozen=True):
     """A model that can be asked. `trouble` is why it cannot, as far as its provider tells."""
 
-    chosen: Chosen
+    chosen: ResolvedModel
     trouble: str = ""
 
 
-async def _run(desk: Desk, argument: str) -> Shown:
-    catalogue = catalogue_for(Path(desk.workspace.roots[0]))
+async def _run_model(desk: CodingSession, argument: str) -> CommandAnswer:
+    catalogue = project_catalogue(Path(desk.workspace.roots[0]))
     if argument:
-        expect_rest(desk, "another model")
+        require_idle(desk, "another model")
         chosen = await asyncio.to_thread(_expected, argument, catalogue)
         window = f", with a window of {grouped(chosen.entry.window)} tokens" if chosen.entry.window else ""
-        return Shown(
+        return CommandAnswer(
             f"From now on {code(chosen.name)} is asked{window}. Nothing of this talk is cached there yet.",
             model=argument,
         )
     offers, keys = await asyncio.to_thread(_offers, catalogue)
-    return Shown(
+    return CommandAnswer(
         joined(
             f"This talk is with {code(desk.agent.model.name)}.",
             _drawn(offers) or "No model can be asked from here.",
@@ -56,7 +88,7 @@ async def _run(desk: Desk, argument: str) -> Shown:
     )
 
 
-def _expected(name: str, catalogue: Catalogue) -> Chosen:
+def _expected(name: str, catalogue: Catalogue) -> ResolvedModel:
     """What a name stands for, once it is known to be there and to have its key."""
     chosen = resolve_model(name, catalogue, os.environ)
     if variable := chosen.missing(os.environ):
@@ -80,7 +112,7 @@ def _expected(name: str, catalogue: Catalogue) -> Chosen:
     return chosen
 
 
-def _offers(catalogue: Catalogue) -> tuple[list[Offer], list[str]]:
+def _offers(catalogue: Catalogue) -> tuple[list[ModelOffer], list[str]]:
     """Models whose provider answers with the key there is; and the variables of the keys that are not set."""
     known = [resolve_model(name, catalogue, os.environ) for name in _names(catalogue)]
     keys = dict.fromkeys(variable for one in known if (variable := one.missing(os.environ)))
@@ -97,25 +129,25 @@ def _names(catalogue: Catalogue) -> list[str]:
     return [*catalogue.models, *(f"{name}/{ANY}" for name in bare)]
 
 
-def _asked(chosen: list[Chosen]) -> dict[tuple[str, str], Reached]:
-    return reach(chosen, os.environ, SECONDS) if chosen else {}
+def _asked(chosen: list[ResolvedModel]) -> dict[tuple[str, str], Availability]:
+    return check_availability(chosen, os.environ, SECONDS) if chosen else {}
 
 
-def _found(chosen: Chosen, reached: Reached) -> list[Offer]:
+def _found(chosen: ResolvedModel, reached: Availability) -> list[ModelOffer]:
     entry = chosen.entry
     if entry.model != ANY:
         if reached.is_reached and reached.served and entry.model not in reached.served:
-            return [Offer(chosen, "the provider does not list it")]
-        return [Offer(chosen, reached.problem)]
+            return [ModelOffer(chosen, "the provider does not list it")]
+        return [ModelOffer(chosen, reached.problem)]
     # A server that nobody runs is no news; what one serves is.
     served = sorted(reached.served.items())[:MOST_SERVED]
     return [
-        Offer(replace(chosen, name=name, entry=replace(entry, name=name, window=window)))
+        ModelOffer(replace(chosen, name=name, entry=replace(entry, name=name, window=window)))
         for name, window in ((f"{entry.provider}/{model}", window) for model, window in served)
     ]
 
 
-def _drawn(offers: list[Offer]) -> str:
+def _drawn(offers: list[ModelOffer]) -> str:
     rows = []
     for offer in sorted(offers, key=lambda one: (bool(one.trouble), one.chosen.name)):
         entry = offer.chosen.entry
@@ -125,4 +157,6 @@ def _drawn(offers: list[Offer]) -> str:
     return table(["model", "window", "a million tokens in / out", "answers"], rows, right=(1, 2))
 
 
-MODEL = Command("model", "/model [PROVIDER/NAME]", "which models there are, or go on with another", _run)
+MODEL = SlashCommand(
+    "model", "/model [PROVIDER/NAME]", "which models there are, or go on with another", _run_model
+)

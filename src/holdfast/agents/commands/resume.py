@@ -9,24 +9,24 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from holdfast.agents.coding.desk import Desk
-from holdfast.agents.commands.command import Command, Shown, expect_rest
+from holdfast.agents.coding.coding_session import CodingSession
+from holdfast.agents.commands.command import CommandAnswer, SlashCommand, require_idle
 from holdfast.agents.commands.cost import lookup_for, spending_of
-from holdfast.agents.commands.writing import code, counted, dollars, joined, table
-from holdfast.agents.past_talks import (
-    Talk,
-    folder_of,
-    logs_of,
-    read_talk,
-    search_talks,
-    tasks_by_log,
-    tasks_of,
+from holdfast.agents.commands.markdown import code, counted, dollars, joined, table
+from holdfast.agents.sessions import (
+    StoredSession,
+    logs_in_folder,
+    read_session,
+    search_sessions,
+    session_folder,
+    sub_agent_logs,
+    sub_agents_of,
 )
-from holdfast.agents.spending import Spend, spending
+from holdfast.agents.spending import ModelSpending, measure_spending
 from holdfast.errors import InputError, NotFound
-from holdfast.store.words import wanted
+from holdfast.store.text_search import folded_phrases
 
-MOST_TALKS = 15
+MOST_SESSIONS = 15
 """Talks that are listed; older ones are found by words."""
 
 MORE = """\
@@ -36,32 +36,32 @@ MORE = """\
 _AGES = ((86_400 * 365, "y"), (86_400 * 7, "w"), (86_400, "d"), (3_600, "h"), (60, "min"))
 
 
-class Found(Struct, frozen=True):
+class ListedSession(Struct, frozen=True):
     """A talk to show, what it cost with its sub-agents, and the line that words were found in."""
 
-    talk: Talk
-    spent: Spend
+    talk: StoredSession
+    spent: ModelSpending
     line: str = ""
 
 
-class Listed(Struct, frozen=True):
+class SessionList(Struct, frozen=True):
     """Talks to show, and how many there are beside them."""
 
-    talks: tuple[Found, ...]
+    talks: tuple[ListedSession, ...]
     left: int = 0
 
 
-async def _run(desk: Desk, argument: str) -> Shown:
-    expect_rest(desk, "another talk")
+async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
+    require_idle(desk, "another talk")
     if argument and (log := _named(desk, argument)):
-        return Shown(f"Going on with {code(log)}.", open_log=log)
+        return CommandAnswer(f"Going on with {code(log)}.", open_log=log)
     listed = await asyncio.to_thread(_listed, desk, argument)
     if not listed.talks:
         what = (
             f"no talk of this folder says `{argument}`" if argument else "this folder has no other talks yet"
         )
         raise InputError(what, hint="`holdfast logs` lists everything in the store")
-    return Shown(
+    return CommandAnswer(
         joined(
             _drawn(listed.talks),
             f"and {counted(listed.left, 'older talk')}: `/resume WORDS` finds them" if listed.left else "",
@@ -70,7 +70,7 @@ async def _run(desk: Desk, argument: str) -> Shown:
     )
 
 
-def _named(desk: Desk, argument: str) -> str:
+def _named(desk: CodingSession, argument: str) -> str:
     """The log that an argument is the id of; empty if it is words."""
     store = desk.session.store
     try:
@@ -83,7 +83,7 @@ def _named(desk: Desk, argument: str) -> str:
         raise InputError(
             f"`{found.id}` is this very talk", hint="`/rewind` goes back in it, `/fork` leaves it"
         )
-    folder = folder_of(store, found.id)
+    folder = session_folder(store, found.id)
     if not folder:
         raise InputError(
             f"`{found.id}` is no talk of this agent", hint=f"`holdfast show {found.id}` shows it"
@@ -93,40 +93,40 @@ def _named(desk: Desk, argument: str) -> str:
     return found.id
 
 
-def _listed(desk: Desk, query: str) -> Listed:
+def _listed(desk: CodingSession, query: str) -> SessionList:
     """Newest first; a talk in which nothing was said is none."""
     store, own = desk.session.store, desk.session.log.id
-    logs = logs_of(store, desk.workspace.roots[0])
+    logs = logs_in_folder(store, desk.workspace.roots[0])
     infos = {info.head.id: info for info in logs if info.head.id != own}
     lines: dict[str, str] = {}
     if query:
-        if not wanted(query):
+        if not folded_phrases(query):
             raise RESUME.misused(f"there is no word in `{query}`")
-        lines = {hit.log: hit.line for hit in search_talks(store, list(infos), query)}
+        lines = {hit.log: hit.line for hit in search_sessions(store, list(infos), query)}
         infos = {log: infos[log] for log in lines}
-    by_log, lookup = tasks_by_log(store), lookup_for(desk)
-    talks: list[Found] = []
+    by_log, lookup = sub_agent_logs(store), lookup_for(desk)
+    talks: list[ListedSession] = []
     looked = 0
     for info in infos.values():
-        if len(talks) == MOST_TALKS:
+        if len(talks) == MOST_SESSIONS:
             break
         looked += 1
-        talk = read_talk(store, info)
+        talk = read_session(store, info)
         if talk.rounds or talk.trouble:
-            tasks = spending_of(store, tasks_of(talk.id, by_log), lookup)
-            spent = spending(talk.entries, lookup).and_spending(tasks).total
-            talks.append(Found(talk, spent, lines.get(talk.id, "")))
-    return Listed(tuple(talks), len(infos) - looked)
+            tasks = spending_of(store, sub_agents_of(talk.id, by_log), lookup)
+            spent = measure_spending(talk.entries, lookup).and_spending(tasks).total
+            talks.append(ListedSession(talk, spent, lines.get(talk.id, "")))
+    return SessionList(tuple(talks), len(infos) - looked)
 
 
-def _drawn(talks: Sequence[Found]) -> str:
+def _drawn(talks: Sequence[ListedSession]) -> str:
     is_found = any(found.line for found in talks)
     head = ["id", "age", "rounds", "cost", "it began with", *(["found"] if is_found else [])]
     rows = [[*_row(found), *([code(found.line)] if is_found else [])] for found in talks]
     return table(head, rows, right=(1, 2, 3))
 
 
-def _row(found: Found) -> Sequence[str]:
+def _row(found: ListedSession) -> Sequence[str]:
     talk, spent = found.talk, found.spent
     if talk.trouble:
         return [code(talk.id), age(talk.last_at), "", "", f"cannot be read: {talk.trouble}"]
@@ -143,4 +143,4 @@ def age(at: float | None) -> str:
     return next((f"{int(seconds // unit)} {name}" for unit, name in _AGES if seconds >= unit), "now")
 
 
-RESUME = Command("resume", "/resume [ID | WORDS]", "earlier talks of this folder", _run, MORE)
+RESUME = SlashCommand("resume", "/resume [ID | WORDS]", "earlier talks of this folder", _run, MORE)

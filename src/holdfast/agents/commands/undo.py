@@ -1,27 +1,72 @@
-"""`/undo`: the last edits taken back, the agent's own, its sub-agents' and those of commands.
+"""What was done to files in a talk, as a person counts it: by the agent, its sub-agents, and their commands.
 
-Rule: all of them or none; a file that somebody else changed since stays as it is, and that is said.
+Rule: what a command did counts as one edit. What cannot be taken back is named, with the reason.
 """
 
-from holdfast.agents.coding.desk import Desk
-from holdfast.agents.coding.footprints import ByCommand
-from holdfast.agents.commands.command import Command, Shown, expect_rest, number_in
-from holdfast.agents.commands.edits import edits_of, left_in
-from holdfast.agents.commands.writing import counted, fenced, joined
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from holdfast.agents.coding.coding_session import CodingSession
+from holdfast.agents.coding.command_effects import CommandEdit, IrreversibleChange
+from holdfast.agents.coding.tool_state import ToolState
+from holdfast.agents.commands.command import CommandAnswer, SlashCommand, parse_number, require_idle
+from holdfast.agents.commands.markdown import code, counted, fenced, joined
 from holdfast.errors import InputError
+from holdfast.tools.files.seen_files import AgentEdit
+
+MOST_NAMED = 20
 
 
-async def _run(desk: Desk, argument: str) -> Shown:
-    expect_rest(desk, "an undo")
-    edits = edits_of(desk.bench.files.made)
+def group_edits(made: Iterable[AgentEdit]) -> list[list[AgentEdit]]:
+    """The changes of each edit, oldest first."""
+
+    def edit(one: AgentEdit) -> str | int:
+        return one.command if isinstance(one, CommandEdit) else id(one)
+
+    return [list(changes) for _, changes in groupby(made, key=edit)]
+
+
+def describe_irreversible(bench: ToolState, after: int, until: int | None = None) -> str:
+    """What commands did in the steps behind one, up to another, that cannot be taken back; empty if nothing."""
+    left = [one for one in bench.left if after < one.step and (until is None or one.step <= until)]
+    unseen = [step for step in bench.unseen if after < step and (until is None or step <= until)]
+    return joined(_named(left), _unseen(len(unseen)))
+
+
+def _named(left: Sequence[IrreversibleChange]) -> str:
+    if not left:
+        return ""
+    # Of a file that was changed again and again the first says most: what it was before is not kept.
+    ways = dict(reversed([(one.path, one.how) for one in left]))
+    names = [f"{code(path)} ({how})" for path, how in sorted(ways.items())]
+    more = f" and {counted(len(names) - MOST_NAMED, 'more file')}" if len(names) > MOST_NAMED else ""
+    return f"By commands, and not to be taken back here: {', '.join(names[:MOST_NAMED])}{more}."
+
+
+def _unseen(number: int) -> str:
+    if not number:
+        return ""
+    return (
+        f"{counted(number, 'command')} ran without anybody seeing all that changed: look with `git status`."
+    )
+
+
+# `/undo`: the last edits taken back, the agent's own, its sub-agents' and those of commands.
+#
+# Rule: all of them or none; a file that somebody else changed since stays as it is, and that is said.
+
+
+async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
+    require_idle(desk, "an undo")
+    edits = group_edits(desk.bench.files.made)
     if not edits:
         raise InputError("there is no edit to take back", hint="`/diff` shows what commands changed")
-    taken = edits[-(number_in(argument, len(edits), "edit") if argument else 1) :]
+    taken = edits[-(parse_number(argument, len(edits), "edit") if argument else 1) :]
     diff = desk.undo(sum(map(len, taken)))
-    by_command = [edit[0].step for edit in taken if isinstance(edit[0], ByCommand)]
-    stays = joined(*(left_in(desk.bench, step - 1, step) for step in dict.fromkeys(by_command)))
+    by_command = [edit[0].step for edit in taken if isinstance(edit[0], CommandEdit)]
+    stays = joined(*(describe_irreversible(desk.bench, step - 1, step) for step in dict.fromkeys(by_command)))
     told = f"{counted(len(taken), 'edit')} taken back; the agent is told."
-    return Shown(joined(told, fenced(diff, "diff"), stays))
+    return CommandAnswer(joined(told, fenced(diff, "diff"), stays))
 
 
-UNDO = Command("undo", "/undo [N]", "take back the last edit, or the last N", _run)
+UNDO = SlashCommand("undo", "/undo [N]", "take back the last edit, or the last N", _run)

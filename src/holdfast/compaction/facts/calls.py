@@ -8,12 +8,22 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from holdfast.compaction.facts.results import NOT_RUN, Outcome, outcome_of, printed, telling_line, went_wrong
-from holdfast.compaction.facts.testing import Verdict, is_test_command, verdict_of
+from holdfast.compaction.facts.call_results import (
+    NOT_RUN,
+    CallOutcome,
+    TestVerdict,
+    ends_in_error,
+    is_test_command,
+    most_telling_line,
+    outcome_of,
+    printed,
+    verdict_of,
+)
+from holdfast.compaction.facts.fact import CommandFact, TestState
 from holdfast.messages import ToolCall
-from holdfast.packing.renditions.marks import one_line
+from holdfast.packing.rendering.marks import one_line
 from holdfast.tool_use import ToolUse
-from holdfast.views.shell import is_looking
+from holdfast.views.shell import only_reads, simple_commands, without_heredocs
 from holdfast.views.transcript import Item, Step
 
 _INNER = re.compile(r"exec_command\(\{.{0,40}?cmd\"?: ?\"((?:\\.|[^\"\\])*)\"", re.DOTALL)
@@ -22,7 +32,7 @@ _STARTED = re.compile(r"running in (?:the )?background with ID: (\w{1,40})")
 _RUNNING = re.compile(r"<status>running</status>")
 
 
-class Call(Struct, frozen=True, gc=False):
+class CallRecord(Struct, frozen=True, gc=False):
     """A call with its result. `command` is what a shell was given, also where a later call fetches its output."""
 
     step: Step
@@ -31,14 +41,14 @@ class Call(Struct, frozen=True, gc=False):
     entry: str
     """Of the result; of the step where there is none."""
     text: str
-    outcome: Outcome
+    outcome: CallOutcome
     command: str = ""
-    tests: Verdict | None = None
+    tests: TestVerdict | None = None
     is_looking: bool = False
     """Whether it is a command that changes nothing: when one fails, the agent looks elsewhere."""
 
 
-def calls_of(items: Sequence[Item]) -> Iterator[Call]:
+def read_calls(items: Sequence[Item]) -> Iterator[CallRecord]:
     """The calls of all steps among the items, in order."""
     started: dict[str, str] = {}
     for item in items:
@@ -50,33 +60,33 @@ def calls_of(items: Sequence[Item]) -> Iterator[Call]:
                 yield call
 
 
-def _call(step: Step, call_id: str, started: dict[str, str]) -> Call:
+def _call(step: Step, call_id: str, started: dict[str, str]) -> CallRecord:
     use, result, made = step.uses[call_id], step.results.get(call_id), step.calls[call_id]
     text = printed(result.text) if result else ""
     entry = step.result_entries.get(call_id, step.entry)
     outcome = outcome_of(use, result, text)
     if not use.command and use.kind != "bash":
-        return Call(step, made, use, entry, text, outcome)
-    command = spelled(use.command) or started.get(_task(made), "")
+        return CallRecord(step, made, use, entry, text, outcome)
+    command = shell_command(use.command) or started.get(_task(made), "")
     if not outcome.is_run or _STARTED.search(text, 0, 300) or _RUNNING.search(text, 0, 300):
-        return Call(step, made, use, entry, text, NOT_RUN if outcome.is_run else outcome, command)
-    if use.kind != "bash" or is_looking(command):
-        return Call(step, made, use, entry, text, outcome, command, is_looking=True)
+        return CallRecord(step, made, use, entry, text, NOT_RUN if outcome.is_run else outcome, command)
+    if use.kind != "bash" or only_reads(command):
+        return CallRecord(step, made, use, entry, text, outcome, command, is_looking=True)
     tests = verdict_of(command, text)
-    return Call(step, made, use, entry, text, _judged(text, outcome, tests), command, tests)
+    return CallRecord(step, made, use, entry, text, _judged(text, outcome, tests), command, tests)
 
 
-def _judged(text: str, outcome: Outcome, tests: Verdict | None) -> Outcome:
+def _judged(text: str, outcome: CallOutcome, tests: TestVerdict | None) -> CallOutcome:
     """A pipe hides an exit code, and some tools give none: then what was printed says how it went."""
     failed = outcome.is_failed
     if tests is not None and not outcome.exit_code:
         failed = failed or not tests.is_passed
     elif outcome.exit_code is None:
-        failed = failed or went_wrong(text)
+        failed = failed or ends_in_error(text)
     if not failed:
         return outcome
-    line = tests.outcome if tests and not tests.is_passed else outcome.line or telling_line(text)
-    return Outcome(outcome.exit_code, True, line=line)
+    line = tests.outcome if tests and not tests.is_passed else outcome.line or most_telling_line(text)
+    return CallOutcome(outcome.exit_code, True, line=line)
 
 
 def _task(call: ToolCall) -> str:
@@ -85,7 +95,7 @@ def _task(call: ToolCall) -> str:
     return next((value for value in values if isinstance(value, str)), "")
 
 
-def spelled(command: str) -> str:
+def shell_command(command: str) -> str:
     """A command as a shell gets it: out of a program that runs it, if it stands in one."""
     if "exec_command(" not in command:
         return command
@@ -102,10 +112,67 @@ _PIPE = re.compile(
 )
 
 
-def known_as(command: str) -> str:
+def command_key(command: str) -> str:
     """A command without where it was run and what its output went through: the same work has the same name."""
     return _PIPE.sub("", _FOLDER.sub("", one_line(command[:4_000]))).strip()
 
 
-def is_test(call: Call) -> bool:
+def is_test(call: CallRecord) -> bool:
     return call.tests is not None or is_test_command(call.command)
+
+
+# Commands as they were run, and the last state of the tests.
+#
+# Rule: only what a shell was given counts; a command that just looked around is no work.
+
+LONGEST_COMMAND = 400
+"""Characters of a command that are shown; a longer one is a script."""
+
+
+def command_facts(calls: Sequence[CallRecord]) -> tuple[CommandFact, ...]:
+    return tuple(_fact(call) for call in calls if _is_work(call))
+
+
+def _is_work(call: CallRecord) -> bool:
+    return call.use.kind == "bash" and bool(call.command) and call.outcome.is_run and not call.is_looking
+
+
+def _fact(call: CallRecord) -> CommandFact:
+    outcome = call.outcome
+    told = call.tests.outcome if call.tests else outcome.line
+    return CommandFact(
+        shorten_command(call.command),
+        outcome.exit_code,
+        outcome.is_failed,
+        (call.entry,),
+        call.step.number,
+        told,
+    )
+
+
+def shorten_command(command: str) -> str:
+    """A command as one reads it: without the texts of here-documents, and cut at its end if it is long."""
+    lines = [line.rstrip() for line in without_heredocs(command).strip().split("\n") if line.strip()]
+    text = "\n".join(lines)
+    return text if len(text) <= LONGEST_COMMAND else f"{text[:LONGEST_COMMAND]}…"
+
+
+def test_state(calls: Sequence[CallRecord]) -> TestState | None:
+    """The last run of tests that says how it ended."""
+    return next((state for call in reversed(calls) if (state := _state(call))), None)
+
+
+def _state(call: CallRecord) -> TestState | None:
+    if not call.command or not call.outcome.is_run:
+        return None
+    verdict, outcome = call.tests, call.outcome
+    if verdict is not None:
+        passed, told = verdict.is_passed and (verdict.is_counted or not outcome.is_failed), verdict.outcome
+    elif is_test_command(call.command) and len(simple_commands(command_key(call.command))) == 1:
+        # Of several commands, another may have failed before the tests began.
+        if not outcome.is_failed and outcome.exit_code is None:
+            return None
+        passed, told = not outcome.is_failed, outcome.line
+    else:
+        return None
+    return TestState(shorten_command(call.command), passed, told, (call.entry,), call.step.number)

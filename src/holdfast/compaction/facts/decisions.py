@@ -6,13 +6,12 @@ Rule: only a sentence that decides counts. One too few is found again in the log
 import re
 from collections.abc import Iterator, Sequence
 
-from holdfast.compaction.facts.calls import Call
-from holdfast.compaction.facts.quoting import line_of
-from holdfast.compaction.facts.requests import Said
-from holdfast.compaction.facts.values import Fact
+from holdfast.compaction.facts.calls import CallRecord
+from holdfast.compaction.facts.fact import Fact, clip_line
+from holdfast.compaction.facts.requests import Utterance
 from holdfast.events import ApprovalGiven, Entry
 from holdfast.messages import joined_text
-from holdfast.packing.renditions.marks import one_line
+from holdfast.packing.rendering.marks import one_line
 from holdfast.views.prose import sentences
 from holdfast.views.transcript import Item, Step
 
@@ -41,8 +40,11 @@ _APPROVED = re.compile(r"User has approved your plan")
 _PLAN = re.compile(r"(?:saved to|plan file):? (\S{1,300}\.\w{1,5})")
 
 
-def decisions(
-    items: Sequence[Item], said: Sequence[Said], calls: Sequence[Call], approvals: Sequence[tuple[int, Entry]]
+def decision_facts(
+    items: Sequence[Item],
+    said: Sequence[Utterance],
+    calls: Sequence[CallRecord],
+    approvals: Sequence[tuple[int, Entry]],
 ) -> tuple[Fact, ...]:
     """What was decided in these items, in order, each sentence once. `approvals` have the position they came at."""
     found = [*_by_agent(items), *_by_people(said), *_by_answers(calls), *_by_approvals(approvals, calls)]
@@ -60,7 +62,7 @@ def _by_agent(items: Sequence[Item]) -> Iterator[tuple[int, Fact]]:
                 yield item.position, Fact(sentence, (item.entry,), item.number)
 
 
-def _by_people(said: Sequence[Said]) -> Iterator[tuple[int, Fact]]:
+def _by_people(said: Sequence[Utterance]) -> Iterator[tuple[int, Fact]]:
     for one in said:
         for sentence in _deciding(one.text, _USER):
             yield one.position, Fact(f"user: {sentence}", (one.entry,), one.step)
@@ -77,17 +79,17 @@ def _deciding(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
             yield one_line(sentence)
 
 
-def _by_answers(calls: Sequence[Call]) -> Iterator[tuple[int, Fact]]:
+def _by_answers(calls: Sequence[CallRecord]) -> Iterator[tuple[int, Fact]]:
     """Questions that a person answered, plans that were approved, calls that were refused."""
     for call in calls:
         position, entry, step = call.step.position, call.entry, call.step.number
         if call.outcome.is_refused:
             if _QUESTION.search(call.outcome.line) or _CLARIFIES.match(call.outcome.line):
                 continue
-            reason = f": {line_of(call.outcome.line)}" if call.outcome.line else ""
-            yield position, Fact(f"user refused `{line_of(call.use.label, 120)}`{reason}", (entry,), step)
+            reason = f": {clip_line(call.outcome.line)}" if call.outcome.line else ""
+            yield position, Fact(f"user refused `{clip_line(call.use.label, 120)}`{reason}", (entry,), step)
         elif call.use.kind == "other" and (found := _ANSWERED.match(call.text)):
-            yield position, Fact(f"user answered: {line_of(found[1], LONGEST)}", (entry,), step)
+            yield position, Fact(f"user answered: {clip_line(found[1], LONGEST)}", (entry,), step)
         elif call.use.kind == "other" and _APPROVED.match(call.text):
             where = _PLAN.search(call.text, 0, 1_000)
             yield (
@@ -97,15 +99,15 @@ def _by_answers(calls: Sequence[Call]) -> Iterator[tuple[int, Fact]]:
 
 
 def _by_approvals(
-    approvals: Sequence[tuple[int, Entry]], calls: Sequence[Call]
+    approvals: Sequence[tuple[int, Entry]], calls: Sequence[CallRecord]
 ) -> Iterator[tuple[int, Fact]]:
     """What a person allowed for good or denied. To allow one call decides nothing beyond it."""
     labels = {call.call.id: call.use.label for call in calls}
     for position, entry in approvals:
         event = entry.event
         assert isinstance(event, ApprovalGiven)
-        about = f"`{line_of(labels.get(event.call_id, event.call_id), 120)}`"
-        reason = f": {line_of(event.reason)}" if event.reason else ""
+        about = f"`{clip_line(labels.get(event.call_id, event.call_id), 120)}`"
+        reason = f": {clip_line(event.reason)}" if event.reason else ""
         if event.decision == "deny":
             yield position, Fact(f"denied {about}{reason}", (entry.id,))
         elif event.decision in ("log", "pattern"):

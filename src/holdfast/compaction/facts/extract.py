@@ -6,45 +6,41 @@ drawn from the whole transcript up to there; what happened, from the range.
 
 from collections.abc import Sequence
 
-from holdfast.compaction.facts.calls import Call, calls_of
-from holdfast.compaction.facts.commands import command_facts, state_of_tests
-from holdfast.compaction.facts.decisions import decisions
-from holdfast.compaction.facts.errors import errors_and_attempts
-from holdfast.compaction.facts.files import file_facts
-from holdfast.compaction.facts.handed import handed_over
-from holdfast.compaction.facts.keys import keys
-from holdfast.compaction.facts.quoting import quoted
-from holdfast.compaction.facts.requests import demands, requests, said_by_people
-from holdfast.compaction.facts.values import Fact, Facts
+from holdfast.compaction.facts.calls import CallRecord, command_facts, read_calls, test_state
+from holdfast.compaction.facts.decisions import decision_facts
+from holdfast.compaction.facts.fact import Fact, LogFacts, quote_text
+from holdfast.compaction.facts.failures import errors_and_attempts
+from holdfast.compaction.facts.paths import file_facts, key_facts
+from holdfast.compaction.facts.requests import directive_facts, first_and_latest, read_handover, utterances_of
 from holdfast.events import RecapSet
-from holdfast.views.todos import Todos, after_call
+from holdfast.views.todos import Todos, todos_after
 from holdfast.views.transcript import Item, Step, Transcript
 
 
-def facts_of(transcript: Transcript, first: int = 0, end: int | None = None) -> Facts:
+def extract_facts(transcript: Transcript, first: int = 0, end: int | None = None) -> LogFacts:
     """The facts of the items from position `first` up to `end`; of the whole transcript by default."""
     upto = transcript.items[:end]
     items = upto[first:]
-    calls = list(calls_of(upto))
+    calls = list(read_calls(upto))
     recent = [call for call in calls if call.step.position >= first]
-    said = said_by_people(items, [call for call in recent if call.outcome.is_refused])
-    goal, latest = requests(said)
+    said = utterances_of(items, [call for call in recent if call.outcome.is_refused])
+    goal, latest = first_and_latest(said)
     errors, attempts = errors_and_attempts(calls, _first_step(items))
     approvals = [pair for pair in transcript.approvals if first <= pair[0] < first + len(items)]
-    return Facts(
+    return LogFacts(
         goal=goal,
         latest=latest,
-        directives=demands(said),
+        directives=directive_facts(said),
         files=file_facts(calls),
         commands=command_facts(recent),
-        tests=state_of_tests(calls),
+        tests=test_state(calls),
         errors=errors,
         attempts=attempts,
-        decisions=decisions(items, said, recent, approvals),
+        decisions=decision_facts(items, said, recent, approvals),
         todos=_todos(calls),
-        standing=standing_in(transcript, len(upto)),
-        keys=keys(said, recent),
-        handed=handed_over(upto),
+        standing=recap_facts(transcript, len(upto)),
+        keys=key_facts(said, recent),
+        handed=read_handover(upto),
         last_said=_last_said(items),
     )
 
@@ -53,12 +49,12 @@ def _first_step(items: Sequence[Item]) -> int:
     return next((item.number for item in items if isinstance(item, Step)), 0)
 
 
-def _todos(calls: Sequence[Call]) -> tuple[Fact, ...]:
+def _todos(calls: Sequence[CallRecord]) -> tuple[Fact, ...]:
     """The todos that were open at the end, and where the list was last changed."""
     todos, changed = Todos(), ("", -1)
     for call in calls:
         if call.outcome.is_run and not call.outcome.is_failed:
-            after = after_call(todos, call.call, call.text)
+            after = todos_after(todos, call.call, call.text)
             if after is not todos:
                 todos, changed = after, (call.step.entry, call.step.number)
     entry, step = changed
@@ -69,7 +65,7 @@ def _todos(calls: Sequence[Call]) -> tuple[Fact, ...]:
     )
 
 
-def standing_in(transcript: Transcript, end: int) -> tuple[Fact, ...]:
+def recap_facts(transcript: Transcript, end: int) -> tuple[Fact, ...]:
     """What stood at the end of every pack when there were so many items."""
     newest: dict[str, tuple[Fact, ...]] = {}
     for position, entry in transcript.recap_entries:
@@ -82,5 +78,5 @@ def standing_in(transcript: Transcript, end: int) -> tuple[Fact, ...]:
 def _last_said(items: Sequence[Item]) -> Fact | None:
     for item in reversed(items):
         if isinstance(item, Step) and item.message.text.strip():
-            return Fact(quoted(item.message.text), (item.entry,), item.number)
+            return Fact(quote_text(item.message.text), (item.entry,), item.number)
     return None

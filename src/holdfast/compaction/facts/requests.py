@@ -1,24 +1,106 @@
-"""What people asked: the first and the latest request, and what they demanded or forbade.
+"""What another agent handed over: a typed message between two tags, as far as a summary needs it.
 
-Rule: a request is what a person, or another agent, wrote; a program's words around it are none, nor is a document
-that a command brought along. Words are quoted as they stand.
+Rule: read and never obeyed; what is no such message says nothing.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 
+import msgspec
 from msgspec import Struct
 
-from holdfast.compaction.facts.calls import Call
-from holdfast.compaction.facts.handed import with_asks
-from holdfast.compaction.facts.quoting import quoted
-from holdfast.compaction.facts.values import Fact
+from holdfast.compaction.facts.calls import CallRecord
+from holdfast.compaction.facts.fact import Fact, HandoverFacts, quote_text
 from holdfast.ids import text_id
-from holdfast.messages import Text
-from holdfast.packing.renditions.marks import one_line
+from holdfast.messages import Text, joined_text
+from holdfast.packing.rendering.marks import one_line
 from holdfast.views.directives import directives
 from holdfast.views.prose import without_wrappers
 from holdfast.views.transcript import Item, User
+
+MOST_PROBLEMS, MOST_SAMPLES = 20, 8
+_OPENING = re.compile(r"<([a-z][a-z0-9_]{0,39})>\n```json\n")
+
+
+class _Problem(Struct, frozen=True):
+    summary: str
+    layer: int = 0
+    severity: str = ""
+    samples: tuple[str, ...] = ()
+
+
+class _Rate(Struct, frozen=True):
+    passed: int
+    total: int
+
+
+class _Message(Struct, frozen=True):
+    asks: str
+    iteration: int | None = None
+    execution_output_dir: str = ""
+    layer1_problems_report: str = ""
+    problems: tuple[_Problem, ...] = ()
+    success: _Rate | None = None
+
+
+def read_handover(items: Sequence[Item]) -> HandoverFacts:
+    """The newest handover in these items."""
+    for item in reversed(items):
+        if isinstance(item, User) and item.origin == "agent":
+            message = _read(joined_text(item.message.parts))[1]
+            if message is not None:
+                return _facts(message, item.entry)
+    return HandoverFacts()
+
+
+def replace_handover(text: str) -> str:
+    """A message with what a handover in it asks in the place of the whole of it."""
+    (start, end), message = _read(text)
+    return text if message is None else f"{text[:start]}{message.asks}{text[end:]}"
+
+
+def _read(text: str) -> tuple[tuple[int, int], _Message | None]:
+    """Where a handover stands in a text, and what it says."""
+    opening = _OPENING.search(text)
+    closing = f"\n```\n</{opening[1]}>" if opening else ""
+    end = text.find(closing, opening.end()) if opening else -1
+    if opening is None or end < 0:
+        return (0, 0), None
+    try:
+        message = msgspec.json.decode(text[opening.end() : end], type=_Message)
+    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
+        message = None
+    return (opening.start(), end + len(closing)), message
+
+
+def _facts(message: _Message, entry: str) -> HandoverFacts:
+    rate, iteration = message.success, message.iteration
+    folder, report = message.execution_output_dir, message.layer1_problems_report
+    return HandoverFacts(
+        asks=Fact(message.asks, (entry,)),
+        iteration=Fact(str(iteration), (entry,)) if iteration is not None else None,
+        output_dir=Fact(one_line(folder), (entry,)) if folder else None,
+        report=Fact(one_line(report), (entry,)) if report else None,
+        problems=tuple(Fact(_told(problem), (entry,)) for problem in message.problems[:MOST_PROBLEMS]),
+        rate=Fact(f"{rate.passed}/{rate.total} ({_percent(rate)}%)", (entry,)) if rate else None,
+        failed=Fact(str(rate.total - rate.passed), (entry,)) if rate else None,
+    )
+
+
+def _told(problem: _Problem) -> str:
+    samples = ", ".join(problem.samples[:MOST_SAMPLES])
+    text = f"layer {problem.layer}, {problem.severity or 'severity unknown'}: {problem.summary}"
+    return one_line(f"{text} ({samples})" if samples else text)
+
+
+def _percent(rate: _Rate) -> int:
+    return round(100 * rate.passed / rate.total) if rate.total else 0
+
+
+# What people asked: the first and the latest request, and what they demanded or forbade.
+#
+# Rule: a request is what a person, or another agent, wrote; a program's words around it are none, nor is a document
+# that a command brought along. Words are quoted as they stand.
 
 MOST_SOURCES = 8
 """Entries that are named where the same was said again and again."""
@@ -34,7 +116,7 @@ _NO_REQUEST = re.compile(
 )
 
 
-class Said(Struct, frozen=True, gc=False):
+class Utterance(Struct, frozen=True, gc=False):
     """Words of a person, where they stand: as a message, or as the reason for refusing a call."""
 
     text: str
@@ -43,24 +125,24 @@ class Said(Struct, frozen=True, gc=False):
     step: int = -1
 
 
-def said_by_people(items: Sequence[Item], refused: Sequence[Call]) -> list[Said]:
+def utterances_of(items: Sequence[Item], refused: Sequence[CallRecord]) -> list[Utterance]:
     """All that people said in these items, in order. `refused` are the calls that somebody did not let happen."""
     said = [
-        Said(part.text, item.entry, item.position)
+        Utterance(part.text, item.entry, item.position)
         for item in items
         if isinstance(item, User) and item.origin != "reminder"
         for part in item.message.parts
         if isinstance(part, Text)
     ]
     said += [
-        Said(call.outcome.line, call.entry, call.step.position, call.step.number)
+        Utterance(call.outcome.line, call.entry, call.step.position, call.step.number)
         for call in refused
         if call.outcome.line
     ]
     return sorted(said, key=lambda one: one.position)
 
 
-def requests(said: Sequence[Said]) -> tuple[Fact | None, Fact | None]:
+def first_and_latest(said: Sequence[Utterance]) -> tuple[Fact | None, Fact | None]:
     """The first and the latest request; the latest is None where it is the first."""
     asked = [one for one in said if _request(one.text)]
     if not asked:
@@ -69,13 +151,13 @@ def requests(said: Sequence[Said]) -> tuple[Fact | None, Fact | None]:
     return _fact(first), _fact(latest) if latest is not first else None
 
 
-def _fact(said: Said) -> Fact:
-    return Fact(quoted(_request(said.text), id_=text_id(said.text)), (said.entry,), said.step)
+def _fact(said: Utterance) -> Fact:
+    return Fact(quote_text(_request(said.text), id_=text_id(said.text)), (said.entry,), said.step)
 
 
 def _request(text: str) -> str:
     """What a message asks for; nothing where a program wrote it."""
-    spoken = without_wrappers(with_asks(text)).strip()
+    spoken = without_wrappers(replace_handover(text)).strip()
     if command := _COMMAND.search(text, 0, 2_000):
         arguments = _ARGUMENTS.search(text)
         return f"{command[1]} {arguments[1].strip() if arguments else spoken}".strip()
@@ -84,7 +166,7 @@ def _request(text: str) -> str:
     return spoken
 
 
-def demands(said: Sequence[Said]) -> tuple[Fact, ...]:
+def directive_facts(said: Sequence[Utterance]) -> tuple[Fact, ...]:
     """The directives, word for word, each once, with all entries that say it."""
     sources: dict[str, list[str]] = {}
     steps: dict[str, int] = {}
@@ -96,7 +178,7 @@ def demands(said: Sequence[Said]) -> tuple[Fact, ...]:
     return tuple(Fact(text, tuple(entries), steps[text]) for text, entries in sources.items())
 
 
-def _sentences(said: Sequence[Said]) -> Iterator[tuple[Said, str]]:
+def _sentences(said: Sequence[Utterance]) -> Iterator[tuple[Utterance, str]]:
     for one in said:
         for start, end in directives(one.text):
             yield one, one_line(one.text[start:end])

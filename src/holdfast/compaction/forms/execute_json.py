@@ -6,23 +6,24 @@ what is pending.
 
 from msgspec import Struct
 
-from holdfast.compaction.facts.values import Facts
-from holdfast.compaction.forms.content import Content, Field, Line, Problem
+from holdfast.compaction.facts.fact import LogFacts
+from holdfast.compaction.forms.content import FormField, FormLine, ParseProblem, SummaryContent
 from holdfast.compaction.forms.form import content_of, told
-from holdfast.compaction.forms.limits import Group, within
-from holdfast.compaction.forms.nested_json import TAG, parse_json, render_json
-from holdfast.compaction.forms.pair_paths import iteration, output_dir
-from holdfast.compaction.forms.schema import schema_of, value_of
-from holdfast.compaction.forms.telling import (
+from holdfast.compaction.forms.nested_json import TAG, parse_json, render_json, schema_of, value_of
+from holdfast.compaction.forms.rule_lines import (
+    LineGroup,
     attempt_lines,
     changed_lines,
     command_lines,
     decision_lines,
     directive_lines,
     error_lines,
+    fit_lines,
     goal_lines,
+    iteration,
     key_lines,
     left_off_lines,
+    output_dir,
     problem_lines,
     progress_lines,
     read_lines,
@@ -34,58 +35,62 @@ from holdfast.compaction.forms.telling import (
 )
 from holdfast.messages import Json
 
-TOOLS = Field(
+TOOLS = FormField(
     name="generated_components.tools",
     about="tools that were made, `file: what it does` each",
     most_lines=40,
     lasts=True,
     weight=6,
 )
-CHECKERS = Field(
+CHECKERS = FormField(
     name="generated_components.checkers",
     about="checkers that were made, `file: what it checks` each",
     most_lines=40,
     lasts=True,
     weight=6,
 )
-SAMPLES = Field(
+SAMPLES = FormField(
     name="generated_components.samples",
     about="how many samples there are, and of what kinds",
     kind="text",
     weight=5,
 )
-ITERATION = Field(
+ITERATION = FormField(
     name="evaluation_progress.current_iteration", about="number of the iteration", kind="number", weight=6
 )
-RATE = Field(name="evaluation_progress.success_rate", about="such as `12/15 (80%)`", kind="line", weight=6)
-LAYERS = Field(
+RATE = FormField(
+    name="evaluation_progress.success_rate", about="such as `12/15 (80%)`", kind="line", weight=6
+)
+LAYERS = FormField(
     name="evaluation_progress.layer_status",
     about="which layer is done and which is being worked on, with the last test run",
     kind="text",
     weight=8,
 )
-LAYER2 = Field(name="identified_issues.layer2_problems", about="problems of tools", most_lines=40, weight=7)
-LAYER3 = Field(
+LAYER2 = FormField(
+    name="identified_issues.layer2_problems", about="problems of tools", most_lines=40, weight=7
+)
+LAYER3 = FormField(
     name="identified_issues.layer3_problems", about="problems of checkers", most_lines=40, weight=7
 )
-FIXES = Field(
+FIXES = FormField(
     name="identified_issues.fix_attempts",
     about="what was tried as a fix, and whether it held",
     most_lines=40,
     lasts=True,
     weight=4,
 )
-PENDING = Field(
+PENDING = FormField(
     name="pending_work",
     about="the task with what the user demanded or forbade, what is next, on what grounds to stop, return or go "
     "on, decisions that a person must take",
     most_lines=60,
     weight=9,
 )
-OUTPUT_DIR = Field(
+OUTPUT_DIR = FormField(
     name="key_paths.execution_output_dir", about="folder of the outputs", kind="line", weight=6
 )
-OTHER_PATHS = Field(
+OTHER_PATHS = FormField(
     name="key_paths.other",
     about="other paths and ids that lead back to large content",
     is_required=False,
@@ -111,16 +116,16 @@ FIELDS = (
 
 class ExecuteJson(Struct, frozen=True):
     name: str = "execute_json"
-    fields: tuple[Field, ...] = FIELDS
+    fields: tuple[FormField, ...] = FIELDS
     has_every_key: bool = True
 
-    def render(self, content: Content) -> str:
+    def render(self, content: SummaryContent) -> str:
         return render_json(FIELDS, content)
 
-    def parse(self, text: str) -> tuple[Content, tuple[Problem, ...]]:
+    def parse(self, text: str) -> tuple[SummaryContent, tuple[ParseProblem, ...]]:
         return parse_json(FIELDS, text)
 
-    def value(self, content: Content) -> Json:
+    def value(self, content: SummaryContent) -> Json:
         return value_of(FIELDS, content)
 
     def schema(self) -> dict[str, Json]:
@@ -132,7 +137,7 @@ class ExecuteJson(Struct, frozen=True):
         )
         return told(opening, FIELDS, archive=archive)
 
-    def fill(self, facts: Facts, *, archive: bool) -> Content:
+    def fill(self, facts: LogFacts, *, archive: bool) -> SummaryContent:
         pending = () if archive else todo_lines(facts)
         left_off = () if archive else left_off_lines(facts)
         standing = () if archive else standing_lines(facts)
@@ -153,30 +158,30 @@ class ExecuteJson(Struct, frozen=True):
                 *problem_lines(facts, 3),
                 *(line for line in errors if "checker" in line.text.lower()),
             ),
-            FIXES.name: within(
+            FIXES.name: fit_lines(
                 FIXES,
                 (),
-                Group("decisions", decision_lines(facts)),
-                Group("failed attempts", attempt_lines(facts)),
+                LineGroup("decisions", decision_lines(facts)),
+                LineGroup("failed attempts", attempt_lines(facts)),
             ),
-            PENDING.name: within(
+            PENDING.name: fit_lines(
                 PENDING,
                 (*standing, *goal_lines(facts), *directive_lines(facts), *left_off),
-                Group("todos", pending),
+                LineGroup("todos", pending),
             ),
             OUTPUT_DIR.name: output_dir(facts),
-            OTHER_PATHS.name: within(
+            OTHER_PATHS.name: fit_lines(
                 OTHER_PATHS,
                 (),
-                Group("keys", key_lines(facts)),
-                Group("files read", read_lines(facts)),
-                Group("commands", commands),
+                LineGroup("keys", key_lines(facts)),
+                LineGroup("files read", read_lines(facts)),
+                LineGroup("commands", commands),
             ),
         }
         return content_of(FIELDS, lines, facts.earlier)
 
 
-def _component(line: Line) -> str:
+def _component(line: FormLine) -> str:
     """Which component a changed file is, as far as its path tells."""
     path = line.text.rsplit(" (", 1)[0].lower()
     if "checker" in path:

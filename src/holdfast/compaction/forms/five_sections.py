@@ -5,13 +5,13 @@ Rule: an archive holds completed work only; what is unfinished stands in a state
 
 from msgspec import Struct
 
-from holdfast.compaction.facts.values import Facts
-from holdfast.compaction.forms.content import Content, Field, Problem
+from holdfast.compaction.facts.fact import LogFacts
+from holdfast.compaction.forms.content import FormField, ParseProblem, SummaryContent
 from holdfast.compaction.forms.form import content_of, told
-from holdfast.compaction.forms.limits import Group, within
 from holdfast.compaction.forms.markdown import parse_sections, render_sections
-from holdfast.compaction.forms.schema import schema_of, value_of
-from holdfast.compaction.forms.telling import (
+from holdfast.compaction.forms.nested_json import schema_of, value_of
+from holdfast.compaction.forms.rule_lines import (
+    LineGroup,
     attempt_lines,
     changed_lines,
     command_lines,
@@ -19,6 +19,7 @@ from holdfast.compaction.forms.telling import (
     directive_lines,
     done_lines,
     error_lines,
+    fit_lines,
     goal_lines,
     key_lines,
     left_off_lines,
@@ -31,35 +32,35 @@ from holdfast.messages import Json
 
 TITLE = "Session Summary"
 
-OBJECTIVES = Field(
+OBJECTIVES = FormField(
     name="Objectives & Status",
     about="what the user wants, what the user demanded or forbade, and how far it is",
     most_lines=30,
     aliases=("Objectives", "目标与状态"),
     weight=9,
 )
-CONTEXT = Field(
+CONTEXT = FormField(
     name="Technical Context",
     about="languages, frameworks, commands, paths and ids that the work depends on",
     most_lines=16,
     aliases=("技术背景", "技术上下文"),
     weight=3,
 )
-MILESTONES = Field(
+MILESTONES = FormField(
     name="Completed Milestones",
     about="what is finished, a line each",
     most_lines=20,
     aliases=("Milestones", "已完成里程碑", "已完成的里程碑", "已完成事项"),
     weight=2,
 )
-INSIGHTS = Field(
+INSIGHTS = FormField(
     name="Key Insights & Decisions",
     about="what was found out, what was decided and why, what was tried and failed",
     most_lines=30,
     aliases=("Key Insights", "Insights & Decisions", "关键见解与决策", "关键决策"),
     weight=5,
 )
-FILES = Field(
+FILES = FormField(
     name="File System State",
     about="files that were created, modified, deleted or read",
     most_lines=40,
@@ -71,16 +72,16 @@ FIELDS = (OBJECTIVES, CONTEXT, MILESTONES, INSIGHTS, FILES)
 
 class FiveSections(Struct, frozen=True):
     name: str = "five_sections"
-    fields: tuple[Field, ...] = FIELDS
+    fields: tuple[FormField, ...] = FIELDS
     has_every_key: bool = False
 
-    def render(self, content: Content) -> str:
+    def render(self, content: SummaryContent) -> str:
         return render_sections(TITLE, FIELDS, content)
 
-    def parse(self, text: str) -> tuple[Content, tuple[Problem, ...]]:
+    def parse(self, text: str) -> tuple[SummaryContent, tuple[ParseProblem, ...]]:
         return parse_sections(FIELDS, text)
 
-    def value(self, content: Content) -> Json:
+    def value(self, content: SummaryContent) -> Json:
         return value_of(FIELDS, content)
 
     def schema(self) -> dict[str, Json]:
@@ -92,29 +93,31 @@ class FiveSections(Struct, frozen=True):
         )
         return told(opening, FIELDS, archive=archive)
 
-    def fill(self, facts: Facts, *, archive: bool) -> Content:
+    def fill(self, facts: LogFacts, *, archive: bool) -> SummaryContent:
         status = () if archive else todo_lines(facts)
         left_off = () if archive else left_off_lines(facts)
         errors, tests = error_lines(facts, archive=archive), test_lines(facts, archive=archive)
         commands = worked_lines(facts) if archive else command_lines(facts)
         is_passed = facts.tests is not None and facts.tests.is_passed
         lines = {
-            OBJECTIVES.name: within(
+            OBJECTIVES.name: fit_lines(
                 OBJECTIVES,
                 (*goal_lines(facts), *directive_lines(facts), *(() if is_passed else tests)),
-                Group("todos", status),
-                Group("remarks", left_off),
+                LineGroup("todos", status),
+                LineGroup("remarks", left_off),
             ),
-            CONTEXT.name: within(CONTEXT, (), Group("keys", key_lines(facts)), Group("commands", commands)),
-            MILESTONES.name: within(
-                MILESTONES, tests if is_passed else (), Group("counts", done_lines(facts))
+            CONTEXT.name: fit_lines(
+                CONTEXT, (), LineGroup("keys", key_lines(facts)), LineGroup("commands", commands)
             ),
-            INSIGHTS.name: within(
+            MILESTONES.name: fit_lines(
+                MILESTONES, tests if is_passed else (), LineGroup("counts", done_lines(facts))
+            ),
+            INSIGHTS.name: fit_lines(
                 INSIGHTS,
                 errors,
-                Group("decisions", decision_lines(facts)),
-                Group("failed attempts", attempt_lines(facts)),
+                LineGroup("decisions", decision_lines(facts)),
+                LineGroup("failed attempts", attempt_lines(facts)),
             ),
-            FILES.name: within(FILES, changed_lines(facts), Group("files read", read_lines(facts))),
+            FILES.name: fit_lines(FILES, changed_lines(facts), LineGroup("files read", read_lines(facts))),
         }
         return content_of(FIELDS, lines)

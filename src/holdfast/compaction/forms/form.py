@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
-from holdfast.compaction.facts.values import Fact, Facts
-from holdfast.compaction.forms.content import Content, Field, Line, Problem
-from holdfast.compaction.forms.text import shown
+from holdfast.compaction.facts.fact import Fact, LogFacts
+from holdfast.compaction.forms.content import FormField, FormLine, ParseProblem, SummaryContent, visible_texts
 from holdfast.messages import Json
 
 NOTHING: Mapping[str, tuple[Fact, ...]] = MappingProxyType({})
@@ -22,7 +21,7 @@ class Form(Protocol):
         ...
 
     @property
-    def fields(self) -> tuple[Field, ...]: ...
+    def fields(self) -> tuple[FormField, ...]: ...
 
     @property
     def has_every_key(self) -> bool:
@@ -30,13 +29,13 @@ class Form(Protocol):
         say; else such a field may be left out."""
         ...
 
-    def render(self, content: Content) -> str: ...
+    def render(self, content: SummaryContent) -> str: ...
 
-    def parse(self, text: str) -> tuple[Content, tuple[Problem, ...]]:
+    def parse(self, text: str) -> tuple[SummaryContent, tuple[ParseProblem, ...]]:
         """What a model wrote. Only fields that its text has are there, with no lines where they say nothing."""
         ...
 
-    def value(self, content: Content) -> Json:
+    def value(self, content: SummaryContent) -> Json:
         """The content as the JSON value that `schema` describes."""
         ...
 
@@ -46,18 +45,18 @@ class Form(Protocol):
         """What tells a model the form."""
         ...
 
-    def fill(self, facts: Facts, *, archive: bool) -> Content:
+    def fill(self, facts: LogFacts, *, archive: bool) -> SummaryContent:
         """The rule half in this form; an `archive` holds completed work only, else it is the state of the work."""
         ...
 
 
 def content_of(
-    fields: Iterable[Field],
-    lines: Mapping[str, tuple[Line, ...]],
+    fields: Iterable[FormField],
+    lines: Mapping[str, tuple[FormLine, ...]],
     earlier: Mapping[str, tuple[Fact, ...]] = NOTHING,
-) -> Content:
+) -> SummaryContent:
     """Every field in the form's order, whether or not it has lines; with what `earlier` lines still hold."""
-    return Content(
+    return SummaryContent(
         {
             field.name: _carried(field, lines.get(field.name, ()), earlier.get(field.name, ()))
             for field in fields
@@ -65,12 +64,14 @@ def content_of(
     )
 
 
-def _carried(field: Field, lines: tuple[Line, ...], earlier: tuple[Fact, ...]) -> tuple[Line, ...]:
+def _carried(
+    field: FormField, lines: tuple[FormLine, ...], earlier: tuple[Fact, ...]
+) -> tuple[FormLine, ...]:
     """A field's lines behind those of the summary before: of these the newest that there is room for."""
-    if not earlier or (shown(lines) and not field.lasts):
+    if not earlier or (visible_texts(lines) and not field.lasts):
         return lines
     there = {line.text for line in lines}
-    before = [Line(fact.text, fact.sources, "model") for fact in earlier if fact.text not in there]
+    before = [FormLine(fact.text, fact.sources, "model") for fact in earlier if fact.text not in there]
     room = max(field.most_lines - len(lines), 0) if field.most_lines else len(before)
     return (*before[max(len(before) - room, 0) :], *lines)
 
@@ -86,13 +87,13 @@ SLOTS = {
 }
 
 
-def told(opening: str, fields: Iterable[Field], *, archive: bool) -> str:
+def told(opening: str, fields: Iterable[FormField], *, archive: bool) -> str:
     """Instructions that name every field and what belongs into it."""
     rows = [f"- {field.name}: {field.about}{_limit(field)}" for field in fields if field.is_required]
     return "\n".join([opening, *rows, "", SLOTS[archive], RULES])
 
 
-def _limit(field: Field) -> str:
+def _limit(field: FormField) -> str:
     if field.kind == "number":
         return " (a number, or null)"
     if field.most_lines == 1 or field.kind == "line":

@@ -6,14 +6,12 @@ among what is pending.
 
 from msgspec import Struct
 
-from holdfast.compaction.facts.values import Facts
-from holdfast.compaction.forms.content import Content, Field, Problem
+from holdfast.compaction.facts.fact import LogFacts
+from holdfast.compaction.forms.content import FormField, ParseProblem, SummaryContent
 from holdfast.compaction.forms.form import content_of, told
-from holdfast.compaction.forms.limits import Group, within
-from holdfast.compaction.forms.nested_json import TAG, parse_json, render_json
-from holdfast.compaction.forms.pair_paths import output_dir, report
-from holdfast.compaction.forms.schema import schema_of, value_of
-from holdfast.compaction.forms.telling import (
+from holdfast.compaction.forms.nested_json import TAG, parse_json, render_json, schema_of, value_of
+from holdfast.compaction.forms.rule_lines import (
+    LineGroup,
     attempt_lines,
     changed_lines,
     command_lines,
@@ -21,11 +19,14 @@ from holdfast.compaction.forms.telling import (
     directive_lines,
     error_lines,
     failure_count,
+    fit_lines,
     goal_lines,
     key_lines,
     left_off_lines,
+    output_dir,
     problem_lines,
     read_lines,
+    report,
     standing_lines,
     test_lines,
     todo_lines,
@@ -33,7 +34,7 @@ from holdfast.compaction.forms.telling import (
 )
 from holdfast.messages import Json
 
-DESIGN = Field(
+DESIGN = FormField(
     name="current_design_summary.unified_scenario_design",
     about="main points of the scenario's design",
     kind="text",
@@ -41,14 +42,14 @@ DESIGN = Field(
     lasts=True,
     weight=9,
 )
-RULES = Field(
+RULES = FormField(
     name="current_design_summary.business_rules_key_points",
     about="key business rules, and what the user demanded or forbade",
     most_lines=40,
     lasts=True,
     weight=8,
 )
-FORMATS = Field(
+FORMATS = FormField(
     name="current_design_summary.format_specifications",
     about="formats, in brief",
     kind="text",
@@ -56,44 +57,44 @@ FORMATS = Field(
     lasts=True,
     weight=4,
 )
-FEEDBACK_DIR = Field(
+FEEDBACK_DIR = FormField(
     name="execute_feedback_summary.execution_output_dir",
     about="folder of the outputs that the feedback is about",
     kind="line",
     weight=6,
 )
-FAILURES = Field(
+FAILURES = FormField(
     name="execute_feedback_summary.total_failure_samples",
     about="how many samples failed",
     kind="number",
     weight=5,
 )
-PROBLEMS = Field(
+PROBLEMS = FormField(
     name="execute_feedback_summary.layer1_problems_summary",
     about="problems of layer 1, `type: description` each",
     most_lines=40,
     weight=7,
 )
-CONCLUSIONS = Field(
+CONCLUSIONS = FormField(
     name="analysis_conclusions",
     about="samples that were analysed with what was found, flaws of the design with their causes, parts to change",
     most_lines=40,
     lasts=True,
     weight=3,
 )
-PENDING = Field(
+PENDING = FormField(
     name="pending_actions",
     about="samples still to analyse, parts still to change, decisions that a person must take",
     most_lines=30,
     weight=7,
 )
-OUTPUT_DIR = Field(
+OUTPUT_DIR = FormField(
     name="key_paths.execution_output_dir", about="folder of the outputs", kind="line", weight=6
 )
-REPORT = Field(
+REPORT = FormField(
     name="key_paths.layer1_problems_report", about="path of the report on layer 1", kind="line", weight=5
 )
-OTHER_PATHS = Field(
+OTHER_PATHS = FormField(
     name="key_paths.other",
     about="other paths and ids that lead back to large content",
     is_required=False,
@@ -118,16 +119,16 @@ FIELDS = (
 
 class InitJson(Struct, frozen=True):
     name: str = "init_json"
-    fields: tuple[Field, ...] = FIELDS
+    fields: tuple[FormField, ...] = FIELDS
     has_every_key: bool = True
 
-    def render(self, content: Content) -> str:
+    def render(self, content: SummaryContent) -> str:
         return render_json(FIELDS, content)
 
-    def parse(self, text: str) -> tuple[Content, tuple[Problem, ...]]:
+    def parse(self, text: str) -> tuple[SummaryContent, tuple[ParseProblem, ...]]:
         return parse_json(FIELDS, text)
 
-    def value(self, content: Content) -> Json:
+    def value(self, content: SummaryContent) -> Json:
         return value_of(FIELDS, content)
 
     def schema(self) -> dict[str, Json]:
@@ -139,7 +140,7 @@ class InitJson(Struct, frozen=True):
         )
         return told(opening, FIELDS, archive=archive)
 
-    def fill(self, facts: Facts, *, archive: bool) -> Content:
+    def fill(self, facts: LogFacts, *, archive: bool) -> SummaryContent:
         pending = () if archive else todo_lines(facts)
         left_off = () if archive else left_off_lines(facts)
         standing = () if archive else standing_lines(facts)
@@ -150,21 +151,21 @@ class InitJson(Struct, frozen=True):
             FEEDBACK_DIR.name: output_dir(facts),
             FAILURES.name: failure_count(facts),
             PROBLEMS.name: (*problem_lines(facts, 1), *error_lines(facts, archive=archive)),
-            CONCLUSIONS.name: within(
+            CONCLUSIONS.name: fit_lines(
                 CONCLUSIONS,
                 test_lines(facts, archive=archive),
-                Group("decisions", decision_lines(facts)),
-                Group("failed attempts", attempt_lines(facts)),
-                Group("commands", commands),
+                LineGroup("decisions", decision_lines(facts)),
+                LineGroup("failed attempts", attempt_lines(facts)),
+                LineGroup("commands", commands),
             ),
-            PENDING.name: within(PENDING, (*standing, *left_off), Group("todos", pending)),
+            PENDING.name: fit_lines(PENDING, (*standing, *left_off), LineGroup("todos", pending)),
             OUTPUT_DIR.name: output_dir(facts),
             REPORT.name: report(facts),
-            OTHER_PATHS.name: within(
+            OTHER_PATHS.name: fit_lines(
                 OTHER_PATHS,
                 changed_lines(facts),
-                Group("files read", read_lines(facts)),
-                Group("keys", key_lines(facts)),
+                LineGroup("files read", read_lines(facts)),
+                LineGroup("keys", key_lines(facts)),
             ),
         }
         return content_of(FIELDS, lines, facts.earlier)

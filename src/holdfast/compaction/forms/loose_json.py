@@ -10,7 +10,7 @@ from msgspec import Struct
 DEEPEST = 24
 """Levels that are read; what is nested deeper is left out."""
 
-Loose = None | str | list["Loose"] | dict[str, "Loose"]
+LooseJson = None | str | list["LooseJson"] | dict[str, "LooseJson"]
 """Numbers and truth values come as their text: lines are made of it anyway."""
 
 _SPACE = re.compile(r"(?:\s++|//[^\n]*+\n)*+")
@@ -22,7 +22,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 
 
-class Reading(Struct):
+class JsonReader(Struct):
     """A place in a text, and what was found wrong on the way."""
 
     text: str
@@ -40,13 +40,13 @@ class Reading(Struct):
         return self.text[self.at : self.at + 1]
 
 
-def read_object(text: str, start: int) -> tuple[dict[str, Loose], Reading]:
+def read_object(text: str, start: int) -> tuple[dict[str, LooseJson], JsonReader]:
     """The object that opens at `start`, as far as it goes."""
-    reading = Reading(text, start)
+    reading = JsonReader(text, start)
     return _object(reading, 0), reading
 
 
-def _value(reading: Reading, depth: int) -> Loose:
+def _value(reading: JsonReader, depth: int) -> LooseJson:
     first = reading.skip()
     if first in ("{", "[") and depth >= DEEPEST:
         reading.note("it is nested too deep")
@@ -65,8 +65,8 @@ def _value(reading: Reading, depth: int) -> Loose:
     return None if word[0] in ("null", "None", "undefined") else word[0]
 
 
-def _object(reading: Reading, depth: int) -> dict[str, Loose]:
-    read: dict[str, Loose] = {}
+def _object(reading: JsonReader, depth: int) -> dict[str, LooseJson]:
+    read: dict[str, LooseJson] = {}
     reading.at += 1
     while (first := reading.skip()) != "}":
         if not first:
@@ -79,7 +79,7 @@ def _object(reading: Reading, depth: int) -> dict[str, Loose]:
         if not isinstance(key, str):
             reading.note("a key is no text")
             continue
-        value: Loose = None
+        value: LooseJson = None
         if reading.skip() in (":", "："):
             reading.at += 1
             value = _value(reading, depth)
@@ -90,8 +90,8 @@ def _object(reading: Reading, depth: int) -> dict[str, Loose]:
     return read
 
 
-def _list(reading: Reading, depth: int) -> list[Loose]:
-    read: list[Loose] = []
+def _list(reading: JsonReader, depth: int) -> list[LooseJson]:
+    read: list[LooseJson] = []
     reading.at += 1
     while (first := reading.skip()) != "]":
         if not first:
@@ -110,7 +110,7 @@ def _list(reading: Reading, depth: int) -> list[Loose]:
     return read
 
 
-def _string(reading: Reading) -> str:
+def _string(reading: JsonReader) -> str:
     """Up to the quote that something of JSON follows: a quote inside a sentence ends nothing.
 
     Only a string that a curly quote opens may end with one: in sound JSON they are characters like any other.
@@ -159,7 +159,7 @@ def _character(text: str, code: int, after: int) -> tuple[str, int]:
     return chr(code), after
 
 
-def _joined(earlier: Loose, later: Loose) -> Loose:
+def _joined(earlier: LooseJson, later: LooseJson) -> LooseJson:
     """Both values of a key that stands twice, so that neither is lost."""
     if earlier is None or later is None:
         return later if earlier is None else earlier
@@ -168,5 +168,5 @@ def _joined(earlier: Loose, later: Loose) -> Loose:
     return [*_listed(earlier), *_listed(later)]
 
 
-def _listed(value: Loose) -> list[Loose]:
+def _listed(value: LooseJson) -> list[LooseJson]:
     return value if isinstance(value, list) else [value]

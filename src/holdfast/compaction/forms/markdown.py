@@ -8,15 +8,17 @@ import re
 
 from msgspec import Struct
 
-from holdfast.compaction.forms.content import Content, Field, Problem
-from holdfast.compaction.forms.text import (
+from holdfast.compaction.forms.content import (
     NOTHING,
-    bare,
-    by_model,
+    FormField,
+    ParseProblem,
+    SummaryContent,
     has_bullet,
-    shown,
+    match_key,
+    model_lines,
     tidy,
     unwrapped,
+    visible_texts,
     without_bullet,
 )
 
@@ -27,10 +29,10 @@ _UNMARKED = 7
 """The level of a heading without `#`: any that has some stands above it."""
 
 
-def render_sections(title: str, fields: tuple[Field, ...], content: Content) -> str:
+def render_sections(title: str, fields: tuple[FormField, ...], content: SummaryContent) -> str:
     sections = [f"# {title}"]
     for field in fields:
-        items = shown(content.fields.get(field.name, ())) or [NOTHING]
+        items = visible_texts(content.fields.get(field.name, ())) or [NOTHING]
         sections.append("\n".join([f"## {field.name}", *map(_item, items)]))
     return "\n\n".join(sections)
 
@@ -41,19 +43,21 @@ def _item(text: str) -> str:
     return "\n".join([f"- {first}", *(f"  > {line}".rstrip() for line in rest)])
 
 
-def parse_sections(fields: tuple[Field, ...], text: str) -> tuple[Content, tuple[Problem, ...]]:
+def parse_sections(
+    fields: tuple[FormField, ...], text: str
+) -> tuple[SummaryContent, tuple[ParseProblem, ...]]:
     rows = unwrapped(text).split("\n")
     sections = _read(fields, rows, is_dashed=False)
     if not sections.items:
         sections = _read(fields, rows, is_dashed=True)
-    read = {f.name: by_model(sections.items[f.name]) for f in fields if f.name in sections.items}
+    read = {f.name: model_lines(sections.items[f.name]) for f in fields if f.name in sections.items}
     if not read:
-        sections.problems.append(Problem("", "there is no heading of the form"))
-    return Content(read), tuple(dict.fromkeys(sections.problems))
+        sections.problems.append(ParseProblem("", "there is no heading of the form"))
+    return SummaryContent(read), tuple(dict.fromkeys(sections.problems))
 
 
-def _read(fields: tuple[Field, ...], rows: list[str], *, is_dashed: bool) -> "_Sections":
-    sections = _Sections({bare(name): f for f in fields for name in (f.name, *f.aliases)}, is_dashed)
+def _read(fields: tuple[FormField, ...], rows: list[str], *, is_dashed: bool) -> "_Sections":
+    sections = _Sections({match_key(name): f for f in fields for name in (f.name, *f.aliases)}, is_dashed)
     for row in rows:
         if row and not sections.heads(row):
             sections.take(row)
@@ -63,10 +67,10 @@ def _read(fields: tuple[Field, ...], rows: list[str], *, is_dashed: bool) -> "_S
 class _Sections(Struct):
     """Sections as they are read, row by row. `is_dashed` says that bullets may be headings."""
 
-    names: dict[str, Field]
+    names: dict[str, FormField]
     is_dashed: bool
     items: dict[str, list[str]] = {}
-    problems: list[Problem] = []
+    problems: list[ParseProblem] = []
     current: str = ""
     level: int = 0
 
@@ -87,24 +91,24 @@ class _Sections(Struct):
         """Whether a row is a heading; if so what follows belongs to its section, or to none."""
         heading = _HEADING.match(row)
         if heading:
-            field = self.names.get(bare(heading[2]))
+            field = self.names.get(match_key(heading[2]))
             self._enter(field, len(heading[1])) if field else self._leave(heading)
             return True
         if row[0].isspace() or (row.startswith("- ") and not self.is_dashed):
             return False
-        field, rest = self.names.get(bare(row)), ""
+        field, rest = self.names.get(match_key(row)), ""
         if field is None:
             head, rest = _parted(row)
-            field = self.names.get(bare(head))
+            field = self.names.get(match_key(head))
         if field is None:
             return False
         self._enter(field, _UNMARKED)
         self.items[field.name] += [rest] if rest else []
         return True
 
-    def _enter(self, field: Field, level: int) -> None:
+    def _enter(self, field: FormField, level: int) -> None:
         if field.name in self.items:
-            self.problems.append(Problem(field.name, "the section stands twice"))
+            self.problems.append(ParseProblem(field.name, "the section stands twice"))
         self.items.setdefault(field.name, [])
         self.current, self.level = field.name, level
 
@@ -114,7 +118,7 @@ class _Sections(Struct):
         if self.current and level > self.level:
             return
         if level > 1 and "summary" not in title.casefold():
-            self.problems.append(Problem("", f"the form has no section “{title[:80]}”"))
+            self.problems.append(ParseProblem("", f"the form has no section “{title[:80]}”"))
         self.current = ""
 
 

@@ -1,18 +1,120 @@
-"""A form as nested JSON in `<compact_summary>` tags: written whole, and read out of whatever a model wrote.
+"""A form's content as a JSON value, and the schema of such values (draft 2020-12), both made from its fields.
 
-Rule: every key is written, also one that says nothing; every key that is read and not known is reported.
+Rule: every field is there, also one that says nothing; what does not fit the schema is never made.
 """
 
 import re
 from collections.abc import Iterator
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct, defstruct
 
-from holdfast.compaction.forms.content import Content, Field, Problem
-from holdfast.compaction.forms.loose_json import Loose, read_object
-from holdfast.compaction.forms.schema import number_in, value_of
-from holdfast.compaction.forms.text import bare, by_model, tidy
+from holdfast.compaction.forms.content import (
+    FormField,
+    FormLine,
+    ParseProblem,
+    SummaryContent,
+    is_nothing,
+    match_key,
+    model_lines,
+    one_line,
+    tidy,
+    visible_texts,
+)
+from holdfast.compaction.forms.loose_json import LooseJson, read_object
+from holdfast.messages import Json
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_NUMBER = re.compile(r"(?<![\w.])-?\d{1,15}(?:\.\d{1,4})?(?!\w)")
+
+Nested = dict[str, Any]
+"""Keys to fields, or to more keys."""
+
+
+def schema_of(title: str, fields: tuple[FormField, ...]) -> dict[str, Json]:
+    return {"$schema": DRAFT, **msgspec.json.schema(type_of(title, fields))}
+
+
+def type_of(title: str, fields: tuple[FormField, ...]) -> Any:
+    """A type that `msgspec.convert` holds values against: what it takes is what the schema takes."""
+    return _struct(title, nested(fields))
+
+
+def value_of(fields: tuple[FormField, ...], content: SummaryContent) -> dict[str, Json]:
+    return _values(nested(fields), content)
+
+
+def nested(fields: tuple[FormField, ...]) -> Nested:
+    """The fields by their keys; a name with dots is a path of keys."""
+    keys: Nested = {}
+    for field in fields:
+        *outer, last = field.name.split(".")
+        inner = keys
+        for key in outer:
+            inner = inner.setdefault(key, {})
+        inner[last] = field
+    return keys
+
+
+def number_in(text: str) -> int | float | None:
+    """The first number of a text, of a size that is written without an exponent and so comes back the same."""
+    found = _NUMBER.search(one_line(text).replace(",", ""))
+    if not found:
+        return None
+    return float(found[0]) if "." in found[0] else int(found[0])
+
+
+def _struct(title: str, keys: Nested) -> Any:
+    members: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    names: dict[str, str] = {}
+    for number, (key, below) in enumerate(keys.items()):
+        member = f"f{number}"
+        names[member] = key
+        kind = _struct(f"{title}.{key}", below) if isinstance(below, dict) else _kind(below)
+        is_required = isinstance(below, dict) or below.is_required
+        members.append((member, kind) if is_required else (member, kind, _absent(below)))
+    return defstruct(title, members, rename=names, forbid_unknown_fields=True, kw_only=True)
+
+
+def _absent(field: FormField) -> Any:
+    """What a field is that need not be there."""
+    if field.kind == "list":
+        return msgspec.field(default_factory=list)
+    return None if field.kind == "number" else ""
+
+
+def _kind(field: FormField) -> Any:
+    about = Meta(description=field.about)
+    if field.kind == "list":
+        return Annotated[list[str], about]
+    if field.kind == "number":
+        return Annotated[int | float | None, about]
+    return Annotated[str, about]
+
+
+def _values(keys: Nested, content: SummaryContent) -> dict[str, Json]:
+    return {
+        key: _values(below, content)
+        if isinstance(below, dict)
+        else _value(below, content.fields.get(below.name, ()))
+        for key, below in keys.items()
+    }
+
+
+def _value(field: FormField, lines: tuple[FormLine, ...]) -> Json:
+    texts = visible_texts(lines)
+    if field.kind == "list":
+        return texts
+    if field.kind == "number":
+        return next((number for text in texts if (number := number_in(text)) is not None), None)
+    joined = field.separator.join(texts)
+    return "" if is_nothing(joined) else joined
+
+
+# A form as nested JSON in `<compact_summary>` tags: written whole, and read out of whatever a model wrote.
+#
+# Rule: every key is written, also one that says nothing; every key that is read and not known is reported.
 
 TAG = "compact_summary"
 _TAG = re.compile(rf"(?i)<\s*{TAG}\s*>")
@@ -27,42 +129,42 @@ Path = tuple[str, ...]
 class _Place(Struct, frozen=True):
     """A field, what of a path leads on inside it, and whether the form has it there."""
 
-    field: Field
+    field: FormField
     rest: Path = ()
     is_meant: bool = True
 
 
-def render_json(fields: tuple[Field, ...], content: Content) -> str:
+def render_json(fields: tuple[FormField, ...], content: SummaryContent) -> str:
     plain = msgspec.json.format(msgspec.json.encode(value_of(fields, content)), indent=2).decode()
     # A tag inside a string would end the summary for whoever looks for it.
     plain = _INNER_TAG.sub(lambda _: "\\u003c", plain)
     return f"<{TAG}>\n{plain}\n</{TAG}>"
 
 
-def parse_json(fields: tuple[Field, ...], text: str) -> tuple[Content, tuple[Problem, ...]]:
+def parse_json(fields: tuple[FormField, ...], text: str) -> tuple[SummaryContent, tuple[ParseProblem, ...]]:
     found, problems = _summary(fields, tidy(text))
     texts: dict[str, list[str]] = {}
     for path, value in _leaves(found, ()):
         shown_path = ".".join(path)[:80]
         place = _place_of(fields, path)
         if place is None:
-            problems.append(Problem(shown_path, f"the form has no key `{shown_path}`"))
+            problems.append(ParseProblem(shown_path, f"the form has no key `{shown_path}`"))
             continue
         if not place.is_meant:
-            problems.append(Problem(place.field.name, f"it stands at `{shown_path}`"))
+            problems.append(ParseProblem(place.field.name, f"it stands at `{shown_path}`"))
         label = "".join(f"{key}: " for key in place.rest)
         texts.setdefault(place.field.name, []).extend(label + text for text in _texts(value))
-    read = {f.name: by_model(_typed(f, texts[f.name], problems)) for f in fields if f.name in texts}
-    return Content(read), tuple(dict.fromkeys(problems))
+    read = {f.name: model_lines(_typed(f, texts[f.name], problems)) for f in fields if f.name in texts}
+    return SummaryContent(read), tuple(dict.fromkeys(problems))
 
 
-def _summary(fields: tuple[Field, ...], text: str) -> tuple[dict[str, Loose], list[Problem]]:
+def _summary(fields: tuple[FormField, ...], text: str) -> tuple[dict[str, LooseJson], list[ParseProblem]]:
     """The object that holds most of the form's keys: inside the tags, or anywhere."""
     tag = _TAG.search(text)
     inside = text[tag.end() :] if tag else text
     closing = _CLOSING.search(inside) if tag else None
     inside = inside[: closing.start()] if closing else inside
-    best: dict[str, Loose] = {}
+    best: dict[str, LooseJson] = {}
     notes: list[str] = []
     most = start = 0
     for _ in range(_MOST_STARTS):
@@ -75,11 +177,11 @@ def _summary(fields: tuple[Field, ...], text: str) -> tuple[dict[str, Loose], li
             best, notes, most = read, reading.notes, known
         start = max(reading.at, start + 1)
     if not most:
-        return {}, [Problem("", "there is no JSON object with the form's keys")]
-    return best, [Problem("", note) for note in notes]
+        return {}, [ParseProblem("", "there is no JSON object with the form's keys")]
+    return best, [ParseProblem("", note) for note in notes]
 
 
-def _leaves(value: dict[str, Loose], above: Path) -> Iterator[tuple[Path, Loose]]:
+def _leaves(value: dict[str, LooseJson], above: Path) -> Iterator[tuple[Path, LooseJson]]:
     """Paths of keys that lead to something other than an object."""
     for key, below in value.items():
         if isinstance(below, dict) and below:
@@ -88,12 +190,12 @@ def _leaves(value: dict[str, Loose], above: Path) -> Iterator[tuple[Path, Loose]
             yield (*above, key), below
 
 
-def _place_of(fields: tuple[Field, ...], path: Path) -> _Place | None:
+def _place_of(fields: tuple[FormField, ...], path: Path) -> _Place | None:
     """Where a path of a model's keys leads: to its field, into an object that the form has as a list or text, or to
     a field of that last key that the form has elsewhere."""
-    keys = [bare(key) for key in path]
+    keys = [match_key(key) for key in path]
     named = [
-        (field, [bare(key) for key in name.split(".")])
+        (field, [match_key(key) for key in name.split(".")])
         for field in fields
         for name in (field.name, *field.aliases)
     ]
@@ -109,7 +211,7 @@ def _place_of(fields: tuple[Field, ...], path: Path) -> _Place | None:
     return None
 
 
-def _texts(value: Loose) -> list[str]:
+def _texts(value: LooseJson) -> list[str]:
     if value is None:
         return []
     if isinstance(value, str):
@@ -120,16 +222,16 @@ def _texts(value: Loose) -> list[str]:
     return ["; ".join(inner)] if inner else []
 
 
-def _typed(field: Field, texts: list[str], problems: list[Problem]) -> list[str]:
+def _typed(field: FormField, texts: list[str], problems: list[ParseProblem]) -> list[str]:
     """The texts as the field's kind has them."""
     if field.kind == "list":
         return texts
     if field.kind == "number":
         numbers = [number for text in texts if (number := number_in(text)) is not None]
         if texts and not numbers:
-            problems.append(Problem(field.name, f"`{texts[0][:80]}` is no number"))
+            problems.append(ParseProblem(field.name, f"`{texts[0][:80]}` is no number"))
         return [str(numbers[0])] if numbers else []
     if len(texts) > 1:
-        problems.append(Problem(field.name, "it is one text, not a list"))
+        problems.append(ParseProblem(field.name, "it is one text, not a list"))
     joined = field.separator.join(text for text in map(tidy, texts) if text)
     return [joined] if joined else []

@@ -7,12 +7,26 @@ import re
 
 from msgspec import Struct
 
-from holdfast.compaction.facts.values import Facts
-from holdfast.compaction.forms.content import Content, Field, Line, Problem
+from holdfast.compaction.facts.fact import LogFacts
+from holdfast.compaction.forms.content import (
+    NOTHING,
+    FormField,
+    FormLine,
+    ParseProblem,
+    SummaryContent,
+    has_bullet,
+    is_nothing,
+    match_key,
+    model_lines,
+    one_line,
+    unwrapped,
+    visible_texts,
+)
+from holdfast.compaction.forms.content import without_bullet as unbulleted
 from holdfast.compaction.forms.form import content_of, told
-from holdfast.compaction.forms.limits import Group, within
-from holdfast.compaction.forms.schema import schema_of, value_of
-from holdfast.compaction.forms.telling import (
+from holdfast.compaction.forms.nested_json import schema_of, value_of
+from holdfast.compaction.forms.rule_lines import (
+    LineGroup,
     attempt_lines,
     changed_lines,
     command_lines,
@@ -20,6 +34,7 @@ from holdfast.compaction.forms.telling import (
     directive_lines,
     done_lines,
     error_lines,
+    fit_lines,
     goal_lines,
     key_lines,
     left_off_lines,
@@ -28,22 +43,11 @@ from holdfast.compaction.forms.telling import (
     todo_lines,
     worked_lines,
 )
-from holdfast.compaction.forms.text import (
-    NOTHING,
-    bare,
-    by_model,
-    has_bullet,
-    is_nothing,
-    one_line,
-    shown,
-    unwrapped,
-)
-from holdfast.compaction.forms.text import without_bullet as unbulleted
 from holdfast.messages import Json
 
 HEADER = "[History Summary]"
 
-GOAL = Field(
+GOAL = FormField(
     name="Overall Goal",
     about="what the user wanted first, and what is wanted now",
     kind="line",
@@ -51,7 +55,7 @@ GOAL = Field(
     aliases=("Goal", "总体目标", "目标"),
     weight=9,
 )
-PROGRESS = Field(
+PROGRESS = FormField(
     name="Current Plan & Progress",
     about="how far the work is, and the next step",
     kind="line",
@@ -60,7 +64,7 @@ PROGRESS = Field(
     aliases=("Plan & Progress", "当前计划与进度", "计划与进度"),
     weight=5,
 )
-FILES = Field(
+FILES = FormField(
     name="Environment / Files",
     about="key files or paths that were created, modified or read, with commas between them",
     most_lines=1,
@@ -69,7 +73,7 @@ FILES = Field(
     aliases=("Files", "Environment", "环境/文件", "文件"),
     weight=6,
 )
-KNOWLEDGE = Field(
+KNOWLEDGE = FormField(
     name="Key Knowledge / Insights",
     about="key facts, conclusions and URLs, as short sentences with `;` between them",
     most_lines=1,
@@ -77,7 +81,7 @@ KNOWLEDGE = Field(
     aliases=("Key Knowledge", "Insights", "关键知识/见解", "关键知识"),
     weight=4,
 )
-ACTIONS = Field(
+ACTIONS = FormField(
     name="Recent Actions",
     about="the newest tool calls in brief, and what came of each",
     most_lines=2,
@@ -85,7 +89,7 @@ ACTIONS = Field(
     aliases=("最近操作", "最近动作"),
     weight=2,
 )
-LEFT_OFF = Field(
+LEFT_OFF = FormField(
     name="Left-off Point",
     about="where exactly the work stands still, and what blocks it",
     kind="line",
@@ -96,34 +100,37 @@ LEFT_OFF = Field(
 )
 FIELDS = (GOAL, PROGRESS, FILES, KNOWLEDGE, ACTIONS, LEFT_OFF)
 
-_NAMES = {bare(name): field for field in FIELDS for name in (field.name, *field.aliases)}
+_NAMES = {match_key(name): field for field in FIELDS for name in (field.name, *field.aliases)}
 _NAMED = re.compile(r"\s*+(?:\*\*|__|`)?([^:：]{2,60}?)(?:\*\*|__|`)?\s*+[:：](?:\*\*|__)?(.*)")
 _TITLE = re.compile(r"[A-Z][\w-]*(?: (?:[/&] )?[A-Z][\w-]*){1,4}")
 
 
 class SixLines(Struct, frozen=True):
     name: str = "six_lines"
-    fields: tuple[Field, ...] = FIELDS
+    fields: tuple[FormField, ...] = FIELDS
     has_every_key: bool = False
 
-    def render(self, content: Content) -> str:
+    def render(self, content: SummaryContent) -> str:
         rows = (f"- {field.name}: {_rendered(field, content.fields.get(field.name, ()))}" for field in FIELDS)
         return "\n".join([HEADER, *rows])
 
-    def parse(self, text: str) -> tuple[Content, tuple[Problem, ...]]:
+    def parse(self, text: str) -> tuple[SummaryContent, tuple[ParseProblem, ...]]:
         rows = unwrapped(text).split("\n")
         head = next(
-            (i for i, row in enumerate(rows) if bare(row) == bare(HEADER) and not row[0].isspace()), -1
+            (i for i, row in enumerate(rows) if match_key(row) == match_key(HEADER) and not row[0].isspace()),
+            -1,
         )
         reading = _Rows()
         for row in rows[head + 1 :]:
             reading.take(row)
-        read = {f.name: by_model(_items(f, reading.found[f.name])) for f in FIELDS if f.name in reading.found}
+        read = {
+            f.name: model_lines(_items(f, reading.found[f.name])) for f in FIELDS if f.name in reading.found
+        }
         if not read:
-            reading.problems.append(Problem("", "there is no field of the form"))
-        return Content(read), tuple(dict.fromkeys(reading.problems))
+            reading.problems.append(ParseProblem("", "there is no field of the form"))
+        return SummaryContent(read), tuple(dict.fromkeys(reading.problems))
 
-    def value(self, content: Content) -> Json:
+    def value(self, content: SummaryContent) -> Json:
         return value_of(FIELDS, content)
 
     def schema(self) -> dict[str, Json]:
@@ -135,7 +142,7 @@ class SixLines(Struct, frozen=True):
         )
         return told(opening, FIELDS, archive=archive)
 
-    def fill(self, facts: Facts, *, archive: bool) -> Content:
+    def fill(self, facts: LogFacts, *, archive: bool) -> SummaryContent:
         directives, errors = directive_lines(facts), error_lines(facts, archive=archive)
         tests = test_lines(facts, archive=archive)
         commands = worked_lines(facts) if archive else command_lines(facts)
@@ -143,27 +150,27 @@ class SixLines(Struct, frozen=True):
         left_off = () if archive else left_off_lines(facts)
         lines = {
             GOAL.name: goal_lines(facts),
-            PROGRESS.name: within(PROGRESS, (), Group("todos", progress)),
-            FILES.name: within(
+            PROGRESS.name: fit_lines(PROGRESS, (), LineGroup("todos", progress)),
+            FILES.name: fit_lines(
                 FILES,
                 changed_lines(facts),
-                Group("files read", read_lines(facts)),
-                Group("keys", key_lines(facts)),
+                LineGroup("files read", read_lines(facts)),
+                LineGroup("keys", key_lines(facts)),
             ),
-            KNOWLEDGE.name: within(
+            KNOWLEDGE.name: fit_lines(
                 KNOWLEDGE,
                 directives,
-                Group("decisions", decision_lines(facts)),
-                Group("failed attempts", attempt_lines(facts)),
+                LineGroup("decisions", decision_lines(facts)),
+                LineGroup("failed attempts", attempt_lines(facts)),
             ),
-            ACTIONS.name: (*within(ACTIONS, (), Group("commands", commands[-6:])), *tests),
-            LEFT_OFF.name: (*errors, *within(LEFT_OFF, (), Group("remarks", left_off))),
+            ACTIONS.name: (*fit_lines(ACTIONS, (), LineGroup("commands", commands[-6:])), *tests),
+            LEFT_OFF.name: (*errors, *fit_lines(LEFT_OFF, (), LineGroup("remarks", left_off))),
         }
         return content_of(FIELDS, lines)
 
 
-def _rendered(field: Field, lines: tuple[Line, ...]) -> str:
-    texts = [text for text in map(_plain, shown(lines)) if text]
+def _rendered(field: FormField, lines: tuple[FormLine, ...]) -> str:
+    texts = [text for text in map(_plain, visible_texts(lines)) if text]
     if field is ACTIONS and len(texts) > 1:
         return f"{field.separator.join(texts[:-1])}\n  {texts[-1]}"
     joined = field.separator.join(texts)
@@ -180,11 +187,11 @@ def _plain(text: str) -> str:
     return text
 
 
-def _parts(field: Field, text: str) -> list[str]:
+def _parts(field: FormField, text: str) -> list[str]:
     return [part for part in map(str.strip, text.split(field.separator)) if part]
 
 
-def _items(field: Field, rows: list[str]) -> list[str]:
+def _items(field: FormField, rows: list[str]) -> list[str]:
     """What a field says: a line for each row, and for each part of a list that shares its row."""
     texts = [text for text in map(_plain, rows) if text]
     if field.kind == "line":
@@ -196,22 +203,22 @@ class _Rows(Struct):
     """Rows by field, as they are read."""
 
     found: dict[str, list[str]] = {}
-    problems: list[Problem] = []
+    problems: list[ParseProblem] = []
     current: str = ""
 
     def take(self, row: str) -> None:
         is_outer = not row[:1].isspace()
         named = _NAMED.match(unbulleted(row)) if is_outer or has_bullet(row) else None
-        field = _NAMES.get(bare(named[1])) if named else None
+        field = _NAMES.get(match_key(named[1])) if named else None
         if not row:
             self.current = ""
         elif named and field:
             if field.name in self.found:
-                self.problems.append(Problem(field.name, "the field stands twice"))
+                self.problems.append(ParseProblem(field.name, "the field stands twice"))
             self.found.setdefault(field.name, []).append(named[2])
             self.current = field.name
         elif named and is_outer and has_bullet(row) and _TITLE.fullmatch(named[1]):
-            self.problems.append(Problem("", f"the form has no field “{named[1]}”"))
+            self.problems.append(ParseProblem("", f"the form has no field “{named[1]}”"))
             self.current = ""
         elif self.current:
             self.found[self.current].append(row)

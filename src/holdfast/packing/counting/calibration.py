@@ -19,20 +19,20 @@ NOISE = 0.001
 NOISE_TOKENS = 1
 """What a report may miss the line by, relative and in tokens, without the line having to bend."""
 
-Row = tuple[float, float, float]
+Line = tuple[float, float, float]
 
-IDENTITY: Row = (1.0, 0.0, 0.0)
-SPREAD: Row = (0.25, 25.0, 20_000.0)
+IDENTITY: Line = (1.0, 0.0, 0.0)
+SPREAD: Line = (0.25, 25.0, 20_000.0)
 """How far slope, tokens of each message and constant are expected from `IDENTITY` before reports say so.
 The constant is wide because a recording may hide its system prompt and tools."""
 
-LOW: Row = (0.5, 0.0, 0.0)
-HIGH: Row = (3.0, 50.0, inf)
+LOW: Line = (0.5, 0.0, 0.0)
+HIGH: Line = (3.0, 50.0, inf)
 
 BOUND = 150
 """Relative error, in thousandths, of counts of a family that states none."""
 
-Matrix = tuple[Row, Row, Row]
+Matrix = tuple[Line, Line, Line]
 
 
 class Observation(Struct, frozen=True):
@@ -66,7 +66,7 @@ class Calibration(Struct, frozen=True, dict=True):
         return Estimate(_up(likely), _up(likely * self.doubt))
 
     @cached_property
-    def line(self) -> Row:
+    def line(self) -> Line:
         """Slope, tokens of each message, constant."""
         return _fit(self.observations)
 
@@ -83,7 +83,7 @@ class Calibration(Struct, frozen=True, dict=True):
         return max(usual, self.bound / 1000 / (count + 1))
 
 
-def _predicted(line: Row, tokens: int, messages: int) -> float:
+def _predicted(line: Line, tokens: int, messages: int) -> float:
     return max(line[0] * tokens + line[1] * messages + line[2], 1.0)
 
 
@@ -92,7 +92,7 @@ def _up(value: float) -> int:
     return ceil(value * (1 - 1e-9))
 
 
-def _fit(observations: tuple[Observation, ...]) -> Row:
+def _fit(observations: tuple[Observation, ...]) -> Line:
     """The weighted least-squares line within the bounds.
 
     At the best point each unknown is either free or at a bound. There are eighteen such ways, and as the
@@ -114,13 +114,13 @@ def _fit(observations: tuple[Observation, ...]) -> Row:
     return slope, each, constant
 
 
-def _steps(line: Row) -> Row:
+def _steps(line: Line) -> Line:
     """A line as steps of `SPREAD` away from `IDENTITY`."""
     a, b, c = ((x - i) / s for x, i, s in zip(line, IDENTITY, SPREAD, strict=True))
     return a, b, c
 
 
-def _moments(observations: tuple[Observation, ...]) -> tuple[Matrix, Row]:
+def _moments(observations: tuple[Observation, ...]) -> tuple[Matrix, Line]:
     """Normal equations in steps. The one on the diagonal is the pull towards `IDENTITY`."""
     rows = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     sums = [0.0, 0.0, 0.0]
@@ -138,7 +138,7 @@ def _moments(observations: tuple[Observation, ...]) -> tuple[Matrix, Row]:
     return (first, second, third), (sums[0], sums[1], sums[2])
 
 
-def _solved(matrix: Matrix, vector: Row, fixed: tuple[float | None, float | None, float | None]) -> Row:
+def _solved(matrix: Matrix, vector: Line, fixed: tuple[float | None, float | None, float | None]) -> Line:
     """The cheapest point with the given unknowns fixed, by elimination; the matrix is positive definite."""
     point = [0.0 if f is None else f for f in fixed]
     free = [i for i in range(3) if fixed[i] is None]
@@ -155,6 +155,6 @@ def _solved(matrix: Matrix, vector: Row, fixed: tuple[float | None, float | None
     return point[0], point[1], point[2]
 
 
-def _cost(matrix: Matrix, vector: Row, point: Row) -> float:
+def _cost(matrix: Matrix, vector: Line, point: Line) -> float:
     curve = sum(matrix[i][j] * point[i] * point[j] for i in range(3) for j in range(3))
     return curve - 2 * sum(v * p for v, p in zip(vector, point, strict=True))

@@ -24,8 +24,7 @@ from holdfast.messages import (
     ToolDefinition,
     UserPart,
 )
-from holdfast.packing.counting.families import FAMILIES, Family, content_class, family_for_model
-from holdfast.packing.counting.images import image_tokens
+from holdfast.packing.counting.families import FAMILIES, Family, content_class, family_for_model, image_tokens
 
 __all__ = [
     "FAMILIES",

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from holdfast.events import Folded, FoldedRun, FoldNote, KeptLines, Level
 from holdfast.messages import Message, Text, UserMessage
-from holdfast.packing.folding.economy import Reckoning
-from holdfast.packing.folding.excerpts import ExcerptPrices, kept_lines
+from holdfast.packing.folding.economics import FoldEstimate
 from holdfast.packing.folding.notes import note_bound, round_note, round_note_room, step_note
-from holdfast.packing.folding.trigger import Pressure, reckoning
-from holdfast.packing.lines.choosing import Chooser, OnView, in_passages, seen_in
-from holdfast.packing.lines.passages import RESULT, Source, shown_texts
-from holdfast.packing.showing.blocks import UserLook, render_user
-from holdfast.packing.showing.summary import summary_messages
+from holdfast.packing.folding.trigger import FoldTrigger, fold_estimate
+from holdfast.packing.lines.excerpts import ExcerptPrices, kept_lines
+from holdfast.packing.lines.passages import RESULT, PassageSource, shown_texts
+from holdfast.packing.lines.scoring import LineChooser, ShownLines, numbers_by_passage, shown_in
+from holdfast.packing.rendering.blocks import UserDisplay, render_user
+from holdfast.packing.rendering.fixed_layers import summary_messages
 from holdfast.packing.window import LevelCap, Window
 from holdfast.views.transcript import Step, User
 
@@ -25,7 +25,7 @@ FILLINGS = 2
 """How often the room for lines is filled: once, and once more with what the first time left of it."""
 
 
-class Draft:
+class FoldDraft:
     def __init__(self, window: Window, *, appends: bool = False) -> None:
         self.window = window
         self.appends = appends
@@ -81,13 +81,13 @@ class Draft:
 
     def shorten_user(self, user: User) -> None:
         """Leave first line and directives of an old user message."""
-        if self._show_less(user, UserLook(brief=True)):
+        if self._show_less(user, UserDisplay(brief=True)):
             self.users.append(user.entry)
 
     def clip_user(self, user: User, cap: int) -> None:
         """Leave head and tail of a user message of the current round."""
         self.paste_cap = cap
-        if self._show_less(user, UserLook(cap=cap)):
+        if self._show_less(user, UserDisplay(cap=cap)):
             self.pastes.append(user.entry)
 
     def shorten_summary(self) -> None:
@@ -143,12 +143,12 @@ class Draft:
         if room:
             steps = {step.entry: step for step in window.transcript.steps}
             prices = ExcerptPrices(window.scene.counter, steps, window.files)
-            chooser = Chooser(sightings, self.folded(), self.on_view(), prices)
+            chooser = LineChooser(sightings, self.folded(), self.on_view(), prices)
             bare, used = sum(map(self._bare, notes)), 0
             for _ in range(FILLINGS):
                 # Lines take less below a common heading than each was priced at: what is left is filled again.
                 chooser.take(room - used)
-                self._kept = kept_lines(in_passages(chooser.taken))
+                self._kept = kept_lines(numbers_by_passage(chooser.taken))
                 used = self._measured() - bare
             self._charge_notes(used)
 
@@ -180,14 +180,14 @@ class Draft:
     def _bare(self, note: FoldNote) -> int:
         return self.window.scene.counter.message(UserMessage((Text(note.text),)))
 
-    def folded(self) -> Callable[[Source], bool]:
+    def folded(self) -> Callable[[PassageSource], bool]:
         """Whether a passage is of an item that is gone, and nothing newer stands for it."""
         window, steps = self.window, self.window.transcript.steps
         gone = {steps[n].entry: steps[n] for n in range(len(steps)) if self.level(n)[0] == "gone"}
         cut_users = {*window.hidden, *window.looks, *self.users, *self.pastes}
         cut_users.update(i.entry for i in window.transcript.items[: self.hidden] if isinstance(i, User))
 
-        def is_folded(source: Source) -> bool:
+        def is_folded(source: PassageSource) -> bool:
             step = gone.get(source.entry)
             if step is None:
                 return source.entry in cut_users
@@ -195,7 +195,7 @@ class Draft:
 
         return is_folded
 
-    def on_view(self) -> OnView:
+    def on_view(self) -> ShownLines:
         """What the pack shows besides the lines that notes keep. What this draft shortens does not count."""
         texts: list[str] = []
         shortened = {*self.users, *self.pastes}
@@ -212,9 +212,9 @@ class Draft:
                 for m in block.messages
                 for text in shown_texts(m)
             ]
-        return seen_in(texts)
+        return shown_in(texts)
 
-    def event(self, pressure: Pressure) -> Folded | None:
+    def event(self, pressure: FoldTrigger) -> Folded | None:
         """The fold this draft amounts to, or None if it changes nothing."""
         shortened = self.users or self.pastes or self.recap_lines or self.summary_sentences
         if not (self.levels or self.hidden or shortened):
@@ -233,14 +233,14 @@ class Draft:
             why=f"{pressure.why}; {_counted(len(self.levels), 'step')} lowered; {self._reckoned()}",
         )
 
-    def _reckoned(self) -> Reckoning:
+    def _reckoned(self) -> FoldEstimate:
         """What this fold costs and saves, given how much of the pack stands before its first change."""
         window = self.window
         start = self._first_change()
         ahead = [block.tokens for at, block in enumerate(window.blocks[:start]) if at >= self.hidden]
         notes = [block.tokens for at, (_, block) in window.notes.items() if at < start]
         kept = window.stable[1] + window.tool_tokens + sum(ahead) + sum(notes)
-        return reckoning(window, self.before - self.total, max(self.total - kept, 0))
+        return fold_estimate(window, self.before - self.total, max(self.total - kept, 0))
 
     def _first_change(self) -> int:
         """The position from which on the pack differs."""
@@ -268,7 +268,7 @@ class Draft:
     def _count(self, messages: tuple[Message, ...]) -> int:
         return self.window.scene.counter.messages(messages)
 
-    def _show_less(self, user: User, look: UserLook) -> bool:
+    def _show_less(self, user: User, look: UserDisplay) -> bool:
         less = render_user(self.window.scene, user, {}, look).room
         if less >= self.room(user.position):
             return False
@@ -279,7 +279,7 @@ class Draft:
     def _reveal_repeats(self, user: User) -> None:
         """Where a later message only refers to this one, it will have to be shown whole."""
         for repeat in self.window.repeats_of(user)[:1]:
-            whole = render_user(self.window.scene, repeat, {}, UserLook()).room
+            whole = render_user(self.window.scene, repeat, {}, UserDisplay()).room
             self._resize(repeat.position, max(whole, self.room(repeat.position)), 1)
 
     def _gone_before(self, number: int) -> bool:

@@ -1,22 +1,106 @@
-"""The overflow ladder: what gives way only when the pack would not fit at all.
+"""Lowering steps: the rungs each passes on its way down, and how far a zone goes."""
 
-Rule: in the order of the design: summary, recap, old user text, whole old rounds, newest steps; and last of all the
-long user texts of the current round, which else are never touched.
-"""
+from collections.abc import Callable, Iterable
 
+from holdfast.events import Level
 from holdfast.messages import Thinking
-from holdfast.packing.folding.draft import Draft
-from holdfast.packing.folding.lowering import Excess, digest_rungs, lower_until
+from holdfast.packing.folding.draft import FoldDraft
 from holdfast.packing.folding.zones import Zones
-from holdfast.packing.showing.blocks import UserLook
+from holdfast.packing.profile import Profile
+from holdfast.packing.rendering.blocks import UserDisplay
 from holdfast.packing.window import LevelCap, Window
 from holdfast.views.transcript import User
+
+STUB_SHARE = 0.15
+"""Share of the low-water mark that stubs may fill."""
+
+Excess = Callable[[], bool]
+"""Whether a draft is still too large."""
+
+_DEPTH: dict[Level, int] = {"full": 0, "clipped": 1, "digest": 2, "stub": 3, "skeleton": 4, "gone": 5}
+
+
+def rungs(profile: Profile) -> tuple[LevelCap, ...]:
+    """The levels an old step passes through, with shrinking caps: a share of the window each."""
+    if profile.result_old == "skeleton":
+        return (("skeleton", 0), ("gone", 0))
+    if profile.result_old == "stub":
+        return (("stub", 0), ("skeleton", 0), ("gone", 0))
+    return (*digest_rungs(profile), ("stub", 0), ("skeleton", 0), ("gone", 0))
+
+
+def digest_rungs(profile: Profile) -> tuple[LevelCap, ...]:
+    caps = (max(profile.window // 20, 400), max(profile.window // 80, 160), max(profile.window // 250, 80))
+    return tuple(("digest", cap) for cap in caps)
+
+
+def lower_zone(draft: FoldDraft, zone: Iterable[int], excess: Excess) -> None:
+    """A zone down all rungs, until the draft is small enough or what is left is not worth losing every trace of."""
+    zone = tuple(zone)
+    for level, cap in rungs(draft.window.profile):
+        if level not in ("skeleton", "gone") or is_bulky(draft, zone):
+            lower_until(draft, zone, level, cap, excess)
+
+
+def lower_until(draft: FoldDraft, zone: Iterable[int], level: Level, cap: int, excess: Excess) -> None:
+    """Steps to a level while the draft is too large: what is worth least to the task first, then the oldest."""
+    transcript = draft.window.transcript
+    if any(transcript.worth.values()):
+        zone = sorted(zone, key=lambda number: transcript.worth_of(transcript.steps[number]))
+    for number in zone:
+        if not excess():
+            return
+        lower_to(draft, number, level, cap)
+
+
+def lower_to(draft: FoldDraft, number: int, level: Level, cap: int) -> None:
+    if _is_deeper((level, cap), draft.level(number)):
+        draft.lower(number, _own_level(draft.window, number, level), cap)
+
+
+def drop_stubs(draft: FoldDraft, steps: Iterable[int]) -> None:
+    """Stubs beyond their share go, those worth least and then the oldest first: a long row of them tells a model
+    little and is paid each time."""
+    transcript = draft.window.transcript
+    stubs = [n for n in steps if draft.level(n)[0] == "stub"]
+    stubs.sort(key=lambda number: transcript.worth_of(transcript.steps[number]))
+    spare = sum(map(draft.step_room, stubs)) - int(draft.window.profile.low_water * STUB_SHARE)
+    for number in stubs:
+        if spare <= 0:
+            return
+        spare -= draft.step_room(number)
+        lower_to(draft, number, "skeleton", 0)
+
+
+def is_bulky(draft: FoldDraft, zone: Iterable[int]) -> bool:
+    return sum(map(draft.step_room, zone)) > draft.window.profile.min_gain // 2
+
+
+def _own_level(window: Window, number: int, level: Level) -> Level:
+    """Of a round at level *skeleton* only the last step speaks on; the others are gone."""
+    steps = window.transcript.steps
+    if level != "skeleton":
+        return level
+    is_last = number + 1 < len(steps) and steps[number + 1].round != steps[number].round
+    return "skeleton" if is_last and steps[number].message.text.strip() else "gone"
+
+
+def _is_deeper(new: LevelCap, old: LevelCap) -> bool:
+    if new[0] == old[0]:
+        return 0 < new[1] < (old[1] or new[1] + 1)
+    return _DEPTH[new[0]] > _DEPTH[old[0]]
+
+
+# The overflow ladder: what gives way only when the pack would not fit at all.
+#
+# Rule: in the order of the design: summary, recap, old user text, whole old rounds, newest steps; and last of all the
+# long user texts of the current round, which else are never touched.
 
 OLD_PASTE = 64
 """The share of the window that an old paste keeps, in parts."""
 
 
-def climb_down(draft: Draft, zones: Zones, limit: int) -> None:
+def relieve_overflow(draft: FoldDraft, zones: Zones, limit: int) -> None:
     """Let things go until the draft fits `limit`, or nothing more may go."""
     window = draft.window
 
@@ -36,7 +120,7 @@ def climb_down(draft: Draft, zones: Zones, limit: int) -> None:
     _clip_current_users(draft, excess)
 
 
-def hide_rounds(draft: Draft, zones: Zones, excess: Excess) -> None:
+def hide_rounds(draft: FoldDraft, zones: Zones, excess: Excess) -> None:
     """Whole old rounds into one note, oldest first and well below the limit, so that it happens rarely."""
     window, rounds = draft.window, draft.window.transcript.rounds
     users = (i for i in window.transcript.items if isinstance(i, User) and i.entry in window.hidden)
@@ -55,7 +139,7 @@ def _first_kept_round(window: Window, zones: Zones) -> int:
     return window.transcript.steps[zones.newest[0]].round if zones.newest else 0
 
 
-def clip_old_users(draft: Draft) -> None:
+def clip_old_users(draft: FoldDraft) -> None:
     """Long pastes of old user messages to head, tail and id, the largest first, where users' text is over its cap;
     the best lines of what lies between stay in notes."""
     window = draft.window
@@ -70,31 +154,31 @@ def clip_old_users(draft: Draft) -> None:
             spare -= before - draft.room(user.position)
 
 
-def _old_users(draft: Draft) -> list[User]:
+def _old_users(draft: FoldDraft) -> list[User]:
     window = draft.window
     current = len(window.transcript.rounds) - 1
     users = (i for i in window.transcript.items if isinstance(i, User) and i.round < current)
     return [u for u in users if u.entry not in window.hidden and u.position >= draft.hidden]
 
 
-def _old_user_tokens(draft: Draft) -> int:
+def _old_user_tokens(draft: FoldDraft) -> int:
     return sum(draft.room(user.position) for user in _old_users(draft))
 
 
-def _shorten_users(draft: Draft, excess: Excess) -> None:
+def _shorten_users(draft: FoldDraft, excess: Excess) -> None:
     """Old user messages beyond their cap, largest first and the first of all, the goal, last."""
     window = draft.window
     spare = _old_user_tokens(draft) - window.profile.user_cap_tokens
     for user in sorted(_old_users(draft), key=lambda u: (u.round == 0, -draft.room(u.position), u.position)):
         if spare <= 0 or not excess():
             return
-        if not window.looks.get(user.entry, UserLook()).brief:
+        if not window.looks.get(user.entry, UserDisplay()).brief:
             before = draft.room(user.position)
             draft.shorten_user(user)
             spare -= before - draft.room(user.position)
 
 
-def _lower_newest(draft: Draft, zones: Zones, excess: Excess) -> None:
+def _lower_newest(draft: FoldDraft, zones: Zones, excess: Excess) -> None:
     """The newest steps: clipped, and where the profile lets them shrink digests, stubs and gone, but the last."""
     profile = draft.window.profile
     steps = (*zones.recent, *zones.newest)
@@ -115,7 +199,7 @@ def _thinks_under_signature(window: Window, number: int) -> bool:
     return any(isinstance(p, Thinking) and (p.signature or p.redacted) for p in parts)
 
 
-def _clip_current_users(draft: Draft, excess: Excess) -> None:
+def _clip_current_users(draft: FoldDraft, excess: Excess) -> None:
     """Long user texts of the current round, the largest first, the newest last."""
     window = draft.window
     cap = max(window.profile.hard_limit // 16, 200)

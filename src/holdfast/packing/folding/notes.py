@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from holdfast.events import FoldNote
 from holdfast.ids import text_id
 from holdfast.messages import Text, ToolMessage, UserMessage, joined_text
-from holdfast.packing.renditions.levels import Scene, long_strings, source_id
-from holdfast.packing.renditions.marks import mark, one_line
+from holdfast.packing.rendering.levels import RenderContext, long_strings, source_id
+from holdfast.packing.rendering.marks import mark, one_line
 from holdfast.packing.window import Window
 from holdfast.views.directives import gist
 from holdfast.views.transcript import Item, Step, User
@@ -31,7 +31,7 @@ def step_note(window: Window, steps: Sequence[Step]) -> FoldNote:
     return FoldNote(steps[0].entry, steps[-1].entry, text, index)
 
 
-def note_bound(scene: Scene) -> int:
+def note_bound(scene: RenderContext) -> int:
     """Tokens that no note of steps exceeds: one with the longest numbers and the oddest names."""
     tools = ", ".join(f"99999 {'Xq7-zK_9' * 2}" for _ in range(MOST_TOOLS))
     text = mark(f"steps 99999-99999 folded ({tools}, 99999 failed)", "a0z9y8x7w6v5t")
@@ -69,7 +69,7 @@ def _round_text(head: str, said: Sequence[str]) -> str:
     return "\n".join([head, "The user said there, oldest first:", *(f"- {line}" for line in said)])
 
 
-def _newest_that_fit(scene: Scene, lines: list[str], room: int) -> list[str]:
+def _newest_that_fit(scene: RenderContext, lines: list[str], room: int) -> list[str]:
     start = len(lines)
     while start > 0 and room > 0:
         room -= scene.counter.text(lines[start - 1]) + 3

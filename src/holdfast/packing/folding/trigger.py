@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.packing.folding.depth import Depth
-from holdfast.packing.folding.economy import Reckoning, further_steps, reckon
+from holdfast.packing.folding.economics import FoldEstimate, estimate_fold, expected_steps
+from holdfast.packing.folding.zones import FoldDepth
 from holdfast.packing.window import Window
 from holdfast.views.transcript import User
 
@@ -19,7 +19,7 @@ BOUNDARY_SHARE = 0.5
 of what was."""
 
 
-class Pressure(Struct, frozen=True):
+class FoldTrigger(Struct, frozen=True):
     """Why a fold is due, and the numbers that say so. `layer` is set where one layer is over its own cap."""
 
     reason: Reason
@@ -37,35 +37,35 @@ class Pressure(Struct, frozen=True):
         return f"{self.estimate} {unit} reached the trigger of {self.limit}"
 
 
-def estimate(window: Window) -> int:
+def estimate_request(window: Window) -> int:
     """Tokens of the next exchange as the provider will count them, reply included."""
     return max(window.reported(), window.corrected() + window.profile.reply_room)
 
 
-def pressure(window: Window) -> Pressure | None:
+def forced_trigger(window: Window) -> FoldTrigger | None:
     """The reason to fold now, or None."""
     profile = window.profile
-    size = estimate(window)
+    size = estimate_request(window)
     if window.refused:
-        return Pressure("overflow", size, profile.hard_limit)
+        return FoldTrigger("overflow", size, profile.hard_limit)
     if size - profile.reply_room > profile.hard_limit:
-        return Pressure("overflow", size, profile.hard_limit)
+        return FoldTrigger("overflow", size, profile.hard_limit)
     if window.message_count() >= profile.min_messages:
         reached = size > profile.trigger if profile.strict_trigger else size >= profile.trigger
         if reached:
-            return Pressure("pressure", size, profile.trigger)
+            return FoldTrigger("pressure", size, profile.trigger)
         for layer in CAPPED:
             cap, taken = layer_cap(window, layer)
             if cap and taken > cap:
-                return Pressure("pressure", taken, cap, layer)
+                return FoldTrigger("pressure", taken, cap, layer)
     if profile.max_messages and window.message_count() > profile.max_messages:
-        return Pressure("messages", window.message_count(), profile.max_messages)
+        return FoldTrigger("messages", window.message_count(), profile.max_messages)
     if profile.fold_at_round_end and _round_just_opened(window):
-        return Pressure("round_end", size, profile.trigger)
+        return FoldTrigger("round_end", size, profile.trigger)
     return None
 
 
-def prospect(window: Window, depth: Depth) -> Pressure | None:
+def profit_trigger(window: Window, depth: FoldDepth) -> FoldTrigger | None:
     """A fold that nothing forces, and that pays: because the cache is cold, or because the rent for what it would
     let go has come to what it costs, and enough steps are to be expected."""
     profile = window.profile
@@ -73,17 +73,17 @@ def prospect(window: Window, depth: Depth) -> Pressure | None:
         return None
     if window.message_count() < profile.min_messages:
         return None
-    figures = reckoning(window, depth.freed, depth.rewritten)
+    figures = fold_estimate(window, depth.freed, depth.rewritten)
     boundary = _round_just_opened(window)
     due = figures.costs * (BOUNDARY_SHARE if boundary else 1.0)
     if not figures.pays or (window.rent < due and not figures.is_cold):
         return None
-    return Pressure("boundary" if boundary else "profit", estimate(window), profile.trigger)
+    return FoldTrigger("boundary" if boundary else "profit", estimate_request(window), profile.trigger)
 
 
-def reckoning(window: Window, freed: int, rewritten: int) -> Reckoning:
-    further = further_steps(len(window.transcript.steps))
-    return reckon(window.profile, freed, rewritten, further, window.idle)
+def fold_estimate(window: Window, freed: int, rewritten: int) -> FoldEstimate:
+    further = expected_steps(len(window.transcript.steps))
+    return estimate_fold(window.profile, freed, rewritten, further, window.idle)
 
 
 def layer_cap(window: Window, layer: Literal["window", "round"]) -> tuple[int, int]:

@@ -1,13 +1,179 @@
-"""The features that a line's and a name's worth is judged by: readable, and few.
+"""What a line and a name show of themselves, whatever stands around them.
 
-Rule: a feature's value needs the log up to now and nothing else. The order of the names here is the order in the
-vectors; a new feature goes to the end, and raises `VERSION`.
+Rule: pure, cheap, and the same wherever the text stands; who said it, and when, is not known here.
 """
 
+import re
+from collections.abc import Iterable
 from math import log1p
+from sys import intern
+from typing import Literal
 
-from holdfast.packing.lines.facts import EDGE, LONG_LINE, SHORT_TEXT, LineLooks, NameLooks, Origin
+from msgspec import Struct
+
 from holdfast.tool_use import Kind
+
+Origin = Literal["user", "said", "call", "argument", "result"]
+"""Where a line stands: what the user said, what the agent said, what a call was, what was written with it, what it
+returned."""
+
+LONG_LINE = 40
+"""Tokens from which a line is a long one."""
+SHORT_TEXT = 12
+"""Characters below which a line says little beside its neighbours."""
+EDGE = 5
+"""Rows at either end of a text that say how it begins and how it ended."""
+SHORTEST_NAME, LONGEST_NAME = 5, 300
+CROWD = 12
+"""Names above which a line is a crowd of them."""
+
+MOST_OF_TOKEN = 2
+"""Names that are made of what looks like one: a path and its last part."""
+
+_NAME = re.compile(r"https?://[^\s\"'<>`)\]}|]+|[A-Za-z0-9_][A-Za-z0-9_./@~+\-]{4,}")
+_SHAPE = re.compile(r"[0-9_./\-]|(?<=[A-Za-z])[A-Z]")
+_TROUBLE = re.compile(
+    r"(?i)\b(?:error|errors|fail|failed|failure|fatal|panic|exception|traceback|undefined|cannot|denied|not found"
+    r"|expected|unexpected|warning)\b"
+)
+_LISTED = r"\s*+(?:\d++[→:\t|]\s*+)?+(?:[+\-]\s*+)?+"
+_DEFINITION = re.compile(
+    _LISTED + r"(?:(?:export|default|public|private|protected|async|static|pub|abstract)\s)*+"
+    r"(?:func|def|class|type|interface|struct|fn|impl|const|enum|trait|function|var|let)\b"
+)
+_IMPORT = re.compile(_LISTED + r"(?:import|from|package|use|require|#include)\b")
+_COMMENT = re.compile(_LISTED + r"(?://|#|\*|/\*|--|\"\"\")")
+_NUMBERED = re.compile(r"\s*+(?:(?=\d*+[^\s:\d])[^\s:]++:)?\d++\s?[→:|\t\-]|[+\- ]\s?(?=\S)")
+_NUMBER = re.compile(r"\s*\d+[→:\t|]")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_EXTENSION = re.compile(r"\.[A-Za-z]{1,5}$")
+_CODE = re.compile(r"[0-9a-f\-]{7,}|[\d.,:\-TZ+]+")
+_CAMEL = re.compile(r"[a-z][A-Z]")
+_EDGES = "./@~+-"
+
+
+class LineFacts(Struct, frozen=True, gc=False):
+    """A line by itself. `key` is the line as it is known without a listing's numbers; `size` its tokens, roughly.
+
+    `is_lone` says that it is one name and nothing else: only its neighbours tell what it is.
+    """
+
+    key: str
+    names: tuple[str, ...]
+    size: int
+    is_definition: bool
+    is_trouble: bool
+    is_import: bool
+    is_comment: bool
+    is_numbered: bool
+    is_lone: bool
+
+
+def line_facts(line: str) -> LineFacts:
+    names = names_in(line)
+    return LineFacts(
+        line_key(line),
+        names,
+        rough_tokens(line),
+        _DEFINITION.match(line) is not None,
+        _TROUBLE.search(line) is not None,
+        _IMPORT.match(line) is not None,
+        _COMMENT.match(line) is not None,
+        _NUMBER.match(line) is not None,
+        bool(names) and _is_lone(line, names),
+    )
+
+
+def line_key(line: str) -> str:
+    numbered = _NUMBERED.match(line)
+    return (line[numbered.end() :] if numbered else line).strip()
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Paths with their last part, identifiers, ids and numbers: what has a shape that prose has not."""
+    return _names_among(_NAME.findall(text))
+
+
+def names_on(lines: Iterable[str]) -> set[str]:
+    """All names of some lines, but for those in a crowd of them."""
+    names: set[str] = set()
+    tokens: set[str] = set()
+    for line in lines:
+        found = _NAME.findall(line)
+        if len(found) * MOST_OF_TOKEN <= CROWD:
+            tokens.update(found)
+        elif not is_crowd(line, one_by_one := _names_among(found)):
+            names.update(one_by_one)
+    return names.union(_names_among(tokens))
+
+
+def _names_among(tokens: Iterable[str]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for token in tokens:
+        name = intern(token.rstrip(_EDGES))
+        if not SHORTEST_NAME <= len(name) <= LONGEST_NAME or not _SHAPE.search(name):
+            continue
+        found[name] = None
+        if "/" in name:
+            last = name.rsplit("/", 1)[1]
+            if len(last) >= SHORTEST_NAME and _SHAPE.search(last):
+                found[last] = None
+    return tuple(found)
+
+
+def is_crowd(line: str, names: tuple[str, ...]) -> bool:
+    """Whether a line holds too many names for any of them to be told apart; in a record each has its key."""
+    return len(names) > CROWD and not line.startswith('{"')
+
+
+def rough_tokens(line: str) -> int:
+    """Close enough to rank by: four characters a token, and every other script's character one."""
+    stripped = line.strip()
+    if stripped.isascii():
+        return len(stripped) // 4 + 2
+    return len(stripped) // 4 + sum(character > "\u2fff" for character in stripped) + 2
+
+
+def _is_lone(line: str, names: tuple[str, ...]) -> bool:
+    longest = max(names, key=len)
+    if any(name not in longest for name in names):
+        return False
+    return _WORD.search(line.replace(longest, " ")) is None
+
+
+class NameFacts(Struct, frozen=True, gc=False):
+    """A name by itself."""
+
+    is_path: bool
+    is_deep: bool
+    has_extension: bool
+    is_number: bool
+    is_address: bool
+    is_camel: bool
+    is_snake: bool
+    is_dotted: bool
+    length: int
+
+
+def name_facts(name: str) -> NameFacts:
+    is_path = "/" in name
+    return NameFacts(
+        is_path,
+        name.count("/") >= 3,
+        _EXTENSION.search(name) is not None,
+        _CODE.fullmatch(name) is not None,
+        name.startswith("http"),
+        _CAMEL.search(name) is not None,
+        "_" in name,
+        "." in name and not is_path,
+        len(name),
+    )
+
+
+# The features that a line's and a name's worth is judged by: readable, and few.
+#
+# Rule: a feature's value needs the log up to now and nothing else. The order of the names here is the order in the
+# vectors; a new feature goes to the end, and raises `VERSION`.
 
 VERSION = 1
 
@@ -40,8 +206,8 @@ NEW = 5
 _CHANGES = ("edit", "multiedit", "write")
 
 
-def fixed_line(
-    looks: LineLooks, line: str, origin: Origin, kind: Kind | None, row: int, rows: int, bonus: float
+def fixed_line_features(
+    looks: LineFacts, line: str, origin: Origin, kind: Kind | None, row: int, rows: int, bonus: float
 ) -> tuple[float, ...]:
     """`kind` is the call's, None where there is no call; `row` is the line's place among `rows`, and `bonus` what
     the structure of its text gives it."""
@@ -79,7 +245,7 @@ def fixed_line(
     )
 
 
-def fixed_name(looks: NameLooks, own: bool) -> tuple[float, ...]:
+def fixed_name_features(looks: NameFacts, own: bool) -> tuple[float, ...]:
     """`own` says that the agent itself brought the name up."""
     return (
         1.0,

@@ -23,7 +23,7 @@ from holdfast.packing.lines.features import (
     VERSION,
 )
 
-Source = Literal["learned", "hand"]
+WeightSource = Literal["learned", "hand"]
 
 HINT = "write such a file with `holdfast fit --out`"
 HEAVIEST = 50
@@ -40,7 +40,7 @@ class Weights(Struct, frozen=True):
     """Where they come from: projects, counts, quality."""
 
 
-class Vectors(Struct, frozen=True):
+class WeightVectors(Struct, frozen=True):
     """The same, in the order of the features: what never changes apart from what does."""
 
     fixed_line: tuple[float, ...]
@@ -50,11 +50,11 @@ class Vectors(Struct, frozen=True):
     moving_name: tuple[float, ...]
 
 
-def vectors(weights: Weights) -> Vectors:
+def weight_vectors(weights: Weights) -> WeightVectors:
     lines = _in_order(weights.lines, LINE_FEATURES)
     names = _in_order(weights.names, NAME_FEATURES)
     cut, seen, moving = len(FIXED_LINE), len(FIXED_NAME), len(FIXED_NAME) + len(SEEN_NAME)
-    return Vectors(lines[:cut], lines[cut:], names[:seen], names[seen:moving], names[moving:])
+    return WeightVectors(lines[:cut], lines[cut:], names[:seen], names[seen:moving], names[moving:])
 
 
 def dot(weights: Sequence[float], values: Sequence[float]) -> float:
@@ -88,19 +88,19 @@ def read_weights(data: bytes, where: str) -> Weights:
 
 
 @cache
-def known_weights(source: Source) -> Weights:
+def built_in_weights(source: WeightSource) -> Weights:
     if source == "hand":
-        return HAND
+        return HAND_WEIGHTS
     data = files("holdfast.packing.lines").joinpath("learned.json").read_bytes()
     return read_weights(data, "learned.json")
 
 
 @cache
-def known_vectors(source: Source) -> Vectors:
-    return vectors(known_weights(source))
+def built_in_vectors(source: WeightSource) -> WeightVectors:
+    return weight_vectors(built_in_weights(source))
 
 
-HAND = Weights(
+HAND_WEIGHTS = Weights(
     VERSION,
     lines={
         "always": -5.5,

@@ -9,18 +9,15 @@ from collections.abc import Sequence
 
 from holdfast.packing.structure.code import mark_code
 from holdfast.packing.structure.diffs import mark_diffs
+from holdfast.packing.structure.findings import BareText, LineFindings, Structure, StructureKind
 from holdfast.packing.structure.json_text import is_json, mark_json
-from holdfast.packing.structure.listings import mark_listing, mark_status
-from holdfast.packing.structure.matches import mark_matches
-from holdfast.packing.structure.noise import mark_noise
-from holdfast.packing.structure.outcomes import mark_outcomes
-from holdfast.packing.structure.sight import Sight
+from holdfast.packing.structure.listings import mark_listing, mark_matches, mark_status
+from holdfast.packing.structure.run_output import mark_noise, mark_outcomes
 from holdfast.packing.structure.tables import mark_tables
 from holdfast.packing.structure.traces import mark_traces
-from holdfast.packing.structure.value import Findings, Kind, Structure
 from holdfast.tool_use import ToolUse
 
-__all__ = ["Kind", "Structure", "structure_of"]
+__all__ = ["Structure", "StructureKind", "structure_of"]
 
 _PROSE = re.compile(r"(?i)\.(?:md|mdx|rst|txt|adoc|csv|tsv|html?|svg)$")
 _RECORD = re.compile(r"(?i)\.(?:log|out|err|patch|diff|txt)$|/(?:logs?|tmp)/[^/]*$")
@@ -37,8 +34,8 @@ def structure_of(lines: Sequence[str], use: ToolUse) -> Structure:
     """What the lines of a text, `text.split("\\n")`, are to each other. `use` is the call whose result they are."""
     if not any(lines):
         return Structure("plain", [0.0] * len(lines), {})
-    sight = Sight(lines)
-    findings = Findings(sight.count)
+    sight = BareText(lines)
+    findings = LineFindings(sight.count)
     if len(lines) < FEWEST_LINES:
         return Structure("json" if is_json(sight) else "plain", findings.bonus, {})
     if use.kind == "grep":
@@ -57,7 +54,7 @@ def structure_of(lines: Sequence[str], use: ToolUse) -> Structure:
     return _output_structure(sight, findings)
 
 
-def _file_structure(sight: Sight, findings: Findings, use: ToolUse) -> Structure:
+def _file_structure(sight: BareText, findings: LineFindings, use: ToolUse) -> Structure:
     """A file, or a part of one."""
     if _PROSE.search(use.path):
         mark_tables(sight, findings)
@@ -68,14 +65,14 @@ def _file_structure(sight: Sight, findings: Findings, use: ToolUse) -> Structure
     return findings.structure(sight, "code" if is_code else "plain")
 
 
-def _output_structure(sight: Sight, findings: Findings) -> Structure:
+def _output_structure(sight: BareText, findings: LineFindings) -> Structure:
     """What a program printed: any of the structures, some below others."""
     mark_diffs(sight, findings)
     mark_traces(sight, findings)
     mark_outcomes(sight, findings)
     mark_status(sight, findings)
     mark_tables(sight, findings)
-    fallback: Kind = "plain"
+    fallback: StructureKind = "plain"
     if findings.share(sight.filled) < _CROWDED:
         mark_matches(sight, findings, is_known=False)
         mark_listing(sight, findings, is_known=False)

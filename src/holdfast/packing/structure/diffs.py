@@ -5,8 +5,16 @@ Rule: a hunk is as long as its header says, and ends early at a line that no dif
 
 import re
 
-from holdfast.packing.structure.sight import LONGEST, Sight
-from holdfast.packing.structure.value import DULL, HINT, NOISE, NOWHERE, SLIGHT, Findings
+from holdfast.packing.structure.findings import (
+    DULL,
+    HINT,
+    LONGEST,
+    NOISE,
+    NOWHERE,
+    SLIGHT,
+    BareText,
+    LineFindings,
+)
 
 _HUNK = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
 _FIRST_HUNK = re.compile(r"\n([ \t]{0,8}+)@@ -\d{1,9}(?:,\d{1,9})?+ \+\d{1,9}(?:,\d{1,9})?+ @@")
@@ -32,7 +40,7 @@ WORTH = {"+": HINT, "-": SLIGHT, " ": 0.0, "": 0.0, "\\": NOISE}
 nothing: they come along with what hangs on them."""
 
 
-def mark_diffs(sight: Sight, findings: Findings) -> None:
+def mark_diffs(sight: BareText, findings: LineFindings) -> None:
     if "@@ -" in sight.text:
         indented = _FIRST_HUNK.search(sight.text)
         if indented:
@@ -45,7 +53,7 @@ class _Walk:
     """One way through the lines of a diff. `header` is the line that names the file, fresh as long as no hunk of it
     was seen; `hunk` is the hunk's first line."""
 
-    def __init__(self, lines: list[str], indent: int, findings: Findings) -> None:
+    def __init__(self, lines: list[str], indent: int, findings: LineFindings) -> None:
         self.rows = [line[indent:] for line in lines] if indent else lines
         self.findings = findings
         self.header = self.hunk = NOWHERE
@@ -122,7 +130,7 @@ class _Walk:
         return number + 1 < len(self.rows) and self.rows[number + 1].startswith("+++ ")
 
 
-def _mark_patch(lines: list[str], findings: Findings) -> None:
+def _mark_patch(lines: list[str], findings: LineFindings) -> None:
     """A patch as agents write it: files and hunks are named, hunks have no numbers."""
     header = hunk = NOWHERE
     is_inside = False

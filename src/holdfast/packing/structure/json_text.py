@@ -8,8 +8,7 @@ import re
 import msgspec
 
 from holdfast.messages import Json
-from holdfast.packing.structure.sight import Sight
-from holdfast.packing.structure.value import DULL, HINT, Findings
+from holdfast.packing.structure.findings import DULL, HINT, BareText, LineFindings
 
 TELLING_KEYS = (
     *(
@@ -54,7 +53,7 @@ def decode_rows(text: str) -> list[Json] | None:
     return None if any(value is None for value in values) else values
 
 
-def is_json(sight: Sight) -> bool:
+def is_json(sight: BareText) -> bool:
     """Whether a text is one JSON document, or one on each line. Nothing is built: this is asked of every text."""
     if next((line.lstrip()[:1] for line in sight.lines if line.strip()), "") not in ("{", "["):
         return False
@@ -72,7 +71,7 @@ def _is_valid(text: str) -> bool:
     return True
 
 
-def mark_json(sight: Sight, findings: Findings) -> None:
+def mark_json(sight: BareText, findings: LineFindings) -> None:
     """Lines of a document that is written over many of them."""
     for line, _ in sight.hits(_BRACKETS):
         findings.claim("json", line, DULL)

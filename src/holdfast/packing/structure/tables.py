@@ -1,14 +1,81 @@
-"""Tables: rows hang on the header row, rows that stand out count more.
+"""Rows that stand out: a value that its column hardly ever holds, or a number far from the others.
 
-Rule: a table is a header with rows of its shape below it; columns that merely happen to line up are none.
+Rule: few stand out, or none do. A column in which much differs has no usual value.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
 
-from holdfast.packing.structure.outliers import outlying
-from holdfast.packing.structure.sight import LONGEST, Sight
-from holdfast.packing.structure.value import DULL, HINT, NOWHERE, SLIGHT, TELLING, Findings
+from holdfast.packing.structure.findings import (
+    DULL,
+    HINT,
+    LONGEST,
+    NOWHERE,
+    SLIGHT,
+    TELLING,
+    BareText,
+    LineFindings,
+)
+
+USUAL = 0.8
+"""The share of a column from which a value is what the column holds."""
+FEWEST = 5
+"""Rows below which nothing is usual."""
+MOST = 0.2
+"""The share of rows that may stand out."""
+FAR = 12.0
+"""How many times the usual distance from the middle makes a number stand out."""
+_UNITS = {"": 1.0, "%": 1.0, "s": 1.0, "B": 1.0, "b": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_LONGEST_NUMBER = 24
+
+
+def outlier_rows(rows: Sequence[Sequence[str]]) -> set[int]:
+    """Numbers of the rows that stand out in some column. Most rows say how many columns there are."""
+    if len(rows) < FEWEST:
+        return set()
+    width = Counter(map(len, rows)).most_common(1)[0][0]
+    out: set[int] = set()
+    for at in range(width):
+        column = [row[at] if at < len(row) else "" for row in rows]
+        odd = _odd(column)
+        if len(odd) <= len(rows) * MOST:
+            out |= odd
+    return out if len(out) <= len(rows) * MOST else set()
+
+
+def _odd(column: Sequence[str]) -> set[int]:
+    usual, times = Counter(column).most_common(1)[0]
+    if times >= len(column) * USUAL:
+        return {at for at, value in enumerate(column) if value != usual}
+    numbers = [_number(value) for value in column]
+    known = [n for n in numbers if n is not None]
+    if len(known) < len(column) * USUAL:
+        return set()
+    middle = median(known)
+    spread = median(abs(n - middle) for n in known)
+    if not spread:
+        return set()
+    return {at for at, n in enumerate(numbers) if n is not None and abs(n - middle) > FAR * spread}
+
+
+def _number(text: str) -> float | None:
+    """The number that a cell is, its unit reckoned in; None if it is none."""
+    bare = text.strip().replace(",", "") if len(text) <= _LONGEST_NUMBER else ""
+    end = len(bare)
+    while end and not bare[end - 1].isdigit():
+        end -= 1
+    unit = bare[end:].removesuffix("iB").removesuffix("B")[:1]
+    try:
+        return float(bare[:end]) * _UNITS.get(unit, 1.0)
+    except ValueError:
+        return None
+
+
+# Tables: rows hang on the header row, rows that stand out count more.
+#
+# Rule: a table is a header with rows of its shape below it; columns that merely happen to line up are none.
 
 _RULE = re.compile(r"[ \t]*+[|+:\-=─━┼┬┴├┤┌┐└┘╞╡╪│┃ ]*+\s*")
 _RULES = tuple((sign, re.compile(rf"{sign}[^\n]*+")) for sign in ("---", "===", "───", "━━━"))
@@ -24,7 +91,7 @@ FEWEST_RECORDS = 3
 _SAMPLE = 30
 
 
-def mark_tables(sight: Sight, findings: Findings) -> None:
+def mark_tables(sight: BareText, findings: LineFindings) -> None:
     text = sight.text
     _mark_ruled(sight, findings)
     if "rw-" in text or "r-x" in text:
@@ -34,17 +101,21 @@ def mark_tables(sight: Sight, findings: Findings) -> None:
 
 
 def _mark(
-    findings: Findings, header: int, rows: Sequence[int], cells: Iterable[Sequence[str]], usual: float = 0.0
+    findings: LineFindings,
+    header: int,
+    rows: Sequence[int],
+    cells: Iterable[Sequence[str]],
+    usual: float = 0.0,
 ) -> None:
     """A table's header and rows."""
     if header != NOWHERE:
         findings.claim("table", header, HINT)
-    odd = outlying([*cells])
+    odd = outlier_rows([*cells])
     for at, row in enumerate(rows):
         findings.claim("table", row, TELLING if at in odd else usual, header)
 
 
-def _mark_ruled(sight: Sight, findings: Findings) -> None:
+def _mark_ruled(sight: BareText, findings: LineFindings) -> None:
     """Tables with a line of dashes below the header, bars between the cells or not."""
     lines = sight.lines
     done = NOWHERE
@@ -68,7 +139,7 @@ def _mark_ruled(sight: Sight, findings: Findings) -> None:
                 findings.claim("table", line, SLIGHT, header if header < line else NOWHERE)
 
 
-def _rules(sight: Sight) -> list[int]:
+def _rules(sight: BareText) -> list[int]:
     """The lines of dashes, in order."""
     found = {line for sign, pattern in _RULES if sign in sight.text for line, _ in sight.hits(pattern)}
     return sorted(line for line in found if _is_rule(sight.lines[line]))
@@ -111,13 +182,13 @@ def _cells(line: str, has_bars: bool) -> list[str]:
     return _GAP.split(head)
 
 
-def _mark_long_listing(sight: Sight, findings: Findings) -> None:
+def _mark_long_listing(sight: BareText, findings: LineFindings) -> None:
     """`ls -l`: no header, but a folder's name may stand above."""
     rows = [(line, found[1]) for line, found in sight.hits(_LONG_ROW) if not findings.taken[line]]
     if len(rows) < FEWEST_ROWS:
         return
     lines = sight.lines
-    sizes = outlying([[lines[line].lstrip()[0], size] for line, size in rows])
+    sizes = outlier_rows([[lines[line].lstrip()[0], size] for line, size in rows])
     header, expected = NOWHERE, NOWHERE
     for at, (line, _) in enumerate(rows):
         if line != expected:
@@ -134,7 +205,7 @@ def _folder_above(lines: Sequence[str], line: int) -> int:
     return NOWHERE
 
 
-def _mark_capitals(sight: Sight, findings: Findings) -> None:
+def _mark_capitals(sight: BareText, findings: LineFindings) -> None:
     """Tables of `docker ps`, `kubectl get`, `ps`: a row of names in capitals, then rows with as many cells."""
     lines = sight.lines
     done = NOWHERE
@@ -160,7 +231,7 @@ def _mark_capitals(sight: Sight, findings: Findings) -> None:
         _mark(findings, head, rows, (_GAP.split(lines[n][: 4 * LONGEST].strip()) for n in rows))
 
 
-def _mark_records(sight: Sight, findings: Findings) -> None:
+def _mark_records(sight: BareText, findings: LineFindings) -> None:
     """Comma- or tab-separated rows below a row of names, from the first line on."""
     lines = sight.lines
     head = lines[0][: 4 * LONGEST]

@@ -1,15 +1,79 @@
-"""Stack traces of Python, Node, Java, Go and Rust: the error, and the way to it through the project.
+"""Whose code a stack frame is in.
 
-Rule: a frame hangs on its error, a frame's source on the frame. Frames of the project count, those of libraries
-do not; the innermost of the project's counts most.
+Rule: what is not known as a library, a runtime or a test runner is the project's. Plain substrings: a deep stack
+has hundreds of frames.
 """
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
-from holdfast.packing.structure.frames import Language, is_library
-from holdfast.packing.structure.sight import LONGEST, Sight
-from holdfast.packing.structure.value import DULL, KEY, NOISE, NOWHERE, SLIGHT, TELLING, Findings
+from holdfast.packing.structure.findings import (
+    DULL,
+    KEY,
+    LONGEST,
+    NOISE,
+    NOWHERE,
+    SLIGHT,
+    TELLING,
+    BareText,
+    LineFindings,
+)
+
+Language = Literal["python", "at", "go", "rust"]
+"""The way a frame is written; Node and Java share theirs."""
+
+_PLACES: dict[Language, tuple[str, ...]] = {
+    "python": ("site-packages", "dist-packages", "/lib/python", "<frozen ", "<string>", "\\Lib\\"),
+    "at": (
+        *("node_modules", "node:", "(internal/", "(native)", "(<anonymous>)", "java.base/", "jdk.internal"),
+        *("Native Method", "/usr/lib", "Unknown Source"),
+    ),
+    "go": (
+        *("/pkg/mod/", "/usr/local/go/src/", "/libexec/src/", "/vendor/", "/src/runtime/", "/src/testing/"),
+        *("/src/net/http/",),
+    ),
+    "rust": (
+        *("/rustc/", "/.cargo/registry/", "/rustlib/", "rust_begin_unwind", "__rust_", "__libc_start"),
+        *(": _start",),
+    ),
+}
+_RUNTIMES = (
+    *("java", "javax", "jdk", "sun", "com.sun", "jakarta", "kotlin", "scala", "groovy", "org.junit"),
+    *("org.testng", "org.gradle", "worker.org.gradle", "org.mockito", "org.hamcrest", "org.springframework"),
+    *("org.hibernate", "org.apache.maven", "org.apache.catalina", "org.apache.tomcat", "org.apache.coyote"),
+    *("io.netty", "com.intellij"),
+)
+_OPENINGS: dict[Language, tuple[str, ...]] = {
+    "python": (),
+    "at": tuple(f"at {name}." for name in _RUNTIMES),
+    "go": (
+        *("runtime.", "testing.", "reflect.", "sync.", "net/http.", "panic("),
+        *("created by testing.", "created by net/http."),
+    ),
+    "rust": (),
+}
+_CRATES = (" core::", " std::", " alloc::", "<core::", "<std::", "<alloc::", " test::")
+
+
+def is_library(frame: Sequence[str], language: Language) -> bool:
+    """Whether the lines of a frame point outside the project."""
+    if frame[0].lstrip().startswith(_OPENINGS[language]):
+        return True
+    whole = " ".join(frame)
+    if any(place in whole for place in _PLACES[language]):
+        return True
+    if language == "go":
+        return "/src/" in whole and any(
+            part in whole for part in ("/go/1.", "/golang", "/usr/lib/go", "/go1.")
+        )
+    return language == "rust" and any(crate in frame[0] for crate in _CRATES)
+
+
+# Stack traces of Python, Node, Java, Go and Rust: the error, and the way to it through the project.
+#
+# Rule: a frame hangs on its error, a frame's source on the frame. Frames of the project count, those of libraries
+# do not; the innermost of the project's counts most.
 
 Frame = tuple[int, ...]
 """The lines of a frame, the one that the others hang on first."""
@@ -32,7 +96,7 @@ _FAR = 8
 """Lines above a trace in which its error is looked for."""
 
 
-def mark_traces(sight: Sight, findings: Findings) -> None:
+def mark_traces(sight: BareText, findings: LineFindings) -> None:
     text = sight.text
     if '", line ' in text:
         _mark_python(sight, findings)
@@ -45,7 +109,7 @@ def mark_traces(sight: Sight, findings: Findings) -> None:
 
 
 def _mark_stack(
-    findings: Findings, lines: Sequence[str], frames: Sequence[Frame], error: int, language: Language
+    findings: LineFindings, lines: Sequence[str], frames: Sequence[Frame], error: int, language: Language
 ) -> None:
     """The frames of one stack, in the order in which they stand, below or above their error."""
     own = [frame for frame in frames if not is_library([lines[n][:LONGEST] for n in frame], language)]
@@ -58,7 +122,7 @@ def _mark_stack(
             findings.claim("trace", source, bonus / 2 if frame in ours else DULL, frame[0])
 
 
-def _mark_python(sight: Sight, findings: Findings) -> None:
+def _mark_python(sight: BareText, findings: LineFindings) -> None:
     lines = sight.lines
     stack: list[Frame] = []
     expected = NOWHERE
@@ -82,7 +146,7 @@ def _mark_python(sight: Sight, findings: Findings) -> None:
 
 
 def _close_python(
-    lines: list[str], stack: list[Frame], end: int, heads: dict[int, int], findings: Findings
+    lines: list[str], stack: list[Frame], end: int, heads: dict[int, int], findings: LineFindings
 ) -> None:
     """A stack of frames with the error in the line below it, if that is there, and the opening line above it."""
     first = stack[0][0]
@@ -98,7 +162,7 @@ def _close_python(
     _mark_stack(findings, lines, stack, error, "python")
 
 
-def _mark_at(sight: Sight, findings: Findings) -> None:
+def _mark_at(sight: BareText, findings: LineFindings) -> None:
     """Frames that begin with `at`: Node, Java and all who write like them."""
     lines = sight.lines
     run: list[int] = []
@@ -112,7 +176,7 @@ def _mark_at(sight: Sight, findings: Findings) -> None:
         _close_at(lines, run, findings)
 
 
-def _close_at(lines: list[str], run: list[int], findings: Findings) -> None:
+def _close_at(lines: list[str], run: list[int], findings: LineFindings) -> None:
     error = _error_above(lines, run[0], findings)
     if error != NOWHERE:
         findings.claim("trace", error, KEY)
@@ -122,7 +186,7 @@ def _close_at(lines: list[str], run: list[int], findings: Findings) -> None:
             findings.claim("trace", line, NOISE, run[0])
 
 
-def _error_above(lines: list[str], first: int, findings: Findings) -> int:
+def _error_above(lines: list[str], first: int, findings: LineFindings) -> int:
     """The line above a stack that says what went wrong: one that names an error, else the filled one next to it."""
     near = NOWHERE
     for line in range(first - 1, max(first - 1 - _FAR, -1), -1):
@@ -135,7 +199,7 @@ def _error_above(lines: list[str], first: int, findings: Findings) -> int:
     return near
 
 
-def _mark_go(sight: Sight, findings: Findings) -> None:
+def _mark_go(sight: BareText, findings: LineFindings) -> None:
     """A panic, then for each goroutine its calls, two lines each: the function and where it stands."""
     lines = sight.lines
     heads = {line for line, _ in sight.hits(_GO_HEAD)}
@@ -158,7 +222,7 @@ def _mark_go(sight: Sight, findings: Findings) -> None:
     _mark_stack(findings, lines, stack, goroutine, "go")
 
 
-def _mark_rust(sight: Sight, findings: Findings) -> None:
+def _mark_rust(sight: BareText, findings: LineFindings) -> None:
     """A panic with its message, then a backtrace of numbered frames with places below them."""
     lines = sight.lines
     panic = NOWHERE
@@ -177,7 +241,7 @@ def _mark_rust(sight: Sight, findings: Findings) -> None:
     _mark_stack(findings, lines, stack, panic, "rust")
 
 
-def _mark_panic(lines: list[str], panic: int, findings: Findings) -> None:
+def _mark_panic(lines: list[str], panic: int, findings: LineFindings) -> None:
     findings.claim("trace", panic, KEY)
     below = panic + 1
     if lines[panic].rstrip().endswith(":") and below < len(lines) and lines[below].strip():

@@ -10,15 +10,20 @@ from msgspec import Struct
 
 from holdfast.errors import NotFound
 from holdfast.messages import Json
-from holdfast.packing.validator import anthropic, anthropic_blocks, openai, openai_calls
-from holdfast.packing.validator.request import Request, Rule, read_anthropic, read_openai
+from holdfast.packing.validator import anthropic, anthropic_blocks, openai
+from holdfast.packing.validator.request import (
+    ParsedRequest,
+    ProviderRule,
+    read_anthropic,
+    read_openai,
+)
 
-__all__ = ["RULES", "Provider", "Request", "Rule", "Violation", "check", "explain"]
+__all__ = ["RULES", "ParsedRequest", "Provider", "ProviderRule", "Violation", "check", "explain"]
 
 Provider = Literal["openai", "anthropic"]
 
-RULES: dict[Provider, tuple[Rule, ...]] = {
-    "openai": (*openai.MESSAGE_RULES, *openai_calls.CALL_RULES),
+RULES: dict[Provider, tuple[ProviderRule, ...]] = {
+    "openai": (*openai.MESSAGE_RULES, *openai.CALL_RULES),
     "anthropic": (*anthropic.MESSAGE_RULES, *anthropic.TOOL_RULES, *anthropic_blocks.BLOCK_RULES),
 }
 

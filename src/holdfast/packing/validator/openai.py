@@ -6,13 +6,26 @@ Rule: a function judges the dicts that are really sent; a name with `strict-` sa
 import re
 from collections.abc import Iterator
 
+from msgspec import MsgspecError, Raw
+from msgspec.json import Decoder
+
 from holdfast.messages import Json
-from holdfast.packing.validator.request import Found, Request, Rule, kind
-from holdfast.packing.validator.shared import (
+from holdfast.packing.validator.request import (
     IMAGE_TYPES,
+    Breach,
+    ParsedRequest,
+    ProviderRule,
+    call_ids_unique,
+    calls_answered,
+    calls_answered_once,
+    describe,
+    id_of,
+    is_name,
     messages_are_objects,
     messages_present,
     parts_outside,
+    repeated,
+    results_have_calls,
     roles_outside,
 )
 
@@ -29,56 +42,56 @@ _IMAGE_URL = re.compile(rf"https?://\S+|data:(?:{'|'.join(IMAGE_TYPES)});base64,
 _PARTICIPANT = re.compile(r"[^\s<|\\/>]{1,64}\Z")
 
 
-def role_legal(request: Request) -> Iterator[Found]:
+def role_legal(request: ParsedRequest) -> Iterator[Breach]:
     return roles_outside(request, PART_TYPES)
 
 
-def content_shape(request: Request) -> Iterator[Found]:
+def content_shape(request: ParsedRequest) -> Iterator[Breach]:
     for index, role, content in request.odd:
         if content is not None or role != "assistant":
-            what = "an empty list" if content == [] else kind(content)
+            what = "an empty list" if content == [] else describe(content)
             yield index, f"the content is {what}, not text or a list of parts", ""
 
 
-def part_legal(request: Request) -> Iterator[Found]:
+def part_legal(request: ParsedRequest) -> Iterator[Breach]:
     return parts_outside(request, PART_TYPES)
 
 
-def image_shape(request: Request) -> Iterator[Found]:
+def image_shape(request: ParsedRequest) -> Iterator[Breach]:
     for index, part in request.of_kind("image_url"):
         image = part.get("image_url")
         url = image.get("url") if isinstance(image, dict) else None
         if not isinstance(url, str) or not _IMAGE_URL.match(url):
             yield index, "the image has no http(s) URL and no base64 data of type JPEG, PNG, GIF or WebP", ""
         elif isinstance(image, dict) and image.get("detail", "auto") not in ("auto", "low", "high"):
-            yield index, f"the image's detail is {kind(image['detail'])}", ""
+            yield index, f"the image's detail is {describe(image['detail'])}", ""
 
 
-def tool_content_text(request: Request) -> Iterator[Found]:
+def tool_content_text(request: ParsedRequest) -> Iterator[Breach]:
     for (role, part_kind), parts in request.parts.items():
         if role == "tool" and part_kind != "text":
             for index, _ in parts:
-                yield index, f"a tool result holds a part of type {kind(part_kind)}", ""
+                yield index, f"a tool result holds a part of type {describe(part_kind)}", ""
 
 
-def message_not_empty(request: Request) -> Iterator[Found]:
+def message_not_empty(request: ParsedRequest) -> Iterator[Breach]:
     mute = [(index, role) for index, role, text in request.texts if not text]
     mute += [(index, role) for index, role, content in request.odd if content is None and role == "assistant"]
     mute += [(index, role) for index, role, content in request.lists if _only_empty_text(content)]
     for index, role in mute:
         message = request.messages[index]
         if role != "tool" and not any(message.get(key) for key in ("tool_calls", "refusal", "audio")):
-            yield index, f"the message of {kind(role)} says nothing and calls nothing", ""
+            yield index, f"the message of {describe(role)} says nothing and calls nothing", ""
 
 
-def participant_name(request: Request) -> Iterator[Found]:
+def participant_name(request: ParsedRequest) -> Iterator[Breach]:
     for index, role, message in request.turns:
         name = None if role == "tool" else message.get("name")
         if name is not None and not (isinstance(name, str) and _PARTICIPANT.match(name)):
-            yield index, f"the participant's name is {kind(name)}", ""
+            yield index, f"the participant's name is {describe(name)}", ""
 
 
-def no_assistant_run(request: Request) -> Iterator[Found]:
+def no_assistant_run(request: ParsedRequest) -> Iterator[Breach]:
     before = ""
     for index, role, _ in request.turns:
         if role == "assistant" == before:
@@ -86,7 +99,7 @@ def no_assistant_run(request: Request) -> Iterator[Found]:
         before = role
 
 
-def system_in_messages(request: Request) -> Iterator[Found]:
+def system_in_messages(request: ParsedRequest) -> Iterator[Breach]:
     if request.system is not None:
         yield None, "a system field stands apart from the messages", ""
 
@@ -96,47 +109,202 @@ def _only_empty_text(content: list[Json]) -> bool:
 
 
 MESSAGE_RULES = (
-    Rule("openai.messages-present", "`messages` is a list with at least one message.", messages_present),
-    Rule("openai.message-object", "Every message is a JSON object.", messages_are_objects),
-    Rule(
+    ProviderRule(
+        "openai.messages-present", "`messages` is a list with at least one message.", messages_present
+    ),
+    ProviderRule("openai.message-object", "Every message is a JSON object.", messages_are_objects),
+    ProviderRule(
         "openai.role-legal",
         "A role is `system`, `developer`, `user`, `assistant` or `tool`; the retired `function` is refused.",
         role_legal,
     ),
-    Rule(
+    ProviderRule(
         "openai.content-shape",
         "Content is text or a list of at least one part, and only an assistant's may be null.",
         content_shape,
     ),
-    Rule(
+    ProviderRule(
         "openai.part-legal",
         "A content part is an object of a type its role allows, and a text part holds text.",
         part_legal,
     ),
-    Rule(
+    ProviderRule(
         "openai.image-shape",
         "An image part has an http(s) URL, or base64 data of a JPEG, PNG, GIF or WebP picture.",
         image_shape,
     ),
-    Rule("openai.tool-content-text", "The content of a tool message is text only.", tool_content_text),
-    Rule(
+    ProviderRule(
+        "openai.tool-content-text", "The content of a tool message is text only.", tool_content_text
+    ),
+    ProviderRule(
         "openai.message-not-empty",
         "No message is empty: an assistant says or calls something, everyone else but a tool says something.",
         message_not_empty,
     ),
-    Rule(
+    ProviderRule(
         "openai.participant-name",
         "A participant's name has 1 to 64 characters, no white space, angle bracket, bar or slash among them.",
         participant_name,
     ),
-    Rule(
+    ProviderRule(
         "openai.strict-assistant-run",
         "Ours: no two assistant messages in a row, because chat templates of compatible servers refuse them.",
         no_assistant_run,
     ),
-    Rule(
+    ProviderRule(
         "openai.system-in-messages",
         "The system prompt is a message; this API has no field for it.",
         system_in_messages,
     ),
+)
+
+
+# What the Chat Completions API refuses in tool calls, their answers and tool definitions, one rule each.
+#
+# Rule: arguments are judged as the string that is sent, not as the object it came from.
+
+LONGEST_NAME = 64
+LONGEST_CALL_ID = 40
+MOST_CALLS = 128
+MOST_TOOLS = 128
+
+_OBJECT: Decoder[dict[str, Raw]] = Decoder(dict[str, Raw])
+
+
+def calls_list(request: ParsedRequest) -> Iterator[Breach]:
+    for index, role, message in request.turns:
+        if "tool_calls" not in message:
+            continue
+        calls = message["tool_calls"]
+        if role != "assistant":
+            yield index, "`tool_calls` stands in a message that is not the assistant's", ""
+        elif not isinstance(calls, list) or not calls:
+            what = "an empty list" if calls == [] else describe(calls)
+            yield index, f"`tool_calls` is {what}, not a list of calls", ""
+
+
+def calls_limit(request: ParsedRequest) -> Iterator[Breach]:
+    for exchange in request.exchanges:
+        if (count := len(exchange.asked)) > MOST_CALLS:
+            yield exchange.index, f"the message makes {count} calls, at most {MOST_CALLS} may stand", ""
+
+
+def call_shape(request: ParsedRequest) -> Iterator[Breach]:
+    for index, call in request.stray_calls:
+        yield index, f"a call is {describe(call)}, not an object", ""
+    for index, call in request.calls:
+        call_id = call.get("id")
+        if not isinstance(call_id, str) or not call_id:
+            yield index, f"a call's id is {describe(call_id)}", ""
+        elif call.get("type") != "function":
+            yield index, f"the call's type is {describe(call.get('type'))}, not `function`", call_id
+        elif not isinstance(function := call.get("function"), dict):
+            yield index, f"the call's function is {describe(function)}, not an object", call_id
+
+
+def call_arguments(request: ParsedRequest) -> Iterator[Breach]:
+    for index, call in request.calls:
+        if isinstance(function := call.get("function"), dict):
+            arguments = function.get("arguments")
+            if not isinstance(arguments, str):
+                yield index, f"the arguments are {describe(arguments)}, not a JSON string", id_of(call)
+            elif not _is_object(arguments):
+                yield index, "the arguments do not parse to a JSON object", id_of(call)
+
+
+def call_id_length(request: ParsedRequest) -> Iterator[Breach]:
+    for exchange in request.exchanges:
+        for call_id in exchange.asked:
+            if len(call_id) > LONGEST_CALL_ID:
+                yield exchange.index, f"a call id has {len(call_id)} characters", call_id
+
+
+def result_names_call(request: ParsedRequest) -> Iterator[Breach]:
+    for index, role, message in request.turns:
+        if role == "tool" and not (isinstance(call_id := message.get("tool_call_id"), str) and call_id):
+            yield index, f"the result's `tool_call_id` is {describe(call_id)}", ""
+
+
+def tool_name(request: ParsedRequest) -> Iterator[Breach]:
+    for index, call in request.calls:
+        function = call.get("function")
+        if isinstance(function, dict) and not (
+            isinstance(name := function.get("name"), str) and is_name(name, LONGEST_NAME)
+        ):
+            yield index, f"the tool's name is {describe(name)}", id_of(call)
+
+
+def tools_legal(request: ParsedRequest) -> Iterator[Breach]:
+    tools = request.tools
+    if tools is None:
+        return
+    if not isinstance(tools, list) or not 1 <= len(tools) <= MOST_TOOLS:
+        count = f"a list of {len(tools)}" if isinstance(tools, list) else describe(tools)
+        yield None, f"`tools` is {count}, not a list of 1 to {MOST_TOOLS} tools", ""
+        return
+    for number, tool in enumerate(tools):
+        function = tool.get("function") if isinstance(tool, dict) else None
+        if not isinstance(function, dict) or tool.get("type") != "function":
+            yield None, f"tool {number} is no object of type `function`", ""
+        elif not (isinstance(name := function.get("name"), str) and is_name(name, LONGEST_NAME)):
+            yield None, f"tool {number} is named {describe(name)}", ""
+        elif not isinstance(function.get("description", ""), str):
+            yield None, f"the description of tool {describe(name)} is not text", ""
+        elif not isinstance(schema := function.get("parameters", {}), dict):
+            yield None, f"the parameters of tool {describe(name)} are {describe(schema)}, not an object", ""
+
+
+def tool_names_unique(request: ParsedRequest) -> Iterator[Breach]:
+    if isinstance(request.tools, list):
+        functions = [tool.get("function") for tool in request.tools if isinstance(tool, dict)]
+        for name in repeated([f.get("name") for f in functions if isinstance(f, dict)]):
+            yield None, f"two tools are named {describe(name)}", ""
+
+
+def _is_object(text: str) -> bool:
+    try:
+        _OBJECT.decode(text)
+    except (MsgspecError, UnicodeEncodeError, RecursionError):
+        return False
+    return True
+
+
+CALL_RULES = (
+    ProviderRule(
+        "openai.calls-list", "`tool_calls` is a non-empty list, in assistant messages only.", calls_list
+    ),
+    ProviderRule("openai.calls-limit", "One message makes at most 128 calls.", calls_limit),
+    ProviderRule(
+        "openai.call-shape", "A call has an id, the type `function` and a function object.", call_shape
+    ),
+    ProviderRule(
+        "openai.call-arguments",
+        "A call's arguments are a string of JSON that parses to an object.",
+        call_arguments,
+    ),
+    ProviderRule("openai.call-id-length", "A call id has at most 40 characters.", call_id_length),
+    ProviderRule("openai.call-id-unique", "No call id is used twice in a request.", call_ids_unique),
+    ProviderRule(
+        "openai.call-answered",
+        "Every call is answered by a tool message behind its assistant message, before any other role.",
+        calls_answered,
+    ),
+    ProviderRule("openai.call-answered-once", "Every call is answered exactly once.", calls_answered_once),
+    ProviderRule(
+        "openai.result-has-call",
+        "A tool message answers a call of the assistant message it stands behind.",
+        results_have_calls,
+    ),
+    ProviderRule("openai.result-names-call", "A tool message names the call it answers.", result_names_call),
+    ProviderRule(
+        "openai.tool-name",
+        "The name of a called tool has 1 to 64 letters, digits, underscores and dashes.",
+        tool_name,
+    ),
+    ProviderRule(
+        "openai.tools-legal",
+        "`tools` holds 1 to 128 functions, each with a legal name and a schema that is an object.",
+        tools_legal,
+    ),
+    ProviderRule("openai.strict-tool-names", "Ours: no two tools have the same name.", tool_names_unique),
 )

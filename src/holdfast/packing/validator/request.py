@@ -4,8 +4,10 @@ Rule: taking apart never raises and never repairs. What has the wrong shape is s
 that shape.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -13,7 +15,7 @@ from msgspec import Struct, field
 
 from holdfast.messages import Json
 
-Found = tuple[int | None, str, str]
+Breach = tuple[int | None, str, str]
 """Where (index of the message, None for `system`, `tools` or the list itself), what, and which call id."""
 
 
@@ -26,7 +28,7 @@ class Exchange(Struct, gc=False):
     places: list[int]
 
 
-class Request(Struct, gc=False):
+class ParsedRequest(Struct, gc=False):
     """The pieces of one request; `int` is always the index of the message a piece stands in.
 
     `odd` is content that is neither text nor a list with something in it. `strays` are parts of a content list
@@ -58,16 +60,16 @@ class Request(Struct, gc=False):
         return [item for (_, part_kind), items in self.parts.items() if part_kind == kind for item in items]
 
 
-class Rule(NamedTuple):
+class ProviderRule(NamedTuple):
     """One constraint of one provider. `find` yields every place that breaks it."""
 
     name: str
     explanation: str
-    find: Callable[[Request], Iterator[Found]]
+    find: Callable[[ParsedRequest], Iterator[Breach]]
 
 
-def read_openai(messages: Json, system: Json, tools: Json) -> Request:
-    request = Request(messages, system, tools)
+def read_openai(messages: Json, system: Json, tools: Json) -> ParsedRequest:
+    request = ParsedRequest(messages, system, tools)
     exchange: Exchange | None = None
     for index, role, message, content in _turns(request):
         if content:
@@ -84,8 +86,8 @@ def read_openai(messages: Json, system: Json, tools: Json) -> Request:
     return request
 
 
-def read_anthropic(messages: Json, system: Json, tools: Json) -> Request:
-    request = Request(messages, system, tools)
+def read_anthropic(messages: Json, system: Json, tools: Json) -> ParsedRequest:
+    request = ParsedRequest(messages, system, tools)
     parts, kinds, calls = request.parts, request.kinds, request.calls
     exchange: Exchange | None = None
     for index, role, _, content in _turns(request):
@@ -112,7 +114,7 @@ def read_anthropic(messages: Json, system: Json, tools: Json) -> Request:
     return request
 
 
-def kind(value: Json) -> str:
+def describe(value: Json) -> str:
     """What a JSON value is, in words. Containers are never printed: they may be huge or endlessly deep."""
     if value is None:
         return "null"
@@ -125,7 +127,7 @@ def kind(value: Json) -> str:
     return "a list" if isinstance(value, list) else "an object"
 
 
-def _turns(request: Request) -> Iterator[tuple[int, str, dict[str, Json], list[Json]]]:
+def _turns(request: ParsedRequest) -> Iterator[tuple[int, str, dict[str, Json], list[Json]]]:
     """Files every message that has a role by the shape of its content, and yields it with that content if it
     is a list. What is no message, or has no role, is yielded without both: it parts calls from answers."""
     turns, texts, lists = request.turns, request.texts, request.lists
@@ -147,13 +149,13 @@ def _turns(request: Request) -> Iterator[tuple[int, str, dict[str, Json], list[J
             yield index, role, message, []
 
 
-def _opened(request: Request, index: int, asked: list[str]) -> Exchange:
+def _opened(request: ParsedRequest, index: int, asked: list[str]) -> Exchange:
     exchange = Exchange(index, asked, [], [])
     request.exchanges.append(exchange)
     return exchange
 
 
-def _openai_calls(request: Request, index: int, calls: list[Json]) -> Exchange:
+def _openai_calls(request: ParsedRequest, index: int, calls: list[Json]) -> Exchange:
     ids = []
     for call in calls:
         if not isinstance(call, dict):
@@ -165,7 +167,7 @@ def _openai_calls(request: Request, index: int, calls: list[Json]) -> Exchange:
     return _opened(request, index, ids)
 
 
-def _file_parts(request: Request, index: int, role: str, content: list[Json]) -> None:
+def _file_parts(request: ParsedRequest, index: int, role: str, content: list[Json]) -> None:
     for part in content:
         part_kind = part.get("type") if isinstance(part, dict) else None
         if isinstance(part_kind, str):
@@ -174,7 +176,7 @@ def _file_parts(request: Request, index: int, role: str, content: list[Json]) ->
             request.strays.append((index, part))
 
 
-def _file_result(request: Request, index: int, block: dict[str, Json], exchange: Exchange) -> None:
+def _file_result(request: ParsedRequest, index: int, block: dict[str, Json], exchange: Exchange) -> None:
     if isinstance(call_id := block.get("tool_use_id"), str):
         exchange.answered.append(call_id)
         exchange.places.append(index)
@@ -182,7 +184,7 @@ def _file_result(request: Request, index: int, block: dict[str, Json], exchange:
         _file_parts(request, index, "tool_result", inner)
 
 
-def _marks(request: Request) -> list[tuple[int | None, Json]]:
+def _marks(request: ParsedRequest) -> list[tuple[int | None, Json]]:
     marked: list[tuple[int | None, dict[str, Json]]] = []
     for group in (request.tools, request.system):
         marked += (
@@ -191,3 +193,118 @@ def _marks(request: Request) -> list[tuple[int | None, Json]]:
     placed = [item for parts in request.parts.values() for item in parts if "cache_control" in item[1]]
     marked += sorted(placed, key=itemgetter(0))
     return [(index, mark) for index, part in marked if (mark := part.get("cache_control")) is not None]
+
+
+# Rules that both providers have: the list itself, and calls with their answers.
+#
+# Rule: each function states one constraint and yields every place that breaks it.
+
+IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+
+NAME = re.compile(r"[a-zA-Z0-9_-]+\Z")
+
+
+def messages_present(request: ParsedRequest) -> Iterator[Breach]:
+    if not isinstance(request.messages, list):
+        yield None, f"`messages` is {describe(request.messages)}, not a list", ""
+    elif not request.messages:
+        yield None, "`messages` is empty", ""
+
+
+def messages_are_objects(request: ParsedRequest) -> Iterator[Breach]:
+    if isinstance(request.messages, list) and len(request.turns) < len(request.messages):
+        for index, message in enumerate(request.messages):
+            if not isinstance(message, dict):
+                yield index, f"the message is {describe(message)}, not an object", ""
+
+
+def roles_outside(request: ParsedRequest, legal: Collection[str]) -> Iterator[Breach]:
+    if isinstance(request.messages, list) and len(request.turns) < len(request.messages):
+        for index, message in enumerate(request.messages):
+            if isinstance(message, dict) and not isinstance(role := message.get("role"), str):
+                yield index, f"the role is {describe(role)}", ""
+    for index, role, _ in request.turns:
+        if role not in legal:
+            yield index, f"the role is {describe(role)}", ""
+
+
+def parts_outside(request: ParsedRequest, legal: dict[str, tuple[str, ...]]) -> Iterator[Breach]:
+    """Parts without a type, of a type their role does not allow, or of text without text."""
+    for index, part in request.strays:
+        yield index, f"a part of the content is {describe(part)} without a type", ""
+    for (role, part_kind), parts in request.parts.items():
+        if role in legal and part_kind not in legal[role]:
+            for index, _ in parts:
+                yield index, f"a part of type {describe(part_kind)} may not stand in `{role}` content", ""
+    for index, part in request.of_kind("text"):
+        if not isinstance(text := part.get("text"), str):
+            yield index, f"the text of a text part is {describe(text)}", ""
+
+
+def call_ids_unique(request: ParsedRequest) -> Iterator[Breach]:
+    seen: dict[str, int] = {}
+    for exchange in request.exchanges:
+        for call_id in exchange.asked:
+            if call_id in seen:
+                yield (
+                    exchange.index,
+                    f"call id {describe(call_id)} was used by message {seen[call_id]}",
+                    call_id,
+                )
+            else:
+                seen[call_id] = exchange.index
+
+
+def calls_answered(request: ParsedRequest) -> Iterator[Breach]:
+    for exchange in request.exchanges:
+        if exchange.asked == exchange.answered:
+            continue
+        answered = set(exchange.answered)
+        for call_id in exchange.asked:
+            if call_id not in answered:
+                yield (
+                    exchange.index,
+                    f"call {describe(call_id)} is not answered right behind this message",
+                    call_id,
+                )
+
+
+def calls_answered_once(request: ParsedRequest) -> Iterator[Breach]:
+    for exchange in request.exchanges:
+        if len(exchange.answered) < 2 or len(set(exchange.answered)) == len(exchange.answered):
+            continue
+        seen: set[str] = set()
+        for index, call_id in zip(exchange.places, exchange.answered, strict=True):
+            if call_id in seen:
+                yield index, f"call {describe(call_id)} is answered a second time", call_id
+            seen.add(call_id)
+
+
+def results_have_calls(request: ParsedRequest) -> Iterator[Breach]:
+    for exchange in request.exchanges:
+        if exchange.asked == exchange.answered:
+            continue
+        asked = set(exchange.asked)
+        for index, call_id in zip(exchange.places, exchange.answered, strict=True):
+            if call_id not in asked:
+                yield index, f"result of {describe(call_id)}, which the message before did not call", call_id
+
+
+@lru_cache(maxsize=512)
+def is_name(name: str, longest: int) -> bool:
+    """Few names come back often, so they are remembered."""
+    return len(name) <= longest and NAME.match(name) is not None
+
+
+def repeated(names: list[Json]) -> Iterator[str]:
+    """Names that stand a second time; what is no name is another rule's matter."""
+    seen: set[str] = set()
+    for name in names:
+        if isinstance(name, str):
+            if name in seen:
+                yield name
+            seen.add(name)
+
+
+def id_of(call: dict[str, Json]) -> str:
+    return call_id if isinstance(call_id := call.get("id"), str) else ""

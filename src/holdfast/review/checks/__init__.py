@@ -8,47 +8,47 @@ from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 
 from holdfast.review.checks import (
-    conflicts,
-    dangers,
+    conflict_markers,
     dependencies,
-    files,
-    hidden,
+    hidden_characters,
     leftovers,
     secrets,
+    stray_files,
+    unsafe_code,
     weakened_tests,
 )
-from holdfast.review.checks.scene import Rule, Scene
+from holdfast.review.checks.check_input import CheckInput, ReviewRule
 from holdfast.review.diff import Diff, Versions
 from holdfast.review.finding import Finding
-from holdfast.review.findings import Findings
-from holdfast.review.places import Sides
+from holdfast.review.findings import ReviewFindings
+from holdfast.review.sides import Sides
 from holdfast.review.unit import Unit
 
-__all__ = ["CHECKS", "RULES", "Check", "Rule", "Scene", "run_checks"]
+__all__ = ["CHECKS", "RULES", "Check", "CheckInput", "ReviewRule", "run_checks"]
 
-Check = Callable[[Scene], Iterable[Finding]]
+Check = Callable[[CheckInput], Iterable[Finding]]
 
 _MODULES: dict[str, ModuleType] = {
     "secrets": secrets,
-    "conflicts": conflicts,
+    "conflicts": conflict_markers,
     "tests": weakened_tests,
     "dependencies": dependencies,
-    "dangers": dangers,
-    "hidden": hidden,
+    "dangers": unsafe_code,
+    "hidden": hidden_characters,
     "leftovers": leftovers,
-    "files": files,
+    "files": stray_files,
 }
 CHECKS: dict[str, Check] = {name: module.check for name, module in _MODULES.items()}
-RULES: dict[str, Rule] = {rule.name: rule for module in _MODULES.values() for rule in module.RULES}
+RULES: dict[str, ReviewRule] = {rule.name: rule for module in _MODULES.values() for rule in module.RULES}
 
 
 def run_checks(
     diff: Diff, units: Sequence[Unit], versions: Versions, *, only: Iterable[str] | None = None
-) -> Findings:
+) -> ReviewFindings:
     """What the checks find, all of them or those named."""
-    scene = Scene(diff, units, versions)
+    scene = CheckInput(diff, units, versions)
     sides = Sides(units, versions)
-    findings = Findings()
+    findings = ReviewFindings()
     for name in CHECKS if only is None else only:
         for finding in CHECKS[name](scene):
             findings = findings.report(finding, sides)

@@ -7,26 +7,31 @@ no program; a note that was moved is not new.
 import re
 from collections.abc import Iterator
 
-from holdfast.review.checks.kinds import Family, family, is_program, is_test
-from holdfast.review.checks.scene import Place, Rule, Scene, changed
+from holdfast.review.checks.check_input import CheckInput, FindingPlace, ReviewRule, changed_lines
 from holdfast.review.diff import DiffLine, FileChange
+from holdfast.review.file_types import (
+    LanguageFamily,
+    is_program_file,
+    is_test_file,
+    language_family,
+)
 from holdfast.review.finding import Finding
 
-BREAKPOINT = Rule(
+BREAKPOINT = ReviewRule(
     "breakpoint",
     "A breakpoint was left",
     "It stops the program and waits for a person.",
     "high",
     "leftover",
 )
-PRINTED = Rule(
+PRINTED = ReviewRule(
     "debug-print",
     "A value is printed where nothing was before",
     "Library code that writes to the screen surprises whoever uses it. Take it out, or use the log.",
     "low",
     "leftover",
 )
-NOTE = Rule(
+NOTE = ReviewRule(
     "note",
     "A note to oneself is added",
     "What is not done yet is better kept where it is looked for.",
@@ -35,7 +40,7 @@ NOTE = Rule(
 )
 RULES = (BREAKPOINT, PRINTED, NOTE)
 
-_BREAKPOINTS: dict[Family, re.Pattern[str]] = {
+_BREAKPOINTS: dict[LanguageFamily, re.Pattern[str]] = {
     "python": re.compile(
         r"\s*(?:breakpoint\(\)|(?:import i?pdb; ?)?(?:i?pdb|pudb|wdb|web_pdb)\.set_trace\(\))"
     ),
@@ -45,7 +50,7 @@ _BREAKPOINTS: dict[Family, re.Pattern[str]] = {
     "php": re.compile(r"\s*(?:var_dump|dd|xdebug_break)\("),
     "go": re.compile(r"\s*(?:spew\.Dump|pp\.Println|runtime\.Breakpoint)\("),
 }
-_PRINTS: dict[Family, re.Pattern[str]] = {
+_PRINTS: dict[LanguageFamily, re.Pattern[str]] = {
     "python": re.compile(r"\s*p?print\((?!.*\bfile\s*=)"),
     "js": re.compile(r"\s*console\.(?:log|debug|dir|trace)\("),
     "go": re.compile(r"\s*(?:fmt\.Print(?:ln|f)?|println)\("),
@@ -65,34 +70,41 @@ _NOTE = re.compile(
 )
 
 
-def check(scene: Scene) -> Iterator[Finding]:
+def check(scene: CheckInput) -> Iterator[Finding]:
     for file in scene.files("docs", "generated"):
-        if file.change == "deleted" or family(file.path) == "markup":
+        if file.change == "deleted" or language_family(file.path) == "markup":
             continue
-        added = [line for line in changed(file, "+") if line.text.strip() not in scene.removed_texts]
+        added = [line for line in changed_lines(file, "+") if line.text.strip() not in scene.removed_texts]
         yield from _breakpoints(scene, file, added)
         yield from _prints(scene, file, added)
         for line in added:
             if _NOTE.search(line.text):
-                yield scene.finding(NOTE, Place(file.path, (line,)), "A note of something undone is added.")
+                yield scene.finding(
+                    NOTE, FindingPlace(file.path, (line,)), "A note of something undone is added."
+                )
 
 
-def _breakpoints(scene: Scene, file: FileChange, added: list[DiffLine]) -> Iterator[Finding]:
-    pattern = _BREAKPOINTS.get(family(file.path))
+def _breakpoints(scene: CheckInput, file: FileChange, added: list[DiffLine]) -> Iterator[Finding]:
+    pattern = _BREAKPOINTS.get(language_family(file.path))
     hits = [line for line in added if pattern.match(line.text)] if pattern else []
     for line in scene.in_code(file.path, hits):
         yield scene.finding(
             BREAKPOINT,
-            Place(file.path, (line,)),
+            FindingPlace(file.path, (line,)),
             "A breakpoint or a dump for debugging is left here.",
             "Take it out.",
-            "medium" if is_test(file.path) else None,
+            "medium" if is_test_file(file.path) else None,
         )
 
 
-def _prints(scene: Scene, file: FileChange, added: list[DiffLine]) -> Iterator[Finding]:
-    pattern = _PRINTS.get(family(file.path))
-    if pattern is None or is_test(file.path) or is_program(file.path) or scene.has_tag(file.path, "tests"):
+def _prints(scene: CheckInput, file: FileChange, added: list[DiffLine]) -> Iterator[Finding]:
+    pattern = _PRINTS.get(language_family(file.path))
+    if (
+        pattern is None
+        or is_test_file(file.path)
+        or is_program_file(file.path)
+        or scene.has_tag(file.path, "tests")
+    ):
         return
     hits = scene.in_code(file.path, [line for line in added if pattern.match(line.text)])
     before = "" if file.change == "added" else scene.old(file.old_path)
@@ -104,7 +116,7 @@ def _prints(scene: Scene, file: FileChange, added: list[DiffLine]) -> Iterator[F
     for line in hits:
         yield scene.finding(
             PRINTED,
-            Place(file.path, (line,)),
+            FindingPlace(file.path, (line,)),
             "This prints, in a file that printed nothing before.",
             "Take it out, or write to the log.",
         )

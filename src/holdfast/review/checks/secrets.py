@@ -6,15 +6,14 @@ Rule: the secret itself is never repeated, and what stood in the diff before is 
 from collections.abc import Iterator
 from threading import Thread
 
-from holdfast.redaction import Found, find_secrets, missing_because
-from holdfast.redaction.randomness import is_drawn_run
-from holdfast.redaction.runs import long_runs
-from holdfast.review.checks.kinds import family, is_lock, is_program, is_test
-from holdfast.review.checks.scene import Place, Rule, Scene, changed
+from holdfast.redaction import SecretSpan, find_secrets, kingfisher_problem
+from holdfast.redaction.randomness import is_random_run, long_runs
+from holdfast.review.checks.check_input import CheckInput, FindingPlace, ReviewRule, changed_lines
 from holdfast.review.diff import Diff, DiffLine, FileChange
+from holdfast.review.file_types import is_lock_file, is_program_file, is_test_file, language_family
 from holdfast.review.finding import Finding
 
-SECRET = Rule(
+SECRET = ReviewRule(
     "secret",
     "A secret is added",
     "A key, a token or a password in a repository is known to all who can read any copy of it, for good. Take it "
@@ -32,37 +31,39 @@ _COMMANDS = frozenset(("flag", "command"))
 """Rules for command lines: in other code they see sentences about commands."""
 
 
-def load_ahead(diff: Diff) -> Thread | None:
+def preload_scanner(diff: Diff) -> Thread | None:
     """Loads the second net beside other work, where one of the lines will need it: that takes half a second."""
     if not any(_looks_drawn(file) for file in diff.files):
         return None
-    loading = Thread(target=missing_because, daemon=True)
+    loading = Thread(target=kingfisher_problem, daemon=True)
     loading.start()
     return loading
 
 
 def _looks_drawn(file: FileChange) -> bool:
-    if file.change == "deleted" or is_lock(file.path):
+    if file.change == "deleted" or is_lock_file(file.path):
         return False
-    return any(is_drawn_run(run) for line in changed(file, "+") for run in long_runs(line.text))
+    return any(is_random_run(run) for line in changed_lines(file, "+") for run in long_runs(line.text))
 
 
-def check(scene: Scene) -> Iterator[Finding]:
+def check(scene: CheckInput) -> Iterator[Finding]:
     gone = "\n".join(scene.removed_texts)
     for file in scene.files():
         if file.change != "deleted":
             yield from _in_file(scene, file, gone)
 
 
-def _in_file(scene: Scene, file: FileChange, gone: str) -> Iterator[Finding]:
+def _in_file(scene: CheckInput, file: FileChange, gone: str) -> Iterator[Finding]:
     lines = [line for hunk in file.hunks for line in hunk.lines if line.kind != "-"]
     if not any(line.kind == "+" for line in lines):
         return
     # Lines around the added ones are read too: what makes a value secret may be its neighbour.
     text = "\n".join(line.text for line in lines)
-    found = find_secrets(text, second_net=not is_lock(file.path))
-    is_sample = is_test(file.path) or is_program(file.path) or family(file.path) == "markup"
-    passed = frozenset() if family(file.path) in ("shell", "", "data") else _COMMANDS
+    found = find_secrets(text, second_net=not is_lock_file(file.path))
+    is_sample = (
+        is_test_file(file.path) or is_program_file(file.path) or language_family(file.path) == "markup"
+    )
+    passed = frozenset() if language_family(file.path) in ("shell", "", "data") else _COMMANDS
     told: set[str] = set()
     for line, secrets in _by_line(lines, found):
         values = {text[one.start : one.end] for one in secrets}
@@ -74,21 +75,21 @@ def _in_file(scene: Scene, file: FileChange, gone: str) -> Iterator[Finding]:
         kind = secrets[0].rule.removeprefix("kingfisher.").replace("_", " ")
         yield scene.finding(
             SECRET,
-            Place(file.path, (line,)),
+            FindingPlace(file.path, (line,)),
             f"A secret is added here ({kind}).",
             "Read it from the environment or a secret store, and replace it where it is in use.",
             "medium" if is_sample else None,
         )
 
 
-def _by_line(lines: list[DiffLine], found: list[Found]) -> Iterator[tuple[DiffLine, list[Found]]]:
+def _by_line(lines: list[DiffLine], found: list[SecretSpan]) -> Iterator[tuple[DiffLine, list[SecretSpan]]]:
     """A secret lies inside one line."""
     at = 0
     rest = iter(found)
     one = next(rest, None)
     for line in lines:
         end = at + len(line.text)
-        here: list[Found] = []
+        here: list[SecretSpan] = []
         while one is not None and one.start < end:
             here.append(one)
             one = next(rest, None)

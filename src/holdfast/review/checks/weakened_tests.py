@@ -7,29 +7,29 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from holdfast.review.checks.kinds import Family, family, is_test
-from holdfast.review.checks.scene import Place, Rule, Scene, changed
+from holdfast.review.checks.check_input import CheckInput, FindingPlace, ReviewRule, changed_lines
 from holdfast.review.diff import DiffLine, FileChange, Hunk
+from holdfast.review.file_types import LanguageFamily, is_test_file, language_family
 from holdfast.review.finding import Finding, Severity
 
-DELETED = Rule(
+DELETED = ReviewRule(
     "deleted-test",
     "Tests are deleted while what they test stays",
     "What they held to be true may now become false without anyone noticing.",
     "medium",
     "tests",
 )
-SKIPPED = Rule(
+SKIPPED = ReviewRule(
     "skipped-test", "A test is switched off", "It will be forgotten. Say until when.", "low", "tests"
 )
-FOCUSED = Rule(
+FOCUSED = ReviewRule(
     "focused-test",
     "One test is run instead of all",
     "`.only` and its like keep every other test of the file from running.",
     "high",
     "tests",
 )
-WEAKENED = Rule(
+WEAKENED = ReviewRule(
     "weakened-test",
     "An assertion is taken out of a test",
     "The test still passes, and says less.",
@@ -38,7 +38,7 @@ WEAKENED = Rule(
 )
 RULES = (DELETED, SKIPPED, FOCUSED, WEAKENED)
 
-_TESTS: dict[Family, re.Pattern[str]] = {
+_TESTS: dict[LanguageFamily, re.Pattern[str]] = {
     "python": re.compile(r"\s*(?:async )?def (?P<name>test\w*)\("),
     "js": re.compile(
         r"\s*(?:it|test)(?:\.(?:each|concurrent)\b.*)?\(\s*(?P<q>['\"`])(?P<name>.{3,200}?)(?P=q)"
@@ -47,14 +47,14 @@ _TESTS: dict[Family, re.Pattern[str]] = {
     "ruby": re.compile(r"\s*(?:def (?P<name>test_\w+)|it ['\"](?P<said>.{3,200}?)['\"] do)"),
     "php": re.compile(r"\s*public function (?P<name>test\w+)\("),
 }
-_SKIPS: dict[Family, re.Pattern[str]] = {
+_SKIPS: dict[LanguageFamily, re.Pattern[str]] = {
     "python": re.compile(r"\s*@(?:pytest\.mark\.skip|unittest\.skip)\b(?!if|unless|If|Unless)"),
     "js": re.compile(r"\s*(?:(?:it|test|describe|context)\.skip|xit|xdescribe|xtest)\("),
     "rust": re.compile(r"\s*#\[ignore\b"),
     "java": re.compile(r"\s*@(?:Disabled|Ignore)\b"),
     "ruby": re.compile(r"\s*(?:xit|xdescribe|xcontext) ['\"]"),
 }
-_FOCUS: dict[Family, re.Pattern[str]] = {
+_FOCUS: dict[LanguageFamily, re.Pattern[str]] = {
     "js": re.compile(r"\s*(?:(?:it|test|describe|context|suite)\.only|fit|fdescribe)\(\s*['\"`]"),
     "ruby": re.compile(r"\s*(?:fit|fdescribe|fcontext) ['\"]"),
 }
@@ -73,8 +73,10 @@ _KEPT = 0.5
 """Of a test's lines: if so many are in the diff's added lines, it was moved or rewritten."""
 
 
-def check(scene: Scene) -> Iterator[Finding]:
-    files = [file for file in scene.files("generated") if is_test(file.path) or is_test(file.old_path)]
+def check(scene: CheckInput) -> Iterator[Finding]:
+    files = [
+        file for file in scene.files("generated") if is_test_file(file.path) or is_test_file(file.old_path)
+    ]
     gone = _gone_definitions(scene) if files else set()
     fresh = {name for file in files for name in _added_names(file)}
     for file in files:
@@ -84,8 +86,8 @@ def check(scene: Scene) -> Iterator[Finding]:
             yield from _weakened(scene, file)
 
 
-def _deleted(scene: Scene, file: FileChange, gone: set[str], fresh: set[str]) -> Iterator[Finding]:
-    pattern = _TESTS.get(family(file.path))
+def _deleted(scene: CheckInput, file: FileChange, gone: set[str], fresh: set[str]) -> Iterator[Finding]:
+    pattern = _TESTS.get(language_family(file.path))
     if pattern is None or (file.change == "deleted" and _is_subject_gone(scene, file)):
         return
     heads: list[DiffLine] = []
@@ -102,7 +104,7 @@ def _deleted(scene: Scene, file: FileChange, gone: set[str], fresh: set[str]) ->
     which = ", ".join(names[:_MOST]) + more
     yield scene.finding(
         DELETED,
-        Place(file.path, tuple(heads[:_MOST]), "old"),
+        FindingPlace(file.path, tuple(heads[:_MOST]), "old"),
         f"{what} deleted, and nothing in the change says that what was tested is gone: {which}.",
     )
 
@@ -124,16 +126,18 @@ def _removed_tests(hunk: Hunk, pattern: re.Pattern[str]) -> Iterator[tuple[DiffL
         yield head, body
 
 
-def _is_moved(scene: Scene, body: list[DiffLine]) -> bool:
+def _is_moved(scene: CheckInput, body: list[DiffLine]) -> bool:
     """Are most of a test's lines added elsewhere? A head without a body is a renamed test: the body stayed."""
     lines = [line.text.strip() for line in body if len(line.text.strip()) > 3]
     return not lines or sum(line in scene.added_texts for line in lines) >= _KEPT * len(lines)
 
 
 def _added_names(file: FileChange) -> list[str]:
-    pattern = _TESTS.get(family(file.path))
+    pattern = _TESTS.get(language_family(file.path))
     return (
-        [_name(pattern, line) for line in changed(file, "+") if pattern.match(line.text)] if pattern else []
+        [_name(pattern, line) for line in changed_lines(file, "+") if pattern.match(line.text)]
+        if pattern
+        else []
     )
 
 
@@ -147,41 +151,45 @@ def _names(lines: list[DiffLine]) -> set[str]:
     return {name for line in lines for name in re.findall(r"\w{3,}", line.text)}
 
 
-def _gone_definitions(scene: Scene) -> set[str]:
+def _gone_definitions(scene: CheckInput) -> set[str]:
     """Names whose definition the change takes out of code that is no test."""
     sides: dict[str, set[str]] = {"-": set(), "+": set()}
     for file in scene.diff.files:
-        if not is_test(file.path):
+        if not is_test_file(file.path):
             for kind, names in sides.items():
-                found = (_DEFINED.match(line.text) for line in changed(file, kind))
+                found = (_DEFINED.match(line.text) for line in changed_lines(file, kind))
                 names.update(match["name"] for match in found if match)
     stems = {
-        PurePosixPath(f.path).stem for f in scene.diff.files if f.change == "deleted" and not is_test(f.path)
+        PurePosixPath(f.path).stem
+        for f in scene.diff.files
+        if f.change == "deleted" and not is_test_file(f.path)
     }
     return (sides["-"] - sides["+"]) | stems
 
 
-def _is_subject_gone(scene: Scene, file: FileChange) -> bool:
+def _is_subject_gone(scene: CheckInput, file: FileChange) -> bool:
     """Is a file deleted, or moved, that this one is named after?"""
     stem = PurePosixPath(file.path).stem.lower()
     for other in scene.diff.files:
-        if other.change in ("deleted", "renamed") and not is_test(other.path):
+        if other.change in ("deleted", "renamed") and not is_test_file(other.path):
             name = PurePosixPath(other.old_path).stem.lower()
             if len(name) > 2 and name in stem:
                 return True
     return False
 
 
-def _marked(scene: Scene, file: FileChange) -> Iterator[Finding]:
+def _marked(scene: CheckInput, file: FileChange) -> Iterator[Finding]:
     """Switched off or left alone to run."""
-    skips, focus = _SKIPS.get(family(file.path)), _FOCUS.get(family(file.path))
+    skips, focus = _SKIPS.get(language_family(file.path)), _FOCUS.get(language_family(file.path))
     marks = [
-        line for line in changed(file, "+") if any(one and one.match(line.text) for one in (skips, focus))
+        line
+        for line in changed_lines(file, "+")
+        if any(one and one.match(line.text) for one in (skips, focus))
     ]
     for line in scene.in_code(file.path, marks):
         if line.text.strip() in scene.removed_texts:
             continue
-        place = Place(file.path, (line,))
+        place = FindingPlace(file.path, (line,))
         if focus and focus.match(line.text):
             yield scene.finding(
                 FOCUSED, place, "Only this test is run; every other one of the file is passed over."
@@ -191,7 +199,7 @@ def _marked(scene: Scene, file: FileChange) -> Iterator[Finding]:
             yield scene.finding(SKIPPED, place, "A test is switched off here.", severity=severity)
 
 
-def _weakened(scene: Scene, file: FileChange) -> Iterator[Finding]:
+def _weakened(scene: CheckInput, file: FileChange) -> Iterator[Finding]:
     for hunk in file.hunks:
         gone = [
             line
@@ -204,21 +212,21 @@ def _weakened(scene: Scene, file: FileChange) -> Iterator[Finding]:
         said = {line.text.strip() for line in gone}
         for line in added:
             if _COMMENTED.match(line.text) and _COMMENTED.sub("", line.text, count=1).strip() in said:
-                place = Place(file.path, (line,))
+                place = FindingPlace(file.path, (line,))
                 yield scene.finding(WEAKENED, place, "An assertion is commented out.", severity="medium")
             elif _HOLLOW.match(line.text):
-                place = Place(file.path, (line,))
+                place = FindingPlace(file.path, (line,))
                 yield scene.finding(
                     WEAKENED, place, "An assertion became one that always holds.", severity="medium"
                 )
-        if not added and not _has_head(hunk, family(file.path)):
-            place = Place(file.path, tuple(gone[:_MOST]), "old")
+        if not added and not _has_head(hunk, language_family(file.path)):
+            place = FindingPlace(file.path, tuple(gone[:_MOST]), "old")
             yield scene.finding(
                 WEAKENED, place, "Assertions are taken out, and nothing is put in their place."
             )
 
 
-def _has_head(hunk: Hunk, kind: Family) -> bool:
+def _has_head(hunk: Hunk, kind: LanguageFamily) -> bool:
     """Does a whole test go, of which these are a part?"""
     pattern = _TESTS.get(kind)
     return pattern is None or any(line.kind == "-" and pattern.match(line.text) for line in hunk.lines)

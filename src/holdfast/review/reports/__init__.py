@@ -1,8 +1,7 @@
 """Reports of a review: Markdown for people, JSON for programs, SARIF for code scanning."""
 
-from holdfast.review.reports.data import to_json
 from holdfast.review.reports.markdown import to_markdown
-from holdfast.review.reports.report import Report, Unseen
+from holdfast.review.reports.report import ReviewReport, SkippedUnit, to_json
 from holdfast.review.reports.sarif import to_sarif
 
-__all__ = ["Report", "Unseen", "to_json", "to_markdown", "to_sarif"]
+__all__ = ["ReviewReport", "SkippedUnit", "to_json", "to_markdown", "to_sarif"]

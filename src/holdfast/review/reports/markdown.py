@@ -7,19 +7,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from holdfast.redaction import redact
+from holdfast.review.escaping import code_block, code_span, escape_inline, table_cell
 from holdfast.review.finding import Finding
-from holdfast.review.reports.plain import cell, code, fenced, inline
-from holdfast.review.reports.report import Report, finding_place, many, risks_of, unit_place
+from holdfast.review.reports.report import (
+    ReviewReport,
+    finding_place,
+    pluralize,
+    risks_of,
+    unit_place,
+)
 from holdfast.review.unit import Level, Unit
 
 _MOST_UNITS = 30
 _LANGUAGES = {"py": "python", "js": "js", "ts": "ts", "go": "go", "rs": "rust", "rb": "ruby", "java": "java"}
 
 
-def to_markdown(report: Report) -> str:
-    parts = [f"# Review of {inline(report.title)}", _in_short(report)]
+def to_markdown(report: ReviewReport) -> str:
+    parts = [f"# Review of {escape_inline(report.title)}", _in_short(report)]
     if report.summary:
-        parts.append(inline(redact(report.summary)))
+        parts.append(escape_inline(redact(report.summary)))
     parts += _findings(report)
     parts += _units(report)
     parts += _unseen(report)
@@ -28,12 +34,12 @@ def to_markdown(report: Report) -> str:
     return redact("\n\n".join(parts)) + "\n"
 
 
-def _in_short(report: Report) -> str:
-    by = f"rules and {inline(report.model)}" if report.model else "rules only, no model"
+def _in_short(report: ReviewReport) -> str:
+    by = f"rules and {escape_inline(report.model)}" if report.model else "rules only, no model"
     return f"**Findings: {report.found}.** {report.size}; looked at by {by}."
 
 
-def _findings(report: Report) -> Iterator[str]:
+def _findings(report: ReviewReport) -> Iterator[str]:
     severity = ""
     for finding in report.findings.ranked():
         if finding.severity != severity:
@@ -43,20 +49,20 @@ def _findings(report: Report) -> Iterator[str]:
 
 
 def _finding(finding: Finding) -> Iterator[str]:
-    yield f"### {inline(finding.claim)}"
+    yield f"### {escape_inline(finding.claim)}"
     older = " (before the change)" if finding.side == "old" else ""
     rule = f", rule `{finding.rule}`" if finding.rule else ""
-    yield f"{code(finding_place(finding))}{older} · {finding.category}{rule} · `{finding.id}`"
+    yield f"{code_span(finding_place(finding))}{older} · {finding.category}{rule} · `{finding.id}`"
     if finding.evidence:
         language = _LANGUAGES.get(PurePosixPath(finding.path).suffix.lstrip(".").lower(), "")
-        yield fenced("\n".join(finding.evidence), language)
+        yield code_block("\n".join(finding.evidence), language)
     if finding.suggestion:
-        yield f"Suggestion: {inline(finding.suggestion)}"
+        yield f"Suggestion: {escape_inline(finding.suggestion)}"
     if finding.patch:
-        yield fenced(finding.patch, "diff")
+        yield code_block(finding.patch, "diff")
 
 
-def _units(report: Report) -> Iterator[str]:
+def _units(report: ReviewReport) -> Iterator[str]:
     if not report.units:
         return
     yield "## Units by risk"
@@ -68,13 +74,13 @@ def _units(report: Report) -> Iterator[str]:
     rows += [_row(unit, report.level(unit)) for unit in ranked[:_MOST_UNITS]]
     yield "\n".join(rows)
     if rest := ranked[_MOST_UNITS:]:
-        yield f"{many(len(rest), 'more unit')}: {risks_of(rest)}."
+        yield f"{pluralize(len(rest), 'more unit')}: {risks_of(rest)}."
 
 
 def _row(unit: Unit, level: Level) -> str:
-    symbol = cell(unit.symbol.name) if unit.symbol else ""
+    symbol = table_cell(unit.symbol.name) if unit.symbol else ""
     lines = f"+{unit.metrics.added} −{unit.metrics.removed}"
-    where = cell(unit_place(unit))
+    where = table_cell(unit_place(unit))
     return f"| {unit.risk} | `{unit.id}` | {where} | {symbol} | {lines} | {_words(unit.tags)} | {_words([level])} |"
 
 
@@ -82,9 +88,11 @@ def _words(tags: Iterable[str]) -> str:
     return ", ".join(tag.replace("_", " ") for tag in tags)
 
 
-def _unseen(report: Report) -> Iterator[str]:
+def _unseen(report: ReviewReport) -> Iterator[str]:
     if report.unseen:
         yield "## Not looked at"
-        yield "\n".join(f"- {code(one.path)}: {inline(one.reason)}" for one in report.unseen[:_MOST_UNITS])
+        yield "\n".join(
+            f"- {code_span(one.path)}: {escape_inline(one.reason)}" for one in report.unseen[:_MOST_UNITS]
+        )
         if rest := report.unseen[_MOST_UNITS:]:
-            yield f"{many(len(rest), 'more unit')}, of {many(len({one.path for one in rest}), 'file')}."
+            yield f"{pluralize(len(rest), 'more unit')}, of {pluralize(len({one.path for one in rest}), 'file')}."

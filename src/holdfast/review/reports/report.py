@@ -5,16 +5,20 @@ Rule: everything a report says is in this value; the three forms differ in shape
 
 from collections.abc import Sequence
 
+import msgspec
 from msgspec import Struct
 
+from holdfast.redaction import redact
+from holdfast.review.escaping import escape_json
 from holdfast.review.finding import SEVERITIES, Finding
-from holdfast.review.findings import Findings
-from holdfast.review.unit import Decision, Level, Risk, Unit
+from holdfast.review.findings import ReviewFindings, highest_severity
+from holdfast.review.unit import Level, LevelDecision, Risk, Unit
+from holdfast.version import __version__
 
 RISKS: tuple[Risk, ...] = ("high", "medium", "low")
 
 
-class Unseen(Struct, frozen=True):
+class SkippedUnit(Struct, frozen=True):
     """A file or a unit that was not looked at, and why."""
 
     path: str
@@ -22,14 +26,14 @@ class Unseen(Struct, frozen=True):
     unit: str = ""
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class ReviewReport(Struct, frozen=True, kw_only=True):
     """`model` is empty where only the rules looked; `decisions` are on units whose level it gave its word on."""
 
     title: str
     units: tuple[Unit, ...] = ()
-    findings: Findings = Findings()
-    unseen: tuple[Unseen, ...] = ()
-    decisions: dict[str, Decision] = {}
+    findings: ReviewFindings = ReviewFindings()
+    unseen: tuple[SkippedUnit, ...] = ()
+    decisions: dict[str, LevelDecision] = {}
     model: str = ""
     summary: str = ""
 
@@ -39,7 +43,7 @@ class Report(Struct, frozen=True, kw_only=True):
         files = len({unit.path for unit in self.units})
         added = sum(unit.metrics.added for unit in self.units)
         removed = sum(unit.metrics.removed for unit in self.units)
-        return f"{many(files, 'file')}, {many(len(self.units), 'unit')}, +{added} −{removed} lines"
+        return f"{pluralize(files, 'file')}, {pluralize(len(self.units), 'unit')}, +{added} −{removed} lines"
 
     @property
     def found(self) -> str:
@@ -54,12 +58,14 @@ class Report(Struct, frozen=True, kw_only=True):
         findings = self.findings
         said = [f"{count} for {reason.replace('_', ' ')}" for reason, count in findings.dropped.items()]
         notes = (
-            [f"{many(sum(findings.dropped.values()), 'finding')} dropped ({', '.join(said)})"] if said else []
+            [f"{pluralize(sum(findings.dropped.values()), 'finding')} dropped ({', '.join(said)})"]
+            if said
+            else []
         )
         if findings.patches:
             notes.append(f"{sum(findings.patches.values())} of the patches did not apply")
         if findings.merged:
-            notes.append(f"{many(len(findings.merged), 'finding')} merged into others")
+            notes.append(f"{pluralize(len(findings.merged), 'finding')} merged into others")
         return "; ".join(notes)
 
     def level(self, unit: Unit) -> Level:
@@ -91,9 +97,98 @@ def unit_place(unit: Unit) -> str:
     return f"{unit.path}:{unit.new.first}" if unit.new.first else unit.path
 
 
-def many(count: int, noun: str) -> str:
+def pluralize(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _rank(unit: Unit) -> tuple[int, int, str, int]:
     return (RISKS.index(unit.risk), -(unit.metrics.added + unit.metrics.removed), unit.path, unit.new.first)
+
+
+# A review as JSON.
+#
+# Rule: the shape is a contract. Keys are added, never renamed or removed, while `schema` stays `holdfast.review/1`.
+#
+#     {"schema": "holdfast.review/1", "tool": {"name": "holdfast", "version": str}, "title": str, "model": str,
+#      "summary": str,
+#      "counts": {"info": int, "low": int, "medium": int, "high": int, "critical": int},
+#      "worst": str | null,
+#      "findings": [{"id": str, "unit": str, "path": str, "line": int, "last_line": int, "side": "new" | "old",
+#                    "severity": str, "category": str, "claim": str, "evidence": [str], "suggestion": str,
+#                    "patch": str, "rule": str}],
+#      "dropped": {reason: int}, "dropped_patches": {reason: int}, "merged": {id: id},
+#      "units": [{"id": str, "path": str, "old_path": str, "change": str, "language": str, "symbol": str,
+#                 "old": [first, last], "new": [first, last], "tags": [str], "risk": str, "level": str,
+#                 "confidence": float, "reason": str, "added": int, "removed": int, "hunks": int,
+#                 "complexity": int, "fan_in": int, "note": str}],
+#      "unseen": [{"path": str, "reason": str, "unit": str}]}
+#
+# Findings come the most severe first. A `line` of 0 means the file as a whole.
+
+SCHEMA = "holdfast.review/1"
+
+
+def to_data(report: ReviewReport) -> dict[str, object]:
+    kept = report.findings.ranked()
+    return {
+        "schema": SCHEMA,
+        "tool": {"name": "holdfast", "version": __version__},
+        "title": report.title,
+        "model": report.model,
+        "summary": redact(report.summary),
+        "counts": {name: sum(finding.severity == name for finding in kept) for name in SEVERITIES},
+        "worst": highest_severity(kept),
+        "findings": [msgspec.to_builtins(finding) for finding in kept],
+        "dropped": report.findings.dropped,
+        "dropped_patches": report.findings.patches,
+        "merged": report.findings.merged,
+        "units": [_unit(unit, report.level(unit)) for unit in report.units],
+        "unseen": [msgspec.to_builtins(one) for one in report.unseen],
+    }
+
+
+def to_json(report: ReviewReport) -> str:
+    return encode_json(to_data(report))
+
+
+def encode_json(data: object) -> str:
+    """JSON for people and programs. What is no character (a name that is not UTF-8) is written as one that
+    stands for it."""
+    text = msgspec.json.format(_encoded(data), indent=2).decode()
+    return escape_json(text) + "\n"
+
+
+def _encoded(data: object) -> bytes:
+    return msgspec.json.encode(_characters(data))
+
+
+def _characters(data: object) -> object:
+    if isinstance(data, str):
+        return data.encode("utf-8", "replace").decode()
+    if isinstance(data, dict):
+        return {_characters(key): _characters(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_characters(value) for value in data]
+    return data
+
+
+def _unit(unit: Unit, level: Level) -> dict[str, object]:
+    return {
+        "id": unit.id,
+        "path": unit.path,
+        "old_path": unit.old_path,
+        "change": unit.change,
+        "language": unit.language,
+        # What git says a hunk lies in is a line of the file.
+        "symbol": redact(unit.symbol.name) if unit.symbol else "",
+        "old": [unit.old.first, unit.old.last],
+        "new": [unit.new.first, unit.new.last],
+        "tags": list(unit.tags),
+        "risk": unit.risk,
+        "level": level,
+        "suggested": unit.suggestion.level,
+        "confidence": unit.suggestion.confidence,
+        "reason": unit.suggestion.reason,
+        **msgspec.to_builtins(unit.metrics),
+        "note": unit.note,
+    }

@@ -12,8 +12,7 @@ from unidiff.patch import Hunk, PatchSet
 
 from holdfast.review.checks import RULES
 from holdfast.review.finding import Finding, Severity
-from holdfast.review.reports.data import encode
-from holdfast.review.reports.report import Report
+from holdfast.review.reports.report import ReviewReport, encode_json
 from holdfast.version import __version__
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -35,11 +34,11 @@ _SECURITY_SEVERITY: dict[Severity, str] = {
 """The numbers by which services sort results that bear the tag `security`."""
 
 
-def to_sarif(report: Report) -> str:
-    return encode(to_sarif_data(report))
+def to_sarif(report: ReviewReport) -> str:
+    return encode_json(to_sarif_data(report))
 
 
-def to_sarif_data(report: Report) -> dict[str, object]:
+def to_sarif_data(report: ReviewReport) -> dict[str, object]:
     kept = report.findings.ranked()
     rules = list(dict.fromkeys(map(_rule_id, kept)))
     driver = {
@@ -59,7 +58,7 @@ def to_sarif_data(report: Report) -> dict[str, object]:
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _notes(report: Report) -> list[dict[str, object]]:
+def _notes(report: ReviewReport) -> list[dict[str, object]]:
     return [
         {
             "level": "note",

@@ -4,6 +4,6 @@ Rule: reading is pure; nothing is run, and no file but the table of rules is ope
 """
 
 from holdfast.tools.commands.judge import Judgement, judge, pattern_for
-from holdfast.tools.commands.rules import Rules, Verdict, built_in, parse_rules
+from holdfast.tools.commands.rules import CommandRules, Verdict, built_in, parse_rules
 
-__all__ = ["Judgement", "Rules", "Verdict", "built_in", "judge", "parse_rules", "pattern_for"]
+__all__ = ["CommandRules", "Judgement", "Verdict", "built_in", "judge", "parse_rules", "pattern_for"]

@@ -11,15 +11,13 @@ from functools import cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.tools.commands.findings import Inspection, shown
-from holdfast.tools.commands.flow import NOTHING, Outcome, State, same
-from holdfast.tools.commands.patterns import plain_text, written
-from holdfast.tools.commands.places import Follow, Ground, stay
-from holdfast.tools.commands.programs import judge_fields
+from holdfast.tools.commands.fields import CommandRoots, Follow, stay
+from holdfast.tools.commands.flow import NOTHING, ScriptOutcome, ScriptState, same
+from holdfast.tools.commands.inspection import Inspection, judge_fields, shown
 from holdfast.tools.commands.reader import read_script
 from holdfast.tools.commands.readers import READERS
-from holdfast.tools.commands.rules import SEVERITY, Rules, Verdict, built_in
-from holdfast.tools.commands.syntax import Script, Simple, Unreadable
+from holdfast.tools.commands.rules import SEVERITY, CommandRules, Verdict, built_in, plain_text, written
+from holdfast.tools.commands.syntax import ShellScript, Simple, UnreadableScript
 from holdfast.tools.commands.walk import judge_script
 
 DEEPEST = 16
@@ -35,13 +33,13 @@ class Judgement(Struct, frozen=True):
     """The command, or the piece of it, that decides."""
 
 
-def judge(command: str, *, root: str, cwd: str, rules: Rules, follow: Follow = stay) -> Judgement:
+def judge(command: str, *, root: str, cwd: str, rules: CommandRules, follow: Follow = stay) -> Judgement:
     """Judges a command that bash would run in `cwd`. Both folders are absolute paths."""
     assert root.startswith("/"), root
     assert cwd.startswith("/"), cwd
-    ground = Ground((_folder(root), *rules.folders), rules.guarded, cache(follow))
+    ground = CommandRoots((_folder(root), *rules.folders), rules.guarded, cache(follow))
     inspection = Inspection(rules, ground, _run_text, _run_fields)
-    _run_text(inspection, command, State(frozenset({_folder(cwd)}), NOTHING), shown(command))
+    _run_text(inspection, command, ScriptState(frozenset({_folder(cwd)}), NOTHING), shown(command))
     findings = inspection.findings
     if any(pattern.is_everything for pattern in rules.allow):
         # Redirections and variables beside a command have no words for a pattern to match.
@@ -56,7 +54,7 @@ def _folder(path: str) -> str:
     return "/" + posixpath.normpath(path).strip("/")
 
 
-def _run_text(inspection: Inspection, text: str, state: State, part: str) -> Outcome:
+def _run_text(inspection: Inspection, text: str, state: ScriptState, part: str) -> ScriptOutcome:
     script = _read(inspection, text, state, part)
     if script is None and state.is_posix and state.depth <= DEEPEST:
         # The shell may be bash all the same, and then this is what runs.
@@ -64,26 +62,28 @@ def _run_text(inspection: Inspection, text: str, state: State, part: str) -> Out
     if script is None:
         return same(state.lost())
     outcome = judge_script(inspection, script, replace(state, depth=state.depth + 1))
-    return Outcome(replace(outcome.ok, depth=state.depth), replace(outcome.failed, depth=state.depth))
+    return ScriptOutcome(replace(outcome.ok, depth=state.depth), replace(outcome.failed, depth=state.depth))
 
 
-def _read(inspection: Inspection, text: str, state: State, part: str) -> Script | None:
+def _read(inspection: Inspection, text: str, state: ScriptState, part: str) -> ShellScript | None:
     try:
         if state.depth > DEEPEST:
-            raise Unreadable("commands are nested too deeply")
+            raise UnreadableScript("commands are nested too deeply")
         return read_script(text, is_posix=state.is_posix)
-    except Unreadable as error:
+    except UnreadableScript as error:
         inspection.hide(f"it cannot be read surely: {error}", part)
         return None
 
 
-def _run_fields(inspection: Inspection, fields: Sequence[str], state: State, part: str) -> Outcome:
+def _run_fields(
+    inspection: Inspection, fields: Sequence[str], state: ScriptState, part: str
+) -> ScriptOutcome:
     inspection.steps += 1
     if state.depth > DEEPEST or inspection.steps > MOST_COMMANDS:
         inspection.hide("it holds too many commands, or too many inside each other", part)
         return same(state.lost())
     outcome = judge_fields(inspection, fields, replace(state, depth=state.depth + 1), part, READERS)
-    return Outcome(replace(outcome.ok, depth=state.depth), replace(outcome.failed, depth=state.depth))
+    return ScriptOutcome(replace(outcome.ok, depth=state.depth), replace(outcome.failed, depth=state.depth))
 
 
 def pattern_for(command: str) -> str:
@@ -94,7 +94,7 @@ def pattern_for(command: str) -> str:
     """
     try:
         steps = read_script(command).steps
-    except Unreadable:
+    except UnreadableScript:
         return ""
     commands = [one for pipeline, _ in steps for one in pipeline.commands]
     if len(commands) != 1 or not isinstance(one := commands[0], Simple):
@@ -110,7 +110,7 @@ def pattern_for(command: str) -> str:
     return written(plain, is_whole=True)
 
 
-def _length(words: list[str], rules: Rules) -> int:
+def _length(words: list[str], rules: CommandRules) -> int:
     """How many words name what a command does; 0 where only all of them do."""
     name, length = words[0], 1
     while name in rules.deeper and length < len(words) and not words[length].startswith("-"):

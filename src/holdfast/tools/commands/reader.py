@@ -1,28 +1,27 @@
 """Reads a shell script: lists, pipelines, compound commands and functions.
 
 Rule: strict where the reader of `views` is lenient. That one looks for what a script most likely did; this one
-decides what may run, so a text that bash might read in another way is `Unreadable`. The grammar is that of bash
+decides what may run, so a text that bash might read in another way is `UnreadableScript`. The grammar is that of bash
 without its options (`extglob`, aliases), which only a script that is asked about can turn on.
 """
 
 import re
 
-from holdfast.tools.commands.cursor import Cursor
-from holdfast.tools.commands.simple import read_redirects, read_simple
 from holdfast.tools.commands.syntax import (
     Branch,
     Command,
     Connector,
     Function,
-    Group,
     Loop,
     Pipeline,
-    Script,
-    Test,
-    Unreadable,
-    Word,
+    ScriptCursor,
+    ShellGroup,
+    ShellScript,
+    ShellTest,
+    ShellWord,
+    UnreadableScript,
 )
-from holdfast.tools.commands.words import read_sum, read_word
+from holdfast.tools.commands.words import read_redirects, read_simple, read_sum, read_word
 
 LONGEST = 100_000
 """Characters of a script that is read at all."""
@@ -36,16 +35,16 @@ _PARENTHESES = re.compile(r"[ \t]*\([ \t]*\)")
 _IN_TEST = re.compile(r"[()<>|&]+")
 
 
-def read_script(text: str, *, is_posix: bool = False) -> Script:
-    """The whole text as a script, or `Unreadable`; with `is_posix` only what all shells read alike."""
+def read_script(text: str, *, is_posix: bool = False) -> ShellScript:
+    """The whole text as a script, or `UnreadableScript`; with `is_posix` only what all shells read alike."""
     if len(text) > LONGEST:
-        raise Unreadable("it is too long")
+        raise UnreadableScript("it is too long")
     if _NO_TEXT.search(text):
-        raise Unreadable("it holds a character that is not for text")
-    return Cursor(text, _read_until, is_posix=is_posix).inner_script("")
+        raise UnreadableScript("it holds a character that is not for text")
+    return ScriptCursor(text, _read_until, is_posix=is_posix).inner_script("")
 
 
-def _read_until(cursor: Cursor, closing: str) -> Script:
+def _read_until(cursor: ScriptCursor, closing: str) -> ShellScript:
     script = _read_list(cursor)
     if closing:
         cursor.need(closing)
@@ -57,7 +56,7 @@ def _read_until(cursor: Cursor, closing: str) -> Script:
     return script
 
 
-def _read_list(cursor: Cursor) -> Script:
+def _read_list(cursor: ScriptCursor) -> ShellScript:
     """Commands up to something that closes a list. An empty list is one."""
     steps: list[tuple[Pipeline, Connector]] = []
     cursor.skip_lines()
@@ -68,16 +67,16 @@ def _read_list(cursor: Cursor) -> Script:
         cursor.skip_lines()
         if connector in ("&&", "||") and _is_closed(cursor):
             cursor.fail(f"nothing stands behind `{connector}`")
-    return Script(tuple(steps))
+    return ShellScript(tuple(steps))
 
 
-def _is_closed(cursor: Cursor) -> bool:
+def _is_closed(cursor: ScriptCursor) -> bool:
     if cursor.is_done or cursor.peek() == ")" or cursor.peek(2) in (";;", ";&"):
         return True
     return _bare(cursor) in _CLOSING
 
 
-def _bare(cursor: Cursor) -> str:
+def _bare(cursor: ScriptCursor) -> str:
     """The bare word that stands here, if it is short enough to be a reserved one."""
     end = cursor.at
     while end < len(cursor.text) and cursor.text[end] not in " \t\n;|&()<>":
@@ -87,7 +86,7 @@ def _bare(cursor: Cursor) -> str:
     return cursor.text[cursor.at : end]
 
 
-def _take_bare(cursor: Cursor, *words: str) -> str:
+def _take_bare(cursor: ScriptCursor, *words: str) -> str:
     word = _bare(cursor)
     if word not in words:
         cursor.fail(f"`{words[0]}` is missing")
@@ -95,7 +94,7 @@ def _take_bare(cursor: Cursor, *words: str) -> str:
     return word
 
 
-def _read_connector(cursor: Cursor) -> Connector:
+def _read_connector(cursor: ScriptCursor) -> Connector:
     cursor.skip_blanks()
     if cursor.take("&&"):
         return "&&"
@@ -108,7 +107,7 @@ def _read_connector(cursor: Cursor) -> Connector:
     return ";"
 
 
-def _read_pipeline(cursor: Cursor) -> Pipeline:
+def _read_pipeline(cursor: ScriptCursor) -> Pipeline:
     is_negated = False
     while (word := _bare(cursor)) in ("!", "time"):
         cursor.at += len(word)
@@ -129,7 +128,7 @@ def _read_pipeline(cursor: Cursor) -> Pipeline:
     return Pipeline(tuple(commands), is_negated)
 
 
-def _read_command(cursor: Cursor) -> Command:
+def _read_command(cursor: ScriptCursor) -> Command:
     start, word = cursor.at, _bare(cursor)
     if cursor.peek() == "(" or word in _COMPOUND:
         cursor.deeper()
@@ -144,22 +143,22 @@ def _read_command(cursor: Cursor) -> Command:
     return read_simple(cursor)
 
 
-def _read_compound(cursor: Cursor, word: str) -> Command:
+def _read_compound(cursor: ScriptCursor, word: str) -> Command:
     if cursor.follows("((") or word in ("[[", "function", "select"):
         cursor.only_bash(word or "((…))")
     if cursor.take("(("):
         start = cursor.at - 2
         names = read_sum(cursor).names
-        return Test((), cursor.text[start : cursor.at], names, read_redirects(cursor))
+        return ShellTest((), cursor.text[start : cursor.at], names, read_redirects(cursor))
     if cursor.take("("):
         body = cursor.inner_script(")")
-        return Group(body, is_subshell=True, redirects=read_redirects(cursor))
+        return ShellGroup(body, is_subshell=True, redirects=read_redirects(cursor))
     cursor.at += len(word)
     match word:
         case "{":
             body = _read_list(cursor)
             _take_bare(cursor, "}")
-            return Group(body, is_subshell=False, redirects=read_redirects(cursor))
+            return ShellGroup(body, is_subshell=False, redirects=read_redirects(cursor))
         case "if":
             return _read_if(cursor)
         case "while" | "until":
@@ -179,7 +178,7 @@ def _read_compound(cursor: Cursor, word: str) -> Command:
             return _read_function(cursor, found[0], start)
 
 
-def _read_function(cursor: Cursor, name: str, start: int) -> Function:
+def _read_function(cursor: ScriptCursor, name: str, start: int) -> Function:
     if found := _PARENTHESES.match(cursor.text, cursor.at):
         cursor.at = found.end()
     cursor.skip_lines()
@@ -189,7 +188,7 @@ def _read_function(cursor: Cursor, name: str, start: int) -> Function:
     return Function(name, body, cursor.text[start : cursor.at])
 
 
-def _read_if(cursor: Cursor) -> Branch:
+def _read_if(cursor: ScriptCursor) -> Branch:
     scripts = [_read_list(cursor)]
     _take_bare(cursor, "then")
     scripts.append(_read_list(cursor))
@@ -201,20 +200,20 @@ def _read_if(cursor: Cursor) -> Branch:
     return Branch(tuple(scripts), redirects=read_redirects(cursor))
 
 
-def _read_loop(cursor: Cursor, *before: Script) -> tuple[Script, ...]:
+def _read_loop(cursor: ScriptCursor, *before: ShellScript) -> tuple[ShellScript, ...]:
     _take_bare(cursor, "do")
     body = _read_list(cursor)
     _take_bare(cursor, "done")
     return (*before, body)
 
 
-def _read_for(cursor: Cursor) -> Loop:
+def _read_for(cursor: ScriptCursor) -> Loop:
     cursor.skip_blanks()
     if not (found := _NAME.match(cursor.text, cursor.at)) or ":" in found[0]:
         cursor.fail("a loop has no plain variable")
     cursor.at = found.end()
     cursor.skip_lines()
-    items: list[Word] | None = None
+    items: list[ShellWord] | None = None
     if _bare(cursor) == "in":
         cursor.at += 2
         items = []
@@ -229,9 +228,9 @@ def _read_for(cursor: Cursor) -> Loop:
     return Loop(scripts, found[0], listed, redirects=read_redirects(cursor))
 
 
-def _read_case(cursor: Cursor) -> Branch:
+def _read_case(cursor: ScriptCursor) -> Branch:
     cursor.skip_blanks()
-    words, scripts = [read_word(cursor)], list[Script]()
+    words, scripts = [read_word(cursor)], list[ShellScript]()
     cursor.skip_lines()
     _take_bare(cursor, "in")
     cursor.skip_lines()
@@ -255,9 +254,9 @@ def _read_case(cursor: Cursor) -> Branch:
     return Branch(tuple(scripts), tuple(words), read_redirects(cursor))
 
 
-def _read_test(cursor: Cursor) -> Test:
+def _read_test(cursor: ScriptCursor) -> ShellTest:
     """`[[ … ]]`: brackets, bars and angles in it are its own."""
-    start, words = cursor.at - 2, list[Word]()
+    start, words = cursor.at - 2, list[ShellWord]()
     cursor.skip_blanks()
     while _bare(cursor) != "]]":
         word = read_word(cursor)
@@ -269,4 +268,4 @@ def _read_test(cursor: Cursor) -> Test:
             cursor.fail("`]]` is missing")
         cursor.skip_blanks()
     cursor.at += 2
-    return Test(tuple(words), cursor.text[start : cursor.at], (), read_redirects(cursor))
+    return ShellTest(tuple(words), cursor.text[start : cursor.at], (), read_redirects(cursor))

@@ -1,22 +1,125 @@
-"""Programs whose arguments are read by code: those of the shell itself, and those with a language of their own.
+"""Programs of `awk`, read as far as it takes to know that they only print.
 
-Rule: each reader finds everything that its program could do with the arguments, or asks.
+Rule: every program of that name reads the tokens as they are read here; where they would not agree, or where one is
+not known, the program is not called harmless.
 """
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
-from holdfast.tools.commands.arguments import Arguments, read_arguments
-from holdfast.tools.commands.awk import is_harmless_awk
-from holdfast.tools.commands.fields import ANY, MANY, is_known, may_be_option
-from holdfast.tools.commands.findings import Inspection, Reader, shown
-from holdfast.tools.commands.flow import Outcome, State, below, same
-from holdfast.tools.commands.rules import Spec
+from holdfast.tools.commands.fields import ANY, MANY, is_known, is_plain, may_be_option
+from holdfast.tools.commands.flow import ScriptOutcome, ScriptState, below, same
+from holdfast.tools.commands.inspection import NAME, ArgumentReader, Inspection, judge_variable, shown
+from holdfast.tools.commands.rules import Arguments, Spec, read_arguments
 from holdfast.tools.commands.runners import RUNNERS
-from holdfast.tools.commands.scripts import is_harmless_jq, is_harmless_sed, is_harmless_test
-from holdfast.tools.commands.variables import NAME, judge_variable
+
+_BRACKET = r"\[\^?(?:\[:[a-z]+:\]|[^\]\[/\\\n^])(?:\[:[a-z]+:\]|[^\]\[/\\\n])*\]"
+_TOKEN = re.compile(
+    rf"""(?P<blank>[ \t]+|\#[^\n]*)
+    |(?P<break>\n)
+    |(?P<text>"(?:[^"\\\n]|\\[^\n])*")
+    |(?P<regex>/(?:[^/\\\n\[]|\\[^\n]|{_BRACKET})*+/)
+    |(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)
+    |(?P<name>[A-Za-z_]\w*)
+    |(?P<sign>\|\||&&|[=!<>]=|\+\+|--|[-+*%^]=|!~|[-+*%^<>=!~?:,;(){{}}\[\]$])""",
+    re.VERBOSE | re.ASCII,
+)
+_DIVISION = re.compile("/=?")
+_REACHING = frozenset(
+    "system getline close fflush ARGV ARGC ENVIRON PROCINFO SYMTAB FUNCTAB include load namespace".split()
+)
+"""Names by which a program reaches files, commands and what lies outside its input."""
+_BEFORE_REGEX = frozenset("( , { } ; ! ~ !~ && || ? :".split())
+_KEYWORDS = frozenset("print printf return exit in case do else".split())
+_ENDS = frozenset({"}", ";"})
+_CONTINUES = frozenset("( , { && || ? : + - * / % ^ < <= == != > >= ~ !~ = += -= *= %= ^= ! $ [".split())
+"""Behind these a statement goes on in the next line."""
+
+
+def is_harmless_awk(program: str) -> bool:
+    """Whether a program has no way to other files and commands: `>` is a comparison but where something is printed,
+    and a single `|` is never harmless."""
+    if not is_plain(program):
+        return False
+    at, last, is_printing = 0, ";", False
+    while at < len(program):
+        found = _next(program, at, last)
+        if not found:
+            return False
+        at, read = found.end(), found[0]
+        if found.lastgroup == "blank":
+            continue
+        if read in _REACHING or (read == ">" and is_printing):
+            return False
+        is_over = read in _ENDS or (read == "\n" and last not in _CONTINUES)
+        is_printing = (is_printing and not is_over) or read in ("print", "printf")
+        last = read if read != "\n" else last if last in _CONTINUES else ";"
+    return True
+
+
+def _next(program: str, at: int, last: str) -> re.Match[str] | None:
+    """The token that stands there, behind the last one; None where that is not sure."""
+    if program[at] != "/" or _may_be_regex(last):
+        return _TOKEN.match(program, at)
+    # A division, or nobody knows: then what follows is not read as the text of a pattern.
+    return None if last in (")", "++", "--", "length") else _DIVISION.match(program, at)
+
+
+def _may_be_regex(last: str) -> bool:
+    return last in _BEFORE_REGEX or last in _KEYWORDS or last == ";"
+
+
+# Small languages inside arguments: scripts of `sed`, programs of `jq`, tests.
+#
+# Rule: what is harmless is described, not what is harmful; a form that is not described is asked about.
+
+# A bracket may not hold the delimiter: some programs end the expression there and others do not. Nor may it begin
+# with what closes it, or hold one that opens: where it ends is then not the same to all of them.
+_SED_SET = r"\[\^?(?:\[:[a-z]+:\]|{0}[^\]\[\\\n^])(?:\[:[a-z]+:\]|{0}[^\]\[\\\n])*\]"
+_REGEX = r"/(?:[^/\\\n\[]|\\[^\n]|" + _SED_SET.format("(?!/)") + r")*+/I?"
+_ADDRESS = rf"(?:\d+|\$|{_REGEX})"
+_RANGE = rf"(?:{_ADDRESS}(?:[ ]*[,~][ ]*[+~]?{_ADDRESS})?[ ]*!?[ ]*)?"
+_FROM = r"(?:(?!\1)[^\\\n\[]|\\[^\n]|" + _SED_SET.format(r"(?!\1)") + r")*+"
+_TO = r"(?:(?!\1)[^\\\n]|\\[^\n])*+"
+_SED = re.compile(
+    rf"{_RANGE}(?:[{{}}][ \t]*"
+    rf"|(?:[pdDPnNgGhHxl=]|[qQ]\d*|s([/|#,@!:;%+~_]){_FROM}\1{_TO}\1[gpiIM0-9]*)[ \t]*(?:[;\n]|$|(?=\}}))"
+    r"|[aic][ \\][^\n\\]*(?:\n|$))[ \t;\n]*"
+)
+_JQ = re.compile(r"\b(?:import|include|env|modulemeta|get_search_list)\b|\$(?:ENV|__)", re.ASCII)
+_OPERATORS = frozenset("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef -a -o".split())
+
+
+def is_harmless_sed(script: str) -> bool:
+    """Whether a script of `sed` only changes what is printed: no `w`, `e`, `r`, nor flags of that kind."""
+    script, at = script.strip(), 0
+    if not script or not is_plain(script):
+        return False
+    while at < len(script):
+        found = _SED.match(script, at)
+        if not found or found.end() == at:
+            return False
+        at = found.end()
+    return True
+
+
+def is_harmless_jq(program: str) -> bool:
+    return is_plain(program) and not _JQ.search(program)
+
+
+def is_harmless_test(words: Sequence[str]) -> bool:
+    """Whether a test evaluates no subscript: `-v name[…]` would, also where `-v` comes from a variable."""
+    if any(word in ("-v", "-R") or MANY in word for word in words):
+        return False
+    return all(is_known(word) or following in _OPERATORS for word, following in pairwise(words))
+
+
+# Programs whose arguments are read by code: those of the shell itself, and those with a language of their own.
+#
+# Rule: each reader finds everything that its program could do with the arguments, or asks.
 
 _SET = re.compile(r"[-+](?=.)[eufxvC]*o?|errexit|nounset|pipefail|xtrace|verbose|noglob|noclobber", re.ASCII)
 _READ_TAKING = {"read": "pdnNtui", "printf": "v", "mapfile": "dnOsu", "readarray": "dnOsu"}
@@ -31,7 +134,7 @@ _READ_FLAGS = {
 }
 
 
-def judge_cd(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_cd(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     """Where the shell goes; outside the root that is asked, so that nothing behind it must be."""
     targets = [word for word in words[1:] if word not in ("-L", "-P", "-e", "-n", "--")]
     if words[0] == "dirs":
@@ -41,7 +144,7 @@ def judge_cd(inspection: Inspection, words: Sequence[str], state: State, part: s
     if targets == ["-"]:
         for folder in state.previous or (ANY,):
             inspection.touch("read", folder, state.folders, part)
-        return Outcome(state.moved(state.previous), state)
+        return ScriptOutcome(state.moved(state.previous), state)
     if len(targets) != 1 or targets[0].startswith(("-", "+")) or may_be_option(targets[0]):
         inspection.add(
             "ask",
@@ -51,10 +154,12 @@ def judge_cd(inspection: Inspection, words: Sequence[str], state: State, part: s
         )
         return same(state.lost())
     inspection.touch("read", targets[0], state.folders, part)
-    return Outcome(state.moved(below(state.folders, targets[0])), state)
+    return ScriptOutcome(state.moved(below(state.folders, targets[0])), state)
 
 
-def judge_assigns(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_assigns(
+    inspection: Inspection, words: Sequence[str], state: ScriptState, part: str
+) -> ScriptOutcome:
     """Builtins that set variables: `export A=b`, `read line`, `printf -v name`."""
     program, at, names = words[0], 1, list[str]()
     taking, flags = _READ_TAKING.get(program, ""), _READ_FLAGS.get(program, "")
@@ -86,13 +191,15 @@ def judge_assigns(inspection: Inspection, words: Sequence[str], state: State, pa
     return _read_name(inspection, names[0], state, outcome)
 
 
-def _read_name(inspection: Inspection, name: str, state: State, outcome: Outcome) -> Outcome:
+def _read_name(
+    inspection: Inspection, name: str, state: ScriptState, outcome: ScriptOutcome
+) -> ScriptOutcome:
     """`read` of a line that is the name of a file."""
     field = state.names.word(is_split=True) if state.names and not state.names.is_null else ""
     if not field or not inspection.is_sure(field, state.folders):
         return outcome
     values = {**outcome.ok.values, name: frozenset({field})}
-    return Outcome(replace(outcome.ok, values=values), outcome.failed)
+    return ScriptOutcome(replace(outcome.ok, values=values), outcome.failed)
 
 
 def _judge_flags(inspection: Inspection, word: str, taking: str, flags: str, part: str) -> int:
@@ -112,7 +219,7 @@ def _judge_name(inspection: Inspection, name: str, part: str, *, is_exported: bo
         inspection.add("ask", f"`{shown(name)}` is no plain name of a variable", part, name or '""')
 
 
-def judge_set(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_set(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     if len(words) == 1:
         inspection.add("ask", "`set` shows all variables, where secrets are", part)
     for word in words[1:]:
@@ -123,13 +230,13 @@ def judge_set(inspection: Inspection, words: Sequence[str], state: State, part: 
     return same(state)
 
 
-def judge_test(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_test(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     if not is_harmless_test([word for word in words[1:] if word != "]"]):
         inspection.add("ask", "this test may evaluate what a variable holds", part, words[-1])
     return same(state)
 
 
-def judge_date(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_date(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     arguments = _generic(inspection, words, state, part)
     for word in arguments.operands:
         if not word.startswith("+"):
@@ -137,7 +244,7 @@ def judge_date(inspection: Inspection, words: Sequence[str], state: State, part:
     return same(state)
 
 
-def judge_ps(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_ps(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     """Options need no dash: `ps auxe` shows environments, where secrets are."""
     arguments = _generic(inspection, words, state, part)
     for word in arguments.operands:
@@ -149,7 +256,7 @@ def judge_ps(inspection: Inspection, words: Sequence[str], state: State, part: s
     return same(state)
 
 
-def judge_jq(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_jq(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     rest, kept = list(words[1:]), list[str]()
     while rest:
         if rest[0] in ("--arg", "--argjson") and len(rest) > 2 and MANY not in rest[1] + rest[2]:
@@ -163,26 +270,26 @@ def judge_jq(inspection: Inspection, words: Sequence[str], state: State, part: s
     return same(state)
 
 
-def judge_sed(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_sed(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     """Prints unless `-i` is there; its script may write and run."""
     return _scripted(inspection, words, state, part, "nErsuz", is_harmless_sed, in_place="i")
 
 
-def judge_awk(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_awk(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     return _scripted(inspection, words, state, part, "", is_harmless_awk, takes="Fv")
 
 
 def _scripted(
     inspection: Inspection,
     words: Sequence[str],
-    state: State,
+    state: ScriptState,
     part: str,
     flags: str,
     is_harmless: Callable[[str], bool],
     *,
     in_place: str = "",
     takes: str = "",
-) -> Outcome:
+) -> ScriptOutcome:
     """A program whose first operand, or the value of `-e`, is a script."""
     spec = Spec(
         names=[words[0]],
@@ -219,7 +326,9 @@ def _judge_listed(inspection: Inspection, arguments: Arguments, part: str) -> No
             inspection.add("ask", f"`{shown(option.name)}` is not known to be harmless", part, option.word)
 
 
-def judge_response(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_response(
+    inspection: Inspection, words: Sequence[str], state: ScriptState, part: str
+) -> ScriptOutcome:
     """Programs for which `@file` is a file with more arguments in it."""
     arguments = _generic(inspection, words, state, part)
     for word in [*arguments.operands, *(option.value for option in arguments.options)]:
@@ -229,7 +338,7 @@ def judge_response(inspection: Inspection, words: Sequence[str], state: State, p
     return same(state)
 
 
-def judge_dd(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_dd(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     for word in words[1:]:
         name, _, value = word.partition("=")
         if not is_known(name) or MANY in word:
@@ -239,14 +348,14 @@ def judge_dd(inspection: Inspection, words: Sequence[str], state: State, part: s
     return same(state)
 
 
-def judge_kill(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_kill(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     """Asked about in any case; all processes at once and the first one are denied."""
     if words[0] == "kill" and any(word in ("-1", "1", "0", "-0") for word in words[2:] or words[1:]):
         inspection.add("deny", "it ends all processes, or the one that all others hang on", part)
     return same(state)
 
 
-def _generic(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Arguments:
+def _generic(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> Arguments:
     """Options by the program's rule; operands are left to its reader."""
     spec, effects = inspection.rules.specs[words[0]], inspection.rules.effects[words[0]]
     arguments, _ = read_arguments(words[1:], spec, effects)
@@ -260,13 +369,13 @@ def _generic(inspection: Inspection, words: Sequence[str], state: State, part: s
     return arguments
 
 
-def _touch(inspection: Inspection, kind: str, paths: Sequence[str], state: State, part: str) -> None:
+def _touch(inspection: Inspection, kind: str, paths: Sequence[str], state: ScriptState, part: str) -> None:
     for path in paths:
         if path != "-":
             inspection.touch(kind, path, state.folders, part)
 
 
-READERS: dict[str, Reader] = {
+READERS: dict[str, ArgumentReader] = {
     **RUNNERS,
     "cd": judge_cd,
     "assigns": judge_assigns,

@@ -1,16 +1,16 @@
-"""Programs that run what their arguments say: shells, `eval`, `env`, `xargs`, `find`, `ssh`, `su`, interpreters.
+"""`xargs`: a command, and the words that come in for it.
 
-Rule: the command inside is judged as if it stood alone; a text that is not known beforehand is asked about, and one
-that was fetched or decoded is denied.
+Rule: what comes in may be any word, an option too, unless it is known to be names of files or plain words.
 """
 
 import re
 from collections.abc import Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.tools.commands.arguments import read_arguments
 from holdfast.tools.commands.fields import (
+    ANY,
     FETCHED,
     HOME,
     MANY,
@@ -19,12 +19,89 @@ from holdfast.tools.commands.fields import (
     is_plain,
     may_be_option,
 )
-from holdfast.tools.commands.findings import Inspection, Reader, shown
-from holdfast.tools.commands.flow import NOTHING, Outcome, State, same
-from holdfast.tools.commands.naming import found_names
-from holdfast.tools.commands.programs import judge_inner
-from holdfast.tools.commands.variables import NAME, judge_variable
-from holdfast.tools.commands.xargs import judge_xargs
+from holdfast.tools.commands.flow import NOTHING, PipeInput, ScriptOutcome, ScriptState, found_names, same
+from holdfast.tools.commands.inspection import (
+    NAME,
+    ArgumentReader,
+    Inspection,
+    judge_inner,
+    judge_variable,
+    shown,
+)
+from holdfast.tools.commands.rules import read_arguments
+
+_TAKING = frozenset("-n -P -L -s -E -d -a --max-args --max-procs --delimiter --arg-file".split())
+_FLAGS = frozenset("-0 -r -t -x --null --no-run-if-empty --verbose --exit".split())
+_QUOTING = re.compile(f"[\"'\\\\{WILD}-{HOME}]")
+_LONGEST_TEXT = 300
+
+
+class XargsOptions(Struct):
+    """What `xargs` is told: what stands for an item, how items are parted, and whether they come in groups."""
+
+    stands: str = ""
+    is_null: bool = False
+    is_parted: bool = False
+    is_grouped: bool = False
+
+
+def judge_xargs(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
+    at, told = 1, XargsOptions()
+    while at < len(words) and words[at].startswith("-") and words[at] != "-":
+        at += _gather(inspection, words, at, told, state, part)
+    inner = list(words[at:]) or ["echo"]
+    items = _items(inspection, state, told)
+    if told.stands:
+        inner = [word.replace(told.stands, items[0]) for word in inner]
+    else:
+        inner += items
+    judge_inner(inspection, inner, replace(state, feed=PipeInput()), part)
+    return same(state)
+
+
+def _gather(
+    inspection: Inspection, words: Sequence[str], at: int, told: XargsOptions, state: ScriptState, part: str
+) -> int:
+    """How many words an option of `xargs` takes."""
+    word, taken = words[at], 1
+    following = words[at + 1] if at + 1 < len(words) else ""
+    if word in ("-I", "--replace", "-i"):
+        told.stands = following if word == "-I" and following else "{}"
+        taken += word == "-I"
+    elif word in _TAKING:
+        taken += 1
+    elif word.startswith("-I"):
+        told.stands = word[2:]
+    elif word in _FLAGS or (word[:2] in _TAKING and word[2:].isalnum() and word[:2] != "-a"):
+        pass
+    else:
+        inspection.add("ask", f"`{shown(word)}` of `xargs` is not followed", part, word)
+    if word in ("-a", "--arg-file") and following:
+        inspection.touch("read", following, state.folders, part)
+    told.is_null |= word in ("-0", "--null")
+    told.is_parted |= word.startswith(("-d", "--delimiter", "-E", "-a", "--arg-file"))
+    told.is_grouped |= word.startswith(("-n", "-L", "-s", "-x", "--max-args", "--exit"))
+    return taken
+
+
+def _items(inspection: Inspection, state: ScriptState, told: XargsOptions) -> list[str]:
+    """What `xargs` adds to a command: two of it, where there may be many."""
+    feed, names = state.feed, state.names
+    if names and not told.is_parted and names.is_null == told.is_null:
+        field = names.word(is_split=not told.is_null)
+        if inspection.is_sure(field, state.folders):
+            return [field, field]
+    text = feed.text if feed else None
+    is_whole = not (told.is_parted or told.is_grouped or told.is_null or told.stands)
+    if text and is_whole and len(text) < _LONGEST_TEXT and not _QUOTING.search(text):
+        return text.split()
+    return [FETCHED + ANY if feed and feed.is_fetched else ANY]
+
+
+# Programs that run what their arguments say: shells, `eval`, `env`, `xargs`, `find`, `ssh`, `su`, interpreters.
+#
+# Rule: the command inside is judged as if it stood alone; a text that is not known beforehand is asked about, and one
+# that was fetched or decoded is denied.
 
 _SHELL_FLAGS = frozenset("--login --norc --noprofile -- -o +o".split())
 _SHELL_OPTIONS = re.compile(r"-[ceuxlisvnfmo]+|\+[euxvfmo]+")
@@ -34,7 +111,7 @@ _MOST_STARTS, _LONGEST_START = 16, 300
 _FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fprintf", "-fls"})
 
 
-def judge_shell(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_shell(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     """`sh -c text`, `sh file`, and `sh` that reads its script from the standard input."""
     inner = replace(state, values=NOTHING, functions=frozenset(), is_posix=words[0] != "bash")
     runs_text, reads_input, at = False, False, 1
@@ -61,7 +138,7 @@ def judge_shell(inspection: Inspection, words: Sequence[str], state: State, part
     return same(state)
 
 
-def run_text(inspection: Inspection, text: str, state: State, part: str) -> Outcome:
+def run_text(inspection: Inspection, text: str, state: ScriptState, part: str) -> ScriptOutcome:
     """Judges a text that is run as a script."""
     start = len(inspection.findings)
     if FETCHED in text:
@@ -79,7 +156,7 @@ def run_text(inspection: Inspection, text: str, state: State, part: str) -> Outc
     return outcome
 
 
-def _run_feed(inspection: Inspection, state: State, part: str) -> None:
+def _run_feed(inspection: Inspection, state: ScriptState, part: str) -> None:
     feed = state.feed
     if feed is None:
         inspection.add("ask", "a script is read from the standard input", part)
@@ -91,7 +168,9 @@ def _run_feed(inspection: Inspection, state: State, part: str) -> None:
         run_text(inspection, feed.text, replace(state, feed=None), part)
 
 
-def judge_interpreter(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_interpreter(
+    inspection: Inspection, words: Sequence[str], state: ScriptState, part: str
+) -> ScriptOutcome:
     """Other interpreters are asked about; what is fetched and run by them is denied."""
     reads_input = len(words) < 2 or words[-1] in ("-", "/dev/stdin")
     if (reads_input and state.feed and state.feed.is_fetched) or any(FETCHED in word for word in words):
@@ -99,11 +178,11 @@ def judge_interpreter(inspection: Inspection, words: Sequence[str], state: State
     return same(state.lost() if words[0] in ("source", ".") else state)
 
 
-def judge_eval(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_eval(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     return run_text(inspection, " ".join(words[1:]), state, part)
 
 
-def judge_env(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_env(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     at = 1
     while at < len(words):
         word = words[at]
@@ -128,7 +207,9 @@ def judge_env(inspection: Inspection, words: Sequence[str], state: State, part: 
     return same(state)
 
 
-def judge_command(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_command(
+    inspection: Inspection, words: Sequence[str], state: ScriptState, part: str
+) -> ScriptOutcome:
     """`command -v name` only looks a name up."""
     if len(words) > 1 and words[1] in ("-v", "-V"):
         return same(state)
@@ -136,7 +217,9 @@ def judge_command(inspection: Inspection, words: Sequence[str], state: State, pa
     return judge_inner(inspection, rest, state, part) if rest else same(state)
 
 
-def judge_joined(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_joined(
+    inspection: Inspection, words: Sequence[str], state: ScriptState, part: str
+) -> ScriptOutcome:
     """Words that another shell reads again, here or on another machine."""
     spec = inspection.rules.specs[words[0]]
     effects = inspection.rules.effects[words[0]]
@@ -151,14 +234,14 @@ def judge_joined(inspection: Inspection, words: Sequence[str], state: State, par
     return same(state)
 
 
-def judge_su(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_su(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     for at, word in enumerate(words[:-1]):
         if word in ("-c", "--command"):
             run_text(inspection, words[at + 1], replace(state.lost(), feed=None, is_posix=True), part)
     return same(state)
 
 
-def judge_find(inspection: Inspection, words: Sequence[str], state: State, part: str) -> Outcome:
+def judge_find(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     """`find`: where it looks, what it writes or deletes, and what it runs on each file that it finds."""
     at = 1
     while at < len(words) and words[at] in ("-H", "-L", "-P"):
@@ -192,7 +275,7 @@ def judge_find(inspection: Inspection, words: Sequence[str], state: State, part:
 
 
 def _judge_expression(
-    inspection: Inspection, words: Sequence[str], at: int, found: list[str], state: State, part: str
+    inspection: Inspection, words: Sequence[str], at: int, found: list[str], state: ScriptState, part: str
 ) -> None:
     while at < len(words):
         word = words[at]
@@ -217,7 +300,7 @@ def _found_in(field: str, found: list[str]) -> list[str]:
     return [field.replace("{}", path) for path in found] if "{}" in field else [field]
 
 
-RUNNERS: dict[str, Reader] = {
+RUNNERS: dict[str, ArgumentReader] = {
     "shell": judge_shell,
     "interpreter": judge_interpreter,
     "eval": judge_eval,

@@ -31,7 +31,7 @@ MOST = 64
 """Indexes that are kept."""
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """Bytes at an offset. **Contract:** fewer than asked for only at the end."""
 
     @property
@@ -40,7 +40,7 @@ class Source(Protocol):
     def at(self, offset: int, count: int) -> bytes: ...
 
 
-class Held(Struct, frozen=True):
+class BytesInMemory(Struct, frozen=True):
     """A file in memory."""
 
     raw: bytes
@@ -53,7 +53,7 @@ class Held(Struct, frozen=True):
         return self.raw[offset : offset + count]
 
 
-class Opened(Struct, frozen=True):
+class BytesInFile(Struct, frozen=True):
     """An open file, of which only the bytes that were there at the look are read."""
 
     descriptor: int
@@ -76,7 +76,7 @@ class LineIndex(Struct, frozen=True):
     def lines(self) -> int:
         return self.before[-1] + (self.size > 0 and not self.has_last_feed)
 
-    def offset(self, source: Source, line: int) -> int:
+    def offset(self, source: ByteSource, line: int) -> int:
         """Where a line begins, counted from 1."""
         feeds = line - 1
         if feeds <= 0:
@@ -94,7 +94,7 @@ class LineIndex(Struct, frozen=True):
         return block * BLOCK + place + 1
 
 
-class Counting:
+class LineCounter:
     """An index in the making, which can go on where a file was added to."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class Counting:
         self._hash = sha256()
         self._read = 0
 
-    def count(self, source: Source) -> LineIndex:
+    def count(self, source: ByteSource) -> LineIndex:
         """Go on to the end of the source; whole blocks stay counted, the rest at the end is for this time only."""
         while len(block := source.at(self._read, BLOCK)) == BLOCK:
             self._before.append(self._before[-1] + block.count(b"\n"))
@@ -119,7 +119,7 @@ class Counting:
         ended = size > 0 and source.at(size - 1, 1) == b"\n"
         return LineIndex(size, before, ended, digest.hexdigest())
 
-    def still_holds(self, source: Source) -> bool:
+    def still_holds(self, source: ByteSource) -> bool:
         """Whether a file begins as the one that was counted, by the beginnings of all blocks. Whoever puts lines
         into the middle moves all that follow."""
         if source.size < self._read:
@@ -132,21 +132,21 @@ class Counting:
 class _Kept(Struct, frozen=True):
     version: tuple[int, int, int]
     is_settled: bool
-    counting: Counting
+    counting: LineCounter
     index: LineIndex
 
 
-class Indexes:
+class LineIndexes:
     """The indexes of the files that were read last. Safe to ask from several threads."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[int, int], _Kept] = OrderedDict()
         self._lock = threading.Lock()
 
-    def index(self, descriptor: int) -> tuple[LineIndex, Opened]:
+    def index(self, descriptor: int) -> tuple[LineIndex, BytesInFile]:
         """The index of an open file, and the file as far as it goes."""
         status = os.fstat(descriptor)
-        source = Opened(descriptor, status.st_size)
+        source = BytesInFile(descriptor, status.st_size)
         identity = status.st_dev, status.st_ino
         version = status.st_size, status.st_mtime_ns, status.st_ctime_ns
         is_settled = time.time_ns() - status.st_mtime_ns > SETTLED
@@ -157,7 +157,7 @@ class Indexes:
             index, counting = kept.index, kept.counting
         else:
             grew = kept is not None and (kept.version == version or kept.version[0] < status.st_size)
-            counting = kept.counting if kept and grew and kept.counting.still_holds(source) else Counting()
+            counting = kept.counting if kept and grew and kept.counting.still_holds(source) else LineCounter()
             index = counting.count(source)
         with self._lock:
             self._kept[identity] = _Kept(version, is_settled, counting, index)

@@ -11,13 +11,20 @@ from msgspec import Struct
 
 from holdfast.messages import Json
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.files.conflicts import Outside, outside_change
-from holdfast.tools.files.current import encoding_of
-from holdfast.tools.files.line_index import Counting, Held, LineIndex, Source
-from holdfast.tools.files.seen import Files, Sight, place_data
-from holdfast.tools.files.snapshots import id_of
-from holdfast.tools.files.texts import UTF8, WIDE, Encoding, decode, detect, named
-from holdfast.tools.places import OpenFile, Place
+from holdfast.tools.files.changes import OutsideChange, compare_versions
+from holdfast.tools.files.file_text import encoding_of
+from holdfast.tools.files.line_index import BytesInMemory, ByteSource, LineCounter, LineIndex
+from holdfast.tools.files.seen_files import SeenFile, SeenFiles, path_data
+from holdfast.tools.files.snapshots import content_hash
+from holdfast.tools.files.text_encoding import (
+    UTF8,
+    WIDE,
+    Encoding,
+    decode,
+    detect_encoding,
+    encoding_named,
+)
+from holdfast.tools.workspace_files import OpenFile, WorkspacePath
 
 HELD = 16 * 1024 * 1024
 """Bytes of a file that is read into memory as a whole."""
@@ -28,16 +35,16 @@ MOST_KEPT = 4 * 1024 * 1024
 _HEAD = 64 * 1024
 
 
-class Look(Struct, frozen=True):
+class ReadFile(Struct, frozen=True):
     """`encoding` is the file's, `shown_as` that of the source: UTF-16 is shown by way of UTF-8. `raw` is what a
     small file holds."""
 
-    place: Place
+    place: WorkspacePath
     hash: str
     size: int
     mtime_ns: int
     index: LineIndex
-    source: Source
+    source: ByteSource
     encoding: Encoding
     shown_as: Encoding
     raw: bytes | None
@@ -48,7 +55,7 @@ class Look(Struct, frozen=True):
 
     def facts(self) -> dict[str, Json]:
         return {
-            **place_data(self.place),
+            **path_data(self.place),
             "hash": self.hash,
             "size": self.size,
             "mtime_ns": self.mtime_ns,
@@ -57,28 +64,30 @@ class Look(Struct, frozen=True):
         }
 
 
-def look_at(opened: OpenFile, files: Files, asked_encoding: str, sight: Sight | None = None) -> Look:
+def look_at(
+    opened: OpenFile, files: SeenFiles, asked_encoding: str, sight: SeenFile | None = None
+) -> ReadFile:
     place, raw = opened.place, b""
     if opened.status.st_size <= HELD:
         raw = opened.file.read(HELD + 1)
     # By its status, or because it grew meanwhile.
     if max(opened.status.st_size, len(raw)) > HELD:
         return _look_far(opened, files, asked_encoding)
-    encoding = named(asked_encoding, raw) if asked_encoding else encoding_of(raw, sight)
+    encoding = encoding_named(asked_encoding, raw) if asked_encoding else encoding_of(raw, sight)
     if encoding is None:
         raise binary(place.shown, raw)
-    source, shown_as = Held(raw), encoding
+    source, shown_as = BytesInMemory(raw), encoding
     if encoding.name in WIDE or (asked_encoding and encoding.name != "utf-8"):
-        source = Held(decode(raw, encoding, place.shown).encode("utf-8", "surrogatepass"))
+        source = BytesInMemory(decode(raw, encoding, place.shown).encode("utf-8", "surrogatepass"))
         shown_as = UTF8
     if len(raw) <= MOST_KEPT:
         # On a full disk files can still be read; what is not kept is told less exactly when it changes.
         with contextlib.suppress(OSError):
             files.snapshots.keep(raw)
-    index = Counting().count(source)
-    return Look(
+    index = LineCounter().count(source)
+    return ReadFile(
         place,
-        id_of(raw),
+        content_hash(raw),
         len(raw),
         opened.status.st_mtime_ns,
         index,
@@ -89,10 +98,12 @@ def look_at(opened: OpenFile, files: Files, asked_encoding: str, sight: Sight | 
     )
 
 
-def _look_far(opened: OpenFile, files: Files, asked_encoding: str) -> Look:
+def _look_far(opened: OpenFile, files: SeenFiles, asked_encoding: str) -> ReadFile:
     descriptor, shown = opened.file.fileno(), opened.place.shown
     head = os.pread(descriptor, _HEAD, 0)
-    encoding = named(asked_encoding, head) if asked_encoding else detect(head, is_whole=False)
+    encoding = (
+        encoding_named(asked_encoding, head) if asked_encoding else detect_encoding(head, is_whole=False)
+    )
     if encoding is None:
         raise binary(shown, head)
     if encoding.name in WIDE:
@@ -103,7 +114,7 @@ def _look_far(opened: OpenFile, files: Files, asked_encoding: str) -> Look:
         )
     index, source = files.indexes.index(descriptor)
     mtime_ns = opened.status.st_mtime_ns
-    return Look(opened.place, index.hash, index.size, mtime_ns, index, source, encoding, encoding, None)
+    return ReadFile(opened.place, index.hash, index.size, mtime_ns, index, source, encoding, encoding, None)
 
 
 def binary(shown: str, raw: bytes) -> ToolError:
@@ -115,12 +126,12 @@ def binary(shown: str, raw: bytes) -> ToolError:
     )
 
 
-def outside_of(files: Files, look: Look, sight: Sight) -> Outside:
+def outside_of(files: SeenFiles, look: ReadFile, sight: SeenFile) -> OutsideChange:
     """What somebody else changed since a file was seen, as far as both versions are at hand."""
     before = files.snapshots.get(sight.hash)
     now = look.raw if look.size <= MOST_KEPT else None
     encoding = encoding_of(before, sight) if before is not None else None
     if before is None or now is None or encoding is None:
-        return Outside(None, "")
+        return OutsideChange(None, "")
     shown = look.place.shown
-    return outside_change(decode(before, encoding, shown), decode(now, look.encoding, shown))
+    return compare_versions(decode(before, encoding, shown), decode(now, look.encoding, shown))

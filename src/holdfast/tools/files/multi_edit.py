@@ -10,10 +10,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.tools.envelope import ToolError, ToolResult
-from holdfast.tools.files.applying import Replacement
-from holdfast.tools.files.changing import edit_file
-from holdfast.tools.files.seen import Files
-from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
+from holdfast.tools.files.edit import edit_file
+from holdfast.tools.files.replacements import TextReplacement
+from holdfast.tools.files.seen_files import SeenFiles
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
 
@@ -29,15 +29,15 @@ class MultiEditArguments(Struct, frozen=True, forbid_unknown_fields=True):
     dry_run: Annotated[bool, Meta(description="Only show what would change.")] = False
 
 
-def multi_edit_tool(files: Files) -> Tool:
+def multi_edit_tool(files: SeenFiles) -> Tool:
     return TypedTool(
         "MultiEdit", MultiEditArguments, prompt_beside(__file__), partial(multi_edit, files=files)
     )
 
 
-async def multi_edit(arguments: MultiEditArguments, workspace: Workspace, *, files: Files) -> ToolResult:
+async def multi_edit(arguments: MultiEditArguments, workspace: Workspace, *, files: SeenFiles) -> ToolResult:
     if not arguments.edits:
         raise ToolError("INVALID_PARAM", "`edits` is empty", hint="Give at least one replacement")
-    wanted = [Replacement(one.old_string, one.new_string, one.replace_all) for one in arguments.edits]
+    wanted = [TextReplacement(one.old_string, one.new_string, one.replace_all) for one in arguments.edits]
     work = partial(edit_file, workspace, files, arguments.path, wanted, tool="MultiEdit")
     return await asyncio.to_thread(work, dry_run=arguments.dry_run)

@@ -11,16 +11,15 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.tools.envelope import ToolError, ToolResult
-from holdfast.tools.files.conflicts import Outside
-from holdfast.tools.files.looking import Look, look_at, outside_of
-from holdfast.tools.files.notebooks import is_notebook, read_notebook
-from holdfast.tools.files.pictures import is_picture, read_picture
-from holdfast.tools.files.readings import Reading, reading_result, unchanged_result
-from holdfast.tools.files.rows import Asked, read_passage
-from holdfast.tools.files.seen import Files
-from holdfast.tools.places import OpenFile, Place
-from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
+from holdfast.tools.files.changes import OutsideChange
+from holdfast.tools.files.looking import ReadFile, look_at, outside_of
+from holdfast.tools.files.readings import ReadReport, reading_result, unchanged_result
+from holdfast.tools.files.rows import LineSelection, read_passage
+from holdfast.tools.files.seen_files import SeenFiles
+from holdfast.tools.files.special_files import is_notebook, is_picture, read_notebook, read_picture
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
+from holdfast.tools.workspace_files import OpenFile, WorkspacePath
 
 DEFAULT_LINES = 500
 MOST_LINES = 2_000
@@ -39,12 +38,12 @@ class ReadArguments(Struct, frozen=True, forbid_unknown_fields=True):
     raw: Annotated[bool, Meta(description="Show a notebook as the JSON that it is.")] = False
 
 
-def read_tool(files: Files) -> Tool:
+def read_tool(files: SeenFiles) -> Tool:
     work = partial(read, files=files)
     return TypedTool("Read", ReadArguments, prompt_beside(__file__), work, is_read_only=True)
 
 
-async def read(arguments: ReadArguments, workspace: Workspace, *, files: Files) -> ToolResult:
+async def read(arguments: ReadArguments, workspace: Workspace, *, files: SeenFiles) -> ToolResult:
     opened = await asyncio.to_thread(workspace.open_file, arguments.path)
     with opened:
         if not arguments.raw and await asyncio.to_thread(is_picture, opened):
@@ -58,12 +57,12 @@ async def read(arguments: ReadArguments, workspace: Workspace, *, files: Files) 
     return result
 
 
-async def _read_lines(opened: OpenFile, arguments: ReadArguments, files: Files) -> ToolResult:
+async def _read_lines(opened: OpenFile, arguments: ReadArguments, files: SeenFiles) -> ToolResult:
     sight = files.sight(opened.place)
     encoding = arguments.encoding or (sight.encoding if sight else "")
     look = await asyncio.to_thread(look_at, opened, files, encoding, sight)
     asked = _asked(arguments, look)
-    outside: Outside | None = None
+    outside: OutsideChange | None = None
     if sight and sight.hash != look.hash:
         outside = await asyncio.to_thread(outside_of, files, look, sight)
     elif sight and not arguments.encoding:
@@ -76,10 +75,10 @@ async def _read_lines(opened: OpenFile, arguments: ReadArguments, files: Files) 
     passage = await asyncio.to_thread(read_passage, look.source, offset, asked, look.shown_as)
     is_open = not arguments.limit and arguments.offset >= 0
     before = sight.total_lines if sight else 0
-    return reading_result(Reading(look, asked, passage, is_open, encoding, files.step(), outside, before))
+    return reading_result(ReadReport(look, asked, passage, is_open, encoding, files.step(), outside, before))
 
 
-def _asked(arguments: ReadArguments, look: Look) -> Asked:
+def _asked(arguments: ReadArguments, look: ReadFile) -> LineSelection:
     """The lines that are meant, all of which exist."""
     total, offset = look.lines, arguments.offset
     first = max(total + offset + 1, 1) if offset < 0 else max(offset, 1)
@@ -90,10 +89,10 @@ def _asked(arguments: ReadArguments, look: Look) -> Asked:
             hint="A negative `offset` counts from the end",
         )
     wanted = arguments.limit or (-offset if offset < 0 else DEFAULT_LINES)
-    return Asked(first, min(wanted, MOST_LINES, total - first + 1), arguments.column)
+    return LineSelection(first, min(wanted, MOST_LINES, total - first + 1), arguments.column)
 
 
-def _is_on_view(files: Files, asked: str, place: Place, first: int, last: int) -> bool:
+def _is_on_view(files: SeenFiles, asked: str, place: WorkspacePath, first: int, last: int) -> bool:
     """Whether the window shows these lines, under the name that was asked for or the one we give."""
     if files.may_mislead(place, first, last):
         return False

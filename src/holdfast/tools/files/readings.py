@@ -1,6 +1,6 @@
 """The result of a Read: numbered lines, then remarks in brackets, then facts for the log.
 
-Rule: packing must know the lines for what they are (`packing/renditions/file_lines.py`): numbered rows come first
+Rule: packing must know the lines for what they are (`packing/presence.py`): numbered rows come first
 and make up at least half of the text, and a remark that lines are missing says so in words it knows ("more lines",
 "left out").
 """
@@ -10,25 +10,25 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolResult, answered
-from holdfast.tools.files.conflicts import Outside
-from holdfast.tools.files.looking import Look
-from holdfast.tools.files.rows import MOST_BYTES, Asked, Passage
+from holdfast.tools.envelope import Envelope, ToolResult, build_result
+from holdfast.tools.files.changes import OutsideChange
+from holdfast.tools.files.looking import ReadFile
+from holdfast.tools.files.rows import MOST_BYTES, LineSelection, ReadPassage
 
 MOST_ROWS = 10
 """Rows of somebody else's diff that a Read shows beside the lines that were asked for."""
 
 
-class Reading(Struct, frozen=True):
+class ReadReport(Struct, frozen=True):
     """`is_open` means that no end was asked for; `lines_before` is how many lines the file had when last seen."""
 
-    look: Look
-    asked: Asked
-    passage: Passage
+    look: ReadFile
+    asked: LineSelection
+    passage: ReadPassage
     is_open: bool
     asked_encoding: str
     step: int
-    outside: Outside | None
+    outside: OutsideChange | None
     lines_before: int
 
     @property
@@ -42,7 +42,7 @@ class Reading(Struct, frozen=True):
         return is_short or any(row.end < row.length for row in self.passage.rows)
 
 
-def reading_result(reading: Reading) -> ToolResult:
+def reading_result(reading: ReadReport) -> ToolResult:
     look = reading.look
     said = [row.said() for row in reading.passage.rows]
     rows = [row for row, _ in said]
@@ -70,10 +70,10 @@ def reading_result(reading: Reading) -> ToolResult:
         data=data,
         context={"path": look.place.shown},
     )
-    return answered(envelope, f"{len(rows)} of {look.lines} lines" if look.lines else "empty")
+    return build_result(envelope, f"{len(rows)} of {look.lines} lines" if look.lines else "empty")
 
 
-def unchanged_result(look: Look, asked: Asked, step: int) -> ToolResult:
+def unchanged_result(look: ReadFile, asked: LineSelection, step: int) -> ToolResult:
     """Instead of lines that stand in the window already."""
     last = asked.first + asked.count - 1
     shown = look.place.shown
@@ -87,10 +87,12 @@ def unchanged_result(look: Look, asked: Asked, step: int) -> ToolResult:
         "step": step,
     }
     text = f"(unchanged since step {step}: lines {asked.first}-{last} of `{shown}` are on view there)"
-    return answered(Envelope(status="success", text=text, data=data, context={"path": shown}), "unchanged")
+    return build_result(
+        Envelope(status="success", text=text, data=data, context={"path": shown}), "unchanged"
+    )
 
 
-def _notes(reading: Reading, odd: int) -> Iterator[str]:
+def _notes(reading: ReadReport, odd: int) -> Iterator[str]:
     look, passage, last = reading.look, reading.passage, reading.last
     name, total = f"`{look.place.shown}`", look.lines
     if not total:
@@ -117,7 +119,7 @@ def _notes(reading: Reading, odd: int) -> Iterator[str]:
         yield f"lines {reading.asked.first}-{last} of {total}: the end of {name}"
 
 
-def _outside_rows(reading: Reading, room: int) -> list[str]:
+def _outside_rows(reading: ReadReport, room: int) -> list[str]:
     """Somebody else's change, as far as the lines that were asked for stay more than half of the text."""
     outside = reading.outside
     if outside is None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from holdfast.tools.files.line_index import BLOCK, Source
-from holdfast.tools.files.texts import Encoding, displayed
+from holdfast.tools.files.line_index import BLOCK, ByteSource
+from holdfast.tools.files.text_encoding import Encoding, escape_bytes
 
 WIDEST = 2_000
 """Characters of a line that are shown. Packing takes a line of this length for one that may have been cut."""
@@ -19,7 +19,7 @@ MOST_BYTES = 256 * 1024
 """Bytes of lines in one answer."""
 
 
-class Asked(Struct, frozen=True):
+class LineSelection(Struct, frozen=True):
     """Lines from `first` on, at most `count`, each from character `column` on."""
 
     first: int
@@ -27,7 +27,7 @@ class Asked(Struct, frozen=True):
     column: int = 1
 
 
-class Row(Struct, frozen=True):
+class ReadLine(Struct, frozen=True):
     """A line or a piece of it. `length` counts the characters of the whole line."""
 
     number: int
@@ -46,7 +46,7 @@ class Row(Struct, frozen=True):
 
     def said(self) -> tuple[str, int]:
         """The row as it stands in an answer, and how many of its bytes are spelled out."""
-        text, odd = displayed(self.text)
+        text, odd = escape_bytes(self.text)
         # A number that stands before a piece of a line must not look as if the line followed.
         place = f"{self.number:>6}" if self.column == 1 else f"{self.number:>6} from character {self.column}"
         if self.end >= self.length:
@@ -56,34 +56,34 @@ class Row(Struct, frozen=True):
         return f"{place}\t{text}… [{rest}: {more}]", odd
 
 
-class Passage(Struct, frozen=True):
+class ReadPassage(Struct, frozen=True):
     """Rows that follow each other. `crlf` of them end in a carriage return and a line feed."""
 
-    rows: list[Row]
+    rows: list[ReadLine]
     is_capped: bool
     crlf: int
 
 
-def read_passage(source: Source, offset: int, asked: Asked, encoding: Encoding) -> Passage:
+def read_passage(source: ByteSource, offset: int, asked: LineSelection, encoding: Encoding) -> ReadPassage:
     """Rows from an offset on, at which line `asked.first` begins."""
     lines = _Lines(source, offset, encoding)
-    rows: list[Row] = []
+    rows: list[ReadLine] = []
     used = 0
     for number in range(asked.first, asked.first + asked.count):
         row = lines.next(number, asked.column)
         if row is None:
-            return Passage(rows, False, lines.crlf)
+            return ReadPassage(rows, False, lines.crlf)
         used += len(row.said()[0].encode()) + 1
         if rows and used > MOST_BYTES:
-            return Passage(rows, True, lines.crlf)
+            return ReadPassage(rows, True, lines.crlf)
         rows.append(row)
-    return Passage(rows, False, lines.crlf)
+    return ReadPassage(rows, False, lines.crlf)
 
 
 class _Lines:
     """The lines of a source from an offset on."""
 
-    def __init__(self, source: Source, offset: int, encoding: Encoding) -> None:
+    def __init__(self, source: ByteSource, offset: int, encoding: Encoding) -> None:
         self._source = source
         self._next = offset + (len(encoding.mark) if offset == 0 else 0)
         self._encoding = encoding
@@ -91,7 +91,7 @@ class _Lines:
         self._place = 0
         self.crlf = 0
 
-    def next(self, number: int, column: int) -> Row | None:
+    def next(self, number: int, column: int) -> ReadLine | None:
         """The next line, from a character on; None at the end of the file."""
         if self._place >= len(self._buffer) and not self._fill():
             return None
@@ -105,7 +105,7 @@ class _Lines:
                 shown.append(text[start : start + WIDEST - wanted])
                 wanted += len(shown[-1])
             length += len(text)
-        return Row(number, "".join(shown), column, length)
+        return ReadLine(number, "".join(shown), column, length)
 
     def _pieces(self) -> Iterator[tuple[bytes, bool]]:
         """The bytes of one line without its ending, block by block."""

@@ -20,7 +20,7 @@ MOST_DISK = 1024 * 1024 * 1024
 _ID = re.compile(r"[0-9a-f]{64}")
 
 
-def id_of(raw: bytes) -> str:
+def content_hash(raw: bytes) -> str:
     return sha256(raw).hexdigest()
 
 
@@ -42,7 +42,7 @@ class MemorySnapshots:
         self._lock = threading.Lock()
 
     def keep(self, raw: bytes) -> str:
-        id_ = id_of(raw)
+        id_ = content_hash(raw)
         with self._lock:
             if id_ in self._texts:
                 self._texts.move_to_end(id_)
@@ -66,7 +66,7 @@ class FolderSnapshots:
         self._folder.chmod(0o700)
 
     def keep(self, raw: bytes) -> str:
-        id_ = id_of(raw)
+        id_ = content_hash(raw)
         path = self._path(id_)
         if self._touched(path, len(raw)):
             return id_
@@ -91,7 +91,7 @@ class FolderSnapshots:
             raw = self._path(id_).read_bytes()
         except OSError:
             return None
-        return raw if id_of(raw) == id_ else None
+        return raw if content_hash(raw) == id_ else None
 
     def clean(self, most: int = MOST_DISK) -> int:
         """Take the oldest texts away until the rest fits; how many went. For when nobody works with the folder."""
@@ -113,7 +113,10 @@ class FolderSnapshots:
     def _touched(self, path: Path, size: int) -> bool:
         """Whether the text is there already; if so it is new again. A damaged one is written anew."""
         with contextlib.suppress(OSError):
-            if path.stat().st_size == size and id_of(path.read_bytes()) == path.parent.name + path.name:
+            if (
+                path.stat().st_size == size
+                and content_hash(path.read_bytes()) == path.parent.name + path.name
+            ):
                 os.utime(path)
                 return True
         return False

@@ -10,32 +10,30 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.tools.envelope import ToolError, ToolResult
-from holdfast.tools.files.changes import Outcome, change_result
-from holdfast.tools.files.changing import REDACTED, keep_versions, link_notes, retried, write_file
-from holdfast.tools.files.conflicts import conflict
-from holdfast.tools.files.current import (
-    Current,
+from holdfast.tools.files.changes import ChangeReport, change_result, conflict_error
+from holdfast.tools.files.edit import REDACTED, keep_versions, link_notes, retry_on_race, write_file
+from holdfast.tools.files.file_text import (
+    FileText,
     absent,
     changed_outside,
-    current_file,
     encoding_of,
     expect_seen,
     expect_writable,
+    load_file,
 )
-from holdfast.tools.files.diffs import Change, line_changes
-from holdfast.tools.files.endings import rewritten
-from holdfast.tools.files.seen import Files, Sight
-from holdfast.tools.files.snapshots import id_of
-from holdfast.tools.files.spans import missing, said
-from holdfast.tools.files.texts import (
+from holdfast.tools.files.line_diff import LineChange, describe_ranges, line_changes, missing_ranges
+from holdfast.tools.files.replacements import rewritten
+from holdfast.tools.files.seen_files import SeenFile, SeenFiles
+from holdfast.tools.files.snapshots import content_hash
+from holdfast.tools.files.text_encoding import (
     UTF8,
     decode,
     encode,
-    expect_whole,
+    expect_no_surrogates,
     split_lines,
-    unified_ends,
+    unify_line_endings,
 )
-from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
 _MARK = "\ufeff"
@@ -47,27 +45,27 @@ class WriteArguments(Struct, frozen=True, forbid_unknown_fields=True):
     dry_run: Annotated[bool, Meta(description="Only show what would change.")] = False
 
 
-def write_tool(files: Files) -> Tool:
+def write_tool(files: SeenFiles) -> Tool:
     return TypedTool("Write", WriteArguments, prompt_beside(__file__), partial(write, files=files))
 
 
-async def write(arguments: WriteArguments, workspace: Workspace, *, files: Files) -> ToolResult:
-    expect_whole(arguments.content, "content")
+async def write(arguments: WriteArguments, workspace: Workspace, *, files: SeenFiles) -> ToolResult:
+    expect_no_surrogates(arguments.content, "content")
     expect_writable(files, workspace.locate(arguments.path))
     return await asyncio.to_thread(_noted, workspace, files, arguments)
 
 
-def _noted(workspace: Workspace, files: Files, arguments: WriteArguments) -> ToolResult:
+def _noted(workspace: Workspace, files: SeenFiles, arguments: WriteArguments) -> ToolResult:
     """Written and noted in one, so that a call that is cancelled meanwhile leaves no file of which nobody knows."""
-    result = retried(partial(_write, workspace, files, arguments))
+    result = retry_on_race(partial(_write, workspace, files, arguments))
     files.note("Write", arguments.path, result.envelope.data)
     return result
 
 
-def _write(workspace: Workspace, files: Files, arguments: WriteArguments) -> ToolResult:
+def _write(workspace: Workspace, files: SeenFiles, arguments: WriteArguments) -> ToolResult:
     if absent(workspace, arguments.path):
         return _create(workspace, files, arguments)
-    current = current_file(workspace, arguments.path)
+    current = load_file(workspace, arguments.path)
     sight = expect_seen(files, current)
     encoding = encoding_of(current.raw, sight)
     old = decode(current.raw, encoding, current.place.shown) if encoding else ""
@@ -80,14 +78,14 @@ def _write(workspace: Workspace, files: Files, arguments: WriteArguments) -> Too
     is_made = not is_same and not arguments.dry_run
     replaced = write_file(workspace, files, arguments.path, raw, current.status) if is_made else None
     return change_result(
-        Outcome(
+        ChangeReport(
             verb="Updated",
             place=current.place,
             old=old,
             new=new,
             changes=_changes(old, new),
             before=current.hash,
-            after=id_of(raw),
+            after=content_hash(raw),
             size=len(raw),
             mtime_ns=(replaced.status if replaced else current.status).st_mtime_ns,
             encoding=(encoding or UTF8).name,
@@ -99,21 +97,21 @@ def _write(workspace: Workspace, files: Files, arguments: WriteArguments) -> Too
     )
 
 
-def _create(workspace: Workspace, files: Files, arguments: WriteArguments) -> ToolResult:
+def _create(workspace: Workspace, files: SeenFiles, arguments: WriteArguments) -> ToolResult:
     place = workspace.locate(arguments.path)
     raw = encode(arguments.content, UTF8, place.shown)
     keep_versions(files, place.shown, raw)
     replaced = None if arguments.dry_run else write_file(workspace, files, arguments.path, raw, "absent")
     was_there = files.sight(place) is not None
     return change_result(
-        Outcome(
+        ChangeReport(
             verb="Created",
             place=place,
             old="",
             new=arguments.content,
             changes=_changes("", arguments.content),
             before="",
-            after=id_of(raw),
+            after=content_hash(raw),
             size=len(raw),
             mtime_ns=replaced.status.st_mtime_ns if replaced else 0,
             encoding=UTF8.name,
@@ -125,15 +123,15 @@ def _create(workspace: Workspace, files: Files, arguments: WriteArguments) -> To
     )
 
 
-def _changes(old: str, new: str) -> list[Change]:
-    return line_changes(split_lines(unified_ends(old)), split_lines(unified_ends(new)))
+def _changes(old: str, new: str) -> list[LineChange]:
+    return line_changes(split_lines(unify_line_endings(old)), split_lines(unify_line_endings(new)))
 
 
-def _expect_safe(files: Files, current: Current, sight: Sight, old: str, content: str) -> None:
+def _expect_safe(files: SeenFiles, current: FileText, sight: SeenFile, old: str, content: str) -> None:
     shown = current.place.shown
     outside = changed_outside(files, current, sight, old)
     if outside and (outside.before is None or outside.changes):
-        raise conflict(shown, outside, "and Write replaces all of it")
+        raise conflict_error(shown, outside, "and Write replaces all of it")
     if REDACTED in content and REDACTED not in old:
         raise ToolError(
             "INVALID_PARAM",
@@ -143,12 +141,14 @@ def _expect_safe(files: Files, current: Current, sight: Sight, old: str, content
         )
 
 
-def _losses(sight: Sight, old: str, new: str) -> tuple[str, ...]:
+def _losses(sight: SeenFile, old: str, new: str) -> tuple[str, ...]:
     """What a whole new text does to the old one that the agent may not know."""
     notes = []
-    unseen = missing(sight.known, sight.total_lines)
+    unseen = missing_ranges(sight.known, sight.total_lines)
     if unseen:
-        notes.append(f"of the old text, {said(unseen)} of {sight.total_lines} had never been shown to you")
+        notes.append(
+            f"of the old text, {describe_ranges(unseen)} of {sight.total_lines} had never been shown to you"
+        )
     if old.endswith("\n") and new and not new.endswith("\n"):
         notes.append("the old text ended with a line break, the new one does not")
     return tuple(notes)

@@ -14,14 +14,12 @@ from msgspec import Struct
 
 from holdfast.tools.breaker import BreakerRules
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.mcp.catalogue import named_tools, plan_tools
-from holdfast.tools.mcp.connection import RULES, Connection
-from holdfast.tools.mcp.mcp_call import McpTool, mcp_call_tool
-from holdfast.tools.mcp.mcp_describe import Listing, mcp_describe_tool
-from holdfast.tools.mcp.results import Bounds
+from holdfast.tools.mcp.connection import MCP_BREAKER, ServerConnection
+from holdfast.tools.mcp.mcp_call import McpTool, ResultLimits, mcp_call_tool
+from holdfast.tools.mcp.mcp_describe import ToolListing, mcp_describe_tool
 from holdfast.tools.mcp.servers import Server
-from holdfast.tools.mcp.tools import NamedTool
-from holdfast.tools.protocol import Tool
+from holdfast.tools.mcp.tool_names import NamedTool, named_tools, plan_tools
+from holdfast.tools.tool import Tool
 
 SECONDS_TO_RETRY = 10.0
 """How long a call waits for servers that were down and are tried again; they may come later."""
@@ -32,8 +30,8 @@ class McpSettings(Struct, frozen=True):
 
     budget: int = 24_000
     listing: int = 8_000
-    bounds: Bounds = Bounds()
-    breaker: BreakerRules = RULES
+    bounds: ResultLimits = ResultLimits()
+    breaker: BreakerRules = MCP_BREAKER
 
 
 class McpServers:
@@ -47,7 +45,7 @@ class McpServers:
         ours = os.environ if environment is None else environment
         self.settings = settings or McpSettings()
         self._connections = {
-            name: Connection(name, server, ours, rules=self.settings.breaker)
+            name: ServerConnection(name, server, ours, rules=self.settings.breaker)
             for name, server in sorted(servers.items())
         }
 
@@ -91,7 +89,7 @@ class McpServers:
         ]
         if not plan.deferred and all(one.tools or one.is_open for one in self._connections.values()):
             return defined
-        listing = Listing(lambda: list(self.listed().values()), self.find, self._refresh, self._states)
+        listing = ToolListing(lambda: list(self.listed().values()), self.find, self._refresh, self._states)
         describe = mcp_describe_tool(listing, plan.deferred, self.settings.listing)
         return [*defined, describe, mcp_call_tool(self._find_with_connection, self.settings.bounds)]
 
@@ -108,7 +106,7 @@ class McpServers:
         hint = ". ".join(hints) or "McpDescribe lists the tools"
         raise ToolError("NOT_FOUND", f"no MCP server has a tool `{name[:100]}`", hint=hint)
 
-    async def _find_with_connection(self, name: str) -> tuple[NamedTool, Connection]:
+    async def _find_with_connection(self, name: str) -> tuple[NamedTool, ServerConnection]:
         tool = await self.find(name)
         return tool, self._connections[tool.server]
 

@@ -1,10 +1,6 @@
-"""A connection to one server: made when needed, made anew when lost, and never waited for without an end.
+"""One attempt at a connection: not open yet, open with a session, and then over for a reason.
 
-Rule: whatever a server does or fails to do, a call ends in time with an answer or a `ToolError`. A server that
-keeps failing is left alone for a while, each time longer.
-
-What the SDK opens has to be closed by the task that opened it. So each connection has a task of its own, which
-opens the session, waits until it is over, and closes it.
+Rule: only the first reason counts, since what follows is its consequence.
 """
 
 import asyncio
@@ -14,19 +10,67 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from typing import Protocol
 
 import msgspec
 
 from holdfast.errors import HoldfastError
 from holdfast.messages import Json
 from holdfast.tools.breaker import Breaker, BreakerRules
-from holdfast.tools.calling import in_one_line
+from holdfast.tools.call import describe_exception
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.mcp.line import Line, Session
 from holdfast.tools.mcp.servers import Server
-from holdfast.tools.mcp.tools import RemoteTool
+from holdfast.tools.mcp.tool_names import RemoteTool
 
-RULES = BreakerRules(failures=3, pause=15.0, longest=600.0)
+
+class McpSession(Protocol):
+    async def list_tools(self) -> list[RemoteTool]: ...
+
+    async def call(self, tool: str, arguments: dict[str, Json]) -> dict[str, Json]: ...
+
+
+class ConnectionAttempt:
+    def __init__(self) -> None:
+        self.session: McpSession | None = None
+        self.reason = ""
+        self.decided = asyncio.Event()
+        self.over = asyncio.Event()
+        self._news = asyncio.Event()
+        self._is_changed = False
+
+    def open(self, session: McpSession) -> None:
+        self.session = session
+        self.decided.set()
+
+    def end(self, reason: str) -> None:
+        self.reason = self.reason or reason.rstrip(".")
+        self.over.set()
+        self.decided.set()
+        self._news.set()
+
+    def change(self) -> None:
+        """The server says that its tools are others now."""
+        self._is_changed = True
+        self._news.set()
+
+    async def changed(self) -> bool:
+        """Wait until the tools changed, or until it is over: whether they did."""
+        await self._news.wait()
+        is_changed, self._is_changed = self._is_changed, False
+        if not self.over.is_set():
+            self._news.clear()
+        return is_changed and not self.over.is_set()
+
+
+# A connection to one server: made when needed, made anew when lost, and never waited for without an end.
+#
+# Rule: whatever a server does or fails to do, a call ends in time with an answer or a `ToolError`. A server that
+# keeps failing is left alone for a while, each time longer.
+#
+# What the SDK opens has to be closed by the task that opened it. So each connection has a task of its own, which
+# opens the session, waits until it is over, and closes it.
+
+MCP_BREAKER = BreakerRules(failures=3, pause=15.0, longest=600.0)
 SECONDS_TO_CLOSE = 10.0
 SECONDS_BETWEEN_LISTS = 1.0
 """Between two looks at the tools of a server that says that they changed."""
@@ -35,25 +79,27 @@ SECONDS_FOR_REASON = 0.2
 _log = logging.getLogger(__name__)
 
 
-_Opening = Callable[[str, Server, Mapping[str, str], Line], AbstractAsyncContextManager[Session]]
+_Opening = Callable[
+    [str, Server, Mapping[str, str], ConnectionAttempt], AbstractAsyncContextManager[McpSession]
+]
 
 
-class Down(HoldfastError):
+class ServerUnavailable(HoldfastError):
     """The server cannot be used now; the message says why."""
 
 
-class Lost(Down):
+class ServerLost(ServerUnavailable):
     """The server went away while a call was under way."""
 
 
-class Connection:
+class ServerConnection:
     def __init__(
         self,
         name: str,
         server: Server,
         environment: Mapping[str, str],
         *,
-        rules: BreakerRules = RULES,
+        rules: BreakerRules = MCP_BREAKER,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
@@ -63,8 +109,8 @@ class Connection:
         self._rules = rules
         self._clock = clock
         self._breaker = Breaker()
-        self._line: Line | None = None
-        self._keepers: dict[asyncio.Task[None], Line] = {}
+        self._line: ConnectionAttempt | None = None
+        self._keepers: dict[asyncio.Task[None], ConnectionAttempt] = {}
         self._is_closed = False
 
     @property
@@ -80,7 +126,7 @@ class Connection:
         """Begin to connect, in the background, unless that is under way or done."""
         if self._is_closed or (self._line and not self._line.over.is_set()):
             return
-        self._line = Line()
+        self._line = ConnectionAttempt()
         keeper = asyncio.create_task(self._keep(self._line), name=f"MCP server {self.name}")
         self._keepers[keeper] = self._line
         keeper.add_done_callback(self._keepers.pop)
@@ -118,9 +164,9 @@ class Connection:
         self._breaker = self._breaker.admit(self._clock(), self._rules, what, hint)
         try:
             answer = await self._ask(tool, arguments)
-        except Down as error:
+        except ServerUnavailable as error:
             self._fail(error.message)
-            did = "Whether it did what was asked is uncertain. " if isinstance(error, Lost) else ""
+            did = "Whether it did what was asked is uncertain. " if isinstance(error, ServerLost) else ""
             hint = f"{did}A further call connects to it anew"
             raise ToolError(
                 "EXECUTION_ERROR", f"{what} cannot be used: {error.message}", hint=hint
@@ -156,43 +202,43 @@ class Connection:
             await asyncio.wait({request, over}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if request.done():
                 return request.result()
-            raise Lost(line.reason) if over.done() else TimeoutError
-        except (ToolError, TimeoutError, Down):
+            raise ServerLost(line.reason) if over.done() else TimeoutError
+        except (ToolError, TimeoutError, ServerUnavailable):
             raise
         except Exception as error:  # The SDK's edge: whatever it raises, the line cannot be used any more.
             # Who keeps the line may know more: the SDK says of everything that the connection was closed.
             await asyncio.wait({over}, timeout=SECONDS_FOR_REASON)
-            line.end(error.message if isinstance(error, HoldfastError) else in_one_line(error))
-            raise Lost(line.reason) from error
+            line.end(error.message if isinstance(error, HoldfastError) else describe_exception(error))
+            raise ServerLost(line.reason) from error
         finally:
             over.cancel()
             request.cancel()
 
-    async def _open_line(self) -> tuple[Line, Session]:
+    async def _open_line(self) -> tuple[ConnectionAttempt, McpSession]:
         self.start()
         line = self._line
         if self._is_closed or line is None:
-            raise Down("it was closed")
+            raise ServerUnavailable("it was closed")
         await line.decided.wait()
         if line.session is None or line.over.is_set():
-            raise Down(line.reason)
+            raise ServerUnavailable(line.reason)
         return line, line.session
 
-    async def _keep(self, line: Line) -> None:
+    async def _keep(self, line: ConnectionAttempt) -> None:
         """The life of one connection."""
         try:
             # The SDK takes more than a second to load, which is no fault of the server.
-            sdk = await asyncio.to_thread(importlib.import_module, "holdfast.tools.mcp.session")
+            sdk = await asyncio.to_thread(importlib.import_module, "holdfast.tools.mcp.sdk_session")
             await self._keep_open(line, sdk.open_session)
         except ImportError as error:
-            line.end(f"{in_one_line(error)}; install holdfast with its extra `mcp`")
+            line.end(f"{describe_exception(error)}; install holdfast with its extra `mcp`")
         except Exception as error:  # The SDK's edge: a server that cannot be reached ends only this task.
-            _log.info("MCP server %s: %s", self.name, in_one_line(error), exc_info=error)
+            _log.info("MCP server %s: %s", self.name, describe_exception(error), exc_info=error)
             line.end(_cause(error))
         finally:
             line.end("the connection was ended")
 
-    async def _keep_open(self, line: Line, open_session: _Opening) -> None:
+    async def _keep_open(self, line: ConnectionAttempt, open_session: _Opening) -> None:
         seconds = self.server.start_seconds
         # Set off before the limit below: what that cancels comes to an end too, but is not the reason.
         late = f"it did not answer within {seconds:g} s when it was started"
@@ -209,7 +255,7 @@ class Connection:
         finally:
             timer.cancel()
 
-    async def _follow(self, session: Session, line: Line) -> None:
+    async def _follow(self, session: McpSession, line: ConnectionAttempt) -> None:
         """Until the session is over, ask for the tools again when the server says that they changed."""
         while await line.changed():
             asking = asyncio.create_task(self._listed(session, line))
@@ -223,7 +269,7 @@ class Connection:
             await asyncio.wait({over}, timeout=SECONDS_BETWEEN_LISTS)
             over.cancel()
 
-    async def _listed(self, session: Session, line: Line) -> tuple[RemoteTool, ...]:
+    async def _listed(self, session: McpSession, line: ConnectionAttempt) -> tuple[RemoteTool, ...]:
         """Its tools. What is wrong with them is said before the session is left, which ends the process and would
         look like the reason."""
         try:
@@ -267,7 +313,7 @@ def _cause(error: BaseException) -> str:
         return error.message
     if isinstance(error, FileNotFoundError) and error.filename:
         return f"`{error.filename}` does not exist"
-    return in_one_line(error)
+    return describe_exception(error)
 
 
 def _look_at(request: asyncio.Task[dict[str, Json]]) -> None:

@@ -1,22 +1,145 @@
-"""Calls of the tools of MCP servers: directly, or by name through McpCall.
+"""What an MCP server answered, as our envelope.
 
-Rule: a result is mapped to the envelope here and nowhere else, whichever way a tool was called.
+Rule: everything has a bound, and what is left out is said. `content` is the wire's JSON, whatever library read it.
 """
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from holdfast.messages import Json, ToolDefinition
-from holdfast.tools.envelope import ToolError, ToolResult, failed
-from holdfast.tools.mcp.connection import Connection
-from holdfast.tools.mcp.results import Bounds, map_result
-from holdfast.tools.mcp.tools import NamedTool
-from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
+from holdfast.messages import Image, Json, ToolDefinition
+from holdfast.tools.envelope import Envelope, EnvelopeError, ToolError, ToolResult, build_result, error_result
+from holdfast.tools.mcp.connection import ServerConnection
+from holdfast.tools.mcp.tool_names import NamedTool
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
+
+PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""Media types that models take."""
+
+
+class ResultLimits(Struct, frozen=True):
+    """Characters of text, of one picture's base64, and of the structured answer that `data` keeps."""
+
+    chars: int = 400_000
+    pictures: int = 10
+    picture_chars: int = 7_000_000
+    data_chars: int = 10_000
+
+
+def map_result(
+    answer: dict[str, Json], context: dict[str, Json], bounds: ResultLimits | None = None
+) -> ToolResult:
+    """The result of `tools/call` as a tool's result."""
+    bounds = bounds or ResultLimits()
+    content = answer.get("content")
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    pictures: list[Image] = []
+    texts = [_text(block, pictures, bounds) for block in blocks]
+    structured = answer.get("structuredContent")
+    if structured is not None and not _is_told(structured, blocks):
+        texts.append(_json(structured))
+    whole = "\n".join(text for text in texts if text)
+    text, cut = _bounded(whole, bounds.chars)
+    is_error = answer.get("isError") is True
+    said = text or ("the server gave no reason" if is_error else "(The tool answered with nothing.)")
+    data: dict[str, Json] = {"chars": len(whole), "truncated": bool(cut), "pictures": len(pictures)}
+    if structured is not None and len(_json(structured)) <= bounds.data_chars:
+        data["structured"] = structured
+    envelope = Envelope(
+        status="error" if is_error else "partial" if cut else "success",
+        text=f"EXECUTION_ERROR: {said}" if is_error else said,
+        data=data,
+        error=EnvelopeError("EXECUTION_ERROR", said[:2000]) if is_error else None,
+        context=context,
+    )
+    return build_result(envelope, _shown(said), *pictures)
+
+
+def _text(block: dict[str, Json], pictures: list[Image], bounds: ResultLimits) -> str:
+    """A block's text; a picture is put aside, and what cannot be shown is named."""
+    match block.get("type"):
+        case "text":
+            return str(block.get("text", ""))
+        case "image":
+            return _picture(block.get("mimeType"), block.get("data"), "picture", pictures, bounds)
+        case "resource_link":
+            named = [str(block.get(key, "")) for key in ("name", "uri", "mimeType", "description")]
+            return f"[link to a resource: {' · '.join(part for part in named if part)[:2000]}]"
+        case "resource" if isinstance(block.get("resource"), dict):
+            return _resource(block["resource"], pictures, bounds)
+        case "audio":
+            return f"[sound, {block.get('mimeType', 'of unknown type')}: cannot be shown]"
+        case kind:
+            return f"[something of the kind {str(kind)[:60]}: cannot be shown]"
+
+
+def _resource(resource: dict[str, Json], pictures: list[Image], bounds: ResultLimits) -> str:
+    name = f"resource {str(resource.get('uri', ''))[:500]}"
+    if isinstance(resource.get("text"), str):
+        return f"[{name}]\n{resource['text']}"
+    return _picture(resource.get("mimeType"), resource.get("blob"), name, pictures, bounds)
+
+
+def _picture(media: Json, data: Json, name: str, pictures: list[Image], bounds: ResultLimits) -> str:
+    size = len(data) if isinstance(data, str) else 0
+    if media not in PICTURES or not size or size > bounds.picture_chars or len(pictures) >= bounds.pictures:
+        return f"[{name}, {media or 'of unknown type'}, {size * 3 // 4} bytes: not shown]"
+    pictures.append(Image(str(media), data=str(data)))
+    return f"[{name}, {media}]"
+
+
+def _is_told(structured: Json, blocks: Sequence[dict[str, Json]]) -> bool:
+    """Whether the text says the same, as servers do for clients that know no structure: in one block, or of a list
+    each item in a block of its own."""
+    texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
+    said = [value for text in texts for value in (text, _decoded(text))]
+    wanted = [structured, *_alone(structured)]
+    lists = [texts, [_decoded(text) for text in texts]]
+    return any(value in said or value in lists for value in wanted)
+
+
+def _decoded(text: str) -> Json:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _alone(structured: Json) -> tuple[Json, ...]:
+    """The one value that servers wrap as `{"result": value}` because structure has to be an object."""
+    is_wrapped = isinstance(structured, dict) and list(structured) == ["result"]
+    return (structured["result"],) if is_wrapped else ()
+
+
+def _bounded(text: str, most: int) -> tuple[str, int]:
+    """Head and tail of a text that is too long, and how many characters are left out."""
+    if len(text) <= most:
+        return text, 0
+    cut = len(text) - most
+    head, tail = text[: most * 3 // 4], text[len(text) - (most - most * 3 // 4) :]
+    return (
+        f"{head}\n[… {cut} of {len(text)} characters left out; ask the tool for less at once …]\n{tail}",
+        cut,
+    )
+
+
+def _shown(text: str) -> str:
+    first = text.strip().split("\n", 1)[0]
+    return first if len(first) <= 120 else first[:117] + "..."
+
+
+# Calls of the tools of MCP servers: directly, or by name through McpCall.
+#
+# Rule: a result is mapped to the envelope here and nowhere else, whichever way a tool was called.
 
 
 @dataclass(frozen=True)
@@ -24,8 +147,8 @@ class McpTool:
     """A tool of a server, defined on its own."""
 
     tool: NamedTool
-    connection: Connection
-    bounds: Bounds
+    connection: ServerConnection
+    bounds: ResultLimits
 
     @property
     def name(self) -> str:
@@ -43,11 +166,11 @@ class McpTool:
         try:
             return await call_remote(self.tool, self.connection, arguments, self.bounds)
         except ToolError as error:
-            return failed(error, {"tool": self.name, "server": self.tool.server})
+            return error_result(error, {"tool": self.name, "server": self.tool.server})
 
 
 async def call_remote(
-    tool: NamedTool, connection: Connection, arguments: dict[str, Json], bounds: Bounds
+    tool: NamedTool, connection: ServerConnection, arguments: dict[str, Json], bounds: ResultLimits
 ) -> ToolResult:
     answer = await connection.call(tool.remote.name, arguments)
     return map_result(answer, {"tool": tool.name, "server": tool.server}, bounds)
@@ -60,7 +183,9 @@ class McpCallArguments(Struct, frozen=True, forbid_unknown_fields=True):
     )
 
 
-def mcp_call_tool(find: Callable[[str], Awaitable[tuple[NamedTool, Connection]]], bounds: Bounds) -> Tool:
+def mcp_call_tool(
+    find: Callable[[str], Awaitable[tuple[NamedTool, ServerConnection]]], bounds: ResultLimits
+) -> Tool:
     async def call(arguments: McpCallArguments, _workspace: Workspace) -> ToolResult:
         tool, connection = await find(arguments.name)
         return await call_remote(tool, connection, arguments.arguments, bounds)

@@ -10,17 +10,16 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolResult, answered
-from holdfast.tools.mcp.catalogue import list_tools, search_tools
-from holdfast.tools.mcp.tools import NamedTool
-from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
+from holdfast.tools.envelope import Envelope, ToolResult, build_result
+from holdfast.tools.mcp.tool_names import NamedTool, list_tools, search_tools
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
 MOST_FOUND = 30
 LONGEST_ANSWER = 40_000
 
 
-class Listing(Struct, frozen=True):
+class ToolListing(Struct, frozen=True):
     """What can be told: all tools, one of them by name (or NOT_FOUND), and a line for each server that is down.
     `refresh` tries those once more."""
 
@@ -37,7 +36,7 @@ class McpDescribeArguments(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
 
 
-def mcp_describe_tool(listing: Listing, deferred: Sequence[NamedTool], budget: int) -> Tool:
+def mcp_describe_tool(listing: ToolListing, deferred: Sequence[NamedTool], budget: int) -> Tool:
     async def describe(arguments: McpDescribeArguments, _workspace: Workspace) -> ToolResult:
         if arguments.name:
             return _described(await listing.find(arguments.name))
@@ -56,10 +55,10 @@ def _described(tool: NamedTool) -> ToolResult:
     note = f"\n(The schema has {len(schema)} characters; {LONGEST_ANSWER} are shown.)" if is_cut else ""
     text = f"{definition.name}: {definition.description}\nSchema of its arguments:\n{schema[:LONGEST_ANSWER]}{note}"
     data: dict[str, Json] = {"name": tool.name, "server": tool.server, "truncated": is_cut}
-    return answered(Envelope(status="partial" if is_cut else "success", text=text, data=data), tool.name)
+    return build_result(Envelope(status="partial" if is_cut else "success", text=text, data=data), tool.name)
 
 
-def _listed(listing: Listing, search: str) -> ToolResult:
+def _listed(listing: ToolListing, search: str) -> ToolResult:
     tools = list(listing.tools())
     found = search_tools(tools, search) if search.strip() else tools
     shown = found[:MOST_FOUND] if search.strip() else found
@@ -73,4 +72,4 @@ def _listed(listing: Listing, search: str) -> ToolResult:
         "names": [tool.name for tool in shown],
     }
     envelope = Envelope(status="partial" if rest else "success", text="\n".join(lines), data=data)
-    return answered(envelope, head)
+    return build_result(envelope, head)

@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct, field
 
-from holdfast.errors import ConfigError, found
+from holdfast.errors import ConfigError, describe_value
 from holdfast.messages import Json
 
 PLAIN_VARIABLES = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
@@ -77,7 +77,7 @@ def parse_servers(table: Mapping[str, Json], where: str) -> dict[str, Server]:
         if not name.strip() or not any(c.isalnum() for c in name):
             raise ConfigError(f"{place} needs a name with a letter or a digit in it")
         if not isinstance(entry, dict):
-            raise ConfigError(f"{place} must be a table, not {found(entry)}")
+            raise ConfigError(f"{place} must be a table, not {describe_value(entry)}")
         if ("command" in entry) == ("url" in entry):
             raise ConfigError(
                 f"{place} needs either `command` or `url`",

@@ -3,23 +3,36 @@
 Rule: the decision is pure; only the gate asks, and only through an approver that it was given.
 """
 
-from holdfast.tools.permissions.deciding import Decision, Scene, decide
-from holdfast.tools.permissions.gate import Answer, Approver, Gate, Passage, Question, Unattended, scene_of
-from holdfast.tools.permissions.rules import Mode, Permissions, no_rules, parse_permissions
+from holdfast.tools.permissions.decision import CallContext, PermissionDecision, decide
+from holdfast.tools.permissions.gate import (
+    ApprovalAnswer,
+    ApprovalQuestion,
+    Approver,
+    GateResult,
+    PermissionGate,
+    UnattendedApprover,
+    call_context,
+)
+from holdfast.tools.permissions.tool_rules import (
+    PermissionMode,
+    Permissions,
+    default_permissions,
+    parse_permissions,
+)
 
 __all__ = [
-    "Answer",
+    "ApprovalAnswer",
+    "ApprovalQuestion",
     "Approver",
-    "Decision",
-    "Gate",
-    "Mode",
-    "Passage",
+    "CallContext",
+    "GateResult",
+    "PermissionDecision",
+    "PermissionGate",
+    "PermissionMode",
     "Permissions",
-    "Question",
-    "Scene",
-    "Unattended",
+    "UnattendedApprover",
+    "call_context",
     "decide",
-    "no_rules",
+    "default_permissions",
     "parse_permissions",
-    "scene_of",
 ]

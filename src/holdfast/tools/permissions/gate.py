@@ -11,17 +11,24 @@ from msgspec import Struct
 from holdfast.errors import ConfigError
 from holdfast.events import ApprovalGiven
 from holdfast.messages import ToolCall
-from holdfast.tools.envelope import Envelope, Fault, ToolError, ToolResult, answered, failed
-from holdfast.tools.permissions.deciding import Decision, Scene, decide, meant_tool
+from holdfast.tools.envelope import (
+    Envelope,
+    EnvelopeError,
+    ToolError,
+    ToolResult,
+    build_result,
+    error_result,
+)
+from holdfast.tools.permissions.decision import CallContext, PermissionDecision, decide, meant_tool
 from holdfast.tools.permissions.links import real_places
-from holdfast.tools.permissions.rules import WITH_PATHS, Mode, Permissions
+from holdfast.tools.permissions.tool_rules import WITH_PATHS, PermissionMode, Permissions
 from holdfast.tools.workspace import Workspace
 
 BUILT_IN, UNATTENDED = "built in", "unattended"
 """What events name where no person and no person's rule decided."""
 
 
-class Question(Struct, frozen=True):
+class ApprovalQuestion(Struct, frozen=True):
     """What is asked: the call, why it is asked about, and the rule that would allow its like."""
 
     call: ToolCall
@@ -34,7 +41,7 @@ class Question(Struct, frozen=True):
     """The reason of an earlier denial of the same, `-` where it had none."""
 
 
-class Answer(Struct, frozen=True):
+class ApprovalAnswer(Struct, frozen=True):
     """`log` allows the same again in this log, `pattern` everything that the offered rule covers."""
 
     decision: Literal["once", "log", "pattern", "deny"]
@@ -45,22 +52,24 @@ class Answer(Struct, frozen=True):
 class Approver(Protocol):
     """**Contract:** answers every question; `pattern` only where the question offers one."""
 
-    async def approve(self, question: Question) -> Answer: ...
+    async def approve(self, question: ApprovalQuestion) -> ApprovalAnswer: ...
 
 
-class Unattended(Struct, frozen=True):
+class UnattendedApprover(Struct, frozen=True):
     """Nobody is there to ask: what no rule allows is denied, or all that no rule denies is allowed."""
 
     policy: Literal["deny", "allow"] = "deny"
 
-    async def approve(self, question: Question) -> Answer:
+    async def approve(self, question: ApprovalQuestion) -> ApprovalAnswer:
         if self.policy == "allow":
-            return Answer("once", by="policy")
+            return ApprovalAnswer("once", by="policy")
         offered = f"; the rule `{question.pattern}` would allow it" if question.pattern else ""
-        return Answer("deny", f"it would have to be asked about and nobody is there{offered}", by="policy")
+        return ApprovalAnswer(
+            "deny", f"it would have to be asked about and nobody is there{offered}", by="policy"
+        )
 
 
-class Passage(Struct, frozen=True):
+class GateResult(Struct, frozen=True):
     """What comes of a check: a refusal, or none; and an event where somebody or some rule decided."""
 
     refusal: ToolResult | None = None
@@ -71,11 +80,13 @@ class Passage(Struct, frozen=True):
         return self.refusal is None
 
 
-class Gate:
-    def __init__(self, permissions: Permissions, approver: Approver, mode: Mode | None = None) -> None:
+class PermissionGate:
+    def __init__(
+        self, permissions: Permissions, approver: Approver, mode: PermissionMode | None = None
+    ) -> None:
         self.permissions = permissions
         self.approver = approver
-        self.mode: Mode = mode or permissions.mode
+        self.mode: PermissionMode = mode or permissions.mode
         self._same: set[str] = set()
         self._denied: dict[str, str] = {}
         self._answers: dict[str, tuple[ApprovalGiven, ToolCall | None]] = {}
@@ -93,17 +104,17 @@ class Gate:
         elif event.decision == "deny" and call:
             self._denied[for_log(call)] = event.reason or "-"
 
-    async def check(self, call: ToolCall, scene: Scene) -> Passage:
+    async def check(self, call: ToolCall, scene: CallContext) -> GateResult:
         if earlier := self._earlier(call):
-            return Passage(_refusal_of(call, earlier) if earlier.decision == "deny" else None)
+            return GateResult(_refusal_of(call, earlier) if earlier.decision == "deny" else None)
         decision = decide(call, self.mode, self.permissions, scene)
         same = for_log(call)
         if decision.verdict == "deny":
             event = ApprovalGiven(call.id, "deny", decision.rule or BUILT_IN, decision.reason)
-            return Passage(_denied(call, decision), event)
+            return GateResult(_denied(call, decision), event)
         if decision.verdict == "allow" or same in self._same:
-            return Passage()
-        question = Question(
+            return GateResult()
+        question = ApprovalQuestion(
             call, decision.reason, decision.part, decision.pattern, same, self._denied.get(same, "")
         )
         answer = await self.approver.approve(question)
@@ -116,7 +127,7 @@ class Gate:
         is_denied = event is not None and event.decision == "deny" and about is None
         return event if about == call or is_denied else None
 
-    def _passage(self, question: Question, answer: Answer) -> Passage:
+    def _passage(self, question: ApprovalQuestion, answer: ApprovalAnswer) -> GateResult:
         call = question.call
         by_policy = UNATTENDED if answer.by == "policy" else ""
         rule = {"log": question.for_log, "pattern": question.pattern}.get(answer.decision, by_policy)
@@ -125,8 +136,8 @@ class Gate:
         event = ApprovalGiven(call.id, decision, rule, answer.reason)
         self.restore(event, call)
         if decision != "deny":
-            return Passage(event=event)
-        return Passage(_refused(call, answer), event)
+            return GateResult(event=event)
+        return GateResult(_refused(call, answer), event)
 
 
 def for_log(call: ToolCall) -> str:
@@ -138,11 +149,11 @@ def for_log(call: ToolCall) -> str:
     return meant_tool(call)
 
 
-def scene_of(call: ToolCall, workspace: Workspace, cwd: str, *, is_read_only: bool) -> Scene:
+def call_context(call: ToolCall, workspace: Workspace, cwd: str, *, is_read_only: bool) -> CallContext:
     """The scene of a call. `cwd` is the folder that commands run in, as the workspace names it."""
     path = call.arguments.get("path", "." if call.name in WITH_PATHS else "")
     here = workspace.locate(cwd)
-    return Scene(workspace.roots, here.path, _resolved(workspace, path), is_read_only, real_places)
+    return CallContext(workspace.roots, here.path, _resolved(workspace, path), is_read_only, real_places)
 
 
 def _resolved(workspace: Workspace, path: object) -> str:
@@ -156,28 +167,31 @@ def _resolved(workspace: Workspace, path: object) -> str:
     return (place.inner or ".") if place.root == workspace.roots[0] else place.path
 
 
-def _denied(call: ToolCall, decision: Decision) -> ToolResult:
+def _denied(call: ToolCall, decision: PermissionDecision) -> ToolResult:
     part = f" (`{decision.part}`)" if decision.part and decision.part != call.arguments.get("command") else ""
     error = ToolError(
         "ACCESS_DENIED",
         f"{call.name} was not run{part}: {decision.reason}",
         hint="Do not try to get around it; do without, or ask the user",
     )
-    return failed(error, {"tool": call.name})
+    return error_result(error, {"tool": call.name})
 
 
-def _refused(call: ToolCall, answer: Answer) -> ToolResult:
+def _refused(call: ToolCall, answer: ApprovalAnswer) -> ToolResult:
     if answer.by == "policy":
-        return _denied(call, Decision("deny", answer.reason))
+        return _denied(call, PermissionDecision("deny", answer.reason))
     said = f" The reason: the user said: {answer.reason}" if answer.reason else ""
     sentence = f"The user denied this call of {call.name}; nothing was done.{said}"
     # Without the code in front: what reads a log knows a person's refusal by these words.
     envelope = Envelope(
-        status="error", text=sentence, error=Fault("ACCESS_DENIED", sentence), context={"tool": call.name}
+        status="error",
+        text=sentence,
+        error=EnvelopeError("ACCESS_DENIED", sentence),
+        context={"tool": call.name},
     )
-    return answered(envelope, sentence)
+    return build_result(envelope, sentence)
 
 
 def _refusal_of(call: ToolCall, event: ApprovalGiven) -> ToolResult:
     """The refusal that an event of the log stands for: a person's denial names no rule."""
-    return _refused(call, Answer("deny", event.reason, by="policy" if event.rule else "person"))
+    return _refused(call, ApprovalAnswer("deny", event.reason, by="policy" if event.rule else "person"))

@@ -9,8 +9,7 @@ import re
 
 from msgspec import Struct
 
-from holdfast.tools.commands.fields import BELOW, EVEN, HOME, SMOOTH, SOLID, WILD
-from holdfast.tools.commands.places import name_pattern
+from holdfast.tools.commands.fields import BELOW, EVEN, HOME, SMOOTH, SOLID, WILD, name_pattern
 
 MOST_NAMES = 10_000
 """Names that are looked at for one path,"""

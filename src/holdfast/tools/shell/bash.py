@@ -11,12 +11,12 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolResult, answered
-from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
+from holdfast.tools.envelope import Envelope, ToolResult, build_result
+from holdfast.tools.shell.command_output import format_size
 from holdfast.tools.shell.excerpts import STDERR_LINES, excerpt, whole
-from holdfast.tools.shell.life import Ending
-from holdfast.tools.shell.outputs import size_for_people
-from holdfast.tools.shell.shell import Job, Shell
+from holdfast.tools.shell.running_command import CommandEnding
+from holdfast.tools.shell.shell import Shell, ShellJob
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
 MOST_SECONDS = 600
@@ -67,7 +67,7 @@ async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) 
     shown = f"{exit_words(ending, seconds)}, {size_words(job)}"
     if not (is_large or ending.left or ending.is_held):
         shell.forget(job)
-    return answered(envelope, shown)
+    return build_result(envelope, shown)
 
 
 def _started(arguments: BashArguments, workspace: Workspace, shell: Shell) -> ToolResult:
@@ -80,10 +80,10 @@ def _started(arguments: BashArguments, workspace: Workspace, shell: Shell) -> To
         "job": job.id,
         "cwd": shell.cwd,
     }
-    return answered(Envelope(status="success", text=text, data=data), f"in the background: {job.id}")
+    return build_result(Envelope(status="success", text=text, data=data), f"in the background: {job.id}")
 
 
-def exit_words(ending: Ending, seconds: float = 0.0) -> str:
+def exit_words(ending: CommandEnding, seconds: float = 0.0) -> str:
     """How a command ended: its code, and in brackets what the code does not say."""
     words = {
         "": "",
@@ -109,26 +109,26 @@ def _signal_name(number: int) -> str:
         return ""
 
 
-def _left(ending: Ending, job: Job) -> str:
+def _left(ending: CommandEnding, job: ShellJob) -> str:
     if not (ending.left or ending.is_held):
         return ""
     names = ", ".join(f"`{name}`" for name in ending.left) or "something that holds its output"
     return f'(Still running: {names}. BashOutput shows what it prints, BashStop ends it: `id` "{job.id}".)'
 
 
-def _trouble(job: Job) -> str:
+def _trouble(job: ShellJob) -> str:
     troubles = [output.trouble for output in job.outputs if output.trouble]
     return f"(Not all of the output was kept: {troubles[0]}.)" if troubles else ""
 
 
-def _whole(job: Job) -> str:
+def _whole(job: ShellJob) -> str:
     texts = [whole(output) for output in job.outputs]
     if len(texts) > 1 and texts[1]:
         texts[1] = f"--- stderr:\n{texts[1]}"
     return "\n".join(text for text in texts if text) or "(no output)"
 
 
-async def _excerpts(job: Job) -> str:
+async def _excerpts(job: ShellJob) -> str:
     output, *others = job.outputs
     parts = [await excerpt(output, job.id)]
     for errors in others:
@@ -140,7 +140,7 @@ async def _excerpts(job: Job) -> str:
     return "\n".join(parts)
 
 
-def _data(job: Job, ending: Ending, shell: Shell, *, is_large: bool) -> dict[str, Json]:
+def _data(job: ShellJob, ending: CommandEnding, shell: Shell, *, is_large: bool) -> dict[str, Json]:
     data: dict[str, Json] = {
         "command": job.command[:LONGEST_NAMED],
         "exit_code": ending.code,
@@ -160,6 +160,6 @@ def _data(job: Job, ending: Ending, shell: Shell, *, is_large: bool) -> dict[str
     return data
 
 
-def size_words(job: Job) -> str:
+def size_words(job: ShellJob) -> str:
     lines = sum(output.lines for output in job.outputs)
-    return f"{lines} lines, {size_for_people(sum(output.size for output in job.outputs))}"
+    return f"{lines} lines, {format_size(sum(output.size for output in job.outputs))}"

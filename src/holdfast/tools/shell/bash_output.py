@@ -12,14 +12,12 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, answered
-from holdfast.tools.protocol import Tool, TypedTool, prompt_beside
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
 from holdfast.tools.shell.bash import exit_words, size_words
-from holdfast.tools.shell.excerpts import rows
-from holdfast.tools.shell.outputs import Line, Output
-from holdfast.tools.shell.searching import find_lines
-from holdfast.tools.shell.shell import Job, Shell
-from holdfast.tools.shell.showing import LONGEST_LINE, clean
+from holdfast.tools.shell.command_output import CommandOutput, OutputLine
+from holdfast.tools.shell.excerpts import LONGEST_LINE, clean_output, find_lines, rows
+from holdfast.tools.shell.shell import Shell, ShellJob
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
 PAGE_LINES, PAGE_BYTES = 500, 64_000
@@ -72,10 +70,10 @@ async def bash_output(arguments: BashOutputArguments, workspace: Workspace, *, s
         **({"exit_code": ending.code} if ending else {}),
         **page.data,
     }
-    return answered(Envelope(status="success", text=text, data=data, context={"id": job.id}), state)
+    return build_result(Envelope(status="success", text=text, data=data, context={"id": job.id}), state)
 
 
-def job_state(job: Job) -> str:
+def job_state(job: ShellJob) -> str:
     """One line about a job, which begins with its exit code once it has one."""
     command = " ".join(job.command.split())
     named = command if len(command) <= LONGEST_NAME else command[: LONGEST_NAME - 1] + "…"
@@ -92,10 +90,10 @@ def _listed(shell: Shell) -> ToolResult:
     running = sum(job.ending is None for job in shell.jobs.values())
     head = f"{len(states)} outputs are kept, {running} of them of commands that run."
     data: dict[str, Json] = {"jobs": [job.id for job in shell.jobs.values()], "running": running}
-    return answered(Envelope(status="success", text="\n".join([head, *states]), data=data), head)
+    return build_result(Envelope(status="success", text="\n".join([head, *states]), data=data), head)
 
 
-async def _page(arguments: BashOutputArguments, output: Output) -> _Page:
+async def _page(arguments: BashOutputArguments, output: CommandOutput) -> _Page:
     given = [name for name in ("lines", "bytes", "grep") if getattr(arguments, name)]
     if len(given) > 1:
         raise ToolError("INVALID_PARAM", f"`{given[0]}` and `{given[1]}` of BashOutput exclude each other")
@@ -106,10 +104,10 @@ async def _page(arguments: BashOutputArguments, output: Output) -> _Page:
     return await asyncio.to_thread(_lines, output, arguments.lines or f"-{LAST_LINES}")
 
 
-def _lines(output: Output, spelled: str) -> _Page:
+def _lines(output: CommandOutput, spelled: str) -> _Page:
     total = output.lines
     first, last = _span(spelled, "lines", total)
-    taken: list[Line] = []
+    taken: list[OutputLine] = []
     room = PAGE_BYTES
     for line in output.read_lines(first, LONGEST_LINE * 4):
         if line.number > last or len(taken) == PAGE_LINES or (taken and room <= 0):
@@ -145,18 +143,18 @@ def _span(spelled: str, name: str, total: int) -> tuple[int, int]:
     return first if name == "bytes" else max(first, 1), last
 
 
-def _part(output: Output, spelled: str) -> _Page:
+def _part(output: CommandOutput, spelled: str) -> _Page:
     start, end = _span(spelled, "bytes", output.size)
     start = _at_character(output, start)
     end = _at_character(output, min(end, start + PAGE_BYTES))
     note = f"bytes {start}-{end} of {output.size}"
     if end < output.size:
         note += f'; go on with `bytes` "{end}-"'
-    text = clean(output.read(start, end)).text
+    text = clean_output(output.read(start, end)).text
     return _Page(text.split("\n"), {"first_byte": start, "last_byte": end}, note)
 
 
-def _at_character(output: Output, offset: int) -> int:
+def _at_character(output: CommandOutput, offset: int) -> int:
     """An offset, moved back to where a character begins."""
     offset = min(offset, output.size)
     around = output.read(max(offset - 3, 0), offset + 1)
@@ -166,7 +164,7 @@ def _at_character(output: Output, offset: int) -> int:
     return offset
 
 
-async def _matches(output: Output, pattern: str) -> _Page:
+async def _matches(output: CommandOutput, pattern: str) -> _Page:
     found = await find_lines(output.path, pattern, MOST_MATCHES)
     if found is None:
         raise ToolError("EXECUTION_ERROR", "`grep` needs ripgrep, which is not installed", hint="Use `lines`")

@@ -7,7 +7,7 @@ person named it. Nothing may wait for a person: no pager, no editor, no prompt.
 import re
 from collections.abc import Iterable, Mapping
 
-MARK = "_HOLDFAST_RUN"
+RUN_MARK = "_HOLDFAST_RUN"
 """Set in each command to a name of its own, by which its processes are found again."""
 
 _OBEYED = frozenset(

@@ -1,14 +1,146 @@
-"""What the model reads of an output: all of it, or of a large one failures, beginning and end.
+"""A terminal's bytes as text: what a person would have seen, line by line.
 
-Rule: every excerpt says which lines it is, how many there are, and how to read the rest. The last lines come last,
-where digests look for them.
+Rule: lines stay lines, so that a number counts the same before and after. What comes out holds no control character
+but the end of a line and the tab, and cleaning it again changes nothing.
 """
 
+import re
 from collections.abc import Iterable
+from pathlib import Path
 
-from holdfast.tools.shell.outputs import Line, Output, size_for_people
-from holdfast.tools.shell.searching import FAILURES, HARMLESS, first_lines
-from holdfast.tools.shell.showing import LONGEST_LINE, clean, clean_line
+from msgspec import Struct
+
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.search.ripgrep import RipgrepProgram, find_ripgrep, pattern_error, run_program
+from holdfast.tools.shell.command_output import CommandOutput, OutputLine, format_size
+
+LONGEST_LINE = 2_000
+"""Characters that are shown of a line in an excerpt."""
+
+# Bounded, and never across lines: binary data may hold the beginning of a sequence that has no end.
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]{0,64}+[ -/]{0,8}+[@-~]"
+    r"|\x1b\][^\x07\x1b\n]{0,4096}+(?:\x07|\x1b\\)"
+    r"|\x1b[PX^_][^\x1b\n]{0,4096}+\x1b\\"
+    r"|\x1b[ -/]{0,8}+[0-Z\\^-~]"
+)
+_CONTROLS = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)}
+_CONTROLS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+_STRUCK = re.compile(r"[^\n\x08]\x08")
+MOST_STRIKES = 8
+
+
+class CleanedText(Struct, frozen=True):
+    """`overwritten` counts the pieces of lines that were written over, as progress bars do."""
+
+    text: str
+    overwritten: int = 0
+
+
+def clean_output(data: bytes) -> CleanedText:
+    text = data.decode("utf-8", "replace")
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    overwritten = 0
+    if "\r" in text:
+        lines = text.split("\n")
+        text = "\n".join(map(_last_written, lines))
+        overwritten = sum(line.rstrip("\r").count("\r") for line in lines)
+    # Bold and underlined text of manuals; deeper than this nobody strikes.
+    for _ in range(MOST_STRIKES):
+        if "\x08" not in text:
+            break
+        text = _STRUCK.sub("", text)
+    return CleanedText(text.translate(_CONTROLS), overwritten)
+
+
+def _last_written(line: str) -> str:
+    return line.rstrip("\r").rpartition("\r")[2] if "\r" in line else line
+
+
+def clean_line(start: bytes, size: int, longest: int = LONGEST_LINE) -> str:
+    """A line of an excerpt, cut with a mark that says how long it is. `start` may be only its beginning."""
+    text = clean_output(start).text
+    if size > len(start) or len(text) > longest:
+        return f"{text[:longest]}… [cut: the line has {size} bytes]"
+    return text
+
+
+# Lines of an output that match a pattern, found by ripgrep in the file itself.
+#
+# Rule: the total is that of the whole output; of the lines only as many as were asked for are read.
+
+SEARCH_SECONDS = 30.0
+
+FAILURES = (
+    r"(?-u:(?:[Ee]rrors?|ERRORS?|[Ff]ail(?:ed|ures?|ing)?|FAIL(?:ED|URES?)?|[Ff]atal|FATAL|[Pp]anic|[Ee]xception"
+    r"|[Tt]raceback|[Uu]ndefined|[Uu]nresolved|[Dd]enied|[Rr]efused|[Nn]ot found|[Nn]o such|[Cc]annot"
+    r"|[Aa]bort(?:ed)?|[Ss]egfault|[Aa]ssertion|core dumped|[Tt]imed out|TIMEOUT)\b)"
+)
+"""What lines say that tell of a failure. Cases are spelled out, and no word boundary stands before them: so ripgrep
+finds them by their beginnings, ten times as fast."""
+HARMLESS = re.compile(
+    r"(?i)\b(?:0|no|without(?: any)?) (?:errors?|failures?|failed|failing|exceptions?)\b"
+    r"|\b(?:errors?|failures?|failed)\s?[:=]\s?0(?![\d.])"
+)
+_POSITION = re.compile(rb"(\d+):(\d+):")
+
+
+class OutputMatches(Struct, frozen=True):
+    """`lines` are numbers from 1, the first that matched; `cut` says why there may be more than `total`."""
+
+    total: int
+    lines: list[int]
+    cut: str = ""
+
+
+async def find_lines(path: Path, pattern: str, most: int) -> OutputMatches | None:
+    """The first lines that match, and how many do; None where there is no ripgrep."""
+    listed = await first_lines(path, pattern, most)
+    if listed is None or len(listed.lines) < most or listed.cut:
+        return listed
+    counted = await run_program(
+        [*_common(pattern), "--count", "--", f"./{path.name}"], str(path.parent), SEARCH_SECONDS
+    )
+    return OutputMatches(max(int(counted.output.strip() or 0), most), listed.lines, counted.cut)
+
+
+async def first_lines(path: Path, pattern: str, most: int) -> OutputMatches | None:
+    """The first lines that match; the total is true where it is less than `most`, where looking stops."""
+    common = _common(pattern)
+    if not common:
+        return None
+    listing = [
+        *common,
+        "--line-number",
+        "--byte-offset",
+        "--no-heading",
+        "--max-columns=1",
+        f"--max-count={most}",
+    ]
+    found = await run_program([*listing, "--", f"./{path.name}"], str(path.parent), SEARCH_SECONDS)
+    if found.code >= 2 and not found.cut:
+        trouble = pattern_error(found.errors) or "it cannot be read"
+        raise ToolError("INVALID_PARAM", f"`grep` is no valid regular expression: {trouble}")
+    places = [_POSITION.match(row) for row in found.output.split(b"\n")]
+    lines = [int(place[1]) for place in places if place]
+    return OutputMatches(len(lines), lines, found.cut)
+
+
+def _common(pattern: str) -> list[str]:
+    """What every search begins with; empty where there is no ripgrep."""
+    searcher = find_ripgrep()
+    if not isinstance(searcher, RipgrepProgram):
+        return []
+    # Mapped, not read: ripgrep would hold a line whole, and an output may be one line.
+    words = [searcher.program, "--no-config", "--text", "--mmap", "--encoding=none", "--no-filename"]
+    return [*words, "--color=never", "--case-sensitive", f"--regexp={pattern}"]
+
+
+# What the model reads of an output: all of it, or of a large one failures, beginning and end.
+#
+# Rule: every excerpt says which lines it is, how many there are, and how to read the rest. The last lines come last,
+# where digests look for them.
 
 FAILURE_LINES, MOST_LOOKED_AT = 40, 80
 HEAD_LINES, HEAD_BYTES = 60, 16_000
@@ -16,9 +148,9 @@ TAIL_LINES, TAIL_BYTES = 300, 48_000
 STDERR_LINES = 200
 
 
-def whole(output: Output) -> str:
+def whole(output: CommandOutput) -> str:
     """All of an output as text, without its last end of line."""
-    cleaned = clean(output.read())
+    cleaned = clean_output(output.read())
     text = cleaned.text.removesuffix("\n")
     if cleaned.overwritten:
         text += (
@@ -28,11 +160,11 @@ def whole(output: Output) -> str:
     return text
 
 
-async def excerpt(output: Output, name: str, *, head: int = HEAD_LINES, tail: int = TAIL_LINES) -> str:
+async def excerpt(output: CommandOutput, name: str, *, head: int = HEAD_LINES, tail: int = TAIL_LINES) -> str:
     """A large output: counts, lines that tell of failures, the first lines and the last ones."""
     lines = output.lines
     counts = (
-        f"(The output has {lines} lines, {size_for_people(output.size)}. Here are lines that tell of failures, the "
+        f"(The output has {lines} lines, {format_size(output.size)}. Here are lines that tell of failures, the "
         f'first and the last ones; read more with BashOutput, `id` "{name}" and `lines`, `bytes` or `grep`.)'
     )
     parts = [counts, *await _failures(output)]
@@ -43,12 +175,12 @@ async def excerpt(output: Output, name: str, *, head: int = HEAD_LINES, tail: in
     return "\n".join(parts)
 
 
-async def _failures(output: Output) -> list[str]:
+async def _failures(output: CommandOutput) -> list[str]:
     found = await first_lines(output.path, FAILURES, MOST_LOOKED_AT)
     if not found:
         return []
     lines = [next(output.read_lines(number, LONGEST_LINE * 4)) for number in found.lines]
-    told = [line for line in lines if not HARMLESS.search(clean(line.start).text)]
+    told = [line for line in lines if not HARMLESS.search(clean_output(line.start).text)]
     if not told:
         return []
     is_all = len(told) <= FAILURE_LINES and found.total < MOST_LOOKED_AT and not found.cut
@@ -57,13 +189,13 @@ async def _failures(output: Output) -> list[str]:
     return [f"--- lines that tell of failures, {of}:", *rows(shown, numbered=True)]
 
 
-def _heading(lines: list[Line], total: int) -> str:
+def _heading(lines: list[OutputLine], total: int) -> str:
     return f"--- lines {lines[0].number}-{lines[-1].number} of {total}:"
 
 
-def _some(output: Output, first: int, count: int, most: int) -> list[Line]:
+def _some(output: CommandOutput, first: int, count: int, most: int) -> list[OutputLine]:
     """So many lines from one on, and not many more bytes than `most`."""
-    taken: list[Line] = []
+    taken: list[OutputLine] = []
     for line in output.read_lines(first, LONGEST_LINE * 4):
         if len(taken) == count or (taken and most <= 0):
             break
@@ -72,7 +204,7 @@ def _some(output: Output, first: int, count: int, most: int) -> list[Line]:
     return taken
 
 
-def _from_end(output: Output, count: int) -> list[Line]:
+def _from_end(output: CommandOutput, count: int) -> list[OutputLine]:
     """The last lines, as many as have room."""
     lines = _some(output, max(1, output.lines - count + 1), count, 1 << 62)
     size, start = 0, len(lines)
@@ -82,13 +214,13 @@ def _from_end(output: Output, count: int) -> list[Line]:
     return lines[start:]
 
 
-def rows(lines: Iterable[Line], *, numbered: bool = False) -> list[str]:
+def rows(lines: Iterable[OutputLine], *, numbered: bool = False) -> list[str]:
     return [
         (f"{line.number}: " if numbered else "") + clean_line(line.start, line.size, LONGEST_LINE)
         for line in lines
     ]
 
 
-def tail(output: Output, count: int) -> list[str]:
+def tail(output: CommandOutput, count: int) -> list[str]:
     """The last lines with their numbers."""
     return rows(_from_end(output, count), numbered=True)

@@ -16,25 +16,25 @@ import weakref
 from functools import cache
 from pathlib import Path
 
-PREFIX = "holdfast-shell-"
-LOCK = "lock"
+FOLDER_PREFIX = "holdfast-shell-"
+LOCK_FILE = "lock"
 UNLOCKED = 3600.0
 """Seconds after which a folder without a lock is nobody's: before, it may be about to get one."""
 
 
-class Folder:
+class ShellFolder:
     """**Contract:** `remove` may be called at any time, and what is asked for afterwards is made anew."""
 
     def __init__(self) -> None:
-        self._removal: weakref.finalize[[Path, int, int], Folder] | None = None
+        self._removal: weakref.finalize[[Path, int, int], ShellFolder] | None = None
         self._path = Path()
 
     @property
     def path(self) -> Path:
         if not (self._removal and self._removal.alive):
-            sweep(tempfile.gettempdir())
-            self._path = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
-            lock = os.open(self._path / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            remove_abandoned_folders(tempfile.gettempdir())
+            self._path = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX)).resolve()
+            lock = os.open(self._path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._removal = weakref.finalize(self, _remove, self._path, lock, os.getpid())
         return self._path
@@ -59,9 +59,9 @@ def _remove(path: Path, lock: int, owner: int) -> None:
 
 
 @cache
-def sweep(place: str) -> None:
+def remove_abandoned_folders(place: str) -> None:
     """Take away what processes left that ended without a chance to; once in the life of this one."""
-    for path in Path(place).glob(f"{PREFIX}*"):
+    for path in Path(place).glob(f"{FOLDER_PREFIX}*"):
         with contextlib.suppress(OSError):
             if _is_left(path):
                 shutil.rmtree(path, ignore_errors=True)
@@ -72,7 +72,7 @@ def _is_left(path: Path) -> bool:
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         return False
     try:
-        lock = os.open(path / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        lock = os.open(path / LOCK_FILE, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return time.time() - status.st_mtime > UNLOCKED
     try:

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from holdfast.tools.shell.environment import MARK
+from holdfast.tools.shell.environment import RUN_MARK
 
 MOST_ROUNDS = 100
 """Looks at what is left while killing."""
@@ -26,7 +26,7 @@ EMPTY_ROUNDS = 3
 BETWEEN = 0.01
 
 
-class Process(Struct, frozen=True):
+class ShellProcess(Struct, frozen=True):
     pid: int
     parent: int
     group: int
@@ -35,7 +35,7 @@ class Process(Struct, frozen=True):
     name: str
 
 
-def running_processes() -> dict[int, Process]:
+def running_processes() -> dict[int, ShellProcess]:
     """Every process that is not yet dead; empty where the system does not tell."""
     found = (_process(pid) for pid in _numbers())
     return {process.pid: process for process in found if process}
@@ -51,7 +51,7 @@ def _numbers() -> list[int]:
         return []
 
 
-def _process(pid: int) -> Process | None:
+def _process(pid: int) -> ShellProcess | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - hundreds of times in a row
             text = file.read()
@@ -62,10 +62,10 @@ def _process(pid: int) -> Process | None:
     if end < 0 or fields[0] in (b"Z", b"X"):
         return None
     name = text[start + 1 : end].decode("utf-8", "replace")
-    return Process(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]), name)
+    return ShellProcess(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]), name)
 
 
-def find_family(mark: str, leader: int = 0, known: Iterable[Process] = ()) -> list[Process]:
+def find_family(mark: str, leader: int = 0, known: Iterable[ShellProcess] = ()) -> list[ShellProcess]:
     """The processes of a command that still run: by its mark, by its shell while that is ours (`leader`), and those
     known from before, with all that descends from any of them."""
     every = running_processes()
@@ -85,13 +85,13 @@ def find_family(mark: str, leader: int = 0, known: Iterable[Process] = ()) -> li
     return [every[pid] for pid in sorted(family)]
 
 
-def in_session(leader: int) -> list[Process]:
+def in_session(leader: int) -> list[ShellProcess]:
     """The processes in a shell's session but the shell itself. Its number must not have been given up yet."""
     every = running_processes().values()
     return [process for process in every if process.session == leader and process.pid != leader]
 
 
-def _is_still(every: dict[int, Process], process: Process) -> bool:
+def _is_still(every: dict[int, ShellProcess], process: ShellProcess) -> bool:
     now = every.get(process.pid)
     return now is not None and now.started == process.started
 
@@ -99,12 +99,12 @@ def _is_still(every: dict[int, Process], process: Process) -> bool:
 def _is_marked(pid: int, mark: str) -> bool:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - hundreds of times in a row
-            return f"{MARK}={mark}".encode() in file.read()
+            return f"{RUN_MARK}={mark}".encode() in file.read()
     except OSError:
         return False
 
 
-def send(members: Iterable[Process], number: int) -> None:
+def send(members: Iterable[ShellProcess], number: int) -> None:
     for process in members:
         now = _process(process.pid)
         if now and now.started == process.started:
@@ -119,7 +119,7 @@ def send_group(leader: int, number: int) -> None:
         os.killpg(leader, number)
 
 
-def kill_family(mark: str, leader: int = 0, known: Iterable[Process] = ()) -> None:
+def kill_family(mark: str, leader: int = 0, known: Iterable[ShellProcess] = ()) -> None:
     """Kill until nobody is left."""
     if leader:
         send_group(leader, signal.SIGKILL)

@@ -1,26 +1,127 @@
-"""What commands cannot do whatever they are: a sandbox of the operating system, where there is one.
+"""What bubblewrap lays over the world that a command sees, besides the roots: words of its command line.
 
-Rule: a sandbox is used only after it ran once, and `described` says what holds, to the person and to the model,
-also where nothing does.
-
-Bubblewrap gives a read-only world, the roots to write in, a private `/tmp`, process ids of its own and no network.
-Landlock, in the kernel, only refuses: writes outside the roots and TCP, not UDP and not what stands in `.git`.
-Neither holds what is done with the workspace later: whoever runs what stands there runs what a command left there.
+Rule: everything here closes something. What is looked at may change at any moment, so nothing is opened here, and
+what is gone when the sandbox starts is no reason to fail.
 """
 
+import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from holdfast.errors import InputError
-from holdfast.tools.shell import launch, mounts
+from holdfast.tools.commands.reader import read_script
+from holdfast.tools.commands.syntax import UnreadableScript
+from holdfast.tools.commands.walk import does_name
+from holdfast.tools.shell import launch
 
-Wanted = Literal["auto", "bubblewrap", "landlock", "off"]
+GIT_PROGRAMS = frozenset(
+    "git gh jj hub gt tig lazygit pre-commit lefthook git-lfs git-town git-cliff".split()
+)
+"""Programs that a command has to name so that it may write to `.git`."""
+_GUARDED = ("hooks", "config", "config.worktree")
+"""Parts of a repository that nobody writes to: they name programs that Git runs."""
+MOST_MODULES = 200
+MOST_SOCKETS = 200
+_HIDDEN = ("/run/", "/var/run/", "/tmp/", "/dev/", "/proc/")  # noqa: S108 - the sandbox has its own
+
+
+def names_git(command: str) -> bool:
+    """Whether a command says itself that it works with Git; one that cannot be read, whether it holds the word."""
+    try:
+        return does_name(read_script(command), GIT_PROGRAMS)
+    except UnreadableScript:
+        return "git" in command
+
+
+def closed_kernel() -> list[str]:
+    """Settings of the kernel, which root could change without any capability: with `core_pattern` alone a program
+    is named that runs outside."""
+    with os.scandir("/proc") as found:
+        names = [entry.name for entry in found if not entry.name.isdigit() and _is_writable(entry)]
+    return _read_only(f"/proc/{name}" for name in sorted(names))
+
+
+def _is_writable(entry: "os.DirEntry[str]") -> bool:
+    """Whether somebody could write there; of a folder nobody asks."""
+    try:
+        mode = entry.stat(follow_symlinks=False).st_mode
+    except OSError:
+        return False
+    return stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and bool(mode & 0o222))
+
+
+def closed_sockets(roots: Sequence[str]) -> list[str]:
+    """Sockets of programs outside, in places that the sandbox shows: a read-only file system does not keep anybody
+    from connecting, and behind some stands a program that runs what it is told."""
+    try:
+        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - not a file
+            rows = [row.rstrip("\n").split(None, 7) for row in file]
+    except OSError:
+        return []
+    bound = {row[7] for row in rows if len(row) == 8 and row[7].startswith("/")}
+    own = tuple(f"{root}/" for root in roots)
+    open_to_us = [
+        path for path in sorted(bound) if not path.startswith((*_HIDDEN, *own)) and _is_socket(path)
+    ]
+    return [word for path in open_to_us[:MOST_SOCKETS] for word in ("--ro-bind", "/dev/null", path)]
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        is_socket = stat.S_ISSOCK(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+    # What we may not write to nobody connects to; and bubblewrap would stumble over what it cannot reach.
+    return is_socket and os.access(path, os.W_OK)
+
+
+def closed_repository(root: str, *, is_named: bool) -> list[str]:
+    """The repository of a root: read-only but for commands that name Git, and then all but what names programs.
+
+    The folder itself is mounted in any case, since what is mounted on can be neither moved aside nor removed; so is
+    the file that a worktree has in its place.
+    """
+    git = os.path.join(root, ".git")  # noqa: PTH118 - bytes in names
+    if not (is_named and os.path.isdir(git)):  # noqa: PTH112
+        return _read_only([git])
+    inner = [os.path.join(folder, name) for folder in (git, *_modules(git)) for name in _GUARDED]  # noqa: PTH118
+    return ["--bind", git, git, *_read_only(inner)]
+
+
+def _modules(git: str) -> Iterator[str]:
+    """Repositories of submodules, which have settings and hooks of their own."""
+    number = 0
+    for folder, folders, names in os.walk(os.path.join(git, "modules")):  # noqa: PTH118
+        if "HEAD" in names:
+            folders.clear()
+            number += 1
+            yield folder
+        if number == MOST_MODULES:
+            return
+
+
+def _read_only(paths: Iterable[str]) -> list[str]:
+    return [word for path in paths for word in ("--ro-bind-try", path, path)]
+
+
+# What commands cannot do whatever they are: a sandbox of the operating system, where there is one.
+#
+# Rule: a sandbox is used only after it ran once, and `described` says what holds, to the person and to the model,
+# also where nothing does.
+#
+# Bubblewrap gives a read-only world, the roots to write in, a private `/tmp`, process ids of its own and no network.
+# Landlock, in the kernel, only refuses: writes outside the roots and TCP, not UDP and not what stands in `.git`.
+# Neither holds what is done with the workspace later: whoever runs what stands there runs what a command left there.
+
+WantedSandbox = Literal["auto", "bubblewrap", "landlock", "off"]
 """`auto` takes the best there is, and none where there is none; a name insists."""
 
 PROBE_SECONDS = 10
@@ -35,7 +136,7 @@ _DEVICES = (
 """Devices that may be written to. Terminals are not among them: those of the person are there too."""
 
 
-class Ground(Struct, frozen=True):
+class SandboxScope(Struct, frozen=True):
     """Where a command works: the roots, the folder it starts in, and a folder for its temporary files."""
 
     roots: tuple[str, ...]
@@ -55,9 +156,9 @@ class Sandbox(Protocol):
     @property
     def described(self) -> str: ...
 
-    def arguments(self, command: list[str], ground: Ground) -> list[str]: ...
+    def arguments(self, command: list[str], ground: SandboxScope) -> list[str]: ...
 
-    def environment(self, ground: Ground) -> dict[str, str]: ...
+    def environment(self, ground: SandboxScope) -> dict[str, str]: ...
 
 
 def _launcher(flags: str, paths: list[str], command: list[str]) -> list[str]:
@@ -78,10 +179,10 @@ class Unconfined(Struct, frozen=True):
         why = f" ({self.missing})" if self.missing else ""
         return f"No sandbox{why}: commands can do all that the user who runs them can."
 
-    def arguments(self, command: list[str], ground: Ground) -> list[str]:  # noqa: ARG002 - the protocol's
+    def arguments(self, command: list[str], ground: SandboxScope) -> list[str]:  # noqa: ARG002 - the protocol's
         return _launcher("-", [], command) if sys.platform == "linux" else command
 
-    def environment(self, ground: Ground) -> dict[str, str]:  # noqa: ARG002 - the protocol's
+    def environment(self, ground: SandboxScope) -> dict[str, str]:  # noqa: ARG002 - the protocol's
         return {}
 
 
@@ -102,11 +203,11 @@ class Landlock(Struct, frozen=True):
             return f"{said}; TCP connections and servers are refused. UDP and Unix sockets are not."
         return f"{said}; the network is open, since this kernel's Landlock cannot close it."
 
-    def arguments(self, command: list[str], ground: Ground) -> list[str]:
+    def arguments(self, command: list[str], ground: SandboxScope) -> list[str]:
         flags = "w" if self.with_network else "wn"
         return _launcher(flags, [*ground.roots, ground.temporary, *_DEVICES], command)
 
-    def environment(self, ground: Ground) -> dict[str, str]:
+    def environment(self, ground: SandboxScope) -> dict[str, str]:
         return {"TMPDIR": ground.temporary}
 
 
@@ -127,16 +228,16 @@ class Bubblewrap(Struct, frozen=True):
             "its config and hooks. What a command leaves running ends with it."
         )
 
-    def arguments(self, command: list[str], ground: Ground) -> list[str]:
+    def arguments(self, command: list[str], ground: SandboxScope) -> list[str]:
         words = [self.program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
         # Sockets of services stand there, and a read-only file system does not close them.
         words += ["--tmpfs", "/run", "--ro-bind-try", "/run/current-system", "/run/current-system"]
         words += ["--bind", ground.temporary, "/tmp"]  # noqa: S108 - the private one
-        words += [*mounts.closed_kernel(), *mounts.closed_sockets(ground.roots)]
+        words += [*closed_kernel(), *closed_sockets(ground.roots)]
         for root in ground.roots:
             words += ["--bind", root, root]
         for root in ground.roots:
-            words += mounts.closed_repository(root, is_named=ground.names_git)
+            words += closed_repository(root, is_named=ground.names_git)
         words += [
             "--unshare-pid",
             "--unshare-ipc",
@@ -147,11 +248,11 @@ class Bubblewrap(Struct, frozen=True):
         words += [] if self.with_network else ["--unshare-net"]
         return [*words, "--cap-drop", "ALL", "--die-with-parent", "--chdir", ground.folder, "--", *command]
 
-    def environment(self, ground: Ground) -> dict[str, str]:  # noqa: ARG002 - the protocol's
+    def environment(self, ground: SandboxScope) -> dict[str, str]:  # noqa: ARG002 - the protocol's
         return {"TMPDIR": "/tmp"}  # noqa: S108 - the private one
 
 
-def find_sandbox(wanted: Wanted = "auto", *, with_network: bool = False) -> Sandbox:
+def find_sandbox(wanted: WantedSandbox = "auto", *, with_network: bool = False) -> Sandbox:
     """The sandbox that works here. InputError where one is insisted on that does not."""
     if wanted == "off":
         return Unconfined()
@@ -166,7 +267,7 @@ def find_sandbox(wanted: Wanted = "auto", *, with_network: bool = False) -> Sand
     raise InputError(f"the sandbox `{wanted}` does not work here: {'; '.join(missing)}")
 
 
-def _candidates(wanted: Wanted, with_network: bool) -> list["Sandbox | str"]:
+def _candidates(wanted: WantedSandbox, with_network: bool) -> list["Sandbox | str"]:
     """What to try, best first; a name alone where there is nothing to try."""
     found: list[Sandbox | str] = []
     if wanted in ("auto", "bubblewrap"):
@@ -183,7 +284,7 @@ def _trouble(sandbox: Sandbox) -> str:
     program = shutil.which("true") or "/bin/true"
     with tempfile.TemporaryDirectory() as folder:
         root = str(Path(folder).resolve())
-        command = sandbox.arguments([program], Ground((root,), root, root))
+        command = sandbox.arguments([program], SandboxScope((root,), root, root))
         try:
             done = subprocess.run(  # noqa: S603 - a fixed command
                 command, capture_output=True, timeout=PROBE_SECONDS, check=False, stdin=subprocess.DEVNULL

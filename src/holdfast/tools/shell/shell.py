@@ -17,16 +17,14 @@ from msgspec import Struct
 from holdfast.errors import InputError
 from holdfast.messages import Json
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.places import Place
-from holdfast.tools.shell.environment import MARK, clean_environment
-from holdfast.tools.shell.folder import Folder
-from holdfast.tools.shell.life import LAST_WAIT, SCRIPT, Ending, Launch
-from holdfast.tools.shell.mounts import names_git
-from holdfast.tools.shell.outputs import Output
+from holdfast.tools.shell.command_output import CommandOutput
+from holdfast.tools.shell.environment import RUN_MARK, clean_environment
+from holdfast.tools.shell.folder import ShellFolder
 from holdfast.tools.shell.processes import find_family, kill_family
-from holdfast.tools.shell.running import Running
-from holdfast.tools.shell.sandbox import Ground, Sandbox, Unconfined
+from holdfast.tools.shell.running_command import LAST_WAIT, SCRIPT, CommandEnding, LaunchSpec, RunningCommand
+from holdfast.tools.shell.sandbox import Sandbox, SandboxScope, Unconfined, names_git
 from holdfast.tools.workspace import Workspace
+from holdfast.tools.workspace_files import WorkspacePath
 
 LONGEST_COMMAND = 100_000
 """Bytes of a command; the system takes no argument much longer."""
@@ -34,7 +32,7 @@ LONGEST_COMMAND = 100_000
 _ID = re.compile(r"b(\d{1,9})")
 
 
-class Limits(Struct, frozen=True):
+class ShellLimits(Struct, frozen=True):
     """Settings of a shell. More output than `text_bytes` is shown in excerpts; at `output_bytes` a command is
     stopped, so that it does not fill the disk. `grace` are the seconds between the request to end and the kill."""
 
@@ -43,29 +41,29 @@ class Limits(Struct, frozen=True):
     grace: float = 2.0
 
 
-class Job(Struct):
+class ShellJob(Struct):
     """A command that was started, with the id under which its output is read."""
 
     id: str
     command: str
-    running: Running
+    running: RunningCommand
     is_background: bool = False
 
     @property
-    def ending(self) -> Ending | None:
+    def ending(self) -> CommandEnding | None:
         future = self.running.ended
         return future.result() if future.done() and not future.exception() else None
 
     @property
-    def outputs(self) -> list[Output]:
+    def outputs(self) -> list[CommandOutput]:
         return [out for out in (self.running.output, self.running.errors) if out]
 
 
-class Ran(Struct, frozen=True):
+class FinishedCommand(Struct, frozen=True):
     """A command that ran to its end; `moved` is what to say of its `cd`."""
 
-    job: Job
-    ending: Ending
+    job: ShellJob
+    ending: CommandEnding
     moved: str
 
 
@@ -76,24 +74,24 @@ class Shell:
         self,
         *,
         sandbox: Sandbox | None = None,
-        limits: Limits | None = None,
+        limits: ShellLimits | None = None,
         environment: Mapping[str, str] | None = None,
         passes: Iterable[str] = (),
     ) -> None:
         self.sandbox: Sandbox = sandbox or Unconfined()
-        self.limits = limits or Limits()
+        self.limits = limits or ShellLimits()
         self._environment = clean_environment(os.environ if environment is None else environment, passes)
         bash = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin:" + os.environ.get("PATH", ""))
         if not bash:
             raise InputError("there is no `bash` here, which the tool Bash runs")
         self._bash = bash
-        self._folder = Folder()
+        self._folder = ShellFolder()
         self._token = secrets.token_hex(8)
         self._count = 0
         self._turn: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
         self.cwd = "."
         """The folder of the next command, from the first root."""
-        self.jobs: dict[str, Job] = {}
+        self.jobs: dict[str, ShellJob] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -114,7 +112,7 @@ class Shell:
         if isinstance(output, str) and (number := _ID.fullmatch(output)):
             self._count = max(self._count, int(number[1]))
 
-    def place(self, workspace: Workspace) -> Place:
+    def place(self, workspace: Workspace) -> WorkspacePath:
         """The folder that the next command starts in; the root if it has gone away since."""
         try:
             with workspace.open_directory(self.cwd) as directory:
@@ -125,38 +123,38 @@ class Shell:
 
     def start(
         self, command: str, workspace: Workspace, *, seconds: float = 0.0, separate_stderr: bool = False
-    ) -> Job:
+    ) -> ShellJob:
         """Start a command in the shell's folder; `seconds` is how long it may run, 0 without end."""
         expect_command(command)
         self._count += 1
         name = f"b{self._count}"
         place = self.place(workspace)
         _expect_roots(workspace)
-        ground = Ground(workspace.roots, place.path, str(self._folder.temporary), names_git(command))
+        ground = SandboxScope(workspace.roots, place.path, str(self._folder.temporary), names_git(command))
         bash = [self._bash, "--noprofile", "--norc", "-c", SCRIPT, "bash", command]
         mark = f"{self._token}.{name}."
-        launch = Launch(
+        launch = LaunchSpec(
             arguments=self.sandbox.arguments(bash, ground),
             folder=place.path,
             environment={
                 **self._environment,
                 **self.sandbox.environment(ground),
                 "PWD": place.path,
-                MARK: mark,
+                RUN_MARK: mark,
             },
             mark=mark,
             seconds=seconds,
             grace=self.limits.grace,
         )
         most = self.limits.output_bytes
-        output = Output(self._folder.path, name, most)
-        errors = Output(self._folder.path, f"{name}-stderr", most) if separate_stderr else None
-        job = self.jobs[name] = Job(name, command, Running(launch, output, errors))
+        output = CommandOutput(self._folder.path, name, most)
+        errors = CommandOutput(self._folder.path, f"{name}-stderr", most) if separate_stderr else None
+        job = self.jobs[name] = ShellJob(name, command, RunningCommand(launch, output, errors))
         return job
 
     async def run(
         self, command: str, workspace: Workspace, *, seconds: float, separate_stderr: bool = False
-    ) -> Ran:
+    ) -> FinishedCommand:
         """Run a command to its end. Cancelled, it is ended with all it started before this returns."""
         async with self._waiting():
             job = self.start(command, workspace, seconds=seconds, separate_stderr=separate_stderr)
@@ -166,7 +164,7 @@ class Shell:
                 job.running.stop("cancelled")
                 await asyncio.wait([asyncio.wrap_future(job.running.ended)], timeout=self._longest_end)
                 raise
-            return Ran(job, ending, self._move(ending, workspace))
+            return FinishedCommand(job, ending, self._move(ending, workspace))
 
     def _waiting(self) -> asyncio.Lock:
         """The lock of this loop: a shell may live longer than a loop, and a lock may not."""
@@ -175,7 +173,7 @@ class Shell:
             self._turn = (loop, asyncio.Lock())
         return self._turn[1]
 
-    def _move(self, ending: Ending, workspace: Workspace) -> str:
+    def _move(self, ending: CommandEnding, workspace: Workspace) -> str:
         """Follow a command's `cd`. What to say of it; empty where the folder is the same."""
         before = self.place(workspace)
         if not ending.folder or ending.folder == before.path:
@@ -191,7 +189,7 @@ class Shell:
         self.cwd = cwd
         return f"Working directory: {place.shown}"
 
-    def job(self, name: str) -> Job:
+    def job(self, name: str) -> ShellJob:
         if job := self.jobs.get(name.strip()):
             return job
         known = ", ".join(f"`{one}`" for one in self.jobs) or "none"
@@ -201,7 +199,7 @@ class Shell:
             hint=f"Outputs end with the session that started them; there are: {known}",
         )
 
-    def stop(self, job: Job) -> bool:
+    def stop(self, job: ShellJob) -> bool:
         """End a job and what it left behind, and wait for the end; whether anything of it still ran."""
         mark = job.running.launch.mark
         was_running = not job.running.is_over or bool(find_family(mark))
@@ -210,7 +208,7 @@ class Shell:
         kill_family(mark)
         return was_running
 
-    def forget(self, job: Job) -> None:
+    def forget(self, job: ShellJob) -> None:
         """Drop a job that has ended and whose output stands whole in a result."""
         job.running.join(self._longest_end)
         del self.jobs[job.id]

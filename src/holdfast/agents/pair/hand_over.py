@@ -1,0 +1,32 @@
+"""HandOver: what an agent of a pair gives to the other one, checked before its turn ends.
+
+Rule: it changes nothing; that it was accepted stands in the log as its result, and the turn ends with it. So it is
+safe to repeat, and declared as a tool that only reads.
+"""
+
+from collections.abc import Callable
+
+from holdfast.pair.handover import Handover
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
+from holdfast.tools.workspace import Workspace
+
+HAND_OVER_TOOL = "HandOver"
+
+CheckHandover = Callable[[Handover], tuple[str, ...]]
+"""Everything that is wrong with a handover."""
+
+
+def hand_over_tool(check: CheckHandover) -> Tool:
+    async def work(handover: Handover, _workspace: Workspace) -> ToolResult:
+        wrong = check(handover)
+        if wrong:
+            raise ToolError(
+                "INVALID_PARAM",
+                f"the handover was refused: {'; '.join(wrong)}",
+                hint="Correct this, and call HandOver again",
+            )
+        envelope = Envelope(status="success", text="Handed over. Your turn ends here.")
+        return build_result(envelope, f"handed over: {' '.join(handover.summary.split())[:200]}")
+
+    return TypedTool(HAND_OVER_TOOL, Handover, prompt_beside(__file__), work, is_read_only=True)

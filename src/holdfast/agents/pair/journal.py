@@ -1,0 +1,46 @@
+"""The journal of a pair: what happened to it, phase by phase, in the log of the pair.
+
+Rule: a phase is in the log before it is told to anybody, and where the pair stands is read from nothing else.
+"""
+
+from collections.abc import Callable
+
+from holdfast.log import Log
+from holdfast.pair.phases import DecisionMade, Phase, TurnBegan, phase_event, read_phase
+from holdfast.pair.roles import Pair
+from holdfast.pair.state import PairState, pair_state
+from holdfast.pair.stop_rules import StopRules
+
+
+class PairJournal:
+    def __init__(self, log: Log, pair: Pair, tell: Callable[[Phase], None] = lambda _: None) -> None:
+        self.log = log
+        self.pair = pair
+        self.phases = [phase for entry in log.entries() if (phase := read_phase(entry.event))]
+        self._begun = len(self.phases)
+        self._tell = tell
+
+    @property
+    def state(self) -> PairState:
+        return pair_state(self.phases, self.pair.roles[1].name)
+
+    @property
+    def rules(self) -> StopRules:
+        return self.state.rules or self.pair.stop
+
+    def rejects(self, design: str) -> bool:
+        """Whether a person does not approve of this very design, and said so in this run, or no turn was told yet:
+        in a later run it may have been a mistake."""
+        if not self.state.rejects(design):
+            return False
+        newest = max(
+            n for n, one in enumerate(self.phases) if isinstance(one, DecisionMade) and one.id == design
+        )
+        is_heard = any(isinstance(one, TurnBegan) for one in self.phases[newest:])
+        return newest >= self._begun or not is_heard
+
+    def append(self, phase: Phase) -> None:
+        kept = read_phase(self.log.append(phase_event(phase)).event)
+        assert kept is not None, "a phase is read as it was written"
+        self.phases.append(kept)
+        self._tell(kept)

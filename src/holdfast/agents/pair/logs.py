@@ -1,0 +1,277 @@
+"""The logs of a pair: one of whoever brings the two together, and one of each agent, named after it.
+
+Rule: what a pair is, and its task, stand in the first entry of its log. Which agent's log belongs to it is in the
+name, so that three files are all that another machine needs.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.agents.coding.startup import ResolvedConfig
+from holdfast.agents.options import AgentOptions
+from holdfast.agents.pair.hand_over import HAND_OVER_TOOL as HAND_OVER
+from holdfast.agents.pair.journal import PairJournal
+from holdfast.agents.sessions import LONGEST_TITLE
+from holdfast.agents.spending import measure_spending, price_lookup
+from holdfast.errors import InputError, NotFound, StoreError
+from holdfast.events import LogStarted, ToolReturned, UserSaid
+from holdfast.log import Log
+from holdfast.messages import Json
+from holdfast.models.catalogue import load_catalogue
+from holdfast.pair.folder import PairFolder
+from holdfast.pair.handover import Handover
+from holdfast.pair.phases import HandedOver, TurnBegan, phase_event, read_phase
+from holdfast.pair.roles import Pair, Role, validate_pair
+from holdfast.store import Store
+from holdfast.store.event_redaction import Redactor, redact_event
+from holdfast.views import path
+
+PAIR_SOURCE = "holdfast pair"
+AGENT_SOURCE = "holdfast pair agent"
+"""Of the log of one of the two, which nobody goes on with by itself."""
+LONGEST_TASK = 100_000
+
+
+class PairLog(Struct, frozen=True):
+    """A pair that has a log."""
+
+    log: Log
+    pair: Pair
+    task: str
+    models: tuple[str, str] = ("", "")
+    """As they were named when it was begun."""
+
+
+def begin_pair(root: Path, pair: Pair, task: str, models: tuple[str, str], store: Store) -> PairLog:
+    """A new log, which holds all that the pair is begun with. A folder in which another pair works, or worked, is
+    refused: what that one measured would count as this one's."""
+    task = _fitting(task.strip(), "`-p`", f"write it to `{pair.task}`") or _task_in(root, pair)
+    _lock_folder(root)()
+    if left := PairFolder(root, pair.outputs).iterations():
+        raise InputError(
+            f"`{left[0]}` is there already, from another pair",
+            hint=f"`--continue` goes on with that pair; to begin anew move `{pair.outputs.folder}` away",
+        )
+    meta: dict[str, Json] = {
+        "root": os.path.realpath(root),
+        "pair": msgspec.to_builtins(pair),
+        "task": task,
+        "models": list(models),
+    }
+    title = " ".join(task.split())[:LONGEST_TITLE]
+    log = Log.create(store, title=title, source=PAIR_SOURCE, meta=meta)
+    return PairLog(log, pair, task, models)
+
+
+def _task_in(root: Path, pair: Pair) -> str:
+    path = root / pair.task
+    hint = f"write it to `{pair.task}`, or give `-p TEXT`"
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise InputError(f"there is no task: `{path}` does not exist", hint=hint) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the task `{path}` cannot be read: {error}", hint=hint) from None
+    if not text.strip():
+        raise InputError(f"the task `{path}` is empty", hint=hint)
+    return _fitting(text.strip(), f"`{path}`", "put what is long into files of the folder, and name them")
+
+
+def _fitting(task: str, where: str, hint: str) -> str:
+    if len(task) > LONGEST_TASK:
+        sentence = f"the task of {where} is too long: {len(task)} characters, and {LONGEST_TASK} are allowed"
+        raise InputError(sentence, hint=hint)
+    return task
+
+
+def find_pair(wish: AgentOptions, store: Store) -> PairLog:
+    """The log to go on with, and what it was begun with."""
+    root = os.path.realpath(wish.root)
+    if wish.log:
+        log = Log.open(store, wish.log)
+        if not isinstance(meta := _meta(log), dict) or "pair" not in meta:
+            raise NotFound(f"the log `{log.id}` is of no pair", hint="`holdfast logs` lists what there is")
+    else:
+        infos = (info for info in store.logs() if info.head.source == PAIR_SOURCE)
+        newest = sorted(infos, key=lambda info: (info.last_at or 0.0, info.head.id), reverse=True)
+        logs = (Log.open(store, info.head.id) for info in newest)
+        mine = next((one for one in logs if _meta(one).get("root") == root), None)
+        if mine is None:
+            elsewhere = "; `--log ID` goes on with one that came from elsewhere" if newest else ""
+            raise NotFound(
+                f"there is no pair in `{root}` to go on with",
+                hint=f"without `--continue` a new one begins{elsewhere}",
+            )
+        log, meta = mine, _meta(mine)
+    first, second = meta.get("models", ("", ""))
+    pair = validate_pair(meta["pair"], f"the log `{log.id}`")
+    return PairLog(log, pair, str(meta.get("task", "")), (first, second))
+
+
+def _meta(log: Log) -> dict[str, Json]:
+    started = log.entries()[0].event
+    return started.meta if isinstance(started, LogStarted) else {}
+
+
+def lock_pair(place: Path, log: Log, root: Path | None = None) -> Callable[[], None]:
+    """Keep other processes of this machine from going on with the same pair, and from working with another one in
+    its folder, until what is given back is called or the process ends, however it does. Without a `root` the folder
+    is the one that the pair was begun in."""
+    where = root or Path(str(_meta(log).get("root", "")))
+    with ExitStack() as held:
+        held.callback(_lock_log(place, log))
+        held.callback(_lock_folder(where))
+        return held.pop_all().close
+
+
+def _lock_log(place: Path, log: Log) -> Callable[[], None]:
+    folder = place.with_name(f"{place.name}.pairs")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / f"{log.id}.lock").open("w")
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be written: {error.strerror}") from None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise InputError(
+            f"another process works on the pair `{log.id}`", hint="wait for it, or end it, then go on"
+        ) from None
+    return file.close
+
+
+def _lock_folder(root: Path) -> Callable[[], None]:
+    """The folder itself, whatever store a pair is kept in; nothing is written to it."""
+    try:
+        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        # Begun on another machine, in a folder that this one has not; or one that may not be listed.
+        return lambda: None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise InputError(
+            f"another pair works in `{root}`", hint="wait for it, or end it; or choose another folder"
+        ) from None
+    except OSError:
+        # A file system that locks no folders: the pair's log is still held.
+        pass
+    return lambda: os.close(descriptor)
+
+
+def redacted_names(handover: Handover) -> Iterator[str]:
+    """Names in a handover that the pair's log would not keep, because they look like secrets: redacted there they
+    would lead nowhere."""
+    event = redact_event(phase_event(HandedOver(0, "", 0, handover)), Redactor.chosen(None, None))
+    phase = read_phase(event)
+    assert isinstance(phase, HandedOver), "a phase is read as it was written"
+    named, kept = _names_in(handover), _names_in(phase.handover)
+    for name, other in zip(named, kept, strict=True):
+        if name != other:
+            yield f"`{other}` has something in its name that looks like a secret, which no log keeps: rename it"
+
+
+def _names_in(handover: Handover) -> list[str]:
+    samples = (sample for problem in handover.problems for sample in problem.samples)
+    return [*(note.path for note in handover.files), *handover.design, *samples]
+
+
+def begin_agent_log(store: Store, log: Log, role: Role, ground: ResolvedConfig) -> None:
+    id_ = f"{log.id}.{role.name}"
+    try:
+        store.info(id_)
+    except NotFound:
+        meta: dict[str, Json] = {"parent": log.id, "role": role.name, "root": str(ground.root)}
+        meta["model"] = ground.model.name
+        redact = None if ground.profile.redact else str
+        Log.create(
+            store, id=id_, title=f"{role.name} of {log.id}", source=AGENT_SOURCE, meta=meta, redact=redact
+        )
+
+
+# The three logs of a pair taken together: whether they belong to each other, and what both agents spent.
+#
+# Rule: an agent never goes on without what it has done: a log that is missing, or older than another, is named.
+
+
+def check_consistency(journal: PairJournal, store: Store) -> None:
+    """Raises `NotFound` where the log of an agent has not all turns and handovers that the pair's log says were
+    made, or the pair's has not all turns of an agent."""
+    state = journal.state
+    for role in journal.pair.roles:
+        id_ = f"{journal.log.id}.{role.name}"
+        # The newest turn may have been written down and not yet opened.
+        is_new = isinstance(state.at, TurnBegan) and state.at.role == role.name
+        most = state.turns.get(role.name, 0)
+        least = most - is_new
+        if not _is_there(store, id_):
+            raise _missing(id_, f"the log `{id_}` of `{role.name}` is not in this store")
+        made = _made(store, id_)
+        if len(made) < least:
+            raise _missing(id_, f"the log `{id_}` of `{role.name}` has {len(made)} of {least} turns")
+        if len(made) > most:
+            turns = f"{most} of {len(made)} turns of `{role.name}`"
+            raise _missing(journal.log.id, f"the log `{journal.log.id}` of the pair has {turns}")
+        if lost := next((turn for turn in _handed(journal, role.name) if not made[turn - 1]), 0):
+            what = f"has no handover of turn {lost}, which the pair's log has"
+            raise _missing(id_, f"the log `{id_}` of `{role.name}` {what}")
+
+
+def _missing(id_: str, why: str) -> NotFound:
+    hint = f"export it where the pair was at work: `holdfast logs export {id_}`, then import it here"
+    return NotFound(why, hint=hint)
+
+
+def pair_spending(store: Store, log: Log, grounds: Mapping[str, ResolvedConfig]) -> Callable[[], float]:
+    """Dollars of both agents in all runs, each request at the price of the model that answered it."""
+    names = [(ground.model.name, ground.entry) for ground in grounds.values()]
+    lookups = {name: price_lookup(load_catalogue(ground.config), names) for name, ground in grounds.items()}
+
+    def spent() -> float:
+        total = 0.0
+        for name, ground in grounds.items():
+            lookup = lookups[name]
+            entries = Log.open(store, f"{log.id}.{name}").entries()
+            # A name that nobody knows is most likely another one of the model that is asked.
+            total += measure_spending(entries, lambda model: lookup(model) or ground.entry).total.dollars  # noqa: B023
+        return total
+
+    return spent
+
+
+def _is_there(store: Store, id_: str) -> bool:
+    try:
+        store.info(id_)
+    except NotFound:
+        return False
+    return True
+
+
+def _made(store: Store, id_: str) -> list[bool]:
+    """Of each turn in the log of an agent whether it ended with a handover."""
+    turns: list[bool] = []
+    for entry in path(Log.open(store, id_).entries()):
+        match entry.event:
+            case UserSaid(origin=origin) if origin != "reminder":
+                turns.append(False)
+            case ToolReturned(name=name, error=False) if name == HAND_OVER and turns:
+                turns[-1] = True
+    return turns
+
+
+def _handed(journal: PairJournal, role: str) -> Iterator[int]:
+    """The turns of a role, counted from 1, that ended with a handover, as the pair's log has it."""
+    turn = 0
+    for phase in journal.phases:
+        if isinstance(phase, TurnBegan | HandedOver) and phase.role == role:
+            turn += isinstance(phase, TurnBegan)
+            if isinstance(phase, HandedOver):
+                yield turn

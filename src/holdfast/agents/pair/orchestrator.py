@@ -1,0 +1,269 @@
+"""Who brings the two agents of a pair together: turns, handovers, approvals and the end.
+
+Rule: every change of phase stands in this log before anything is done about it, and all that is done can be done
+again. Whoever opens the log anew goes on where it ends, and looks at everything once more.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+from holdfast.agents.agent import Agent
+from holdfast.agents.pair.decisions import Decisions, blocked_request
+from holdfast.agents.pair.delivery import Delivery
+from holdfast.agents.pair.journal import PairJournal
+from holdfast.agents.pair.outcome import BLOCKED, DONE, INTERRUPTED, PairOutcome, ended_outcome
+from holdfast.agents.pair.turns import DesignApproval, MissingDesign, PairContext, TurnResult, TurnRunner
+from holdfast.log import Log
+from holdfast.pair.evaluation import IterationResults, UnreadableResults, problem_report
+from holdfast.pair.folder import read_design
+from holdfast.pair.handover import Handover
+from holdfast.pair.phases import (
+    DecisionMade,
+    HandedOver,
+    HandoverAccepted,
+    HandoverRejected,
+    PairEnded,
+    StopRulesSet,
+    TurnBegan,
+)
+from holdfast.pair.roles import Role
+from holdfast.pair.routing import NextTurn, is_done, next_turn
+from holdfast.pair.state import PairState
+from holdfast.pair.stop_rules import StopRules, find_stop
+from holdfast.pair.turn_texts import (
+    disapproved_text,
+    missing_design_note,
+    not_approved_note,
+    opening_text,
+    refused_text,
+    unblocked_text,
+)
+
+__all__ = ["DONE", "Orchestrator", "PairContext"]
+
+MOST_REJECTIONS = 3
+"""Handovers in a row, in one run, that could not be delivered."""
+MOST_BLOCKED = 5
+"""Turns in a row, in all runs, that ended in a question instead of results: they are no iterations, and cost."""
+
+
+class Orchestrator:
+    def __init__(self, journal: PairJournal, plan: PairContext) -> None:
+        self.journal = journal
+        self.pair = journal.pair
+        self.plan = plan
+        self._decisions = Decisions(journal, plan.approvals)
+        self._designs = DesignApproval(journal, self._decisions, plan.layout)
+        self._delivery = Delivery(journal, plan.layout, plan.task, lambda role: self._turns.desk(role).count)
+        self._turns = TurnRunner(journal, plan, self._decisions, self._designs, self._delivery)
+        self._rejections = 0
+        self._is_interrupted: Callable[[], bool] = lambda: False
+
+    def follow(
+        self, follow: Callable[[Agent], None], is_interrupted: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Tell somebody of the agent that works, whenever another one begins: who interrupts must know it. Between
+        two phases no agent works, and it is asked whether somebody does."""
+        self._turns.follow = follow
+        self._is_interrupted = is_interrupted
+
+    @property
+    def log(self) -> Log:
+        return self.journal.log
+
+    @property
+    def state(self) -> PairState:
+        return self.journal.state
+
+    @property
+    def rules(self) -> StopRules:
+        return self.journal.rules
+
+    def give_rules(self, rules: StopRules, grants: str = "") -> None:
+        """Rules that hold from now on; with other ones an end is none any more. `grants`, what agents may do,
+        concern those that were blocked."""
+        state = self.state
+        is_concerned = state.ended is None or state.ended.reason == BLOCKED
+        if rules != state.rules or (is_concerned and grants != state.grants):
+            self.journal.append(StopRulesSet(rules, grants))
+
+    async def run(self) -> PairOutcome:
+        """Up to an end, or to what needs somebody: every run goes on where the one before it was left."""
+        self._rejections = 0
+        await self._decisions.resume()
+        outcome: PairOutcome | None = None
+        while outcome is None:
+            outcome = INTERRUPTED if self._is_interrupted() else await self._step()
+        return self._decisions.with_open(outcome)
+
+    async def aclose(self) -> None:
+        await self._turns.aclose()
+
+    async def _step(self) -> PairOutcome | None:
+        state = self.state
+        if state.ended:
+            return ended_outcome(state.ended)
+        match state.at:
+            case TurnBegan() as turn:
+                return self._take(turn, await self._turns.work(turn))
+            case HandedOver() as made:
+                self._receive(made)
+                return None
+            case HandoverRejected(faults=wrong):
+                return self._send_back(state, wrong)
+            case HandoverAccepted() as accepted:
+                return await self._go_on(accepted)
+        self._begin(self.pair.roles[0], opening_text(self.pair, self.plan.task, self.rules), by_person=True)
+        return None
+
+    def _begin(self, role: Role, text: str, *, by_person: bool = False) -> None:
+        state = self.state
+        origin: Literal["person", "agent"] = "person" if by_person else "agent"
+        design = self._designs.now().hash if role is self.pair.roles[1] else ""
+        self._designs.begin()
+        self.journal.append(TurnBegan(state.turn + 1, role.name, state.iterations + 1, text, origin, design))
+
+    def _take(self, turn: TurnBegan, found: TurnResult) -> PairOutcome | None:
+        """What a turn came to. Where the design may not be worked with, the designer changes it; where it was
+        approved just now, the turn begins anew."""
+        match found:
+            case PairOutcome():
+                return found
+            case Handover():
+                self.journal.append(HandedOver(turn.turn, turn.role, turn.iteration, found))
+            case MissingDesign(files=files):
+                self._begin(self.pair.roles[0], refused_text((missing_design_note(files),)))
+            case DecisionMade(answer="reject"):
+                self._begin(self.pair.roles[0], disapproved_text(found), by_person=True)
+        return None
+
+    def _receive(self, made: HandedOver) -> None:
+        """Look at a handover from the side of whoever reads it: by now the disk may be another one."""
+        role = self.pair.role(made.role)
+        wrong = self._delivery.refusals(role, made.handover, made.iteration)
+        results: IterationResults | None = None
+        if not wrong:
+            try:
+                results = self._delivery.results(role, made.handover, made.iteration)
+            except UnreadableResults as error:
+                wrong = (str(error),)
+        if wrong:
+            self._reject(made, wrong)
+            return
+        design = read_design(self.plan.layout, made.handover.design)
+        is_blocked = self._delivery.blocked(role, made.handover, made.iteration)
+        self.journal.append(HandoverAccepted(made.turn, design.hash, design.files, results, is_blocked))
+
+    def _reject(self, made: HandedOver, wrong: tuple[str, ...]) -> None:
+        self._rejections += 1
+        self.journal.append(HandoverRejected(made.turn, wrong))
+
+    def _send_back(self, state: PairState, wrong: tuple[str, ...]) -> PairOutcome | None:
+        assert state.last is not None, "what was rejected was handed over"
+        if self._rejections > MOST_REJECTIONS:
+            times = f"{self._rejections} times in a row"
+            sentence = f"`{state.last.role}` handed over {times} what cannot be delivered: {wrong[0]}"
+            return PairOutcome("rejected", sentence, "look at the folder, then go on with `--continue`")
+        self._begin(self.pair.role(state.last.role), refused_text(wrong))
+        return None
+
+    async def _go_on(self, accepted: HandoverAccepted) -> PairOutcome | None:
+        """From what was accepted to the next turn or to the end. After everything that takes time it begins anew:
+        meanwhile the folder may have become another one."""
+        made = self.state.last
+        assert made is not None, "what is accepted was handed over"
+        role, is_blocked = self.pair.role(made.role), accepted.is_blocked
+        if wrong := self._delivery.faults(role, made.handover, made.iteration, is_blocked=is_blocked):
+            self._reject(made, wrong)
+            return None
+        if is_blocked:
+            return await self._unblock(made)
+        self._write_report(made, accepted)
+        if await self._decisions.ask_all(made.handover.decisions):
+            return None
+        end = self._end()
+        following = None if end else next_turn(self.pair, self.state, self.rules)
+        is_bound = following.role is self.pair.roles[1] if following else end is not None and _claims(end)
+        found = await self._designs.look() if is_bound else None
+        if isinstance(found, PairOutcome):
+            return found
+        if isinstance(found, DecisionMade) and found.answer == "approve":
+            return None
+        if found is not None:
+            # What may not be called good may still be stopped by another rule.
+            if stopped := self._end(is_good=False):
+                self.journal.append(stopped)
+            else:
+                self._return(made, found)
+        elif following is not None:
+            self._deliver(following, made)
+        elif end is not None:
+            self.journal.append(end)
+        return None
+
+    def _deliver(self, following: NextTurn, made: HandedOver) -> None:
+        self._rejections = 0
+        self._begin(following.role, self._delivery.text(following, made))
+
+    def _return(self, made: HandedOver, found: DecisionMade | MissingDesign) -> None:
+        """To the designer, whose design was not approved or is gone; with what the other hands over, if any."""
+        first = self.pair.roles[0]
+        if made.role == first.name and isinstance(found, DecisionMade):
+            self._begin(first, disapproved_text(found), by_person=True)
+            return
+        note = (
+            missing_design_note(found.files) if isinstance(found, MissingDesign) else not_approved_note(found)
+        )
+        self._deliver(NextTurn(first, (note,)), made)
+
+    async def _unblock(self, made: HandedOver) -> PairOutcome | None:
+        """Who cannot go on without an answer goes on with it; what is the designer's goes to the designer."""
+        asked = blocked_request(made.role, made.handover.decisions)
+        if self.state.blocked >= MOST_BLOCKED:
+            times = f"in {self.state.blocked} turns in a row"
+            self.journal.append(
+                PairEnded(BLOCKED, f"`{made.role}` could not go on {times}; it asks: {asked.text}")
+            )
+            return None
+        decision = self.state.answered.get(asked.id)
+        if decision is None:
+            if await self._decisions.ask(asked, anew=True):
+                return None
+            if self.state.is_regranted:
+                self._decisions.go_on(asked)
+                return None
+            return self._decisions.waits(asked, f"`{made.role}` cannot go on without an answer: {asked.text}")
+        first = self.pair.roles[0]
+        if any(problem.layer in first.layers for problem in made.handover.problems):
+            self._deliver(NextTurn(first), made)
+        else:
+            self._begin(self.pair.role(made.role), unblocked_text(asked, decision))
+        return None
+
+    def _end(self, *, is_good: bool = True) -> PairEnded | None:
+        """By which rule no further turn may begin, or who says that nothing is left to do; the latter, and success,
+        only where the design is good."""
+        state = self.state
+        assert state.last is not None, "somebody handed over"
+        is_second = state.last.role == self.pair.roles[1].name
+        results = state.results if is_second else ()
+        # Only where it is limited: to know it both logs are read.
+        dollars = self.plan.spent() if self.rules.max_cost else 0.0
+        done = state.iterations if is_second else 0
+        found = find_stop(results, self.rules, done=done, dollars=dollars, may_succeed=is_good)
+        if found is not None:
+            return PairEnded(found.reason, found.sentence, found.evidence)
+        if is_good and is_done(self.pair, state):
+            return PairEnded(DONE, f"`{state.last.role}` says that nothing is left to do")
+        return None
+
+    def _write_report(self, made: HandedOver, accepted: HandoverAccepted) -> None:
+        if accepted.results is not None:
+            layers = self.pair.other(made.role).layers
+            report = problem_report(made.handover, accepted.results, layers)
+            self.plan.layout.write_json(self.pair.outputs.report_of(made.iteration), report)
+
+
+def _claims(end: PairEnded) -> bool:
+    """Whether an end says that the work is good, and so the design it was done by."""
+    return end.reason in ("success", DONE)

@@ -1,0 +1,79 @@
+"""list_findings: what was found so far, in exact words.
+
+Rule: the state as it is, not as it is remembered.
+"""
+
+from functools import partial
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from holdfast.agents.reviewer.tools.review_files import ReviewFiles
+from holdfast.messages import Json
+from holdfast.review.finding import SEVERITIES, Finding, Severity
+from holdfast.tools.envelope import Envelope, ToolResult, build_result
+from holdfast.tools.search.search_folder import count_noun
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
+from holdfast.tools.workspace import Workspace
+from holdfast.tools.workspace_files import printable_path
+
+NAME = "list_findings"
+MOST_SHOWN = 100
+MOST_CHARACTERS = 60_000
+
+
+class FindingsArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    severity: Annotated[Severity | Literal[""], Meta(description="At least so severe; all if left out.")] = ""
+
+
+def list_findings_tool(shelf: ReviewFiles) -> Tool:
+    work = partial(list_findings, shelf=shelf)
+    return TypedTool(NAME, FindingsArguments, prompt_beside(__file__), work, is_read_only=True)
+
+
+async def list_findings(
+    arguments: FindingsArguments, _workspace: Workspace, *, shelf: ReviewFiles
+) -> ToolResult:
+    findings = shelf.review.findings
+    least = SEVERITIES.index(arguments.severity) if arguments.severity else 0
+    ranked = [one for one in findings.ranked() if SEVERITIES.index(one.severity) >= least]
+    shown: list[Finding] = []
+    blocks: list[str] = []
+    for one in ranked[:MOST_SHOWN]:
+        block = describe_finding(one)
+        if blocks and sum(map(len, blocks)) + len(block) > MOST_CHARACTERS:
+            break
+        shown.append(one)
+        blocks.append(block)
+    is_whole = len(shown) == len(ranked)
+    which = f" of severity {arguments.severity} or more" if arguments.severity else ""
+    head = f"{count_noun(len(ranked), 'finding')}{which}."
+    notes = [] if is_whole else [f"({len(shown)} of {len(ranked)} are shown, the most severe)"]
+    if findings.dropped:
+        counts = ", ".join(f"{reason} {number}" for reason, number in findings.dropped.items())
+        notes.append(f"(reports that were dropped: {counts})")
+    data: dict[str, Json] = {
+        "total": len(ranked),
+        "truncated": not is_whole,
+        "findings": [msgspec.to_builtins(one) for one in shown],
+    }
+    envelope = Envelope(
+        status="success" if is_whole else "partial", text="\n".join([head, *blocks, *notes]), data=data
+    )
+    return build_result(envelope, head)
+
+
+def describe_finding(finding: Finding) -> str:
+    """A finding in full, each quoted line behind a bar."""
+    lines = f"{finding.line}" if finding.line == finding.last_line else f"{finding.line}-{finding.last_line}"
+    old = " (old side)" if finding.side == "old" else ""
+    rule = f", rule {finding.rule}" if finding.rule else ""
+    where = f"`{printable_path(finding.path)}`:{lines}{old}, unit `{finding.unit}`{rule}"
+    rows = [f"`{finding.id}` {finding.severity} {finding.category}, {where}: {finding.claim}"]
+    rows += [f"    | {line}" for line in finding.evidence]
+    if finding.suggestion:
+        rows.append(f"    suggestion: {finding.suggestion}")
+    if finding.patch:
+        rows += ["    patch:", *(f"    | {line}" for line in finding.patch.rstrip("\n").split("\n"))]
+    return "\n".join(rows)

@@ -1,0 +1,172 @@
+"""The files of a review as its tools read them: either side, by the name that a model gives.
+
+Rule: a name is one of the diff's or passes the guard. What is shown are the lines that findings are held against,
+without secrets, so that what was read can be quoted.
+"""
+
+import difflib
+from threading import Lock
+
+from msgspec import Struct
+
+from holdfast.review.diff import FileChange
+from holdfast.review.finding import Side
+from holdfast.review.review import Review
+from holdfast.review.sides import Lines, Sides
+from holdfast.review.unit import Unit
+from holdfast.review.versions import MOST_TEXT, decode_text, is_binary
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.workspace import Workspace
+from holdfast.tools.workspace_files import printable_path
+
+_ONLY_HUNKS = "only the lines that the diff shows are known: no file here fits it"
+
+
+class FileVersion(Struct, frozen=True):
+    """One side of a file. Where it is not whole there are gaps between the lines."""
+
+    path: str
+    side: Side
+    lines: Lines
+    is_whole: bool = True
+    notes: tuple[str, ...] = ()
+
+    @property
+    def last(self) -> int:
+        return max(self.lines, default=0)
+
+    @property
+    def shown(self) -> str:
+        return printable_path(self.path)
+
+    @property
+    def said_notes(self) -> tuple[str, ...]:
+        return self.notes if self.is_whole else (*self.notes, _ONLY_HUNKS)
+
+
+class DiskVersions:
+    """Both sides of files that the diff does not name, opened by the guard.
+
+    **Contract:** raises `ToolError` where a path leads outside, to a folder, to nothing or to no text.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def new(self, path: str) -> str | None:
+        with self._workspace.open_file(path) as opened:
+            raw = opened.file.read(MOST_TEXT + 1)
+            shown = opened.place.shown
+        if len(raw) > MOST_TEXT:
+            raise ToolError("EXECUTION_ERROR", f"`{shown}` is larger than {MOST_TEXT} bytes")
+        if is_binary(raw):
+            raise ToolError("BINARY_FILE", f"`{shown}` is a binary file")
+        return decode_text(raw)
+
+    def old(self, path: str) -> str | None:
+        return self.new(path)
+
+
+class ReviewFiles:
+    """What one review's tools share. Versions are read under a lock: calls that only read run in threads."""
+
+    def __init__(self, review: Review) -> None:
+        self.review = review
+        self.lock = Lock()
+        files = review.diff.files
+        moved = {file.old_path: file for file in files if file.change in ("deleted", "renamed")}
+        self._by_name = moved | {file.path: file for file in files}
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """The names that the files of the diff have now, or had if they are gone."""
+        return frozenset(file.path for file in self.review.diff.files)
+
+    def change(self, path: str, workspace: Workspace) -> FileChange | None:
+        """What the diff says of a file, by any of its names. ACCESS_DENIED if it is none and lies outside."""
+        if path in self._by_name:
+            return self._by_name[path]
+        place = workspace.locate(path)
+        return self._by_name.get(place.inner) if place.root == workspace.roots[0] else None
+
+    def sheet(self, path: str, side: Side, workspace: Workspace) -> FileVersion:
+        file = self.change(path, workspace)
+        with self.lock:
+            return self._changed(file, side) if file else self._other(path, side, workspace)
+
+    def holds(self, path: str, line: int, text: str) -> bool:
+        """Whether the newer side of a file of the diff has this line, as far as it is known. A search cuts long
+        lines around what it found."""
+        with self.lock:
+            lines = self.review.sides.lines(path, "new") or {}
+            is_whole = bool(lines) and self.review.versions.new(path) is not None
+        known = lines.get(line, "" if is_whole else text)
+        return known == text or "[line cut]" in text
+
+    def _changed(self, file: FileChange, side: Side) -> FileVersion:
+        shown = printable_path(file.path)
+        notes: list[str] = []
+        if file.is_submodule:
+            raise ToolError("INVALID_PARAM", f"`{shown}` is a submodule and has no lines")
+        if side == "old" and file.change == "added":
+            raise ToolError("NOT_FOUND", f"`{shown}` is new in this diff: there is no version before it")
+        if side == "new" and file.change == "deleted":
+            side = "old"
+            notes.append("this diff deletes the file: these are the lines before it")
+        if file.old_path != file.path:
+            notes.append(f"{file.change} from `{printable_path(file.old_path)}`")
+        sides = self.review.sides
+        if sides.lines(file.path, side) is None:
+            if file.is_binary:
+                raise ToolError("BINARY_FILE", f"`{shown}` is a binary file")
+            raise ToolError(
+                "NOT_FOUND", f"the {side} lines of `{shown}` are not in the diff, and no file here fits it"
+            )
+        versions = sides.versions
+        text = versions.new(file.path) if side == "new" else versions.old(file.old_path)
+        lines = sides.safe_lines(file.path, side)
+        return FileVersion(file.path, side, lines, text is not None, tuple(notes))
+
+    def _other(self, path: str, side: Side, workspace: Workspace) -> FileVersion:
+        """A file that is the same on both sides."""
+        place = workspace.locate(path)
+        sides = self.review.sides
+        is_ours = bool(place.inner) and place.root == workspace.roots[0]
+        if is_ours and (sides.versions.new if side == "new" else sides.versions.old)(place.inner) is not None:
+            return FileVersion(place.inner, side, sides.safe_lines(place.inner, side), notes=(_UNCHANGED,))
+        disk = Sides((), DiskVersions(workspace))
+        notes = (_UNCHANGED, "as it is on the disk")
+        return FileVersion(place.shown, side, disk.safe_lines(place.path, side), notes=notes)
+
+
+_UNCHANGED = "not changed by this diff"
+
+
+# A unit by the id that a model wrote.
+#
+# Rule: who names none is told which there are; nothing is guessed.
+
+MOST_NAMED = 8
+
+
+def require_unit(review: Review, name: str) -> Unit:
+    """NOT_FOUND names the units of the file, if that is what was given, else the most similar ids."""
+    unit = review.unit(name.strip())
+    if unit is None:
+        raise ToolError(
+            "NOT_FOUND", f"there is no unit `{printable_path(name[:100])}`", hint=_hint(review, name)
+        )
+    return unit
+
+
+def _hint(review: Review, name: str) -> str:
+    own = [unit.id for unit in review.sides.units_of(name)]
+    if own:
+        return f"The units of this file are {_named(own)}"
+    near = difflib.get_close_matches(name, [unit.id for unit in review.units], n=3, cutoff=0.7)
+    return f"Similar: {_named(near)}" if near else "Ids begin with `u-` and stand in the index of the change"
+
+
+def _named(ids: list[str]) -> str:
+    more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
+    return ", ".join(f"`{one}`" for one in ids[:MOST_NAMED]) + more

@@ -1,0 +1,44 @@
+"""set_level: a model's word on how closely a unit is looked at.
+
+Rule: the word is fused with that of the rules and never replaces it. `data` is enough to make the decision again.
+"""
+
+from functools import partial
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from holdfast.agents.reviewer.tools.review_files import ReviewFiles, require_unit
+from holdfast.messages import Json
+from holdfast.review.unit import Level
+from holdfast.tools.envelope import Envelope, ToolResult, build_result
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
+from holdfast.tools.workspace import Workspace
+
+NAME = "set_level"
+
+_BY = {"rule": "the rules decided", "model": "you decided", "larger": "the larger of both"}
+
+
+class LevelArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    unit: Annotated[str, Meta(description="Id of a unit, such as `u-0123456789ab`.")]
+    level: Annotated[Level, Meta(description="How much of it should be read.")]
+    reason: Annotated[str, Meta(min_length=1, max_length=500, description="Why, in a few words.")]
+
+
+def set_level_tool(shelf: ReviewFiles) -> Tool:
+    return TypedTool(NAME, LevelArguments, prompt_beside(__file__), partial(set_level, shelf=shelf))
+
+
+async def set_level(arguments: LevelArguments, _workspace: Workspace, *, shelf: ReviewFiles) -> ToolResult:
+    unit = require_unit(shelf.review, arguments.unit)
+    decided = shelf.review.wish(unit, arguments.level)
+    asked = "" if decided.level == arguments.level else f", not `{arguments.level}`"
+    text = f"`{unit.id}` is looked at as `{decided.level}`{asked}: {_BY[decided.by]}, {decided.reason}."
+    data: dict[str, Json] = {
+        "unit": unit.id,
+        "asked": arguments.level,
+        "reason": arguments.reason,
+        "decision": {"level": decided.level, "by": decided.by, "reason": decided.reason},
+    }
+    return build_result(Envelope(status="success", text=text, data=data), f"{unit.id}: {decided.level}")

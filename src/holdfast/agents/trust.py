@@ -1,0 +1,87 @@
+"""Whether a project's configuration may widen what is done without asking, or start programs.
+
+Rule: a file that came with a repository is a stranger's. It may narrow at once; what widens or starts something
+holds only after a person has trusted that very text, for that folder. A file that `HOLDFAST_CONFIG` names is the
+person's own.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from holdfast.config import Config
+from holdfast.messages import Json
+
+FILE = "trusted"
+WIDENING = ("allow", "folders", "network", "variables")
+CAREFUL = {"mode": ("plan", "ask"), "sandbox": ("auto", "bubblewrap", "landlock")}
+"""Values of these settings that widen nothing."""
+
+
+def config_folder(env: Mapping[str, str]) -> Path:
+    """Where a person's own settings and skills are."""
+    given = env.get("XDG_CONFIG_HOME", "")
+    # The XDG specification says that a relative path is to be ignored.
+    return (Path(given) if Path(given).is_absolute() else Path.home() / ".config") / "holdfast"
+
+
+def apply_trust(config: Config, folder: Path, env: Mapping[str, str], *, trusts: bool) -> tuple[Config, str]:
+    """The configuration as far as it is trusted, and what to tell the person. `folder` is where the person's own
+    settings are; with `trusts` this text is trusted from now on."""
+    wide = widening(config)
+    if not wide or env.get("HOLDFAST_CONFIG"):
+        return config, ""
+    line = f"{_digest(config)}  {config.where}"
+    known = folder / FILE
+    if trusts:
+        _remember(known, line)
+        return config, ""
+    if line in _lines(known):
+        return config, ""
+    named = ", ".join(f"`{name}`" for name in wide)
+    note = f"{config.where} sets {named}, which a project may not do by itself: look at it, then `--trust` it"
+    return narrowed(config), note
+
+
+def widening(config: Config) -> list[str]:
+    """The settings that need trust."""
+    return [
+        *(f"permissions.{key}" for key, value in config.permissions.items() if _widens(key, value)),
+        *(["mcp.servers"] if config.servers else []),
+    ]
+
+
+def narrowed(config: Config) -> Config:
+    kept = {key: value for key, value in config.permissions.items() if not _widens(key, value)}
+    return replace(config, permissions=kept, servers={})
+
+
+def _widens(key: str, value: Json) -> bool:
+    return key in WIDENING or (key in CAREFUL and value not in CAREFUL[key])
+
+
+def _digest(config: Config) -> str:
+    """Of what needs trust alone: a change elsewhere in the file is none of its business."""
+    wide = {key: value for key, value in config.permissions.items() if _widens(key, value)}
+    return hashlib.sha256(msgspec.json.encode((wide, config.servers), order="deterministic")).hexdigest()
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def _remember(path: Path, line: str) -> None:
+    lines = _lines(path)
+    if line in lines:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    fresh.write_text("\n".join([*lines, line]) + "\n", "utf-8")
+    fresh.replace(path)

@@ -1,0 +1,128 @@
+"""A review for a person at a terminal: units by risk, then what was found, the most severe first.
+
+Rule: what comes out of the diff is text. What a terminal would obey, or what would turn or hide text, is shown by
+its number; a severity is a word, and its colour only says it again.
+"""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from io import StringIO
+from typing import Literal
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from holdfast.cli.streams import printable, uses_colour, write
+from holdfast.cli.tables import name, print_heading, print_table, wrapped
+from holdfast.redaction import redact
+from holdfast.review.escaping import show_invisible
+from holdfast.review.finding import Finding, Severity
+from holdfast.review.reports.report import (
+    ReviewReport,
+    finding_place,
+    pluralize,
+    risks_of,
+    unit_place,
+)
+from holdfast.review.unit import Level, Unit
+
+MOST_UNITS = 12
+MOST_FINDINGS = 50
+MOST_LINES = 8
+"""Of the evidence of one finding."""
+INDENT = 4
+
+COLOURS: dict[Severity, str] = {
+    "critical": "bold red",
+    "high": "red",
+    "medium": "yellow",
+    "low": "cyan",
+    "info": "dim",
+}
+
+
+def print_report(report: ReviewReport) -> None:
+    if report.units:
+        by = f"rules and {report.model}" if report.model else "rules only, no model"
+        print_heading(f"{_safe(report.title)}: {report.size}; looked at by {_safe(by)}")
+        _print_units(report)
+    ranked = report.findings.ranked()
+    print_heading(f"findings: {report.found}")
+    parts = [part for finding in ranked[:MOST_FINDINGS] for part in _finding(finding)]
+    if rest := ranked[MOST_FINDINGS:]:
+        parts.append(Text(f"\n{pluralize(len(rest), 'more finding')}; `--markdown` and `--json` have all"))
+    if report.left_out:
+        parts.append(Text(f"\n{report.left_out}"))
+    if report.summary:
+        parts.append(Text(f"\n{_safe(report.summary)}"))
+    write(_drawn(parts))
+
+
+def _print_units(report: ReviewReport) -> None:
+    write("\n")
+    ranked = report.ranked_units()
+    columns = [name("risk"), name("look at"), name("lines"), wrapped("unit")]
+    print_table(columns, [_row(unit, report.level(unit)) for unit in ranked[:MOST_UNITS]])
+    if rest := ranked[MOST_UNITS:]:
+        write(f"{pluralize(len(rest), 'more unit')}: {risks_of(rest)}\n")
+    if report.unseen:
+        files = sorted({_safe(one.path) for one in report.unseen})
+        more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+        write(f"not looked at, by the rules: {', '.join(files[:3])}{more}\n")
+
+
+def _row(unit: Unit, level: Level) -> tuple[str, ...]:
+    symbol = unit.symbol.name if unit.symbol else unit.note
+    words = ", ".join(tag.replace("_", " ") for tag in unit.tags)
+    about = " · ".join(part for part in (_safe(symbol), words) if part)
+    lines = f"+{unit.metrics.added} −{unit.metrics.removed}"
+    return (unit.risk, level.replace("_", " "), lines, f"{_safe(unit_place(unit))}  {about}".rstrip())
+
+
+def _finding(finding: Finding) -> Iterator[Text | Padding]:
+    older = " (before the change)" if finding.side == "old" else ""
+    head = Text("\n")
+    head.append(finding.severity, style=COLOURS[finding.severity])
+    head.append(f"  {_safe(finding_place(finding))}{older}", style="bold")
+    yield head
+    yield _inner(_safe(finding.claim))
+    for line in finding.evidence[:MOST_LINES]:
+        yield _inner(_code(line), style="dim")
+    if rest := finding.evidence[MOST_LINES:]:
+        yield _inner(f"│ … {pluralize(len(rest), 'more line')}", style="dim")
+    if finding.suggestion:
+        yield _inner(f"→ {_safe(finding.suggestion)}")
+    for line in finding.patch.splitlines():
+        yield _inner(_code(line))
+    rule = f" · {finding.rule}" if finding.rule else ""
+    yield _inner(f"{finding.category}{rule} · {finding.id}", style="dim")
+
+
+def _inner(words: str, style: str = "") -> Padding:
+    return Padding(Text(words, style=style), (0, 0, 0, INDENT))
+
+
+def _code(line: str) -> str:
+    return f"│ {printable(show_invisible(redact(line).expandtabs(4)))}"
+
+
+def _safe(words: str) -> str:
+    """On one line, with nothing that a terminal would obey and no secret."""
+    return printable(" ".join(show_invisible(redact(words)).split()))
+
+
+def _drawn(parts: list[Text | Padding]) -> str:
+    """Drawn here and written by us: rich would end the program itself at a closed pipe."""
+    colours: Literal["standard"] | None = "standard" if uses_colour(sys.stdout.isatty()) else None
+    drawing = StringIO()
+    console = Console(
+        file=drawing,
+        force_terminal=colours is not None,
+        color_system=colours,
+        width=shutil.get_terminal_size().columns,
+    )
+    for part in parts:
+        console.print(part)
+    return "".join(f"{line.rstrip()}\n" for line in drawing.getvalue().split("\n")[:-1])

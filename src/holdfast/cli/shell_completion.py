@@ -1,0 +1,68 @@
+"""What a shell offers behind TAB, beyond the names of commands and options.
+
+Rule: completing never fails, never says anything and makes no file; what cannot be found out is not offered.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from holdfast.cli.inputs import store_path
+from holdfast.config import load_config
+from holdfast.errors import HoldfastError
+from holdfast.lab.policies.registry import DESCRIPTIONS
+from holdfast.models.catalogue import load_catalogue
+from holdfast.packing.profile import BUILT_IN
+from holdfast.prices import BUILT_IN as PRICES
+from holdfast.recordings import FORMATS
+from holdfast.store import SqliteStore
+
+
+def profiles(_: click.Context, incomplete: str) -> list[CompletionItem]:
+    names = set(BUILT_IN)
+    with suppress(HoldfastError):
+        names |= set(load_config(cwd=Path.cwd(), env=os.environ).profiles)
+    return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+
+
+def models(_: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Models of the catalogue and of a file, and providers that have any others."""
+    with suppress(HoldfastError):
+        catalogue = load_catalogue(load_config(cwd=Path.cwd(), env=os.environ))
+        names = [*catalogue.models, *(f"{provider}/" for provider in catalogue.providers)]
+        return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+    return []
+
+
+def formats(_: click.Context, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in FORMATS if name.startswith(incomplete)]
+
+
+def policies(_: click.Context, incomplete: str) -> list[CompletionItem]:
+    """The last of a list of names, the others left as they are."""
+    *before, last = incomplete.split(",")
+    head = "".join(f"{name}," for name in before)
+    return [CompletionItem(head + n, help=d) for n, d in DESCRIPTIONS.items() if n.startswith(last)]
+
+
+def price_tables(_: click.Context, incomplete: str) -> list[CompletionItem]:
+    names = [CompletionItem(name) for name in PRICES if name.startswith(incomplete)]
+    return names or [CompletionItem(incomplete, type="file")]
+
+
+def logs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    with suppress(HoldfastError):
+        place = store_path(ctx)
+        if place.is_file():
+            with SqliteStore(place) as store:
+                heads = [info.head for info in store.logs()]
+            return [CompletionItem(h.id, help=h.title) for h in heads if h.id.startswith(incomplete)]
+    return []
+
+
+def recordings(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Files first: the scripts of click empty the list when they meet that kind."""
+    return [CompletionItem(incomplete, type="file"), *(logs(ctx, incomplete) if incomplete else [])]

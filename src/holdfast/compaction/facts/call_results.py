@@ -1,0 +1,284 @@
+"""What a tool's result says of itself: exit code, failure, refusal, and the line that tells most.
+
+Rule: agents say it in many ways, and seldom with a flag; only the ends of a result are read for it, since in the
+middle stands what a program printed about others. A result that says nothing has not failed.
+"""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from holdfast.compaction.facts.fact import clip_line
+from holdfast.messages import ToolMessage
+from holdfast.packing.structure.findings import HINT, KEY, BareText, LineFindings
+from holdfast.packing.structure.json_text import decode_json
+from holdfast.packing.structure.run_output import mark_outcomes
+from holdfast.packing.structure.traces import mark_traces
+from holdfast.tool_use import ToolUse
+from holdfast.views.shell import only_reads
+
+HEAD, TAIL = 600, 400
+"""Characters at either end of a result in which a program's wrapper speaks."""
+LONGEST_TEXT = 60_000
+"""Characters of a result of which lines are looked at; of a longer one its two ends."""
+
+_CODE_AT_HEAD = re.compile(
+    r"\s*Exit code:? (\d{1,3})\b|(?:[^\n]*\n){0,5}Process exited with code (\d{1,3})\b"
+    r"|(?:[^\n]*\n){0,12}<(?:returncode|exit_code)>(\d{1,3})<"
+    r"|(?:[^\n]*\n){0,6}\{[^\n]{0,200}\"exit_code\": ?(\d{1,3})\b"
+    r"|\{[^\n]{0,400}\"(?:exit_code|exitCode|returncode)\": ?(\d{1,3})\b"
+)
+_CODE_AT_TAIL = re.compile(
+    r"(?i)(?:\bexited|command (?:finished|failed|completed)) with (?:exit )?code:? (\d{1,3})\b"
+    r"|\"exit_?code\": ?(\d{1,3})\b|[(\[<]exit code:? (\d{1,3})[)\]>.]|\A\s*exit code:? (\d{1,3})\s*\Z"
+    r"|\n(?:exit code|exit status):? (\d{1,3})\s*\Z"
+)
+_WRAPPED = re.compile(r"\"(?:output|stdout)\": ?\"")
+_REFUSED = re.compile(
+    r"\s*(?:The user doesn't want to (?:proceed|take)|\[Request interrupted by user|Tool call was rejected"
+    r"|(?:The user|User) (?:rejected|declined|denied)|Permission (?:to use|denied by user))"
+)
+_REASON = re.compile(r"the user (?:said|provided the following reason)[^:\n]{0,60}:\s*(.+)", re.DOTALL)
+_NOT_RUN = re.compile(
+    r"<tool_use_error>(?:Sibling tool call errored|Cancelled:)|\[no result recorded\]|\[holdfast: no result"
+)
+_FAILED_CALL = re.compile(
+    r"\s*(?:<tool_use_error>|(?:\w+ ){0,3}(?:Error|ERROR)\b[^\n]{0,4}[: ]|error: |fatal: |InputValidationError"
+    r"|Could not find the exact text|No replacement was performed|Argument Validation Error"
+    r"|Your proposed edit has introduced new syntax error"
+    r"|\{\"(?:is_?error|error)\": ?(?:true|\"|\{)|\{\"status\": ?\"error\")"
+)
+_SAID_WRONG = re.compile(
+    r"(?:command not found|No such file or directory|Permission denied|not a git repository)\s*$"
+    r"|^(?:fatal|error|npm error|npm ERR!|panic|make(?:\[\d\])?: \*\*\*|bash|zsh(?::\d+)?|sh(?:: \d+)?):? \S",
+    re.MULTILINE,
+)
+_COMPILER = re.compile(
+    r"^[^\s:][^\n:]{0,200}(?::\d+|\(\d+)(?:[:,]\d+)?\)?: (?:fatal )?error\b[^\n]*"
+    r"|^error(?:\[E\d+\]| TS\d+|:)[^\n]*|^[^\n]{0,200} error TS\d+:[^\n]*|^\[ERROR\] [^\n]*"
+    r"|^[\w./-]{1,200}\.go:\d+:\d+: [^\n]*",
+    re.MULTILINE,
+)
+_PLACED = re.compile(r"^[\w./-]{1,200}\.\w{1,5}:\d+:\d+:? [^\n]*", re.MULTILINE)
+"""What a linter writes: a place, and what is wrong there, be it an error or a warning."""
+_RAISED = re.compile(r"[\w.]{1,100}(?:Error|Exception|Interrupt|Exit)\b")
+_SAYS_ERROR = re.compile(
+    r"\W{0,8}(?:[Ee]rror|ERROR|[Ff]atal|panic|npm err(?:or|!)|npm ERR!|make(?:\[\d+\])?: \*\*\*"
+    r"|[\w.]{0,80}(?:Error|Exception)|\S{1,80}: (?:error|fatal|command not found|[Nn]o such file))\b"
+)
+_ERROR_LINE = re.compile(
+    r"(?i)\b(?:\w*error|\w*exception|fatal|failed|failure|panic|denied|not found|no such|cannot)\b"
+)
+_NO_TALK = re.compile(
+    r"\s*(?:Exit code:? \d|Chunk ID: |Wall time|Process exited with|Original token count|Output:|Script completed"
+    r"|<?/?\w{0,20}>?\s*$|\[\w[\w:-]{0,30}\] \$ |\$ |> |>?\s*\d+ ?[│|])"
+)
+"""Lines of a wrapper around the output, echoes of the command, and lines of source with their numbers."""
+_CODE = re.compile(r"[;{}(,]\s*$|\)\s*;?\s*$")
+
+
+class CallOutcome(Struct, frozen=True, gc=False):
+    """How a call ended. `line` is the line of its result that tells most of a failure, empty where it went well."""
+
+    exit_code: int | None = None
+    is_failed: bool = False
+    is_refused: bool = False
+    """A person did not let it happen; `line` is what they said, if anything."""
+    is_run: bool = True
+    line: str = ""
+
+
+NOT_RUN = CallOutcome(is_run=False)
+
+
+def outcome_of(use: ToolUse, result: ToolMessage | None, text: str) -> CallOutcome:
+    """What a result says about how its call went."""
+    if result is None or _NOT_RUN.match(text):
+        return NOT_RUN
+    if _REFUSED.match(text):
+        return CallOutcome(is_refused=True, is_run=False, line=_reason(text))
+    code = exit_code(text)
+    if code is not None:
+        failed = code != 0
+    else:
+        failed = result.error or (bool(_FAILED_CALL.match(text, 0, HEAD)) and _may_fail_so(use, text))
+    return CallOutcome(code, failed, line=most_telling_line(text) if failed else "")
+
+
+def printed(text: str) -> str:
+    """What a program printed, out of the JSON that some tools wrap it in, below what they say about it."""
+    start = text.find("{", 0, HEAD)
+    if start < 0 or not _WRAPPED.search(text, start, start + HEAD):
+        return text
+    value = decode_json(text[start:])
+    if not isinstance(value, dict):
+        return text
+    said = [value[key] for key in ("output", "stdout", "stderr") if isinstance(value.get(key), str)]
+    codes = [value[key] for key in ("exit_code", "exitCode", "returncode") if isinstance(value.get(key), int)]
+    head = f"Exit code: {codes[0]}\n" if codes else text[:start]
+    return head + "\n".join(said) if said else text
+
+
+def exit_code(text: str) -> int | None:
+    """The exit code that a result gives, at its head or its tail; None where it gives none."""
+    found = _CODE_AT_HEAD.match(text[:HEAD]) or _CODE_AT_TAIL.search(text[-TAIL:])
+    return next((int(code) for code in found.groups() if code is not None), None) if found else None
+
+
+def _may_fail_so(use: ToolUse, text: str) -> bool:
+    """What a read or a search shows may well begin with somebody's error; a message about it is short."""
+    shows = use.kind in ("read", "grep", "ls", "glob")
+    return not shows or len(text) < HEAD or text.startswith("<tool_use_error>")
+
+
+def _reason(text: str) -> str:
+    found = _REASON.search(text)
+    return found[1].strip() if found else ""
+
+
+def ends_in_error(text: str) -> bool:
+    """Whether what a program printed ends in an error, where nothing else says how it ended."""
+    ends = bounded(text)
+    return bool(_COMPILER.search(ends) or _SAID_WRONG.search(ends[-TAIL * 4 :]) or _ends_in_trace(ends))
+
+
+def _ends_in_trace(text: str) -> bool:
+    if "Traceback (most recent call last)" not in text:
+        return False
+    last = text.rstrip().rsplit("\n", 1)[-1]
+    return bool(_RAISED.match(last))
+
+
+def bounded(text: str) -> str:
+    """A text, or its two ends."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[: LONGEST_TEXT // 2]}\n{text[-LONGEST_TEXT // 2 :]}"
+
+
+def most_telling_line(text: str) -> str:
+    """The line of a failed result that says most: a compiler's error, a trace's, or the first that names one."""
+    body = bounded(text).replace("<tool_use_error>", "").replace("</tool_use_error>", "")
+    if found := _COMPILER.search(body) or _PLACED.search(body):
+        return clip_line(found[0])
+    lines = [line for line in body.split("\n") if not _NO_TALK.match(line)] or [""]
+    sight = BareText(lines)
+    findings = LineFindings(sight.count)
+    mark_traces(sight, findings)
+    if keys := [n for n, bonus in enumerate(findings.bonus) if bonus == KEY and _ERROR_LINE.search(lines[n])]:
+        return clip_line(lines[keys[-1]])
+    says = next((line for line in lines if _SAYS_ERROR.match(line)), "")
+    hints = (line for line in lines if _ERROR_LINE.search(line[:2_000]) and not _CODE.search(line[-80:]))
+    return clip_line(says or next(hints, "") or next((line for line in lines if line.strip()), ""))
+
+
+# Test runs: whether a command is one, and what its output says of how it ended.
+#
+# Rule: what a runner writes is recognised where packing does it; here only the verdict is read. Counts decide where
+# there are any. A file that quotes a run is none, and a run without a verdict says nothing.
+
+MOST_NAMES = 200
+"""Failing tests of a run that are told apart."""
+MOST_TOTALS = 4
+"""Lines of totals that stand together."""
+
+_RUNNERS = (
+    r"py\.?test|unittest|nosetests?|tox|nox|ctest|rspec|phpunit|jest|vitest|mocha|karma|playwright|cypress"
+    r"|busted"
+)
+_BUILDERS = (
+    r"go|cargo|bun|deno|npm|pnpm|yarn|make|just|mise|task|mix|swift|dotnet|flutter|dart|zig|bazel|rake|rails|sbt"
+    r"|lein|stack|cabal|gradlew?|mvnw?|ant|invoke|hatch|uv|poetry|turbo|nx|rtk"
+)
+"""Programs that run tests when they are told to."""
+_TESTS = re.compile(
+    rf"(?i)\b(?:{_RUNNERS})\b|\b(?:{_BUILDERS})\b[^\n|;&]{{0,80}}?[ :](?:tests?|spec|verify|nextest)(?=[ :]|$)"
+    r"|(?:^|[ /])(?:run[_-]?)?tests?\.(?:sh|py|js|ts)\b"
+)
+_BAD = re.compile(
+    r"^\s*(?:FAIL|--- FAIL|not ok\b|✗|✕|✘|×|✖|●|\(fail\))|\bFAILED\b|\bBUILD FAIL|\.\.\. (?:FAIL|ERROR)"
+    r"|^ERROR \S|^_{3,} \S"
+)
+_COUNT = re.compile(
+    r"\b(\d+) (?:failed|failing|failures?|fail|errors?)\b|(?i:\b(?:failures|errors|failed|fail)[:=] ?(\d+))"
+    r"|\b\d+ (?:passed|passing|pass)\b|\bTests run: \d"
+)
+_NAMES = re.compile(
+    r"\s*(?:--- FAIL: (\S{1,200})|(?:FAILED|ERROR) (\S{1,300})|\(fail\) ([^\n]{1,200})"
+    r"|(?:✗|✕|✘|×|✖|●) ([^\n]{1,200})|(?:FAIL|ERROR): (test\S{0,200})|test (\S{1,200}) \.\.\. FAILED"
+    r"|not ok \d+ -? ?([^\n]{1,200}))"
+)
+_TIMING = re.compile(r" ?[(\[][\d.]+ ?m?s[)\]]\s*$")
+
+
+class TestVerdict(Struct, frozen=True, gc=False):
+    """What a run of tests says. `failing` are the names of the tests that failed, as far as it gives them."""
+
+    is_passed: bool
+    outcome: str
+    failing: tuple[str, ...] = ()
+    is_counted: bool = False
+    """Whether it counts its tests; else another failure of the same command may be theirs."""
+
+
+def is_test_command(command: str) -> bool:
+    """Whether a command runs tests, not only reads about them."""
+    return bool(_TESTS.search(command, 0, 2_000)) and not only_reads(command)
+
+
+def verdict_of(command: str, text: str) -> TestVerdict | None:
+    """The verdict in what a command printed, one that does more than look; None where it prints none."""
+    # Rules of equals signs around a line make it longer than a runner's words are looked for.
+    sight = BareText(
+        [line.strip("= ") if line.startswith("===") else line for line in bounded(text).split("\n")]
+    )
+    findings = LineFindings(sight.count)
+    mark_outcomes(sight, findings)
+    if not findings.sizes:
+        return None
+    keys = [n for n, bonus in enumerate(findings.bonus) if bonus == KEY and findings.taken[n]]
+    counts = [n for n in keys if _COUNT.search(sight.lines[n])]
+    if not counts and not is_test_command(command):
+        return None
+    return _counted(sight.lines, keys, counts) if counts else _uncounted(sight.lines, keys, findings)
+
+
+def _counted(lines: Sequence[str], keys: Sequence[int], counts: Sequence[int]) -> TestVerdict:
+    found = [int(count) for n in counts for pair in _COUNT.findall(lines[n]) for count in pair if count]
+    failed = any(found)
+    return TestVerdict(
+        not failed, _totals(lines, keys, counts), _failing(lines, keys) if failed else (), True
+    )
+
+
+def _uncounted(lines: Sequence[str], keys: Sequence[int], findings: LineFindings) -> TestVerdict | None:
+    """The verdict of a runner that does not count."""
+    if bad := [n for n in keys if _BAD.search(lines[n])]:
+        return TestVerdict(False, clip_line(lines[bad[-1]]), _failing(lines, bad))
+    told = keys or [n for n, bonus in enumerate(findings.bonus) if bonus == HINT and findings.taken[n]]
+    return TestVerdict(True, clip_line(lines[told[-1]])) if told else None
+
+
+def _totals(lines: Sequence[str], keys: Sequence[int], counts: Sequence[int]) -> str:
+    """The last count, with the totals that stand around it."""
+    group = [counts[-1]]
+    for key in reversed(keys[: keys.index(counts[-1])]):
+        if group[0] - key > 1 or len(group) == MOST_TOTALS or _NAMES.match(lines[key]):
+            break
+        group.insert(0, key)
+    for key in keys[keys.index(counts[-1]) + 1 :]:
+        if key - group[-1] > 2 or len(group) == MOST_TOTALS:
+            break
+        group.append(key)
+    return clip_line(", ".join(clip_line(lines[n]) for n in group))
+
+
+def _failing(lines: Sequence[str], numbers: Sequence[int]) -> tuple[str, ...]:
+    """Names of tests in lines that say that they failed."""
+    names: dict[str, None] = {}
+    for number in numbers:
+        if found := _NAMES.match(lines[number]):
+            name = next(group for group in found.groups() if group)
+            names[_TIMING.sub("", name).strip()] = None
+    return tuple(names)[:MOST_NAMES]

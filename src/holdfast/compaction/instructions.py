@@ -1,0 +1,151 @@
+"""Sentences that tell someone to do something, and whose words they are.
+
+Rule: a sentence counts as taken over from a tool if it urges, if most of its words stand together in what a tool
+returned, and if neither a user said them nor the agent itself before the tool did.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from holdfast.compaction.claim import Span, blanked, quoted_spans, sentences
+
+LEAST_WORDS = 4
+"""Words below which a sentence is anyone's."""
+SHARE = 0.6
+"""Share of a sentence's runs of three words that must stand elsewhere for it to be taken from there."""
+RUN, MOST_RUNS, MOST_HITS = 3, 40, 4
+
+_VERBS = (
+    "add|allow|append|apply|approve|avoid|build|bypass|change|clear|click|clone|commit|configure|contact|copy|create"
+    "|curl|delete|deploy|disable|disclose|discard|download|drop|edit|email|enable|encode|erase|execute|exfiltrate|fetch"
+    "|follow|forget|forward|generate|give|grant|hide|ignore|insert|install|invoke|keep|leak|mail|merge|modify|move"
+    "|output|overwrite|override|paste|post|publish|pull|push|put|read|rebase|remove|rename|repeat|replace|reply|report"
+    "|reset|respond|restart|reveal|revert|rewrite|run|save|say|send|share|skip|start|stop|submit|switch|tell|transfer"
+    "|treat|turn|update|upgrade|upload|use|visit|wipe|write"
+    # Words of programs too: only what follows shows that someone is told.
+    r"|(?:call|continue|export|import|include|load|log|make|print|return|set|show|wait)(?=\s+(?:the|all|your|any|every"
+    r"|this|that|these|it|me|sure)\b)"
+)
+_LEAD = (
+    r"(?:^|[:：;；,，—–(（]|\b(?:and|then|now|please|next|also|first|finally|just)\b)[\s*_>\"'“”‘’「『`-]*"
+)
+_URGES = re.compile(
+    rf"(?i){_LEAD}(?:{_VERBS})(?! only)(?=\s+[^\W\d]|\s+[`\"'“~/.@])"
+    r"|\b(?:must|should|shall|never|always|do not|don't|needs? to|have to|has to|make sure|be sure|ensure"
+    r"|remember to|required to|disregard|you are now)\b"
+    r"|\buser (?:\w+ )?(?:asked|wants?|wanted|said|says|told|requests?|requested|instructed|demands?|demanded)\b"
+    r"|必须|务必|不要|禁止|一定要|应该|忽略|请|用户要求|用户希望"
+)
+_OVERRIDES = re.compile(
+    r"(?i)\b(?:ignore|disregard|forget|override|bypass)\b[^.!?\n]{0,40}\b(?:instructions?|prompts?|rules|directives)\b"
+    r"|\bdo(?:n't| not) (?:tell|inform|mention)[^.!?\n]{0,20}\buser\b|\breveal[^.!?\n]{0,30}\bsystem prompt\b"
+    r"|忽略[^。！？\n]{0,12}(?:指令|指示|提示)"
+)
+_CALL = re.compile(r"\w\(")
+_CITES = re.compile(
+    r"(?i)\b(?:says?|said|contains?|contained|returned|prints?|printed|shows?|showed|according to|quot(?:es?|ed)"
+    r"|claim(?:s|ed)?|reads:)|写着|显示|返回|输出|声称"
+)
+"""Words that hand a quotation to whoever wrote it."""
+_PLAIN = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != "\n"}
+_OTHER = re.compile(r"[^a-z0-9\n\u3040-\u9fff]+")
+_IDEOGRAPH = re.compile(r"[\u3040-\u9fff]")
+_SPACES = re.compile(r" {2,}")
+
+
+class Prose(Struct, frozen=True):
+    """Words of many texts, a space between two and the lines kept; and the place in the log of each text."""
+
+    words: str
+    starts: tuple[int, ...]
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, texts: Iterable[tuple[int, str]]) -> "Prose":
+        """Texts with their places; of equal ones the first counts."""
+        first: dict[str, int] = {}
+        for place, text in texts:
+            first.setdefault(text, place)
+        said: list[str] = []
+        starts: list[int] = []
+        at = 0
+        for text in first:
+            starts.append(at)
+            said.append(plain_words(text))
+            at += len(said[-1]) + 1
+        return cls("\n".join(said), tuple(starts), tuple(first.values()))
+
+    def lines_with(self, run: str) -> Iterator[tuple[int, str]]:
+        """Lines in which some words stand in a row, with the one below each, and their places."""
+        at = self.words.find(run)
+        for _ in range(MOST_HITS):
+            if at < 0:
+                return
+            start = self.words.rfind("\n", 0, at) + 1
+            below = self.words.find("\n", at) + 1
+            end = self.words.find("\n", below) if below else -1
+            yield (
+                self.places[bisect_right(self.starts, at) - 1],
+                self.words[start : end if end >= 0 else None],
+            )
+            at = self.words.find(run, below) if below else -1
+
+
+def plain_words(text: str) -> str:
+    text = text.lower()
+    words = text.translate(_PLAIN) if text.isascii() else _IDEOGRAPH.sub(r" \g<0> ", _OTHER.sub(" ", text))
+    return _SPACES.sub(" ", words)
+
+
+def copied_instructions(text: str, told: Prose, own: Prose, returned: Prose) -> Iterator[Span]:
+    """Sentences of a summary's line that are a tool's instructions and not quoted as such."""
+    bare = blanked(text, quoted_spans(text))
+    is_cited = _CITES.search(bare) is not None
+    for first, last in sentences(text):
+        sentence = bare[first:last] if is_cited else text[first:last]
+        is_override = _OVERRIDES.search(sentence) is not None
+        if not (is_override or (_URGES.search(sentence.strip()) and not _is_code(sentence))):
+            continue
+        runs = _runs(sentence)
+        if not runs or _place(runs, told) is not None:
+            continue
+        place = _place(runs, returned) if len(runs) + RUN > LEAST_WORDS else None
+        if place is not None:
+            before = _place(runs, own)
+            if before is None or before >= place:
+                yield first, last
+        elif is_override:
+            yield first, last
+
+
+def _is_code(sentence: str) -> bool:
+    """Whether it is a line of a program, which tells a machine what to do."""
+    line = sentence.strip()
+    return (
+        ":=" in line
+        or line.startswith("//")
+        or (line.endswith((")", ",", ";", "{")) and bool(_CALL.search(line)))
+    )
+
+
+def _runs(sentence: str) -> list[str]:
+    """Every three words in a row; the whole where there are fewer."""
+    words = plain_words(sentence).split()
+    rows = [" ".join(words[at : at + RUN]) for at in range(len(words) - RUN + 1)]
+    return rows[:MOST_RUNS] or [" ".join(words)] * bool(words)
+
+
+def _place(runs: list[str], prose: Prose) -> int | None:
+    """The first place that has most of the runs together, or None."""
+    found: list[int] = []
+    seen: set[str] = set()
+    for run in runs:
+        for place, line in prose.lines_with(run):
+            if line not in seen:
+                seen.add(line)
+                if sum(other in line for other in runs) >= SHARE * len(runs):
+                    found.append(place)
+    return min(found, default=None)

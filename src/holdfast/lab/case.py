@@ -1,0 +1,126 @@
+"""A recording made ready for replay: its messages in order, and which of them are replies.
+
+Rule: one message for each that was recorded, no more and no fewer, with the place it has there.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.events import AssistantReplied, Entry, Recording, SystemSet, ToolReturned, ToolsSet, UserSaid
+from holdfast.lab.policy import Message
+from holdfast.log import Log
+from holdfast.messages import Image, Json, Text, ToolCall, UserPart, joined_text
+from holdfast.store import MemoryStore
+from holdfast.views import path
+
+
+class RecordedTurn(Struct, frozen=True, gc=False):
+    """A recorded message and its time. A reply that said nothing has no message: a request, and nothing to add."""
+
+    index: int
+    message: Message | None
+    at: float | None
+
+    @property
+    def is_reply(self) -> bool:
+        return self.message is None or self.message["role"] == "assistant"
+
+
+class ReplayCase(Struct, frozen=True):
+    """`stable` are the system prompt and the tools: sent with every request, by every policy, and not counted."""
+
+    id: str
+    project: str
+    stable: tuple[str, ...]
+    turns: tuple[RecordedTurn, ...]
+    notes: tuple[str, ...] = ()
+    """What reading the recording lost or forgave."""
+
+    @property
+    def requests(self) -> int:
+        return sum(turn.is_reply for turn in self.turns)
+
+
+def make_case(recording: Recording, project: str) -> ReplayCase:
+    log = Log.import_recording(MemoryStore(), recording, redact=str)
+    entries = path(log.entries())
+    turns = tuple(_turns(entries, recording))
+    return ReplayCase(recording.id, project, tuple(_stable(entries)), turns, recording.notes)
+
+
+def project_of(recording: Recording, file_stem: str, key: str) -> str:
+    """What tells projects apart: the file, the recording itself, or what `meta` says under a key."""
+    if key == "file":
+        return file_stem
+    if key == "recording":
+        return recording.id
+    meta = getattr(recording.events[0].event, "meta", {}) if recording.events else {}
+    found = meta.get(key)
+    return found if isinstance(found, str) and found else file_stem
+
+
+def _turns(entries: Iterable[Entry], recording: Recording) -> Iterator[RecordedTurn]:
+    places, silent = recording.places, list(recording.silent)
+    count = 0
+    for entry in entries:
+        # An entry's number is its event's place in the recording, plus one.
+        event_index = entry.seq - 1
+        while silent and silent[0][0] <= event_index:
+            yield RecordedTurn(silent.pop(0)[1], None, None)
+            count += 1
+        message = _message(entry)
+        if message is None:
+            continue
+        place = places[event_index] if event_index < len(places) else -1
+        yield RecordedTurn(count if place < 0 else place, message, entry.at)
+        count += 1
+    for _, place in silent:
+        yield RecordedTurn(place, None, None)
+
+
+def _message(entry: Entry) -> Message | None:
+    event = entry.event
+    match event:
+        case UserSaid():
+            return {"role": "user", "content": _content(event.parts)}
+        case AssistantReplied():
+            calls = [_call(part) for part in event.parts if isinstance(part, ToolCall)]
+            reply: Message = {"role": "assistant", "content": joined_text(event.parts)}
+            return {**reply, "tool_calls": calls} if calls else reply
+        case ToolReturned():
+            text = joined_text(event.parts)
+            return {"role": "tool", "tool_call_id": event.call_id, "name": event.name, "content": text}
+        case _:
+            return None
+
+
+def _content(parts: tuple[UserPart, ...]) -> Json:
+    if not any(isinstance(part, Image) for part in parts):
+        return joined_text(parts)
+    return [
+        {"type": "text", "text": part.text}
+        if isinstance(part, Text)
+        else {
+            "type": "image_url",
+            "image_url": {"url": part.url or f"data:{part.media_type};base64,{part.data}"},
+        }
+        for part in parts
+    ]
+
+
+def _call(call: ToolCall) -> Message:
+    # A call whose arguments were no JSON object goes on as the text that the model wrote.
+    return {"id": call.id, "name": call.name, "arguments": call.raw or call.arguments}
+
+
+def _stable(entries: Iterable[Entry]) -> Iterator[str]:
+    for entry in entries:
+        event = entry.event
+        if isinstance(event, SystemSet):
+            yield event.text
+        elif isinstance(event, ToolsSet):
+            for tool in event.tools:
+                yield f"{tool.name}\n{tool.description}"
+                yield msgspec.json.encode(tool.schema).decode()

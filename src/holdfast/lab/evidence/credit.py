@@ -1,0 +1,277 @@
+"""Credit: does a pack hold what an action needed?
+
+Rule: span is earned by text that says what the source said, never by a bare token; a reference is counted apart.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from holdfast.lab.evidence.indexed_message import IndexedMessage, LineContext, words_in
+from holdfast.lab.evidence.needs import FileCopies, LinePlace, Measure, Need
+from holdfast.lab.results import AGES, KINDS, Share
+from holdfast.lab.scored_message import ScoredMessage
+from holdfast.tool_use import ToolUse
+
+CROWD = 12
+"""A line with more names than this says nothing about any one of them by holding its neighbours too."""
+BAG = 24
+"""A line with more words than this, and far more than its source, is a bag of words."""
+LONGEST_KEY = 60
+"""Characters of a command that a stub must carry."""
+SOURCES_TO_FOLLOW = 4
+
+Fetch = Callable[[str], str | None]
+
+
+class SourceLine(Struct, frozen=True, gc=False):
+    """What must stand with a name: the other names and the words of its line, or, alone, its neighbours."""
+
+    names: frozenset[str]
+    words: frozenset[str]
+    neighbours: frozenset[str] = frozenset()
+    call: str = ""
+    """The call whose result a lone name stood in."""
+    headings: tuple[frozenset[str], ...] = ()
+    """Words that a lone name stood below, and those of the call."""
+
+    @property
+    def is_lone(self) -> bool:
+        return not self.names and not self.words
+
+
+class NeedScorer:
+    """Judges needs of one recording against packs.
+
+    `readings` are all its messages; `files` knows which copies are stale by now, and its owner keeps it current.
+    """
+
+    def __init__(self, readings: Sequence[IndexedMessage], files: FileCopies, measure: Measure) -> None:
+        self._readings = readings
+        self._files = files
+        self._measure = measure
+        self._sources: dict[tuple[LinePlace, str], SourceLine] = {}
+
+    def span(self, need: Need, pack: Sequence[IndexedMessage]) -> bool:
+        """Whether the line stands verbatim in the pack, or a line of the pack holds the name in its company."""
+        if need.is_line:
+            return any(
+                not self._files.is_stale(reading, line)
+                for reading in pack
+                if (line := reading.keys.get(need.text)) is not None
+            )
+        sources = [self._source(place, need.text) for place in need.sources]
+        return any(
+            self._supports(reading, line, sources)
+            for reading in pack
+            for line in reading.names.get(need.text, ())
+        )
+
+    def presence(self, need: Need, pack: Sequence[IndexedMessage]) -> bool:
+        """Whether the text stands anywhere at all: a diagnosis, no credit."""
+        if need.is_line:
+            return any(need.text in line for reading in pack for line in reading.lines)
+        return any(need.text in reading.names for reading in pack)
+
+    def reference(self, need: Need, pack: Sequence[IndexedMessage], fetch: Fetch) -> tuple[str, str] | None:
+        """The id and the text that a stub of the pack leads to, if it names what the need came from."""
+        for key in self._keys(need):
+            for reading in pack:
+                for line in reading.lines:
+                    if key not in line:
+                        continue
+                    for id_, text in _followed(line, fetch):
+                        if self.span(need, [IndexedMessage(ScoredMessage("user", text))]):
+                            return id_, text
+        return None
+
+    def _supports(self, reading: IndexedMessage, line: int, sources: Iterable[SourceLine]) -> bool:
+        if self._files.is_stale(reading, line):
+            return False
+        here = reading.context(line)
+        return any(
+            _in_company(source, reading, line, self._measure.overlap)
+            if source.is_lone
+            else _says_the_same(here, source, self._measure.overlap)
+            for source in sources
+        )
+
+    def _source(self, place: LinePlace, name: str) -> SourceLine:
+        found = self._sources.get((place, name))
+        if found is None:
+            reading, line = self._readings[place[0]], place[1]
+            here = reading.context(line)
+            others = frozenset(other for other in here.names if other not in name and name not in other)
+            found = SourceLine(others, here.words)
+            if found.is_lone:
+                call = reading.said.answers
+                headings = (reading.heading(line), self._words_of_call(call))
+                found = SourceLine(
+                    others, here.words, reading.neighbours(line), call, tuple(filter(None, headings))
+                )
+            self._sources[place, name] = found
+        return found
+
+    def _words_of_call(self, call: str) -> frozenset[str]:
+        use = self._files.uses.get(call)
+        return frozenset(words_in(use.label)) if use else frozenset()
+
+    def _keys(self, need: Need) -> Iterator[str]:
+        """Path, command or query of the calls whose results a need stands in."""
+        for message, _ in need.sources[:SOURCES_TO_FOLLOW]:
+            said = self._readings[message].said
+            use = self._files.uses.get(said.answers) if said.role == "tool" else None
+            if use is not None and (key := _key(use)):
+                yield key
+
+
+def _key(use: ToolUse) -> str:
+    return use.path or " ".join(use.command.split())[:LONGEST_KEY] or use.pattern
+
+
+def _says_the_same(here: LineContext, source: SourceLine, overlap: float) -> bool:
+    """Whether a line holds enough of the other names and of the words of a source line, and not many more.
+
+    Without that bound a list of all names, or a bag of all words, would say the same as everything.
+    """
+    if len(here.names) > max(CROWD, 2 * (len(source.names) + 1)):
+        return False
+    if len(here.words) > max(BAG, 3 * len(source.words)):
+        return False
+    names = here.names & source.names
+    if len(names) < overlap * len(source.names):
+        return False
+    if source.words:
+        return len(here.words & source.words) >= overlap * len(source.words)
+    return len(names) + 1 >= overlap * len(here.names)
+
+
+def _in_company(source: SourceLine, reading: IndexedMessage, line: int, overlap: float) -> bool:
+    """Whether a name that stood alone in its line stands again between neighbours of then, or again all alone: in
+    the result of the same call, or below words that say what the list is.
+
+    Beside a neighbour of then, in the same line, it counts where words say what they are.
+    """
+    around = reading.neighbours(line)
+    here = reading.context(line)
+    if here.words and len(here.names) <= CROWD:
+        around |= here.names
+    if source.neighbours.isdisjoint(around) if source.neighbours else around:
+        return False
+    if source.call and source.call == reading.said.answers:
+        return True
+    above = reading.heading(line)
+    return not source.headings or any(
+        len(above & heading) >= overlap * len(heading) for heading in source.headings
+    )
+
+
+def _followed(line: str, fetch: Fetch) -> Iterator[tuple[str, str]]:
+    """Every id in a line that leads to a text."""
+    for token in dict.fromkeys("".join(c if c.isalnum() or c in "-_" else " " for c in line).split()):
+        if 2 <= len(token) <= 64 and (text := fetch(token)) is not None:
+            yield token, text
+
+
+# The sums of one run: what share of the needs of each action was held, by measure and budget.
+#
+# Rule: mean over the needs of an action, then over actions; a request that failed or burst its budget holds nothing.
+
+OLDEST = (1, 2, 6, 11, 21, 51)
+"""Where each of `AGES` begins."""
+
+
+class RunningMean(Struct):
+    total: float = 0.0
+    count: int = 0
+
+    def add(self, value: float) -> None:
+        self.total += value
+        self.count += 1
+
+    @property
+    def value(self) -> float | None:
+        return self.total / self.count if self.count else None
+
+
+class HeldNeeds(Struct, frozen=True):
+    """Needs of one action, and which of them a pack holds: by span, by span or reference, by presence."""
+
+    needs: list[Need]
+    span: list[bool]
+    ref: list[bool]
+    present: list[bool]
+    fetched: dict[str, str]
+    """Texts that references lead to, by id."""
+
+
+def score_needs(
+    needs: list[Need], pack: Sequence[IndexedMessage] | None, credit: NeedScorer, fetch: Fetch | None
+) -> HeldNeeds:
+    """Without a pack, because there was none or it burst the budget, nothing is held."""
+    if pack is None:
+        nothing = [False] * len(needs)
+        return HeldNeeds(needs, nothing, nothing, nothing, {})
+    span = [credit.span(need, pack) for need in needs]
+    ref, present, fetched = list(span), list(span), {}
+    for at, need in enumerate(needs):
+        if span[at]:
+            continue
+        present[at] = credit.presence(need, pack)
+        if fetch is not None and (found := credit.reference(need, pack, fetch)):
+            ref[at] = True
+            fetched[found[0]] = found[1]
+    return HeldNeeds(needs, span, ref, present, fetched)
+
+
+class NeedTally:
+    """For one budget. `curve_budget` is the smallest of the run: its hard needs are the same for all budgets."""
+
+    def __init__(self, measure: Measure, budget: int, curve_budget: int) -> None:
+        self._measure = measure
+        self._budget = budget
+        self._curve_budget = curve_budget
+        self.all_span, self.hard_span, self.hard_ref = RunningMean(), RunningMean(), RunningMean()
+        self.hard_presence, self.curve_span = RunningMean(), RunningMean()
+        self.kinds = dict.fromkeys(KINDS, (0, 0))
+        self.ages = dict.fromkeys(AGES, (0, 0))
+        self.needs = self.hard_needs = 0
+
+    def hard(self, held: HeldNeeds) -> list[int]:
+        """Which of the needs are hard."""
+        return [i for i, need in enumerate(held.needs) if need.is_hard(self._measure, self._budget)]
+
+    def add(self, held: HeldNeeds) -> None:
+        if not held.needs:
+            return
+        self.all_span.add(_share(held.span, range(len(held.span))))
+        for need, span in zip(held.needs, held.span, strict=True):
+            _count(self.ages, _age(need.age), span)
+        hard = self.hard(held)
+        self.needs += len(held.needs)
+        self.hard_needs += len(hard)
+        if hard:
+            self.hard_span.add(_share(held.span, hard))
+            self.hard_ref.add(_share(held.ref, hard))
+            self.hard_presence.add(_share(held.present, hard))
+        for i in hard:
+            _count(self.kinds, held.needs[i].kind, held.span[i])
+        curve = [i for i, need in enumerate(held.needs) if need.is_hard(self._measure, self._curve_budget)]
+        if curve:
+            self.curve_span.add(_share(held.span, curve))
+
+    def shares(self, counts: dict[str, tuple[int, int]]) -> dict[str, Share]:
+        return {key: Share(held, of) for key, (held, of) in counts.items() if of}
+
+
+def _share(held: list[bool], which: Sequence[int]) -> float:
+    return sum(held[i] for i in which) / len(which)
+
+
+def _count(counts: dict[str, tuple[int, int]], key: str, held: bool) -> None:
+    before = counts[key]
+    counts[key] = (before[0] + held, before[1] + 1)
+
+
+def _age(steps: int) -> str:
+    return next(age for age, oldest in zip(reversed(AGES), reversed(OLDEST), strict=True) if steps >= oldest)

@@ -1,0 +1,245 @@
+"""The numbers in the definition of a need, in one place.
+
+Rule: nothing else in this room holds one; the sensitivity command varies them here.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Literal
+
+from msgspec import Struct
+
+from holdfast.lab.evidence.indexed_message import IndexedMessage, argument_values, has_letters, names_in
+from holdfast.lab.scored_message import ScoredMessage
+from holdfast.messages import ToolCall
+from holdfast.tool_use import ToolUse, recognise
+
+
+class Measure(Struct, frozen=True):
+    line_length: int = 16
+    """Characters of a line that can be a need."""
+    name_length: int = 6
+    """Characters of a name that can be a need."""
+    common_projects: int = 2
+    """A name in more projects than this, of those it was calibrated on, is nobody's evidence ..."""
+    common_share: float = 0.03
+    """... or in more than this share of them, whichever is more."""
+    overlap: float = 0.5
+    """Share of the other names, and of the other words, of its source line that must stand with a name."""
+    hard_steps: int = 5
+    """A hard need was last seen more steps ago than this ..."""
+    hard_share: float = 0.5
+    """... and outside the newest part of the budget, this large."""
+
+
+DEFAULT_MEASURE = Measure()
+
+
+# What had happened before a request, indexed for evidence.
+#
+# Rule: it only grows, message by message, and a copy of a file that was edited since no longer counts.
+
+LinePlace = tuple[int, int]
+"""A message and a line of it."""
+
+FAILED = ("error", "<tool_use_error", "failed", "traceback", "no changes", "string to replace not found")
+"""How results of edits begin that changed nothing: recordings in OpenAI's shape have no other mark of it."""
+
+
+class FileCopies(Struct):
+    """Copies of files among the messages so far, and which of them are out of date.
+
+    A read's result and a write's content are copies. An edit or a write of the same path makes every earlier copy
+    stale, whole: what of it still holds, only the file could tell.
+    """
+
+    stale_results: set[str] = set()
+    stale_contents: set[str] = set()
+    uses: dict[str, ToolUse] = {}
+    """Calls by id."""
+    _reads: dict[str, list[str]] = {}
+    _writes: dict[str, list[str]] = {}
+
+    def note(self, said: ScoredMessage) -> None:
+        if said.role == "assistant":
+            self._note_calls(said)
+        elif said.role == "tool":
+            self._note_result(said)
+
+    def _note_calls(self, said: ScoredMessage) -> None:
+        for call in said.calls:
+            arguments = dict(argument_values(call.arguments))
+            self.uses[call.id] = recognise(ToolCall(call.id, call.name, arguments))
+
+    def _note_result(self, said: ScoredMessage) -> None:
+        use = self.uses.get(said.answers)
+        if use is None or not use.path:
+            return
+        if use.kind == "read":
+            self._reads.setdefault(use.path, []).append(said.answers)
+        elif use.kind in ("edit", "multiedit", "write") and not said.text.lstrip().lower().startswith(FAILED):
+            self.stale_results.update(self._reads.pop(use.path, ()))
+            self.stale_contents.update(self._writes.pop(use.path, ()))
+            if use.kind == "write":
+                self._writes.setdefault(use.path, []).append(said.answers)
+
+    def is_stale(self, reading: IndexedMessage, line: int) -> bool:
+        said = reading.said
+        if said.role == "tool":
+            return said.answers in self.stale_results
+        return bool(self.stale_contents and said.calls) and reading.call_of(line) in self.stale_contents
+
+
+class EvidenceHistory:
+    """Where every line and every name of the messages so far stands."""
+
+    def __init__(self) -> None:
+        self.readings: list[IndexedMessage] = []
+        self.files = FileCopies()
+        self.steps: list[int] = []
+        """Of each message: how many replies there had been, itself included."""
+        self.tokens_before: list[int] = [0]
+        """Of each message: the tokens of all before it; the last is the sum of all."""
+        self.lines: dict[str, list[LinePlace]] = {}
+        self.names: dict[str, list[LinePlace]] = {}
+
+    @property
+    def step(self) -> int:
+        """The number of the reply that comes next."""
+        return (self.steps[-1] if self.steps else 0) + 1
+
+    def add(self, reading: IndexedMessage, tokens: int) -> None:
+        said, at = reading.said, len(self.readings)
+        self.readings.append(reading)
+        self.steps.append(self.step if said.role == "assistant" else self.step - 1)
+        self.tokens_before.append(self.tokens_before[-1] + tokens)
+        self.files.note(said)
+        for key, line in reading.keys.items():
+            self.lines.setdefault(key, []).append((at, line))
+        for name, numbers in reading.names.items():
+            self.names.setdefault(name, []).extend((at, number) for number in numbers)
+
+    def is_own(self, place: LinePlace) -> bool:
+        """Whether the agent itself wrote this."""
+        return self.readings[place[0]].said.role == "assistant"
+
+    def is_stale(self, place: LinePlace) -> bool:
+        return self.files.is_stale(self.readings[place[0]], place[1])
+
+    def tokens_since(self, message: int) -> int:
+        """Tokens of all that came behind a message."""
+        return self.tokens_before[-1] - self.tokens_before[message + 1]
+
+    def age(self, message: int) -> int:
+        """Steps from a message to the reply that comes next."""
+        return self.step - self.steps[message]
+
+
+# Needs: pieces of earlier text that an action used, found in the values of its arguments.
+#
+# Rule: a need exists only if all that happened, sent whole, would support it; so *everything* scores 1.00.
+
+Kind = Literal["line", "name", "state"]
+
+MOST_SOURCES = 16
+"""Lines, newest first, that a name may be supported by: a name in hundreds of lines is found by these or not."""
+
+
+class Need(Struct, frozen=True, gc=False):
+    """`text` is a whole line or a name; `sources` are the lines it can have come from, the newest first."""
+
+    kind: Kind
+    text: str
+    is_line: bool
+    sources: tuple[LinePlace, ...]
+    seen: int
+    """The message in which it was last seen, in whatever form."""
+    age: int
+    """Steps since then."""
+    distance: int
+    """Tokens since then."""
+
+    def is_hard(self, measure: Measure, budget: int) -> bool:
+        return self.age > measure.hard_steps and self.distance > measure.hard_share * budget
+
+
+class KnownText(Struct, frozen=True):
+    """What is no need whoever uses it: lines and names of the system prompt and the tools, and common names."""
+
+    lines: frozenset[str]
+    names: frozenset[str]
+    is_common: Callable[[str], bool]
+
+
+def known_from(stable: Iterable[str], is_common: Callable[[str], bool]) -> KnownText:
+    readings = [IndexedMessage(ScoredMessage("system", text)) for text in stable]
+    lines = frozenset(key for reading in readings for key in reading.keys)
+    return KnownText(lines, frozenset(name for reading in readings for name in reading.names), is_common)
+
+
+def find_needs(
+    action: ScoredMessage, history: EvidenceHistory, known: KnownText, measure: Measure
+) -> list[Need]:
+    """The needs of an action, one for each source line."""
+    by_source: dict[LinePlace, Need] = {}
+    for call in action.calls:
+        for _, value in argument_values(call.arguments):
+            for line in dict.fromkeys(value.split("\n")):
+                for need in _needs_of_line(line.strip(), history, known, measure):
+                    _collapse(by_source, need)
+    return list(by_source.values())
+
+
+def _collapse(by_source: dict[LinePlace, Need], need: Need) -> None:
+    """A line stands for the names in it; of several names the one longest unseen."""
+    source = need.sources[0]
+    other = by_source.get(source)
+    if other is None or (need.is_line, -need.seen) > (other.is_line, -other.seen):
+        by_source[source] = need
+
+
+def _needs_of_line(line: str, history: EvidenceHistory, known: KnownText, measure: Measure) -> Iterable[Need]:
+    if len(line) >= measure.line_length and _is_phrase(line) and line not in known.lines:
+        places = history.lines.get(line, [])
+        sources = _sources(places, history)
+        if sources:
+            own = all(history.is_own(place) for place in places)
+            yield _need("state" if own else "line", line, True, sources, history)
+            return
+    taken: list[str] = []
+    for name in sorted(names_in(line), key=lambda name: (-len(name), name)):
+        if len(name) < measure.name_length or name in known.names or known.is_common(name):
+            continue
+        if any(name in longer for longer in taken):
+            continue
+        need = _need_of_name(name, history)
+        if need:
+            taken.append(name)
+            yield need
+
+
+def _is_phrase(line: str) -> bool:
+    """Letters, and more than one token: a lone path or hash is a name, and must earn its credit as one."""
+    return has_letters(line) and len(line.split(None, 1)) > 1
+
+
+def _need_of_name(name: str, history: EvidenceHistory) -> Need | None:
+    places = history.names.get(name)
+    if not places:
+        return None
+    own = history.is_own(places[0])
+    # What a result or the user introduced is supported by lines of theirs; the agent's own echo is no source.
+    sources = _sources([place for place in places if own or not history.is_own(place)], history)
+    return _need("state" if own else "name", name, False, sources, history) if sources else None
+
+
+def _sources(places: Sequence[LinePlace], history: EvidenceHistory) -> tuple[LinePlace, ...]:
+    """Those that still hold, the newest first."""
+    return tuple(islice((place for place in reversed(places) if not history.is_stale(place)), MOST_SOURCES))
+
+
+def _need(
+    kind: Kind, text: str, is_line: bool, sources: tuple[LinePlace, ...], history: EvidenceHistory
+) -> Need:
+    seen = (history.lines if is_line else history.names)[text][-1][0]
+    return Need(kind, text, is_line, sources, seen, history.age(seen), history.tokens_since(seen))

@@ -1,0 +1,312 @@
+"""Examples to learn from: at every fold of a recording, what stood folded, and what later actions used of it.
+
+Rule: features know the log up to the fold, and only the label knows what came later. The label is the worth itself:
+how many later actions used the line or the name, each counted by its share of the action's needs, and the later the
+less.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from hashlib import blake2b
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from holdfast.errors import ContextOverflow, HoldfastError, InputError
+from holdfast.lab.evidence.study import Study
+from holdfast.lab.jobs import RecordingSources, ReplayJob, is_short, read_case, study_case
+from holdfast.lab.options import ReplayOptions
+from holdfast.lab.policies.profile_policy import WindowFeed
+from holdfast.lab.policy import Message, Task
+from holdfast.lab.pool import WorkerDied, run_jobs
+from holdfast.lab.replay import all_too_short, short_notes
+from holdfast.lab.report.figures import budget as shown_budget
+from holdfast.lab.scored_message import MessageCounter, read_message
+from holdfast.packing.folding.draft import FoldDraft
+from holdfast.packing.lines.features import (
+    LINE_FEATURES,
+    NAME_FEATURES,
+    fixed_line_features,
+    fixed_name_features,
+    line_facts,
+    name_facts,
+    rough_tokens,
+)
+from holdfast.packing.lines.line_index import SHORTEST_NAME, IndexedLine, LogLineIndex
+from holdfast.packing.lines.scoring import SHORTEST_QUOTE, candidate_lines
+from holdfast.packing.lines.weights import HAND_WEIGHTS
+from holdfast.packing.log_walk import fold_if_due
+from holdfast.packing.profile import Profile
+from holdfast.packing.window import Window
+from holdfast.tokenizers import load_tokenizer
+
+KEEPS_FROM_STEP_TO_STEP = 0.98
+"""What is used so many steps later counts this much less a step: by then another fold will have chosen anew."""
+OLD = 5
+"""Steps from which a need is no longer on view anyway."""
+ONE_IN = 5
+"""Of what nothing used, this share is kept as examples, and each counts for as many."""
+
+Example = tuple[tuple[float, ...], float, float, int]
+"""Features, later use, how many examples it stands for, and tokens."""
+
+
+class ExampleRows(Struct, frozen=True, eq=False):
+    """Examples as columns, since a recording has millions of numbers. `folds` says which fold a row is of."""
+
+    values: NDArray[np.float32]
+    uses: NDArray[np.float32]
+    counts: NDArray[np.float32]
+    sizes: NDArray[np.float32]
+    folds: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.uses)
+
+    @property
+    def used(self) -> int:
+        return int(np.count_nonzero(self.uses))
+
+
+class RecordingExamples(Struct, frozen=True, eq=False):
+    """What one recording teaches."""
+
+    recording: str
+    project: str
+    lines: ExampleRows
+    names: ExampleRows
+    folds: int
+
+
+class LaterUse(Struct, frozen=True):
+    """What actions after a request use: the worth of every line and name."""
+
+    lines: dict[str, float]
+    names: dict[str, float]
+
+
+def examples_of(study: Study, profile: Profile, tasks: Sequence[Task]) -> RecordingExamples:
+    """The examples of one recording at every budget."""
+    lines, names = _Columns(len(LINE_FEATURES)), _Columns(len(NAME_FEATURES))
+    folds = 0
+    for task in tasks:
+        # Weights that never change: what is learned must not depend on what was learned before.
+        feed = WindowFeed(profile, task, HAND_WEIGHTS)
+        messages = [turn.message for turn in study.case.turns if turn.message is not None]
+        for number, request in enumerate(study.requests):
+            feed.read(messages[: request.before], request.at)
+            if _folds(feed.window):
+                found_lines, found_names = rows_of(feed.window, later_use(study, number))
+                lines.add(found_lines, folds)
+                names.add(found_names, folds)
+                folds += 1
+    return RecordingExamples(study.case.id, study.case.project, lines.rows(), names.rows(), folds)
+
+
+def _folds(window: Window) -> bool:
+    try:
+        return bool(fold_if_due(window))
+    except ContextOverflow:
+        # Nothing can be sent here at this budget; the recording goes on all the same.
+        return False
+
+
+def later_use(study: Study, number: int) -> LaterUse:
+    """What the action of a request, and those after it, use that was out of sight for a while."""
+    lines: dict[str, float] = {}
+    names: dict[str, float] = {}
+    share = 1.0
+    for request in study.requests[number:]:
+        needs = [need for need in request.needs[0] if need.age > OLD]
+        for need in needs:
+            found = lines if need.is_line else names
+            found[need.text] = found.get(need.text, 0.0) + share / len(needs)
+        share *= KEEPS_FROM_STEP_TO_STEP
+    return LaterUse(lines, names)
+
+
+def rows_of(window: Window, later: LaterUse) -> tuple[list[Example], list[Example]]:
+    """Lines and names that a fold let go, as a choice among them would see them."""
+    sightings = window.sightings
+    assert sightings is not None, "only a profile that keeps lines is fitted"
+    draft = FoldDraft(window)
+    view = draft.on_view()
+    lines = candidate_lines(sightings, draft.folded(), view)
+    names = sorted({name for line in lines for name in line.names} - view.names)
+    return (
+        [row for line in lines if (row := _line(sightings, line, later)) is not None],
+        [row for text in names if (row := _name(sightings, text, later)) is not None],
+    )
+
+
+def _line(sightings: LogLineIndex, line: IndexedLine, later: LaterUse) -> Example | None:
+    if len(line.key) < SHORTEST_QUOTE:
+        return None
+    text = line.text
+    use = max(later.lines.get(line.key, 0.0), later.lines.get(text.strip(), 0.0))
+    if not use and not is_sampled(line.key, sightings.step):
+        return None
+    return line_features(sightings, line), use, 1.0 if use else float(ONE_IN), line.size
+
+
+def _name(sightings: LogLineIndex, text: str, later: LaterUse) -> Example | None:
+    use = later.names.get(text, 0.0)
+    if len(text) < SHORTEST_NAME or (not use and not is_sampled(text, sightings.step)):
+        return None
+    return name_features(sightings, text), use, 1.0 if use else float(ONE_IN), rough_tokens(text)
+
+
+def is_sampled(key: str, step: int) -> bool:
+    """The same every time, whoever asks; another choice at another step, so that every line has its turn."""
+    digest = blake2b(f"{step} {key}".encode("utf-8", "replace"), digest_size=4).digest()
+    return int.from_bytes(digest, "big") % ONE_IN == 0
+
+
+def line_features(sightings: LogLineIndex, line: IndexedLine) -> tuple[float, ...]:
+    source, text = line.source, line.text
+    fixed = fixed_line_features(
+        line_facts(text), text, source.origin, source.kind, line.number, source.rows, line.bonus
+    )
+    return (*fixed, *sightings.line_features(line))
+
+
+def name_features(sightings: LogLineIndex, text: str) -> tuple[float, ...]:
+    name = sightings.names[text]
+    return (*fixed_name_features(name_facts(text), name.is_own), *sightings.name_features(text, name))
+
+
+class _Columns:
+    """Rows as they come in, fold by fold, each fold made into arrays at once."""
+
+    def __init__(self, features: int) -> None:
+        self._features = features
+        self._parts: list[ExampleRows] = []
+
+    def add(self, rows: Sequence[Example], fold: int) -> None:
+        if rows:
+            values, uses, counts, sizes = zip(*rows, strict=True)
+            self._parts.append(
+                ExampleRows(
+                    np.array(values, np.float32),
+                    np.array(uses, np.float32),
+                    np.array(counts, np.float32),
+                    np.array(sizes, np.float32),
+                    np.full(len(rows), fold, np.int32),
+                )
+            )
+
+    def rows(self) -> ExampleRows:
+        none = np.empty(0, np.float32)
+        empty = ExampleRows(
+            np.empty((0, self._features), np.float32), none, none, none, np.empty(0, np.int32)
+        )
+        parts = [empty, *self._parts]
+        return ExampleRows(
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.uses for part in parts]),
+            np.concatenate([part.counts for part in parts]),
+            np.concatenate([part.sizes for part in parts]),
+            np.concatenate([part.folds for part in parts]),
+        )
+
+
+# Recordings into examples, on several processes.
+#
+# Rule: a recording comes in whole and only numbers go out; the same recordings give the same examples in the same
+# order, however many processes there are.
+
+MOST_NOTES = 20
+
+
+class ExamplesOutcome(Struct, frozen=True):
+    """What became of one recording. `error` says why it could not be read."""
+
+    number: int
+    id: str
+    examples: RecordingExamples | None = None
+    error: str = ""
+    short: bool = False
+    """It has fewer tokens than the order asks for, and is left out."""
+
+
+class GatheredExamples(Struct, frozen=True):
+    """`examples` are of recordings with at least one fold."""
+
+    examples: list[RecordingExamples]
+    recordings: int
+    """Those left out as too short for the order do not count."""
+    notes: list[str]
+
+
+def gather_examples(
+    order: ReplayOptions,
+    sources: RecordingSources,
+    *,
+    processes: int = 1,
+    done: Callable[[int], None] = lambda _: None,
+) -> GatheredExamples:
+    """The examples of all recordings. `done` is told the size of each that is finished."""
+    sizes: dict[int, int] = {}
+    examples: list[RecordingExamples] = []
+    notes: list[str] = []
+    read = short = unfolded = 0
+    for taught in run_jobs(examples_job, order, noting(sources.jobs(), sizes), processes):
+        read += 1
+        done(sizes.pop(taught.number))
+        if isinstance(taught, ExamplesOutcome) and taught.short:
+            short += 1
+        elif isinstance(taught, WorkerDied) or taught.examples is None:
+            why = "its process died" if isinstance(taught, WorkerDied) else taught.error
+            notes.append(f"{taught.id} was left out: {why}")
+        elif taught.examples.folds:
+            examples.append(taught.examples)
+        else:
+            unfolded += 1
+    if short and short == read:
+        raise all_too_short(order)
+    at = " or ".join(map(shown_budget, order.budgets))
+    if not examples:
+        raise InputError(
+            f"no recording is long enough to fold at {at}",
+            hint="give longer recordings, or a smaller `--budget`",
+        )
+    told = [*shortened(notes), *short_notes(order, short, read)]
+    if unfolded:
+        told.append(f"too short to fold at {at}, and so left out: {unfolded} of {read - short} recordings")
+    return GatheredExamples(examples, read - short, told)
+
+
+def examples_job(order: ReplayOptions, job: ReplayJob) -> ExamplesOutcome:
+    """What a worker does with a recording."""
+    try:
+        case = read_case(order, job)
+    except HoldfastError as error:
+        return ExamplesOutcome(job.number, job.id, error=str(error))
+    scale = MessageCounter(load_tokenizer())
+    if is_short(order, case, scale):
+        return ExamplesOutcome(job.number, job.id, short=True)
+    studied = study_case(order, case, scale)
+    tasks = [Task(budget, partial(_count, scale)) for budget in order.budgets]
+    return ExamplesOutcome(job.number, job.id, examples_of(studied, fitted_profile(order), tasks))
+
+
+def fitted_profile(order: ReplayOptions) -> Profile:
+    """The profile of an order to fit, which has one and no other policy."""
+    return order.profiles[order.policies[0]]
+
+
+def noting(jobs: Iterable[ReplayJob], sizes: dict[int, int]) -> Iterator[ReplayJob]:
+    """The jobs, with the size of each written down as it goes out."""
+    for job in jobs:
+        sizes[job.number] = job.unread.size
+        yield job
+
+
+def shortened(notes: Sequence[str]) -> list[str]:
+    rest = len(notes) - MOST_NOTES
+    return [*notes[:MOST_NOTES], *([f"and {rest} more like these"] if rest > 0 else [])]
+
+
+def _count(scale: MessageCounter, messages: Sequence[Message]) -> int:
+    return scale.total([read_message(message) for message in messages])

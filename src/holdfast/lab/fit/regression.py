@@ -1,0 +1,232 @@
+"""Weights from examples: a Poisson regression, linear in the logarithm, so that a weight reads as a factor.
+
+Rule: what is found goes out as plain, rounded numbers; the same examples in the same order give the same numbers.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
+from sklearn.linear_model import PoissonRegressor
+from sklearn.metrics import roc_auc_score
+from threadpoolctl import threadpool_limits
+
+from holdfast.errors import InputError
+from holdfast.lab.fit.examples import ExampleRows, RecordingExamples
+from holdfast.lab.fit.fit_results import HeldOut, LearnedWeights, RankingQuality, mean_quality
+from holdfast.lab.options import ReplayOptions
+from holdfast.lab.report.figures import budget, recall
+from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES, VERSION
+from holdfast.packing.lines.scoring import FIXED_TOKENS, LENGTH_POWER
+from holdfast.packing.lines.weights import HAND_WEIGHTS, Weights
+from holdfast.version import __version__
+
+PENALTY = 1e-4
+MOST = 2.0
+"""The largest label: a name that every action uses should not rule the rest."""
+PLACES = 3
+"""Decimals of a weight."""
+TOLERANCE = 1e-8
+"""Labels are small and so are gradients: a looser one ends before the rare features have settled."""
+MOST_ROUNDS = 100
+LEAST_SPREAD = 1e-6
+"""Below it a feature is the same everywhere, and teaches nothing."""
+
+
+class FeatureSpread(Struct, frozen=True, eq=False):
+    """Where each feature lies, and how far it varies."""
+
+    centre: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+
+def fit_weights(examples: Sequence[RecordingExamples]) -> Weights | None:
+    """None where no later action used a line, or none a name."""
+    lines = regress([one.lines for one in examples], LINE_FEATURES)
+    names = regress([one.names for one in examples], NAME_FEATURES)
+    return Weights(VERSION, lines, names) if lines and names else None
+
+
+def regress(blocks: Sequence[ExampleRows], features: Sequence[str]) -> dict[str, float]:
+    """A weight for each feature; none where nothing was used, since then there is nothing to learn."""
+    if not any(block.used for block in blocks):
+        return {}
+    # The first feature is the constant, which the model has of its own and does not penalise. The others are
+    # centred and scaled for the penalty's sake, and back: weights are for the features as they are.
+    spread = _spread(blocks)
+    model = PoissonRegressor(alpha=PENALTY, solver="newton-cholesky", tol=TOLERANCE, max_iter=MOST_ROUNDS)
+    uses = np.minimum(np.concatenate([block.uses for block in blocks], dtype=np.float64), MOST)
+    counts = np.concatenate([block.counts for block in blocks], dtype=np.float64)
+    # One thread: sums then have the same order on every machine, and a busy one does not keep threads waiting.
+    with threadpool_limits(1):
+        model.fit(_scaled(blocks, spread), uses, sample_weight=counts)
+    weights = model.coef_ / spread.scale
+    constant = model.intercept_ - float(weights @ spread.centre)
+    found = zip(features, (constant, *weights), strict=True)
+    return {feature: round(float(weight), PLACES) + 0.0 for feature, weight in found}
+
+
+def _spread(blocks: Sequence[ExampleRows]) -> FeatureSpread:
+    count = sum(map(len, blocks))
+    centre = sum(block.values[:, 1:].sum(axis=0, dtype=np.float64) for block in blocks) / count
+    squares = sum(np.square(block.values[:, 1:] - centre).sum(axis=0) for block in blocks) / count
+    scale = np.sqrt(squares)
+    return FeatureSpread(np.asarray(centre), np.where(scale < LEAST_SPREAD, 1.0, scale))
+
+
+def _scaled(blocks: Sequence[ExampleRows], spread: FeatureSpread) -> NDArray[np.float64]:
+    """All rows as the model wants them, filled block by block: a copy of them all would take as much again."""
+    scaled = np.empty((sum(map(len, blocks)), len(spread.centre)))
+    at = 0
+    for block in blocks:
+        rows = scaled[at : at + len(block)]
+        np.subtract(block.values[:, 1:], spread.centre, out=rows)
+        rows /= spread.scale
+        at += len(block)
+    return scaled
+
+
+# How well weights rank: the area under the curve, and what the best tenth of the tokens holds.
+#
+# Rule: a tenth is filled as a fold fills its room, by worth a token; whoever calls sees to it that rows judged were
+# not fitted on.
+
+TENTH = 0.1
+
+
+def judge_ranking(
+    held_out: str,
+    blocks: Sequence[ExampleRows],
+    features: Sequence[str],
+    learned: Mapping[str, float] | None,
+    hand: Mapping[str, float],
+) -> RankingQuality:
+    """The quality of learned and of hand-written weights on the same rows, one block a recording."""
+    curve, best = _figures(blocks, features, learned)
+    hand_curve, hand_best = _figures(blocks, features, hand)
+    used = sum(block.used for block in blocks)
+    return RankingQuality(held_out, sum(map(len, blocks)), used, curve, hand_curve, best, hand_best)
+
+
+def _figures(
+    blocks: Sequence[ExampleRows], features: Sequence[str], weights: Mapping[str, float] | None
+) -> tuple[float | None, float | None]:
+    blocks = [block for block in blocks if len(block)]
+    if weights is None or not blocks:
+        return None, None
+    vector = np.array([weights.get(feature, 0.0) for feature in features])
+    scores = [block.values @ vector for block in blocks]
+    return area(blocks, scores), held_by_best(blocks, scores)
+
+
+def area(blocks: Sequence[ExampleRows], scores: Sequence[NDArray[np.float64]]) -> float | None:
+    """How often something that was used ranks above something that was not; None where all are alike."""
+    used = np.concatenate([block.uses > 0 for block in blocks])
+    if used.all() or not used.any():
+        return None
+    counts = np.concatenate([block.counts for block in blocks])
+    return float(roc_auc_score(used, np.concatenate(scores), sample_weight=counts))
+
+
+def held_by_best(blocks: Sequence[ExampleRows], scores: Sequence[NDArray[np.float64]]) -> float | None:
+    """The share of all later use that stands in the best tenth of the tokens of its fold."""
+    held = total = 0.0
+    for block, score in zip(blocks, scores, strict=True):
+        uses = block.uses * block.counts
+        held += float(uses[_in_best(block, score)].sum(dtype=np.float64))
+        total += float(uses.sum(dtype=np.float64))
+    return held / total if total else None
+
+
+def _in_best(block: ExampleRows, score: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Places of the rows that the best tenth of each fold's tokens consists of."""
+    values = score - LENGTH_POWER * np.log(block.sizes + FIXED_TOKENS)
+    order = np.lexsort((-values, block.folds))
+    tokens = (block.sizes * block.counts)[order].astype(np.float64)
+    _, starts, lengths = np.unique(block.folds[order], return_index=True, return_counts=True)
+    running = np.cumsum(tokens)
+    before = np.repeat(running[starts] - tokens[starts], lengths)
+    room = np.repeat(np.add.reduceat(tokens, starts) * TENTH, lengths)
+    return order[running - before <= room]
+
+
+# Weights from the examples of many recordings, and how good they are on recordings they never saw.
+#
+# Rule: every project is judged by weights fitted on the others; with one project only, every recording is, or every
+# tenth of them, and the result says so.
+
+MOST_PARTS = 10
+"""Fits for the quality of a single project: of many recordings several are held out together."""
+
+
+def learn_weights(examples: Sequence[RecordingExamples], order: ReplayOptions) -> LearnedWeights:
+    """Fit on all of them, then again without each group, for quality and for trials."""
+    weights = fit_weights(examples)
+    if weights is None:
+        raise InputError(
+            f"there is nothing to learn: no later action used a {_unused(examples)} that a fold let go",
+            hint="give longer recordings, or more of them",
+        )
+    held_out, groups = split(examples)
+    blind: dict[str, Weights | None] = {}
+    lines: list[RankingQuality] = []
+    names: list[RankingQuality] = []
+    for group in dict.fromkeys(groups.values()):
+        inside = [one for one in examples if groups[one.recording] == group]
+        found = blind[group] = fit_weights([one for one in examples if groups[one.recording] != group])
+        for rows, features, kind in ((lines, LINE_FEATURES, "lines"), (names, NAME_FEATURES, "names")):
+            blocks = [getattr(one, kind) for one in inside]
+            own = None if found is None else getattr(found, kind)
+            rows.append(judge_ranking(group, blocks, features, own, getattr(HAND_WEIGHTS, kind)))
+    about = _about(examples, order, held_out, lines, names)
+    return LearnedWeights(replace(weights, about=about), held_out, groups, blind, lines, names)
+
+
+def split(examples: Sequence[RecordingExamples]) -> tuple[HeldOut, dict[str, str]]:
+    """What is held out together: recordings with the name of their group. Nothing where there is only one."""
+    projects = {one.recording: one.project for one in examples}
+    if len(set(projects.values())) > 1:
+        return "project", dict(sorted(projects.items(), key=lambda item: item[1]))
+    ids = [one.recording for one in examples]
+    if len(ids) == 1:
+        return "nothing", {}
+    if len(ids) <= MOST_PARTS:
+        return "recording", {id_: id_ for id_ in ids}
+    parts = {id_: f"part {at % MOST_PARTS + 1} of {MOST_PARTS}" for at, id_ in enumerate(ids)}
+    return "recording", parts
+
+
+def _unused(examples: Sequence[RecordingExamples]) -> str:
+    return "name" if any(one.lines.used for one in examples) else "line"
+
+
+def _about(
+    examples: Sequence[RecordingExamples],
+    order: ReplayOptions,
+    held_out: HeldOut,
+    lines: list[RankingQuality],
+    names: list[RankingQuality],
+) -> dict[str, str | float | list[str]]:
+    """Where the weights come from. Nothing that differs between two runs: the same recordings, the same file."""
+    return {
+        "holdfast": __version__,
+        "profile": order.policies[0],
+        "budgets": list(map(budget, order.budgets)),
+        **({"at_least": budget(order.at_least)} if order.at_least else {}),
+        "projects": sorted({one.project for one in examples}),
+        "recordings": len(examples),
+        "line_examples": sum(len(one.lines) for one in examples),
+        "name_examples": sum(len(one.names) for one in examples),
+        "held_out": held_out,
+        "quality": [] if held_out == "nothing" else [_quality("lines", lines), _quality("names", names)],
+    }
+
+
+def _quality(kind: str, rows: list[RankingQuality]) -> str:
+    mean = mean_quality(rows, "")
+    return (
+        f"{kind}: area under the curve {recall(mean.curve)} (by hand {recall(mean.hand_curve)}), "
+        f"best tenth of tokens holds {recall(mean.best)} (by hand {recall(mean.hand_best)})"
+    )

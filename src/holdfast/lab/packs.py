@@ -1,0 +1,299 @@
+"""Packs between policy and scorer: read in, checked, and written out again.
+
+Rule: what is scored, billed, checked and dumped is one and the same reading of what the policy returned.
+"""
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from time import perf_counter
+from typing import Self
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.errors import HoldfastError, InputError
+from holdfast.lab.evidence.credit import Fetch
+from holdfast.lab.policy import Message, ModelCall, NamedPolicy, Policy, Sent, Task
+from holdfast.lab.scored_message import ScoredMessage, read_message
+from holdfast.messages import Json
+from holdfast.packing.validator import check
+
+OURS = "openai.strict-"
+"""How rules of the validator begin that go beyond what the provider demands."""
+
+
+class PackReader:
+    """Reads what a policy returns. A message that is the same again is the same object again."""
+
+    def __init__(self) -> None:
+        self._known: dict[ScoredMessage, ScoredMessage] = {}
+        self._plain: dict[int, tuple[Message, Json, ScoredMessage]] = {}
+        """Messages without calls, by identity: most of a pack is what the pack before had."""
+
+    def read(self, answer: Json) -> tuple[list[ScoredMessage], Sent]:
+        """The messages of an answer. InputError says what is wrong with it."""
+        sent = answer if isinstance(answer, Sent) else Sent(answer)
+        messages = sent.messages
+        if isinstance(messages, str | bytes | dict) or not isinstance(messages, Iterable):
+            raise InputError(f"the policy returned a {type(messages).__name__}, not a list of messages")
+        _check_extras(sent)
+        before, self._plain = self._plain, {}
+        return [self._message(message, before) for message in messages], sent
+
+    def _message(
+        self, message: Json, before: dict[int, tuple[Message, Json, ScoredMessage]]
+    ) -> ScoredMessage:
+        if not isinstance(message, dict) or message.get("tool_calls"):
+            # Arguments may have been changed in place, which only reading them again can tell.
+            return self._same(_read(message))
+        content = message.get("content")
+        known = before.get(id(message))
+        same = known is not None and known[0] is message and known[1] is content and isinstance(content, str)
+        if known is not None and same and _is_still(known[2], message):
+            said = known[2]
+        else:
+            said = self._same(_read(message))
+        self._plain[id(message)] = (message, content, said)
+        return said
+
+    def _same(self, said: ScoredMessage) -> ScoredMessage:
+        known = self._known.get(said)
+        if known is None:
+            known = self._known[said] = _sendable(said)
+        return known
+
+
+def _check_extras(sent: Sent) -> None:
+    """What a policy says beside its messages must be what it claims to be: it is billed and drawn."""
+    calls, layers = sent.calls, sent.layers
+    if not isinstance(calls, list | tuple) or not all(isinstance(call, ModelCall) for call in calls):
+        raise InputError("`calls` of the answer are not `ModelCall`s")
+    if not all(_is_amount(n) for call in calls for n in (call.prompt, call.completion)):
+        raise InputError("a model call takes a number of tokens that is none")
+    if not isinstance(layers, dict) or not all(
+        isinstance(k, str) and _is_amount(n) for k, n in layers.items()
+    ):
+        raise InputError("`layers` of the answer are not numbers of tokens by name")
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+
+
+def _is_still(said: ScoredMessage, message: Message) -> bool:
+    """Is a message of the same text still what it was read as? It may have been changed in place."""
+    answers = message.get("tool_call_id") or ""
+    return (said.role, said.answers) == (message.get("role"), answers)
+
+
+def _read(message: Json) -> ScoredMessage:
+    try:
+        return read_message(message)
+    except InputError:
+        raise
+    except Exception as error:
+        # A policy may return anything: parts that are no objects, arguments that JSON cannot hold.
+        raise InputError(f"a message cannot be read: {error}") from error
+
+
+def _sendable(said: ScoredMessage) -> ScoredMessage:
+    try:
+        msgspec.msgpack.encode(said)
+    except UnicodeEncodeError as error:
+        raise InputError(f"a message holds text that is no Unicode: {error.reason}") from error
+    return said
+
+
+class PackWriter:
+    """Writes messages of packs: for the validator, for a dump, and as fingerprints. Each distinct one once."""
+
+    def __init__(self) -> None:
+        self._openai, self._dumped, self._digest = cache(_openai), cache(_dumped), cache(_digest)
+
+    def violations(self, pack: Sequence[ScoredMessage]) -> set[str]:
+        """The rules of structure that a provider would hold against a pack; not those that only we hold to."""
+        found = check([self._openai(said) for said in pack], "openai")
+        return {broken.rule for broken in found if not broken.rule.startswith(OURS)}
+
+    def dump(self, pack: Sequence[ScoredMessage]) -> bytes:
+        """The messages as a JSON list."""
+        return b"[" + b",".join(self._dumped(said) for said in pack) + b"]"
+
+    def fingerprint(self, pack: Sequence[ScoredMessage]) -> bytes:
+        return b"".join(self._digest(said) for said in pack)
+
+
+def _digest(said: ScoredMessage) -> bytes:
+    """Of the fields of a struct, so that no two messages share one text."""
+    return blake2b(msgspec.msgpack.encode(said), digest_size=8).digest()
+
+
+def _openai(said: ScoredMessage) -> Message:
+    message: Message = {"role": said.role, "content": said.text or (None if said.calls else "")}
+    if said.calls:
+        message["tool_calls"] = [
+            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
+            for c in said.calls
+        ]
+    if said.role == "tool":
+        message["tool_call_id"] = said.answers
+    return message
+
+
+def _dumped(said: ScoredMessage) -> bytes:
+    """OpenAI's shape with `arguments` as an object; name and arguments also stand flat in a call, as in neutral
+    recordings, so that readers of either shape find them."""
+    message: Message = {"role": said.role, "content": said.text}
+    if said.calls:
+        message["tool_calls"] = [
+            {
+                "id": c.id,
+                "type": "function",
+                "name": c.name,
+                "arguments": (arguments := _arguments(c.arguments)),
+                "function": {"name": c.name, "arguments": arguments},
+            }
+            for c in said.calls
+        ]
+    if said.role == "tool":
+        message["tool_call_id"] = said.answers
+    return msgspec.json.encode(message)
+
+
+def _arguments(text: str) -> Json:
+    """JSON as it is; what is none goes out as text, since a line of a dump is JSON whatever a model wrote."""
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+    return msgspec.Raw(text.encode())
+
+
+# Packs as JSON lines, so that anyone can score them with a scorer of their own.
+#
+# Rule: one line for each reply of the recording, in order, also where the policy failed.
+
+_encode = msgspec.json.encode
+
+
+class DumpLine(Struct, frozen=True, gc=False):
+    """What tells the lines of a recording apart."""
+
+    index: int
+    budget: int
+    policy: str
+
+
+class DumpFile:
+    """A file of packs in a folder of such. Whoever takes over its name removes it; an error on the way does too."""
+
+    def __init__(self, folder: str, recording: str) -> None:
+        self._id = _encode(recording)
+        self._file = tempfile.NamedTemporaryFile("wb", dir=folder, suffix=".jsonl", delete=False)  # noqa: SIM115
+        self.name = self._file.name
+
+    def write(self, line: DumpLine, messages: bytes, tokens: int, fault: str) -> None:
+        """`messages` are JSON already, and too many to encode again."""
+        error = b',"error":' + _encode(fault) if fault else b""
+        self._file.write(
+            b'{"recording":%b,%b,"messages":%b,"tokens":%d%b}\n'
+            % (self._id, _encode(line)[1:-1], messages, tokens, error)
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._file.close()
+        if kind is not None:
+            Path(self.name).unlink(missing_ok=True)
+
+
+# Asking a policy: whatever it answers, raises or returns is taken down as an `PolicyAnswer`.
+#
+# Rule: nothing that a policy does ends a replay.
+
+LONGEST_FAULT = 160
+FAULTS = (Exception, SystemExit, GeneratorExit)
+"""Whatever a policy raises is a fact about it; only Ctrl-C is the user's."""
+
+
+class PolicyAnswer(Struct, frozen=True):
+    """What a policy returned, as read; `fault` says why there is nothing to score."""
+
+    pack: list[ScoredMessage]
+    sent: Sent
+    seconds: float
+    fault: str = ""
+
+
+class PolicyRunner:
+    """A policy of a plan, started for one recording; or why it could not be."""
+
+    def __init__(self, plan: NamedPolicy, task: Task) -> None:
+        self._inbox = PackReader()
+        self._policy: Policy | None = None
+        self._absence = ""
+        try:
+            self._policy = plan.start(task)
+        except FAULTS as error:
+            self._absence = f"could not start: {_sentence(error)}"
+
+    def ask(self, handed: list[Message], at: float | None) -> PolicyAnswer:
+        """What the policy would send. Before anything has happened there is nothing to ask."""
+        if not handed:
+            return PolicyAnswer([], Sent([]), 0.0)
+        if self._policy is None:
+            return PolicyAnswer([], Sent([]), 0.0, self._absence)
+        began = perf_counter()
+        try:
+            answer: Json = self._policy.pack(handed, at)
+            answer = _whole(answer)
+        except FAULTS as error:
+            return PolicyAnswer([], Sent([]), perf_counter() - began, _sentence(error))
+        seconds = perf_counter() - began
+        try:
+            pack, sent = self._inbox.read(answer)
+        except InputError as error:
+            return PolicyAnswer([], Sent([]), seconds, str(error))
+        return PolicyAnswer(pack, sent, seconds)
+
+    @property
+    def fetch(self) -> Fetch | None:
+        """How the policy's references are followed, if they can be; one that fails leads nowhere."""
+        own = getattr(self._policy, "fetch", None)
+        if not callable(own):
+            return None
+
+        def follow(id_: str) -> str | None:
+            try:
+                text = own(id_)
+            except FAULTS:
+                return None
+            return text if isinstance(text, str) else None
+
+        return follow
+
+    def close(self) -> None:
+        """Let go of what the policy holds open."""
+        if callable(close := getattr(self._policy, "close", None)):
+            with suppress(*FAULTS):
+                close()
+
+
+def _whole(answer: Json) -> Json:
+    """The answer with its messages at hand: they may come lazily, and only when all are there is it one."""
+    if isinstance(answer, Sent):
+        return replace(answer, messages=_whole(answer.messages))
+    return answer if isinstance(answer, list | str | dict | None) else list(answer)
+
+
+def _sentence(error: BaseException) -> str:
+    text = str(error).encode("utf-8", "replace").decode().strip().split("\n", 1)[0]
+    kind = "" if isinstance(error, HoldfastError) else type(error).__name__
+    return ": ".join(part for part in (kind, text) if part)[:LONGEST_FAULT] or "an error without a message"

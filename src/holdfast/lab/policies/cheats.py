@@ -1,0 +1,231 @@
+"""Cheats that the measure must expose. They are here to be compared with, not to be used.
+
+Rule: each does its best against a naive measure within the letter of the budget; if one of them looks good in a
+table, the table is wrong.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
+from typing import Literal
+
+from msgspec import Struct
+
+from holdfast.lab.policies.simple import StepHistory
+from holdfast.lab.policy import Message, NamedPolicy, Policy, Task
+from holdfast.lab.scored_message import read_message
+
+Layout = Literal["line", "rows", "lines"]
+NameOrder = Literal["rarest", "appearance"]
+LAYOUTS: tuple[Layout, ...] = ("line", "rows", "lines")
+ORDERS: tuple[NameOrder, ...] = ("rarest", "appearance")
+
+HEADING = "Names seen so far:"
+ROW = 8
+"""Names in a row."""
+
+UNIVERSAL = "u0"
+STUB = f'[everything else: id {UNIVERSAL}; Recall(id="{UNIVERSAL}")]'
+
+LONGEST = 120
+"""Characters of a name that is worth its tokens."""
+
+BAG_NAMES = 500
+"""Names in a line of a bag, beside all of its words."""
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_NAME = re.compile(r"https?://[^\s\"'<>`)\]}|]+|\w[\w./@~+-]{5,}")
+_SHAPE = re.compile(r"[\d_./-]|(?<=[a-z])[A-Z]")
+_EDGES = "./@~+-"
+
+
+class NameDump(Struct, frozen=True):
+    """The rarest names of the whole history, the most recent of equally rare ones first, and nothing of what was
+    said about them.
+
+    All in one line holds the most names, since a blank before a word costs no token: the strongest against a
+    measure that asks only whether a name is there. In order of appearance, names of one line stay together.
+    """
+
+    layout: Layout = "line"
+    order: NameOrder = "rarest"
+
+    def __call__(self, task: Task) -> Policy:
+        return _Dump(task, self)
+
+    @property
+    def about(self) -> str:
+        layout = {"line": "all in one line", "rows": f"{ROW} in a row", "lines": "one in a line"}[self.layout]
+        order = {"rarest": "rarest first", "appearance": "in order of appearance"}[self.order]
+        return f"cheat: a bare list of the rarest names, {layout}, {order}"
+
+
+class UniversalReference(Struct, frozen=True):
+    """The newest messages in half of the budget, and one id that stands for the whole history."""
+
+    def __call__(self, task: Task) -> Policy:
+        return _Reference(task)
+
+    @property
+    def about(self) -> str:
+        return f"cheat: newest steps in half of the budget, and one id (`{UNIVERSAL}`) for all that was ever said"
+
+
+class WordBag(Struct, frozen=True):
+    """The commonest words of the history and its newest names, in lines as long as they may be: company for every
+    name, and no sentence about any."""
+
+    words: int = 500
+
+    def __call__(self, task: Task) -> Policy:
+        return _Bag(task, self.words)
+
+    @property
+    def about(self) -> str:
+        return f"cheat: the {self.words} commonest words beside the newest names, in huge lines"
+
+
+class _Bag:
+    def __init__(self, task: Task, words: int) -> None:
+        self._task = task
+        self._most = words
+        self._read = 0
+        self._words: Counter[str] = Counter()
+        self._names: dict[str, None] = {}
+
+    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+        for message in messages[self._read :]:
+            for text in _texts(message):
+                self._words.update(_WORD.findall(text))
+            for name in _names(message):
+                self._names.pop(name, None)
+                self._names[name] = None
+        self._read = len(messages)
+        if not messages:
+            return []
+        common = [word for word, _ in self._words.most_common(self._most)]
+        while common and not self._fits(common, ()):
+            del common[len(common) // 2 :]
+        newest = list(reversed(self._names))
+        few, many = 0, len(newest)
+        while few < many:
+            middle = (few + many + 1) // 2
+            few, many = (middle, many) if self._fits(common, newest[:middle]) else (few, middle - 1)
+        return [self._bag(common, newest[:few])]
+
+    def _fits(self, words: Sequence[str], names: Sequence[str]) -> bool:
+        return self._task.count([self._bag(words, names)]) <= self._task.budget
+
+    def _bag(self, words: Sequence[str], names: Sequence[str]) -> Message:
+        common = " ".join(words)
+        rows = [names[at : at + BAG_NAMES] for at in range(0, len(names), BAG_NAMES)] or [()]
+        return _user("\n".join(f"{common} {' '.join(row)}" for row in rows))
+
+
+class _Dump:
+    def __init__(self, task: Task, settings: NameDump) -> None:
+        self._task = task
+        self._settings = settings
+        self._read = 0
+        self._seen: dict[str, int] = {}
+        """How often each name was seen, in order of appearance."""
+        self._by_rarity: dict[int, dict[str, None]] = {}
+        """Names by how often they were seen, the most recent last."""
+        self._sizes: dict[str, int] = {}
+
+    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+        for message in messages[self._read :]:
+            self._note(message)
+        self._read = len(messages)
+        if not messages:
+            return []
+        names = list(self._rarest(self._task.budget - self._task.count([_user(HEADING)])))
+        dump = _user(self._laid_out(names))
+        while names and self._task.count([dump]) > self._task.budget:
+            # Names joined may count a little more than one by one.
+            del names[-max(len(names) // 50, 1) :]
+            dump = _user(self._laid_out(names))
+        return [dump]
+
+    def _note(self, message: Message) -> None:
+        for name in _names(message):
+            seen = self._seen.get(name, 0)
+            if seen:
+                del self._by_rarity[seen][name]
+            self._seen[name] = seen + 1
+            self._by_rarity.setdefault(seen + 1, {})[name] = None
+
+    def _rarest(self, room: int) -> Iterator[str]:
+        for seen in sorted(self._by_rarity):
+            for name in reversed(self._by_rarity[seen]):
+                room -= self._size(name)
+                if room < 0:
+                    return
+                yield name
+
+    def _size(self, name: str) -> int:
+        size = self._sizes.get(name)
+        if size is None:
+            gap = "\n" if self._settings.layout == "lines" else " "
+            size = self._task.count([_user(gap + name)]) - self._task.count([_user("")])
+            self._sizes[name] = size
+        return size
+
+    def _laid_out(self, names: Sequence[str]) -> str:
+        if self._settings.order == "appearance":
+            chosen = set(names)
+            names = [name for name in self._seen if name in chosen]
+        width = {"line": len(names), "rows": ROW, "lines": 1}[self._settings.layout]
+        rest = iter(names)
+        rows = iter(lambda: " ".join(islice(rest, width)), "")
+        return "\n".join([HEADING, *rows])
+
+
+class _Reference:
+    def __init__(self, task: Task) -> None:
+        self._steps = StepHistory(task)
+        self._room = task.budget // 2 - task.count([_user(STUB)])
+        self._whole: list[str] = []
+
+    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+        self._whole += ("\n".join(_texts(message)) for message in messages[len(self._whole) :])
+        self._steps.read(messages)
+        if not messages:
+            return []
+        part = self._steps.newest(self._room)
+        return [_user(STUB), *(self._steps.messages(part) if part else ())]
+
+    def fetch(self, id: str) -> str | None:  # noqa: A002 - the word of the interface
+        return "\n".join(self._whole) if id == UNIVERSAL else None
+
+
+def _user(text: str) -> Message:
+    return {"role": "user", "content": text}
+
+
+def _texts(message: Message) -> list[str]:
+    said = read_message(message)
+    return [said.text, *(call.arguments for call in said.calls)]
+
+
+def _names(message: Message) -> Iterator[str]:
+    """Paths, identifiers, numbers and the like; words of prose would only take their room."""
+    for text in _texts(message):
+        for found in _NAME.findall(text):
+            name = found.rstrip(_EDGES)
+            if 6 <= len(name) <= LONGEST and _SHAPE.search(name):
+                yield name
+
+
+DUMPS = tuple(
+    NamedPolicy(f"cheat-dump-{layout}-{order}", NameDump(layout, order), NameDump(layout, order).about)
+    for layout, order in product(LAYOUTS, ORDERS)
+)
+"""Every way to lay a dump out, for tests of the measure."""
+
+CHEATS = (
+    NamedPolicy("cheat-dump", NameDump(), NameDump().about),
+    NamedPolicy("cheat-bag", WordBag(), WordBag().about),
+    NamedPolicy("cheat-reference", UniversalReference(), UniversalReference().about),
+)

@@ -1,0 +1,146 @@
+"""Plans by name: built-in policies, profiles, and users' own as `module:attribute`.
+
+Rule: a name that leads nowhere is answered with one sentence and the nearest name, never with a traceback.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from holdfast.errors import InputError
+from holdfast.lab.policies.cheats import CHEATS
+from holdfast.lab.policies.profile_policy import PROFILES, profile_policy
+from holdfast.lab.policies.simple import SIMPLE
+from holdfast.lab.policy import NamedPolicy
+from holdfast.packing.profile import BUILT_IN, Profile
+
+BUILT_IN_POLICIES: dict[str, NamedPolicy] = {plan.name: plan for plan in (*SIMPLE, *PROFILES, *CHEATS)}
+DEFAULT_NAMES = ("everything", "newest", "mask", "clear", "cap", "code", "draft16k", "review")
+DESCRIPTIONS: dict[str, str] = {name: plan.about for name, plan in BUILT_IN_POLICIES.items()}
+"""One line for each built-in policy, for help and completion."""
+
+HOW = "a policy is a `NamedPolicy`, several of them, or something to call with a `Task` that gives an object with `pack`"
+"""What `module:attribute` may lead to."""
+
+
+def find_policies(
+    names: Sequence[str],
+    profiles: Mapping[str, Profile] | None = None,
+    *,
+    folder: Path | None = None,
+) -> list[NamedPolicy]:
+    """The plans of these names, in their order.
+
+    `profiles` are those of the user's configuration, and go before built-in ones of the same name. Modules are
+    looked for in `folder`, the current one if None, before anywhere else.
+    """
+    known = {**BUILT_IN_POLICIES, **{name: profile_policy(p) for name, p in (profiles or {}).items()}}
+    _check_profiles(profiles or {})
+    plans: list[NamedPolicy] = []
+    for name in names:
+        plans += _imported(name, folder or Path.cwd()) if ":" in name else [_known(name, known)]
+    _check_distinct(plans)
+    return plans
+
+
+def _known(name: str, known: Mapping[str, NamedPolicy]) -> NamedPolicy:
+    if name in known:
+        return known[name]
+    raise InputError(f"there is no policy `{name}`", hint=_nearest(name, known))
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    if near:
+        return f"did you mean `{near[0]}`?"
+    return f"known: {', '.join(known)}; your own is named `module:attribute`"
+
+
+def _check_profiles(profiles: Mapping[str, Profile]) -> None:
+    """A profile of the user may change a built-in profile, but not take the name of another policy."""
+    for name in profiles:
+        if name in BUILT_IN_POLICIES and name not in BUILT_IN:
+            raise InputError(
+                f"the profile `{name}` has the name of a built-in policy", hint="rename the profile"
+            )
+
+
+def _check_distinct(plans: Sequence[NamedPolicy]) -> None:
+    seen: set[str] = set()
+    for plan in plans:
+        if plan.name in seen:
+            raise InputError(
+                f"two policies are named `{plan.name}`",
+                hint="rows are told apart by name: rename one of them",
+            )
+        seen.add(plan.name)
+
+
+def _imported(name: str, folder: Path) -> list[NamedPolicy]:
+    module_name, _, attribute = name.partition(":")
+    if not module_name or not attribute:
+        raise InputError(f"`{name}` names no policy", hint="write it as `module:attribute`")
+    if "/" in module_name or module_name.startswith(".") or module_name.endswith(".py"):
+        raise InputError(
+            f"`{module_name}` is no module", hint="name the module and not its file: `module:attribute`"
+        )
+    found: object = _module(module_name, folder)
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            hint = get_close_matches(part, [n for n in dir(found) if not n.startswith("_")], n=1, cutoff=0.4)
+            raise InputError(
+                f"`{module_name}` has no `{attribute}`", hint=f"did you mean `{hint[0]}`?" if hint else HOW
+            )
+        found = getattr(found, part)
+    return _plans(name, found)
+
+
+def _module(name: str, folder: Path) -> object:
+    if str(folder) not in sys.path:
+        # For good, not for this import alone: a policy may import more while it runs, in another process too.
+        sys.path.insert(0, str(folder))
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            raise InputError(
+                f"there is no module `{name}`",
+                hint=f"modules are looked for in {folder} and where Python looks",
+            ) from None
+        raise _broken(name, error) from error
+    except (Exception, SystemExit) as error:
+        # The file is the user's: whatever it raises is said in a sentence.
+        raise _broken(name, error) from error
+
+
+def _broken(name: str, error: BaseException) -> InputError:
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return InputError(
+        f"the module `{name}` cannot be imported: {said}", hint="import it in Python to see where it fails"
+    )
+
+
+def _plans(name: str, found: object) -> list[NamedPolicy]:
+    # Only what is built in may be exempt from the budget: a user's policy is compared at equal size.
+    if isinstance(found, NamedPolicy):
+        return [replace(found, budgeted=True)]
+    if isinstance(found, Sequence) and found and all(isinstance(item, NamedPolicy) for item in found):
+        return [replace(item, budgeted=True) for item in found]
+    if hasattr(found, "pack") and not callable(found):
+        raise InputError(
+            f"`{name}` is a policy that is made already",
+            hint="name its class, or a function that makes one: every recording needs a fresh one",
+        )
+    if not callable(found):
+        raise InputError(f"`{name}` is no policy but a value of type `{type(found).__name__}`", hint=HOW)
+    return [NamedPolicy(name, found, _first_line(found))]
+
+
+def _first_line(found: object) -> str:
+    """What a user's policy says of itself; nothing where its docstring is only inherited."""
+    documented = found if hasattr(found, "__name__") else type(found)
+    return (documented.__doc__ or "").strip().split("\n")[0]

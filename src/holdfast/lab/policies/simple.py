@@ -1,0 +1,314 @@
+"""History in steps: one assistant message with its results is the unit of cutting.
+
+Rule: a message is counted once, when it is new; call and result are never parted.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from holdfast.errors import ContextOverflow
+from holdfast.lab.policy import Message, NamedPolicy, Policy, Task
+from holdfast.lab.scored_message import read_message
+
+
+class Suffix(Struct, frozen=True, gc=False):
+    """What stays of a history: all from `start` on and, in front of it, the message `asker` if it is not -1."""
+
+    start: int
+    asker: int = -1
+
+
+WHOLE = Suffix(0)
+
+
+class StepHistory:
+    """All messages so far as they are shown now, with their sizes."""
+
+    def __init__(self, task: Task) -> None:
+        self.count = task.count
+        self.budget = task.budget
+        self.shown: list[Message] = []
+        self.sizes: list[int] = []
+        self.starts: list[int] = []
+        """Where each unit begins: a step, or a message that is no part of one."""
+        self.askers: list[int] = []
+        """For each unit the newest user message up to its beginning, -1 if there is none."""
+        self.results: list[int] = []
+        """Where the tool messages stand."""
+        self._calls: dict[str, int] = {}
+
+    def read(self, messages: Sequence[Message]) -> None:
+        """Take in what is new. The list only grows, so what was read before is not looked at again."""
+        assert len(messages) >= len(self.shown), "a history only grows"
+        for at in range(len(self.shown), len(messages)):
+            message = messages[at]
+            self.shown.append(message)
+            self.sizes.append(self.count([message]))
+            if message.get("role") == "tool":
+                self.results.append(at)
+                self._join(at, message)
+            else:
+                self._open(at, message)
+
+    def show(self, at: int, message: Message) -> None:
+        """Show this message in that place from now on."""
+        self.shown[at] = message
+        self.sizes[at] = self.count([message])
+
+    def size(self, part: Suffix = WHOLE) -> int:
+        return sum(self.sizes[part.start :]) + (self.sizes[part.asker] if part.asker >= 0 else 0)
+
+    def messages(self, part: Suffix = WHOLE) -> list[Message]:
+        opening = [self.shown[part.asker]] if part.asker >= 0 else []
+        return opening + self.shown[part.start :]
+
+    def newest(self, room: int) -> Suffix | None:
+        """The most of the newest whole units that `room` holds.
+
+        What begins with a step has the user message it works on put in front. A message too large for that is
+        left out, and where not even the newest unit fits, that message stands alone. None if nothing fits.
+        """
+        best: Suffix | None = None
+        plain: Suffix | None = None
+        taken, end = 0, len(self.shown)
+        for start, asker in zip(reversed(self.starts), reversed(self.askers), strict=True):
+            taken += sum(self.sizes[start:end])
+            end = start
+            if taken > room:
+                break
+            plain = Suffix(start)
+            if asker in (-1, start):
+                best = plain
+            elif taken + self.sizes[asker] <= room:
+                best = Suffix(start, asker)
+        return best or plain or self._alone(room)
+
+    def fit(self) -> list[Message]:
+        """The newest that the budget holds, as messages. Raises ContextOverflow where nothing fits."""
+        part = self.newest(self.budget) if self.shown else WHOLE
+        if part is None:
+            raise self.overflow()
+        return self.messages(part)
+
+    def overflow(self) -> ContextOverflow:
+        newest = sum(self.sizes[self.starts[-1] :])
+        return ContextOverflow(
+            f"the newest step takes {newest} tokens, and the budget is {self.budget}",
+            parts=(("newest step", newest),),
+            budget=self.budget,
+            hint="raise the budget",
+        )
+
+    def _alone(self, room: int) -> Suffix | None:
+        asker = self.askers[-1] if self.askers else -1
+        return Suffix(len(self.shown), asker) if asker >= 0 and self.sizes[asker] <= room else None
+
+    def _open(self, at: int, message: Message) -> None:
+        before = self.askers[-1] if self.askers else -1
+        self.starts.append(at)
+        self.askers.append(at if message.get("role") == "user" else before)
+        for call in message.get("tool_calls") or ():
+            self._calls[str(call.get("id"))] = at
+
+    def _join(self, at: int, message: Message) -> None:
+        """A result belongs to the unit of its call, with all that was said in between."""
+        home = self._calls.get(str(message.get("tool_call_id")))
+        if home is None and not self.starts:
+            self._open(at, message)
+        while home is not None and self.starts[-1] > home:
+            self.starts.pop()
+            self.askers.pop()
+
+
+# Simple policies to compare with: everything, newest that fits, mask, clear in batches, cap at first sight.
+#
+# Rule: a policy here chooses by position and size alone, and its settings are the fields of one frozen value. The
+# four that keep a budget send whole steps, and the user message that the oldest of them works on in front; the
+# first user message of all is not pinned.
+
+CLEARED = "[result cleared]"
+
+
+class Everything(Struct, frozen=True):
+    """All messages, whatever the budget."""
+
+    def __call__(self, task: Task) -> Policy:  # noqa: ARG002
+        return self
+
+    @property
+    def about(self) -> str:
+        return "all messages, exempt from the budget"
+
+    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+        return list(messages)
+
+
+class Newest(Struct, frozen=True):
+    """Newest whole steps that fit: a window that rolls with each request."""
+
+    def __call__(self, task: Task) -> Policy:
+        return _Newest(task)
+
+    @property
+    def about(self) -> str:
+        return "newest whole steps that fit, rolling"
+
+
+class Mask(Struct, frozen=True):
+    """All results but the newest `keep` replaced by a placeholder, one more with each new result."""
+
+    keep: int = 10
+
+    def __call__(self, task: Task) -> Policy:
+        return _Mask(task, self)
+
+    @property
+    def about(self) -> str:
+        return f"results but the newest {self.keep} replaced by `{CLEARED}`, then newest that fits"
+
+
+class Clear(Struct, frozen=True):
+    """Results cleared in batches, so that the provider's cache holds in between.
+
+    Above `trigger` of the budget all results but the newest `keep` are cleared, for good. Where that frees less
+    than `least`, or does not suffice, the oldest steps go until `left` of the budget is taken.
+    """
+
+    trigger: float = 0.9
+    keep: int = 5
+    least: float = 0.1
+    left: float = 0.6
+
+    def __call__(self, task: Task) -> Policy:
+        return _Clear(task, self)
+
+    @property
+    def about(self) -> str:
+        return (
+            f"above {self.trigger:.0%} of the budget results but the newest {self.keep} are cleared at once; "
+            f"where that frees under {self.least:.0%}, oldest steps go down to {self.left:.0%}"
+        )
+
+
+class Cap(Struct, frozen=True):
+    """A result longer than `share` of the budget is cut to head and tail when it is first seen, and stays so."""
+
+    share: float = 1 / 16
+
+    def __call__(self, task: Task) -> Policy:
+        return _Cap(task, self)
+
+    @property
+    def about(self) -> str:
+        return f"results cut to head and tail at {self.share:.1%} of the budget, then newest that fits"
+
+
+class _Newest:
+    def __init__(self, task: Task) -> None:
+        self._steps = StepHistory(task)
+
+    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+        self._steps.read(messages)
+        return self._steps.fit()
+
+
+class _Mask:
+    def __init__(self, task: Task, settings: Mask) -> None:
+        self._steps = StepHistory(task)
+        self._settings = settings
+        self._masked = 0
+
+    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+        steps = self._steps
+        steps.read(messages)
+        end = max(len(steps.results) - self._settings.keep, 0)
+        for place in steps.results[self._masked : end]:
+            clear_result(steps, place)
+        self._masked = max(self._masked, end)
+        return steps.fit()
+
+
+class _Clear:
+    def __init__(self, task: Task, settings: Clear) -> None:
+        self._steps = StepHistory(task)
+        self._settings = settings
+        self._cleared = 0
+        self._part = WHOLE
+        self._asked = -1
+        """Messages at the last request: the same history asked again is answered alike."""
+
+    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+        steps = self._steps
+        steps.read(messages)
+        limit = self._settings.trigger * steps.budget
+        if len(messages) > self._asked and steps.size(self._part) > limit:
+            freed = self._clear()
+            if freed < self._settings.least * steps.budget or steps.size(self._part) > limit:
+                self._drop()
+        self._asked = len(messages)
+        if steps.size(self._part) > steps.budget:
+            raise steps.overflow()
+        return steps.messages(self._part)
+
+    def _clear(self) -> int:
+        steps = self._steps
+        before = steps.size(self._part)
+        end = max(len(steps.results) - self._settings.keep, self._cleared)
+        for place in steps.results[self._cleared : end]:
+            clear_result(steps, place)
+        self._cleared = end
+        return before - steps.size(self._part)
+
+    def _drop(self) -> None:
+        """Down to the mark in one go; a newest step larger than that may take the whole budget."""
+        steps = self._steps
+        part = steps.newest(int(self._settings.left * steps.budget))
+        if part is None or part.start == len(steps.shown):
+            part = steps.newest(steps.budget)
+        if part is None:
+            raise steps.overflow()
+        self._part = part
+
+
+class _Cap:
+    def __init__(self, task: Task, settings: Cap) -> None:
+        self._steps = StepHistory(task)
+        self._room = max(int(settings.share * task.budget), 1)
+
+    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+        steps = self._steps
+        seen = len(steps.results)
+        steps.read(messages)
+        for place in steps.results[seen:]:
+            if steps.sizes[place] > self._room:
+                steps.show(place, self._cut(steps.shown[place], steps.sizes[place]))
+        return steps.fit()
+
+    def _cut(self, message: Message, size: int) -> Message:
+        """Head and tail of a result, shortened until it keeps the cap: tokens are not spread evenly over it."""
+        text = read_message(message).text
+        half = len(text) * self._room // size // 2
+        while half > 0:
+            gap = f"\n[… {len(text) - 2 * half} characters cut …]\n"
+            shorter = {**message, "content": text[:half] + gap + text[-half:]}
+            if self._steps.count([shorter]) <= self._room:
+                return shorter
+            half = half * 9 // 10
+        return {**message, "content": CLEARED}
+
+
+def clear_result(steps: StepHistory, place: int) -> None:
+    """Replace a result by a placeholder, unless it is shorter than that."""
+    cleared = {**steps.shown[place], "content": CLEARED}
+    if steps.count([cleared]) < steps.sizes[place]:
+        steps.show(place, cleared)
+
+
+SIMPLE = (
+    NamedPolicy("everything", Everything(), Everything().about, budgeted=False),
+    *(
+        NamedPolicy(name, settings, settings.about)
+        for name, settings in (("newest", Newest()), ("mask", Mask()), ("clear", Clear()), ("cap", Cap()))
+    ),
+)

@@ -1,0 +1,59 @@
+"""What a policy is: a small object with one method.
+
+Rule: a new object for each recording, made with a `Task`; it is handed all messages so far, a list that only
+grows, and answers with the messages it would send.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from holdfast.messages import Json
+from holdfast.prices import PriceTable
+
+Message = dict[str, Json]
+"""OpenAI's chat shape, with a call as `{"id", "name", "arguments"}` and `arguments` an object."""
+
+
+class Task(Struct, frozen=True):
+    """What a policy is told before a recording begins. `count` gives tokens as the scorer counts them."""
+
+    budget: int
+    count: Callable[[Sequence[Message]], int]
+    prices: PriceTable | None = None
+    """What the replay ranks by: a policy that weighs costs may look."""
+
+
+class ModelCall(Struct, frozen=True):
+    """A call of a model that the policy itself made, in tokens: a summary is billed too."""
+
+    prompt: int
+    completion: int
+
+
+class Sent(Struct, frozen=True):
+    """An answer with more to say than its messages: model calls to bill, and sizes of named layers."""
+
+    messages: Sequence[Message]
+    calls: tuple[ModelCall, ...] = ()
+    layers: dict[str, int] = {}
+
+
+class Policy(Protocol):
+    """`at` is the recorded time of the request in Unix seconds, None where the recording has no clock.
+
+    A policy whose stubs can be followed also has `fetch(id) -> str | None`; one that holds something open, such as
+    a process, has `close()`, called when its recording is done.
+    """
+
+    def pack(self, messages: Sequence[Message], at: float | None) -> Sequence[Message] | Sent: ...
+
+
+class NamedPolicy(Struct, frozen=True):
+    """A policy by name. `about` says its settings and versions; one not `budgeted` may exceed the budget."""
+
+    name: str
+    start: Callable[[Task], Policy]
+    about: str = ""
+    budgeted: bool = True

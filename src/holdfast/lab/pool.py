@@ -1,0 +1,136 @@
+"""Jobs on several processes, their outcomes in order.
+
+Rule: no more jobs are out than there are processes, and one to spare, so that memory is bounded by the largest
+recordings; a worker that dies takes nobody else's outcome with it.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
+from typing import TypeVar
+
+from msgspec import Struct
+
+from holdfast.lab.jobs import ReplayJob
+from holdfast.lab.options import ReplayOptions
+
+T = TypeVar("T")
+
+PATIENCE = 2.0
+"""Seconds that a worker has to end when told to."""
+
+
+class WorkerDied(Struct, frozen=True):
+    """The process that worked on a job ended without a word."""
+
+    number: int
+    id: str
+
+
+def available_processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_jobs(
+    work: Callable[[ReplayOptions, ReplayJob], T],
+    order: ReplayOptions,
+    jobs: Iterable[ReplayJob],
+    processes: int,
+) -> Iterator[T | WorkerDied]:
+    """Outcomes in the order of the jobs. With one process the work is done in this one."""
+    if processes == 1:
+        for job in jobs:
+            yield work(order, job)
+        return
+    yield from _in_parallel(work, order, jobs, processes)
+
+
+def _in_parallel(
+    work: Callable[[ReplayOptions, ReplayJob], T],
+    order: ReplayOptions,
+    jobs: Iterable[ReplayJob],
+    processes: int,
+) -> Iterator[T | WorkerDied]:
+    others = multiprocessing.active_children()
+    pool = _pool(processes)
+    out: deque[tuple[ReplayJob, Future[T]]] = deque()
+    waiting = iter(jobs)
+    try:
+        while True:
+            while len(out) <= processes and (job := next(waiting, None)) is not None:
+                out.append((job, _submitted(pool, work, order, job)))
+            if not out:
+                return
+            job, future = out.popleft()
+            try:
+                outcome = future.result()
+            except BrokenProcessPool:
+                # Which of the jobs killed its worker is not known: each that is not done is tried again, alone.
+                pool.shutdown()
+                left = [(job, future), *out]
+                out.clear()
+                for job, future in left:
+                    broken = isinstance(future.exception(), BrokenProcessPool)
+                    yield _alone(work, order, job) if broken else future.result()
+                pool = _pool(processes)
+                continue
+            yield outcome
+    finally:
+        _stop(pool, others)
+
+
+def _alone(
+    work: Callable[[ReplayOptions, ReplayJob], T], order: ReplayOptions, job: ReplayJob
+) -> T | WorkerDied:
+    others = multiprocessing.active_children()
+    pool = _pool(1)
+    try:
+        return _submitted(pool, work, order, job).result()
+    except BrokenProcessPool:
+        return WorkerDied(job.number, job.id)
+    finally:
+        _stop(pool, others)
+
+
+def _pool(processes: int) -> ProcessPoolExecutor:
+    # Fresh interpreters: a fork would copy whatever threads and locks this process has.
+    return ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
+
+
+def _submitted(
+    pool: ProcessPoolExecutor,
+    work: Callable[[ReplayOptions, ReplayJob], T],
+    order: ReplayOptions,
+    job: ReplayJob,
+) -> Future[T]:
+    """The future of a job. Where the pool broke since, the future says so, as those of jobs under way do.
+
+    Ctrl-C reaches every process of a terminal and only the first shall act on it: workers start here, with the
+    signal held back, and never see it.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool.submit(work, order, job)
+    except BrokenProcessPool as error:
+        broken: Future[T] = Future()
+        broken.set_exception(error)
+        return broken
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _stop(pool: ProcessPoolExecutor, others: Sequence[BaseProcess]) -> None:
+    """End the workers, busy or not: after Ctrl-C nobody wants to wait for a recording to finish."""
+    own = [process for process in multiprocessing.active_children() if process not in others]
+    for process in own:
+        process.terminate()
+    for process in own:
+        process.join(PATIENCE)
+        process.kill()
+    # Waits for the pool's own thread, which ends with its workers: at exit it would find a closed pipe.
+    pool.shutdown(cancel_futures=True)

@@ -1,0 +1,271 @@
+"""What is kept of a replay's outcomes, and the report made of it.
+
+Rule: of each recording its scores stay, of one recording the picture too.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from holdfast.errors import InputError
+from holdfast.lab.aggregate import build_comparisons, build_rows, dollars_at_recall, kendall_tau, levels_for
+from holdfast.lab.bootstrap import DRAWS
+from holdfast.lab.evidence.common_names import shipped_names
+from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, Workload, replay_job
+from holdfast.lab.options import VARIATIONS, ReplayOptions
+from holdfast.lab.policy_checks import OTHER_SEED, CheckResult, check_job, compare_runs
+from holdfast.lab.pool import WorkerDied, run_jobs
+from holdfast.lab.report.figures import budget as shown_budget
+from holdfast.lab.results import BASELINE, Picture, PolicyRow, ReplayReport, Score, Sensitivity
+from holdfast.prices import NUMBERS
+from holdfast.version import __version__
+
+
+class ReportOptions(Struct, frozen=True):
+    """What a report shall have beside its rows."""
+
+    reference: str = ""
+    """The policy that the others are compared with."""
+    picture: str = ""
+    """Id of the recording to draw; the one with most requests if empty."""
+    checks: bool = False
+    draws: int = DRAWS
+
+
+class ReplayCollector:
+    """What is kept of the outcomes."""
+
+    def __init__(self, order: ReplayOptions, wish: ReportOptions) -> None:
+        self._order = order
+        self._wish = wish
+        self._scores: list[list[Score]] = [[] for _ in order.measures]
+        self._pictures: list[Picture] = []
+        self._notes: list[str] = []
+        self._remarks: dict[str, list[str]] = {}
+        """Recordings with little to score, by why."""
+        self.kept: list[int] = []
+        """Numbers of the jobs that count, whatever became of them."""
+        self.short = 0
+        """How many were left out."""
+
+    def take(self, outcome: JobOutcome | WorkerDied) -> None:
+        if isinstance(outcome, JobOutcome) and outcome.short:
+            self.short += 1
+            return
+        self.kept.append(outcome.number)
+        error = "its process died" if isinstance(outcome, WorkerDied) else outcome.error
+        if error:
+            self._notes.append(f"{outcome.id} was not replayed: {error}")
+        if isinstance(outcome, WorkerDied) or not outcome.scores:
+            return
+        for note in outcome.notes:
+            # Without its count, so that the same loss in many recordings is one remark.
+            self._remarks.setdefault(f"when read, {note.split(' (')[0]}", []).append(outcome.id)
+        first = outcome.scores[0]
+        if first[0].note:
+            self._remarks.setdefault(first[0].note, []).append(outcome.id)
+        self._keep_picture(outcome.id, first)
+        for kept, scores in zip(self._scores, outcome.scores, strict=True):
+            kept.extend(replace(score, moments=[]) for score in scores)
+
+    def _keep_picture(self, id_: str, scores: Sequence[Score]) -> None:
+        if not self._order.pictures or not _fits(self._wish.picture, id_):
+            return
+        length = len(self._pictures[0].moments) if self._pictures else 0
+        if scores[0].requests > length:
+            self._pictures = [Picture(s.recording, s.policy, s.budget, s.moments) for s in scores]
+
+    def report(self, files: Sequence[Path], verdicts: Iterable[CheckResult]) -> ReplayReport:
+        order, wish, scores = self._order, self._wish, self._scores[0]
+        abouts = {plan.name: plan.about for plan in order.all_plans()}
+        checks = compare_runs(verdicts, scores)
+        rows = [
+            replace(row, checks=checks.get((row.policy, row.budget), {}))
+            for row in build_rows(scores, abouts, wish.draws)
+        ]
+        prices = order.tables[0].name
+        reference = wish.reference or default_reference(list(abouts))
+        if wish.picture and order.pictures and not self._pictures:
+            self._notes.append(f"no recording fits `{wish.picture}`, so there is no picture")
+        return ReplayReport(
+            version=__version__,
+            measure=asdict(order.measures[0]),
+            common_names=shipped_names().about,
+            prices=prices,
+            price_tables={
+                table.name: {key: getattr(table, key) for key in NUMBERS} for table in order.tables
+            },
+            budgets=list(order.budgets),
+            draws=wish.draws,
+            files=[path.name for path in files],
+            recordings=len(self.kept),
+            projects=_projects(scores),
+            needs=sum(score.needs for score in _one_each(scores, order.budgets[0])),
+            hard_needs={
+                budget: sum(score.hard_needs for score in _one_each(scores, budget))
+                for budget in order.budgets
+            },
+            rows=rows,
+            comparisons=build_comparisons(scores, reference, prices=prices, draws=wish.draws),
+            at_recall=dollars_at_recall(rows, prices, levels_for(rows)),
+            pictures=self._pictures,
+            sensitivity=self._sensitivity(abouts),
+            at_least=order.at_least,
+            notes=self._all_notes(),
+        )
+
+    def _all_notes(self) -> list[str]:
+        short = short_notes(self._order, self.short, self.short + len(self.kept))
+        remarks = [_remark(*item) for item in sorted(self._remarks.items())]
+        return [*_shortened(self._notes), *short, *remarks]
+
+    def _sensitivity(self, abouts: dict[str, str]) -> list[Sensitivity]:
+        if len(self._scores) == 1:
+            return []
+        plain = _hard_recalls(build_rows(self._scores[0], abouts, draws=1))
+        return [
+            Sensitivity(name, budget, kendall_tau(plain[budget], recalls), _best_first(recalls))
+            for (name, _), scores in zip(VARIATIONS, self._scores[1:], strict=True)
+            for budget, recalls in _hard_recalls(build_rows(scores, abouts, draws=1)).items()
+        ]
+
+
+def default_reference(policies: Sequence[str]) -> str:
+    """What the others are compared with if nobody says: our `code` profile, or the first that keeps a budget."""
+    if "code" in policies:
+        return "code"
+    return next((name for name in policies if name != BASELINE), BASELINE)
+
+
+def short_notes(order: ReplayOptions, short: int, read: int) -> list[str]:
+    """What to say of recordings that are too short for the order, if any are."""
+    at_least = shown_budget(order.at_least)
+    left_out = f"shorter than {at_least} tokens, and so left out: {short} of {read} recordings"
+    return [left_out] if short else []
+
+
+def all_too_short(order: ReplayOptions) -> InputError:
+    """What to say where nothing is left."""
+    return InputError(
+        f"no recording has {shown_budget(order.at_least)} tokens or more",
+        hint="give longer recordings, or a smaller `--at-least`",
+    )
+
+
+def _fits(wanted: str, id_: str) -> bool:
+    return id_.startswith(wanted) or id_.endswith(wanted) or f"/{wanted}" in id_
+
+
+def _projects(scores: Iterable[Score]) -> dict[str, int]:
+    recordings: dict[str, set[str]] = {}
+    for score in scores:
+        recordings.setdefault(score.project, set()).add(score.recording)
+    return {project: len(found) for project, found in sorted(recordings.items())}
+
+
+def _one_each(scores: Iterable[Score], budget: int) -> Iterable[Score]:
+    """A score of each recording at a budget: what is needed is the same for all policies."""
+    return {score.recording: score for score in scores if score.budget == budget}.values()
+
+
+def _hard_recalls(rows: Iterable[PolicyRow]) -> dict[int, dict[str, float]]:
+    """Mean hard recall by budget and policy; the baseline is no contestant."""
+    recalls: dict[int, dict[str, float]] = {}
+    for row in rows:
+        if row.policy != BASELINE and row.hard is not None:
+            recalls.setdefault(row.budget, {})[row.policy] = row.hard.mean
+    return recalls
+
+
+def _best_first(recalls: dict[str, float]) -> list[str]:
+    return sorted(recalls, key=lambda policy: (-recalls[policy], policy))
+
+
+def _remark(note: str, recordings: Sequence[str], most: int = 3) -> str:
+    named = ", ".join(recordings[:most]) + (", …" if len(recordings) > most else "")
+    return f"{len(recordings)} of the recordings: {note} ({named})"
+
+
+def _shortened(notes: Sequence[str], most: int = 20) -> list[str]:
+    rest = len(notes) - most
+    return [*notes[:most], *([f"and {rest} more like these"] if rest > 0 else [])]
+
+
+# A whole replay: recordings in, a report out.
+#
+# Rule: recordings are read, replayed and forgotten one by one; what is left of each are its scores.
+
+CHECKED = 6
+"""Recordings that are replayed again for the checks."""
+
+SEED = "PYTHONHASHSEED"
+
+
+def replay(
+    order: ReplayOptions,
+    sources: RecordingSources,
+    load: Workload,
+    wish: ReportOptions,
+    *,
+    processes: int = 1,
+    done: Callable[[int], None] = lambda _: None,
+    dump: Callable[[str], None] = lambda _: None,
+) -> ReplayReport:
+    """Replay all recordings of the sources. Ctrl-C ends it early, with what there is, and the report says so.
+
+    `done` is told the size of each recording that is finished, `dump` the file with its packs.
+    """
+    began = monotonic()
+    gathered = ReplayCollector(order, wish)
+    partial = ""
+    try:
+        sizes: dict[int, int] = {}
+        jobs = _noting(sources.jobs(), sizes)
+        for outcome in run_jobs(replay_job, order, jobs, processes):
+            gathered.take(outcome)
+            if isinstance(outcome, JobOutcome) and outcome.dumped:
+                dump(outcome.dumped)
+            done(sizes.pop(outcome.number))
+        if gathered.short and not gathered.kept:
+            raise all_too_short(order)
+        verdicts = _checked(order, sources, gathered.kept, processes) if wish.checks else []
+    except KeyboardInterrupt:
+        partial = f"interrupted after {len(gathered.kept) + gathered.short} of {load.recordings} recordings"
+        verdicts = []
+    report = gathered.report(sources.files, verdicts)
+    return replace(report, partial=partial, seconds=monotonic() - began)
+
+
+def _noting(jobs: Iterable[ReplayJob], sizes: dict[int, int]) -> Iterator[ReplayJob]:
+    for job in jobs:
+        sizes[job.number] = job.unread.size
+        yield job
+
+
+def _checked(
+    order: ReplayOptions, sources: RecordingSources, kept: Sequence[int], processes: int
+) -> list[CheckResult]:
+    """Some recordings, spread over those kept, once more in other processes with another hash seed."""
+    chosen = {*kept[:: max(len(kept) // CHECKED, 1)]}
+    sample = (job for job in sources.jobs() if job.number in chosen)
+    with _hashing_differently():
+        found = run_jobs(check_job, order, sample, max(processes, 2))
+        return [verdict for verdicts in found if not isinstance(verdicts, WorkerDied) for verdict in verdicts]
+
+
+@contextmanager
+def _hashing_differently() -> Iterator[None]:
+    before = os.environ.get(SEED)
+    os.environ[SEED] = OTHER_SEED
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SEED]
+        else:
+            os.environ[SEED] = before

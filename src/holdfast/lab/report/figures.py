@@ -1,0 +1,112 @@
+"""How numbers and names are written, the same in every form of the report.
+
+Rule: what is missing is a dash, never a zero; a name is one line of printable characters, whoever made it.
+"""
+
+from collections.abc import Mapping
+from math import isfinite
+
+from holdfast.lab.results import Interval
+
+NONE = "–"
+MINUS = "−"
+SPACE = "\N{NO-BREAK SPACE}"
+LONGEST = 400
+"""Characters of a name."""
+
+
+def plain(text: str, longest: int = LONGEST) -> str:
+    """A name from a recording or a policy, cut where it is too long to have been made for people."""
+    text = cleaned(text).strip()
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def cleaned(text: str) -> str:
+    """Fit to be shown: no line breaks, no bidi tricks, no half characters."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == SPACE else " " if c.isspace() else "\ufffd" for c in text)
+
+
+def recall(value: float | None) -> str:
+    return _decimal(value, 2)
+
+
+def dollars(value: float | None) -> str:
+    return _decimal(value, 2)
+
+
+def milliseconds(value: float | None) -> str:
+    """One decimal, none from 10 on."""
+    if value is None or not isfinite(value):
+        return NONE
+    return _decimal(value, 1) if round(value, 1) < 10 else grouped(round(value))
+
+
+def ratio(value: float | None) -> str:
+    return _decimal(value, 1)
+
+
+def amount(value: float | None) -> str:
+    """A count or a size without decimals."""
+    return NONE if value is None or not isfinite(value) else grouped(round(value))
+
+
+def signed(value: float | None) -> str:
+    written = _decimal(value, 2)
+    return f"+{written}" if value is not None and isfinite(value) and round(value, 2) > 0 else written
+
+
+def bounds(interval: Interval | None) -> str:
+    if interval is None or not (isfinite(interval.low) and isfinite(interval.high)):
+        return NONE
+    return f"{recall(interval.low)}–{recall(interval.high)}"
+
+
+def signed_bounds(interval: Interval | None) -> str:
+    """With `to`, since a dash beside a minus misleads."""
+    return NONE if interval is None else f"{signed(interval.low)} to {signed(interval.high)}"
+
+
+def mean(interval: Interval | None) -> float | None:
+    return None if interval is None or not isfinite(interval.mean) else interval.mean
+
+
+def budget(tokens: int) -> str:
+    """16000 as `16k`."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if tokens and tokens % size == 0:
+            return f"{tokens // size}{unit}"
+    return str(tokens)
+
+
+def tokens_short(tokens: float) -> str:
+    """For axes: 1500 as `1.5k`."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if tokens >= size:
+            return f"{tokens / size:.3g}{unit}"
+    return f"{tokens:.3g}"
+
+
+def grouped(number: int) -> str:
+    """12345 as `12 345`, with a space that does not break."""
+    return f"{number:,}".replace(",", SPACE).replace("-", MINUS)
+
+
+def counted(number: int, thing: str, things: str = "") -> str:
+    return f"{grouped(number)} {thing if number == 1 else things or thing + 's'}"
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """`orphan result 3, no user message 1`, the most frequent first."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{plain(what, 120)} {grouped(count)}" for what, count in ordered)
+
+
+def _decimal(value: float | None, places: int) -> str:
+    if value is None or not isfinite(value):
+        return NONE
+    written = f"{abs(value):.{places}f}"
+    if abs(value) >= 1e6:
+        written = f"{abs(value):.1e}"
+    return MINUS + written if value < 0 and float(written) else written

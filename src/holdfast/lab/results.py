@@ -1,0 +1,206 @@
+"""What a replay yields: scores of one recording, and the report over all of them.
+
+Rule: plain values that JSON can hold; a report says by itself how it was made and what is missing from it.
+"""
+
+from msgspec import Struct, field
+
+BASELINE = "everything"
+"""The policy that dollars are relative to."""
+KINDS = ("line", "name", "state")
+AGES = ("1", "2-5", "6-10", "11-20", "21-50", "51+")
+"""Steps since a need was last seen."""
+
+
+class Share(Struct, frozen=True, gc=False):
+    """So many of so many needs: for pictures by kind and by age."""
+
+    held: int = 0
+    of: int = 0
+
+
+class PicturedRequest(Struct, frozen=True, gc=False):
+    """One request in a picture. `index` is the reply's place in the recording; `hard` and `held` count needs."""
+
+    index: int
+    tokens: int
+    cached: int
+    layers: dict[str, int]
+    """Tokens by layer, in the order sent; by role for policies that name no layers."""
+    moved: int = 0
+    """Tokens of the request before that were dropped or changed."""
+    hard: int = 0
+    held: int = 0
+    fault: str = ""
+
+
+class Score(Struct, frozen=True, gc=False):
+    """One recording under one policy at one budget. Means are over actions that have such needs; None without."""
+
+    recording: str
+    project: str
+    policy: str
+    budget: int
+    requests: int = 0
+    needs: int = 0
+    hard_needs: int = 0
+    all_span: float | None = None
+    hard_span: float | None = None
+    hard_ref: float | None = None
+    """Span or reference: what one more call would bring back. Never added to span."""
+    hard_presence: float | None = None
+    curve_span: float | None = None
+    """Span on the needs that are hard at the smallest budget of the run: comparable across budgets."""
+    kinds: dict[str, Share] = field(default_factory=dict)
+    """Hard needs by kind."""
+    ages: dict[str, Share] = field(default_factory=dict)
+    """All needs by age."""
+    probes: dict[str, Share] = field(default_factory=dict)
+    tokens: int = 0
+    uncached: dict[str, int] = field(default_factory=dict)
+    """By price table, since caches live differently long."""
+    dollars: dict[str, float] = field(default_factory=dict)
+    """By price table, in units of one uncached input token."""
+    ref_dollars: dict[str, float] = field(default_factory=dict)
+    model_calls: int = 0
+    moved_bytes: int = 0
+    over_budget: int = 0
+    failures: dict[str, int] = field(default_factory=dict)
+    """What the policy raised or returned wrongly, and how often."""
+    violations: dict[str, int] = field(default_factory=dict)
+    """Rules of structure broken, in how many requests."""
+    seconds: list[float] = field(default_factory=list)
+    """Time of each request, in order."""
+    peak_bytes: int = 0
+    fingerprint: str = ""
+    """A hash of every pack: equal packs, equal fingerprints."""
+    moments: list[PicturedRequest] = field(default_factory=list)
+    note: str = ""
+    """Why there is little to score, such as a recording without actions."""
+
+
+class Interval(Struct, frozen=True, gc=False):
+    """A mean with the bounds of its 95 % bootstrap interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class ProjectFigures(Struct, frozen=True, gc=False):
+    """A row's figures on one project alone, without intervals."""
+
+    recordings: int
+    hard_needs: int
+    hard: float | None
+    all: float | None
+    dollars: dict[str, float]
+
+
+class PolicyRow(Struct, frozen=True, gc=False):
+    """One policy at one budget, over all recordings. Dollars are relative to *everything* on the same ones."""
+
+    policy: str
+    budget: int
+    about: str
+    projects: int
+    recordings: int
+    requests: int
+    hard: Interval | None
+    all: Interval | None
+    ref: Interval | None
+    presence: float | None
+    curve: Interval | None
+    kinds: dict[str, float]
+    ages: dict[str, float]
+    probes: dict[str, float]
+    dollars: dict[str, Interval]
+    """By price table."""
+    ref_dollars: dict[str, float]
+    """With every reference followed once."""
+    tokens: int
+    uncached: dict[str, int]
+    model_calls: int
+    moved_bytes: float
+    """Per request."""
+    over_budget: int
+    failures: dict[str, int]
+    violations: dict[str, int]
+    p50_ms: float
+    p95_ms: float
+    worst_ms: float
+    growth: float | None
+    """Median time of the last quarter of requests over that of the first, in recordings of 100 requests or more."""
+    peak_mb: float
+    by_project: dict[str, ProjectFigures] = field(default_factory=dict)
+    checks: dict[str, str] = field(default_factory=dict)
+    """Determinism and suffix scramble: `ok`, or what differed."""
+
+
+class PolicyComparison(Struct, frozen=True, gc=False):
+    """A policy against the reference at the same budget, paired by recording."""
+
+    policy: str
+    reference: str
+    budget: int
+    hard: Interval | None
+    dollars: Interval | None
+
+
+class DollarsAtRecall(Struct, frozen=True, gc=False):
+    """Dollars that a policy needs to reach a hard recall, read off its curve; None where it never does."""
+
+    policy: str
+    recall: float
+    dollars: float | None
+
+
+class Sensitivity(Struct, frozen=True, gc=False):
+    """How alike the policies rank, by hard recall, when the definition of a need is varied: Kendall's tau."""
+
+    variation: str
+    budget: int
+    tau: float | None
+    order: list[str]
+    """Best first."""
+
+
+class Picture(Struct, frozen=True, gc=False):
+    """One recording, step by step, under one policy."""
+
+    recording: str
+    policy: str
+    budget: int
+    moments: list[PicturedRequest]
+
+
+class ReplayReport(Struct, frozen=True, gc=False):
+    version: str
+    measure: dict[str, float]
+    """The numbers in the definition of a need, as used."""
+    common_names: str
+    """Which calibration, made from how many projects."""
+    prices: str
+    """The price table that ranks; rows hold all tables."""
+    price_tables: dict[str, dict[str, float]]
+    budgets: list[int]
+    draws: int
+    files: list[str]
+    recordings: int
+    """Those left out as too short do not count."""
+    projects: dict[str, int]
+    """Recordings by project."""
+    needs: int
+    hard_needs: dict[int, int]
+    """By budget."""
+    rows: list[PolicyRow]
+    comparisons: list[PolicyComparison] = []
+    at_recall: list[DollarsAtRecall] = []
+    pictures: list[Picture] = []
+    sensitivity: list[Sensitivity] = []
+    at_least: int = 0
+    """Tokens of messages from which on a recording was taken; 0 if all were."""
+    notes: list[str] = []
+    partial: str = ""
+    """Why the run ended early, and after how many recordings; empty for a whole run."""
+    seconds: float = 0.0

@@ -1,0 +1,140 @@
+"""Tables of a TOML file that speak of models, read key by key.
+
+Rule: a key that is unknown or holds the wrong thing is refused in one sentence: which key, what it takes, what was
+found.
+"""
+
+from collections.abc import Callable, Mapping
+from math import isfinite
+from typing import Literal, get_args
+
+from holdfast.errors import ConfigError, describe_value
+from holdfast.messages import Json
+from holdfast.models.adapter import SystemStyle
+from holdfast.packing.amounts import parse_tokens
+from holdfast.settings import nearest
+
+ReadKey = Callable[[Json, str, str], Json]
+"""A value, the file it stands in and its key there, to the value in its type."""
+
+
+ApiProtocol = Literal["messages", "responses", "chat"]
+"""How a model is spoken to: Anthropic's messages, OpenAI's responses, or chat completions."""
+
+ThinkingMode = Literal["no", "adaptive", "budget", "effort", "switch"]
+"""How thinking is asked for: as much as it takes, so many tokens, a word for how much, on or off."""
+
+ThinkingOff = Literal["default", "none", "minimal", "low", "disabled", "between_tools"]
+"""What a model that thinks by itself is told where no thinking is asked for; `default` is nothing."""
+
+LimitField = Literal["max_tokens", "max_completion_tokens"]
+"""What chat completions call the longest reply."""
+
+
+def read_entry(table: Json, where: str, path: str) -> dict[str, Json]:
+    """What a `[models."provider/name"]` says, in its types; `price` and `beyond` as far as they are given."""
+    return _read(table, ENTRY, where, path)
+
+
+def read_provider(table: Json, where: str, path: str) -> dict[str, Json]:
+    return _read(table, PROVIDER, where, path)
+
+
+def is_url(text: str) -> bool:
+    scheme, _, rest = text.partition("://")
+    return scheme in ("http", "https") and bool(rest.strip("/")) and not any(c.isspace() for c in text)
+
+
+def _read(table: Json, keys: Mapping[str, ReadKey], where: str, path: str) -> dict[str, Json]:
+    if not isinstance(table, dict):
+        raise ConfigError(f"{where}: `{path}` should be a table", hint=f"write it as `[{path}]`")
+    values = {}
+    for key, value in table.items():
+        if key not in keys:
+            raise ConfigError(
+                f"{where}: unknown key `{path}.{key}`",
+                hint=f"the nearest known key is `{nearest(key.lower(), list(keys))}`",
+            )
+        values[key] = keys[key](value, where, f"{path}.{key}")
+    return values
+
+
+def _refusal(where: str, path: str, takes: str, value: Json) -> ConfigError:
+    return ConfigError(f"{where}: `{path}` should be {takes}, found {describe_value(value)}")
+
+
+def _tokens(value: Json, where: str, path: str) -> Json:
+    try:
+        return parse_tokens(value)
+    except ConfigError as error:
+        raise _refusal(where, path, "a number of tokens such as `200_000` or `200k`", value) from error
+
+
+def _amount(value: Json, where: str, path: str) -> Json:
+    # `true` is an int to Python, and TOML knows `nan` and `inf`.
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not isfinite(value) or value < 0:
+        raise _refusal(where, path, "a number of at least 0", value)
+    return float(value)
+
+
+def _truth(value: Json, where: str, path: str) -> Json:
+    if not isinstance(value, bool):
+        raise _refusal(where, path, "true or false", value)
+    return value
+
+
+def _text(value: Json, where: str, path: str) -> Json:
+    if not isinstance(value, str):
+        raise _refusal(where, path, "text", value)
+    return value
+
+
+def _url(value: Json, where: str, path: str) -> Json:
+    if not isinstance(value, str) or not is_url(value):
+        raise _refusal(where, path, "an address such as `http://127.0.0.1:8000/v1`", value)
+    return value
+
+
+def _one_of(kind: object) -> ReadKey:
+    words = get_args(kind)
+
+    def read(value: Json, where: str, path: str) -> Json:
+        if not isinstance(value, str) or value not in words:
+            raise _refusal(where, path, "one of " + ", ".join(f"`{word}`" for word in words), value)
+        return value
+
+    return read
+
+
+def _table_of(keys: Mapping[str, ReadKey]) -> ReadKey:
+    return lambda value, where, path: _read(value, keys, where, path)
+
+
+PRICE: dict[str, ReadKey] = dict.fromkeys(("input", "output", "cache_read", "cache_write"), _amount)
+ENTRY: dict[str, ReadKey] = {
+    "window": _tokens,
+    "max_output": _tokens,
+    "price": _table_of(PRICE),
+    "beyond": _table_of({**PRICE, "tokens": _tokens}),
+    "protocol": _one_of(ApiProtocol),
+    "tools": _truth,
+    "thinking": _one_of(ThinkingMode),
+    "thinking_off": _one_of(ThinkingOff),
+    "always_thinks": _truth,
+    "temperature": _truth,
+    "system": _one_of(SystemStyle),
+    "limit_field": _one_of(LimitField),
+    "reasoning_field": _text,
+    "cache_seconds": _amount,
+    "cache_minimum": _tokens,
+    "url": _url,
+    "note": _text,
+}
+PROVIDER: dict[str, ReadKey] = {
+    "url": _url,
+    "key": _text,
+    "url_variable": _text,
+    "is_local": _truth,
+    "defaults": _table_of(ENTRY),
+}

@@ -1,0 +1,231 @@
+"""The OpenAI chat completions API, and everything that speaks it.
+
+Rule: what servers disagree on is a setting of the wire, never a guess by name; no chunk they invent ends a reply.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.messages import AssistantMessage, AssistantPart, Json, Message, Text, Thinking, Usage
+from holdfast.models.adapter import (
+    EffortOff,
+    StreamedCall,
+    SystemStyle,
+    apply_system_style,
+    parse_event,
+    requested_effort,
+    stop_reason,
+    truncated_reply,
+)
+from holdfast.models.errors import ModelError
+from holdfast.models.model import (
+    ModelReply,
+    ModelRequest,
+    ReplyCompleted,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+)
+from holdfast.models.provider_errors import error_from_event, error_from_response
+from holdfast.wire import WireDict, join_openai, openai_message, openai_tool
+from holdfast.wire.foreign_json import count, items, obj, text
+
+_STOPS: dict[str, StopReason] = {
+    "stop": "end",
+    "tool_calls": "calls",
+    "function_call": "calls",
+    "length": "length",
+    "model_context_window_exceeded": "length",
+    "content_filter": "refused",
+    "sensitive": "refused",
+}
+_FAILED = ("error", "network_error", "insufficient_system_resource")
+"""Reasons to finish that are failures: what came is no reply."""
+
+_UNSAID = " "
+"""For thinking that is not sent: servers that want the field refuse a reply without it, and some an empty one."""
+
+
+class OpenAIChatAdapter(Struct, frozen=True, kw_only=True):
+    """`limit_field`: compatible servers know only `max_tokens`, OpenAI's newer models only the other.
+    `reasoning_field` is where thinking goes back, such as `reasoning_content`; empty sends none.
+    `thinking` says how it is asked for: not at all, by `reasoning_effort`, or by a switch (DeepSeek, Moonshot).
+    `thinking_off` is the effort of a model that thinks by itself where none is asked for."""
+
+    path: str = "/chat/completions"
+    system: SystemStyle = "blocks"
+    limit_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
+    reasoning_field: str = ""
+    thinking: Literal["", "effort", "switch"] = ""
+    thinking_off: EffortOff = ""
+    takes_temperature: bool = True
+    asks_usage: bool = True
+    auth_hint: str = ""
+
+    def headers(self, key: str) -> dict[str, str]:
+        return {"authorization": f"Bearer {key}"} if key else {}
+
+    def body(self, model: str, request: ModelRequest) -> dict[str, Json]:
+        messages = join_openai(
+            self._written(message) for message in apply_system_style(request.messages, self.system)
+        )
+        body: dict[str, Json] = {"model": model, "messages": messages, "stream": True}
+        if self.asks_usage:
+            body["stream_options"] = {"include_usage": True}
+        if request.tools:
+            body["tools"] = [openai_tool(tool) for tool in request.tools]
+        effort, room = requested_effort(request.thinking_tokens, self.thinking_off)
+        body[self.limit_field] = request.max_tokens + room
+        if self.takes_temperature and request.temperature is not None:
+            body["temperature"] = request.temperature
+        if self.thinking == "switch":
+            body["thinking"] = {"type": "enabled" if request.thinking_tokens else "disabled"}
+        elif self.thinking == "effort" and effort:
+            body["reasoning_effort"] = effort
+        return body
+
+    def reader(self) -> "OpenAIChatReader":
+        return OpenAIChatReader(self.auth_hint)
+
+    def error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ModelError:
+        return error_from_response(status, body, headers, auth_hint=self.auth_hint)
+
+    def _written(self, message: Message) -> list[WireDict]:
+        wired = openai_message(message)
+        if self.reasoning_field and wired and isinstance(message, AssistantMessage):
+            thoughts = [part.text for part in message.parts if isinstance(part, Thinking) and part.text]
+            wired[0][self.reasoning_field] = "\n\n".join(thoughts) or _UNSAID
+        return wired
+
+
+class OpenAIChatReader:
+    """One reply: thinking, text and refusal each as one, calls by their index."""
+
+    def __init__(self, auth_hint: str = "") -> None:
+        self._auth_hint = auth_hint
+        self._thinking: list[str] = []
+        self._text: list[str] = []
+        self._refusal: list[str] = []
+        self._calls: list[_Call] = []
+        self._usage: Usage | None = None
+        self._model = ""
+        self._stop = ""
+        self._is_done = False
+
+    def feed(self, event: str, data: str) -> Iterator[StreamEvent]:
+        if self._is_done or not data.strip():
+            return
+        if data.strip() == "[DONE]":
+            if self._thinking or self._text or self._refusal or self._calls:
+                self._stop = self._stop or "unsaid"
+            yield from self.end()
+            return
+        chunk = parse_event(data)
+        if event == "error" or chunk.get("error") or chunk.get("object") == "error":
+            raise error_from_event(chunk, auth_hint=self._auth_hint)
+        self._model = text(chunk.get("model")) or self._model
+        self._usage = chat_usage(chunk.get("usage")) or self._usage
+        for choice in map(obj, items(chunk.get("choices"))):
+            if not choice.get("index"):
+                yield from self._read(choice)
+
+    def end(self) -> Iterator[StreamEvent]:
+        if self._is_done:
+            return
+        if not self._stop:
+            raise truncated_reply()
+        self._is_done = True
+        yield ReplyCompleted(self._reply())
+
+    def _read(self, choice: dict[str, Json]) -> Iterator[StreamEvent]:
+        # A server that was asked to stream and does not sends the whole message in one chunk.
+        delta = obj(choice.get("delta")) or obj(choice.get("message"))
+        if thought := _thought(delta):
+            self._thinking.append(thought)
+            yield ThinkingDelta(thought)
+        if said := _said(delta):
+            self._text.append(said)
+            yield TextDelta(said)
+        if refusal := text(delta.get("refusal")):
+            self._refusal.append(refusal)
+            yield TextDelta(refusal)
+        for call in map(obj, items(delta.get("tool_calls"))):
+            yield from self._read_call(call)
+        self._usage = chat_usage(choice.get("usage")) or self._usage
+        reason = text(choice.get("finish_reason"))
+        if reason in _FAILED:
+            raise error_from_event(
+                {"error": {"code": reason, "message": f"the reply finished with `{reason}`"}}
+            )
+        self._stop = reason or self._stop
+
+    def _read_call(self, delta: dict[str, Json]) -> Iterator[StreamEvent]:
+        function = obj(delta.get("function"))
+        index, given, name = delta.get("index"), text(delta.get("id")), text(function.get("name"))
+        call = next((one for one in reversed(self._calls) if one.takes(index, given, name)), None)
+        if call is None:
+            if not given and not name:
+                return
+            place = index if isinstance(index, int) else len(self._calls)
+            call = _Call(place, given, StreamedCall(len(self._calls), given, name))
+            self._calls.append(call)
+            yield call.gathered.began
+        arguments = function.get("arguments")
+        piece = msgspec.json.encode(arguments).decode() if isinstance(arguments, dict) else text(arguments)
+        if piece:
+            yield call.gathered.add(piece)
+
+    def _reply(self) -> ModelReply:
+        parts: list[AssistantPart] = [Thinking("".join(self._thinking))] if self._thinking else []
+        parts += [Text("".join(said)) for said in (self._text, self._refusal) if said]
+        parts += [call.gathered.part() for call in sorted(self._calls, key=lambda call: call.index)]
+        said: StopReason = "refused" if self._refusal else _STOPS.get(self._stop, "other")
+        stop = stop_reason(said, calls=bool(self._calls))
+        return ModelReply(parts=tuple(parts), stop=stop, usage=self._usage, model=self._model)
+
+
+class _Call(Struct, frozen=True):
+    index: int
+    given: str
+    gathered: StreamedCall
+
+    def takes(self, index: Json, given: str, name: str) -> bool:
+        """Whether a delta goes on with this call.
+
+        Indices tell calls apart, but some servers give every call the index 0, some none at all, and some a new id
+        with every delta. Only a name begins a call.
+        """
+        if given and name:
+            return given == self.given and index in (None, self.index)
+        return index == self.index if isinstance(index, int) else given in ("", self.given)
+
+
+def chat_usage(value: Json) -> Usage | None:
+    """Tokens as OpenAI counts them, cached ones within the prompt, and under the names others give them."""
+    usage = obj(value)
+    prompt, completion = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    details = obj(usage.get("prompt_tokens_details"))
+    reads = (details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens"), usage.get("cached_tokens"))
+    read = next((number for number in map(count, reads) if number), 0)
+    write = count(details.get("cache_write_tokens"))
+    return Usage(prompt, completion, cache_read=read, cache_write=write) if prompt else None
+
+
+def _thought(delta: dict[str, Json]) -> str:
+    """Thinking under either of its names, or as parts of the content (Mistral)."""
+    said = text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
+    parts = [obj(part) for part in items(delta.get("content"))]
+    return said or "".join(_joined(part.get("thinking")) for part in parts if part.get("type") == "thinking")
+
+
+def _said(delta: dict[str, Json]) -> str:
+    content = delta.get("content")
+    return text(content) or _joined(content)
+
+
+def _joined(parts: Json) -> str:
+    return "".join(text(obj(part).get("text")) for part in items(parts))

@@ -1,0 +1,274 @@
+"""The OpenAI Responses API.
+
+Rule: nothing is stored with the provider. Reasoning comes encrypted and goes back as it came, in front of the item
+it led to.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from holdfast.messages import (
+    AssistantMessage,
+    AssistantPart,
+    Json,
+    Message,
+    SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolDefinition,
+    ToolMessage,
+    Usage,
+    UserMessage,
+    UserPart,
+)
+from holdfast.models.adapter import (
+    EffortOff,
+    StreamedCall,
+    SystemStyle,
+    apply_system_style,
+    item_from_thinking,
+    parse_event,
+    requested_effort,
+    stop_reason,
+    thinking_from_item,
+    truncated_reply,
+)
+from holdfast.models.errors import ModelError
+from holdfast.models.model import (
+    ModelReply,
+    ModelRequest,
+    ReplyCompleted,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+)
+from holdfast.models.provider_errors import error_from_event, error_from_response
+from holdfast.wire import WireDict, openai_message, openai_tool
+from holdfast.wire.content_blocks import tool_call
+from holdfast.wire.foreign_json import Losses, count, items, obj, text
+
+_INCOMPLETE: dict[str, StopReason] = {"max_output_tokens": "length", "content_filter": "refused"}
+
+
+class OpenAIResponsesAdapter(Struct, frozen=True, kw_only=True):
+    """`system`: the first system message as `instructions`, or all of them in one of the styles of `shaping`.
+    `keeps_reasoning` asks for encrypted reasoning, which models that do not reason refuse.
+    `thinking_off` is the effort of a model that thinks by itself where none is asked for.
+    `phases` labels texts as commentary in front of a call, else as the answer, which newer models want back."""
+
+    path: str = "/responses"
+    system: SystemStyle | Literal["instructions"] = "instructions"
+    keeps_reasoning: bool = True
+    thinking_off: EffortOff = ""
+    phases: bool = True
+    takes_temperature: bool = False
+    auth_hint: str = ""
+
+    def headers(self, key: str) -> dict[str, str]:
+        return {"authorization": f"Bearer {key}"} if key else {}
+
+    def body(self, model: str, request: ModelRequest) -> dict[str, Json]:
+        body: dict[str, Json] = {"model": model, "stream": True, "store": False}
+        messages = apply_system_style(
+            request.messages, "blocks" if self.system == "instructions" else self.system
+        )
+        if self.system == "instructions" and messages and isinstance(first := messages[0], SystemMessage):
+            body["instructions"] = first.text
+            messages = messages[1:]
+        body["input"] = [item for message in messages for item in self._items(message)]
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+        effort, room = requested_effort(request.thinking_tokens, self.thinking_off)
+        body["max_output_tokens"] = request.max_tokens + room
+        if self.keeps_reasoning:
+            body["include"] = ["reasoning.encrypted_content"]
+        if effort:
+            body["reasoning"] = {"effort": effort}
+        if self.takes_temperature and request.temperature is not None:
+            body["temperature"] = request.temperature
+        return body
+
+    def reader(self) -> "OpenAIResponsesReader":
+        return OpenAIResponsesReader(self.auth_hint)
+
+    def error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ModelError:
+        return error_from_response(status, body, headers, auth_hint=self.auth_hint)
+
+    def _items(self, message: Message) -> list[WireDict]:
+        if isinstance(message, AssistantMessage):
+            return self._reply_items(message)
+        if isinstance(message, ToolMessage):
+            output = _content(message.parts)
+            return [{"type": "function_call_output", "call_id": message.call_id, "output": output}]
+        role = "system" if isinstance(message, SystemMessage) else "user"
+        parts = (Text(message.text),) if isinstance(message, SystemMessage) else message.parts
+        content = _content(parts)
+        return [{"type": "message", "role": role, "content": content}] if content else []
+
+    def _reply_items(self, message: AssistantMessage) -> list[WireDict]:
+        """The parts in order; reasoning that led to nothing is left out, because it may not stand alone."""
+        wired: list[WireDict] = []
+        spoken = max((n for n, p in enumerate(message.parts) if not isinstance(p, Thinking)), default=-1)
+        for number, part in enumerate(message.parts[: spoken + 1]):
+            if isinstance(part, Thinking):
+                item = item_from_thinking(part) if self.keeps_reasoning else None
+                wired += [item] if item else []
+            elif isinstance(part, ToolCall):
+                wired.append(_call(part))
+            elif part.text:
+                called = any(isinstance(later, ToolCall) for later in message.parts[number:])
+                wired.append(self._said(part, "commentary" if called else "final_answer"))
+        return wired
+
+    def _said(self, part: Text, phase: str) -> WireDict:
+        said: WireDict = {"type": "message", "role": "assistant", "content": part.text}
+        return {**said, "phase": phase} if self.phases else said
+
+
+class OpenAIResponsesReader:
+    """One reply: what its last event says it holds, or, where that names no output, the items as they came."""
+
+    def __init__(self, auth_hint: str = "") -> None:
+        self._auth_hint = auth_hint
+        self._items: dict[int, _Item] = {}
+        self._calls = 0
+        self._is_done = False
+
+    def feed(self, event: str, data: str) -> Iterator[StreamEvent]:
+        if self._is_done or not data.strip() or data.strip() == "[DONE]":
+            return
+        value = parse_event(data)
+        item = self._items.setdefault(count(value.get("output_index")), _Item())
+        match (text(value.get("type")) or event).removeprefix("response."):
+            case "output_item.added":
+                yield from self._begin(item, obj(value.get("item")))
+            case "output_item.done":
+                yield from self._begin(item, obj(value.get("item")))
+                item.is_done = True
+            case "output_text.delta" | "refusal.delta" | "reasoning_text.delta" as kind:
+                yield from item.say(kind, value.get("content_index"), text(value.get("delta")))
+            case "reasoning_summary_text.delta" as kind:
+                yield from item.say(kind, value.get("summary_index"), text(value.get("delta")))
+            case "function_call_arguments.delta":
+                if item.call and (piece := text(value.get("delta"))):
+                    yield item.call.add(piece)
+            case "completed" | "incomplete":
+                self._is_done = True
+                yield ReplyCompleted(self._reply(obj(value.get("response"))))
+            case "failed" | "error":
+                raise error_from_event(obj(value.get("response")) or value, auth_hint=self._auth_hint)
+
+    def end(self) -> Iterator[StreamEvent]:
+        if not self._is_done:
+            raise truncated_reply()
+        return iter(())
+
+    def _begin(self, item: "_Item", value: dict[str, Json]) -> Iterator[StreamEvent]:
+        """An item is there, in part or whole; a call is announced once."""
+        item.value = value
+        if value.get("type") != "function_call" or item.call:
+            return
+        item.call = StreamedCall(self._calls, text(value.get("call_id")), text(value.get("name")))
+        self._calls += 1
+        yield item.call.began
+        if arguments := text(value.get("arguments")):
+            yield item.call.add(arguments)
+
+    def _reply(self, response: dict[str, Json]) -> ModelReply:
+        gathered = [self._items[index].whole() for index in sorted(self._items)]
+        output = [obj(item) for item in items(response.get("output"))] or gathered
+        parts = tuple(part for item in output for part in _parts(item))
+        said: StopReason = "end"
+        if response.get("status") == "incomplete":
+            reason = text(obj(response.get("incomplete_details")).get("reason"))
+            said = _INCOMPLETE.get(reason, "other")
+        if any(_is_refusal(item) for item in output):
+            said = "refused"
+        stop = stop_reason(said, calls=any(isinstance(part, ToolCall) for part in parts))
+        usage = responses_usage(response.get("usage"))
+        return ModelReply(parts=parts, stop=stop, usage=usage, model=text(response.get("model")))
+
+
+class _Item:
+    """An output item on its way in: its last known form, and the pieces that came for it."""
+
+    __slots__ = ("_pieces", "call", "is_done", "value")
+
+    def __init__(self) -> None:
+        self.value: dict[str, Json] = {}
+        self.is_done = False
+        self.call: StreamedCall | None = None
+        self._pieces: dict[tuple[int, str], list[str]] = {}
+
+    def say(self, kind: str, index: Json, piece: str) -> Iterator[StreamEvent]:
+        if piece:
+            self._pieces.setdefault((count(index), kind), []).append(piece)
+            yield ThinkingDelta(piece) if kind.startswith("reasoning") else TextDelta(piece)
+
+    def whole(self) -> dict[str, Json]:
+        """The item in its last form, or in the form its pieces make where it was never done."""
+        if self.is_done:
+            return self.value
+        if self.call:
+            return {**self.value, "arguments": self.call.arguments}
+        said = [(kind, "".join(self._pieces[index, kind])) for index, kind in sorted(self._pieces)]
+        summary = [{"text": piece} for kind, piece in said if kind.startswith("reasoning")]
+        if summary:
+            return {**self.value, "type": "reasoning", "summary": summary}
+        names = {"output_text.delta": "text", "refusal.delta": "refusal"}
+        return {**self.value, "type": "message", "content": [{names[kind]: piece} for kind, piece in said]}
+
+
+def responses_usage(value: Json) -> Usage | None:
+    usage = obj(value)
+    details = obj(usage.get("input_tokens_details"))
+    read, write = count(details.get("cached_tokens")), count(details.get("cache_write_tokens"))
+    prompt, completion = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+    return Usage(prompt, completion, cache_read=read, cache_write=write) if prompt else None
+
+
+def _parts(item: dict[str, Json]) -> list[AssistantPart]:
+    """What an output item holds for us; items of the provider's own tools hold nothing."""
+    match item.get("type"):
+        case "message":
+            content = [obj(part) for part in items(item.get("content"))]
+            said = [text(part.get("text")) or text(part.get("refusal")) for part in content]
+            return [Text(one) for one in said if one]
+        case "function_call":
+            return [tool_call(item.get("call_id"), item.get("name"), item.get("arguments"), Losses())]
+        case "reasoning":
+            thinking = thinking_from_item(item)
+            return [thinking] if thinking else []
+    return []
+
+
+def _is_refusal(item: dict[str, Json]) -> bool:
+    return any(obj(part).get("refusal") for part in items(item.get("content")))
+
+
+def _tool(tool: ToolDefinition) -> WireDict:
+    """The chat API's function without its wrapper. Strictness, here the default, would refuse most schemas."""
+    function: WireDict = openai_tool(tool)["function"]
+    return {"type": "function", **function, "strict": False}
+
+
+def _call(call: ToolCall) -> WireDict:
+    function = openai_message(AssistantMessage((call,)))[0]["tool_calls"][0]["function"]
+    return {"type": "function_call", "call_id": call.id, **function}
+
+
+def _content(parts: tuple[UserPart, ...]) -> str | list[WireDict]:
+    """Content of the chat API under the names of this one."""
+    content: str | list[WireDict] = openai_message(UserMessage(parts))[0]["content"]
+    if isinstance(content, str):
+        return content
+    return [
+        {"type": "input_text", "text": part["text"]}
+        if part["type"] == "text"
+        else {"type": "input_image", "image_url": part["image_url"]["url"], "detail": "auto"}
+        for part in content
+    ]

@@ -1,0 +1,300 @@
+"""How providers and servers say that a request is too long, and the limit where they name it.
+
+Rule: a pattern stands for words a real server was seen to say; what only sounds like length (a rate of tokens a
+minute, a reply asked for too long) is none.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
+
+from msgspec import Struct
+
+from holdfast.messages import Json
+from holdfast.models.errors import (
+    AuthFailed,
+    ModelError,
+    NetworkFailed,
+    Overflowed,
+    RateLimited,
+    Refused,
+)
+from holdfast.redaction import redact
+from holdfast.wire.foreign_json import Losses, count, decode_text, items, obj, text
+
+OVERFLOW_CODES = frozenset(
+    (
+        "context_length_exceeded",  # OpenAI, Groq, DeepSeek
+        "exceed_context_size_error",  # llama.cpp
+        "model_context_window_exceeded",
+        "request_too_large",  # Anthropic, for the bytes of a body
+        "string_above_max_length",  # OpenAI, for one text
+        "1261",  # Z.ai
+    )
+)
+
+_NUMBER = r"(?P<limit>\d[\d,_]*)"
+_PATTERNS = tuple(
+    re.compile(pattern.replace("#", _NUMBER), re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        r"prompt is too long(?:: [\d,]+ tokens > #)?",  # Anthropic
+        r"exceed context limit: [\d,]+ \+ [\d,]+ > #",  # Anthropic, with max_tokens
+        r"maximum (?:context|prompt|input|model) length (?:is|of) (?:only )?#",  # OpenAI, vLLM, DeepSeek, xAI, …
+        r"model'?s? context length (?:is|of) (?:only )?#",  # vLLM
+        r"maximum context length \(#\)",  # ctransformers
+        r"longer than the (?:maximum )?model(?:'s)?(?: context)? length(?: of)? \(?#",  # vLLM, SGLang
+        r"too large for model with # maximum context length",  # Mistral
+        r"exceed the configured limit of #",  # OpenAI
+        r"exceeds? the context window",  # OpenAI Responses
+        r"exceed context window of #",  # llama-cpp-python
+        r"exceeds the available context size(?: \(# tokens\))?",  # llama.cpp
+        r"context size has been exceeded",  # LM Studio, llama.cpp in mid-stream
+        r"context length of only #",  # LM Studio
+        r"greater than the context length(?: \(n_keep: \d+ ?>= ?n_ctx: #\))?",  # LM Studio
+        r"exceeded model token limit: #",  # Moonshot
+        r"model max length exceeded, max length: ?#",  # Moonshot, before
+        r"exceeded max(?:imum)? context length",  # Ollama
+        r"input length exceeds the context length",  # Ollama
+        r"exceeds the maximum number of tokens allowed \(#\)",  # Gemini
+        r"token count of [\d,]+ exceeds the limit of #",  # Copilot
+        r"tokens? \+ `max_new_tokens` must be <= #",  # text-generation-inference
+        r"range of input length should be \[\d+, ?#\]",  # DashScope
+        r"tokens in the prompt cannot exceed #",  # Cohere
+        r"input is too long",  # Bedrock
+        r"prompt exceeds max length",  # Z.ai
+        r"context window exceeds limit",  # MiniMax
+        r"context[ _]length[ _]exceeded",
+        r"reduce the length of (?:the|your|either)",  # Groq, and the tail of many others
+    )
+)
+_TOO_LARGE = re.compile(rf"request too large.*?limit:? {_NUMBER},? requested", re.IGNORECASE | re.DOTALL)
+
+
+def overflow_limit(words: str) -> int | None:
+    """What the model takes, 0 if it is not said, where these words mean that a request is too long; else None."""
+    found = [match for pattern in _PATTERNS if (match := pattern.search(words))]
+    if not found:
+        return None
+    return max(_limit(match) for match in found)
+
+
+def minute_limit(words: str) -> int | None:
+    """The tokens a minute, if one request alone asks for more of them: to wait would not help."""
+    match = _TOO_LARGE.search(words)
+    return _limit(match) if match else None
+
+
+def _limit(match: re.Match[str]) -> int:
+    number = match.groupdict().get("limit") or "0"
+    return int(number.replace(",", "").replace("_", ""))
+
+
+# A provider's refusal as one of our errors: by its HTTP status, its own codes and its words.
+#
+# Rule: the provider's words are shown, on one line, cut and without secrets; what they mean is decided here, once for
+# all providers, because compatible servers borrow each other's words.
+
+MAX_SHOWN = 300
+"""Characters of the provider's words that are shown."""
+
+_READ = 4_000
+"""Characters of them that are looked at: a page of HTML may follow."""
+
+_NO_CREDIT = frozenset(
+    (
+        "insufficient_quota",
+        "billing_error",
+        "billing_hard_limit_reached",
+        "exceeded_current_quota_error",
+        "insufficient_balance",
+    )
+)
+_SLOW_DOWN = frozenset(
+    (
+        "rate_limit_error",
+        "rate_limit_exceeded",
+        "rate_limit_reached_error",
+        "overloaded_error",
+        "engine_overloaded_error",
+        "server_overloaded",
+        "server_is_overloaded",
+        "slow_down",
+        "insufficient_system_resource",
+    )
+)
+_WRONG_KEY = frozenset(
+    ("authentication_error", "permission_error", "invalid_api_key", "invalid_authentication")
+)
+_DECLINED = frozenset(
+    (
+        "invalid_request_error",
+        "not_found_error",
+        "invalid_prompt",
+        "model_not_found",
+        "content_filter",
+        "content_policy_violation",
+        "bio_policy",
+        "BadRequestError",
+        "NotFoundError",
+    )
+)
+_PASSING_STATUS = (408, 409, 425)
+_MODERATED = re.compile(r"moderation|flagged|content policy|guardrail", re.IGNORECASE)
+_TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
+_WAIT = re.compile(
+    r"try again in (?:(?P<m>\d+)m)?(?:(?P<s>\d+(?:\.\d+)?)s)?(?:(?P<ms>\d+)ms)?\b", re.IGNORECASE
+)
+
+
+class ErrorDetails(Struct, frozen=True):
+    """What a provider said of a failure. `limit` is the window where a field of its own names it."""
+
+    words: str
+    codes: frozenset[str]
+    status: int = 0
+    limit: int = 0
+
+
+def error_from_response(
+    status: int, body: bytes, headers: Mapping[str, str], *, auth_hint: str = ""
+) -> ModelError:
+    """What an answer that is no reply means. `auth_hint` says where a key comes from."""
+    said = _said(_decoded(body.decode("utf-8", "replace")))
+    if status < 300:
+        # Some servers say what went wrong under a status that says nothing did.
+        status = said.status
+    return _meant(status, said, retry_after(headers, said.words), auth_hint)
+
+
+def holds_error(body: bytes) -> bool:
+    """Whether a body that should be a reply is an error instead, whatever its status said."""
+    said = _decoded(body.decode("utf-8", "replace"))
+    value = obj(said[0] if isinstance(said, list) and said else said)
+    return bool(value.get("error")) or "error" in (value.get("type"), value.get("object"))
+
+
+def error_from_event(value: Json, *, auth_hint: str = "") -> ModelError:
+    """What an error inside a stream means; where it names no status, its codes and words must do."""
+    said = _said(value)
+    return _meant(said.status, said, retry_after({}, said.words), auth_hint)
+
+
+def redacted_line(words: str) -> str:
+    """The words as they may be shown: redacted before they are cut, so that no half of a key stays behind."""
+    line = " ".join(redact(words[:_READ]).split())
+    return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 1].rstrip() + "…"
+
+
+def retry_after(headers: Mapping[str, str], words: str = "") -> float | None:
+    """Seconds to wait, from the headers, else from words such as "try again in 1.2s"; None where neither says.
+
+    A date is reckoned from the answer's own `date`, so that no clock of ours matters.
+    """
+    known = {name.lower(): value for name, value in headers.items()}
+    if (ms := _seconds(known.get("retry-after-ms", ""))) is not None:
+        return ms / 1000
+    given = known.get("retry-after", "")
+    if (seconds := _seconds(given)) is not None:
+        return seconds
+    then, now = _moment(given), _moment(known.get("date", ""))
+    if then and now:
+        return max(0.0, (then - now).total_seconds())
+    match = _WAIT.search(words)
+    if match and any(match.groups()):
+        minutes, rest, ms_ = (float(match[name] or 0) for name in ("m", "s", "ms"))
+        return minutes * 60 + rest + ms_ / 1000
+    return None
+
+
+def _meant(status: int, said: ErrorDetails, wait: float | None, auth_hint: str) -> ModelError:
+    words = redacted_line(said.words) or "no reason given"
+    where = f" ({status})" if status else ""
+    if status == 402 or said.codes & _NO_CREDIT:
+        hint = "the account has no credit or quota left: see its billing page"
+        return Refused(f"the provider refused the request{where}: {words}", hint=hint)
+    if (limit := _overflow(status, said)) is not None:
+        return Overflowed(f"the request is too long{where}: {words}", limit=limit)
+    if status == 403 and _MODERATED.search(said.words):
+        return Refused(f"the provider refused the content{where}: {words}")
+    if status in (401, 403) or (not status and said.codes & _WRONG_KEY):
+        return AuthFailed(f"the provider did not accept the key{where}: {words}", hint=auth_hint)
+    if status in (429, 503, 529) or (not status and said.codes & _SLOW_DOWN):
+        return RateLimited(f"the provider asks to slow down{where}: {words}", retry_after=wait)
+    declined = said.codes & _DECLINED if not status else 300 <= status < 500 and status not in _PASSING_STATUS
+    if declined:
+        return Refused(f"the provider refused the request{where}: {words}")
+    return NetworkFailed(f"the provider failed{where}: {words}")
+
+
+def _overflow(status: int, said: ErrorDetails) -> int | None:
+    """The limit if the request is too long. A rate limit or a wrong key is never that, whatever its words."""
+    if status in (429, 413) and (limit := minute_limit(said.words)) is not None:
+        return limit
+    if status in (401, 403, 429):
+        return None
+    limit = overflow_limit(said.words)
+    if limit is None and (said.codes & OVERFLOW_CODES or status == 413):
+        limit = 0
+    return None if limit is None else limit or said.limit
+
+
+def _decoded(words: str) -> Json:
+    try:
+        return decode_text(words, Losses())
+    except ValueError:
+        return words
+
+
+def _said(value: Json) -> ErrorDetails:
+    """The common shapes: an `error` object or text, the same without a wrapper, FastAPI's `detail`, a bare page."""
+    if isinstance(value, str):
+        return ErrorDetails(_TAG.sub(" ", value[:_READ]), frozenset())
+    if isinstance(value, list):
+        return _said(value[0]) if value else ErrorDetails("", frozenset())
+    outer = obj(value)
+    error = outer.get("error")
+    inner = obj(error) or outer
+    metadata = obj(inner.get("metadata"))
+    pieces = [text(error), _words(inner.get("message")), _words(inner.get("detail")), _upstream(metadata)]
+    names = (inner.get("type"), inner.get("code"), inner.get("error_type"), metadata.get("error_type"))
+    codes = frozenset(str(name) for name in names if isinstance(name, str | int) and name)
+    status = _status(inner.get("code")) or _status(inner.get("status"))
+    return ErrorDetails(": ".join(filter(None, pieces)), codes, status, count(inner.get("n_ctx")))
+
+
+def _words(value: Json) -> str:
+    """Text as it is, or the messages of a list of complaints."""
+    if isinstance(value, dict):
+        return _words(value.get("detail"))
+    complaints = [text(obj(item).get("msg")) or text(item) for item in items(value)]
+    return text(value) or "; ".join(filter(None, complaints))
+
+
+def _upstream(metadata: dict[str, Json]) -> str:
+    """What a router passes on from the provider behind it, itself JSON more often than not."""
+    raw = text(metadata.get("raw"))
+    return _said(_decoded(raw)).words or raw if raw else ""
+
+
+def _status(value: Json) -> int:
+    """An HTTP status that a code of a provider is, as a number or in digits; else 0."""
+    number = count(int(value) if isinstance(value, str) and re.fullmatch(r"[45]\d\d", value) else value)
+    return number if 400 <= number < 600 else 0
+
+
+def _seconds(value: str) -> float | None:
+    try:
+        seconds = float(value)
+    except ValueError:
+        return None
+    return max(0.0, seconds) if isfinite(seconds) else None
+
+
+def _moment(value: str) -> datetime | None:
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

@@ -1,0 +1,159 @@
+"""Which model: `provider/name`, or `provider/name@http://host/v1`, to something that can be asked.
+
+Rule: what a name means is a pure function of the name, the configuration and the environment; nothing of a provider
+is loaded before a model is made. A key goes where its provider is, or where a person sends it by name or variable;
+an address in a project's file never gets the key of a provider of the catalogue.
+"""
+
+import os
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from holdfast.config import Config
+from holdfast.errors import ConfigError
+from holdfast.models.adapter import ProviderAdapter
+from holdfast.models.catalogue import Catalogue, ModelEntry, Provider, load_catalogue
+from holdfast.models.catalogue_schema import is_url
+from holdfast.models.model import Model
+from holdfast.models.text_protocol import TextProtocolModel
+from holdfast.settings import nearest
+
+MODEL_VARIABLE = "HOLDFAST_MODEL"
+
+
+class ResolvedModel(Struct, frozen=True, kw_only=True):
+    """What a name stands for. `key` is the variable that the key stands in, empty where none is sent."""
+
+    name: str
+    entry: ModelEntry
+    url: str
+    key: str = ""
+    is_key_needed: bool = True
+
+    def missing(self, env: Mapping[str, str]) -> str:
+        """The variable that must be set first; empty if nothing is missing."""
+        return self.key if self.is_key_needed and not env.get(self.key, "").strip() else ""
+
+
+def model_name(given: str, config: Config, env: Mapping[str, str]) -> str:
+    """The name that a person gave here, else by `HOLDFAST_MODEL`, else as `default_model`; empty if nowhere."""
+    return given or env.get(MODEL_VARIABLE, "") or config.default_model
+
+
+def create_model(name: str, config: Config | None = None, env: Mapping[str, str] = os.environ) -> Model:
+    """The model of this name, ready to be asked. Raises `ConfigError` if it is unknown or its key is not set."""
+    chosen = resolve_model(name, load_catalogue(config), env)
+    if variable := chosen.missing(env):
+        raise ConfigError(
+            f"`{chosen.name}` needs a key, and `{variable}` is not set",
+            hint=f"`export {variable}=…`; `holdfast models` shows which keys are there",
+        )
+    # Loaded late: a provider's code is needed when one is asked, and not to list models.
+    from holdfast.models.remote import RemoteModel  # noqa: PLC0415
+    from holdfast.models.transport import Endpoint  # noqa: PLC0415
+
+    endpoint = Endpoint(url=chosen.url, key=env.get(chosen.key, "").strip())
+    model = RemoteModel(chosen.name, chosen.entry.model, create_adapter(chosen), endpoint)
+    return model if chosen.entry.tools else TextProtocolModel(model)
+
+
+def resolve_model(name: str, catalogue: Catalogue, env: Mapping[str, str]) -> ResolvedModel:
+    """What a name stands for. Pure."""
+    plain, given = _split(name)
+    provider = _provider(plain, catalogue)
+    entry = catalogue.entry(plain)
+    elsewhere = given or entry.url or env.get(provider.url_variable, "")
+    url = elsewhere or provider.url
+    if not is_url(url):
+        raise ConfigError(
+            f"`{name}` has no address" if not url else f"the address of `{plain}` is no web address: `{url}`",
+            hint=f"give it as `{plain}@http://127.0.0.1:8000/v1`",
+        )
+    is_from_file = bool(entry.url) and not given
+    return ResolvedModel(
+        name=plain,
+        entry=entry,
+        url=_base(url, entry),
+        key="" if is_from_file and provider.key in _keys_of_others() else provider.key,
+        is_key_needed=not elsewhere and not provider.is_local,
+    )
+
+
+def create_adapter(chosen: ResolvedModel) -> ProviderAdapter:
+    """How a model is spoken to."""
+    # Loaded late, for the same reason as above.
+    from holdfast.models.anthropic_api import AnthropicAdapter  # noqa: PLC0415
+    from holdfast.models.openai_chat_api import OpenAIChatAdapter  # noqa: PLC0415
+    from holdfast.models.openai_responses_api import OpenAIResponsesAdapter  # noqa: PLC0415
+
+    entry = chosen.entry
+    hint = f"the key is read from `{chosen.key}`" if chosen.key else ""
+    if entry.protocol == "messages":
+        return AnthropicAdapter(
+            thinking="adaptive" if entry.thinking == "adaptive" else "budget",
+            thinking_off=off if (off := entry.thinking_off) in ("disabled", "between_tools", "low") else "",
+            takes_temperature=entry.temperature,
+            # Only a server that has a cache knows marks.
+            cache="5m" if entry.cache_seconds else "",
+            auth_hint=hint,
+        )
+    effort_off = off if (off := entry.thinking_off) in ("none", "minimal", "low") else ""
+    if entry.protocol == "responses":
+        return OpenAIResponsesAdapter(
+            keeps_reasoning=entry.thinking != "no",
+            thinking_off=effort_off,
+            takes_temperature=entry.temperature,
+            auth_hint=hint,
+        )
+    return OpenAIChatAdapter(
+        system=entry.system,
+        limit_field=entry.limit_field,
+        reasoning_field=entry.reasoning_field,
+        thinking=entry.thinking if entry.thinking in ("effort", "switch") else "",
+        thinking_off=effort_off,
+        takes_temperature=entry.temperature,
+        auth_hint=hint,
+    )
+
+
+def _split(name: str) -> tuple[str, str]:
+    """The name and the address behind it, if there is one. Names may have an `@` of their own."""
+    for scheme in ("@http://", "@https://"):
+        plain, at, rest = name.partition(scheme)
+        if at:
+            return plain, scheme.removeprefix("@") + rest
+    return name, ""
+
+
+def _provider(name: str, catalogue: Catalogue) -> Provider:
+    provider, slash, model = name.partition("/")
+    if provider in catalogue.providers and model:
+        return catalogue.providers[provider]
+    if not name:
+        raise ConfigError(
+            "no model is chosen",
+            hint=f"give `--model provider/name`, or set `{MODEL_VARIABLE}` or `default_model`",
+        )
+    if slash and model:
+        near = nearest(provider, list(catalogue.providers))
+        raise ConfigError(
+            f"there is no provider `{provider}`",
+            hint=f"the nearest is `{near}`; any other that speaks chat completions is `compatible/{model}@URL`",
+        )
+    near = nearest(name, [*(entry.model for entry in catalogue.models.values()), *catalogue.providers])
+    full = next((entry.name for entry in catalogue.models.values() if entry.model == near), f"{near}/NAME")
+    raise ConfigError(
+        f"`{name}` should be `provider/name`", hint=f"the nearest is `{full}`; `holdfast models` lists all"
+    )
+
+
+def _keys_of_others() -> set[str]:
+    """Variables that people set for providers of the catalogue, and not for an address in a project's file."""
+    return {provider.key for provider in load_catalogue().providers.values()}
+
+
+def _base(url: str, entry: ModelEntry) -> str:
+    """The address as the wire's paths go on from it: Anthropic's begin with `/v1`, the others' do not."""
+    url = url.rstrip("/")
+    return url.removesuffix("/v1") if entry.protocol == "messages" else url

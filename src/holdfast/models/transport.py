@@ -1,0 +1,298 @@
+"""The way to a provider: JSON goes out, server-sent events come back.
+
+Rule: httpx2 is known here and nowhere else, and loaded when something is first sent. Whatever it raises becomes a
+`ModelError` that names the host, and neither key nor address.
+"""
+
+import asyncio
+import ipaddress
+import json
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.errors import ConfigError
+from holdfast.messages import Json
+from holdfast.models.errors import AuthFailed, ModelError, NetworkFailed, TimedOut
+from holdfast.models.sse import ServerSentEvent, SseDecoder
+from holdfast.version import __version__
+
+_REDACTED = "<REDACTED>"
+_SHORTEST_SECRET = 8
+"""Servers without keys are given words such as `EMPTY`, which may stand in any message."""
+_SECRET_NAMES = ("auth", "cookie", "key", "secret", "token")
+_LAST_WORDS = 0.25
+"""Seconds that the end of a stream is waited for, once the reply is whole."""
+
+
+class Timeouts(Struct, frozen=True, kw_only=True):
+    """Seconds. Only time spent waiting counts, not what the reader of a reply takes.
+
+    A ping, a comment, any byte says that the line is alive and holds off `first_token` and `idle`: healthy models
+    think for minutes, or write one large call, and send nothing but pings meanwhile. It does not say that the model
+    is: a reply that is nothing but pings ends after `stalled`.
+    """
+
+    connect: float = 10.0
+    first_token: float = 120.0
+    """Nothing at all came, and no token has come yet."""
+    idle: float = 60.0
+    """Nothing at all came, in the middle of a reply."""
+    stalled: float = 600.0
+    """No token came, be there pings or not."""
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """Where a provider is, and what opens its door. `headers` are sent with every request, above the wire's own."""
+
+    url: str
+    key: str = ""
+    headers: Mapping[str, str] = {}
+    timeouts: Timeouts = Timeouts()
+
+    def __post_init__(self) -> None:
+        parts = _split(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(
+                f"the base url of a provider is no web address: `{_REDACTED if '@' in self.url else self.url}`",
+                hint="give it as `https://host/path`",
+            )
+        if "@" in parts.netloc:
+            raise ConfigError(
+                f"the base url of `{parts.hostname}` has a name or password in it, which would be seen in logs",
+                hint="give it as a header instead",
+            )
+
+    def __repr__(self) -> str:
+        return f"Endpoint(host={self.host!r}, key={_REDACTED if self.key else ''!r}, headers={list(self.headers)})"
+
+    @property
+    def host(self) -> str:
+        """With the port, if one is given: enough to know it by."""
+        return _split(self.url).netloc
+
+    @property
+    def is_loopback(self) -> bool:
+        name = _split(self.url).hostname or ""
+        if name == "localhost" or name.endswith(".localhost"):
+            return True
+        with suppress(ValueError):
+            return ipaddress.ip_address(name).is_loopback
+        return False
+
+    def at(self, path: str) -> str:
+        """The address of a path below the base; a query of the base stays behind it."""
+        parts = _split(self.url)
+        return parts._replace(path=parts.path.rstrip("/") + path, fragment="").geturl()
+
+    def secrets(self) -> list[str]:
+        """What may stand in no message."""
+        named = [v for name, v in self.headers.items() if any(s in name.lower() for s in _SECRET_NAMES)]
+        bare = [value.rpartition(" ")[2] for value in named]
+        return [s for s in (self.key.strip(), *named, *bare) if len(s) >= _SHORTEST_SECRET]
+
+    def clean(self, text: str) -> str:
+        """The text without secrets, nor the beginning of one where the text was cut."""
+        for secret in self.secrets():
+            text = text.replace(secret, _REDACTED)
+            begun = text.rstrip("… ")
+            lengths = range(len(secret) - 1, _SHORTEST_SECRET - 1, -1)
+            cut = next((length for length in lengths if begun.endswith(secret[:length])), 0)
+            text = f"{begun[:-cut]}{_REDACTED}…" if cut else text
+        return text
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return SplitResult("", "", "", "", "")
+    return parts
+
+
+class StreamedResponse:
+    """What a provider sends back, while it comes. `headers` have names in small letters."""
+
+    def __init__(
+        self, status: int, headers: Mapping[str, str], pieces: AsyncGenerator[bytes, None], endpoint: Endpoint
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self._pieces = pieces
+        self._timeouts = endpoint.timeouts
+        self._host = endpoint.host
+        self._decoder = SseDecoder()
+        self._has_begun = False
+        self._waited = 0.0
+        """Since the last token."""
+
+    def token_came(self) -> None:
+        """What came last was part of a reply."""
+        self._has_begun = True
+        self._waited = 0.0
+
+    async def next_events(self) -> list[ServerSentEvent] | None:
+        """The events that end in what comes next, which may be none; None at the end."""
+        piece = await self._next_piece()
+        return None if piece is None else list(self._decoder.feed(piece))
+
+    async def read(self, most: int) -> bytes:
+        """The body, or as much of it as matters."""
+        body = b""
+        while len(body) < most and (piece := await self._next_piece()) is not None:
+            body += piece
+        return body[:most]
+
+    async def finish(self) -> None:
+        """Read the end, so that the connection can be used again; not for long, and whatever comes of it."""
+        with suppress(TimeoutError, NetworkFailed):
+            async with asyncio.timeout(_LAST_WORDS):
+                while await self._next_piece() is not None:
+                    pass
+
+    async def _next_piece(self) -> bytes | None:
+        timeouts = self._timeouts
+        silence = timeouts.idle if self._has_begun else timeouts.first_token
+        left = timeouts.stalled - self._waited
+        late = f"nothing for {silence:g} s" if silence <= left else f"no token for {timeouts.stalled:g} s"
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        with _speaking_to(self._host, late):
+            async with asyncio.timeout(min(silence, left)):
+                piece = await anext(self._pieces, None)
+        self._waited += clock() - began
+        return piece
+
+
+class EndpointClient:
+    """One HTTP client for one endpoint, opened at first use, and again after `aclose` or in another event loop."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        # An `httpx2.AsyncClient`, whose name would load it.
+        self._client: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @asynccontextmanager
+    async def open(
+        self, path: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> AsyncIterator[StreamedResponse]:
+        """POST the body, or GET where there is none. Leaving the context closes the connection at once, unless the
+        answer was read to its end."""
+        sent = {**headers, **self.endpoint.headers}
+        _check_headers(sent, self.endpoint)
+        client = self._opened()
+        method = "GET" if body is None else "POST"
+        patience = min(self.endpoint.timeouts.first_token, self.endpoint.timeouts.stalled)
+        with _speaking_to(self.endpoint.host, f"nothing for {patience:g} s"):
+            request = client.build_request(method, self.endpoint.at(path), headers=sent, content=body)
+            async with asyncio.timeout(patience):
+                response = await client.send(request, stream=True)
+        try:
+            async with aclosing(response.aiter_bytes()) as pieces:
+                names = {name.lower(): value for name, value in response.headers.items()}
+                yield StreamedResponse(response.status_code, names, pieces, self.endpoint)
+        finally:
+            await response.aclose()
+
+    async def aclose(self) -> None:
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            await client.aclose()
+
+    def _opened(self) -> Any:
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            self._client = _client(self.endpoint)
+            self._loop = loop
+        return self._client
+
+
+def _client(endpoint: Endpoint) -> Any:
+    # Loaded late: it takes a fifth of a second, and most commands send nothing.
+    import httpx2  # noqa: PLC0415
+
+    try:
+        # Certificates are read for a tenth of a second. Where none are needed, a context that trusts nobody does.
+        secure = endpoint.url.lower().startswith("https:")
+        trusted = httpx2.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        return httpx2.AsyncClient(
+            timeout=httpx2.Timeout(None, connect=endpoint.timeouts.connect),
+            verify=trusted,
+            # A proxy of the environment cannot reach this machine's own ports.
+            trust_env=not endpoint.is_loopback,
+            # Compressed events wait in buffers on their way.
+            headers={"user-agent": f"holdfast/{__version__}", "accept-encoding": "identity"},
+        )
+    except ImportError:
+        raise ModelError(
+            f"`{endpoint.host}` cannot be asked: the environment names a SOCKS proxy",
+            hint="install `socksio`, or name the host in `NO_PROXY`",
+        ) from None
+    except (ValueError, OSError, httpx2.InvalidURL):
+        raise ModelError(
+            f"`{endpoint.host}` cannot be asked: the environment's proxy or certificates cannot be used",
+            hint="look at `HTTPS_PROXY`, `ALL_PROXY`, `SSL_CERT_FILE` and `SSL_CERT_DIR`",
+        ) from None
+
+
+@contextmanager
+def _speaking_to(host: str, late: str) -> Iterator[None]:
+    """What fails on the way, in our words. Those of httpx2 may hold headers, and so are not carried along."""
+    # Loaded by now: the client was made with it.
+    import httpx2  # noqa: PLC0415
+
+    try:
+        yield
+    except httpx2.ConnectTimeout:
+        raise TimedOut(f"`{host}` did not take the connection in time") from None
+    except TimeoutError:
+        raise TimedOut(
+            f"`{host}` sent {late}", hint="is the model still loading, or the server busy?"
+        ) from None
+    except (httpx2.ConnectError, httpx2.ProxyError) as error:
+        raise _unreachable(host, _said(error)) from None
+    # Faults of TLS in the middle of a stream pass httpx2 as they are.
+    except (httpx2.HTTPError, OSError) as error:
+        raise NetworkFailed(f"`{host}` broke off: {_said(error)}") from None
+    except httpx2.InvalidURL as error:
+        raise ModelError(f"`{host}` is no address: {_said(error)}") from None
+
+
+def _unreachable(host: str, said: str) -> ModelError:
+    if "CERTIFICATE_VERIFY_FAILED" in said:
+        return ModelError(
+            f"`{host}` shows a certificate that is not trusted: {said}",
+            hint="a private authority can be named in `SSL_CERT_FILE`",
+        )
+    return NetworkFailed(
+        f"`{host}` cannot be reached: {said}", hint="is the address right, and the network up?"
+    )
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+def _check_headers(headers: Mapping[str, str], endpoint: Endpoint) -> None:
+    """What no header can hold would be shown in the error that httpx2 raises."""
+    for name, value in headers.items():
+        if not (value.isascii() and value.isprintable()):
+            raise AuthFailed(
+                f"what goes to `{endpoint.host}` as `{name}` has a line break or a letter that no header can hold",
+                hint="was the key copied whole and alone?",
+            )
+
+
+def encode_body(body: dict[str, Json]) -> bytes:
+    """JSON as providers take it. Half of a surrogate pair, as tools print at times, becomes a question mark."""
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError:
+        return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")

@@ -1,0 +1,221 @@
+"""Planning a fold: what gives way first, and how far.
+
+Rule: pure. A plan is one event or nothing, found from the window alone; the caller appends it. Folds are rare and
+deep: one batch down to the low-water mark, never a window that rolls with each request.
+"""
+
+from holdfast.errors import ContextOverflow
+from holdfast.events import Folded
+from holdfast.packing.folding.draft import FoldDraft
+from holdfast.packing.folding.ladder import (
+    Excess,
+    clip_old_users,
+    drop_stubs,
+    hide_rounds,
+    lower_to,
+    lower_until,
+    lower_zone,
+    relieve_overflow,
+    rungs,
+)
+from holdfast.packing.folding.trigger import FoldTrigger, forced_trigger, profit_trigger
+from holdfast.packing.folding.zones import Zones, divide_steps, fold_depth, zones_in_layer
+from holdfast.packing.pack import floor_parts
+from holdfast.packing.window import Window
+from holdfast.views.transcript import User
+
+
+def plan_fold(window: Window) -> Folded | None:
+    """The fold that is due now, or None. Raises ContextOverflow when nothing more may give way."""
+    window.refresh()
+    due = forced_trigger(window)
+    if due is not None and not (window.fresh or window.total() > window.profile.hard_limit):
+        return None
+    keeps_lines = window.profile.excerpt_ratio > 0
+    zones = divide_steps(window) if due or window.profile.fold_for_profit else None
+    depth = fold_depth(window, zones) if zones and keeps_lines else None
+    if due is None and depth is not None:
+        due = profit_trigger(window, depth)
+    if due is None or zones is None:
+        return None
+    if due.reason == "round_end":
+        draft = FoldDraft(window)
+        _fold_ended_rounds(draft)
+        return draft.event(due)
+    adds = depth is not None and depth.appends and due.reason in ("pressure", "profit", "boundary")
+    draft = FoldDraft(window, appends=adds)
+    if due.layer:
+        _lower_layer(draft, zones_in_layer(window, zones, due.layer), due)
+    elif due.reason != "messages":
+        _lower_all(draft, zones)
+    if window.profile.max_messages and draft.messages > window.profile.max_messages:
+        _lower_messages(draft, zones)
+    limit = _limit(window)
+    if draft.total > limit:
+        relieve_overflow(draft, zones, limit)
+    if keeps_lines:
+        target = window.counted(_low_water(window)) - window.profile.reply_room
+        draft.keep_lines(min(limit, draft.total + depth.room if depth and adds else target))
+    if draft.total > window.profile.hard_limit or (window.refused and draft.total >= draft.before):
+        raise _overflow(draft)
+    return draft.event(due) if _pays(draft, due) else None
+
+
+def plan_summary_fold(window: Window, end: int, grown: int = 0) -> Folded | None:
+    """The fold that takes the steps before position `end` off view, because a summary stands for them that makes
+    its layer so much longer.
+
+    Where a profile keeps lines, user messages stay as they are; else rounds that ended go whole, and what their
+    users demanded stays in one note.
+    """
+    window.refresh()
+    draft = FoldDraft(window)
+    draft.total += grown
+    keeps_lines = window.profile.excerpt_ratio > 0
+    if not keeps_lines:
+        draft.hide_until(max((at for at in window.transcript.rounds if at <= end), default=0))
+    _let_go(draft, end)
+    _clip_kept(draft, divide_steps(window))
+    if keeps_lines:
+        clip_old_users(draft)
+        draft.keep_lines(min(_limit(window), _smaller(window)))
+    return draft.event(FoldTrigger("manual", draft.before, window.profile.trigger))
+
+
+def _let_go(draft: FoldDraft, end: int) -> None:
+    """The steps before a position, which no note for whole rounds stands for. Of those that are gone already the
+    notes are written anew where a profile keeps lines: they were chosen with more room."""
+    window = draft.window
+    rounds = (window.position(note.last) + 1 for note, _ in window.notes.values() if note.users)
+    start = max(draft.hidden, *rounds, 0)
+    for step in window.transcript.steps:
+        if start <= step.position < end:
+            if draft.level(step.number)[0] != "gone":
+                lower_to(draft, step.number, "gone", 0)
+            elif window.profile.excerpt_ratio:
+                draft.levels[step.number] = ("gone", 0)
+
+
+def _smaller(window: Window) -> int:
+    """What a compaction leaves at most: as much smaller as a fold at the trigger makes it, also where nothing
+    pressed. Else the lines it keeps would fill the room it makes."""
+    profile = window.profile
+    size = min(window.total() + profile.reply_room, profile.trigger)
+    return window.counted(size * _low_water(window) // profile.trigger) - profile.reply_room
+
+
+def _limit(window: Window) -> int:
+    """What the pack may take: the budget's limit as the provider counts, and less than what it refused."""
+    limit = window.counted(window.profile.hard_limit)
+    return min(limit, window.refused * 6 // 10) if window.refused else limit
+
+
+def _low_water(window: Window) -> int:
+    low = window.profile.low_water
+    return min(low, _limit(window)) if window.refused else low
+
+
+def _pays(draft: FoldDraft, due: FoldTrigger) -> bool:
+    """Whether the fold frees enough for the cache it costs. What does not fit has no choice."""
+    profile = draft.window.profile
+    gain = draft.before - draft.total
+    if draft.before > profile.hard_limit or draft.window.refused:
+        return gain > 0
+    if due.reason == "messages":
+        return draft.window.message_count() - draft.messages >= max(profile.max_messages // 4, 1)
+    if due.layer:
+        return gain >= int(due.limit * profile.min_gain_ratio)
+    return gain >= (profile.min_gain // 4 if due.reason == "overflow" else profile.min_gain)
+
+
+def _above(draft: FoldDraft, mark: int) -> Excess:
+    """Whether the draft is above a mark of the profile, counted as the provider does, reply included."""
+    target = draft.window.counted(mark) - draft.window.profile.reply_room
+    return lambda: draft.total > target
+
+
+def _lower_all(draft: FoldDraft, zones: Zones) -> None:
+    """Old steps down to the low-water mark; what is recent gives way only halfway to it."""
+    profile, refused = draft.window.profile, draft.window.refused
+    low = _low_water(draft.window)
+    below_low = _above(draft, low)
+    halfway = below_low if refused else _above(draft, (low + profile.trigger) // 2)
+    for zone in (zones.old, zones.spare, zones.long):
+        if profile.excerpt_ratio:
+            for number in zone:
+                lower_to(draft, number, "gone", 0)
+        else:
+            lower_zone(draft, zone, below_low)
+    if draft.appends:
+        return
+    drop_stubs(draft, (*zones.old, *zones.spare, *zones.long))
+    if profile.excerpt_ratio:
+        clip_old_users(draft)
+        if halfway() and _user_tokens(draft) + draft.note_room > profile.user_cap_tokens:
+            # Many small rounds: what their notes take is better spent on lines.
+            hide_rounds(draft, zones, below_low)
+    _clip_kept(draft, zones)
+    for level, cap in rungs(profile):
+        lower_until(draft, zones.recent, level, cap, halfway)
+    if halfway() and _user_tokens(draft) > profile.user_cap_tokens:
+        hide_rounds(draft, zones, below_low)
+
+
+def _clip_kept(draft: FoldDraft, zones: Zones) -> None:
+    """Very long results of the steps that always stay, where a profile clips them at a compaction, and the window
+    would be above its trigger with them whole (seed 003)."""
+    profile = draft.window.profile
+    if profile.compaction_clip_chars and _above(draft, profile.trigger)():
+        for number in zones.newest:
+            draft.lower(number, "clipped")
+
+
+def _user_tokens(draft: FoldDraft) -> int:
+    items = draft.window.transcript.items
+    return sum(draft.room(i.position) for i in items if isinstance(i, User))
+
+
+def _lower_layer(draft: FoldDraft, zones: Zones, due: FoldTrigger) -> None:
+    """One layer down to well below its own cap."""
+    goal = draft.before - (due.estimate - due.limit * 7 // 10)
+
+    def excess() -> bool:
+        return draft.total > goal
+
+    for zone in (zones.old, zones.spare, zones.long, zones.recent):
+        lower_zone(draft, zone, excess)
+    if due.layer == "window":
+        hide_rounds(draft, zones, excess)
+
+
+def _lower_messages(draft: FoldDraft, zones: Zones) -> None:
+    """Well below the cap on messages: whole old rounds first, then steps of the rounds that stay."""
+
+    def excess() -> bool:
+        return draft.messages > draft.window.profile.max_messages // 2
+
+    hide_rounds(draft, zones, excess)
+    steps = (*zones.old, *zones.spare, *zones.long, *zones.recent, *zones.newest[:-1])
+    lower_until(draft, steps, "gone", 0, excess)
+
+
+def _fold_ended_rounds(draft: FoldDraft) -> None:
+    """Seed 001 to the letter: at a round's end its results leave the scratchpad and enter history compressed."""
+    transcript = draft.window.transcript
+    level, cap = rungs(draft.window.profile)[0]
+    for step in transcript.steps:
+        if step.round < len(transcript.rounds) - 1:
+            lower_to(draft, step.number, level, cap)
+
+
+def _overflow(draft: FoldDraft) -> ContextOverflow:
+    window = draft.window
+    parts = floor_parts(window, draft.room)
+    limit = min(window.profile.hard_limit, window.refused or window.profile.hard_limit)
+    refused = "the provider refused, and " if window.refused else ""
+    return ContextOverflow(
+        f"{refused}what may not be cut takes {draft.total} tokens, and the budget leaves {limit}",
+        parts=parts,
+        budget=window.profile.window,
+        hint="raise the budget, or shorten the largest part: " + ", ".join(f"{n} {t}" for n, t in parts[:3]),
+    )

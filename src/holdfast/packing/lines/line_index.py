@@ -1,0 +1,280 @@
+"""Sightings: every line and every name of a log up to now, read once, with what later steps did about them.
+
+Rule: it only grows, item by item and in order; what it knows at an item is the same however the log was read.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import exp, log1p
+
+from msgspec import Struct
+
+from holdfast.packing.lines.features import (
+    LATELY,
+    NEW,
+    LineFacts,
+    Origin,
+    fixed_line_features,
+    fixed_name_features,
+    is_crowd,
+    line_facts,
+    name_facts,
+    names_in,
+)
+from holdfast.packing.lines.passages import (
+    Passage,
+    PassageKey,
+    PassageSource,
+    step_passages,
+    user_passages,
+)
+from holdfast.packing.lines.weights import WeightVectors, dot
+from holdfast.views.transcript import Item, Step
+
+LONGEST_LINE = 1500
+"""Characters of a line worth quoting; of a longer one nothing is."""
+SHORTEST_LINE = 4
+SHORTEST_NAME = 6
+"""Characters of a name that is worth anything by itself."""
+
+_CHANGES = ("edit", "multiedit", "write")
+
+
+class IndexedLine(Struct, gc=False):
+    """A line, and where it stands. `fixed` is the part of its worth that never changes."""
+
+    source: PassageSource
+    number: int
+    text: str
+    key: str
+    names: tuple[str, ...]
+    size: int
+    is_weak: bool
+    """Whether nothing says what its names are: one alone, or a crowd of them."""
+    bonus: float
+    """What the structure of its text gives it."""
+    fixed: float
+
+
+class IndexedName(Struct, gc=False):
+    """What is known of a name by now."""
+
+    first: int
+    last: int
+    fixed: float
+    is_own: bool
+    count: int = 0
+    messages: int = 0
+    used: int = 0
+    used_last: int = -1
+    said: int = 0
+    by_user: bool = False
+    in_trouble: bool = False
+    in_definition: bool = False
+    item: int = -1
+    seen: float | None = None
+    """The part of its worth that changes when it is seen again; None where nobody asked since."""
+
+
+class LogLineIndex:
+    def __init__(self, weights: WeightVectors) -> None:
+        self.weights = weights
+        self.lines: list[IndexedLine] = []
+        self.names: dict[str, IndexedName] = {}
+        self.repeats: dict[str, int] = {}
+        """How often each line was seen, by its key."""
+        self.goal: set[str] = set()
+        """Names that the user brought up."""
+        self.step = 0
+        """Steps so far."""
+        self.kept: dict[PassageKey, frozenset[int]] = {}
+        """Lines that notes show, by their numbers: these are remembered, whatever they are worth."""
+        self._item = -1
+        self._worths: dict[str, float] = {}
+        """What names are worth now, as far as somebody asked since the last item."""
+        self._changes: dict[str, list[int]] = {}
+        """Steps that changed a file, by its path."""
+        self._touched: dict[str, int] = {}
+        self._ends: dict[str, list[str]] = {}
+        """Paths that were touched, by their last part."""
+
+    def note(self, item: Item) -> None:
+        """Read an item, once, when it is complete."""
+        if item.position <= self._item:
+            return
+        self._item = item.position
+        self._worths = {}
+        if isinstance(item, Step):
+            self.step = item.number + 1
+        for passage in step_passages(item) if isinstance(item, Step) else user_passages(item, self.step):
+            self._read(passage)
+        if isinstance(item, Step):
+            self._note_files(item)
+
+    def remember(self, lines: list[IndexedLine]) -> None:
+        """These lines, with their names, and no others; a name that comes again is a new one."""
+        self.lines = lines
+        self.repeats = {line.key: self.repeats[line.key] for line in lines}
+        self.names = {text: self.names[text] for line in lines for text in line.names}
+
+    def _read(self, passage: Passage) -> None:
+        rows, source = passage.lines, passage.source
+        structure = passage.structure()
+        for number, line in enumerate(rows):
+            if len(line) > LONGEST_LINE:
+                continue
+            looks = line_facts(line)
+            self._see(looks, source.origin)
+            if len(looks.key) >= SHORTEST_LINE:
+                bonus = structure.bonus[number] if structure else 0.0
+                self.lines.append(index_line(self.weights, source, number, line, looks, bonus))
+                self.repeats[looks.key] = self.repeats.get(looks.key, 0) + 1
+        if source.origin == "user":
+            self.goal.update(names_in("\n".join(rows)))
+
+    def _see(self, looks: LineFacts, origin: Origin) -> None:
+        step = self.step
+        for text in looks.names:
+            name = self.names.get(text)
+            if name is None:
+                own = origin in ("said", "call", "argument")
+                fixed = dot(self.weights.fixed_name, fixed_name_features(name_facts(text), own))
+                name = self.names[text] = IndexedName(step, step, fixed, own)
+            name.last = step
+            name.seen = None
+            name.count += 1
+            if name.item != self._item:
+                name.item = self._item
+                name.messages += 1
+            if origin in ("call", "argument"):
+                name.used += 1
+                name.used_last = step
+            elif origin == "said":
+                name.said += 1
+            elif origin == "user":
+                name.by_user = True
+            name.in_trouble |= looks.is_trouble
+            name.in_definition |= looks.is_definition
+
+    def _note_files(self, step: Step) -> None:
+        for call_id, use in step.uses.items():
+            result = step.results.get(call_id)
+            if not use.path or result is None or result.error:
+                continue
+            if use.path not in self._touched:
+                self._ends.setdefault(use.path.rsplit("/", 1)[-1], []).append(use.path)
+            self._touched[use.path] = self.step
+            if use.kind in _CHANGES:
+                self._changes.setdefault(use.path, []).append(self.step)
+
+    def line_features(self, line: IndexedLine) -> tuple[float, ...]:
+        """What of a line changes as the log grows."""
+        age, *of_file = self._source_features(line.source)
+        repeats, in_goal = self.repeats[line.key], not self.goal.isdisjoint(line.names)
+        return (age, log1p(repeats - 1), in_goal, *of_file)
+
+    def _source_features(self, source: PassageSource) -> tuple[float, ...]:
+        """What all lines of a passage share: its age, and what became of its file."""
+        changes = self._changes.get(source.path, []) if source.path else []
+        touched = self._touched.get(source.path, -1) if source.path else -1
+        return (
+            log1p(self.step - source.number),
+            bool(changes),
+            log1p(self.step - touched) if touched >= 0 else 0.0,
+            bool(changes) and changes[-1] > source.number,
+        )
+
+    def name_features(self, text: str, name: IndexedName) -> tuple[float, ...]:
+        """What of a name changes as the log grows."""
+        return (*_seen_features(name), *self._moving_features(text, name))
+
+    def _moving_features(self, text: str, name: IndexedName) -> tuple[float, ...]:
+        step = self.step
+        paths = self._paths(text)
+        return (
+            log1p(step - name.last),
+            name.used > 0 and step - name.used_last <= LATELY,
+            bool(paths),
+            any(path in self._changes for path in paths) if paths else False,
+            log1p(step),
+            step - name.first <= NEW,
+        )
+
+    def _paths(self, text: str) -> Sequence[str]:
+        """Files touched so far that a name is the path, or the end of the path, of."""
+        if "." not in text and "/" not in text:
+            return ()
+        return [path for path in self._ends.get(text.rsplit("/", 1)[-1], ()) if path.endswith(text)]
+
+    def line_scores(self, lines: Iterable[IndexedLine]) -> Iterator[float]:
+        """The logarithm of what each line is worth; what lines of one passage share is reckoned once."""
+        of_age, of_repeats, of_goal, *of_file = self.weights.moving_line
+        of_source = (of_age, *of_file)
+        seen, outside = self.repeats, self.goal.isdisjoint
+        source: PassageSource | None = None
+        shared = 0.0
+        for line in lines:
+            if line.source is not source:
+                source = line.source
+                shared = dot(of_source, self._source_features(source))
+            score = line.fixed + shared
+            if (repeats := seen[line.key]) > 1:
+                score += of_repeats * log1p(repeats - 1)
+            yield score if outside(line.names) else score + of_goal
+
+    def name_worths(self, lines: Iterable[IndexedLine]) -> Mapping[str, float]:
+        """What names are worth wherever they do not stand yet, those of these lines among them."""
+        worths, names = self._worths, self.names
+        for line in lines:
+            for text in line.names:
+                if text not in worths:
+                    score = self.name_score(text, names[text]) if len(text) >= SHORTEST_NAME else None
+                    worths[text] = 0.0 if score is None else exp(score)
+        return worths
+
+    def name_score(self, text: str, name: IndexedName) -> float:
+        """The weighted sum of `name_features`, put together where it is reckoned: a fold does so thousands of
+        times."""
+        if name.seen is None:
+            name.seen = dot(self.weights.seen_name, _seen_features(name))
+        of_age, if_lately, if_touched, if_changed, of_steps, if_new = self.weights.moving_name
+        step = self.step
+        score = name.fixed + name.seen + of_age * log1p(step - name.last) + of_steps * log1p(step)
+        if name.used and step - name.used_last <= LATELY:
+            score += if_lately
+        if step - name.first <= NEW:
+            score += if_new
+        if paths := self._paths(text):
+            score += if_touched
+            if any(path in self._changes for path in paths):
+                score += if_changed
+        return score
+
+
+def _seen_features(name: IndexedName) -> tuple[float, ...]:
+    return (
+        log1p(name.count),
+        log1p(name.messages),
+        name.used > 0,
+        log1p(name.used),
+        name.by_user,
+        log1p(name.said),
+        name.in_trouble,
+        name.in_definition,
+    )
+
+
+def index_line(
+    weights: WeightVectors, source: PassageSource, number: int, line: str, looks: LineFacts, bonus: float
+) -> IndexedLine:
+    fixed = fixed_line_features(looks, line, source.origin, source.kind, number, source.rows, bonus)
+    return IndexedLine(
+        source,
+        number,
+        line,
+        looks.key,
+        looks.names,
+        looks.size,
+        looks.is_lone or is_crowd(line, looks.names),
+        bonus,
+        dot(weights.fixed_line, fixed),
+    )

@@ -1,0 +1,195 @@
+"""What lines are worth a token, given which names stand on view and in lines that were chosen already.
+
+Rule: a name pays once; a line whose names are all covered is worth what it will be quoted for.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heapify, heappop, heappush, nlargest
+from math import exp
+from typing import Protocol
+
+from msgspec import Struct
+
+from holdfast.packing.lines.features import line_key, names_on
+from holdfast.packing.lines.line_index import LONGEST_LINE, IndexedLine, LogLineIndex
+from holdfast.packing.lines.passages import PassageKey, PassageSource
+
+LENGTH_POWER = 0.8
+"""How much a line's length counts against its worth: less than in full, since room is cut into odd ends."""
+FIXED_TOKENS = 3
+WEAK_SHARE = 0.1
+"""What a name is worth where nothing says what it is: alone in its line, or in a crowd of names."""
+SHORTEST_QUOTE = 16
+"""Characters from which a line is quoted as a whole."""
+
+_SHARES: tuple[float, ...] = tuple((size + FIXED_TOKENS) ** -LENGTH_POWER for size in range(2 * LONGEST_LINE))
+"""What a token of a line is worth of it, by its size: no line that is remembered is longer."""
+
+
+class LineScores:
+    """Of `lines`, by their places in the sequence; `covered` are names that stand on view."""
+
+    def __init__(
+        self, sightings: LogLineIndex, lines: Sequence[IndexedLine], covered: Iterable[str] = ()
+    ) -> None:
+        self._lines = lines
+        self._worths = sightings.name_worths(lines)
+        self._covered = set(covered)
+        scores = zip(lines, sightings.line_scores(lines), strict=True)
+        self._quotes = [exp(score) if len(line.key) >= SHORTEST_QUOTE else 0.0 for line, score in scores]
+        """What each line is worth as a whole."""
+
+    def of(self, at: int) -> float:
+        line = self._lines[at]
+        worths, covered = self._worths, self._covered
+        names = sum([worths[name] for name in line.names if name not in covered])
+        return (self._quotes[at] + (names * WEAK_SHARE if line.is_weak else names)) * _SHARES[line.size]
+
+    def cover(self, line: IndexedLine) -> None:
+        if not line.is_weak:
+            self._covered.update(line.names)
+
+
+# Forgetting: lines let go for good, so that a fold costs what a window holds and not what the log does.
+#
+# Rule: pure and by worth: the lines that notes show now and the best of the others stay. It happens with a fold,
+# which takes its time anyway, so that a log that is read again forgets the same.
+
+TOKENS_A_LINE = 26
+FEWEST = 7_500
+
+
+def line_limit(window: int) -> int:
+    """How many lines are remembered in a window of so many tokens: more than it can show."""
+    return max(window // TOKENS_A_LINE, FEWEST)
+
+
+def evict_lines(sightings: LogLineIndex, most: int, *, is_quick: bool = True) -> None:
+    """Let go of the worst lines where half as many again as `most` have come together; after a fold that was not
+    quick, where twice as many have. Half of `most` stay at least besides those that notes show."""
+    lines, kept = sightings.lines, sightings.kept
+    if len(lines) <= (most + most // 2 if is_quick else 2 * most):
+        return
+    shown = {at for at, line in enumerate(lines) if line.number in kept.get(line.source.place, ())}
+    worths = LineScores(sightings, lines)
+    others = (at for at in range(len(lines)) if at not in shown)
+    shown.update(nlargest(max(most - len(shown), most // 2), others, key=worths.of))
+    sightings.remember([lines[at] for at in sorted(shown)])
+
+
+# Choosing lines: the best that some room holds, over everything that was folded.
+#
+# Rule: a line is worth what it will be quoted for, and what the names in it will be used for that stand nowhere else
+# on view; each name pays once, so that lines which say the same do not crowd out the rest.
+
+LEAST_ROOM = 8
+MOST_MISSES = 200
+"""Lines in a row that the room left is too small for, after which nothing shorter is looked for."""
+
+
+class ShownLines(Struct, frozen=True):
+    """Lines, by their keys, and names that the pack shows besides."""
+
+    keys: set[str]
+    names: set[str]
+
+
+class LinePrices(Protocol):
+    """What it takes to show a line, and to say which call lines came from, in tokens."""
+
+    def line(self, source: PassageSource, text: str) -> int: ...
+
+    def heading(self, source: PassageSource) -> int: ...
+
+
+def shown_in(texts: Iterable[str]) -> ShownLines:
+    keys: set[str] = set()
+    names: set[str] = set()
+    for text in texts:
+        lines = text.split("\n")
+        keys.update(map(line_key, lines))
+        names |= names_on(lines)
+    return ShownLines(keys, names)
+
+
+class LineChooser:
+    """Takes the best lines of folded passages, as much as some room holds, and more where there is more room."""
+
+    def __init__(
+        self,
+        sightings: LogLineIndex,
+        folded: Callable[[PassageSource], bool],
+        view: ShownLines,
+        prices: LinePrices,
+    ) -> None:
+        self._found = candidate_lines(sightings, folded, view)
+        self._worths = LineScores(sightings, self._found, view.names)
+        self._prices = prices
+        self._heap = [(-self._worths.of(at), at) for at in range(len(self._found))]
+        heapify(self._heap)
+        self._taken: list[int] = []
+        self._headings: dict[int, int] = {}
+        """What the heading of a passage costs that has none yet, by the identity of its source; else nothing."""
+
+    def take(self, room: int) -> None:
+        """The best lines not yet taken that `room` tokens hold; one that is too long for it is passed over."""
+        misses = 0
+        while self._heap and room > LEAST_ROOM and misses < MOST_MISSES:
+            value, at = heappop(self._heap)
+            now = self._worths.of(at)
+            if now < -value * (1 - 1e-9):
+                # Names in it were covered since it was ranked.
+                heappush(self._heap, (-now, at))
+                continue
+            line = self._found[at]
+            cost = self._prices.line(line.source, line.text) + self._heading(line.source)
+            misses += 1
+            if cost <= room:
+                misses = 0
+                room -= cost
+                self._headings[id(line.source)] = 0
+                self._worths.cover(line)
+                self._taken.append(at)
+
+    def _heading(self, source: PassageSource) -> int:
+        known = self._headings.get(id(source))
+        if known is None:
+            known = self._headings[id(source)] = self._prices.heading(source)
+        return known
+
+    @property
+    def taken(self) -> list[IndexedLine]:
+        """In the order of the log."""
+        # Candidates were found newest first.
+        return [self._found[at] for at in sorted(self._taken, reverse=True)]
+
+
+def candidate_lines(
+    sightings: LogLineIndex, folded: Callable[[PassageSource], bool], view: ShownLines
+) -> list[IndexedLine]:
+    """Every line once, where it stands newest."""
+    seen = set(view.keys)
+    found: list[IndexedLine] = []
+    source: PassageSource | None = None
+    wanted = False
+    for line in reversed(sightings.lines):
+        if line.source is not source:
+            source = line.source
+            wanted = folded(source)
+        if wanted and line.key not in seen:
+            seen.add(line.key)
+            found.append(line)
+    return found
+
+
+def numbers_by_passage(lines: Sequence[IndexedLine]) -> dict[PassageKey, list[int]]:
+    """Numbers of lines by the place of their passage, in order."""
+    found: dict[PassageKey, list[int]] = {}
+    source: PassageSource | None = None
+    numbers: list[int] = []
+    for line in lines:
+        if line.source is not source:
+            source = line.source
+            numbers = found.setdefault(source.place, [])
+        numbers.append(line.number)
+    return {place: sorted(numbers) for place, numbers in found.items()}

@@ -1,0 +1,334 @@
+"""Cuts of what is gone from its place: each text, call and thought of it, with what of it stands in a note.
+
+Rule: `after` is what can still be read, in its place and in notes together, and never more than there was.
+"""
+
+from msgspec import Struct, field
+
+from holdfast.events import Level
+from holdfast.ids import text_id
+from holdfast.messages import (
+    AssistantMessage,
+    AssistantPart,
+    Image,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+    UserPart,
+)
+from holdfast.packing.layers import Block, Cut
+from holdfast.packing.lines.quotes import CALL, NO_QUOTES, RESULT, SAID, USER, Quoted
+from holdfast.packing.rendering.clip import MARK_TOKENS, clip_tokens
+from holdfast.packing.rendering.first_sight import reduce_new_result
+from holdfast.packing.rendering.levels import (
+    RenderContext,
+    image_mark,
+    reduce_arguments,
+    reduce_result,
+    source_id,
+)
+from holdfast.packing.rendering.marks import mark
+from holdfast.tool_use import ToolUse
+from holdfast.views.directives import gist
+from holdfast.views.todos import Todos, todos_after
+from holdfast.views.transcript import Step, User
+
+
+def gone_step_cuts(scene: RenderContext, step: Step, quoted: Quoted) -> tuple[Cut, ...]:
+    """The cuts of a step of which nothing stands in its place."""
+    cuts: list[Cut] = []
+    texts = 0
+    for part in step.message.parts:
+        if isinstance(part, Thinking):
+            cuts.append(thinking_cut(scene, step, part))
+        elif isinstance(part, ToolCall):
+            before = scene.counter.message(AssistantMessage((part,)))
+            after = min(quoted.get((part.id, CALL, 0), 0), before)
+            cuts.append(Cut(step.entry, step.uses[part.id].label, "call-gone", before, after, step.entry))
+        else:
+            before = scene.counter.text(part.text)
+            after = min(quoted.get(("", SAID, texts), 0), before)
+            cuts.append(Cut(step.entry, "assistant text", "text-gone", before, after, text_id(part.text)))
+            texts += 1
+    for call_id, answer in step.results.items():
+        cuts += _result_gone(scene, step, answer, call_id, quoted)
+    return tuple(cuts)
+
+
+def _result_gone(
+    scene: RenderContext, step: Step, answer: ToolMessage, call_id: str, quoted: Quoted
+) -> list[Cut]:
+    use, entry = step.uses[call_id], step.result_entries[call_id]
+    what, rule = use.label, f"{use.kind}-gone"
+    if not answer.parts:
+        return [Cut(entry, what, rule, 0, 0, entry)]
+    cuts: list[Cut] = []
+    texts = 0
+    for part in answer.parts:
+        before, after = scene.counter.part(part), 0
+        if isinstance(part, Text):
+            after = min(quoted.get((call_id, RESULT, texts), 0), before)
+        texts += isinstance(part, Text)
+        cuts.append(Cut(entry, what, rule, before, after, source_id(use, source_of(part))))
+    return cuts
+
+
+def user_cuts(
+    scene: RenderContext, user: User, shown: tuple[tuple[UserPart | None, str], ...], quoted: Quoted
+) -> tuple[Cut, ...]:
+    """The cuts of a user message, given each part as it is shown, None if it is gone, and the rule for that."""
+    cuts: list[Cut] = []
+    texts = 0
+    for part, (left, rule) in zip(user.message.parts, shown, strict=True):
+        if left is not part:
+            before, after = scene.counter.part(part), scene.counter.part(left) if left else 0
+            if isinstance(part, Text):
+                after += min(quoted.get(("", USER, texts), 0), max(before - after, 0))
+            cuts.append(Cut(user.entry, "user message", rule, before, after, text_id(source_of(part))))
+        texts += isinstance(part, Text)
+    return tuple(cuts)
+
+
+def thinking_cut(scene: RenderContext, step: Step, part: Thinking) -> Cut:
+    before = scene.counter.message(AssistantMessage((part,)))
+    return Cut(step.entry, "thinking", "thinking", before, 0, text_id(part.text) if part.text else step.entry)
+
+
+def text_cut(scene: RenderContext, entry: str, what: str, rule: str, before: str, after: str) -> Cut:
+    """A text shown as a shorter one in its place."""
+    count = scene.counter.text
+    return Cut(entry, what, rule, count(before), count(after) if after else 0, text_id(before))
+
+
+def source_of(part: UserPart) -> str:
+    """What a part is stored under: its text, or a picture's data or address."""
+    return part.text if isinstance(part, Text) else part.data or part.url
+
+
+# A user message or a step as it is shown at its level, with every cut named.
+#
+# Rule: call and result change together; user text is never changed except for a paste beyond its cap.
+
+BRIDGE = UserMessage((Text("[holdfast: the agent went on without a new message]"),))
+"""Stands between two assistant messages in a row, which many servers refuse."""
+
+
+MOST_CALLS = 128
+"""Calls that OpenAI takes in one message."""
+
+
+def bridge_tokens(scene: RenderContext) -> int:
+    """Reserved by each block that ends with an assistant message, so that a bridge never breaks a budget."""
+    return scene.counter.message(BRIDGE)
+
+
+class UserDisplay(Struct, frozen=True):
+    """How a user message is shown. `brief` leaves first line and directives; `cap` bounds its texts in tokens."""
+
+    brief: bool = False
+    cap: int = 0
+
+
+def render_user(
+    scene: RenderContext, user: User, pasted: dict[str, str], look: UserDisplay, quoted: Quoted = NO_QUOTES
+) -> Block:
+    """A user message. `pasted` maps large texts seen before to the entry that has them."""
+    shown = tuple(_user_part(scene, user, part, pasted, look) for part in user.message.parts)
+    message = UserMessage(tuple(part for part, _ in shown))
+    return Block((message,), scene.counter.message(message), user_cuts(scene, user, shown, quoted))
+
+
+def hide_user(scene: RenderContext, user: User, quoted: Quoted = NO_QUOTES) -> Block:
+    """A user message that only notes speak of."""
+    return Block((), 0, user_cuts(scene, user, ((None, "user-gone"),) * len(user.message.parts), quoted))
+
+
+def _user_part(
+    scene: RenderContext, user: User, part: UserPart, pasted: dict[str, str], look: UserDisplay
+) -> tuple[UserPart, str]:
+    if isinstance(part, Image):
+        return (Text(image_mark(part)), "old-user") if look.brief or look.cap else (part, "")
+    size = scene.counter.text(part.text)
+    texts = sum(isinstance(p, Text) for p in user.message.parts)
+    if look.brief:
+        brief = _brief(part.text, max(12 // texts, 1))
+        return (Text(brief), "old-user") if scene.counter.text(brief) < size else (part, "")
+    if pasted.get(part.text, user.entry) != user.entry:
+        return Text(mark("the same text as an earlier message", text_id(part.text))), "repeated-paste"
+    cap = max(look.cap // texts, MARK_TOKENS + 20) if look.cap else scene.profile.paste_tokens
+    clipped = clip_tokens(part.text, cap, scene.counter)
+    return (part, "") if clipped == part.text else (Text(clipped), "paste")
+
+
+def _brief(text: str, most: int) -> str:
+    lines = [line for line in text.split("\n") if line.strip()]
+    kept = gist(text, most)
+    gone = mark(f"{len(lines) - len(kept)} further lines of this message", text_id(text))
+    return "\n".join([*kept, gone])
+
+
+class LaterContext(Struct, frozen=True):
+    """What later steps say of a step's results, by call id: why a newer one stands for it, or that its file was
+    edited since; and what notes quote of a step that is gone."""
+
+    superseded: dict[str, str] = field(default_factory=dict)
+    edited: dict[str, str] = field(default_factory=dict)
+    quoted: Quoted = field(default_factory=dict)
+
+
+NO_LATER_CONTEXT = LaterContext()
+
+
+def render_step(
+    scene: RenderContext, step: Step, level: Level, cap: int, later: LaterContext = NO_LATER_CONTEXT
+) -> Block:
+    """A step at its level, with every cut named."""
+    if level == "gone":
+        return Block((), 0, gone_step_cuts(scene, step, later.quoted))
+    if level == "skeleton":
+        return _render_skeleton(scene, step, later.quoted)
+    cuts: list[Cut] = []
+    reply = _assistant(scene, step, level, cuts)
+    results = [_result(scene, step, answer, level, cap, later, cuts) for answer in step.answers()]
+    messages = _in_groups(reply, results)
+    tokens = sum(scene.counter.message(m) for m in messages)
+    return Block(tuple(messages), tokens, tuple(cuts), 0 if step.calls else bridge_tokens(scene))
+
+
+def _in_groups(reply: AssistantMessage, results: list[ToolMessage]) -> list[Message]:
+    """The step as one message with its results; as several where it makes more calls than a provider takes."""
+    if len(results) <= MOST_CALLS:
+        return [reply, *results]
+    said = tuple(p for p in reply.parts if not isinstance(p, ToolCall))
+    messages: list[Message] = []
+    for start in range(0, len(results), MOST_CALLS):
+        calls = reply.calls[start : start + MOST_CALLS]
+        messages.append(AssistantMessage((*said, *calls)))
+        messages += results[start : start + MOST_CALLS]
+        said = ()
+    return messages
+
+
+def _assistant(scene: RenderContext, step: Step, level: Level, cuts: list[Cut]) -> AssistantMessage:
+    parts: list[AssistantPart] = []
+    for part in step.message.parts:
+        if isinstance(part, Thinking):
+            if level in ("full", "clipped") or scene.profile.thinking == "keep":
+                parts.append(part)
+            else:
+                cuts.append(thinking_cut(scene, step, part))
+        elif isinstance(part, ToolCall):
+            parts.append(_call(scene, step, part, level, cuts))
+        elif level == "stub" and scene.counter.text(part.text) > 120:
+            brief = clip_tokens(part.text, 100, scene.counter)
+            cuts.append(text_cut(scene, step.entry, "assistant text", "text-stub", part.text, brief))
+            parts.append(Text(brief))
+        else:
+            parts.append(part)
+    return AssistantMessage(tuple(parts))
+
+
+def _call(scene: RenderContext, step: Step, call: ToolCall, level: Level, cuts: list[Cut]) -> ToolCall:
+    """A call at a level: its long arguments shortened, of a todo list only the recap."""
+    use = step.uses[call.id]
+    if use.kind == "todo" and level in ("digest", "stub"):
+        return _todo_call(scene, step, call, cuts)
+    arguments, shortened = reduce_arguments(scene, use, call.arguments, level)
+    if not shortened:
+        return call
+    for text, shown in shortened:
+        what, rule = f"argument of {use.label}", f"{use.kind}-argument"
+        cuts.append(text_cut(scene, step.entry, what, rule, text, shown))
+    return ToolCall(call.id, call.name, arguments)
+
+
+def _todo_call(scene: RenderContext, step: Step, call: ToolCall, cuts: list[Cut]) -> ToolCall:
+    """A list that newer ones replaced; what stands now is in the tail."""
+    key = next((k for k in ("todos", "plan", "items") if isinstance(call.arguments.get(k), list)), "")
+    if not key:
+        return call
+    recap = todos_after(Todos(), call, "").line
+    folded = ToolCall(call.id, call.name, {**call.arguments, key: recap})
+    before, after = scene.counter.part(call), scene.counter.part(folded)
+    if after >= before:
+        return call
+    cuts.append(Cut(step.entry, f"argument of {call.name}", "todo-argument", before, after, step.entry))
+    return folded
+
+
+def _result(
+    scene: RenderContext,
+    step: Step,
+    answer: ToolMessage,
+    level: Level,
+    cap: int,
+    later: LaterContext,
+    cuts: list[Cut],
+) -> ToolMessage:
+    use = step.uses[answer.call_id]
+    entry = step.result_entries.get(answer.call_id, step.entry)
+    parts: list[UserPart] = []
+    for part in answer.parts:
+        if isinstance(part, Image):
+            shown, rule = _picture(part, level), "picture"
+        else:
+            shown, rule = _result_text(scene, step, answer, part, level, cap, later)
+        if shown is not part:
+            before, after = scene.counter.part(part), scene.counter.part(shown)
+            cuts.append(Cut(entry, use.label, rule, before, after, source_id(use, source_of(part))))
+        parts.append(shown)
+    return ToolMessage(answer.call_id, answer.name, tuple(parts), answer.error)
+
+
+def _picture(image: Image, level: Level) -> UserPart:
+    return image if level in ("full", "clipped") else Text(image_mark(image))
+
+
+def _result_text(
+    scene: RenderContext,
+    step: Step,
+    answer: ToolMessage,
+    part: Text,
+    level: Level,
+    cap: int,
+    later: LaterContext,
+) -> tuple[Text, str]:
+    """A text of a result, and the rule it was shortened by; the same part where it is shown whole."""
+    use = step.uses[answer.call_id]
+    superseded = later.superseded.get(answer.call_id, "")
+    if level == "full":
+        shown, rule = _first_sight(scene, use, part.text), "first-sight"
+    elif level == "clipped":
+        shown, rule = reduce_result(scene, use, part.text, level, cap), f"{use.kind}-clipped"
+    else:
+        state = "failed" if answer.error else later.edited.get(answer.call_id, "")
+        shown = reduce_result(scene, use, part.text, level, cap, superseded, state=state)
+        rule = f"{use.kind}-superseded" if superseded else f"{use.kind}-{level}"
+    return (part if shown == part.text else Text(shown)), rule
+
+
+def _first_sight(scene: RenderContext, use: ToolUse, text: str) -> str:
+    """A result as it is first shown: whole, unless it is very large or the profile clips at once."""
+    if use.kind == "recall":
+        return text
+    profile, shown = scene.profile, text
+    if profile.result_now == "clipped":
+        shown = reduce_result(scene, use, text, "clipped", 0)
+    if scene.counter.text(shown) <= profile.first_sight_tokens:
+        return shown
+    if not profile.excerpt_ratio:
+        return clip_tokens(text, profile.first_sight_tokens, scene.counter)
+    return reduce_new_result(use, text, profile.first_sight_tokens, scene.counter, scene.worth)
+
+
+def _render_skeleton(scene: RenderContext, step: Step, quoted: Quoted) -> Block:
+    """Of the step only what the agent said; its calls and results are named in the cuts."""
+    gone = gone_step_cuts(scene, step, quoted)
+    if not step.message.text.strip():
+        return Block((), 0, gone)
+    message = AssistantMessage(tuple(p for p in step.message.parts if isinstance(p, Text)))
+    cuts = tuple(c for c in gone if c.rule != "text-gone")
+    return Block((message,), scene.counter.message(message), cuts, bridge_tokens(scene))

@@ -1,0 +1,218 @@
+"""What the lines of a text are worth before anything is known of what comes of it.
+
+Rule: by the text and its call alone, so that a text is judged the same whenever it is looked at.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from math import exp
+from string import digits
+
+from holdfast.ids import text_id
+from holdfast.packing.counting.tokens import TokenCounter
+from holdfast.packing.lines.features import (
+    fixed_line_features,
+    fixed_name_features,
+    is_crowd,
+    line_facts,
+    name_facts,
+)
+from holdfast.packing.lines.line_index import SHORTEST_NAME
+from holdfast.packing.lines.scoring import SHORTEST_QUOTE, WEAK_SHARE
+from holdfast.packing.lines.weights import WeightVectors, dot
+from holdfast.packing.rendering.clip import MARK_TOKENS, clip_tokens
+from holdfast.packing.rendering.marks import mark
+from holdfast.packing.rendering.shorter_json import clip_json, tight_json
+from holdfast.packing.structure import Structure, structure_of
+from holdfast.tool_use import ToolUse
+
+SAID_ABOVE = 0.3
+"""What is left of a name's worth in the lines after the first that holds it."""
+
+FIRST_ROWS, LAST_ROWS = 2, 3
+"""Rows that say what a text is, and how it ended."""
+
+RARE = 0.02
+"""The share of a search's matches up to which a word of trouble in them stands out; where it is searched for, or is
+how the code is written, it does not."""
+_TROUBLE = re.compile(
+    r"(?<!\b0 )\b(?:FAIL|FAILED|FAILURE|FATAL|PANIC|ERROR)\b(?!\s*[:=]\s*0\b)|(?:Error|Exception)(?::| in | at |$)"
+    r"|\b(?:[Ee]rror|[Ff]atal|[Pp]anic|[Ff]ailed|[Ff]ailure)(?:\[\w{1,9}\])?[:!]|Traceback \(most|[✗✕✘✖]"
+    r"|\bnot ok\b|[Cc]ommand not found|No such file|[Pp]ermission denied|Segmentation fault"
+)
+_SIGNS = (
+    *(
+        "FAIL",
+        "FATAL",
+        "PANIC",
+        "ERR",
+        "rror",
+        "Exception",
+        "atal",
+        "anic",
+        "ailed",
+        "ailure",
+        "Traceback",
+        "not ok",
+    ),
+    *("not found", "No such", "denied", "fault", "✗", "✕", "✘", "✖"),
+)
+"""One of these is in every word of trouble: most texts, and most lines of the others, have none."""
+_WITHOUT_DIGITS = str.maketrans("", "", digits)
+LOOKED_AT = 400
+"""Characters of a line in which trouble is looked for."""
+
+
+def _score_lines(
+    lines: Sequence[str], use: ToolUse, structure: Structure, weights: WeightVectors
+) -> list[float]:
+    """For each line of a result."""
+    names: dict[str, float] = {}
+
+    def name_worth(name: str) -> float:
+        if len(name) < SHORTEST_NAME:
+            return 0.0
+        if name in names:
+            return names[name] * SAID_ABOVE
+        names[name] = exp(dot(weights.fixed_name, fixed_name_features(name_facts(name), own=False)))
+        return names[name]
+
+    def line_worth(row: int, line: str) -> float:
+        looks = line_facts(line)
+        fixed = fixed_line_features(looks, line, "result", use.kind, row, len(lines), structure.bonus[row])
+        quote = exp(dot(weights.fixed_line, fixed)) if len(looks.key) >= SHORTEST_QUOTE else 0.0
+        named = sum(map(name_worth, looks.names))
+        is_weak = looks.is_lone or is_crowd(line, looks.names)
+        return quote + (named * WEAK_SHARE if is_weak else named)
+
+    return [line_worth(row, line) for row, line in enumerate(lines)]
+
+
+def _end_rows(lines: Sequence[str], use: ToolUse, structure: Structure) -> list[int]:
+    """The first and the last rows, the outermost first, of a text that has a beginning and an end: what a search
+    found just stops, code begins with what it imports, and JSON with a bracket."""
+    if use.kind in ("grep", "glob", "ls") or structure.kind in ("code", "json"):
+        return []
+    filled = [row for row, line in enumerate(lines) if line.strip()]
+    return [*dict.fromkeys((*filled[-1:], *filled[:FIRST_ROWS], *reversed(filled[-LAST_ROWS:])))]
+
+
+def _failure_rows(lines: Sequence[str], structure: Structure) -> list[int]:
+    """The rows that say that something failed, of those that say the same but for a number the first. Weights that
+    were learned know what is used again; that a run failed is seldom quoted, and still what a reader must know."""
+    if structure.kind == "code":
+        return []
+    text = "\n".join(lines)
+    signs = [sign for sign in _SIGNS if sign in text]
+    found: dict[str, int] = {}
+    for row, line in enumerate(lines) if signs else ():
+        head = line[:LOOKED_AT]
+        if any(sign in head for sign in signs) and _TROUBLE.search(head):
+            found.setdefault(head.translate(_WITHOUT_DIGITS), row)
+    is_usual = structure.kind == "matches" and len(found) > max(len(lines) * RARE, 1)
+    return [] if is_usual else [*found.values()]
+
+
+# First sight: a very large result is reduced before it is ever sent, because that costs no cache.
+#
+# Rule: by the text alone, so that what was once sent stays as it was until a fold; lines are kept byte for byte, and
+# the whole is one call of Recall away.
+
+LENGTH_POWER = 0.5
+GAP_TOKENS = 8
+ENDS_SHARE, TROUBLE_SHARE = 0.25, 0.5
+"""What the first and last lines may take of the room, and what those that tell of a failure may of the rest."""
+
+
+def reduce_new_result(
+    use: ToolUse, text: str, cap: int, counter: TokenCounter, weights: WeightVectors
+) -> str:
+    """The text, or as much of it as `cap` tokens hold: of JSON a smaller document, else the best lines in order."""
+    size = counter.text(text)
+    if size <= cap:
+        return text
+    if use.kind in ("other", "bash") and (document := _smaller_json(text, size, cap, counter)):
+        return document
+    lines = text.split("\n")
+    sizes = counter.lines(text)
+    structure = structure_of(lines, use)
+    ranked = _ranked(lines, sizes, _score_lines(lines, use, structure, weights))
+    rank = {at: place for place, at in enumerate(ranked)}
+    wanted = [
+        (_end_rows(lines, use, structure), ENDS_SHARE),
+        (sorted(_failure_rows(lines, structure), key=rank.__getitem__), TROUBLE_SHARE),
+        (ranked, 1.0),
+    ]
+    room = cap - MARK_TOKENS
+    for _ in range(4):
+        kept = _fitting(wanted, sizes, room, structure.anchors)
+        if not kept:
+            break
+        head = mark(f"{len(kept)} of {len(lines)} lines", text_id(text))
+        reduced = f"{head}\n{_with_gaps(lines, kept)}"
+        excess = counter.text(reduced) - cap
+        if excess <= 0:
+            return reduced
+        room -= excess + GAP_TOKENS
+    return clip_tokens(text, cap, counter)
+
+
+def _smaller_json(text: str, size: int, cap: int, counter: TokenCounter) -> str:
+    """A valid document below a mark: the whole with its keys written once, or a part of it; nothing where the text
+    is no JSON. What is written over many lines may be edited by them, and is never written anew."""
+    if "\n" not in text.strip() and (tight := tight_json(text)):
+        whole = f"{mark('the JSON document with keys written once', text_id(text))}\n{tight}"
+        if counter.text(whole) <= cap:
+            return whole
+    head = mark(f"a part of a JSON document of {size} tokens", text_id(text))
+    smaller = clip_json(text, cap - counter.text(head) - 1, counter)
+    if smaller is None:
+        return ""
+    reduced = f"{head}\n{smaller}"
+    return reduced if counter.text(reduced) <= cap else ""
+
+
+def _ranked(lines: Sequence[str], sizes: Sequence[int], worths: Sequence[float]) -> list[int]:
+    values = [worth / (size + 3) ** LENGTH_POWER for worth, size in zip(worths, sizes, strict=True)]
+    filled = (at for at, line in enumerate(lines) if line.strip())
+    return sorted(filled, key=lambda at: (-values[at], at))
+
+
+def _fitting(
+    wanted: Sequence[tuple[Sequence[int], float]], sizes: Sequence[int], room: int, anchors: Mapping[int, int]
+) -> list[int]:
+    """The lines that have room one after the other. Each group of them may fill the room up to its share."""
+    kept: set[int] = set()
+    taken = 0
+    for group, share in wanted:
+        most = taken + int((room - taken) * share)
+        for at in group:
+            # With a line come the lines that it hangs on. One next to none that is kept opens a gap.
+            new = [line for line in _anchored(at, anchors) if line not in kept]
+            cost = sum(
+                sizes[line] + GAP_TOKENS * (1 - (line - 1 in kept) - (line + 1 in kept)) for line in new
+            )
+            if new and taken + cost <= most:
+                taken += cost
+                kept.update(new)
+    return sorted(kept)
+
+
+def _anchored(at: int, anchors: Mapping[int, int]) -> Iterator[int]:
+    yield at
+    while at in anchors:
+        at = anchors[at]
+        yield at
+
+
+def _with_gaps(lines: Sequence[str], kept: Sequence[int]) -> str:
+    """The kept lines, each gap named by the numbers under which Recall finds what is missing."""
+    out: list[str] = []
+    expected = 0
+    for at in (*kept, len(lines)):
+        if at > expected:
+            numbers = f"lines {expected + 1}-{at}" if at - expected > 1 else f"line {at}"
+            out.append(f"[… {numbers}]")
+        out += lines[at : at + 1]
+        expected = at + 1
+    return "\n".join(out)

@@ -1,0 +1,282 @@
+"""The residency ledger: of every tool result and every copy of a file, how much of it the window still shows.
+
+Rule: a view, made from the window alone. Where it is not certain that a line of a file is on view and current, it
+is not: nobody may say "unchanged" of a text that is gone.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.ids import text_id
+from holdfast.messages import Image, Text, ToolMessage, joined_text
+from holdfast.packing.presence import (
+    NO_LINES,
+    STATES,
+    FileLines,
+    PresenceState,
+    Span,
+    StepPresence,
+    covers,
+    has_written,
+    lines_read,
+    lines_written,
+    merge_spans,
+    quoted_tokens,
+    read_range,
+    shows_file,
+    written_content,
+)
+from holdfast.packing.rendering.levels import LONG_ARGUMENT, source_id
+from holdfast.packing.window import Window
+from holdfast.tool_use import ToolUse
+from holdfast.views.files import CHANGING, CallChange, CallMoment, changes_in, moment_of
+
+ON_VIEW: tuple[PresenceState, ...] = ("resident", "clipped", "digest")
+
+
+class TextVisibility(Struct, frozen=True, gc=False):
+    """A tool result, or as `argument` the text that a write was given.
+
+    `state` is *resident* where the whole text is on view, *clipped* where it was shortened when it came or since,
+    *digest* where some of its lines were picked, *stub* where only a name stands for it, *stale* where any of it
+    is on view and its file was changed since, *gone* where nothing is. `tokens` is what it takes now, `size` what
+    the whole takes, `id` brings that back. `is_copy` is whether it showed the file when it came. `lines` are those
+    of the file that are on view verbatim and current; `is_open` and `end` say how far they go, as `FileLines` does.
+    """
+
+    step: int
+    entry: str
+    call: str
+    part: Literal["result", "argument"]
+    state: PresenceState
+    tokens: int
+    size: int
+    id: str
+    path: str = ""
+    first: int = 0
+    last: int = 0
+    note: str = ""
+    is_copy: bool = False
+    lines: tuple[Span, ...] = ()
+    is_open: bool = False
+    end: int = 0
+
+
+class VisibilityTotal(Struct, frozen=True):
+    rows: int = 0
+    tokens: int = 0
+    size: int = 0
+
+
+class Visibility(Struct, frozen=True):
+    """Rows by step, oldest first. `changed` has the steps in which each file was changed, and `outdated` a sentence
+    for each file that was not seen since."""
+
+    rows: tuple[TextVisibility, ...]
+    changed: dict[str, tuple[int, ...]]
+    outdated: dict[str, str]
+
+    def resident(self, path: str, first: int = 0, last: int = 0, *, since: int = 0) -> bool:
+        """Whether every line of a range of a file is on view, verbatim and current. What older steps than `since`
+        showed does not count.
+
+        Current as far as the calls of the agent tell: what else may change a file is for the asking tool to check.
+        Without `last` the range goes on to where a read without an end went. Lines that a digest or a note picked
+        do not count: who reads a range wants it in one piece.
+        """
+        rows = [row for row in self.rows if row.path == path and row.lines and row.step >= since]
+        spans, start = merge_spans(span for row in rows for span in row.lines), max(first, 1)
+        # A file that another read shows to be longer ends nowhere that is known.
+        longest = spans[-1][1] if spans else 0
+        if last:
+            end = max((row.end for row in rows), default=0)
+            return covers(spans, start, min(last, end) if end >= longest else last)
+        is_open = any(row.is_open and row.lines[-1][1] == longest for row in rows)
+        return is_open and covers(spans, start, longest)
+
+    def on_view(self, path: str) -> tuple[Span, ...]:
+        """The lines of a file that are on view, verbatim and current."""
+        return merge_spans(span for row in self.rows if row.path == path for span in row.lines)
+
+    def seen_before_edit(self, path: str) -> str:
+        """The sentence that marks what was seen of a file as out of date; empty where it is not."""
+        return self.outdated.get(path, "")
+
+    def totals(self) -> dict[PresenceState, VisibilityTotal]:
+        """Rows, tokens on view and tokens of the whole, by state."""
+        found: dict[PresenceState, VisibilityTotal] = dict.fromkeys(STATES, VisibilityTotal())
+        for row in self.rows:
+            total = found[row.state]
+            found[row.state] = VisibilityTotal(
+                total.rows + 1, total.tokens + row.tokens, total.size + row.size
+            )
+        return found
+
+
+class _Sight(Struct, frozen=True, gc=False):
+    """A row before anything later is looked at. `at` is when it showed a file, None where it shows none;
+    `instead` names a later read that shows as much."""
+
+    row: TextVisibility
+    at: CallMoment | None = None
+    lines: FileLines = NO_LINES
+    instead: str = ""
+
+
+def visibility_of(window: Window) -> Visibility:
+    """What the window shows of every result, and of every copy of a file."""
+    window.refresh()
+    quoted = quoted_tokens(window)
+    sights: list[_Sight] = []
+    changes: dict[str, list[CallChange]] = {}
+    sources: dict[str, _Sight] = {}
+    for step in window.transcript.steps:
+        for change in changes_in(step):
+            changes.setdefault(change.path, []).append(change)
+        sights += _sights(window, StepPresence(window, step, quoted), sources)
+    for change in list(_unseen_changes(sights, changes)):
+        changes[change.path] = sorted([*changes.get(change.path, []), change], key=lambda c: c.at.step)
+    rows = tuple(_judged(sight, changes) for sight in sights)
+    changed = {path: tuple(dict.fromkeys(c.at.step + 1 for c in made)) for path, made in changes.items()}
+    return Visibility(rows, changed, _outdated(sights, changes))
+
+
+def _sights(window: Window, view: StepPresence, sources: dict[str, _Sight]) -> Iterator[_Sight]:
+    """A step's rows. `sources` are the copies of files so far, by the ids that bring them back; it adds its own."""
+    step = view.step
+    superseded = window.files.stale_calls(step)
+    for call_id, use in step.uses.items():
+        result = step.results.get(call_id)
+        if result is None:
+            continue
+        if use.kind == "write" and use.path and not result.error and has_written(use, result.text):
+            for sight in _copy_written(window, view, call_id):
+                sources[sight.row.id] = sight
+                yield sight
+        sight = _returned(window, view, call_id)
+        if sight.at is not None:
+            sources[sight.row.id] = sight
+        elif use.kind == "recall" and not result.error and (source := sources.get(use.recalls)):
+            note = f"brings back what step {source.row.step} showed"
+            sight = _Sight(replace(sight.row, path=source.row.path, note=note), source.at)
+        yield replace(sight, instead=superseded.get(call_id, ""))
+
+
+def _copy_written(window: Window, view: StepPresence, call_id: str) -> Iterator[_Sight]:
+    """The file as a write left it, where the call tells."""
+    step, use = view.step, view.step.uses[call_id]
+    content = written_content(step.calls[call_id].arguments)
+    if content is None:
+        return
+    shown, lines = view.content(call_id, content), lines_written(content)
+    row = TextVisibility(
+        step=step.number + 1,
+        entry=step.entry,
+        call=use.label,
+        part="argument",
+        state=shown.state,
+        tokens=shown.tokens,
+        size=window.scene.counter.text(content),
+        id=text_id(content) if len(content) >= LONG_ARGUMENT else step.entry,
+        path=use.path,
+        first=min(lines.end, 1),
+        last=lines.end,
+    )
+    yield _Sight(row, moment_of(step, call_id), lines if shown.state == "resident" else NO_LINES)
+
+
+def _returned(window: Window, view: StepPresence, call_id: str) -> _Sight:
+    step, use = view.step, view.step.uses[call_id]
+    result, shown = step.results[call_id], view.result(call_id)
+    text = joined_text(result.parts)
+    is_read = use.kind == "read" and bool(use.path)
+    first, last = read_range(use, text) if is_read else (0, 0)
+    row = TextVisibility(
+        step=step.number + 1,
+        entry=step.result_entries[call_id],
+        call=use.label,
+        part="result",
+        state=shown.state,
+        tokens=shown.tokens,
+        size=sum(map(window.scene.counter.part, result.parts)),
+        id=_id_of(use, result, step.result_entries[call_id]),
+        path=use.path if is_read or use.kind in CHANGING else "",
+        first=first,
+        last=last,
+        note="failed" if result.error else "",
+    )
+    if not is_read or result.error or not _is_copy(use, result, text):
+        return _Sight(row)
+    lines = NO_LINES
+    if shown.state in ("resident", "clipped"):
+        lines = lines_read(use, text)
+    if shown.state == "clipped":
+        lines = lines.still_in(shown.text)
+    return _Sight(row, moment_of(step, call_id), lines)
+
+
+def _is_copy(use: ToolUse, result: ToolMessage, text: str) -> bool:
+    return shows_file(use, text) or any(isinstance(part, Image) for part in result.parts)
+
+
+def _id_of(use: ToolUse, result: ToolMessage, entry: str) -> str:
+    """Of several parts that are not all texts only the entry brings back all."""
+    if len(result.parts) == 1 and isinstance(picture := result.parts[0], Image):
+        return source_id(use, picture.data or picture.url)
+    is_text = bool(result.parts) and all(isinstance(part, Text) for part in result.parts)
+    return source_id(use, joined_text(result.parts)) if is_text else entry
+
+
+def _unseen_changes(sights: Sequence[_Sight], changes: dict[str, list[CallChange]]) -> Iterator[CallChange]:
+    """Changes that no call tells of, such as a formatter's: a later copy has other words in the same line."""
+    known: dict[str, dict[int, str]] = {}
+    for sight in sights:
+        words = sight.lines.words()
+        if not words or sight.at is None or _change_after(sight.at, changes.get(sight.row.path, ())):
+            continue
+        before = known.setdefault(sight.row.path, {})
+        if any(before.get(number, line) != line for number, line in words.items()):
+            before.clear()
+            yield CallChange(sight.row.path, "other", sight.at)
+        before.update(words)
+
+
+def _judged(sight: _Sight, changes: dict[str, list[CallChange]]) -> TextVisibility:
+    """The row with what came later in mind."""
+    row = replace(sight.row, is_copy=sight.at is not None)
+    change = _change_after(sight.at, changes.get(row.path, ())) if sight.at else None
+    if change is None:
+        lines = sight.lines
+        note = "; ".join(filter(None, (row.note, sight.instead)))
+        return replace(row, note=note, lines=lines.spans, is_open=lines.is_open, end=lines.end)
+    note = "; ".join(filter(None, (row.note, _before(change))))
+    return replace(row, note=note, state="stale" if row.state in ON_VIEW else row.state)
+
+
+def _change_after(at: CallMoment, changes: Sequence[CallChange]) -> CallChange | None:
+    """The newest change that came, or may have come, after a moment."""
+    return next((change for change in reversed(changes) if at.may_precede(change.at)), None)
+
+
+def _before(change: CallChange) -> str:
+    step = change.at.step + 1
+    if change.kind == "other":
+        return f"you saw this file before it changed: step {step} shows it otherwise"
+    did = "you rewrote it" if change.kind == "write" else "your edit"
+    return f"you saw this file before {did} at step {step}{'' if change.sure else ', which has no result'}"
+
+
+def _outdated(sights: Sequence[_Sight], changes: dict[str, list[CallChange]]) -> dict[str, str]:
+    """Files of which nothing was seen since their newest change, each with the sentence that says so."""
+    seen: dict[str, list[CallMoment]] = {}
+    for sight in sights:
+        if sight.at is not None:
+            seen.setdefault(sight.row.path, []).append(sight.at)
+    return {
+        path: _before(changes[path][-1])
+        for path, moments in seen.items()
+        if path in changes and all(at.may_precede(changes[path][-1].at) for at in moments)
+    }

@@ -1,0 +1,184 @@
+"""Where the work of a pair lies: one folder, and in it one folder of outputs for each iteration.
+
+Rule: a name that leads outside the folder leads nowhere; what is written here is there whole or not at all.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.errors import InputError
+from holdfast.messages import Json
+
+SAMPLES = "samples"
+RESULTS = "evaluation_results"
+ATTRIBUTION = "attribution_analysis"
+PARTS = (SAMPLES, "execution_traces", RESULTS, ATTRIBUTION)
+_ITERATION = re.compile(r"iteration_[0-9]+")
+
+
+class Outputs(Struct, frozen=True, forbid_unknown_fields=True):
+    """Names of folders and files, from the folder that both agents work in."""
+
+    folder: str = "execution_outputs"
+    parts: tuple[str, ...] = PARTS
+    report: str = "layer1_problems_report.json"
+
+    def iteration(self, number: int) -> str:
+        return f"{self.folder}/iteration_{number}"
+
+    def report_of(self, number: int) -> str:
+        return f"{self.iteration(number)}/{self.report}"
+
+
+class PathInfo(Struct, frozen=True):
+    """What a path leads to: a file of so many bytes, or a folder of so many entries."""
+
+    size: int
+    is_folder: bool = False
+
+
+class PairFolder:
+    """**Contract:** paths are names inside the folder, with `/`; what `look` refuses is never opened."""
+
+    def __init__(self, root: Path, outputs: Outputs) -> None:
+        self.root = Path(os.path.realpath(root))
+        self.outputs = outputs
+
+    def look(self, path: str) -> PathInfo | str:
+        """What is there, or why it may not be named."""
+        if wrong := path_fault(path):
+            return wrong
+        try:
+            real = Path(os.path.realpath(self.root / path))
+        except (OSError, ValueError, RecursionError):
+            return f"`{path}` is no path"
+        if not real.is_relative_to(self.root):
+            return f"`{path}` is a link that leads out of the folder"
+        try:
+            if real.is_dir():
+                return PathInfo(sum(1 for _ in real.iterdir()), is_folder=True)
+            if real.is_file():
+                return PathInfo(real.stat().st_size)
+        except OSError as error:
+            return f"`{path}` cannot be read: {error.strerror}"
+        return f"`{path}` is no file" if os.path.lexists(real) else f"`{path}` does not exist"
+
+    def iterations(self) -> tuple[str, ...]:
+        """The folders of iterations that hold a file, whoever wrote it."""
+        folder = self.root / self.outputs.folder
+        try:
+            names = sorted(entry.name for entry in folder.iterdir() if _ITERATION.fullmatch(entry.name))
+        except OSError:
+            return ()
+        held = (name for name in names if any(files for _, _, files in os.walk(folder / name)))
+        return tuple(f"{self.outputs.folder}/{name}" for name in held)
+
+    def prepare(self, iteration: int) -> None:
+        """Make the folders of an iteration, where they are not there."""
+        for part in self.outputs.parts:
+            name = f"{self.outputs.iteration(iteration)}/{part}"
+            try:
+                self._inside(name).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError(f"the folder `{name}` cannot be made: {error.strerror}") from None
+
+    def write_json(self, path: str, value: Json) -> None:
+        """The same value gives the same bytes; the old file stays until the new one is whole."""
+        data = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+        target = self._inside(path)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(target, data)
+        except OSError as error:
+            raise InputError(f"`{path}` cannot be written: {error.strerror}", hint="check the disk") from None
+
+    def _inside(self, path: str) -> Path:
+        """Where a name leads, unless that is outside: an agent may have put a link in its way."""
+        target = self.root / path
+        if not Path(os.path.realpath(target.parent)).is_relative_to(self.root):
+            raise InputError(
+                f"`{path}` leads out of the folder, by a link", hint="take the link away, then go on"
+            )
+        return target
+
+
+def path_fault(path: str) -> str:
+    """Why a name can lead to nothing inside a folder, whatever is there; empty if it can."""
+    if not path.strip() or "\0" in path:
+        return f"`{path}` is no path"
+    if path.startswith(("/", "~")) or (len(path) > 1 and path[1] == ":"):
+        return f"`{path}` is no path inside the folder; name it from there"
+    if ".." in path.split("/"):
+        return f"`{path}` leads out of the folder with `..`"
+    return ""
+
+
+def replace_file(target: Path, data: bytes) -> None:
+    """Write a file beside the old one and put it in its place."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+# The design of a pair's work as one short hash: what a person approved, and whether it is still that.
+#
+# Rule: names and bytes decide, and nothing else; two folders with the same files have the same design.
+
+LENGTH = 12
+
+
+class Design(Struct, frozen=True):
+    """`hash` is empty where there are no files; `missing` are those that cannot be read, and with them it is
+    another design than without."""
+
+    files: tuple[str, ...] = ()
+    hash: str = ""
+    missing: tuple[str, ...] = ()
+
+
+def read_design(layout: PairFolder, paths: Iterable[str]) -> Design:
+    files = tuple(sorted({_plain(path) for path in paths}))
+    if not files:
+        return Design()
+    digest, missing = sha256(), list[str]()
+    for path in files:
+        data = _read(layout, path)
+        name = path.encode("utf-8", "surrogateescape")
+        if data is None:
+            missing.append(path)
+            digest.update(b"%d %s -\n" % (len(name), name))
+            continue
+        digest.update(b"%d %s %d\n" % (len(name), name, len(data)))
+        digest.update(data)
+    return Design(files, digest.hexdigest()[:LENGTH], tuple(missing))
+
+
+def _plain(path: str) -> str:
+    """One name for one file: `./a//b` is `a/b`. What leads out of the folder stays what it is."""
+    if path.startswith("/"):
+        return path
+    return "/".join(part for part in path.split("/") if part not in ("", ".")) or path
+
+
+def _read(layout: PairFolder, path: str) -> bytes | None:
+    if isinstance(layout.look(path), str):
+        return None
+    try:
+        return (layout.root / path).read_bytes()
+    except OSError:
+        return None

@@ -1,0 +1,201 @@
+"""When a pair stops, and why.
+
+Rule: pure. Every stop has a reason and the numbers that show it; what is not measured stops nothing. A limit of 0
+is none.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from holdfast.pair.evaluation import IterationResults
+from holdfast.prices.money import format_dollars
+
+Reason = Literal["success", "cost", "critical", "layer", "oscillation", "gain", "iterations"]
+
+MOST, MOST_DOLLARS = 1_000_000, 1e9
+Number = Annotated[int, Meta(ge=0, le=MOST)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+LAYERS = frozenset("123456789")
+
+
+class LayerLimits(Struct, frozen=True, forbid_unknown_fields=True):
+    """Limits of one layer; what is not given is as for all layers."""
+
+    soft: Number | None = None
+    hard: Number | None = None
+
+
+class StopRules(Struct, frozen=True, forbid_unknown_fields=True):
+    target: Share = 0.85
+    """Share of the samples that must pass."""
+    gain: Share = 0.02
+    gain_iterations: Number = 5
+    """So many iterations must bring at least this gain over the best before them."""
+    swings: Number = 4
+    swing: Share = 0.02
+    """So many changes of at least this size, up and down by turns, and no new best: it goes in circles."""
+    most_critical: Number = 10
+    critical_iterations: Number = 2
+    """More critical failures than this in so many iterations in a row are too many."""
+    layer_soft: Number = 3
+    """After so many iterations in a row with failures of one layer the other agent must look at it."""
+    layer_hard: Number = 6
+    layers: dict[str, LayerLimits] = {}
+    """Of single layers, by their numbers."""
+    max_iterations: Number = 10
+    turn_steps: Number = 400
+    """Requests of one turn; it is gone on with by hand."""
+    max_cost: Annotated[float, Meta(ge=0, le=MOST_DOLLARS)] = 0.0
+
+    def soft(self, layer: int) -> int:
+        own = self.layers.get(str(layer), LayerLimits()).soft
+        return self.layer_soft if own is None else own
+
+    def hard(self, layer: int) -> int:
+        own = self.layers.get(str(layer), LayerLimits()).hard
+        return self.layer_hard if own is None else own
+
+
+def update_rules(rules: StopRules, given: Mapping[str, Any]) -> StopRules:
+    """Rules of which some are given anew; of layers too only those that are given."""
+    layers = {**rules.layers}
+    for name, limits in given.get("layers", {}).items():
+        before = layers.get(name, LayerLimits())
+        layers[name] = LayerLimits(
+            before.soft if limits.soft is None else limits.soft,
+            before.hard if limits.hard is None else limits.hard,
+        )
+    return replace(rules, **{**given, "layers": layers})
+
+
+class StopVerdict(Struct, frozen=True):
+    reason: Reason
+    sentence: str
+    evidence: tuple[str, ...] = ()
+
+
+def contradictions(rules: StopRules) -> Iterator[str]:
+    """What cannot hold together, though each value by itself is one."""
+    if not rules.target:
+        yield "`target` is 0, which every iteration reaches"
+    if rules.layer_hard and rules.layer_soft > rules.layer_hard:
+        yield f"`layer_soft` is {rules.layer_soft}, above `layer_hard`, which is {rules.layer_hard}"
+    for name in rules.layers:
+        if name not in LAYERS:
+            yield f"there is no layer `{name}`; layers are numbers from 1 to 9"
+            continue
+        soft, hard = rules.soft(int(name)), rules.hard(int(name))
+        if hard and soft > hard:
+            yield f"`soft` of layer {name} is {soft}, above `hard`, which is {hard}"
+
+
+def find_stop(
+    results: Sequence[IterationResults],
+    rules: StopRules,
+    *,
+    done: int = 0,
+    dollars: float = 0.0,
+    may_succeed: bool = True,
+) -> StopVerdict | None:
+    """Why no further iteration may begin. `done` are the iterations that ended, measured or not. Where it may not
+    be called a success every other rule still holds."""
+    rates = [one.rate.share for one in results]
+    if may_succeed and results and rates[-1] >= rules.target and results[-1].total:
+        sentence = f"{results[-1].rate} passed, and {percent(rules.target)} was the target"
+        return StopVerdict("success", sentence, evidence(results))
+    if rules.max_cost and dollars >= rules.max_cost:
+        sentence = f"{format_dollars(dollars)} of {format_dollars(rules.max_cost)} are spent"
+        return StopVerdict("cost", sentence, evidence(results))
+    found = _critical(results, rules) or _layer(results, rules)
+    if found is None and oscillates(rates, rules):
+        newest = ", ".join(str(one.rate) for one in results[-rules.swings - 1 :])
+        found = StopVerdict("oscillation", f"the success rate goes up and down: {newest}", evidence(results))
+    if found is None and (gained := gain_of(rates, rules)) is not None and gained < rules.gain:
+        sentence = (
+            f"{rules.gain_iterations} iterations brought {gained:+.1%} over the best before, "
+            f"less than {percent(rules.gain)}"
+        )
+        found = StopVerdict("gain", sentence, evidence(results))
+    if found is None and rules.max_iterations and done >= rules.max_iterations:
+        made = "1 iteration was" if done == 1 else f"{done} iterations were"
+        sentence = f"{made} made, as many as allowed"
+        found = StopVerdict("iterations", sentence, evidence(results))
+    return found
+
+
+def gain_of(rates: Sequence[float], rules: StopRules) -> float | None:
+    """The best of the newest iterations over the best before them; None where there are too few."""
+    newest = rules.gain_iterations
+    if not newest or len(rates) <= newest:
+        return None
+    # Rounded, so that 2 % is not less than 2 % by the last bit of a division.
+    return round(max(rates[-newest:]) - max(rates[:-newest]), 9)
+
+
+def oscillates(rates: Sequence[float], rules: StopRules) -> bool:
+    """Whether the newest changes go up and down by turns, and none of what they reached is a new best."""
+    window = rates[-rules.swings - 1 :] if rules.swings else ()
+    if len(window) <= rules.swings:
+        return False
+    changes = [round(after - before, 9) for before, after in pairwise(window)]
+    if any(abs(change) < rules.swing for change in changes):
+        return False
+    by_turns = all(one * other < 0 for one, other in pairwise(changes))
+    # The two newest against all before them: rates that climb in steps up and down still climb.
+    return by_turns and max(window[-2:]) <= max(rates[:-2])
+
+
+def persistent_layers(results: Sequence[IterationResults], limit: Callable[[int], int]) -> tuple[int, ...]:
+    """Layers with failures in each of so many newest iterations as the limit of that layer says."""
+    layers = {one.layer for one in results[-1].failures if one.layer} if results else set[int]()
+    return tuple(sorted(layer for layer in layers if _stands(results, layer, limit(layer))))
+
+
+def _stands(results: Sequence[IterationResults], layer: int, iterations: int) -> bool:
+    newest = results[-iterations:] if iterations else ()
+    return 0 < iterations <= len(newest) and all(one.failed(layer=layer) for one in newest)
+
+
+def evidence(results: Sequence[IterationResults]) -> tuple[str, ...]:
+    """A line for each iteration."""
+    return tuple(_line(one) for one in results)
+
+
+def in_a_row(iterations: int) -> str:
+    return "1 iteration" if iterations == 1 else f"{iterations} iterations in a row"
+
+
+def percent(share: float) -> str:
+    """A share that a person chose, with as many digits as it has."""
+    return f"{round(share * 100, 4):g}%"
+
+
+def _line(one: IterationResults) -> str:
+    layers = sorted({failure.layer for failure in one.failures})
+    parts = [f"{one.failed(layer=layer)} of layer {layer or 'unknown'}" for layer in layers]
+    critical = one.failed(severity="critical")
+    parts += [f"{critical} critical"] if critical else []
+    failed = f"; failures: {', '.join(parts)}" if parts else ""
+    return f"iteration {one.iteration}: {one.rate} passed{failed}"
+
+
+def _critical(results: Sequence[IterationResults], rules: StopRules) -> StopVerdict | None:
+    most, iterations = rules.most_critical, rules.critical_iterations
+    newest = results[-iterations:] if most and iterations else ()
+    counts = [one.failed(severity="critical") for one in newest]
+    if not counts or len(counts) < iterations or min(counts) <= most:
+        return None
+    sentence = f"{counts[-1]} critical failures, and more than {most} for {iterations} iterations"
+    return StopVerdict("critical", sentence, evidence(results))
+
+
+def _layer(results: Sequence[IterationResults], rules: StopRules) -> StopVerdict | None:
+    stuck = persistent_layers(results, rules.hard)
+    if not stuck:
+        return None
+    sentence = f"layer {stuck[0]} failed in {in_a_row(rules.hard(stuck[0]))}"
+    return StopVerdict("layer", sentence, evidence(results))

@@ -1,0 +1,151 @@
+"""A recording file as lines of bytes, plain or gzip.
+
+Rule: lines end at b"\\n" and nowhere else, since recorded text is full of the other line breaks.
+"""
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+from msgspec import Struct
+
+from holdfast.errors import InputError
+from holdfast.wire.foreign_json import Losses, decode_line, whole_prefix
+
+GZIP = b"\x1f\x8b"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+BOM = b"\xef\xbb\xbf"
+CHUNK = 1 << 18
+
+
+class FileLine(Struct, frozen=True):
+    """`ended` is False for a last line without a newline: it may be torn."""
+
+    number: int
+    raw: bytes
+    ended: bool = True
+
+
+class RecordingFile:
+    """A file given by a person. `notes` say what was forgiven while reading it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = path.name
+        self.notes: list[str] = []
+
+    def lines(self) -> Iterator[FileLine]:
+        """Every physical line, blank ones too, so that numbers are those an editor shows."""
+        number = 1
+        pieces: list[bytes] = []
+        for chunk in self._chunks():
+            *ended, rest = chunk.split(b"\n")
+            for piece in ended:
+                pieces.append(piece)
+                yield FileLine(number, b"".join(pieces))
+                pieces.clear()
+                number += 1
+            pieces.append(rest)
+        if last := b"".join(pieces):
+            yield FileLine(number, last, ended=False)
+
+    def _chunks(self) -> Iterator[bytes]:
+        try:
+            with self.path.open("rb") as file:
+                start = file.peek(4)[:4]
+                if start.startswith(GZIP):
+                    yield from self._inflated(file)
+                else:
+                    self._check_start(start)
+                    while chunk := file.read(CHUNK):
+                        yield chunk
+        except OSError as error:
+            self._refuse(error)
+
+    def _inflated(self, file: BinaryIO) -> Iterator[bytes]:
+        lines = 1
+        with gzip.GzipFile(fileobj=file) as stream:
+            while True:
+                try:
+                    chunk = stream.read1(CHUNK)
+                except EOFError:
+                    self.notes.append(f"the gzip stream breaks off in line {lines}; the rest is missing")
+                    return
+                except (zlib.error, gzip.BadGzipFile) as error:
+                    raise InputError(
+                        f"{self.name} line {lines} is damaged: its gzip data cannot be read ({error}).",
+                        hint="restore the file from a copy.",
+                    ) from error
+                if not chunk:
+                    return
+                lines += chunk.count(b"\n")
+                yield chunk
+
+    def _check_start(self, start: bytes) -> None:
+        if self.path.suffix == ".gz" and start:
+            raise InputError(
+                f"{self.name} is named `.gz` but is not gzip data.",
+                hint="rename it if it is plain text, or fetch it again.",
+            )
+        if start.startswith(UTF16):
+            raise InputError(
+                f"{self.name} line 1 is UTF-16; a recording is UTF-8.",
+                hint=f"convert it: `iconv -f UTF-16 -t UTF-8 {self.name}`.",
+            )
+
+    def _refuse(self, error: OSError) -> NoReturn:
+        if isinstance(error, FileNotFoundError):
+            raise InputError(f"{self.path} does not exist.", hint="check the path.") from error
+        if isinstance(error, IsADirectoryError):
+            raise InputError(
+                f"{self.path} is a directory, not a recording.", hint="name one file in it."
+            ) from error
+        raise InputError(f"{self.path} cannot be read: {error.strerror}.", hint="check the file.") from error
+
+
+def json_lines(source: RecordingFile) -> Iterator[FileLine]:
+    """Lines that hold whole JSON values; a document spread over many lines comes as one line."""
+    physical = source.lines()
+    first = next((line for line in physical if line.raw.strip()), None)
+    if first is None:
+        raise InputError(f"{source.name} is empty.", hint="a recording has at least one message.")
+    first = FileLine(first.number, first.raw.removeprefix(BOM), first.ended)
+    if _parses(source, first):
+        yield from _without_torn_end(source, chain([first], physical))
+        return
+    rest = list(physical)
+    second = next((line for line in rest if line.raw.strip()), None)
+    document = FileLine(first.number, b"\n".join([first.raw, *(line.raw for line in rest)]))
+    if second is not None and _parses(source, second) and not _parses(source, document):
+        yield from _without_torn_end(source, [first, *rest])
+    else:
+        yield document
+
+
+def _without_torn_end(source: RecordingFile, lines: Iterable[FileLine]) -> Iterator[FileLine]:
+    """Held back by one line, so that whoever reads the last whole line finds the note about the torn one."""
+    held: FileLine | None = None
+    for line in lines:
+        if not line.raw.strip():
+            continue
+        kept: FileLine | None = line
+        if not line.ended and not _parses(source, line):
+            source.notes.append(f"line {line.number}, the last one, is torn and was left out")
+            whole = line.raw[: whole_prefix(line.raw)]
+            kept = FileLine(line.number, whole) if whole else None
+        if held is not None:
+            yield held
+        held = kept
+    if held is not None:
+        yield held
+
+
+def _parses(source: RecordingFile, line: FileLine) -> bool:
+    try:
+        decode_line(line.raw, source.name, line.number, Losses())
+    except InputError:
+        return False
+    return True

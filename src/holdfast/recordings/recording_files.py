@@ -1,0 +1,339 @@
+"""The formats by name, and how a file tells which it is.
+
+Rule: a format is recognised by the shape of its values; a file's name never decides.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.errors import InputError, NotFound
+from holdfast.events import Recording
+from holdfast.messages import Json
+from holdfast.recordings import claude_code, codex, copilot, neutral, pi, swe_agent
+from holdfast.recordings.json_lines import FileLine, RecordingFile, json_lines
+from holdfast.wire import anthropic, openai
+from holdfast.wire.foreign_json import Losses, decode_line, items, obj, text
+from holdfast.wire.recording_builder import RecordingBuilder, content_id
+
+FORMATS = (
+    neutral.NAME,
+    openai.NAME,
+    anthropic.NAME,
+    claude_code.NAME,
+    codex.NAME,
+    copilot.NAME,
+    pi.NAME,
+    swe_agent.NAME,
+)
+MESSAGES = (neutral.NAME, openai.NAME, anthropic.NAME)
+"""Formats that are lists of messages, and so overlap where a message is plain text."""
+
+ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "document", "image")
+CODEX_ITEMS = (*codex.CALLS, *codex.OUTPUTS, "reasoning")
+CLAUDE_CODE_KEYS = ("parentUuid", "sessionId", "leafUuid", "isSnapshotUpdate", "session_id")
+
+
+def check_format(name: str) -> str:
+    if name not in FORMATS:
+        near = get_close_matches(name.lower(), FORMATS, n=1, cutoff=0.3)
+        guess = f"did you mean `{near[0]}`? " if near else ""
+        raise InputError(
+            f"`{name}` is not a format of recordings.", hint=f"{guess}known: {', '.join(FORMATS)}."
+        )
+    return name
+
+
+def detect_format(values: Sequence[Json], name: str = "the input") -> str:
+    """The format of a file from its first values; several are needed only for one message a line."""
+    for value in values:
+        if found := format_of(value):
+            return found
+    messages = [value for value in values if is_message(value)]
+    if messages:
+        return message_format(messages)
+    kinds = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
+    what = kinds.get(type(values[0]), "a number") if values else "nothing"
+    raise InputError(
+        f"{name} is not a recording in a known format: it begins with {what} that none of them has.",
+        hint=f"name the format with `--from`; known: {', '.join(FORMATS)}.",
+    )
+
+
+def format_of(value: Json) -> str | None:
+    """The format one value shows by itself; None for a lone message and for what is unknown."""
+    if isinstance(value, list):
+        return _list_format(value)
+    record = obj(value)
+    kind = record.get("type")
+    if isinstance(record.get("messages"), list) and "id" in record and {"meta", "source"} & record.keys():
+        return neutral.NAME
+    if request := request_of(record):
+        return _request_format(request)
+    if isinstance(record.get("history"), list) or isinstance(record.get("trajectory"), list):
+        return swe_agent.NAME
+    if isinstance(kind, str):
+        return _line_format(record, kind)
+    if record.get("record_type") == "state" or {"id", "timestamp", "instructions"} <= record.keys():
+        return codex.NAME
+    return None
+
+
+def _line_format(record: dict[str, Json], kind: str) -> str | None:
+    if kind in codex.ENVELOPES and "payload" in record:
+        return codex.NAME
+    if any(key in record for key in CLAUDE_CODE_KEYS):
+        return claude_code.NAME
+    if isinstance(record.get("data"), dict) and ("." in kind or kind == "abort"):
+        return copilot.NAME
+    if kind == "session" or (kind == "message" and isinstance(record.get("message"), dict)):
+        return pi.NAME
+    bare = kind == "message" and "role" in record and _block_types(record) & {"input_text", "output_text"}
+    return codex.NAME if kind in CODEX_ITEMS or bare else None
+
+
+def _list_format(values: list[Json]) -> str | None:
+    if not values:
+        return None
+    if is_message(values[0]):
+        return message_format(values)
+    return format_of(values[0]) if isinstance(values[0], dict | list) else None
+
+
+def _request_format(request: dict[str, Json]) -> str:
+    """By its messages; where they are plain text, by what else only Anthropic's requests have."""
+    apart = request.get("system") is not None
+    schemas = any("input_schema" in obj(tool) for tool in items(request.get("tools")))
+    plain = anthropic.NAME if apart or schemas else openai.NAME
+    return _marked_format(request["messages"]) or plain
+
+
+def request_of(record: dict[str, Json]) -> dict[str, Json]:
+    """The request with its messages, out of the envelope of a batch line if it is in one."""
+    for request in (record, obj(record.get("body")), obj(record.get("params"))):
+        if isinstance(request.get("messages"), list):
+            return request
+    return {}
+
+
+def is_message(value: Json) -> bool:
+    return "role" in obj(value) and not {"payload", "uuid", "sessionId"} & value.keys()
+
+
+def message_format(messages: Sequence[Json]) -> str:
+    """Anthropic's by its blocks; whatever is plain text in both is read as OpenAI's."""
+    return _marked_format(messages) or openai.NAME
+
+
+def _marked_format(messages: Sequence[Json]) -> str | None:
+    for message in map(obj, messages):
+        if message.get("tool_calls") or message.get("role") in ("tool", "function", "developer"):
+            return openai.NAME
+        if _block_types(message) & set(ANTHROPIC_BLOCKS):
+            return anthropic.NAME
+    return None
+
+
+def _block_types(message: dict[str, Json]) -> set[str]:
+    return {text(obj(block).get("type")) for block in items(message.get("content"))}
+
+
+# Files, and plain lists of messages, into recordings.
+#
+# Rule: where a file holds one recording a line, a recording is decoded only when it is asked for.
+
+HEAD = 50
+"""Lines looked at to tell a format: Claude Code may begin with a screenful of bookkeeping."""
+
+SHOWN = 5
+
+READERS: dict[str, Callable[[Iterable[dict[str, Json]], RecordingBuilder], Recording]] = {
+    claude_code.NAME: claude_code.read_claude_code,
+    codex.NAME: codex.read_codex,
+    copilot.NAME: copilot.read_copilot,
+    pi.NAME: pi.read_pi,
+}
+"""Formats with one recording a file, a line for each thing that happened."""
+
+VALUE_READERS: dict[str, Callable[[Json, RecordingBuilder, str], Recording]] = {
+    neutral.NAME: neutral.read_neutral,
+    openai.NAME: openai.read_openai,
+    anthropic.NAME: anthropic.read_anthropic,
+    swe_agent.NAME: swe_agent.read_swe_agent,
+}
+"""Formats with one recording a value, so that a file may hold many."""
+
+
+class LineIds(Struct):
+    """The little of a line that finding a recording needs."""
+
+    id: Any = None
+    custom_id: Any = None
+
+
+class LazyRecording(Struct, frozen=True):
+    """A recording whose id is known and whose events are not made yet. It can be read in another process.
+
+    `size` is about how much there is to read, in bytes.
+    """
+
+    id: str
+    read: Callable[[], Recording]
+    size: int = 0
+
+
+def read_recordings(path: Path, format: str | None = None) -> Iterator[Recording]:  # noqa: A002
+    """Every recording of a file, one at a time."""
+    for unread in scan_recordings(path, format):
+        yield unread.read()
+
+
+def find_recording(path: Path, id: str | None = None, format: str | None = None) -> Recording:  # noqa: A002
+    """One recording: the only one, or the one with this id, its beginning, its end or the beginning of a part."""
+    path = Path(path)
+    recordings = scan_recordings(path, format)
+    if id is None:
+        return _only(recordings, path.name)
+    ids: list[str] = []
+    near: list[str] = []
+    match: LazyRecording | None = None
+    for unread in recordings:
+        if unread.id == id:
+            return unread.read()
+        ids.append(unread.id)
+        if id and (unread.id.startswith(id) or unread.id.endswith(id) or f"/{id}" in unread.id):
+            near.append(unread.id)
+            match = match or unread
+    if match is not None and len(near) == 1:
+        return match.read()
+    if near:
+        raise InputError(
+            f"`{id}` fits {len(near)} recordings of {path.name}.", hint=f"say more: {_shown(near)}."
+        )
+    close = get_close_matches(id, ids, n=SHOWN, cutoff=0.4) or ids
+    raise NotFound(f"{path.name} holds no recording `{id}`.", hint=f"it has {_shown(close)}.")
+
+
+def _only(recordings: Iterator[LazyRecording], name: str) -> Recording:
+    found = list(islice(recordings, SHOWN + 1))
+    if len(found) == 1:
+        return found[0].read()
+    ids = [unread.id for unread in found]
+    raise InputError(f"{name} holds several recordings.", hint=f"choose one with `--id`: {_shown(ids)}.")
+
+
+def _shown(ids: Iterable[str]) -> str:
+    some = list(islice(ids, SHOWN + 1))
+    return ", ".join(f"`{id}`" for id in some[:SHOWN]) + (", …" if len(some) > SHOWN else "")  # noqa: A001
+
+
+def scan_recordings(path: Path, format: str | None = None) -> Iterator[LazyRecording]:  # noqa: A002
+    """The recordings of a file in order, each with its id, none made into events yet."""
+    if format is not None:
+        check_format(format)
+    source = RecordingFile(Path(path))
+    lines = json_lines(source)
+    head: list[FileLine] = []
+    values: list[Json] = []
+    for line in lines:
+        head.append(line)
+        values += decode_line(line.raw, source.name, line.number, Losses())
+        if any(map(format_of, values)) or len(head) == HEAD:
+            break
+    name = _settled(format, values, source.name)
+    every = chain(head, lines)
+    if name in READERS:
+        yield _whole_file(source, every, name)
+    elif is_message(values[0]):
+        yield _message_lines(source, every, name)
+    else:
+        for line in every:
+            yield from _line_recordings(source, line, name)
+
+
+def _settled(format: str | None, values: list[Json], name: str) -> str:  # noqa: A002
+    """The named format, unless the file plainly has another."""
+    if format is None:
+        return detect_format(values, name)
+    found = next(filter(None, map(format_of, values)), None)
+    overlap = format in MESSAGES and (found in MESSAGES or any(map(is_message, values)))
+    if found == format or overlap or (found is None and not any(map(is_message, values))):
+        return format
+    raise InputError(
+        f"{name} is not {format}: line 1 looks like {found or 'a list of messages'}.",
+        hint=f"leave `--from` out, or say `--from {found or openai.NAME}`.",
+    )
+
+
+def _whole_file(source: RecordingFile, lines: Iterable[FileLine], name: str) -> LazyRecording:
+    draft = RecordingBuilder(name, where=source.name, notes=source.notes)
+    recording = READERS[name](_objects(source, lines, draft), draft)
+    if draft.is_empty():
+        draft.refuse(f"holds no message that {name} would have", hint="check that the agent took a turn.")
+    return LazyRecording(recording.id, partial(_given, recording), source.path.stat().st_size)
+
+
+def _given(recording: Recording) -> Recording:
+    return recording
+
+
+def _objects(
+    source: RecordingFile, lines: Iterable[FileLine], draft: RecordingBuilder
+) -> Iterator[dict[str, Json]]:
+    for line in lines:
+        for value in decode_line(line.raw, source.name, line.number, draft.tally):
+            if not isinstance(value, dict):
+                draft.where = f"{source.name} line {line.number}"
+                draft.refuse("is not a JSON object", hint="only a torn last line is forgiven.")
+            yield value
+
+
+def _message_lines(source: RecordingFile, lines: Iterable[FileLine], name: str) -> LazyRecording:
+    """One message a line: the file is one recording."""
+    draft = RecordingBuilder(name, where=source.name, notes=source.notes)
+    messages = list(_objects(source, lines, draft))
+    recording = VALUE_READERS[name](messages, draft, content_id(name, messages))
+    return LazyRecording(recording.id, partial(_given, recording), source.path.stat().st_size)
+
+
+def _line_recordings(source: RecordingFile, line: FileLine, name: str) -> Iterator[LazyRecording]:
+    try:
+        found = msgspec.json.decode(line.raw, type=LineIds)
+    except (msgspec.DecodeError, RecursionError):
+        found = LineIds()
+    if own := text(found.id) or text(found.custom_id):
+        yield LazyRecording(own, partial(_read_line, source, line, name, own), len(line.raw))
+        return
+    tally = Losses()
+    for value in decode_line(line.raw, source.name, line.number, tally):
+        for part in _several(value):
+            own = text(obj(part).get("id")) or text(obj(part).get("custom_id")) or content_id(name, part)
+            yield LazyRecording(
+                own, partial(_read_value, source, line, name, own, part, tally), len(line.raw)
+            )
+
+
+def _several(value: Json) -> list[Json]:
+    """A list may be one recording's messages or a list of recordings."""
+    return value if isinstance(value, list) and value and not is_message(value[0]) else [value]
+
+
+def _read_line(source: RecordingFile, line: FileLine, name: str, own: str) -> Recording:
+    tally = Losses()
+    value = decode_line(line.raw, source.name, line.number, tally)[0]
+    return _read_value(source, line, name, own, value, tally)
+
+
+def _read_value(
+    source: RecordingFile, line: FileLine, name: str, own: str, value: Json, tally: Losses
+) -> Recording:
+    draft = RecordingBuilder(
+        name, where=f"{source.name} line {line.number}", notes=[*source.notes, *tally.sentences()]
+    )
+    return VALUE_READERS[name](value, draft, own)

@@ -1,0 +1,84 @@
+"""Kingfisher, a scanner with some 500 rules of other issuers, as a second net under our own rules.
+
+Rule: our own rules catch all that must be caught, so a platform without it still redacts; and it only ever scans,
+which needs no network (its validators, which do, are not imported).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import Protocol
+
+from holdfast.redaction.randomness import is_random_run
+from holdfast.redaction.secret_rule import SecretSpan
+
+
+class KingfisherFinding(Protocol):
+    @property
+    def rule_id(self) -> str: ...
+    @property
+    def visible(self) -> bool: ...
+    @property
+    def location(self) -> dict[str, int]: ...
+
+
+class SecretScanner(Protocol):
+    def scan(self, data: str | bytes) -> Sequence[KingfisherFinding]: ...
+
+
+_HASH = re.compile(r"[0-9a-fA-F-]{32,}")
+_ASSIGNED = re.compile(
+    r"[=:>|,](?<!sha1.)(?<!sha256.)(?<!sha512.)(?<!commit.)[\"'`= ]{0,5}[0-9a-fA-F-]{32,}(?![0-9A-Za-z])"
+)
+
+
+def find_by_kingfisher(text: str, runs: Iterable[str]) -> Iterator[SecretSpan]:
+    """What kingfisher sees in a text one of whose `runs` looks drawn.
+
+    Loading costs half a second, five on a machine's first use, and few texts hold such a run, so a short session
+    never pays it. Private key blocks are blanked: our own rule keeps their edges, and many of them in one text take
+    kingfisher seconds. The condition belongs to the result: what is found never depends on what was scanned before.
+    """
+    if not any(map(is_random_run, runs)) and not _has_assigned_hash(text, runs):
+        return
+    scanner, _ = _load()
+    if scanner is None:
+        return
+    data = text.encode("utf-8", "replace").replace(b"-----BEGIN", b"          ")
+    for finding in scanner.scan(data):
+        first, last = (
+            _position(text, data, finding.location[edge]) for edge in ("start_offset", "end_offset")
+        )
+        if finding.visible and first < last and not _is_document(text[first:last]):
+            yield SecretSpan(first, last, "kingfisher." + finding.rule_id)
+
+
+def _position(text: str, data: bytes, offset: int) -> int:
+    """The place in the text of a byte of its encoding."""
+    return offset if len(text) == len(data) else len(data[:offset].decode("utf-8", "ignore"))
+
+
+def _has_assigned_hash(text: str, runs: Iterable[str]) -> bool:
+    """Some issuers draw plain hashes and UUIDs; kingfisher knows them by the name they are assigned to."""
+    return any(map(_HASH.fullmatch, runs)) and _ASSIGNED.search(text) is not None
+
+
+def _is_document(found: str) -> bool:
+    """Some rules report the whole file around a key; its keys are found by themselves."""
+    return "\n" in found or found.startswith("{")
+
+
+def kingfisher_problem() -> str:
+    """Why kingfisher cannot be used here; empty where it can. Loads it."""
+    return _load()[1]
+
+
+@cache
+def _load() -> tuple[SecretScanner | None, str]:
+    try:
+        # Loaded late, because that costs half a second. Two threads that come at once load it twice, no harm done.
+        from kingfisher_sdk import Scanner as KingfisherScanner  # noqa: PLC0415
+
+        return KingfisherScanner(), ""
+    except (ImportError, OSError, RuntimeError) as error:  # no wheel, or no such processor
+        return None, f"{type(error).__name__}: {error}"

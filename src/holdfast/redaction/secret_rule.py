@@ -1,0 +1,40 @@
+"""What a rule is and what it finds: spans of a text, each inside one line.
+
+Rule: nothing here keeps the secret itself, so a report of what was found can be written anywhere.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+MARK = "<REDACTED>"
+
+
+class SecretSpan(Struct, frozen=True, order=True):
+    """A secret at `text[start:end]`, and the name of the rule that saw it."""
+
+    start: int
+    end: int
+    rule: str
+
+
+class SecretRule(Struct, frozen=True):
+    """A pattern whose group `v` is the secret.
+
+    The pattern only runs where one of the `anchors` stands: a substring search costs 3 µs in 4 kB, a pattern
+    ten times that.
+    """
+
+    name: str
+    anchors: tuple[str, ...]
+    pattern: re.Pattern[str]
+    accept: Callable[[re.Match[str]], bool] = bool
+
+    def find(self, text: str, lower: str | None = None) -> Iterator[SecretSpan]:
+        """What the pattern finds in `text`; anchors are looked for in `lower` where it is given."""
+        haystack = text if lower is None else lower
+        if any(anchor in haystack for anchor in self.anchors):
+            for match in self.pattern.finditer(text):
+                if self.accept(match):
+                    yield SecretSpan(match.start("v"), match.end("v"), self.name)

@@ -1,0 +1,189 @@
+"""The last step before a provider: a pack in the provider's shape, checked by the validator.
+
+Rule: nothing leaves the process without passing it. A pack that fails is our fault, not the user's.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+from holdfast.errors import HoldfastError
+from holdfast.messages import AssistantMessage, Json, Message, SystemMessage, UserMessage
+from holdfast.packing.layers import Cut, Pack
+from holdfast.packing.validator import check
+from holdfast.recall import answer_recall
+from holdfast.store.protocol import Store
+from holdfast.wire import (
+    anthropic_message,
+    anthropic_tool,
+    join_anthropic,
+    join_openai,
+    openai_message,
+    openai_tool,
+    to_anthropic,
+    to_openai,
+)
+
+Provider = Literal["openai", "anthropic"]
+WireDict = dict[str, Json]
+
+
+class Packed(Struct, frozen=True):
+    """A request's messages, ready to send, and the account of what they leave out."""
+
+    provider: Provider
+    messages: list[WireDict]
+    system: list[WireDict] | None
+    """Anthropic's `system` field; None for OpenAI, which has system messages instead."""
+    tools: list[WireDict]
+    pack: Pack
+    store: Store
+    log: str = ""
+
+    @property
+    def cuts(self) -> tuple[Cut, ...]:
+        return self.pack.cuts
+
+    @property
+    def tokens(self) -> int:
+        return self.pack.tokens
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What the provider's format has no place for, such as thinking in OpenAI chat."""
+        write = to_openai if self.provider == "openai" else to_anthropic
+        return write(self.pack.messages, self.pack.tools).losses
+
+    def recall(self, arguments: WireDict) -> str:
+        """What the Recall tool answers to these arguments."""
+        return answer_recall(self.store, arguments, log=self.log or None)[0]
+
+
+class Sender:
+    """Packs in one provider's shape. What one pack has in common with the one before is not written again."""
+
+    def __init__(self, provider: Provider, store: Store, log: str = "") -> None:
+        self.provider: Provider = provider
+        self._store = store
+        self._log = log
+        self._written: dict[int, _Written] = {}
+        self._passed: tuple[Message, ...] = ()
+        """What the validator let pass last."""
+
+    def send(self, pack: Pack) -> Packed:
+        """The pack, checked. Raises HoldfastError if the provider would refuse it."""
+        sent = pack.messages
+        written = self._write(sent)
+        messages = self._join(written)
+        system = None if self.provider == "openai" else _system_blocks(sent)
+        write_tool = openai_tool if self.provider == "openai" else anthropic_tool
+        tools = [_copied(write_tool(tool)) for tool in pack.tools]
+        if not all(isinstance(m, SystemMessage) for m in sent):
+            self._check(sent, written, system, tools)
+        self._passed = sent
+        return Packed(self.provider, messages, system, tools, pack, self._store, self._log)
+
+    def _write(self, sent: tuple[Message, ...]) -> "list[_Written]":
+        write = openai_message if self.provider == "openai" else anthropic_message
+        known = self._written.get
+        written = [known(id(message)) or _Written(message, write(message)) for message in sent]
+        self._written = {id(one.message): one for one in written}
+        return written
+
+    def _join(self, written: "Iterable[_Written]") -> list[WireDict]:
+        copies = [one.copies() for one in written]
+        joined = join_openai(copies) if self.provider == "openai" else join_anthropic(copies)
+        _strip_end(joined)
+        return joined
+
+    def _check(
+        self,
+        sent: tuple[Message, ...],
+        written: "list[_Written]",
+        system: list[WireDict] | None,
+        tools: list[WireDict],
+    ) -> None:
+        """Check what is new, from the last assistant message in common with the pack that passed before: in front
+        of one, every call has its result, and nearly all rules look at neighbours only.
+
+        Two do not, and hold for another reason: the transcript makes every call id unique, and no cache marks are
+        set here that could grow too many.
+        """
+        start = _common(self._passed, sent)
+        while start > 0 and not (start < len(sent) and isinstance(sent[start], AssistantMessage)):
+            start -= 1
+        suffix = [_OPENING, *written[start:]] if start else written
+        broken = check(self._join(suffix), self.provider, system=system, tools=tools or None)
+        if broken:
+            first = broken[0]
+            raise HoldfastError(
+                f"the pack breaks {len(broken)} rules of {self.provider}, first `{first.rule}`: {first.message}",
+                hint="this is a fault of Holdfast: please report it with the recording",
+            )
+
+
+class _Written:
+    """A message as the provider takes it, kept beside the message so that its id stays taken."""
+
+    __slots__ = ("_copy", "_wired", "message")
+
+    def __init__(self, message: Message, wired: list[WireDict]) -> None:
+        self.message = message
+        self._wired = wired
+        # OpenAI's two commonest shapes are copied by hand, several times as fast: this is done for every message
+        # of every request.
+        nested = {key for w in wired for key, value in w.items() if isinstance(value, dict | list)}
+        self._copy = dict.copy if not nested else _copied_calls if nested == {"tool_calls"} else _copied
+
+    def copies(self) -> list[WireDict]:
+        if len(self._wired) == 1:
+            return [self._copy(self._wired[0])]
+        return [self._copy(w) for w in self._wired]
+
+
+def _common(before: tuple[Message, ...], now: tuple[Message, ...]) -> int:
+    """How many messages two packs have in common from the start; the same objects, not equal ones."""
+    return next(
+        (i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a is not b),
+        min(len(before), len(now)),
+    )
+
+
+def _copied(value: Json) -> Json:
+    """Plain JSON that the caller may change (to mark a cache breakpoint, say) without changing later packs.
+
+    Strings, most of what there is, are not worth a call of their own: that is two thirds of the time.
+    """
+    if type(value) is dict:
+        return {key: item if type(item) is str else _copied(item) for key, item in value.items()}
+    if type(value) is list:
+        return [item if type(item) is str else _copied(item) for item in value]
+    return value
+
+
+def _copied_calls(message: WireDict) -> WireDict:
+    copy = message.copy()
+    copy["tool_calls"] = calls = []
+    for call in message["tool_calls"]:
+        twin = call.copy()
+        twin["function"] = call["function"].copy()
+        calls.append(twin)
+    return copy
+
+
+def _system_blocks(sent: tuple[Message, ...]) -> list[WireDict] | None:
+    texts = [m.text for m in sent if isinstance(m, SystemMessage) and m.text.strip()]
+    return [{"type": "text", "text": text} for text in texts] or None
+
+
+def _strip_end(messages: list[WireDict]) -> None:
+    """A last assistant message is a beginning for the model, and Anthropic refuses one that ends in white space."""
+    last = messages[-1] if messages else {}
+    content = last.get("content")
+    if last.get("role") == "assistant" and isinstance(content, list) and content[-1].get("type") == "text":
+        content[-1]["text"] = content[-1]["text"].rstrip()
+
+
+_OPENING = _Written(UserMessage(()), [{"role": "user", "content": [{"type": "text", "text": "before"}]}])
+"""Stands for what passed before, where only the rest is checked."""

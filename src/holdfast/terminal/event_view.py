@@ -1,0 +1,312 @@
+"""A sub-agent at work, in one line of its card; and what anybody's news say was spent.
+
+Rule: what its own sub-agents spend is counted with it; what they do is theirs.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from holdfast.agents.notices import (
+    FoldMade,
+    Notice,
+    Replied,
+    StepBegan,
+    SubAgentNotice,
+    SummaryBegan,
+    SummaryMade,
+    innermost,
+)
+from holdfast.agents.tool_results import is_uncertain
+from holdfast.events import (
+    AssistantReplied,
+    Compacted,
+    CompactionFailed,
+    Entry,
+    Folded,
+    ToolReturned,
+    UserSaid,
+)
+from holdfast.messages import Text, Thinking, ToolCall, Usage, joined_text
+from holdfast.models.model import (
+    ArgumentsDelta,
+    CallAnnounced,
+    RetryScheduled,
+    TextDelta,
+    ThinkingDelta,
+)
+from holdfast.terminal.cards import describe_call, format_seconds
+from holdfast.terminal.interface import (
+    CallCard,
+    CallState,
+    NotePiece,
+    Piece,
+    ReplyPiece,
+    SessionDisplay,
+    TaskProgress,
+    ThinkingPiece,
+    UserPiece,
+)
+from holdfast.terminal.safe_text import one_line
+from holdfast.terminal.status_line import format_tokens
+from holdfast.tools.call import CallFinished, CallStarted
+from holdfast.tools.envelope import ToolResult
+
+Bill = Callable[[Usage], float | None]
+"""Dollars for a usage; None where the price is not known."""
+
+
+def no_price(_: Usage) -> float | None:
+    return None
+
+
+def update_progress(work: TaskProgress, news: Notice, bill: Bill) -> None:
+    match news:
+        case StepBegan(number=number, most=most):
+            work.step, work.most = number, most
+        case CallStarted(call=call):
+            work.doing = one_line(f"{call.name} {describe_call(call.arguments)}")
+        case Replied(reply=reply) if not reply.calls:
+            work.doing = "reports"
+    for usage, dollars in spent_with(news, bill):
+        work.tokens += usage.total if usage else 0
+        is_known = work.dollars is not None and dollars is not None
+        work.dollars = (work.dollars or 0.0) + (dollars or 0.0) if is_known else None
+
+
+def spent_with(notice: Notice, bill: Bill) -> list[tuple[Usage | None, float | None]]:
+    """What was spent with this, by whichever agent: for each reply its usage, where it is known, and its price."""
+    match innermost(notice):
+        case Replied(reply=reply, dollars=dollars):
+            return [(reply.usage, dollars)]
+        case SummaryMade(compaction=made):
+            return [(one.usage, bill(one.usage)) for one in made.written.attempts if one.usage]
+    return []
+
+
+# From the log and from results to what the screen shows.
+#
+# Rule: a talk that is opened again looks as it did; what was never finished is marked, not hidden.
+
+DENIED = ("ACCESS_DENIED", "The user denied")
+
+
+def finish_card(card: CallCard, result: ToolResult, seconds: float) -> None:
+    """A card with what came of its call."""
+    card.state = _state(result.envelope.text, is_error=result.is_error)
+    card.shown, card.full = result.shown, joined_text(result.parts)
+    card.seconds = seconds
+
+
+def fold_note(fold: Folded) -> NotePiece:
+    before, after = format_tokens(fold.tokens_before), format_tokens(fold.tokens_after)
+    why = fold.why or fold.reason
+    return NotePiece(
+        f"folded {before} → {after} tokens: {why}. All of it stays in the log, and Recall brings it back."
+    )
+
+
+def summary_note(notes: Sequence[str]) -> NotePiece:
+    return NotePiece(" ".join(["earlier work was summed up.", *notes]))
+
+
+def earlier_pieces(entries: Iterable[Entry]) -> list[Piece]:
+    """The pieces of a talk, from the entries on its path."""
+    pieces: list[Piece] = []
+    open_cards: dict[str, list[CallCard]] = {}
+    for entry in entries:
+        match entry.event:
+            case UserSaid(parts=parts, origin="person" | "agent"):
+                pieces.append(UserPiece(joined_text(parts)))
+            case AssistantReplied():
+                pieces += _replied(entry.event, open_cards)
+            case ToolReturned(call_id=id_) if open_cards.get(id_):
+                _answered(open_cards[id_].pop(0), entry.event)
+            case Folded() if entry.event.tokens_before:
+                pieces.append(fold_note(entry.event))
+            case Compacted(slot="state"):
+                pieces.append(summary_note(()))
+            case CompactionFailed(why=why):
+                pieces.append(NotePiece(f"no summary was written: {why}", "warning"))
+    return pieces
+
+
+def _replied(event: AssistantReplied, open_cards: dict[str, list[CallCard]]) -> Iterable[Piece]:
+    for part in event.parts:
+        match part:
+            case Text(text=text) if text.strip():
+                yield ReplyPiece(text.strip("\n"), is_whole=True)
+            case Thinking(text=text) if text.strip():
+                yield ThinkingPiece(text, is_whole=True)
+            case ToolCall():
+                # Uncertain until its result is found further on.
+                card = CallCard(one_line(part.name), describe_call(part.arguments), "uncertain")
+                open_cards.setdefault(part.id, []).append(card)
+                yield card
+
+
+def _answered(card: CallCard, event: ToolReturned) -> None:
+    card.full = joined_text(event.parts)
+    card.shown = event.shown or card.full
+    card.state = _state(card.full, is_error=event.error)
+
+
+def _state(text: str, *, is_error: bool) -> CallState:
+    if not is_error:
+        return "done"
+    if is_uncertain(text):
+        return "uncertain"
+    return "refused" if text.startswith(DENIED) else "failed"
+
+
+# What an agent tells, turned into pieces on the screen.
+#
+# Rule: it looks on and changes nothing; what it missed is in the log.
+
+
+class EventView:
+    """The step that is under way: the pieces of its reply, and the cards of its calls."""
+
+    def __init__(self, stage: SessionDisplay, bill: Bill = no_price) -> None:
+        self._stage = stage
+        self._bill = bill
+        self._coming: list[Piece] = []
+        """Pieces of the reply that is being written."""
+        self._cards: list[tuple[ToolCall, CallCard]] = []
+        self._tasks: dict[str, CallCard] = {}
+        """Cards of tasks by the logs of the sub-agents that work on them."""
+        self.step: StepBegan | None = None
+
+    def __call__(self, notice: Notice) -> None:
+        match notice:
+            case StepBegan():
+                self.step = notice
+                self._coming = []
+                self._stage.stepped(notice.number)
+            case TextDelta(text=text):
+                self._came(ReplyPiece, text)
+            case ThinkingDelta(text=text):
+                self._came(ThinkingPiece, text)
+            case CallAnnounced(name=name):
+                self._end_texts()
+                self._put(CallCard(one_line(name)))
+            case ArgumentsDelta(number=number, text=text):
+                self._write(number, len(text))
+            case RetryScheduled(seconds=seconds, reason=reason):
+                self._take_back()
+                self._stage.add(NotePiece(f"asked again in {format_seconds(seconds)}: {reason}", "warning"))
+            case Replied():
+                self._replied(notice)
+            case CallStarted(call=call):
+                self._started(call)
+            case CallFinished(call=call):
+                finish_card(self._card(call), notice.result, notice.seconds)
+                self._stage.change(self._card(call))
+                self._stage.refigure()
+            case FoldMade(fold=fold):
+                self._stage.add(fold_note(fold))
+            case SummaryBegan(waits=True):
+                self._stage.add(NotePiece("a summary is written, and the next step waits for it"))
+            case SummaryMade(compaction=compaction):
+                self._stage.add(summary_note(compaction.notes))
+            case SubAgentNotice():
+                self._told_of_task(notice)
+
+    def wait(self, call: ToolCall, *, is_over: bool, task: str = "") -> None:
+        """A call waits for a person's word, or does so no more. `task` is the call that a sub-agent works for."""
+        card = self._card_of_task(task) if task else self._card(call)
+        if card:
+            card.state = "waiting" if not is_over else "running" if task else "writing"
+            self._stage.change(card)
+
+    def ended(self) -> None:
+        """The run is over: a reply that was broken off stays as far as its text came, half a call does not."""
+        for piece in self._coming:
+            if isinstance(piece, ReplyPiece | ThinkingPiece) and piece.text.strip():
+                self._whole(piece)
+            else:
+                self._stage.drop(piece)
+        self._coming = []
+        self._cards = []
+        self._tasks = {}
+
+    def _came(self, kind: type[ReplyPiece] | type[ThinkingPiece], text: str) -> None:
+        last = self._coming[-1] if self._coming else None
+        if isinstance(last, kind):
+            last.text += text
+            self._stage.change(last)
+        elif text.strip():
+            self._end_texts()
+            self._put(kind(text.lstrip("\n")))
+
+    def _put(self, piece: Piece) -> None:
+        self._coming.append(piece)
+        self._stage.add(piece)
+
+    def _end_texts(self) -> None:
+        for piece in self._coming:
+            if isinstance(piece, ReplyPiece | ThinkingPiece):
+                self._whole(piece)
+
+    def _whole(self, piece: ReplyPiece | ThinkingPiece) -> None:
+        if not piece.is_whole:
+            piece.is_whole = True
+            self._stage.change(piece)
+
+    def _write(self, number: int, characters: int) -> None:
+        cards = [piece for piece in self._coming if isinstance(piece, CallCard)]
+        if number < len(cards):
+            cards[number].written += characters
+            self._stage.change(cards[number])
+
+    def _take_back(self) -> None:
+        for piece in self._coming:
+            self._stage.drop(piece)
+        self._coming = []
+
+    def _replied(self, notice: Replied) -> None:
+        """The reply is whole: what streamed of it is now what it says, call by call."""
+        self._end_texts()
+        cards = [piece for piece in self._coming if isinstance(piece, CallCard)]
+        for n, call in enumerate(notice.reply.calls):
+            if n == len(cards):
+                cards.append(CallCard(one_line(call.name)))
+                self._stage.add(cards[n])
+            cards[n].about = describe_call(call.arguments)
+            cards[n].written = 0
+            self._stage.change(cards[n])
+            self._cards.append((call, cards[n]))
+        self._coming = []
+        self._stage.refigure()
+
+    def _started(self, call: ToolCall) -> None:
+        card = self._card(call)
+        card.state, card.started = "running", time.monotonic()
+        self._stage.change(card)
+
+    def _told_of_task(self, told: SubAgentNotice) -> None:
+        """What a sub-agent does, on the card of its task."""
+        if told.log not in self._tasks and (card := self._card_of_task(told.call)):
+            card.work = TaskProgress()
+            self._tasks[told.log] = card
+        card = self._tasks.get(told.log)
+        if card is None or card.work is None:
+            return
+        update_progress(card.work, told.news, self._bill)
+        self._stage.change(card)
+        if isinstance(told.news, Replied | CallFinished):
+            self._stage.refigure()
+
+    def _card_of_task(self, id_: str) -> CallCard | None:
+        """The card of a task by the id of its call. Where an id stands twice, the one that nobody works on yet."""
+        found = [card for call, card in self._cards if call.id == id_ and not card.is_over]
+        return next((card for card in found if card.work is None), found[-1] if found else None)
+
+    def _card(self, call: ToolCall) -> CallCard:
+        """The card of a call, found by what it is, since ids may stand twice; a call nobody told of gets one."""
+        found = next((card for known, card in self._cards if known is call and not card.is_over), None)
+        found = found or next((card for known, card in self._cards if known is call), None)
+        if found is None:
+            found = CallCard(one_line(call.name), describe_call(call.arguments))
+            self._cards.append((call, found))
+            self._stage.add(found)
+        return found

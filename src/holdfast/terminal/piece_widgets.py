@@ -1,0 +1,272 @@
+"""Markdown for a given width, as one piece of content.
+
+Rule: one widget for a whole reply, however many paragraphs it has, and its text can be selected like any other.
+"""
+
+from collections.abc import Callable, Collection
+from io import StringIO
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content, Span
+from textual.style import Style
+
+from holdfast.terminal.cards import render_card
+from holdfast.terminal.interface import (
+    CallCard,
+    NotePiece,
+    Piece,
+    ReplyPiece,
+    ThinkingPiece,
+    UserPiece,
+)
+from holdfast.terminal.safe_text import count_of, sanitize
+from holdfast.terminal.widgets import ResponsiveWidget
+
+LONGEST = 60_000
+"""Characters beyond which a text stays plain: laying it out would hold up the screen."""
+
+_THEME = {
+    "markdown.code": "cyan",
+    "markdown.code_block": "none",
+    "markdown.h1": "bold underline",
+    "markdown.h2": "bold underline",
+    "markdown.h3": "bold",
+    "markdown.h4": "bold italic",
+    "markdown.block_quote": "dim",
+    "markdown.item.bullet": "bold",
+    "markdown.item.number": "bold",
+    "markdown.hr": "dim",
+    "markdown.link": "underline",
+    "markdown.link_url": "dim underline",
+    "markdown.table.border": "dim",
+    "markdown.table.header": "bold",
+}
+
+
+def render_markdown(text: str, width: int) -> Content:
+    """The text laid out in so many columns."""
+    if len(text) > LONGEST or width < 4:
+        return Content(sanitize(text))
+    # Loaded with the first reply and not with the screen: together they take longer than the rest of it.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.markdown import Heading, Markdown  # noqa: PLC0415
+    from rich.theme import Theme  # noqa: PLC0415
+
+    Heading.LEVEL_ALIGN.update(dict.fromkeys(Heading.LEVEL_ALIGN, "left"))
+    console = Console(
+        width=width, theme=Theme(_THEME), file=StringIO(), force_terminal=True, color_system="standard"
+    )
+    document = Markdown(sanitize(text), code_theme="ansi_dark", hyperlinks=False)
+    lines: list[Content] = []
+    kept: set[int] = set()
+    for segments in console.render_lines(document, pad=False):
+        parts, spans, at = [], [], 0
+        for segment in segments:
+            parts.append(segment.text)
+            if segment.style:
+                spans.append(Span(at, at + len(segment.text), Style.from_rich_style(segment.style)))
+            at += len(segment.text)
+        if len(segments) > 1:  # a line of code, which is a text of its own, is never of one piece
+            kept.add(len(lines))
+        lines.append(Content("".join(parts), spans).rstrip())
+    return Content("\n").join(_trimmed(lines, kept))
+
+
+def _trimmed(lines: list[Content], kept: Collection[int]) -> list[Content]:
+    """Without the blank lines that Markdown puts at either end, and with one where it puts several. Those of code
+    stay."""
+    first = next((n for n, line in enumerate(lines) if line.plain.strip()), len(lines))
+    last = next((n for n in range(len(lines), 0, -1) if lines[n - 1].plain.strip()), first)
+    return [line for n, line in enumerate(lines) if first <= n < last and (line or lines[n - 1] or n in kept)]
+
+
+# The pieces of a talk as widgets, one for each.
+#
+# Rule: a widget is made from its piece alone, and can be thrown away and made again at any time.
+
+MOST_SAID = 12
+"""Lines of a message of the person that are shown at first."""
+LIVE_LINES = 3
+"""Lines of a thought that are shown while it is thought."""
+CHUNK = 2_000
+"""Characters of a streaming reply that are laid out anew with each piece that comes."""
+
+_TONES = {"quiet": "dim", "plain": "", "warning": "$warning", "error": "bold $error"}
+
+
+class PieceWidget(ResponsiveWidget):
+    """A piece; some can be opened to show more."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "open", show=False)]
+
+    def __init__(self, piece: Piece, classes: str) -> None:
+        super().__init__(classes=classes)
+        self.piece = piece
+        self.is_open = False
+
+    @property
+    def can_open(self) -> bool:
+        return False
+
+    def action_open(self) -> None:
+        if self.can_open:
+            self.is_open = not self.is_open
+            self.changed()
+
+    def on_click(self, event: events.Click) -> None:
+        if event.chain == 1 and not self.screen.get_selected_text():
+            self.action_open()
+
+
+class UserWidget(PieceWidget):
+    piece: UserPiece
+
+    def __init__(self, piece: UserPiece) -> None:
+        super().__init__(piece, "said")
+        self.can_focus = self.can_open
+
+    @property
+    def can_open(self) -> bool:
+        return self.piece.text.count("\n") >= MOST_SAID or len(self.piece.text) > 80 * MOST_SAID
+
+    def content_at(self, width: int) -> Content:
+        lines = sanitize(self.piece.text).split("\n")
+        shown = lines
+        if self.can_open and not self.is_open:
+            shown = [line[: 4 * width] for line in lines[: MOST_SAID - 2]]
+        content = [Content(line) for line in shown]
+        if self.can_open and not self.is_open:
+            left = len(lines) - len(shown)
+            size = f"{len(self.piece.text):,} characters"
+            content.append(Content.styled(f"… {count_of(left, 'more line')}, {size} in all", "dim"))
+        if self.piece.is_queued:
+            content.append(Content.styled("queued: read at the next step, or at once with Esc", "dim italic"))
+        return Content("\n").join(content)
+
+
+class ThinkingWidget(PieceWidget):
+    piece: ThinkingPiece
+
+    def __init__(self, piece: ThinkingPiece) -> None:
+        super().__init__(piece, "thought")
+        self.can_focus = True
+
+    @property
+    def can_open(self) -> bool:
+        return bool(self.piece.text.strip())
+
+    def content_at(self, width: int) -> Content:  # noqa: ARG002
+        text = self.piece.text.strip()
+        if self.is_open:
+            return Content(f"▾ thought\n{sanitize(text)}")
+        if self.piece.is_whole:
+            return Content(f"▸ thought, {count_of(len(text.split()), 'word')}")
+        lines = sanitize(text[-CHUNK:]).split("\n")
+        return Content("▸ thinking\n" + "\n".join(lines[-LIVE_LINES:]))
+
+
+class CardWidget(PieceWidget):
+    piece: CallCard
+
+    def __init__(self, piece: CallCard) -> None:
+        super().__init__(piece, "card")
+        self.can_focus = True
+
+    @property
+    def can_open(self) -> bool:
+        return self.piece.is_over
+
+    def content_at(self, width: int) -> Content:
+        return render_card(self.piece, width, is_open=self.is_open)
+
+
+class NoteWidget(PieceWidget):
+    piece: NotePiece
+
+    def __init__(self, piece: NotePiece) -> None:
+        super().__init__(piece, f"note -{piece.tone}")
+
+    def content_at(self, width: int) -> Content:
+        if self.piece.is_markdown:
+            return render_markdown(self.piece.text, width)
+        return Content.styled(sanitize(self.piece.text), _TONES[self.piece.tone])
+
+
+class MarkdownWidget(PieceWidget):
+    piece: ReplyPiece
+
+    def __init__(self, piece: ReplyPiece) -> None:
+        super().__init__(piece, "whole")
+
+    def content_at(self, width: int) -> Content:
+        return render_markdown(self.piece.text, width)
+
+
+class StreamingChunk(ResponsiveWidget):
+    """A part of a reply that is still being written, as plain text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def put(self, text: str) -> None:
+        self._text = text
+        self.changed()
+
+    def content_at(self, width: int) -> Content:  # noqa: ARG002
+        return Content(sanitize(self._text))
+
+
+class ReplyWidget(Vertical):
+    """A reply: plain chunks while it comes, of which only the last is laid out anew; then one piece of Markdown."""
+
+    def __init__(self, piece: ReplyPiece) -> None:
+        super().__init__(classes="answer")
+        self.piece = piece
+        self._frozen = 0
+        """Characters of the text that stand in finished chunks."""
+        self._live: StreamingChunk | None = None
+
+    def compose(self) -> ComposeResult:
+        if self.piece.is_whole:
+            yield MarkdownWidget(self.piece)
+        else:
+            self._live = StreamingChunk(self.piece.text)
+            yield self._live
+
+    def changed(self) -> None:
+        if self._live is None:
+            return
+        if self.piece.is_whole:
+            self._live = None
+            self.remove_children()
+            self.mount(MarkdownWidget(self.piece))
+            return
+        text = self.piece.text
+        while len(text) - self._frozen > CHUNK:
+            end = text.rfind("\n", self._frozen, self._frozen + CHUNK)
+            end = end + 1 if end > self._frozen else self._frozen + CHUNK
+            self._live.put(text[self._frozen : end].removesuffix("\n"))
+            self._frozen = end
+            self._live = StreamingChunk("")
+            self.mount(self._live)
+        self._live.put(text[self._frozen :])
+
+
+AnyPieceWidget = UserWidget | ReplyWidget | ThinkingWidget | CardWidget | NoteWidget
+
+_ENTRIES: dict[type[Piece], Callable[..., AnyPieceWidget]] = {
+    UserPiece: UserWidget,
+    ReplyPiece: ReplyWidget,
+    ThinkingPiece: ThinkingWidget,
+    CallCard: CardWidget,
+    NotePiece: NoteWidget,
+}
+
+
+def make_widget(piece: Piece) -> AnyPieceWidget:
+    return _ENTRIES[type(piece)](piece)

@@ -1,0 +1,161 @@
+"""The talk on the screen: its newest pieces as widgets, older ones as values until somebody scrolls up to them.
+
+Rule: what it costs does not grow with the talk. Nothing ticks unless something runs.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.message import Message
+
+from holdfast.terminal.interface import CallCard, Piece
+from holdfast.terminal.piece_widgets import AnyPieceWidget, CardWidget, PieceWidget, make_widget
+
+MOST = 70
+"""Widgets at which the oldest are let go, down to `KEPT`."""
+KEPT = 40
+STRIDE = 30
+"""Pieces that come back when somebody scrolls up to the first."""
+PAUSE = 0.08
+"""Seconds between two repaints of what streams."""
+
+
+class TranscriptView(VerticalScroll):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+up", "next_entry(-1)", show=False),
+        Binding("ctrl+down", "next_entry(1)", show=False),
+    ]
+
+    class Left(Message):
+        """The focus is wanted back at the prompt."""
+
+    def __init__(self) -> None:
+        super().__init__(id="transcript", can_focus=False)
+        self.pieces: list[Piece] = []
+        self._first = 0
+        """Of the pieces, the first that has a widget."""
+        self._entries: dict[int, AnyPieceWidget] = {}
+        """By the identity of the piece."""
+        self._stale: dict[int, Piece] = {}
+        self._is_loading = False
+
+    def on_mount(self) -> None:
+        self.anchor()
+
+    def load(self, pieces: Sequence[Piece]) -> None:
+        """Another talk, of which the newest pieces are shown."""
+        self.remove_children()
+        self._entries.clear()
+        self._stale.clear()
+        self.pieces = list(pieces)
+        # Of short pieces a tall screen shows many.
+        self._first = max(0, len(pieces) - max(KEPT, self.app.size.height))
+        self.mount_all(self._made(self.pieces[self._first :]))
+        self.anchor()
+
+    def add(self, piece: Piece) -> None:
+        self.pieces.append(piece)
+        if self.is_attached:  # what comes after the screen is gone is in the log
+            self.mount_all(self._made([piece]))
+            self._let_go()
+
+    def change(self, piece: Piece) -> None:
+        """A piece is another now; it is repainted with what else changed in the same moment."""
+        if id(piece) not in self._entries or not self.is_running:
+            return  # what comes after the screen is gone needs no timer
+        if not self._stale:
+            self.set_timer(PAUSE, self._repaint)
+        self._stale[id(piece)] = piece
+
+    def drop(self, piece: Piece) -> None:
+        """A piece that is void, such as half a reply before a retry."""
+        at = next((n for n in range(len(self.pieces) - 1, -1, -1) if self.pieces[n] is piece), -1)
+        if at < 0:
+            return
+        del self.pieces[at]
+        if at < self._first:
+            self._first -= 1
+        self._stale.pop(id(piece), None)
+        if entry := self._entries.pop(id(piece), None):
+            entry.remove()
+
+    def tick(self) -> None:
+        """A second went by: calls that run show it."""
+        for entry in self._entries.values():
+            if isinstance(entry, CardWidget) and entry.piece.state == "running":
+                entry.changed()
+
+    def to_end(self) -> None:
+        self.anchor()
+
+    def toggle_newest(self) -> None:
+        """Open or close the newest card; with an older one in focus, that one."""
+        focused = self.screen.focused
+        if isinstance(focused, PieceWidget) and focused.can_open:
+            focused.action_open()
+            return
+        cards = [
+            entry for entry in self.query(PieceWidget) if isinstance(entry, CardWidget) and entry.can_open
+        ]
+        if cards:
+            cards[-1].action_open()
+            self.call_after_refresh(cards[-1].scroll_visible, animate=False)
+
+    def action_next_entry(self, by: int) -> None:
+        """Move the focus among what can be opened; past the newest one it goes back to the prompt."""
+        found = [entry for entry in self.query(PieceWidget) if entry.can_focus]
+        focused = self.screen.focused
+        at = found.index(focused) + by if focused in found else len(found) - 1
+        if 0 <= at < len(found):
+            found[at].focus()
+        elif at >= len(found):
+            self.post_message(self.Left())
+
+    def watch_scroll_y(self, old: float, new: float) -> None:
+        super().watch_scroll_y(old, new)
+        if new < 1 and old > new and self._first and not self._is_loading:
+            self._is_loading = True
+            self.call_later(self._load_older)
+
+    async def _load_older(self) -> None:
+        first = max(0, self._first - STRIDE)
+        older = self.pieces[first : self._first]
+        before, at = self.virtual_size.height, self.scroll_y
+        self._first = first
+        if older:
+            await self.mount_all(self._made(older), before=0)
+        self.call_after_refresh(self._stay, before, at)
+
+    def _stay(self, before: int, at: float) -> None:
+        """Show what was shown, after older pieces came in above it."""
+        self.scroll_to(y=at + self.virtual_size.height - before, animate=False, force=True)
+        self._is_loading = False
+
+    def _made(self, pieces: Sequence[Piece]) -> list[AnyPieceWidget]:
+        made = [make_widget(piece) for piece in pieces]
+        self._entries.update((id(piece), entry) for piece, entry in zip(pieces, made, strict=True))
+        return made
+
+    def _let_go(self) -> None:
+        """Of many widgets the oldest go, unless somebody is looking at them."""
+        kept = max(KEPT, self.app.size.height)
+        if len(self.pieces) - self._first <= MOST - KEPT + kept or self._anchor_released:
+            return
+        first = len(self.pieces) - kept
+        going = self.pieces[self._first : first]
+        if any(_is_busy(piece) for piece in going):
+            return
+        self._first = first
+        self.remove_children([entry for piece in going if (entry := self._entries.pop(id(piece), None))])
+
+    def _repaint(self) -> None:
+        stale, self._stale = self._stale, {}
+        for key in stale:
+            if entry := self._entries.get(key):
+                entry.changed()
+
+
+def _is_busy(piece: Piece) -> bool:
+    return isinstance(piece, CallCard) and not piece.is_over

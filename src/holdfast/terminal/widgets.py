@@ -1,0 +1,224 @@
+"""A widget whose content depends on the width it is laid out in.
+
+Rule: it is laid out once for a width and a state, however often it is measured and painted.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+from rich.cells import cell_len
+from textual.app import RenderResult
+from textual.content import Content
+from textual.geometry import Size
+from textual.timer import Timer
+from textual.widget import Widget
+
+from holdfast.terminal.candidates import Candidate
+from holdfast.terminal.interface import StatusFigures, TodoLine
+from holdfast.terminal.safe_text import one_line, truncate
+from holdfast.terminal.status_line import BETWEEN, status_parts
+
+
+class ResponsiveWidget(Widget):
+    """**Contract:** whoever changes what `content_at` gives calls `changed`."""
+
+    _laid: tuple[int, Content] | None = None
+
+    def content_at(self, width: int) -> Content:
+        raise NotImplementedError
+
+    def changed(self) -> None:
+        before, self._laid = self._laid, None
+        width = self.content_size.width
+        # A new arrangement of the whole screen costs far more than a repaint, and is needed for a new height only.
+        if before and width and _height(before[1], width) == _height(self._at(width), width):
+            self.refresh()
+        else:
+            self.clear_cached_dimensions()
+            self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
+        return _height(self._at(width), width) if width else 0
+
+    def render(self) -> RenderResult:
+        return self._at(self.content_size.width)
+
+    def _at(self, width: int) -> Content:
+        if self._laid is None or self._laid[0] != width:
+            self._laid = (width, self.content_at(width))
+        return self._laid[1]
+
+
+def _height(content: Content, width: int) -> int:
+    return content.get_height({}, width)
+
+
+# The line that says that something is going on, for how long, and which keys end it.
+#
+# Rule: its timer runs only while something does.
+
+
+class ActivityLine(ResponsiveWidget):
+    def __init__(self, tick: Callable[[], None]) -> None:
+        super().__init__(id="activity")
+        self.display = False
+        self._tick = tick
+        self._timer: Timer | None = None
+        self._since = 0.0
+        self._what = ""
+        self._keys = ""
+
+    def begin(self, what: str, keys: str) -> None:
+        """Something is going on from now; a second call only changes the words."""
+        self._what, self._keys = what, keys
+        if self._timer is None:
+            self._since = time.monotonic()
+            self._timer = self.set_interval(1.0, self._go_on)
+        self.display = True
+        self.changed()
+
+    def end(self) -> None:
+        if self._timer:
+            self._timer.stop()
+            self._timer = None
+        self.display = False
+
+    def _go_on(self) -> None:
+        self.changed()
+        self._tick()
+
+    def content_at(self, width: int) -> Content:
+        seconds = int(time.monotonic() - self._since)
+        took = f"{seconds // 60} min {seconds % 60:02d} s" if seconds >= 60 else f"{seconds} s"
+        rest = f" · {took} · {self._keys}" if self._keys else f" · {took}"
+        return Content.assemble(
+            ("● ", "bold $primary"), truncate(self._what, width - len(rest) - 2), (rest, "dim")
+        )
+
+
+# The line at the bottom as a widget.
+#
+# Rule: words are `status_line`'s; here they get their colours, which only repeat what the words say.
+
+MODES = ("plan", "ask", "edit", "auto")
+_STYLES = {"plan": "$primary", "ask": "", "edit": "$warning", "auto": "bold $error"}
+
+
+class StatusBar(ResponsiveWidget):
+    def __init__(self, figures: StatusFigures) -> None:
+        super().__init__(id="status")
+        self.figures = figures
+
+    def show(self, figures: StatusFigures) -> None:
+        if figures != self.figures:
+            self.figures = figures
+            self.changed()
+
+    def content_at(self, width: int) -> Content:
+        return render_status(self.figures, width)
+
+
+def render_status(figures: StatusFigures, width: int) -> Content:
+    parts = status_parts(figures, width)
+    return Content(BETWEEN).join(_styled(name, text, figures) for name, text in parts)
+
+
+def _styled(name: str, text: str, figures: StatusFigures) -> Content:
+    if name == "mode":
+        return Content.styled(text, _STYLES.get(figures.mode, ""))
+    if name == "context" and figures.trigger and figures.used >= figures.trigger:
+        return Content.styled(text, "$warning")
+    return Content(text)
+
+
+# The panel of what is to be done, when there is something.
+#
+# Rule: it takes a few lines at most; what is being done is always among them.
+
+MOST = 6
+
+SIGNS = {
+    "pending": ("[ ]", ""),
+    "in_progress": ("[>]", "bold"),
+    "completed": ("[x]", "dim"),
+    "cancelled": ("[-]", "dim"),
+}
+
+
+class TodoPanel(ResponsiveWidget):
+    def __init__(self) -> None:
+        super().__init__(id="todos")
+        self.add_class("-empty")
+        self._todos: Sequence[TodoLine] = ()
+
+    def show(self, todos: Sequence[TodoLine]) -> None:
+        if todos == self._todos:
+            return
+        self._todos = todos
+        self.set_class(all(todo.status in ("completed", "cancelled") for todo in todos), "-empty")
+        self.changed()
+
+    def content_at(self, width: int) -> Content:
+        return render_todos(self._todos, width)
+
+
+def render_todos(todos: Sequence[TodoLine], width: int) -> Content:
+    kept = [todo for todo in todos if todo.status != "cancelled"]
+    done = sum(todo.status == "completed" for todo in kept)
+    shown = _around(todos)
+    left = len(todos) - len(shown)
+    head = f"todos {done}/{len(kept)}" + (f", {left} not shown" if left else "")
+    lines = [Content.styled(head, "dim")]
+    for todo in shown:
+        sign, style = SIGNS[todo.status]
+        lines.append(Content.styled(f"{sign} {truncate(one_line(todo.content), width - 4)}", style))
+    return Content("\n").join(lines)
+
+
+def _around(todos: Sequence[TodoLine]) -> Sequence[TodoLine]:
+    """The one that is being done or comes next, with what stands round it."""
+    if len(todos) <= MOST:
+        return todos
+    at = next((n for n, todo in enumerate(todos) if todo.status in ("in_progress", "pending")), 0)
+    first = max(0, min(at - 1, len(todos) - MOST))
+    return todos[first : first + MOST]
+
+
+# The list of what could be meant, above the prompt.
+#
+# Rule: it shows and remembers a place in a list; what is chosen is the prompt's business.
+
+
+class SuggestionList(ResponsiveWidget):
+    def __init__(self) -> None:
+        super().__init__(id="suggestions")
+        self.display = False
+        self._candidates: Sequence[Candidate] = ()
+        self._place = 0
+
+    @property
+    def chosen(self) -> Candidate | None:
+        return self._candidates[self._place] if self._candidates else None
+
+    def offer(self, candidates: Sequence[Candidate]) -> None:
+        if candidates != self._candidates:
+            self._candidates = candidates
+            self._place = 0
+            self.display = bool(candidates)
+            self.changed()
+
+    def move(self, by: int) -> None:
+        self._place = (self._place + by) % max(1, len(self._candidates))
+        self.changed()
+
+    def content_at(self, width: int) -> Content:
+        texts = [one_line(one.text) for one in self._candidates]
+        column = min(max(map(cell_len, texts), default=0), width - 2)
+        lines = []
+        for n, (text, one) in enumerate(zip(texts, self._candidates, strict=True)):
+            pad = " " * (column - cell_len(text) + 2)
+            room = width - column - 6
+            about = truncate(one_line(one.about), room) if one.about and room > 10 else ""
+            sign, style = ("› ", "reverse") if n == self._place else ("  ", "")
+            lines.append(Content.assemble(sign, (truncate(text, width - 2), style), pad, (about, "dim")))
+        return Content("\n").join(lines)

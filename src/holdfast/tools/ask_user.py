@@ -1,0 +1,201 @@
+"""AskUser: questions with options, answered by whoever stands behind the respondent.
+
+Rule: the model reads who answered. A policy's answer is never passed off as a person's.
+"""
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Protocol
+
+from msgspec import Meta, Struct
+
+from holdfast.errors import InputError, describe_value
+from holdfast.messages import Json
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
+from holdfast.tools.workspace import Workspace
+
+PERSON = "the user"
+NOBODY = "nobody"
+
+
+class QuestionOption(Struct, frozen=True, forbid_unknown_fields=True):
+    label: Annotated[str, Meta(min_length=1, max_length=100, description="The choice in a few words.")]
+    description: Annotated[str, Meta(max_length=500, description="What follows from it.")] = ""
+
+
+class UserQuestion(Struct, frozen=True, forbid_unknown_fields=True):
+    question: Annotated[str, Meta(min_length=1, max_length=1000, description="The whole question.")]
+    options: Annotated[
+        list[QuestionOption],
+        Meta(min_length=2, max_length=6, description="The one you recommend stands first."),
+    ]
+    multiple: Annotated[bool, Meta(description="Several options may be chosen.")] = False
+
+
+class AskUserArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    questions: Annotated[list[UserQuestion], Meta(min_length=1, max_length=4)]
+
+
+class UserReply(Struct, frozen=True):
+    """Labels that were chosen, words of one's own, or both; `by` says whose they are."""
+
+    chosen: tuple[str, ...] = ()
+    text: str = ""
+    by: str = PERSON
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.chosen and not self.text.strip()
+
+
+class Responder(Protocol):
+    """**Contract:** one reply for each question, in their order; an empty one where there is no answer."""
+
+    async def answer(self, questions: Sequence[UserQuestion]) -> Sequence[UserReply]: ...
+
+
+def ask_user_tool(respondent: Responder) -> Tool:
+    async def ask(arguments: AskUserArguments, _workspace: Workspace) -> ToolResult:
+        for number, question in enumerate(arguments.questions, start=1):
+            _expect_choice(question, number)
+        replies = await respondent.answer(arguments.questions)
+        assert len(replies) == len(arguments.questions), "a respondent answers every question"
+        return _result(arguments.questions, replies)
+
+    return TypedTool("AskUser", AskUserArguments, prompt_beside(__file__), ask)
+
+
+def _expect_choice(question: UserQuestion, number: int) -> None:
+    labels = [option.label.strip() for option in question.options]
+    if not question.question.strip() or not all(labels):
+        raise ToolError("INVALID_PARAM", f"question {number} has an empty text or label")
+    twice = next((label for label in labels if labels.count(label) > 1), "")
+    if twice:
+        raise ToolError(
+            "INVALID_PARAM",
+            f"two options of question {number} are called `{twice}`",
+            hint="Give each option a label of its own",
+        )
+
+
+def _result(questions: Sequence[UserQuestion], replies: Sequence[UserReply]) -> ToolResult:
+    answers = [_legal(reply, question) for question, reply in zip(questions, replies, strict=True)]
+    unanswered = sum(reply.is_empty for reply in answers)
+    lines = [_lines(question, reply) for question, reply in zip(questions, answers, strict=True)]
+    if unanswered:
+        lines.append(
+            "Where there is no answer, decide yourself, go on, and say in your reply what you assumed and why."
+        )
+    data: dict[str, Json] = {
+        "answers": [
+            {"question": q.question, "chosen": list(r.chosen), "text": r.text, "by": r.by}
+            for q, r in zip(questions, answers, strict=True)
+        ],
+        "unanswered": unanswered,
+    }
+    envelope = Envelope(status="partial" if unanswered else "success", text="\n".join(lines), data=data)
+    return build_result(envelope, "; ".join(_in_words(reply) for reply in answers))
+
+
+def _legal(reply: UserReply, question: UserQuestion) -> UserReply:
+    """A reply that fits its question: what is no label, or one too many, counts as the person's own words."""
+    labels = {option.label for option in question.options}
+    known = [label for label in dict.fromkeys(reply.chosen) if label in labels]
+    kept = known if question.multiple else known[:1]
+    own = [label for label in reply.chosen if label not in kept]
+    return UserReply(
+        tuple(kept), "; ".join([*own, *([reply.text.strip()] if reply.text.strip() else [])]), reply.by
+    )
+
+
+def _lines(question: UserQuestion, reply: UserReply) -> str:
+    if reply.is_empty:
+        return f"Question: {question.question}\nNo answer: {reply.by} was there to give one."
+    by = "" if reply.by == PERSON else f" (chosen by {reply.by}, not by the user)"
+    return f"Question: {question.question}\nAnswer: {_in_words(reply)}{by}"
+
+
+def _in_words(reply: UserReply) -> str:
+    own = [f'in their own words: "{reply.text}"'] if reply.text else []
+    return "; ".join([*reply.chosen, *own]) or "no answer"
+
+
+# Who answers AskUser when no person is there.
+#
+# Rule: each is a value that says what it does; none of them waits.
+
+
+class NoAnswer(Struct, frozen=True):
+    """No answer: the model decides and says what it assumed. What holds unless something else is asked for."""
+
+    async def answer(self, questions: Sequence[UserQuestion]) -> Sequence[UserReply]:
+        return [UserReply(by=NOBODY) for _ in questions]
+
+
+class FirstOption(Struct, frozen=True):
+    """The first option, which the model recommends."""
+
+    async def answer(self, questions: Sequence[UserQuestion]) -> Sequence[UserReply]:
+        return [
+            UserReply((question.options[0].label,), by="the policy `first option`") for question in questions
+        ]
+
+
+class PreparedAnswers(Struct, frozen=True):
+    """Answers given beforehand, by the question's text or a part of it; upper and lower case are the same.
+
+    The longest key that stands in a question is the one that answers it. What is no label of the question counts as
+    words of one's own, and what has no answer goes on to `otherwise`.
+    """
+
+    answers: dict[str, list[str]]
+    otherwise: Responder = NoAnswer()
+
+    async def answer(self, questions: Sequence[UserQuestion]) -> Sequence[UserReply]:
+        rest = list(await self.otherwise.answer(questions))
+        return [self._reply(question) or other for question, other in zip(questions, rest, strict=True)]
+
+    def _reply(self, question: UserQuestion) -> UserReply | None:
+        asked = question.question.casefold()
+        keys = [key for key in self.answers if key.casefold() in asked]
+        if not keys:
+            return None
+        labels = {option.label.casefold(): option.label for option in question.options}
+        given = [labels.get(word.casefold(), word) for word in self.answers[max(keys, key=len)]]
+        return UserReply(tuple(given), by="answers prepared by the user")
+
+
+def prepared_answers(
+    table: Mapping[str, Json], where: str, otherwise: Responder | None = None
+) -> PreparedAnswers:
+    """Answers from a table: a text or a list of texts for each question."""
+    answers: dict[str, list[str]] = {}
+    for question, given in table.items():
+        listed = given if isinstance(given, list) else [given]
+        if not question.strip() or not listed or not all(isinstance(x, str) and x.strip() for x in listed):
+            raise InputError(
+                f"{where}: the answer to `{question}` must be a text or a list of texts, not {describe_value(given)}",
+                hint='write for example "Which database" = "SQLite"',
+            )
+        answers[question] = listed
+    return PreparedAnswers(answers, otherwise or NoAnswer())
+
+
+def load_answers(path: Path, otherwise: Responder | None = None) -> PreparedAnswers:
+    """Answers from a file: TOML, or JSON if its name says so."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the answers in {path} cannot be read: {error}") from error
+    try:
+        table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except ValueError as error:
+        raise InputError(
+            f"{path} is no valid {path.suffix.lstrip('.').upper() or 'TOML'}: {error}"
+        ) from error
+    if not isinstance(table, dict):
+        raise InputError(f"{path} must hold a table of questions and answers, not {describe_value(table)}")
+    return prepared_answers(table, str(path), otherwise)

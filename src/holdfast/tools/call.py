@@ -1,0 +1,188 @@
+"""One call of a tool: timed, ended when asked to, and answered whatever happens.
+
+Rule: every call gets a result. Any exception may be caught here and only here; it becomes INTERNAL_ERROR for the
+model, a traceback in the log of the program, and a failure of the tool's own for the breaker.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import Any, Literal, Protocol
+
+import msgspec
+from msgspec import Struct, field
+
+from holdfast.messages import Image, Json, Text, ToolCall, UserPart
+from holdfast.tools.breaker import BreakerRules
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, error_result
+from holdfast.tools.tool import Tool
+from holdfast.tools.workspace import Workspace
+
+LONGEST_MESSAGE = 500
+"""Characters of an exception's message that a model reads."""
+
+ToolOutcome = Literal["worked", "failed", "unknown"]
+"""What a call says about its tool. `unknown`: it never reached it, or was interrupted."""
+
+_log = logging.getLogger(__name__)
+
+
+class CallRefusal(Struct, frozen=True):
+    """Why a call may not be made: the reason of a person or of a rule, for the model to read."""
+
+    reason: str
+    hint: str = ""
+
+
+class CallGate(Protocol):
+    """**Contract:** asked once before each call, for one call at a time; whoever raises, refuses."""
+
+    async def __call__(self, call: ToolCall, tool: Tool) -> CallRefusal | ToolResult | None: ...
+
+
+class CallStarted(Struct, frozen=True):
+    call: ToolCall
+
+
+class CallFinished(Struct, frozen=True):
+    call: ToolCall
+    result: ToolResult
+    seconds: float
+
+
+CallListener = Callable[[CallStarted | CallFinished], None]
+"""**Contract:** hears of every call once that it finished, also of those that were refused or interrupted."""
+
+
+class CallSettings(Struct, frozen=True):
+    """`seconds` is how long a call may take; `seconds_by_tool` says otherwise by name or pattern, 0 for no limit.
+
+    Without a limit are those that keep time themselves, and the one that waits for a person.
+    """
+
+    parallel: int = 8
+    seconds: float = 120.0
+    seconds_by_tool: dict[str, float] = field(
+        default_factory=lambda: {"Bash": 0.0, "BashOutput": 0.0, "AskUser": 0.0, "Mcp*": 0.0, "mcp__*": 0.0}
+    )
+    seconds_to_stop: float = 5.0
+    breaker: BreakerRules = BreakerRules()
+
+    def limit(self, tool: str) -> float | None:
+        """Seconds that a call of this tool may take; the first name or pattern that fits decides."""
+        fitting = (s for pattern, s in self.seconds_by_tool.items() if fnmatchcase(tool, pattern))
+        return next(fitting, self.seconds) or None
+
+
+class CallAnswer(Struct, frozen=True):
+    result: ToolResult
+    outcome: ToolOutcome
+    reason: str = ""
+    is_cancelled: bool = False
+
+
+async def run_call(tool: Tool, call: ToolCall, workspace: Workspace, settings: CallSettings) -> CallAnswer:
+    """Run a tool to its end, or to the end of its time. When cancelled, the tool is given time to stop."""
+    limit = settings.limit(tool.name)
+    work = asyncio.create_task(tool.run(call.arguments, workspace), name=f"tool {tool.name}")
+    try:
+        await asyncio.wait({work}, timeout=limit)
+    except asyncio.CancelledError:
+        await cancel_task(work, f"the tool {tool.name}", settings.seconds_to_stop)
+        has_ended = work.done() and not work.cancelled() and work.exception() is None
+        result = work.result() if has_ended else interrupted_result(tool)
+        return CallAnswer(result, "unknown", is_cancelled=True)
+    if not work.done():
+        is_cancelled = await cancel_task(work, f"the tool {tool.name}", settings.seconds_to_stop)
+        reason = f"it did not end within {limit:g} s"
+        error = ToolError("TIMEOUT", f"{tool.name} was stopped: {reason}", hint="Ask for less at once")
+        return CallAnswer(error_result(error, {"tool": tool.name}), "failed", reason, is_cancelled)
+    return _finished(work, tool)
+
+
+def _finished(work: asyncio.Task[ToolResult], tool: Tool) -> CallAnswer:
+    try:
+        result = work.result()
+    except (Exception, asyncio.CancelledError) as error:
+        _log.exception("the tool %s failed", tool.name)
+        reason = describe_exception(error)
+        said = ToolError(
+            "INTERNAL_ERROR",
+            f"{tool.name} itself failed: {reason}",
+            hint="This is a defect of the tool and not of your arguments; use another way",
+        )
+        return CallAnswer(error_result(said, {"tool": tool.name}), "failed", reason)
+    fault = result.envelope.error
+    refused = fault is not None and fault.code in ("INVALID_PARAM", "CIRCUIT_OPEN")
+    return CallAnswer(result, "unknown" if refused else "worked")
+
+
+async def cancel_task(work: asyncio.Task[Any], what: str, seconds: float) -> bool:
+    """Cancel a task and wait for its end, but not for ever: what will not stop is left behind. Says whether we were
+    cancelled meanwhile: the task is being stopped already, and its result is still wanted."""
+    is_cancelled = False
+    work.cancel()
+    until = time.monotonic() + seconds
+    while not work.done() and (left := until - time.monotonic()) > 0:
+        try:
+            await asyncio.wait({work}, timeout=left)
+        except asyncio.CancelledError:
+            is_cancelled = True
+    if not work.done():
+        _log.warning("%s does not stop and is left behind", what)
+    work.add_done_callback(_forget)
+    return is_cancelled
+
+
+def _forget(work: asyncio.Task[Any]) -> None:
+    """Look at what a task left behind, so that nobody complains of an exception that was never looked at."""
+    if not work.cancelled():
+        work.exception()
+
+
+def interrupted_result(tool: Tool) -> ToolResult:
+    changed = "nothing was changed" if tool.is_read_only else "what it did is uncertain"
+    hint = "" if tool.is_read_only else "Look at the state of things before you try again"
+    error = ToolError("EXECUTION_ERROR", f"{tool.name} was interrupted by the user; {changed}", hint=hint)
+    return error_result(error, {"tool": tool.name, "interrupted": True})
+
+
+def not_started_result(call: ToolCall) -> ToolResult:
+    error = ToolError(
+        "EXECUTION_ERROR", f"{call.name} was not started: the user interrupted before it; nothing was done"
+    )
+    return error_result(error, {"tool": call.name, "interrupted": True})
+
+
+def describe_exception(error: BaseException) -> str:
+    """An exception's type and message."""
+    message = " ".join(str(error).split())[:LONGEST_MESSAGE]
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def replace_surrogates(result: ToolResult) -> ToolResult:
+    """The result without halves of characters (lone surrogates), which no log could take."""
+    try:
+        msgspec.json.encode(result)
+    except UnicodeEncodeError:
+        envelope = msgspec.convert(_whole(msgspec.to_builtins(result.envelope)), Envelope)
+        return ToolResult(envelope, tuple(map(_whole_part, result.parts)), _whole(result.shown))
+    return result
+
+
+def _whole(value: Json) -> Json:
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case list():
+            return [_whole(item) for item in value]
+        case dict():
+            return {_whole(key): _whole(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def _whole_part(part: UserPart) -> UserPart:
+    return part if isinstance(part, Image) else Text(_whole(part.text))

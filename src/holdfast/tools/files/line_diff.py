@@ -1,0 +1,222 @@
+"""Which lines differ between two texts, and how that is shown.
+
+Rule: the time is bounded. Texts that differ in more lines than can be told apart quickly differ in one block, which
+is true as well.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from holdfast.tools.files.text_encoding import escape_bytes
+
+MOST_EDITS = 500
+"""Lines added or taken away up to which the shortest difference is looked for: the time grows with its square."""
+
+WIDEST = 400
+"""Characters of a line that a diff shows."""
+
+
+class LineChange(Struct, frozen=True):
+    """Lines `first:last` of the old text became lines `new_first:new_last` of the new one, counted from 0."""
+
+    first: int
+    last: int
+    new_first: int
+    new_last: int
+
+    def moved(self, old: int, new: int) -> "LineChange":
+        return LineChange(self.first + old, self.last + old, self.new_first + new, self.new_last + new)
+
+
+def line_changes(old: Sequence[str], new: Sequence[str], most: int = MOST_EDITS) -> list[LineChange]:
+    """The differences between two lists of lines, in order; what lies between them is the same."""
+    shorter = min(len(old), len(new))
+    head = next((i for i in range(shorter) if old[i] != new[i]), shorter)
+    left = shorter - head
+    tail = next((i for i in range(left) if old[-1 - i] != new[-1 - i]), left)
+    inner_old, inner_new = old[head : len(old) - tail], new[head : len(new) - tail]
+    if not inner_old and not inner_new:
+        return []
+    if not inner_old or not inner_new:
+        found = [LineChange(0, len(inner_old), 0, len(inner_new))]
+    else:
+        found = _inner(inner_old, inner_new, most)
+    return [change.moved(head, head) for change in found]
+
+
+def _inner(old: Sequence[str], new: Sequence[str], most: int) -> list[LineChange]:
+    whole = [LineChange(0, len(old), 0, len(new))]
+    if abs(len(old) - len(new)) > most or not set(old) & set(new):
+        return whole
+    path = _shortest(old, new, most)
+    return whole if path is None else _joined(path)
+
+
+def _shortest(old: Sequence[str], new: Sequence[str], most: int) -> list[tuple[int, int]] | None:
+    """The points of the shortest way from one text to the other (Myers' greedy search), or None if it is long."""
+    furthest = {1: 0}
+    rounds: list[dict[int, int]] = []
+    for edits in range(min(most, len(old) + len(new)) + 1):
+        rounds.append(dict(furthest))
+        for k in range(-edits, edits + 1, 2):
+            down = k == -edits or (k != edits and furthest[k - 1] < furthest[k + 1])
+            x = furthest[k + 1] if down else furthest[k - 1] + 1
+            y = x - k
+            while x < len(old) and y < len(new) and old[x] == new[y]:
+                x, y = x + 1, y + 1
+            furthest[k] = x
+            if x >= len(old) and y >= len(new):
+                return _traced(rounds, len(old), len(new))
+        furthest = {k: furthest[k] for k in range(-edits, edits + 1, 2)}
+    return None
+
+
+def _traced(rounds: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
+    """Back from the end: the points at which each single edit was made, first to last."""
+    points = [(x, y)]
+    for edits in range(len(rounds) - 1, 0, -1):
+        furthest, k = rounds[edits], x - y
+        down = k == -edits or (k != edits and furthest[k - 1] < furthest[k + 1])
+        before = k + 1 if down else k - 1
+        x = furthest[before]
+        y = x - before
+        points.append((x + (not down), y + down))
+        points.append((x, y))
+    return points[::-1]
+
+
+def _joined(points: list[tuple[int, int]]) -> list[LineChange]:
+    """Single edits that follow each other without a common line between are one change."""
+    changes: list[LineChange] = []
+    for (x, y), (x2, y2) in zip(points[:-1:2], points[1::2], strict=True):
+        if changes and (changes[-1].last, changes[-1].new_last) == (x, y):
+            last = changes.pop()
+            changes.append(LineChange(last.first, x2, last.new_first, y2))
+        else:
+            changes.append(LineChange(x, x2, y, y2))
+    return changes
+
+
+def new_lines(changes: Iterable[LineChange]) -> list[tuple[int, int]]:
+    """The lines that are new, counted from 1; of lines that only went away, the one before them."""
+    return [
+        (c.new_first + 1, c.new_last) if c.new_last > c.new_first else (max(c.new_first, 1),) * 2
+        for c in changes
+    ]
+
+
+def unified_diff(
+    old: Sequence[str], new: Sequence[str], changes: Iterable[LineChange], context: int = 3
+) -> list[str]:
+    """The hunks of a unified diff."""
+    rows: list[str] = []
+    for group in _grouped(changes, context):
+        first, last = max(group[0].first - context, 0), min(group[-1].last + context, len(old))
+        new_first = group[0].new_first - (group[0].first - first)
+        new_last = group[-1].new_last + (last - group[-1].last)
+        rows.append(f"@@ -{_span(first, last)} +{_span(new_first, new_last)} @@")
+        here = first
+        for change in group:
+            rows += _rows(" ", old[here : change.first])
+            rows += _rows("-", old[change.first : change.last])
+            rows += _rows("+", new[change.new_first : change.new_last])
+            here = change.last
+        rows += _rows(" ", old[here:last])
+    return rows
+
+
+def _grouped(changes: Iterable[LineChange], context: int) -> list[list[LineChange]]:
+    groups: list[list[LineChange]] = []
+    for change in changes:
+        if groups and change.first - groups[-1][-1].last <= 2 * context:
+            groups[-1].append(change)
+        else:
+            groups.append([change])
+    return groups
+
+
+def _span(first: int, last: int) -> str:
+    """Lines as a hunk's head counts them: an empty span is named by the line before it."""
+    if last - first == 1:
+        return str(last)
+    return f"{first + 1 if last > first else first},{last - first}"
+
+
+def _rows(sign: str, lines: Iterable[str]) -> list[str]:
+    rows: list[str] = []
+    for line in lines:
+        text = escape_bytes(line.removesuffix("\n"))[0]
+        rows.append(sign + (text if len(text) <= WIDEST else f"{text[:WIDEST]}… [{len(text)} characters]"))
+        if not line.endswith("\n"):
+            rows.append("\\ No newline at end of file")
+    return rows
+
+
+def first_rows(rows: list[str], most: int) -> list[str]:
+    """The beginning of a diff, and how much of it is left."""
+    if len(rows) <= most:
+        return rows
+    return [*rows[:most], f"({len(rows) - most} more rows of the diff)"]
+
+
+# Runs of lines, as first and last line counted from 1: what of a file was shown, before and after it changed.
+#
+# Rule: when in doubt, not shown.
+
+LineRange = tuple[int, int]
+
+MOST_SAID = 8
+"""Runs that are named; the others are counted."""
+
+
+def merge_ranges(spans: Iterable[LineRange]) -> tuple[LineRange, ...]:
+    """The same lines in as few spans as there can be, in order."""
+    out: list[LineRange] = []
+    for first, last in sorted(spans):
+        if last < first:
+            continue
+        if out and first <= out[-1][1] + 1:
+            out[-1] = out[-1][0], max(out[-1][1], last)
+        else:
+            out.append((first, last))
+    return tuple(out)
+
+
+def covers_range(spans: Iterable[LineRange], first: int, last: int) -> bool:
+    return any(a <= first and last <= b for a, b in merge_ranges(spans))
+
+
+def missing_ranges(spans: Iterable[LineRange], total: int) -> tuple[LineRange, ...]:
+    """The lines of a file that the spans leave out."""
+    out: list[LineRange] = []
+    here = 1
+    for first, last in [*merge_ranges(spans), (total + 1, total + 1)]:
+        if first > here:
+            out.append((here, min(first - 1, total)))
+        here = max(here, last + 1)
+    return tuple(span for span in out if span[0] <= span[1])
+
+
+def shift_ranges(
+    spans: Iterable[LineRange], changes: Sequence[LineChange], total: int
+) -> tuple[LineRange, ...]:
+    """The spans after changes of one's own: what was shown moves along, and what was written is known."""
+    known, kept = merge_ranges(spans), []
+    here = new_here = 0
+    for change in [*changes, LineChange(total, total, total, total)]:
+        stays = here + 1, here + change.new_first - new_here
+        move = new_here - here
+        for first, last in known:
+            kept.append((max(first, stays[0]) + move, min(last, stays[1]) + move))
+        kept.append((change.new_first + 1, change.new_last))
+        here, new_here = change.last, change.new_last
+    return merge_ranges(kept)
+
+
+def describe_ranges(spans: Sequence[LineRange]) -> str:
+    """`line 3` or `lines 3-5, 9`."""
+    shown = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans[:MOST_SAID])
+    more = f" and {len(spans) - MOST_SAID} more" if len(spans) > MOST_SAID else ""
+    one = len(spans) == 1 and spans[0][0] == spans[0][1]
+    return f"{'line' if one else 'lines'} {shown}{more}"

@@ -1,0 +1,306 @@
+"""What replacements did to a text: which characters and which lines of it became which of the new one.
+
+Rule: positions are those of texts whose lines all end in `\\n`. What lies between two regions is the same in both.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from holdfast.tools.files.line_diff import LineChange, line_changes
+from holdfast.tools.files.text_encoding import split_lines, unify_line_endings
+
+Span = tuple[int, int]
+"""First and one past the last, counted from 0."""
+
+
+class TextRegion(Struct, frozen=True):
+    """Characters `first:last` of the old text became `new_first:new_last` of the new one."""
+
+    first: int
+    last: int
+    new_first: int
+    new_last: int
+
+
+def cut_pieces(pieces: Sequence[Span], spans: Sequence[Span], length: int) -> list[Span]:
+    """The pieces that a text is made of after `length` characters took the place of each span.
+
+    A piece is a span of the old text, or as `(-1, n)` so many characters that are new.
+    """
+    out: list[Span] = []
+    here = 0
+    todo = iter([*spans, (-1, -1)])
+    first, last = next(todo)
+    for start, end in pieces:
+        size = end if start < 0 else end - start
+        at = here
+        while at < here + size:
+            if first < 0 or first >= here + size:
+                out.append(_part(start, at - here, size))
+                break
+            if first > at:
+                out.append(_part(start, at - here, first - here))
+            if last > here + size:
+                break
+            out.append((-1, length))
+            at = last
+            first, last = next(todo)
+        here += size
+        # A span that goes on in the next piece has nothing before it there.
+        first = max(first, here) if first >= 0 else first
+    return out
+
+
+def _part(start: int, first: int, last: int) -> Span:
+    return (-1, last - first) if start < 0 else (start + first, start + last)
+
+
+def regions_of(pieces: Sequence[Span], size: int) -> list[TextRegion]:
+    """What is not a kept piece of an old text of this size."""
+    regions: list[TextRegion] = []
+    old = new = fresh = 0
+    for start, end in [*pieces, (size, size)]:
+        if start < 0:
+            fresh += end
+            continue
+        if fresh or start > old:
+            regions.append(TextRegion(old, start, new, new + fresh))
+        new += fresh + end - start
+        old, fresh = end, 0
+    return regions
+
+
+def region_changes(old: str, new: str, regions: Sequence[TextRegion]) -> list[LineChange]:
+    """Regions of whole lines as lines, without what is the same in them."""
+    changes: list[LineChange] = []
+    line = new_line = here = new_here = 0
+    for region in regions:
+        line += old.count("\n", here, region.first)
+        new_line += new.count("\n", new_here, region.new_first)
+        here, new_here = region.first, region.new_first
+        before = split_lines(old[region.first : region.last])
+        after = split_lines(new[region.new_first : region.new_last])
+        for change in line_changes(before, after):
+            _add(changes, change.moved(line, new_line))
+    return changes
+
+
+def _add(changes: list[LineChange], change: LineChange) -> None:
+    """Changes that follow each other without a line between are one."""
+    if changes and (changes[-1].last, changes[-1].new_last) == (change.first, change.new_first):
+        last = changes.pop()
+        change = LineChange(last.first, change.last, last.new_first, change.new_last)
+    changes.append(change)
+
+
+def whole_lines(old: str, new: str, regions: Sequence[TextRegion]) -> list[TextRegion]:
+    """Regions widened to whole lines; those that share a line are one."""
+    out: list[TextRegion] = []
+    for region in regions:
+        left = region.first - (old.rfind("\n", 0, region.first) + 1)
+        first, new_first = region.first - left, region.new_first - left
+        if out and out[-1].last > first:
+            last = out.pop()
+            first, new_first = last.first, last.new_first
+        right = 0
+        if not (_starts_line(old, region.last) and _starts_line(new, region.new_last)):
+            end = old.find("\n", region.last)
+            right = (end + 1 if end >= 0 else len(old)) - region.last
+        out.append(TextRegion(first, region.last + right, new_first, region.new_last + right))
+    return out
+
+
+def _starts_line(text: str, offset: int) -> bool:
+    return offset == 0 or text[offset - 1] == "\n"
+
+
+def touched_lines(old: str, regions: Sequence[TextRegion]) -> list[Span]:
+    """The lines of the old text that regions of whole lines are made of."""
+    touched: list[Span] = []
+    line = here = 0
+    for region in regions:
+        line += old.count("\n", here, region.first)
+        here = region.first
+        inside = old.count("\n", region.first, max(region.last - 1, region.first))
+        touched.append((line, line + inside + 1))
+    return touched
+
+
+def share_lines(one: Sequence[Span], other: Sequence[Span]) -> bool:
+    """Whether spans of two lists meet; an empty span, where lines went away, meets one that lies around it."""
+    edges = sorted([*((a, b, 0) for a, b in one), *((a, b, 1) for a, b in other)])
+    farthest = [0, 0]
+    for first, last, side in edges:
+        if first < farthest[1 - side]:
+            return True
+        farthest[side] = max(farthest[side], last)
+    return False
+
+
+# Line endings that stay: a text is edited with `\n` alone, and gets its own endings back.
+#
+# Rule: a line that stays keeps its ending, byte for byte; a new line takes that of its neighbour. Where the old text
+# has no line break there is none to take, and new lines end as they are given.
+
+
+class LineEndings:
+    """Where the lines of a text end in `\\r\\n`, in terms of the same text with plain endings."""
+
+    def __init__(self, text: str) -> None:
+        self._at: list[int] = []
+        place = text.find("\r\n")
+        while place >= 0:
+            self._at.append(place - len(self._at))
+            place = text.find("\r\n", place + 2)
+
+    def back(self, offset: int) -> int:
+        """The offset in the text itself."""
+        return offset + bisect_left(self._at, offset)
+
+    def of(self, offset: int) -> str:
+        """The ending that the line feed at an offset stands for."""
+        place = bisect_left(self._at, offset)
+        return "\r\n" if place < len(self._at) and self._at[place] == offset else "\n"
+
+
+def with_endings(text: str, plain: str, new: str, regions: Sequence[TextRegion]) -> str:
+    """A new text with the endings of the old one. `plain` is the old text as it was edited."""
+    if len(plain) == len(text):
+        return new
+    endings = LineEndings(text)
+    parts: list[str] = []
+    here = 0
+    for region in regions:
+        parts.append(text[endings.back(here) : endings.back(region.first)])
+        parts.append(_fresh(plain, new[region.new_first : region.new_last], region, endings))
+        here = region.last
+    parts.append(text[endings.back(here) :])
+    return "".join(parts)
+
+
+def rewritten(text: str, new: str) -> str:
+    """A whole text that takes the place of another, whose endings it gets."""
+    if "\n" not in text:
+        return new
+    plain, fresh = unify_line_endings(text), unify_line_endings(new)
+    return with_endings(text, plain, fresh, [TextRegion(0, len(plain), 0, len(fresh))])
+
+
+def ends_in_crlf(texts: Iterable[str]) -> bool:
+    """Whether every line break in them is `\\r\\n`, and there is one."""
+    whole = "\0".join(texts)
+    return 0 < whole.count("\r\n") == whole.count("\n")
+
+
+def _fresh(plain: str, new: str, region: TextRegion, endings: LineEndings) -> str:
+    if "\n" not in new:
+        return new
+    old_ends = [endings.of(i) for i in range(region.first, region.last) if plain[i] == "\n"]
+    if len(set(old_ends)) < 2:
+        return new.replace("\n", old_ends[0] if old_ends else _ending_near(plain, region, endings))
+    old_lines, new_lines = split_lines(plain[region.first : region.last]), split_lines(new)
+    sources = _sources(len(old_lines), len(new_lines), line_changes(old_lines, new_lines))
+    return "".join(
+        line[:-1] + old_ends[min(source, len(old_ends) - 1)] if line.endswith("\n") else line
+        for line, source in zip(new_lines, sources, strict=True)
+    )
+
+
+def _sources(olds: int, news: int, changes: Sequence[LineChange]) -> list[int]:
+    """For each new line the old one whose ending it takes."""
+    sources: list[int] = []
+    shift = 0
+    for change in [*changes, LineChange(olds, olds, news, news)]:
+        sources += [line + shift for line in range(len(sources), change.new_first)]
+        fresh = range(change.new_last - change.new_first)
+        sources += [min(change.first + i, max(change.last - 1, change.first - 1, 0)) for i in fresh]
+        shift = change.last - change.new_last
+    return sources
+
+
+def _ending_near(plain: str, region: TextRegion, endings: LineEndings) -> str:
+    """The ending of the line in which a region stands, or of the one before if it is the last."""
+    after = plain.find("\n", region.last)
+    return endings.of(after if after >= 0 else plain.rfind("\n", 0, region.first))
+
+
+# The edit engine: replacements of exact text, one after the other, on a text in memory.
+#
+# Rule: pure, and all or nothing. What no replacement names stays byte for byte. `\n` in a replacement means the end
+# of a line, however the file ends its lines.
+
+MOST_PLACES = 20
+"""Places that a misfit names; all of them are counted."""
+
+
+class TextReplacement(Struct, frozen=True):
+    old: str
+    new: str
+    every: bool = False
+
+
+class AppliedReplacements(Struct, frozen=True):
+    """`changes` are the lines that differ; `touched` the lines of the old text in which something was replaced, and
+    one that was joined to them."""
+
+    text: str
+    counts: tuple[int, ...]
+    changes: list[LineChange]
+    touched: list[Span]
+
+
+class FailedReplacement(Struct, frozen=True):
+    """A replacement that stands nowhere, or in several places. `text` is what it was looked for in, with `\\n` as
+    its only ending; `lines` are those where it begins, counted from 1."""
+
+    edit: int
+    text: str
+    places: int
+    lines: list[int]
+
+
+def apply_replacements(
+    text: str, replacements: Sequence[TextReplacement]
+) -> AppliedReplacements | FailedReplacement:
+    plain = unify_line_endings(text)
+    now = plain
+    pieces: list[Span] = [(0, len(plain))]
+    counts: list[int] = []
+    for number, wanted in enumerate(replacements):
+        old, new = unify_line_endings(wanted.old), unify_line_endings(wanted.new)
+        spans = _spans(now, old, every=wanted.every)
+        if not spans or (len(spans) > 1 and not wanted.every):
+            begins = [now.count("\n", 0, first) + 1 for first, _ in spans[:MOST_PLACES]]
+            return FailedReplacement(number, now, len(spans), begins)
+        pieces = cut_pieces(pieces, spans, len(new))
+        now = _joined(now, spans, new)
+        counts.append(len(spans))
+    regions = regions_of(pieces, len(plain))
+    lines = whole_lines(plain, now, regions)
+    is_crlf = "\n" not in text and ends_in_crlf(replacement.new for replacement in replacements)
+    return AppliedReplacements(
+        now.replace("\n", "\r\n") if is_crlf else with_endings(text, plain, now, regions),
+        tuple(counts),
+        region_changes(plain, now, lines),
+        touched_lines(plain, lines),
+    )
+
+
+def _spans(text: str, old: str, *, every: bool) -> list[Span]:
+    """Where a text stands. Places that overlap are counted too, unless all are replaced from left to right: of
+    `aaa` there is no telling which `aa` is meant."""
+    assert old, "nothing stands everywhere"
+    step = len(old) if every else 1
+    found: list[Span] = []
+    place = text.find(old)
+    while place >= 0:
+        found.append((place, place + len(old)))
+        place = text.find(old, place + step)
+    return found
+
+
+def _joined(text: str, spans: Sequence[Span], new: str) -> str:
+    edges = [0, *(edge for span in spans for edge in span), len(text)]
+    return new.join(text[edges[i] : edges[i + 1]] for i in range(0, len(edges), 2))

@@ -1,0 +1,291 @@
+"""What this agent has seen of each file and done to it: who may edit what, and what changed behind its back.
+
+Rule: the state is a fold of the `data` of earlier results and of nothing else, so that feeding these again after a
+crash gives the same state. What is not remembered was not seen.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from holdfast.messages import Json
+from holdfast.tools.files.line_diff import (
+    LineChange,
+    LineRange,
+    covers_range,
+    merge_ranges,
+    missing_ranges,
+    shift_ranges,
+)
+from holdfast.tools.files.line_index import LineIndexes
+from holdfast.tools.files.snapshots import MemorySnapshots, Snapshots
+from holdfast.tools.workspace_files import WorkspacePath, printable_path
+
+IsVisible = Callable[[str, int, int, int], bool]
+"""Whether the lines from first to last of a file, under this name, are still on view in the window, shown in a
+certain step or later."""
+
+READ, UNDO = "Read", "Undo"
+CHANGING_TOOLS = ("Edit", "MultiEdit", "Write")
+
+_SPELLED = "hex:"
+
+ENDLESS = 1 << 62
+"""More lines than any file has."""
+
+
+class SeenFile(Struct, frozen=True):
+    """A file as the agent knows it. `shown` are the lines of this very version that a result showed, each with its
+    step; `known` those that it saw in this or an earlier version, or wrote. `encoding` is the one that was asked
+    for, `seen_as` the one that the file was taken for."""
+
+    hash: str
+    size: int
+    mtime_ns: int
+    total_lines: int
+    encoding: str = ""
+    shown: tuple[tuple[int, int, int], ...] = ()
+    known: tuple[LineRange, ...] = ()
+    seen_as: str = ""
+
+    def since(self, first: int, last: int) -> int:
+        """The oldest step that showed any of these lines in this version: what is older shows another one."""
+        return min((step for a, b, step in self.shown if a <= last and first <= b), default=0)
+
+    def step_of(self, first: int, last: int) -> int | None:
+        """The step that showed all of these lines, or the newest of several; None where none did."""
+        parts = [(a, b, step) for a, b, step in self.shown if a <= last and first <= b]
+        whole = [step for a, b, step in parts if a <= first and last <= b]
+        if whole:
+            return max(whole)
+        return max(p[2] for p in parts) if covers_range(((a, b) for a, b, _ in parts), first, last) else None
+
+
+class AgentEdit(Struct, frozen=True):
+    """A change that the agent made. `before` is empty where there was no file."""
+
+    key: str
+    path: str
+    before: str
+    after: str
+    step: int
+
+
+class _Read(Struct):
+    path: str
+    hash: str
+    size: int
+    mtime_ns: int
+    total_lines: int
+    first: int = 0
+    last: int = 0
+    column: int = 1
+    step: int = 0
+    encoding: str = ""
+    asked_encoding: str = ""
+    file: str = ""
+    called: str = ""
+
+
+class _Changed(Struct):
+    path: str
+    before: str
+    after: str
+    size: int
+    mtime_ns: int
+    total_lines: int
+    changes: list[tuple[int, int, int, int]]
+    step: int = 0
+    dry_run: bool = False
+    modified_externally: bool = False
+    encoding: str = ""
+    is_hull: bool = False
+    file: str = ""
+    called: str = ""
+
+
+class _Back(Struct):
+    path: str
+    hash: str
+    size: int
+    mtime_ns: int
+    total_lines: int
+    file: str = ""
+
+
+class _Undone(Struct):
+    count: int
+    files: list[_Back] = field(default_factory=list)
+    dry_run: bool = False
+
+
+class SeenFiles:
+    """What was seen, what was changed, and where the bytes of both are kept.
+
+    `resident` and `step` are the window's and the loop's; without them nothing is ever said to be on view.
+    `protected` are folders that are read but never written, such as the one of the log.
+    """
+
+    def __init__(
+        self,
+        snapshots: Snapshots | None = None,
+        *,
+        resident: IsVisible | None = None,
+        step: Callable[[], int] = lambda: 0,
+        protected: Iterable[str | Path] = (),
+    ) -> None:
+        self.snapshots: Snapshots = snapshots if snapshots is not None else MemorySnapshots()
+        self.resident = resident or (lambda *_: False)
+        self.step = step
+        self.protected = tuple(os.path.realpath(folder) for folder in protected)
+        self.indexes = LineIndexes()
+        self.sights: dict[str, SeenFile] = {}
+        self.made: list[AgentEdit] = []
+        self._misleading: dict[str, tuple[LineRange, ...]] = {}
+        """Lines by which a result showed another text than a file has now, unless the calls tell so."""
+        self._names: dict[str, set[str]] = {}
+
+    def sight(self, place: WorkspacePath) -> SeenFile | None:
+        return self.sights.get(key_of(place))
+
+    def may_mislead(self, place: WorkspacePath, first: int, last: int) -> bool:
+        """Whether the window may hold another text under these numbers and not know that it is out of date: it sees
+        the agent's own calls only, each file under the name that a call gave it."""
+        spans = self._misleading.get(key_of(place), ())
+        return any(a <= last and first <= b for a, b in spans)
+
+    def note(self, name: str, called: str, data: dict[str, Json]) -> None:
+        """Take in a result of this moment. Its data also gets the name that the call had for the file."""
+        if called != data["path"]:
+            data["called"] = printable_path(called)
+        self.restore(name, data)
+
+    def restore(self, name: str, data: dict[str, Json]) -> None:
+        """Take in what an earlier result said. Results of other tools, of errors and of other versions of these
+        tools say nothing."""
+        try:
+            if name == READ:
+                self._note_read(msgspec.convert(data, _Read))
+            elif name in CHANGING_TOOLS:
+                self._note_change(name, msgspec.convert(data, _Changed))
+            elif name == UNDO:
+                self._note_undo(msgspec.convert(data, _Undone))
+        except msgspec.ValidationError:
+            return
+
+    def _note_read(self, read: _Read) -> None:
+        key = read.file or read.path
+        self._note_name(key, read.called or read.path)
+        sight = self.sights.get(key)
+        if sight is None or sight.hash != read.hash:
+            self._mislead(key, sight)
+            sight = SeenFile(read.hash, read.size, read.mtime_ns, read.total_lines)
+        encoding = read.asked_encoding or sight.encoding
+        if encoding != sight.encoding:
+            # The same bytes, but what was shown of them before is another text.
+            self._mislead(key, sight)
+            sight = replace(sight, shown=())
+        if not read.last and read.total_lines:
+            # A notebook's cells stand in rows that only look like lines of the file.
+            self._misleading[key] = ((1, ENDLESS),)
+        shown = sight.shown
+        if read.last >= read.first > 0 and read.column == 1:
+            # Newest last; a span that a newer one holds is no use.
+            kept = [s for s in shown if not (read.first <= s[0] and s[1] <= read.last)]
+            shown = (*kept, (read.first, read.last, read.step))
+        self.sights[key] = replace(
+            sight,
+            mtime_ns=read.mtime_ns,
+            encoding=encoding,
+            seen_as=read.encoding or sight.seen_as,
+            shown=shown,
+            known=merge_ranges([*sight.known, *((first, last) for first, last, _ in shown)]),
+        )
+
+    def _note_change(self, name: str, changed: _Changed) -> None:
+        if changed.dry_run:
+            return
+        key = changed.file or changed.path
+        self._note_name(key, changed.called or changed.path)
+        sight = self.sights.get(key)
+        if changed.before == changed.after and sight and sight.hash == changed.after:
+            return
+        if len(self._names[key]) == 1 and changed.before != changed.after:
+            # The window knows of this change, and that all it showed before is out of date.
+            self._misleading.pop(key, None)
+        else:
+            self._mislead(key, sight)
+        known = sight.known if sight and not changed.modified_externally else ()
+        changes = [LineChange(*numbers) for numbers in changed.changes]
+        total = changed.total_lines
+        written = ((1, total, changed.step),) if name == "Write" and total else ()
+        self.sights[key] = SeenFile(
+            changed.after,
+            changed.size,
+            changed.mtime_ns,
+            total,
+            sight.encoding if sight and changed.before else "",
+            written,
+            ((1, total),) if written else _known(known, changes, total, is_hull=changed.is_hull),
+            changed.encoding,
+        )
+        if changed.before != changed.after:
+            self.made.append(AgentEdit(key, changed.path, changed.before, changed.after, changed.step))
+
+    def _note_undo(self, undone: _Undone) -> None:
+        if undone.dry_run:
+            return
+        del self.made[max(len(self.made) - undone.count, 0) :]
+        for back in undone.files:
+            key = back.file or back.path
+            sight = self.sights.pop(key, None)
+            self._mislead(key, sight)
+            if not back.hash:
+                continue
+            encoding, seen_as = (sight.encoding, sight.seen_as) if sight else ("", "")
+            self.sights[key] = SeenFile(
+                back.hash, back.size, back.mtime_ns, back.total_lines, encoding, seen_as=seen_as
+            )
+
+    def _note_name(self, key: str, called: str) -> None:
+        self._names.setdefault(key, set()).add(called)
+
+    def _mislead(self, key: str, sight: SeenFile | None) -> None:
+        """From now on the file has another text than it was shown with."""
+        if sight and sight.shown:
+            spans = [(first, last) for first, last, _ in sight.shown]
+            self._misleading[key] = merge_ranges([*self._misleading.get(key, ()), *spans])
+
+
+def _known(
+    spans: tuple[LineRange, ...], changes: list[LineChange], total: int, *, is_hull: bool
+) -> tuple[LineRange, ...]:
+    """The lines that the agent knows after its edit. Of many changes only the hull is told: what lies between them
+    is known if all of it was."""
+    known = shift_ranges(spans, changes, total)
+    if not is_hull or covers_range(spans, changes[0].first + 1, changes[0].last):
+        return known
+    hull = changes[0].new_first + 1, changes[0].new_last
+    return missing_ranges([*missing_ranges(known, total), hull], total)
+
+
+def key_of(place: WorkspacePath) -> str:
+    """The name under which a file is remembered: how it is shown, or its bytes where that is no path."""
+    return path_data(place).get("file") or place.shown
+
+
+def path_data(place: WorkspacePath) -> dict[str, Json]:
+    """How `data` names a file."""
+    is_path = printable_path(place.path) == place.path and not place.shown.startswith(_SPELLED)
+    if is_path:
+        return {"path": place.shown}
+    return {"path": place.shown, "file": _SPELLED + os.fsencode(place.path).hex()}
+
+
+def path_of(key: str) -> str:
+    """The path that a key stands for."""
+    return os.fsdecode(bytes.fromhex(key.removeprefix(_SPELLED))) if key.startswith(_SPELLED) else key

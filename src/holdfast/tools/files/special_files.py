@@ -1,0 +1,257 @@
+"""Notebooks, cell by cell: the source with its number, the outputs shortened.
+
+Rule: the source of a shown cell is whole; what an output leaves out is counted.
+"""
+
+import os
+import re
+from base64 import b64encode
+from struct import unpack
+
+import msgspec
+
+from holdfast.messages import Image, Json
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.files.rows import MOST_BYTES
+from holdfast.tools.files.seen_files import path_data
+from holdfast.tools.files.snapshots import content_hash
+from holdfast.tools.files.text_encoding import escape_bytes
+from holdfast.tools.workspace_files import OpenFile, WorkspacePath
+
+LARGEST = 64 * 1024 * 1024
+"""Bytes of a notebook that is read: pictures in outputs make most of that."""
+
+MOST_OUTPUT = 20
+"""Lines of an output that are shown, half of them its first."""
+
+WIDEST = 500
+
+_OTHER = ("image/", "application/", "audio/", "video/")
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+def is_notebook(place: WorkspacePath) -> bool:
+    return place.inner.endswith(".ipynb")
+
+
+def read_notebook(opened: OpenFile, first: int, count: int, step: int) -> ToolResult:
+    """Cells from a number on; a negative one counts from the end."""
+    shown, status = opened.place.shown, opened.status
+    if status.st_size > LARGEST:
+        raise ToolError("EXECUTION_ERROR", f"`{shown}` has {status.st_size} bytes; {LARGEST} can be read")
+    raw = opened.file.read()
+    cells = _cells(raw, shown)
+    start = max(len(cells) + first, 0) if first < 0 else max(first, 1) - 1
+    if start >= max(len(cells), 1):
+        raise ToolError(
+            "INVALID_PARAM", f"`offset` {first} lies past the end of `{shown}`: {len(cells)} cells"
+        )
+    rows, last = _shown_cells(cells, start, count)
+    head = f"(notebook `{shown}`, cells {start + 1}-{last} of {len(cells)}; outputs shortened, pictures left out)"
+    rest = len(cells) - last
+    foot = [f"({rest} more cells: Read with offset {last + 1})"] if rest else []
+    data: dict[str, Json] = {
+        **path_data(opened.place),
+        "hash": content_hash(raw),
+        "size": len(raw),
+        "mtime_ns": status.st_mtime_ns,
+        "total_lines": raw.count(b"\n") + (not raw.endswith(b"\n")),
+        "cells": [start + 1, last],
+        "total_cells": len(cells),
+        "truncated": bool(rest),
+        "step": step,
+    }
+    envelope = Envelope(
+        status="partial" if rest else "success",
+        text="\n".join([head, *rows, *foot]),
+        data=data,
+        context={"path": shown},
+    )
+    return build_result(envelope, f"{last - start} of {len(cells)} cells")
+
+
+def _shown_cells(cells: list[dict[str, Json]], start: int, count: int) -> tuple[list[str], int]:
+    """Rows of the cells that fit, and the number of the last one."""
+    rows: list[str] = []
+    last, used = start, 0
+    for number, cell in enumerate(cells[start : start + count], start + 1):
+        told = _told(number, cell)
+        used += sum(len(row.encode("utf-8", "replace")) + 1 for row in told)
+        if rows and used > MOST_BYTES:
+            break
+        rows += told
+        last = number
+    return rows, last
+
+
+def _cells(raw: bytes, shown: str) -> list[dict[str, Json]]:
+    try:
+        book = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ToolError(
+            "EXECUTION_ERROR", f"`{shown}` is no valid notebook: {error}", hint="Read it with `raw` set"
+        ) from None
+    sheets = book.get("worksheets") if isinstance(book, dict) else None
+    source = sheets[0] if isinstance(sheets, list) and sheets and isinstance(sheets[0], dict) else book
+    cells = source.get("cells") if isinstance(source, dict) else None
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        raise ToolError(
+            "EXECUTION_ERROR", f"`{shown}` has no cells as a notebook has", hint="Read it with `raw` set"
+        )
+    return cells
+
+
+def _told(number: int, cell: dict[str, Json]) -> list[str]:
+    kind = str(cell.get("cell_type", "unknown"))
+    count = cell.get("execution_count", cell.get("prompt_number"))
+    run = f", run {count}" if isinstance(count, int) else ""
+    source = _lines(cell.get("source", cell.get("input", "")))
+    rows = [f"--- cell {number} ({kind}{run})", *source]
+    outputs = cell.get("outputs")
+    for output in outputs if isinstance(outputs, list) else []:
+        if isinstance(output, dict):
+            rows += ["--- output", *_output(output)]
+    return rows
+
+
+def _output(output: dict[str, Json]) -> list[str]:
+    if output.get("output_type") in ("error", "pyerr"):
+        lines = _lines("\n".join(map(str, output.get("traceback") or [])))
+        return _shortened(lines or [f"{output.get('ename')}: {output.get('evalue')}"])
+    data = output.get("data", output)
+    if not isinstance(data, dict):
+        return []
+    rows = [f"[{kind} left out]" for kind in data if kind.startswith(_OTHER)]
+    text = data.get("text/plain", data.get("text", output.get("text")))
+    if text is None and not rows:
+        rows = [f"[{kind} left out]" for kind in data if "/" in kind]
+    return [*_shortened(_lines(text or "")), *rows]
+
+
+def _lines(value: Json) -> list[str]:
+    """A notebook has a text as one string or as its lines."""
+    text = "".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = escape_bytes(_COLOURS.sub("", text))[0]
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    cut = [line if len(line) <= WIDEST else f"{line[:WIDEST]}… [{len(line)} characters]" for line in lines]
+    if len(cut) <= MOST_OUTPUT:
+        return cut
+    half = MOST_OUTPUT // 2
+    return [*cut[:half], f"[{len(cut) - 2 * half} lines left out]", *cut[-half:]]
+
+
+# Pictures: told by their first bytes, and given to the model as they are.
+#
+# Rule: a picture that a provider would refuse never becomes a part: it would be sent again with every later request,
+# and each would fail.
+
+LARGEST_PICTURE = 3_750_000
+"""Bytes: five megabytes as base64, which is what providers take."""
+
+WIDEST_PICTURE = 8_000
+"""Pixels along a side that providers take."""
+
+_NAMES = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WebP"}
+_JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+
+
+def is_picture(opened: OpenFile) -> bool:
+    return bool(media_type(os.pread(opened.file.fileno(), 16, 0)))
+
+
+def media_type(head: bytes) -> str:
+    """The kind of picture that a file is; empty if it is none."""
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head[:6] in (b"GIF87a", b"GIF89a"):
+        return "image/gif"
+    return "image/webp" if head[:4] == b"RIFF" and head[8:12] == b"WEBP" else ""
+
+
+def read_picture(opened: OpenFile, step: int) -> ToolResult:
+    shown, status = opened.place.shown, opened.status
+    if status.st_size > LARGEST_PICTURE:
+        raise _too_large(f"`{shown}` is a picture of {status.st_size} bytes; {LARGEST_PICTURE} can be shown")
+    raw = opened.file.read()
+    kind = media_type(raw)
+    size = _size(raw, kind)
+    if size is None or 0 in size or not _is_whole(raw, kind):
+        raise ToolError("BINARY_FILE", f"`{shown}` begins like a picture, but it is damaged")
+    said = f"{size[0]} × {size[1]} pixels"
+    if max(size) > WIDEST_PICTURE:
+        raise _too_large(f"`{shown}` is a picture of {said}; {WIDEST_PICTURE} along a side can be shown")
+    data: dict[str, Json] = {
+        **path_data(opened.place),
+        "hash": content_hash(raw),
+        "size": len(raw),
+        "mtime_ns": status.st_mtime_ns,
+        "total_lines": 0,
+        "media_type": kind,
+        "pixels": list(size),
+        "step": step,
+    }
+    text = f"`{shown}` is a {_NAMES[kind]} picture of {said}, {len(raw)} bytes."
+    envelope = Envelope(status="success", text=text, data=data, context={"path": shown})
+    return build_result(envelope, text, Image(kind, b64encode(raw).decode()))
+
+
+def _too_large(message: str) -> ToolError:
+    return ToolError("BINARY_FILE", message, hint="Make a smaller copy with Bash and read that")
+
+
+def _size(raw: bytes, kind: str) -> tuple[int, int] | None:
+    if kind == "image/png" and len(raw) >= 24:
+        width, height = unpack(">II", raw[16:24])
+        return width, height
+    if kind == "image/gif" and len(raw) >= 10:
+        width, height = unpack("<HH", raw[6:10])
+        return width, height
+    return _webp_size(raw) if kind == "image/webp" else _jpeg_size(raw) if kind == "image/jpeg" else None
+
+
+def _webp_size(raw: bytes) -> tuple[int, int] | None:
+    if len(raw) < 30:
+        return None
+    match raw[12:16]:
+        case b"VP8 ":
+            width, height = unpack("<HH", raw[26:30])
+            return width & 0x3FFF, height & 0x3FFF
+        case b"VP8L":
+            bits = int.from_bytes(raw[21:25], "little")
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case b"VP8X":
+            return int.from_bytes(raw[24:27], "little") + 1, int.from_bytes(raw[27:30], "little") + 1
+    return None
+
+
+def _jpeg_size(raw: bytes) -> tuple[int, int] | None:
+    """From marker to marker up to the one that opens a frame."""
+    place = 2
+    while place + 9 <= len(raw) and raw[place] == 0xFF:
+        marker = raw[place + 1]
+        if marker in _JPEG_SIZES:
+            height, width = unpack(">HH", raw[place + 5 : place + 9])
+            return width, height
+        is_bare = marker == 0x01 or 0xD0 <= marker <= 0xD8 or marker == 0xFF
+        length = 0 if is_bare else int.from_bytes(raw[place + 2 : place + 4], "big")
+        place += 1 if marker == 0xFF else 2 + length
+    return None
+
+
+def _is_whole(raw: bytes, kind: str) -> bool:
+    """Whether a picture goes on to its end; one that was cut is refused by providers."""
+    end = raw[-1024:]
+    match kind:
+        case "image/png":
+            return b"IEND" in end
+        case "image/jpeg":
+            return b"\xff\xd9" in end
+        case "image/gif":
+            return b"\x3b" in end
+        case _:
+            return len(raw) >= int.from_bytes(raw[4:8], "little") + 8

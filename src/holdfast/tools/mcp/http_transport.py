@@ -1,0 +1,148 @@
+"""The streams of a session with a server at an address.
+
+Rule: no answer is read without a bound, and a server that is out of order is told from one that refuses a call.
+"""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from types import TracebackType
+from typing import Self
+
+import anyio
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._stream_protocols import ReadStream, WriteStream
+from mcp.shared.message import SessionMessage
+
+from holdfast.errors import HoldfastError
+from holdfast.tools.mcp.stdio_transport import MessageMeter
+
+LARGEST_BODY = 16 * 1024 * 1024
+"""Bytes of one answer: of a whole body, or of one event of a stream."""
+CLOSED_TO_US = (401, 403, 407)
+
+Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
+
+
+class BadHttpAnswer(HoldfastError):
+    """The address answers in a way that no session survives."""
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._inner:
+            size += len(chunk)
+            if size > LARGEST_BODY:
+                raise httpx2.StreamError(f"the answer is longer than {LARGEST_BODY} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+async def _check(response: httpx2.Response) -> None:
+    kind = response.headers.get("content-type", "").lower()
+    status = response.status_code
+    # An error of the protocol may come with any other status, as JSON.
+    is_broken = status in CLOSED_TO_US or (status >= 500 and not kind.startswith("application/json"))
+    if response.request.method == "POST" and is_broken:
+        raise BadHttpAnswer(f"it answered with HTTP {status} {response.reason_phrase}".rstrip())
+    coding = response.headers.get("content-encoding", "identity").strip().lower()
+    if coding not in ("", "identity"):
+        # A small body could be unpacked to any size.
+        raise BadHttpAnswer(f"it packs its answers with `{coding[:40]}`, which it was not asked to do")
+    if not kind.startswith("text/event-stream") and isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _Bounded(response.stream)
+
+
+class _Heard(ReadStream[SessionMessage | Exception]):
+    """What a server says, until it says too much."""
+
+    def __init__(
+        self,
+        inner: ReadStream[SessionMessage | Exception],
+        account: MessageMeter,
+        over: Callable[[str], None],
+    ) -> None:
+        self._inner = inner
+        self._account = account
+        self._over = over
+
+    @property
+    def last_context(self) -> object:
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        item = await self._inner.receive()
+        if isinstance(item, SessionMessage) and (
+            reason := self._account.receive(item.message, len(repr(item.message)))
+        ):
+            self._over(reason)
+            raise anyio.EndOfStream
+        return item
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class _Said(WriteStream[SessionMessage]):
+    """What we say, noted."""
+
+    def __init__(self, inner: WriteStream[SessionMessage], account: MessageMeter) -> None:
+        self._inner = inner
+        self._account = account
+
+    async def send(self, item: SessionMessage, /) -> None:
+        self._account.sending(item.message)
+        await self._inner.send(item)
+        self._account.sent(item.message)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+@contextlib.asynccontextmanager
+async def http_streams(
+    url: str, headers: Mapping[str, str], seconds: float, over: Callable[[str], None]
+) -> AsyncIterator[Streams]:
+    """`seconds` is how long a call may take, and so how long we wait for a first byte. `over` is told why, when
+    the server is given up."""
+    account = MessageMeter()
+    async with (
+        httpx2.AsyncClient(
+            headers={"accept-encoding": "identity", **headers},
+            timeout=httpx2.Timeout(min(seconds, 30.0), read=seconds),
+            event_hooks={"response": [_check]},
+        ) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=LARGEST_BODY) as (heard, said),
+    ):
+        yield _Heard(heard, account, over), _Said(said, account)

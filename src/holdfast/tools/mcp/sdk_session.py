@@ -1,0 +1,137 @@
+"""A session with one server, through the official SDK: the only place that knows its types.
+
+Rule: what goes in and comes out are our values and the wire's JSON. Loading this module loads the SDK, which takes
+more than a second; it is imported when a server is first reached, and not before.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Mapping
+
+import mcp_types as types
+from mcp import Client, MCPError
+from mcp.client.session import IncomingMessage
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from pydantic import ValidationError
+
+from holdfast.errors import HoldfastError
+from holdfast.messages import Json
+from holdfast.tools.envelope import ErrorCode, ToolError
+from holdfast.tools.mcp.connection import ConnectionAttempt
+from holdfast.tools.mcp.http_transport import http_streams
+from holdfast.tools.mcp.servers import HttpServer, Server, StdioServer
+from holdfast.tools.mcp.stdio_transport import ServerCommand, process_streams
+from holdfast.tools.mcp.tool_names import RemoteTool
+from holdfast.version import __version__
+
+MOST_TOOLS = 2_000
+MOST_PAGES = 100
+LARGEST_LISTING = 8_000_000
+"""Characters of all that a server says of its tools."""
+
+_LOST = (types.CONNECTION_CLOSED, types.PARSE_ERROR, types.INVALID_REQUEST)
+"""Codes after which a connection is made anew: closed, out of step, or a session that the server forgot."""
+
+
+# What the SDK says of a broken server is for whoever keeps a log; without this Python prints it on the terminal.
+for _name in ("mcp", "client", "httpx2", "httpcore2"):
+    logging.getLogger(_name).addHandler(logging.NullHandler())
+
+
+class ServerUnreachable(HoldfastError):
+    """The server is gone, or answers in a way that no client can follow."""
+
+
+class SdkSession:
+    """**Contract:** `call` raises `ToolError` for what the server refuses, `ServerUnreachable` for what it cannot do."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def list_tools(self) -> list[RemoteTool]:
+        """The tools, as many as have room; the rest of a longer list is left out."""
+        tools: dict[str, RemoteTool] = {}
+        size = 0
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            page = await self._client.session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+            for tool in page.tools:
+                size += len(tool.model_dump_json())
+                if len(tools) >= MOST_TOOLS or size > LARGEST_LISTING:
+                    return list(tools.values())
+                tools.setdefault(tool.name, _remote(tool))
+            cursor = page.next_cursor
+            if not cursor:
+                break
+        return list(tools.values())
+
+    async def call(self, tool: str, arguments: dict[str, Json]) -> dict[str, Json]:
+        # Not `call_tool`, which tries a server's patterns on its answer: those may take for ever, and an answer
+        # that does not fit its own schema is still an answer.
+        request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=arguments))
+        try:
+            result = await self._client.session.send_request(request, types.CallToolResult)
+        except MCPError as error:
+            if error.code in _LOST:
+                raise ServerUnreachable(f"the connection was lost ({error.message})") from error
+            raise ToolError(*_refusal(error)) from error
+        except ValidationError as error:
+            raise ServerUnreachable("it answered with something that is no result of a tool") from error
+        answer: dict[str, Json] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return answer
+
+
+def _refusal(error: MCPError) -> tuple[ErrorCode, str]:
+    message = " ".join(error.message.split())[:2000]
+    if error.code == types.INVALID_PARAMS:
+        return "INVALID_PARAM", f"the server refuses the arguments: {message}"
+    return "EXECUTION_ERROR", f"the server answered with error {error.code}: {message}"
+
+
+def _remote(tool: types.Tool) -> RemoteTool:
+    hint = tool.annotations.read_only_hint if tool.annotations else None
+    return RemoteTool(tool.name, tool.description or tool.title or "", tool.input_schema, bool(hint))
+
+
+@contextlib.asynccontextmanager
+async def open_session(
+    name: str, server: Server, environment: Mapping[str, str], line: ConnectionAttempt
+) -> AsyncIterator[SdkSession]:
+    """A session, once both sides have agreed on a version of the protocol."""
+
+    async def hear(message: IncomingMessage) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            line.change()
+
+    where = f"the MCP server `{name}`"
+    match server:
+        case StdioServer():
+            argv = (server.command, *server.args)
+            variables = server.environment(environment, where)
+            command = ServerCommand(name, argv, variables, server.cwd, server.stop_seconds)
+            client = Client(
+                process_streams(command, line.end), cache=None, client_info=_US, message_handler=hear
+            )
+        case HttpServer():
+            headers = server.filled_headers(environment, where)
+            streams = http_streams(server.url, headers, server.call_seconds, line.end)
+            client = Client(streams, cache=None, client_info=_US, message_handler=hear)
+    async with client:
+        listening = asyncio.create_task(_listen(client, line))
+        try:
+            yield SdkSession(client)
+        finally:
+            listening.cancel()
+            await asyncio.wait({listening})
+
+
+async def _listen(client: Client, line: ConnectionAttempt) -> None:
+    """Changes of the list as newer versions of the protocol tell them; in older ones they come unasked."""
+    with contextlib.suppress(ListenNotSupportedError, MCPError, SubscriptionLost, TimeoutError):
+        async with client.listen(tools_list_changed=True) as changes:
+            async for _ in changes:
+                line.change()
+
+
+_US = types.Implementation(name="holdfast", version=__version__)

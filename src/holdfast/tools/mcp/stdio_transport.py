@@ -1,0 +1,283 @@
+"""What a server says that nobody asked it for.
+
+Rule: the SDK keeps a task for each question of a server until the answer is sent, and has no bound of its own; so a
+server that talks without end, or asks without listening, is given up.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
+from msgspec import Struct
+
+from holdfast.tools.shell.processes import in_session, send
+
+LEAST_WEIGHT = 256
+"""What a message weighs at least: a short one costs us work too."""
+
+
+class UnaskedLimits(Struct, frozen=True):
+    """Bytes since the last answer that was waited for, and questions to which no answer could be sent yet."""
+
+    unasked: int = 16 * 1024 * 1024
+    unanswered: int = 1_000
+
+
+class MessageMeter:
+    def __init__(self, bounds: UnaskedLimits | None = None) -> None:
+        self._bounds = bounds or UnaskedLimits()
+        self._awaited: set[str] = set()
+        self._unasked = 0
+        self._unanswered = 0
+
+    def sending(self, message: JSONRPCMessage) -> None:
+        """Noted beforehand, since the answer to a request may be there before we know that it was sent."""
+        if isinstance(message, JSONRPCRequest):
+            self._awaited.add(str(message.id))
+
+    def sent(self, message: JSONRPCMessage) -> None:
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._unanswered -= 1
+
+    def receive(self, message: JSONRPCMessage, size: int) -> str:
+        """Why the server is to be given up with this message; empty if it is not."""
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and str(message.id) in self._awaited:
+            self._awaited.remove(str(message.id))
+            self._unasked = 0
+            return ""
+        self._unasked += max(size, LEAST_WEIGHT)
+        self._unanswered += isinstance(message, JSONRPCRequest)
+        if self._unanswered > self._bounds.unanswered:
+            return f"it asked {self._unanswered} questions and did not take the answers"
+        return "it sends messages without end" if self._unasked > self._bounds.unasked else ""
+
+
+# The process of a server that speaks on its standard input and output.
+#
+# Rule: the process leads a group of its own, and when the connection ends so does the whole group. What it prints is
+# bounded: a line too long, or too much that is no message, ends the connection and never our memory.
+#
+# The SDK has such a transport too. It waits for the end of a line without a bound, lets children live that a server
+# leaves behind, and forgets a server's last words, which is why this is our own.
+
+SECONDS_FOR_LAST_WORDS = 0.5
+LAST_WORDS = 5
+LONGEST_WORD = 500
+
+Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+
+_log = logging.getLogger(__name__)
+
+
+class StdioLimits(Struct, frozen=True):
+    """Bytes of one message, and of what is no message since the last one that was."""
+
+    message: int = 16 * 1024 * 1024
+    noise: int = 1024 * 1024
+
+
+class ServerCommand(Struct, frozen=True):
+    name: str
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    cwd: str = ""
+    seconds_to_stop: float = 2.0
+    bounds: StdioLimits = StdioLimits()
+
+
+@contextlib.asynccontextmanager
+async def process_streams(command: ServerCommand, over: Callable[[str], None]) -> AsyncIterator[Streams]:
+    """The streams of a session with a new process. `over` is told why, when the process is done with us."""
+    process = await asyncio.create_subprocess_exec(
+        *command.argv,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=dict(command.environment),
+        cwd=command.cwd or None,
+        start_new_session=True,
+        limit=command.bounds.message,
+    )
+    to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+    served = _Served(process, command)
+    tasks = [
+        asyncio.create_task(served.listen()),
+        asyncio.create_task(served.read(to_session, over)),
+        asyncio.create_task(served.write(from_session)),
+    ]
+    try:
+        yield from_server, to_server
+    finally:
+        try:
+            # Who never said a word has nothing to bring to an end.
+            grace = command.seconds_to_stop if served.has_spoken else SECONDS_FOR_LAST_WORDS
+            await _end(process, min(grace, command.seconds_to_stop))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=command.seconds_to_stop)
+            for stream in (to_session, from_server, to_server, from_session):
+                stream.close()
+
+
+class _Served:
+    """A process, and what goes through its three pipes."""
+
+    def __init__(self, process: asyncio.subprocess.Process, command: ServerCommand) -> None:
+        self._process = process
+        self._stdin, self._stdout, self._stderr = _pipes(process)
+        self._command = command
+        self._account = MessageMeter()
+        self._words: deque[str] = deque(maxlen=LAST_WORDS)
+        self._is_heard = asyncio.Event()
+        self.has_spoken = False
+
+    async def listen(self) -> None:
+        """Standard error, to the log of the program: never to the terminal, which is the agent's."""
+        rest = b""
+        while chunk := await self._stderr.read(8192):
+            *lines, rest = (rest + chunk).split(b"\n")
+            rest = rest[-LONGEST_WORD:]
+            for line in lines:
+                self._hear(line)
+        self._hear(rest)
+        self._is_heard.set()
+
+    def _hear(self, line: bytes) -> None:
+        if text := line[-LONGEST_WORD:].decode("utf-8", "replace").strip():
+            self._words.append(text)
+            _log.info("MCP server %s: %s", self._command.name, text)
+
+    async def read(
+        self, to_session: MemoryObjectSendStream[SessionMessage | Exception], over: Callable[[str], None]
+    ) -> None:
+        reason = await self._read_messages(to_session)
+        over(reason)
+        await to_session.aclose()
+
+    async def _read_messages(self, to_session: MemoryObjectSendStream[SessionMessage | Exception]) -> str:
+        """Hand on messages until there are no more; the reason why."""
+        noise, bounds = 0, self._command.bounds
+        while True:
+            try:
+                line = await self._stdout.readuntil(b"\n")
+            except asyncio.IncompleteReadError:
+                return await self._parting()
+            except asyncio.LimitOverrunError:
+                return f"it sent a message of more than {bounds.message} bytes"
+            except ConnectionError as error:
+                return f"its output broke off ({error})"
+            message = _message(line)
+            if message is None:
+                noise += len(line)
+                _log.debug("MCP server %s prints what is no message: %r", self._command.name, line[:200])
+                if noise > bounds.noise:
+                    return f"it prints what is no message, such as `{_in_line(line)}`"
+                continue
+            noise = 0
+            self.has_spoken = True
+            if reason := self._account.receive(message, len(line)):
+                return reason
+            try:
+                await to_session.send(SessionMessage(message))
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return "the session is closed"
+
+    async def _parting(self) -> str:
+        """How the process ended, with the last that it wrote to standard error."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SECONDS_FOR_LAST_WORDS):
+                await self._is_heard.wait()
+        await _has_left(self._process, SECONDS_FOR_LAST_WORDS)
+        code = self._process.returncode
+        how = "it closed its output" if code is None else f"its process ended with {_in_words(code)}"
+        words = " / ".join(self._words)
+        return f"{how}; its last words: {words[-LONGEST_WORD:]}" if words else how
+
+    async def write(self, from_session: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        # A process that is gone is noticed by `read`, which knows the reason.
+        with contextlib.suppress(ConnectionError, RuntimeError):
+            async for item in from_session:
+                text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                self._account.sending(item.message)
+                self._stdin.write(text.encode() + b"\n")
+                await self._stdin.drain()
+                self._account.sent(item.message)
+        from_session.close()
+
+
+def _message(line: bytes) -> JSONRPCMessage | None:
+    """The message in a line, if there is one."""
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return _mended(line) if b"\\ud" in line.lower() else None
+
+
+def _mended(line: bytes) -> JSONRPCMessage | None:
+    """A message with half a character in it (a lone surrogate, as of a file with an odd name), which is replaced:
+    for want of the whole message a call would wait for its answer in vain."""
+    try:
+        text = json.dumps(json.loads(line), ensure_ascii=False)
+        return jsonrpc_message_adapter.validate_json(text.encode("utf-8", "replace"), by_name=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _pipes(
+    process: asyncio.subprocess.Process,
+) -> tuple[asyncio.StreamWriter, asyncio.StreamReader, asyncio.StreamReader]:
+    assert process.stdin, "it was made with pipes"
+    assert process.stdout, "it was made with pipes"
+    assert process.stderr, "it was made with pipes"
+    return process.stdin, process.stdout, process.stderr
+
+
+async def _end(process: asyncio.subprocess.Process, seconds: float) -> None:
+    """Close its input, ask it to leave (half of the time is for each), and end the whole group and session, whoever
+    is left in it."""
+    # Who has a group of its own in the session, as what a shell with job control starts; known as long as it lives.
+    members = in_session(process.pid) if process.returncode is None else []
+    _pipes(process)[0].close()
+    try:
+        if not await _has_left(process, seconds / 2):
+            _signal(process, signal.SIGTERM)
+            await _has_left(process, seconds / 2)
+    finally:
+        _signal(process, signal.SIGKILL)
+        send(members, signal.SIGKILL)
+        await _has_left(process, seconds)
+        # A grandchild that left the group may hold the pipes; the transport is closed all the same.
+        getattr(process, "_transport").close()  # noqa: B009 - asyncio offers no other way
+
+
+async def _has_left(process: asyncio.subprocess.Process, seconds: float) -> bool:
+    # Not `wait`, which also waits for the end of pipes that are full, or that a grandchild holds.
+    until = time.monotonic() + seconds
+    while process.returncode is None and time.monotonic() < until:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    return process.returncode is not None
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _in_words(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else f"signal {-code}"
+
+
+def _in_line(line: bytes) -> str:
+    return " ".join(line[:80].decode("utf-8", "replace").split())

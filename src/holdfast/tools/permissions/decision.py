@@ -1,0 +1,178 @@
+"""Whether a call may be made: allow, ask or deny, with the reason, by the mode, the rules and the command itself.
+
+Rule: a pure function of the call and the scene, which knows where links lead. What a mode forbids no rule
+allows, what a rule denies nothing allows, and what nobody thought of is asked about.
+"""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.errors import ConfigError
+from holdfast.messages import ToolCall
+from holdfast.tools.commands import CommandRules, Judgement, Verdict, judge, pattern_for
+from holdfast.tools.commands.fields import Follow, stay
+from holdfast.tools.permissions.tool_rules import (
+    COVERS,
+    WITH_PATHS,
+    PermissionMode,
+    Permissions,
+    ToolRule,
+)
+
+HARMLESS_TOOLS = frozenset({"BashOutput", "BashStop", "TodoWrite", "Recall", "AskUser", "Skill"})
+"""Tools that change nothing but the session itself."""
+CHANGES = COVERS["Edit"]
+
+
+class CallContext(Struct, frozen=True):
+    """Where a call is made. `path` is that of the call, links resolved, from the first root or whole outside it;
+    empty where the call names none."""
+
+    roots: tuple[str, ...]
+    cwd: str
+    path: str = ""
+    is_read_only: bool = False
+    follow: Follow = stay
+
+
+class PermissionDecision(Struct, frozen=True):
+    verdict: Verdict
+    reason: str = ""
+    pattern: str = ""
+    """The rule that would allow this call and its like; empty where none would."""
+    part: str = ""
+    """Of a command, the piece that decides."""
+    rule: str = ""
+    """The person's rule or the mode that decided, if one did."""
+
+
+ALLOWED = PermissionDecision("allow")
+BY_NAME = "McpCall"
+"""The tool that calls others: those of MCP servers that are not defined on their own."""
+PLAN = "this is plan mode, in which nothing is changed"
+
+
+def decide(
+    call: ToolCall, mode: PermissionMode, permissions: Permissions, scene: CallContext
+) -> PermissionDecision:
+    decision = _decide(call, mode, permissions, scene)
+    if decision.verdict != "ask" or not (pattern := pattern_of(call, scene)):
+        return decision
+    # Only what would help is offered: a rule that asks stands above one that allows.
+    try:
+        helped = _decide(call, mode, permissions.allowing(pattern), scene)
+    except ConfigError:
+        return decision  # a name or a path that no rule can spell
+    return replace(decision, pattern=pattern) if helped.verdict == "allow" else decision
+
+
+def meant_tool(call: ToolCall) -> str:
+    """The name of the tool that a call leads to, which is another where it is called through McpCall."""
+    name = call.arguments.get("name")
+    is_other = call.name == BY_NAME and isinstance(name, str) and name.startswith("mcp__")
+    return str(name) if is_other else call.name
+
+
+def pattern_of(call: ToolCall, scene: CallContext) -> str:
+    """The rule for a call and its like: a command by its first words, a file by its folder, else the tool."""
+    if call.name == "Bash":
+        command = call.arguments.get("command")
+        return pattern_for(command) if isinstance(command, str) else ""
+    if call.name not in WITH_PATHS:
+        name = meant_tool(call)
+        return name if name.startswith("mcp__") else ""
+    if not scene.path or any(mark in scene.path for mark in "*?[]{}\\()"):
+        return ""
+    name = next((name for name, tools in COVERS.items() if call.name in tools), call.name)
+    folder = scene.path.rpartition("/")[0]
+    # A slash before a name alone: without one it would mean that name in every folder.
+    return f"{name}({folder}/**)" if folder.strip("/") else f"{name}(/{scene.path.lstrip('/')})"
+
+
+def _decide(
+    call: ToolCall, mode: PermissionMode, permissions: Permissions, scene: CallContext
+) -> PermissionDecision:
+    if rule := _hit(permissions.deny, call, scene):
+        return PermissionDecision("deny", f"the rule `{rule.text}` denies it", rule=rule.text)
+    if call.name == "Bash":
+        return _decide_command(call, mode, permissions.commands, scene)
+    if mode == "plan" and not (scene.is_read_only or call.name in HARMLESS_TOOLS):
+        return PermissionDecision(
+            "deny", f"{PLAN}, and {meant_tool(call)} changes something", rule="plan mode"
+        )
+    if rule := _hit(permissions.ask, call, scene):
+        return PermissionDecision("ask", f"the rule `{rule.text}` asks about it", rule=rule.text)
+    if (
+        _hit(permissions.allow, call, scene)
+        or scene.is_read_only
+        or call.name in HARMLESS_TOOLS
+        or mode == "auto"
+    ):
+        return ALLOWED
+    if call.name in CHANGES:
+        return _decide_change(mode, permissions.commands, scene)
+    return PermissionDecision("ask", f"{meant_tool(call)} may change something")
+
+
+def _hit(rules: tuple[ToolRule, ...], call: ToolCall, scene: CallContext) -> ToolRule | None:
+    names = {call.name, meant_tool(call)}
+    return next((rule for rule in rules if any(rule.matches(name, scene.path) for name in names)), None)
+
+
+def _decide_change(mode: PermissionMode, rules: CommandRules, scene: CallContext) -> PermissionDecision:
+    if mode != "edit":
+        return PermissionDecision("ask", f"it changes `{scene.path}`")
+    if any(part.lower() in rules.guarded or part.lower().endswith(".git") for part in scene.path.split("/")):
+        return PermissionDecision(
+            "ask", f"it changes `{scene.path}`, with which other programs can be made to run commands"
+        )
+    return ALLOWED
+
+
+def _decide_command(
+    call: ToolCall, mode: PermissionMode, rules: CommandRules, scene: CallContext
+) -> PermissionDecision:
+    command = call.arguments.get("command")
+    if not isinstance(command, str):
+        return ALLOWED  # the tool itself says what is wrong with it
+    real = [place for folder in rules.folders for place in scene.follow(folder) or ()]
+    rules = replace(rules, folders=(*rules.folders, *real, *scene.roots[1:]))
+    judged = _judged(command, scene, rules)
+    if judged.verdict == "deny":
+        return PermissionDecision("deny", judged.reason, part=judged.part)
+    if mode == "plan":
+        looked = _judged(command, scene, _only_looking(rules))
+        if looked.verdict == "allow":
+            return ALLOWED
+        return PermissionDecision("deny", f"{PLAN}: {looked.reason}", part=looked.part, rule="plan mode")
+    if mode == "ask" and judged.verdict == "allow":
+        judged = _judged(command, scene, _asking(rules))
+    # Of what is asked about in auto mode, only what a person's own rule names is left; here it denies, for once.
+    if judged.verdict == "allow" or (
+        mode == "auto" and _judged(command, scene, replace(rules, deny=rules.ask, ask=())).verdict != "deny"
+    ):
+        return ALLOWED
+    return PermissionDecision("ask", judged.reason, part=judged.part)
+
+
+def _judged(command: str, scene: CallContext, rules: CommandRules) -> Judgement:
+    return judge(command, root=scene.roots[0], cwd=scene.cwd, rules=rules, follow=scene.follow)
+
+
+def _asking(rules: CommandRules) -> CommandRules:
+    """Rules under which every file that is written is asked about, as it is where a tool writes it."""
+    return _writing(rules, "ask")
+
+
+def _only_looking(rules: CommandRules) -> CommandRules:
+    """Rules under which no file is written, whatever a person allows."""
+    return replace(_writing(rules, "deny"), allow=())
+
+
+def _writing(rules: CommandRules, verdict: Verdict) -> CommandRules:
+    closed: dict[str, dict[str, Verdict]] = {
+        kind: {place: ("allow" if place == "stream" and kind == "write" else verdict) for place in verdicts}
+        for kind, verdicts in rules.places.items()
+        if kind != "read"
+    }
+    return replace(rules, places={**rules.places, **closed})

@@ -1,0 +1,190 @@
+"""A person's rules for tools, as data: `Bash(git show:*)`, `Edit(src/**)`, `Read`, `mcp__server__tool`.
+
+Rule: deny beats ask beats allow. A rule that cannot be read is an error that names it and its file, never a rule
+that matches nothing. Patterns of paths hold for the file itself, links resolved.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.errors import ConfigError, describe_value
+from holdfast.messages import Json
+from holdfast.tools.commands import CommandRules, built_in, parse_rules
+from holdfast.tools.commands.rules import parse_pattern
+from holdfast.tools.search.path_patterns import BadGlob, glob_pattern
+
+PermissionMode = Literal["plan", "ask", "edit", "auto"]
+"""`plan` changes nothing, `ask` asks before each change, `edit` lets files be edited, `auto` asks nothing that no
+rule asks about."""
+SandboxChoice = Literal["auto", "bubblewrap", "landlock", "off"]
+
+LISTS = ("allow", "ask", "deny")
+COVERS: dict[str, frozenset[str]] = {
+    "Read": frozenset({"Read", "LS", "Glob", "Grep"}),
+    "Edit": frozenset({"Edit", "MultiEdit", "Write"}),
+}
+"""What a rule for one tool also holds for: what reads a file, and what changes one."""
+WITH_PATHS = frozenset({"LS", "Glob", "Grep", "Read", "Edit", "MultiEdit", "Write"})
+OTHERS = ("Bash", "BashOutput", "BashStop", "TodoWrite", "Recall", "AskUser", "Skill")
+
+_FORM = re.compile(r"([A-Za-z][\w.-]*\*?)(?:\((.*)\))?", re.DOTALL)
+
+
+class ToolRule(Struct, frozen=True):
+    """A tool, and the paths that the rule holds for; all where there is no pattern."""
+
+    tool: str
+    paths: re.Pattern[str] | None
+    text: str
+
+    def matches(self, tool: str, path: str) -> bool:
+        if not self._names(tool):
+            return False
+        # A folder is also meant by the pattern for what is in it.
+        return not self.paths or any(self.paths.fullmatch(spelled) for spelled in (path, f"{path}/"))
+
+    def _names(self, tool: str) -> bool:
+        if self.tool.startswith("mcp__"):
+            server = self.tool.removesuffix("*").removesuffix("__")
+            return tool == self.tool or (self._is_server and f"{tool}__".startswith(f"{server}__"))
+        return tool in COVERS.get(self.tool, {self.tool})
+
+    @property
+    def _is_server(self) -> bool:
+        return self.tool.endswith("*") or self.tool.count("__") == 1
+
+
+class Permissions(Struct, frozen=True):
+    """A `[permissions]` table: rules for commands, rules for other tools, and what commands are run in."""
+
+    commands: CommandRules
+    allow: tuple[ToolRule, ...] = ()
+    ask: tuple[ToolRule, ...] = ()
+    deny: tuple[ToolRule, ...] = ()
+    mode: PermissionMode = "ask"
+    sandbox: SandboxChoice = "auto"
+    network: bool = False
+    """Whether the sandbox leaves the network open."""
+    variables: tuple[str, ...] = ()
+    """Variables that commands get although their names say that they are secrets."""
+
+    def allowing(self, rule: str) -> "Permissions":
+        """These permissions with one more that a person gave."""
+        if rule.startswith("Bash"):
+            pattern = parse_pattern(rule, "the allowance")
+            return replace(self, commands=replace(self.commands, allow=(*self.commands.allow, pattern)))
+        return replace(self, allow=(*self.allow, parse_rule(rule, "the allowance")))
+
+
+def default_permissions() -> Permissions:
+    """What holds where nobody wrote a rule."""
+    return Permissions(built_in())
+
+
+def parse_permissions(table: Mapping[str, Json], where: str, *, tools: Iterable[str] = ()) -> Permissions:
+    """A `[permissions]` table. `tools` are names of tools besides the built-in ones that rules may name."""
+    known = (*LISTS, "folders", "mode", "sandbox", "network", "variables")
+    for key in table:
+        if key not in known:
+            names = ", ".join(f"`{name}`" for name in known)
+            raise ConfigError(f"{where}: unknown key `permissions.{key}`", hint=f"there are {names}")
+    lists = {key: _texts(table.get(key, []), f"{where}: `permissions.{key}`") for key in LISTS}
+    of_commands: dict[str, Json] = {
+        key: [text for text in texts if _is_for_commands(text)] for key, texts in lists.items()
+    }
+    if "folders" in table:
+        of_commands["folders"] = table["folders"]
+    of_tools = {
+        key: tuple(
+            parse_rule(text, f"{where}: `permissions.{key}`", tools)
+            for text in texts
+            if not _is_for_commands(text)
+        )
+        for key, texts in lists.items()
+    }
+    return Permissions(
+        commands=parse_rules(of_commands, where),
+        **of_tools,
+        mode=_choice(table, "mode", get_args(PermissionMode), "ask", where),
+        sandbox=_choice(table, "sandbox", get_args(SandboxChoice), "auto", where),
+        network=_truth(table, "network", where),
+        variables=tuple(_texts(table.get("variables", []), f"{where}: `permissions.variables`")),
+    )
+
+
+def parse_rule(text: str, where: str, tools: Iterable[str] = ()) -> ToolRule:
+    """A rule for a tool that is not Bash."""
+    form = _FORM.fullmatch(text.strip())
+    if not form:
+        raise ConfigError(
+            f"{where}: `{text}` is no rule", hint="write `Edit(src/**)`, `Read` or `Bash(make test)`"
+        )
+    tool, inner = form[1], form[2]
+    _expect_tool(tool, text, where, tools)
+    if inner is None or inner.strip() in ("*", "**"):
+        return ToolRule(tool, None, text.strip())
+    if tool not in WITH_PATHS:
+        raise ConfigError(
+            f"{where}: `{text}`: rules for {tool} take no pattern",
+            hint=f"write `{tool}` alone to mean every call",
+        )
+    return ToolRule(tool, _paths(inner.strip(), f"{where}: `{text}`"), text.strip())
+
+
+def _expect_tool(tool: str, text: str, where: str, tools: Iterable[str]) -> None:
+    if tool.startswith("mcp__") and tool.strip("_") != "mcp":
+        return
+    known = [*sorted(WITH_PATHS), *OTHERS, *tools]
+    if tool in known:
+        return
+    like = difflib.get_close_matches(tool, known, 1, 0.0)[0]
+    raise ConfigError(
+        f"{where}: `{text}` names no tool",
+        hint=f"the nearest is `{like}`; tools of servers begin with `mcp__`",
+    )
+
+
+def _paths(spelled: str, where: str) -> re.Pattern[str]:
+    if not spelled:
+        raise ConfigError(f"{where} has an empty pattern", hint="leave out the brackets to mean every path")
+    if ".." in spelled.split("/") or spelled.startswith("~"):
+        raise ConfigError(
+            f"{where}: a pattern may not hold `..` or begin with `~`", hint="paths start at the root"
+        )
+    try:
+        return glob_pattern(f"{spelled}**" if spelled.endswith("/") else spelled)
+    except BadGlob as error:
+        raise ConfigError(f"{where}: the pattern is wrong: {error}") from None
+
+
+def _is_for_commands(text: str) -> bool:
+    return bool(re.match(r"\s*Bash\s*(?:\(|$)", text))
+
+
+def _texts(value: Json, where: str) -> list[str]:
+    if not isinstance(value, list):
+        raise ConfigError(f"{where} should be a list of texts, found {describe_value(value)}")
+    for one in value:
+        if not isinstance(one, str):
+            raise ConfigError(f"{where} should hold only texts, found {describe_value(one)}")
+    return value
+
+
+def _choice(table: Mapping[str, Json], key: str, choices: tuple[str, ...], default: str, where: str) -> Json:
+    value = table.get(key, default)
+    if value in choices:
+        return value
+    names = ", ".join(f"`{choice}`" for choice in choices)
+    raise ConfigError(f"{where}: `permissions.{key}` should be one of {names}, found {describe_value(value)}")
+
+
+def _truth(table: Mapping[str, Json], key: str, where: str) -> bool:
+    value = table.get(key, False)
+    if isinstance(value, bool):
+        return value
+    raise ConfigError(f"{where}: `permissions.{key}` should be true or false, found {describe_value(value)}")

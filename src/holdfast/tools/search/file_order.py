@@ -1,0 +1,122 @@
+"""Which of the files with matches are shown, and how many lines of each.
+
+Rule: what is chosen depends on the files alone, so that the same search over the same tree shows the same lines.
+"""
+
+import heapq
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+from holdfast.tools.search.ripgrep import SearchPattern
+
+FileOrder = Literal["relevance", "mtime", "path"]
+
+MOST_FILES = 200
+"""Files whose lines are shown in one answer."""
+
+MOST_BY_TIME = 20_000
+"""Files that are sorted by time; asking the system about more would take longer than finding them."""
+
+_CANDIDATES = 2_000
+"""Files that are weighed by their size; beyond these the number of matches decides who is looked at."""
+
+_SMALL = 2_000
+"""Bytes below which a file's size says nothing about how much of it is about the pattern."""
+
+_WORD = re.compile(r"\w{3,}")
+
+
+class FileChoice(Struct, frozen=True):
+    matching: SearchPattern
+    order: FileOrder
+    most: int
+
+
+class ChosenFiles(Struct, frozen=True):
+    """The first files with matches in order, those whose lines are shown, and the most lines of each."""
+
+    order: list[str]
+    shown: tuple[str, ...]
+    cap: int
+
+
+def choose_files(counts: dict[str, int], folder: int, asked: FileChoice) -> ChosenFiles:
+    """`folder` is the descriptor that the paths start from."""
+    ordered = _ordered(counts, folder, asked)
+    shown = ordered[: min(asked.most, MOST_FILES)]
+    return ChosenFiles(ordered, tuple(shown), _share([counts[path] for path in shown], asked.most))
+
+
+def _ordered(counts: dict[str, int], folder: int, asked: FileChoice) -> list[str]:
+    if asked.order == "path":
+        return sorted(counts)
+    if asked.order == "mtime" and len(counts) <= MOST_BY_TIME:
+        return newest_first(sorted(counts), folder)
+    words = [word.lower() for word in _WORD.findall(asked.matching.pattern)]
+    named = _named_so(counts, words)
+    first = sorted(named, key=lambda path: (-counts[path], path))
+    weighed = [*first, *_with_most_matches(counts)][:_CANDIDATES]
+    weights = {path: counts[path] / max(_size_of(path, folder), _SMALL) for path in weighed}
+    return sorted(weights, key=lambda path: (path not in named, -weights[path], path))
+
+
+def _with_most_matches(counts: dict[str, int]) -> list[str]:
+    """The files with most matches, as many as are weighed, by name where they have as many. Not all are sorted:
+    with a hundred thousand that would take a fifth of the search."""
+    left = _CANDIDATES
+    least = 0
+    for number, files in sorted(Counter(counts.values()).items(), reverse=True):
+        least = number
+        if files >= left:
+            break
+        left -= files
+    more = sorted((path for path, number in counts.items() if number > least), key=lambda p: (-counts[p], p))
+    return more + heapq.nsmallest(left, (path for path, number in counts.items() if number == least))
+
+
+def _named_so(paths: Iterable[str], words: list[str]) -> set[str]:
+    """The files whose name holds one of the pattern's words."""
+    named: set[str] = set()
+    # Most words stand in no name: one look at all names together is much cheaper than one at each.
+    together = "\0".join(paths).lower()
+    for word in (word for word in words if word in together):
+        named.update(path for path in paths if word in path[path.rfind("/") + 1 :].lower())
+    return named
+
+
+def newest_first(paths: list[str], folder: int) -> list[str]:
+    """`paths` in the order of their names, which stays among those of one time."""
+    times = {path: mtime_of(path, folder) for path in paths}
+    return sorted(paths, key=times.__getitem__, reverse=True)
+
+
+def mtime_of(path: str, folder: int) -> int:
+    """Nanoseconds; 0 for a file that went away."""
+    try:
+        return os.stat(path, dir_fd=folder, follow_symlinks=False).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _size_of(path: str, folder: int) -> int:
+    try:
+        return os.stat(path, dir_fd=folder, follow_symlinks=False).st_size
+    except OSError:
+        return 0
+
+
+def _share(lines: list[int], most: int) -> int:
+    """The most lines of a file with which all files together stay within `most`; at least one."""
+    low, high = 1, max(most, 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(min(count, middle) for count in lines) <= most:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,141 @@
+"""Glob: files whose path matches a pattern, newest first.
+
+Rule: a pattern selects among the files that a walk inside the folder found; it cannot lead anywhere.
+"""
+
+import asyncio
+import heapq
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from holdfast.messages import Json
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.search import ripgrep
+from holdfast.tools.search.file_order import MOST_BY_TIME, newest_first
+from holdfast.tools.search.path_patterns import name_glob
+from holdfast.tools.search.ripgrep import ProgramOutput, Ripgrep, find_ripgrep, run_program
+from holdfast.tools.search.search_folder import (
+    SearchFolder,
+    count_noun,
+    expect_glob,
+    expect_pattern,
+    filter_paths,
+    open_search_folder,
+    recheck_paths,
+)
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
+from holdfast.tools.workspace import Workspace
+
+SECONDS = 30.0
+
+
+class GlobArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    pattern: Annotated[
+        str,
+        Meta(
+            description="Such as `**/*.py` or `src/**/*.{ts,tsx}`; without a slash it is a name at any depth."
+        ),
+    ]
+    path: Annotated[str, Meta(description="Folder to look in; the workspace's root if left out.")] = "."
+    sort: Annotated[Literal["mtime", "path"], Meta(description="Newest first, or in the order of paths.")] = (
+        "mtime"
+    )
+    include_ignored: Annotated[bool, Meta(description="Also list what `.gitignore` leaves out.")] = False
+    max_results: Annotated[int, Meta(ge=1, le=1000, description="Most files to list; the total is true.")] = (
+        100
+    )
+
+
+def glob_tool(searcher: Ripgrep | None = None, seconds: float = SECONDS) -> Tool:
+    work = partial(glob, searcher=searcher or find_ripgrep(), seconds=seconds)
+    return TypedTool("Glob", GlobArguments, prompt_beside(__file__), work, is_read_only=True)
+
+
+async def glob(
+    arguments: GlobArguments, workspace: Workspace, *, searcher: Ripgrep, seconds: float
+) -> ToolResult:
+    path, pattern = _placed(arguments, workspace)
+    with open_search_folder(workspace, path) as found:
+        if found.target != "./":
+            raise ToolError("INVALID_PARAM", f"`{found.named}` is a file; `path` must be a folder")
+        walking = ripgrep.FileWalk("./", arguments.include_ignored, name_glob(pattern))
+        walked = await run_program(searcher.files(walking), found.handle, seconds)
+        listed = await asyncio.to_thread(_list, walked, pattern, found, arguments, workspace)
+    if walked.cut and not listed.total:
+        raise ToolError("TIMEOUT", walked.cut, hint="Look in a smaller folder")
+    return _result(arguments, found, listed)
+
+
+def _placed(arguments: GlobArguments, workspace: Workspace) -> tuple[str, str]:
+    """Folder and pattern. A pattern with a whole path is one from the folder, if the path lies inside it."""
+    pattern = arguments.pattern
+    expect_pattern(pattern)
+    folder = workspace.locate(arguments.path).path.rstrip("/") + "/"
+    inner = pattern.removeprefix(folder)
+    if inner.startswith(("/", "~")) or ".." in inner.split("/"):
+        raise ToolError(
+            "ACCESS_DENIED",
+            f"the pattern `{pattern}` leads out of `{arguments.path}`",
+            hint="Patterns start at `path`",
+        )
+    expect_glob(inner)
+    return arguments.path, inner
+
+
+class _Listed(Struct, frozen=True):
+    total: int
+    files: list[str]
+    notes: list[str]
+    is_whole: bool
+
+
+def _list(
+    walked: ProgramOutput, pattern: str, found: SearchFolder, arguments: GlobArguments, workspace: Workspace
+) -> _Listed:
+    paths = filter_paths(ripgrep.read_paths(walked.output), pattern)
+    notes = []
+    if arguments.sort == "mtime" and len(paths) <= MOST_BY_TIME:
+        ordered: Iterable[str] = newest_first(sorted(paths), found.descriptor)
+    else:
+        ordered = _by_name(paths, arguments.max_results)
+        if arguments.sort == "mtime":
+            notes.append(f"sorted by path: more than {MOST_BY_TIME} files are not sorted by time")
+    shown = recheck_paths(workspace, found, ordered, arguments.max_results)
+    if len(shown) < len(paths):
+        notes.append(f"{len(shown)} of {len(paths)} files are shown; narrow the pattern or `path`")
+    unreadable = ripgrep.count_unreadable(walked.errors)
+    if unreadable:
+        notes.append(f"{count_noun(unreadable, 'folder')} could not be read")
+    if walked.cut:
+        notes.append(f"{walked.cut}: there may be more, and the total is at least")
+    is_whole = len(shown) == len(paths) and not (walked.cut or unreadable)
+    return _Listed(len(paths), [found.shown(path) for path in shown], notes, is_whole)
+
+
+def _by_name(paths: list[str], most: int) -> Iterator[str]:
+    """In the order of names. The first are found without sorting all: more are wanted only if some went away."""
+    first = heapq.nsmallest(most, paths)
+    yield from first
+    yield from sorted(set(paths).difference(first))
+
+
+def _result(arguments: GlobArguments, found: SearchFolder, listed: _Listed) -> ToolResult:
+    files = count_noun(listed.total, "file")
+    head = f"Found {files} for `{arguments.pattern}` in `{found.named}`."
+    data: dict[str, Json] = {
+        "pattern": arguments.pattern,
+        "path": found.named,
+        "total_matches": listed.total,
+        "truncated": not listed.is_whole,
+        "files": listed.files,
+    }
+    envelope = Envelope(
+        status="success" if listed.is_whole else "partial",
+        text="\n".join([head, *listed.files, *(f"({note})" for note in listed.notes)]),
+        data=data,
+        context={"path": found.named},
+    )
+    return build_result(envelope, files)

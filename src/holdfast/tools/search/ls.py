@@ -1,0 +1,134 @@
+"""LS: what stands in a folder, folders first.
+
+Rule: everything is named, also what `.gitignore` leaves out, which is marked; only what is not ignored is entered.
+"""
+
+import asyncio
+import os
+from functools import partial
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from holdfast.messages import Json
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.search.path_patterns import VERSION_CONTROL, IgnoreScope, ignore_scope
+from holdfast.tools.search.search_folder import count_noun
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
+from holdfast.tools.workspace import Workspace
+from holdfast.tools.workspace_files import DirectoryEntry, WorkspacePath, printable_path
+
+MOST_LOOKED_AT = 100_000
+"""Entries after which a deep listing stops."""
+
+
+class LsArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="Folder to list; the workspace's root if left out.")] = "."
+    depth: Annotated[int, Meta(ge=1, le=5, description="How many levels of folders to list.")] = 1
+    max_results: Annotated[
+        int, Meta(ge=1, le=2000, description="Most entries to list; the total is true.")
+    ] = 200
+
+
+class _Row(Struct, frozen=True):
+    """An entry under its path from the folder that is listed."""
+
+    path: str
+    entry: DirectoryEntry
+    is_ignored: bool
+
+    @property
+    def text(self) -> str:
+        name = printable_path(self.path)
+        mark = " (ignored)" if self.is_ignored else ""
+        match self.entry.kind:
+            case "directory":
+                return f"{name}/{mark}"
+            case "file":
+                return f"{name} ({self.entry.size} bytes){mark}"
+            case kind:
+                return f"{name} ({kind}){mark}"
+
+
+class _Listed(Struct, frozen=True):
+    place: WorkspacePath
+    rows: list[_Row]
+    is_cut: bool
+
+
+def ls_tool() -> Tool:
+    return TypedTool("LS", LsArguments, prompt_beside(__file__), ls, is_read_only=True)
+
+
+async def ls(arguments: LsArguments, workspace: Workspace) -> ToolResult:
+    listed = await asyncio.to_thread(partial(_list, workspace, arguments.path, arguments.depth))
+    shown = listed.rows[: arguments.max_results]
+    total = count_noun(len(listed.rows), "entry").replace("entrys", "entries")
+    notes = []
+    if len(shown) < len(listed.rows):
+        notes.append(f"{len(shown)} of {total} are shown; list a smaller folder or raise `max_results`")
+    if listed.is_cut:
+        notes.append(f"stopped after {MOST_LOOKED_AT} entries: the total is at least")
+    data: dict[str, Json] = {
+        "path": listed.place.shown,
+        "total_entries": len(listed.rows),
+        "truncated": bool(notes),
+        "entries": [row.text for row in shown],
+    }
+    head = f"`{listed.place.shown}` has {total}" + (
+        f" in {arguments.depth} levels:" if arguments.depth > 1 else ":"
+    )
+    envelope = Envelope(
+        status="partial" if notes else "success",
+        text="\n".join([head, *(row.text for row in shown), *(f"({note})" for note in notes)]),
+        data=data,
+        context={"path": listed.place.shown},
+    )
+    return build_result(envelope, total)
+
+
+def _list(workspace: Workspace, path: str, depth: int) -> _Listed:
+    place = workspace.locate(path)
+    rows: list[_Row] = []
+    # Breadth first, so that a cut takes the deepest entries and not whole branches.
+    level: list[tuple[str, IgnoreScope]] = [("", ignore_scope(place.path))]
+    for number in range(depth):
+        below: list[tuple[str, IgnoreScope]] = []
+        for inner, scope in level:
+            found = _rows(workspace, place, inner, scope)
+            rows += found
+            if len(rows) > MOST_LOOKED_AT:
+                return _Listed(place, rows, True)
+            if number + 1 < depth:
+                below += [
+                    (row.path, scope.entered(_whole(place, row.path))) for row in found if _is_entered(row)
+                ]
+        level = below
+    if depth > 1:
+        rows.sort(key=lambda row: row.path.split("/"))
+    return _Listed(place, rows, False)
+
+
+def _is_entered(row: _Row) -> bool:
+    name = row.path.rsplit("/", 1)[-1]
+    return row.entry.kind == "directory" and not row.is_ignored and name not in VERSION_CONTROL
+
+
+def _whole(place: WorkspacePath, inner: str) -> str:
+    return os.path.join(place.path, inner)  # noqa: PTH118
+
+
+def _rows(workspace: Workspace, place: WorkspacePath, inner: str, scope: IgnoreScope) -> list[_Row]:
+    """The entries of one folder, folders first. A folder below that went away or is closed to us has none."""
+    try:
+        with workspace.open_directory(_whole(place, inner) if inner else place.path) as directory:
+            entries = directory.entries()
+    except ToolError:
+        if inner:
+            return []
+        raise
+    rows = []
+    for entry in sorted(entries, key=lambda e: (e.kind != "directory", e.name)):
+        path = f"{inner}/{entry.name}" if inner else entry.name
+        rows.append(_Row(path, entry, scope.ignores(_whole(place, path), entry.kind == "directory")))
+    return rows

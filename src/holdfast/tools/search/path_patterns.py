@@ -1,0 +1,228 @@
+"""Patterns for paths, as ripgrep reads them: `*` and `?` stay inside one name, `**` crosses, `{a,b}` chooses.
+
+Rule: a pattern is matched against paths that were found inside a root; it never makes a path.
+"""
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+_SIMPLE_NAME = re.compile(r"[\w.*?\-+@~#%=,{} ]+")
+_ESCAPED = re.compile(r"\\.")
+_CROSSING = re.compile(r"(?:(?<=/)|\A)\*\*(?:/(?:\*\*/)*|\Z)")
+_DEEPEST = 10
+
+
+class BadGlob(ValueError):
+    """A pattern that cannot be read; the message says why."""
+
+
+def glob_pattern(glob: str) -> re.Pattern[str]:
+    """What a tool's pattern matches, whole relative paths only. Without a slash it is a name at any depth."""
+    spelled = glob.removeprefix("./")
+    anchored = spelled.startswith("/") or "/" in _ESCAPED.sub("", spelled)
+    return compile_glob(spelled.lstrip("/") if anchored else f"**/{spelled}")
+
+
+def compile_glob(glob: str) -> re.Pattern[str]:
+    """A glob over a whole path."""
+    try:
+        return re.compile(_translate(glob), re.DOTALL)
+    except re.error as error:
+        raise BadGlob(f"it cannot be read: {error.msg}") from None
+
+
+def name_glob(glob: str) -> str:
+    """The part of a pattern that names files, if ripgrep may narrow its walk by it; otherwise empty.
+
+    Only plain characters pass: what this glob lets through is looked at again with the whole pattern.
+    """
+    name = glob.rsplit("/", 1)[-1]
+    plain = _SIMPLE_NAME.fullmatch(name) and name.count("{") == name.count("}") and "**" not in name
+    return name if plain else ""
+
+
+def _translate(glob: str) -> str:
+    return "".join(_pieces(glob))
+
+
+def _pieces(glob: str) -> Iterator[str]:
+    at, depth = 0, 0
+    while at < len(glob):
+        char = glob[at]
+        if stars := _CROSSING.match(glob, at):
+            yield "(?:.*/)?" if stars[0].endswith("/") else ".*"
+            at = stars.end()
+            continue
+        match char:
+            case "*":
+                yield "" if glob[at + 1 : at + 2] == "*" else "[^/]*"
+            case "?":
+                yield "[^/]"
+            case "[":
+                piece, at = _class(glob, at)
+                yield piece
+            case "{":
+                depth += 1
+                if depth > _DEEPEST:
+                    raise BadGlob("its braces are nested too deeply")
+                yield "(?:"
+            case "}" if depth:
+                depth -= 1
+                yield ")"
+            case "}":
+                raise BadGlob("a `}` closes nothing")
+            case "," if depth:
+                yield "|"
+            case "\\":
+                at += 1
+                if at == len(glob):
+                    raise BadGlob("it ends in a backslash")
+                yield re.escape(glob[at])
+            case _:
+                yield re.escape(char)
+        at += 1
+    if depth:
+        raise BadGlob("a `{` is not closed")
+
+
+def _class(glob: str, start: int) -> tuple[str, int]:
+    """A class such as `[a-z]` or `[!.]` as a regular expression, and where it ends."""
+    at = start + 1
+    negated = at < len(glob) and glob[at] in "!^"
+    at += negated
+    # A bracket that comes first stands for itself.
+    end = glob.find("]", at + 1)
+    if end < 0:
+        raise BadGlob("a `[` is not closed")
+    body = re.sub(r"([\\\[\]&~|^])", r"\\\1", glob[at:end])
+    return f"(?!/)[{'^' if negated else ''}{body}]", end
+
+
+# What `.gitignore` files say, read as ripgrep reads them.
+#
+# Rule: the nearest file that says anything about a path decides, within a file the last line that does; nothing above
+# the repository's top counts, and outside a repository nothing does. `.git/info/exclude` speaks last.
+
+VERSION_CONTROL = (".git", ".hg", ".jj", ".svn")
+"""Folders that no listing enters."""
+
+_LARGEST = 1_000_000
+_TRAILING_SPACE = re.compile(r"(?<!\\)\s+\Z")
+
+
+class IgnoreRule(Struct, frozen=True):
+    pattern: re.Pattern[str]
+    ignores: bool
+    only_directories: bool
+
+
+class IgnoreLevel(Struct, frozen=True):
+    """The rules that stand in one directory. `above` counts the characters of its path, its slash included."""
+
+    above: int
+    rules: tuple[IgnoreRule, ...]
+    exclude: tuple[IgnoreRule, ...]
+    is_top: bool
+
+
+class IgnoreScope(Struct, frozen=True):
+    """The levels that apply in a directory, nearest first."""
+
+    levels: tuple[IgnoreLevel, ...] = ()
+
+    def ignores(self, path: str, is_directory: bool) -> bool:
+        """Whether an entry of the directory is ignored. `path` is whole."""
+        if not any(level.is_top for level in self.levels):
+            return False
+        said: bool | None = None
+        excluded: bool | None = None
+        for level in self.levels:
+            inner = path[level.above :]
+            said = _verdict(level.rules, inner, is_directory) if said is None else said
+            excluded = _verdict(level.exclude, inner, is_directory) if excluded is None else excluded
+            if level.is_top:
+                break
+        return bool(excluded if said is None else said)
+
+    def entered(self, directory: str) -> "IgnoreScope":
+        """The scope inside a directory below this one."""
+        level = _level(directory)
+        return IgnoreScope((level, *self.levels)) if level else self
+
+
+def ignore_scope(directory: str) -> IgnoreScope:
+    """The rules that apply in a directory, given by its whole path: up to the repository's top, no further."""
+    levels: list[IgnoreLevel] = []
+    while True:
+        level = _level(directory)
+        if level:
+            levels.append(level)
+        parent = os.path.dirname(directory)  # noqa: PTH120
+        if (level and level.is_top) or parent == directory:
+            return IgnoreScope(tuple(levels))
+        directory = parent
+
+
+def parse_ignore_rules(text: str) -> tuple[IgnoreRule, ...]:
+    """The rules of a file, the last first; a line that cannot be read is no rule."""
+    rules: list[IgnoreRule] = []
+    for line in text.removeprefix("\ufeff").split("\n"):
+        with contextlib.suppress(BadGlob):
+            rule = _rule(line.removesuffix("\r"))
+            if rule:
+                rules.append(rule)
+    return tuple(reversed(rules))
+
+
+def _rule(line: str) -> IgnoreRule | None:
+    glob = _TRAILING_SPACE.sub("", line)
+    if not glob or glob.startswith("#"):
+        return None
+    ignores = not glob.startswith("!")
+    glob = glob if ignores else glob[1:]
+    anchored = glob.startswith("/")
+    glob = glob[1:] if anchored else glob
+    only_directories = glob.endswith("/")
+    glob = glob[:-1] if only_directories else glob
+    if not glob:
+        return None
+    if not anchored and "/" not in glob:
+        glob = f"**/{glob}"
+    if glob.endswith("/**"):
+        # Everything inside, but not the directory itself.
+        glob += "/*"
+    return IgnoreRule(compile_glob(glob), ignores, only_directories)
+
+
+def _verdict(rules: tuple[IgnoreRule, ...], path: str, is_directory: bool) -> bool | None:
+    for rule in rules:
+        if (is_directory or not rule.only_directories) and rule.pattern.fullmatch(path):
+            return rule.ignores
+    return None
+
+
+def _level(directory: str) -> IgnoreLevel | None:
+    """What a directory says, or None if nothing."""
+    is_top = any(os.path.lexists(os.path.join(directory, name)) for name in (".git", ".jj"))  # noqa: PTH118
+    rules = _read_rules(os.path.join(directory, ".gitignore"))  # noqa: PTH118
+    exclude = _read_rules(os.path.join(directory, ".git", "info", "exclude")) if is_top else ()  # noqa: PTH118
+    if not (is_top or rules):
+        return None
+    return IgnoreLevel(len(directory.rstrip("/")) + 1, rules, exclude, is_top)
+
+
+def _read_rules(path: str) -> tuple[IgnoreRule, ...]:
+    """The rules in a file; a link, a pipe or nothing there holds none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return ()
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return ()
+        return parse_ignore_rules(os.fsdecode(file.read(_LARGEST)))

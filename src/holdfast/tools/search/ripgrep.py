@@ -1,0 +1,261 @@
+"""What is to be found, and where it stood: the same values whichever program looks.
+
+Rule: a program that searches gives names, counts and positions. Every text that is shown is read by the guard.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import IO, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.search.path_patterns import VERSION_CONTROL
+
+_POSITION = re.compile(rb"(?:--\n)?(\./[^\0]*)\0(\d+)(?::(\d+):(\d+):|-(\d+)-)[^\n]*\n", re.DOTALL)
+_BINARY = re.compile(r"ignoring (\./.*): found binary data at offset \d+")
+_UNREADABLE = re.compile(r"^(?:rg: )?\./.*: .*\(os error \d+\)", re.MULTILINE)
+
+
+class SearchPattern(Struct, frozen=True):
+    """A line that is looked for."""
+
+    pattern: str
+    literal: bool = False
+    ignore_case: bool = False
+
+
+class FileWalk(Struct, frozen=True):
+    """The files that are looked at. `names` is a glob over file names; empty means all."""
+
+    target: str = "./"
+    include_ignored: bool = False
+    names: str = ""
+
+
+class LineRequest(Struct, frozen=True):
+    """Files whose lines are wanted: at most `most` matching lines of each, with lines around."""
+
+    files: tuple[str, ...]
+    most: int
+    context: int = 0
+
+
+class MatchPosition(Struct, frozen=True):
+    """Where a line begins, in bytes. `column` is that of its first match, 0 for a line around one."""
+
+    path: str
+    line: int
+    offset: int
+    column: int
+
+
+def read_paths(output: bytes) -> list[str]:
+    """Paths from the folder that was searched; an unfinished one at the end is none."""
+    # Cut with the prefix of the next: no name holds a NUL, and a hundred thousand small strings take their time.
+    whole = _decoded(output[: output.rfind(b"\0") + 1])
+    return whole[2:-1].split("\0./") if whole else []
+
+
+def read_counts(output: bytes) -> dict[str, int]:
+    """The number of matching lines in each file that has any, in no order."""
+    if output.count(b"\n") == output.count(b"\0") and output.endswith(b"\n"):
+        # No name holds a line break, as nearly always: all are cut at once, without a step for each.
+        cells = _decoded(output)[2:-1].replace("\n./", "\0").split("\0")
+        return dict(zip(cells[::2], map(int, cells[1::2]), strict=True))
+    # `./a`, `3\n./b`, …, `1\n`: behind each NUL a number, and the next path. Cut in a number, it is none.
+    pieces = _decoded(output).split("\0")
+    tails = [piece.partition("\n") for piece in pieces[1:]]
+    if tails and not tails[-1][1]:
+        tails.pop()
+    paths = [pieces[0], *(path for _, _, path in tails)]
+    return {path[2:]: int(lines) for path, (lines, _, _) in zip(paths, tails, strict=False)}
+
+
+def read_positions(output: bytes) -> list[MatchPosition]:
+    return [
+        MatchPosition(_path(m[1]), int(m[2]), int(m[4] or m[5]), int(m[3] or 0))
+        for m in _POSITION.finditer(output)
+    ]
+
+
+def read_binaries(errors: bytes) -> list[str]:
+    """Files that were skipped because they hold a NUL byte."""
+    return [name.removeprefix("./") for name in _BINARY.findall(_decoded(errors))]
+
+
+def count_unreadable(errors: bytes) -> int:
+    return len(_UNREADABLE.findall(_decoded(errors)))
+
+
+def pattern_error(errors: bytes) -> str:
+    """What a program said of the pattern, in its own sentence; empty if it said nothing."""
+    said = errors.decode("utf-8", "replace")
+    lines = [line for line in said.split("\n") if "|" not in line[:12]]
+    for line in lines:
+        if line.startswith("error: "):
+            return line.removeprefix("error: ").rstrip(".")
+    for line in lines:
+        if line.startswith("rg: ") and not _UNREADABLE.match(line):
+            return line.removeprefix("rg: ").rstrip(".")
+    return ""
+
+
+def _path(raw: bytes) -> str:
+    return _decoded(raw).removeprefix("./")
+
+
+def _decoded(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+# The programs that search: ripgrep where there is one, a small one of our own where there is none.
+#
+# Rule: what a user or a model wrote is data in every command line, never an option; a program that is no longer
+# wanted is killed with all it started.
+
+MOST_OUTPUT = 256 * 1024 * 1024
+"""Bytes of a program's answer that are kept: the names of a few million files."""
+
+
+class Ripgrep(Protocol):
+    """The command lines of a program that searches the folder it is started in."""
+
+    def files(self, walking: FileWalk) -> list[str]: ...
+
+    def counts(self, matching: SearchPattern, walking: FileWalk) -> list[str]: ...
+
+    def positions(self, matching: SearchPattern, picking: LineRequest) -> list[str]: ...
+
+
+class RipgrepProgram(Struct, frozen=True):
+    """**Contract:** symbolic links are not followed, and no file of settings is read."""
+
+    program: str
+
+    def files(self, walking: FileWalk) -> list[str]:
+        return [self.program, "--files", "--null", *self._walk(walking), "--", walking.target]
+
+    def counts(self, matching: SearchPattern, walking: FileWalk) -> list[str]:
+        # Only the debug log tells which files were skipped as binary. It also names every file that `names` leaves
+        # out, which would take longer than the search.
+        debug = [] if walking.names else ["--debug"]
+        return [
+            *(self.program, *debug, "--count", "--null", "--with-filename"),
+            *(*self._match(matching), *self._walk(walking), "--", walking.target),
+        ]
+
+    def positions(self, matching: SearchPattern, picking: LineRequest) -> list[str]:
+        # One column at most: where lines stand is asked, not what they say, and some are megabytes long.
+        return [
+            *(self.program, "--no-config", "--no-mmap", "--null", "--with-filename", "--no-heading"),
+            *("--line-number", "--column", "--byte-offset", "--max-columns=1", "--color=never"),
+            *(f"--max-count={picking.most}", f"--context={picking.context}"),
+            *(*self._match(matching), "--", *(f"./{name}" for name in picking.files)),
+        ]
+
+    def _match(self, matching: SearchPattern) -> list[str]:
+        kind = "--fixed-strings" if matching.literal else "--engine=auto"
+        case = "--ignore-case" if matching.ignore_case else "--case-sensitive"
+        return [kind, case, f"--regexp={matching.pattern}"]
+
+    def _walk(self, walking: FileWalk) -> list[str]:
+        rules = ["--no-ignore"] if walking.include_ignored else ["--no-ignore-global", "--no-ignore-dot"]
+        names = [f"--type-add=wanted:{walking.names}", "--type=wanted"] if walking.names else []
+        without = [f"--glob=!{name}" for name in VERSION_CONTROL]
+        return ["--no-config", "--hidden", "--no-ignore-messages", *rules, *names, *without]
+
+
+class PythonSearch(Struct, frozen=True):
+    """Our own program, `fallback.py`, in a process of its own: a pattern that never ends can be killed."""
+
+    def files(self, walking: FileWalk) -> list[str]:
+        return self._command("files", {"walking": walking})
+
+    def counts(self, matching: SearchPattern, walking: FileWalk) -> list[str]:
+        return self._command("counts", {"matching": matching, "walking": walking})
+
+    def positions(self, matching: SearchPattern, picking: LineRequest) -> list[str]:
+        return self._command("positions", {"matching": matching, "picking": picking})
+
+    def _command(self, what: str, asked: dict[str, Struct]) -> list[str]:
+        # Isolated, because the folder it is started in is the user's and must not be imported from.
+        package = str(Path(__file__).parents[3])
+        code = (
+            f"import sys; sys.path.append({package!r}); "
+            "from holdfast.tools.listing.fallback import main; sys.exit(main(sys.argv[1:]))"
+        )
+        raw = {key: msgspec.to_builtins(value) for key, value in asked.items()}
+        # Not msgspec's encoder: it refuses the surrogates that stand for bytes in file names.
+        return [sys.executable, "-I", "-c", code, what, json.dumps(raw)]
+
+
+def find_ripgrep() -> Ripgrep:
+    """ripgrep beside the interpreter, where its package puts it, or on the search path; otherwise our own."""
+    beside = Path(sysconfig.get_path("scripts")) / "rg"
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("rg")
+    return RipgrepProgram(found) if found and Path(found).is_absolute() else PythonSearch()
+
+
+class ProgramOutput(Struct, frozen=True):
+    """What a program answered. `cut` says why there may be more."""
+
+    output: bytes
+    errors: bytes
+    code: int
+    cut: str = ""
+
+
+async def run_program(command: list[str], folder: str, seconds: float) -> ProgramOutput:
+    """Run a program in a folder, for so long at most; what it wrote until then is kept.
+
+    It writes to files that have no name: one that flushes after every file it looks at would wake us a hundred
+    thousand times through a pipe.
+    """
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                cwd=folder,
+                env={},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise ToolError("EXECUTION_ERROR", f"the search could not be started: {error}") from None
+        cut = ""
+        try:
+            await asyncio.wait_for(process.wait(), seconds)
+        except TimeoutError:
+            cut = f"the time limit of {seconds:g} s was reached"
+        finally:
+            await _end(process)
+        wrote = _written(output)
+        if len(wrote) == MOST_OUTPUT:
+            cut = "there was more than can be kept"
+        return ProgramOutput(wrote, _written(errors), process.returncode or 0, cut)
+
+
+def _written(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read(MOST_OUTPUT)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill a program that still runs, with its group, and wait until it is gone."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()

@@ -1,0 +1,168 @@
+"""What a command printed: a file that grows, and an index of its lines.
+
+Rule: the file holds the bytes as they came, nothing else. Its name is its own and never used twice. Memory stays
+the same however long it gets, and the disk is not filled beyond a limit.
+"""
+
+import os
+import secrets
+import threading
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+STRIDE = 1 << 20
+"""Bytes between two marks of the index."""
+SPARE = 256 << 20
+"""Bytes that are left free on the disk."""
+LOOK = 64 << 20
+"""Bytes after which the free room is looked at again."""
+WINDOW = 256 << 10
+
+
+class OutputLine(Struct, frozen=True):
+    """A line, or its beginning: `size` is how long it is in bytes, without its end."""
+
+    number: int
+    offset: int
+    start: bytes
+    size: int
+
+
+class CommandOutput:
+    """One thread adds, any may read; what is read is what had come when the reading began."""
+
+    def __init__(self, folder: Path, name: str, most: int) -> None:
+        self.path = folder / f"{name}-{secrets.token_hex(6)}.txt"
+        self._file = os.open(
+            self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600
+        )
+        self._most = most
+        self._lock = threading.Lock()
+        self._marks: list[tuple[int, int]] = [(0, 0)]
+        self._ends = 0
+        self._is_open = False
+        self._next_look = LOOK
+        self.size = 0
+        self.trouble = ""
+        """Why no more is kept; empty as long as all is."""
+
+    @property
+    def lines(self) -> int:
+        """How many lines there are, an unfinished last one among them."""
+        with self._lock:
+            return self._ends + self._is_open
+
+    def add(self, chunk: bytes) -> None:
+        if self.trouble:
+            return
+        room = self._most - self.size
+        if len(chunk) > room:
+            chunk = chunk[:room]
+            self.trouble = f"the limit of {format_size(self._most)} was reached"
+        try:
+            view = memoryview(chunk)
+            while view:
+                view = view[os.write(self._file, view) :]
+        except OSError as error:
+            self.trouble = f"it could not be stored: {error.strerror}"
+            return
+        self._count(chunk)
+        if self.size >= self._next_look:
+            self._look()
+
+    def _count(self, chunk: bytes) -> None:
+        ends = chunk.count(b"\n")
+        with self._lock:
+            self.size += len(chunk)
+            self._ends += ends
+            if chunk:
+                self._is_open = not chunk.endswith(b"\n")
+            if self.size - self._marks[-1][0] >= STRIDE:
+                self._marks.append((self.size, self._ends))
+
+    def _look(self) -> None:
+        self._next_look = self.size + LOOK
+        status = os.fstatvfs(self._file)
+        if status.f_bavail * status.f_frsize < SPARE:
+            self.trouble = f"less than {format_size(SPARE)} are free on the disk"
+
+    def read(self, start: int = 0, end: int | None = None) -> bytes:
+        """The bytes from `start` up to `end`."""
+        end = min(self.size if end is None else end, self.size)
+        pieces = []
+        while start < end and (piece := os.pread(self._file, end - start, start)):
+            pieces.append(piece)
+            start += len(piece)
+        return b"".join(pieces)
+
+    def offset_of(self, number: int) -> int:
+        """Where a line begins (lines count from 1); the end where there is no such line."""
+        wanted = number - 1
+        with self._lock:
+            at = bisect_right(self._marks, wanted, key=lambda mark: mark[1]) - 1
+            # Several marks may stand inside one long line; the first of them has the fewest bytes to skip wrongly.
+            while at > 0 and self._marks[at][1] == wanted:
+                at -= 1
+            offset, passed = self._marks[at]
+        while passed < wanted and offset < self.size:
+            window = self.read(offset, offset + WINDOW)
+            ends = window.count(b"\n")
+            if passed + ends < wanted:
+                passed, offset = passed + ends, offset + len(window)
+                continue
+            place = -1
+            for _ in range(wanted - passed):
+                place = window.find(b"\n", place + 1)
+            return offset + place + 1
+        return min(offset, self.size) if passed == wanted else self.size
+
+    def read_lines(self, first: int, longest: int) -> Iterator[OutputLine]:
+        """The lines from one on, of each at most so many bytes of its beginning."""
+        offset, number, size = self.offset_of(first), first, self.size
+        while offset < size:
+            window = self.read(offset, min(offset + WINDOW, size))
+            place = 0
+            while (end := window.find(b"\n", place)) >= 0:
+                yield OutputLine(
+                    number, offset + place, window[place : min(end, place + longest)], end - place
+                )
+                number, place = number + 1, end + 1
+            if place == 0 and offset + len(window) < size:
+                end = self._end_of_line(offset + len(window), size)
+                yield OutputLine(number, offset, window[:longest], end - offset)
+                number, offset = number + 1, end + 1
+            elif offset + len(window) >= size and place < len(window):
+                yield OutputLine(number, offset + place, window[place : place + longest], len(window) - place)
+                return
+            else:
+                offset += place
+
+    def _end_of_line(self, offset: int, size: int) -> int:
+        while offset < size:
+            window = self.read(offset, min(offset + WINDOW, size))
+            if (end := window.find(b"\n")) >= 0:
+                return offset + end
+            offset += len(window)
+        return size
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def remove(self) -> None:
+        self.close()
+        self.path.unlink(missing_ok=True)
+
+
+def format_size(size: int) -> str:
+    """`812 bytes`, `1.4 MB`: decimal units, which is what disks are sold by."""
+    if size < 1000:
+        return f"{size} byte{'' if size == 1 else 's'}"
+    value = float(size)
+    for unit in ("kB", "MB", "GB"):
+        value /= 1000
+        if value < 999.95:
+            return f"{value:.1f} {unit}"
+    return f"{value / 1000:.1f} TB"

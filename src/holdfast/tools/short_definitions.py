@@ -1,0 +1,122 @@
+"""Tools defined in short: fewer words and a lean schema, for a window in which every token of a definition counts.
+
+Rule: only the definition is another. A tool requires the same, takes every argument that it takes when defined in
+full, also those that are not named, and finds itself what is wrong with a call.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import Struct
+
+from holdfast.messages import Json, ToolDefinition
+from holdfast.tools.envelope import ToolResult
+from holdfast.tools.tool import Tool
+from holdfast.tools.workspace import Workspace
+
+_TOOLS = {
+    "AskUser": ("around/ask_user", ""),
+    "Bash": ("shell/bash", "separate_stderr"),
+    "BashOutput": ("shell/bash_output", "bytes stderr"),
+    "BashStop": ("shell/bash_stop", ""),
+    "Edit": ("files/edit", "dry_run"),
+    "Glob": ("listing/glob", "include_ignored max_results sort"),
+    "Grep": ("listing/grep", "ignore_case include_ignored literal max_results show sort"),
+    "LS": ("listing/ls", "max_results"),
+    "MultiEdit": ("files/multi_edit", "dry_run"),
+    "Read": ("files/read", "column encoding raw"),
+    "Recall": ("around/recall", "chars"),
+    "TodoWrite": ("around/todo_write", ""),
+    "Write": ("files/write", "dry_run"),
+}
+"""Of each tool where it stands, and which arguments are too rare to be named in short. Some of them a result names
+where they are needed, such as `column` where a line is cut."""
+_NULL = {"type": "null"}
+
+
+class ShortPrompt(Struct, frozen=True):
+    """The short text of a tool, the full one in whose place it stands, and optional arguments that go unnamed."""
+
+    short: str
+    full: str = ""
+    without: tuple[str, ...] = ()
+
+
+def short_prompt_beside(module: str, *without: str) -> ShortPrompt:
+    """The texts beside a tool's module: `read.short.md`, and `read.md` where the full one is a file too."""
+    short, full = (Path(module).with_suffix(suffix) for suffix in (".short.md", ".md"))
+    said = full.read_text("utf-8").strip() if full.exists() else ""
+    return ShortPrompt(short.read_text("utf-8").strip(), said, without)
+
+
+def short_prompts() -> dict[str, ShortPrompt]:
+    """By name, those of the tools that stand here."""
+    here = Path(__file__).parent
+    return {
+        name: short_prompt_beside(str(here / f"{place}.py"), *rare.split())
+        for name, (place, rare) in _TOOLS.items()
+    }
+
+
+def with_short_definition(tool: Tool, known: Mapping[str, ShortPrompt]) -> Tool:
+    """The same tool with a short definition; as it is where no short text is known."""
+    brief = known.get(tool.name)
+    return _ShortTool(tool, short_definition(tool.definition, brief)) if brief else tool
+
+
+def short_definition(full: ToolDefinition, brief: ShortPrompt) -> ToolDefinition:
+    """Text and schema in short. What a tool says behind its full text, as Bash does of its sandbox, was made for
+    this very one: its first sentence stays."""
+    said = full.description
+    behind = said[len(brief.full) :].split(". ")[0] if brief.full and said.startswith(brief.full) else ""
+    text = f"{brief.short}{behind.rstrip('.')}." if behind else brief.short
+    return ToolDefinition(full.name, text, lean_schema(full.schema, brief.without))
+
+
+def lean_schema(schema: dict[str, Json], without: Collection[str] = ()) -> dict[str, Json]:
+    """Names and types, without limits and descriptions, and without optional properties of these names."""
+    lean: dict[str, Json] = {key: schema[key] for key in ("type", "enum") if key in schema}
+    required = schema.get("required", [])
+    if "properties" in schema:
+        lean["properties"] = {
+            name: lean_schema(one if name in required else _given(one), without)
+            for name, one in schema["properties"].items()
+            if name in required or name not in without
+        }
+    if required:
+        lean["required"] = required
+    if "items" in schema:
+        lean["items"] = lean_schema(schema["items"], without)
+    if "anyOf" in schema:
+        lean["anyOf"] = [lean_schema(one, without) for one in schema["anyOf"]]
+    return lean
+
+
+def _given(schema: dict[str, Json]) -> dict[str, Json]:
+    """What an optional property is when it is given: `null` means that it is not."""
+    choices: list[dict[str, Json]] = [one for one in schema.get("anyOf", []) if one != _NULL]
+    match choices:
+        case []:
+            return schema
+        case [only]:
+            return only
+        case _:
+            return {**schema, "anyOf": choices}
+
+
+@dataclass(frozen=True)
+class _ShortTool:
+    tool: Tool
+    definition: ToolDefinition
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    @property
+    def is_read_only(self) -> bool:
+        return self.tool.is_read_only
+
+    async def run(self, arguments: dict[str, Json], workspace: Workspace) -> ToolResult:
+        return await self.tool.run(arguments, workspace)

@@ -1,0 +1,244 @@
+"""Arguments put into the text of a skill.
+
+Rule: one pass over the text; what was put in is never looked at again, and nothing is ever run.
+
+`$ARGUMENTS` is all of them, `$ARGUMENTS[0]` and `$0` the first, `$name` one that the head declares. A number for
+which there is no argument stays as it is written: `$5` may be a price. A backslash keeps a placeholder as it is.
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from holdfast.errors import HoldfastError
+from holdfast.messages import Json
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.skill_files import Skill, Skills
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
+from holdfast.tools.workspace import Workspace
+from holdfast.tools.workspace_files import printable_path
+
+LONGEST_TEXT = 1_000_000
+"""Characters of a filled text. A text of many placeholders and a long argument would otherwise fill the memory."""
+
+# An empty name would take every dollar sign.
+_NAME = re.compile(r"\w[\w-]*")
+_FORM = r"(\\?)\$(?:ARGUMENTS\[(\d{1,3})\]|(ARGUMENTS)\b|(\d{1,3})\b|\{(\w+)\}"
+
+
+def split_arguments(arguments: str) -> list[str]:
+    """Arguments as a shell splits words; by spaces where its quotes are not closed."""
+    try:
+        return shlex.split(arguments)
+    except ValueError:
+        return arguments.split()
+
+
+class FilledTextTooLong(ValueError):
+    """A filled text would be longer than `LONGEST_TEXT`."""
+
+
+def fill_placeholders(text: str, arguments: str, names: Sequence[str], folder: str) -> str:
+    """The text with its placeholders filled; arguments that no placeholder took stand below. Raises `FilledTextTooLong`."""
+    given = split_arguments(arguments)
+    named = {
+        name: given[n] if n < len(given) else "" for n, name in enumerate(names) if _NAME.fullmatch(name)
+    }
+    longest_first = "|".join(re.escape(name) for name in sorted(named, key=len, reverse=True))
+    pattern = re.compile(_FORM + (rf"|({longest_first})(?![\w-]))" if named else ")"))
+    used, length = False, len(text)
+
+    def value(found: re.Match[str]) -> str:
+        nonlocal length
+        filled = one(found)
+        length += len(filled)
+        if length > LONGEST_TEXT:
+            raise FilledTextTooLong
+        return filled
+
+    def one(found: re.Match[str]) -> str:
+        nonlocal used
+        if found[1]:
+            return found[0][1:]
+        if found[5]:
+            return folder if found[5].endswith("SKILL_DIR") else found[0]
+        number = found[2] or found[4]
+        if number and int(number) >= len(given):
+            return found[0]
+        used = True
+        if number:
+            return given[int(number)]
+        return arguments if found[3] else named[found[6]]
+
+    filled = pattern.sub(value, text)
+    return filled if used or not arguments.strip() else f"{filled}\n\nARGUMENTS: {arguments}"
+
+
+# Skill: the instructions of one skill, loaded when they are used.
+#
+# Rule: the definition fits its budget and says what it leaves out; the text of a skill is read from the disk at each
+# use. Commands in a skill's text are never run here.
+
+BUDGET = 8_000
+"""Characters that the list of skills takes in the definition."""
+
+SHORTEST = 24
+"""Characters of a description below which it says nothing, and only names are listed."""
+
+MOST_FILES = 40
+MOST_LOOKED_AT = 2_000
+
+_COMMAND = re.compile(r"!`[^`\n]+`")
+
+
+class SkillArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    name: Annotated[str, Meta(description="The skill's name, as listed.")]
+    arguments: Annotated[str, Meta(max_length=20_000, description="What it is to work on.")] = ""
+
+
+def skill_tool(skills: Skills, budget: int = BUDGET) -> Tool:
+    async def load(arguments: SkillArguments, workspace: Workspace) -> ToolResult:
+        skills.refresh()
+        return load_skill(skills, arguments, workspace)
+
+    prompt = f"{prompt_beside(__file__)}\n\n{list_skills(list(skills.by_name.values()), budget)}"
+    return TypedTool("Skill", SkillArguments, prompt, load, is_read_only=True)
+
+
+def list_skills(skills: list[Skill], budget: int = BUDGET) -> str:
+    """The skills by name, with as much of the descriptions as the budget has room for: names come first, then hints
+    at arguments, then descriptions."""
+    listed = [skill for skill in skills if not skill.is_for_people_only]
+    if not listed:
+        return "There are no skills."
+    heads = [f"- {skill.name}{f' {skill.argument_hint}' if skill.argument_hint else ''}" for skill in listed]
+    if _length(heads) > budget:
+        heads = [f"- {skill.name}" for skill in listed]
+    if _length(heads) > budget:
+        return "\n".join(["Skills:", *_first_heads(heads, budget)])
+    cap = _cap([len(skill.description) for skill in listed], budget - _length(heads))
+    cut = sum(len(skill.description) > cap for skill in listed)
+    if cut and cap < SHORTEST:
+        note = (
+            f"(The descriptions of {len(listed)} skills are left out: they do not fit {budget} characters.)"
+        )
+        return "\n".join(["Skills:", *heads, note])
+    rows = [
+        f"{head}: {_shortened(skill.description, cap)}" for head, skill in zip(heads, listed, strict=True)
+    ]
+    if cut:
+        rows.append(f"({cut} of {len(listed)} descriptions are cut to {cap} characters.)")
+    return "\n".join(["Skills:", *rows])
+
+
+def _length(heads: list[str]) -> int:
+    return sum(len(head) + 3 for head in heads)
+
+
+def _first_heads(heads: list[str], budget: int) -> list[str]:
+    """Names up to the budget, and how many more there are: they can be loaded by name all the same."""
+    ends = accumulate(len(head) + 3 for head in heads)
+    first = heads[: sum(end <= budget for end in ends)]
+    return [*first, f"(The names of {len(heads) - len(first)} more skills do not fit {budget} characters.)"]
+
+
+def _cap(lengths: list[int], room: int) -> int:
+    """The greatest length to which texts can be cut so that all of them fit: short ones leave room to long ones."""
+    left = room
+    for number, length in enumerate(sorted(lengths)):
+        share = left // (len(lengths) - number)
+        if length > share:
+            return max(share, 0)
+        left -= length
+    return max(lengths, default=0)
+
+
+def _shortened(text: str, cap: int) -> str:
+    return text if len(text) <= cap else text[: cap - 1].rstrip() + "…"
+
+
+def load_skill(skills: Skills, arguments: SkillArguments, workspace: Workspace) -> ToolResult:
+    name = arguments.name.strip().lstrip("/")
+    skill = skills.by_name.get(name)
+    if skill is None:
+        raise ToolError("NOT_FOUND", f"there is no skill `{name[:80]}`", hint=_others(skills, name))
+    if skill.is_for_people_only:
+        raise ToolError("ACCESS_DENIED", f"the skill `{name}` can only be started by the user")
+    folder = _shown(skill.path.parent, workspace)
+    files, is_cut = _files(skill)
+    try:
+        filled = fill_placeholders(skill.body, arguments.arguments, skill.argument_names, folder)
+    except FilledTextTooLong:
+        raise ToolError(
+            "INVALID_PARAM",
+            f"with these arguments the skill `{name}` has more than {LONGEST_TEXT} characters",
+            hint="Give it shorter arguments",
+        ) from None
+    text = "\n".join([f"Skill `{name}`, in {folder}", *_about(skill, files, is_cut), "", filled])
+    data: dict[str, Json] = {
+        "name": name,
+        "folder": folder,
+        "files": len(files),
+        "allowed_tools": list(skill.allowed_tools),
+    }
+    return build_result(Envelope(status="success", text=text, data=data), f"skill {name}")
+
+
+def _about(skill: Skill, files: list[str], is_cut: bool) -> list[str]:
+    lines = []
+    if files:
+        more = len(files) - MOST_FILES
+        rest = f" and {'at least ' if is_cut else ''}{more} more" if more > 0 else ""
+        lines.append(f"Files that belong to it: {', '.join(files[:MOST_FILES])}{rest}")
+    if skill.allowed_tools:
+        lines.append(f"Tools it is written for: {', '.join(skill.allowed_tools)}")
+    if _COMMAND.search(skill.body):
+        lines.append("Commands written as !`…` were not run; run them yourself where you need their output.")
+    return lines
+
+
+def _others(skills: Skills, name: str) -> str:
+    names = [other.name for other in skills.by_name.values() if not other.is_for_people_only]
+    near = [other for other in names if name and (name in other or other in name)]
+    return f"There are: {', '.join((near or names)[:50])}" if names else "There are no skills"
+
+
+def _shown(folder: Path, workspace: Workspace) -> str:
+    """The folder as other tools name it; whole where it lies outside the workspace."""
+    try:
+        return workspace.locate(str(folder)).shown
+    except ToolError:
+        return printable_path(str(folder))
+
+
+def _files(skill: Skill) -> tuple[list[str], bool]:
+    """Names of the files below a skill's folder, and whether there were too many to look at. The folder is opened
+    once: one that has become a link meanwhile shows nothing of what lies elsewhere."""
+    folder = skill.path.parent
+    try:
+        with Workspace([skill.within or folder]).open_directory(str(folder)) as opened:
+            return _names_below(opened.descriptor)
+    except HoldfastError:
+        return [], False
+
+
+def _names_below(descriptor: int) -> tuple[list[str], bool]:
+    found: list[str] = []
+    looked = 0
+    for here, folders, names, _ in os.fwalk(".", dir_fd=descriptor):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
+        inner = here.removeprefix(".").lstrip("/")
+        for name in sorted(names):
+            looked += 1
+            if looked > MOST_LOOKED_AT:
+                return found, True
+            path = f"{inner}/{name}" if inner else name
+            if path != "SKILL.md" and not name.startswith("."):
+                found.append(printable_path(path))
+    return found, False

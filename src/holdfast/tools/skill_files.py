@@ -1,0 +1,354 @@
+"""The head of a `SKILL.md`: fields between two lines of `---`, every value a text.
+
+Rule: a field is read only when somebody asks for it, so that a strange one never spoils the others, and what cannot
+be read is an error with its line.
+
+This is the part of YAML that such heads use: plain, quoted and block texts, lists in brackets or by dashes. A whole
+YAML reader would be too strict and too clever here: it refuses `description: Use when: …`, which many files have,
+turns `no` and `1.0` into things that are no texts, and knows references that no head needs.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from holdfast.errors import HoldfastError
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.workspace import Workspace
+from holdfast.tools.workspace_files import printable_path
+
+FENCE = "---"
+
+_KEY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:(?:[ \t]+(.*)|$)")
+_BLOCK = re.compile(r"([|>])([+-]?[1-9]?|[1-9][+-])(?:[ \t]+#.*)?")
+_COMMENT = re.compile(r"(?<![^ \t])#.*$")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\']|\'\')*)\'', re.DOTALL)
+_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
+_PLAIN_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b", "\n": ""}
+_FOREIGN = {"&": "an anchor", "*": "a reference", "!": "a tag", "{": "a table in braces"}
+
+
+class FrontmatterError(ValueError):
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+        self.message = message
+
+
+class FrontmatterField(Struct, frozen=True):
+    """A field as it is written: what stands behind the colon, and the lines below that belong to it."""
+
+    line: int
+    first: str
+    below: tuple[str, ...] = ()
+
+
+class SkillDocument(Struct, frozen=True):
+    fields: Mapping[str, FrontmatterField]
+    body: str
+
+    def text(self, key: str) -> str:
+        """A field as one text; empty if it is not there."""
+        field = self.fields.get(key)
+        return read_text(field) if field else ""
+
+    def texts(self, key: str) -> list[str]:
+        """A field as a list: in brackets, by dashes, or in one line, parted by commas or spaces."""
+        field = self.fields.get(key)
+        return read_texts(field) if field else []
+
+
+def parse_document(text: str) -> SkillDocument:
+    """A text with its head. Lines are counted from 1."""
+    lines = text.removeprefix("\ufeff").splitlines()
+    if not lines or lines[0].rstrip() != FENCE:
+        raise FrontmatterError(1, f"the file does not begin with `{FENCE}`")
+    end = next((n for n, line in enumerate(lines) if n and line.rstrip() == FENCE), 0)
+    if not end:
+        raise FrontmatterError(1, f"the head is not closed by a second `{FENCE}`")
+    return SkillDocument(dict(_fields(lines[1:end])), "\n".join(lines[end + 1 :]).strip("\n"))
+
+
+def _fields(lines: list[str]) -> Iterator[tuple[str, FrontmatterField]]:
+    seen: dict[str, int] = {}
+    key, line, first, below = "", 0, "", list[str]()
+    for number, row in enumerate(lines, start=2):
+        # A list may stand at the margin: `- a` below `key:` belongs to the key.
+        if not row.strip() or row[0] in " \t" or row.startswith("- ") or row.rstrip() == "-":
+            below.append(row)
+            continue
+        if row.startswith("#"):
+            continue
+        found = _KEY.fullmatch(row.rstrip())
+        if not found:
+            raise FrontmatterError(number, f"`{row.strip()[:60]}` is no `key: value`")
+        if found[1] in seen:
+            raise FrontmatterError(number, f"`{found[1]}` stands there twice, first in line {seen[found[1]]}")
+        if key:
+            yield key, FrontmatterField(line, first, tuple(below))
+        elif any(row.strip() for row in below):
+            raise FrontmatterError(2, "the head begins with an indented line")
+        key, line, first, below = found[1], number, (found[2] or "").strip(), []
+        seen[key] = number
+    if key:
+        yield key, FrontmatterField(line, first, tuple(below))
+
+
+def read_text(field: FrontmatterField) -> str:
+    if block := _BLOCK.fullmatch(field.first):
+        return _block(field, block[1], block[2])
+    if field.first[:1] in ('"', "'"):
+        return _quoted(field)
+    if field.first[:1] in _FOREIGN:
+        raise FrontmatterError(
+            field.line, f"{_FOREIGN[field.first[0]]} is not understood here; quote the text"
+        )
+    below = [] if field.first.startswith("#") else [_uncommented(row) for row in field.below]
+    return " ".join(part for part in [_uncommented(field.first), *below] if part)
+
+
+def _uncommented(row: str) -> str:
+    # The blanks before a comment are no part of the pattern: a long row of them would be looked at from each one.
+    return _COMMENT.sub("", row).strip()
+
+
+def _block(field: FrontmatterField, style: str, marks: str) -> str:
+    rows = [row.rstrip() for row in field.below]
+    filled = [row for row in rows if row.strip()]
+    if any("\t" in row[: len(row) - len(row.lstrip())] for row in filled):
+        raise FrontmatterError(field.line, "the text below is indented by tabs; use spaces")
+    indent = min((len(row) - len(row.lstrip(" ")) for row in filled), default=0)
+    text = "\n".join(row[indent:] for row in rows)
+    if style == ">":
+        text = re.sub(r"(?<!\n)\n(?![\n ])", " ", text)
+    return text if "+" in marks else text.strip("\n")
+
+
+def _quoted(field: FrontmatterField) -> str:
+    whole = " ".join([field.first, *(row.strip() for row in field.below if row.strip())])
+    found = _QUOTED.match(whole)
+    if not found:
+        raise FrontmatterError(field.line, "a quoted text has no closing quote")
+    if _uncommented(whole[found.end() :]):
+        raise FrontmatterError(field.line, "something stands behind the closing quote")
+    return _unquoted(found)
+
+
+def _unquoted(found: re.Match[str]) -> str:
+    if found[2] is not None:
+        return found[2].replace("''", "'")
+    return _ESCAPE.sub(_character, found[1])
+
+
+def _character(escape: re.Match[str]) -> str:
+    written = escape[1]
+    if len(written) > 1:
+        number = int(written[1:], 16)
+        return (
+            chr(number)
+            if number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF
+            else "\N{REPLACEMENT CHARACTER}"
+        )
+    return _PLAIN_ESCAPES.get(written, written)
+
+
+def read_texts(field: FrontmatterField) -> list[str]:
+    rows = [row.strip() for row in field.below if row.strip() and not row.strip().startswith("#")]
+    if not field.first and rows:
+        if not all(row.startswith("-") for row in rows):
+            raise FrontmatterError(field.line, "a list was expected: lines that begin with `- `")
+        return [_item(row[1:].strip(), field.line) for row in rows]
+    text = " ".join([_uncommented(field.first), *rows]).strip()
+    if text.startswith("["):
+        if not text.endswith("]"):
+            raise FrontmatterError(field.line, "a list in brackets is not closed")
+        return [_item(item, field.line) for item in _parted(text[1:-1], ",")]
+    return _parted(read_text(field), ",") if "," in text else read_text(field).split()
+
+
+def _item(text: str, line: int) -> str:
+    return read_text(FrontmatterField(line, text))
+
+
+def _parted(text: str, by: str) -> list[str]:
+    """Parts of a text between commas that stand outside of quotes and parentheses."""
+    ends, depth, quote, is_blank = list[int](), 0, "", True
+    for at, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'" and is_blank:
+            quote = character
+        depth += (character == "(") - (character == ")")
+        is_blank = is_blank and character.isspace()
+        if character == by and not quote and depth <= 0:
+            ends.append(at)
+            is_blank = True
+    starts = [0, *(end + 1 for end in ends)]
+    parts = [text[start:end].strip() for start, end in zip(starts, [*ends, len(text)], strict=True)]
+    return [part for part in parts if part]
+
+
+# Skills: folders with a `SKILL.md`, found in the places that the caller names.
+#
+# Rule: what one file has wrong is a warning with its place, and the others work. A project's skill is opened through
+# the workspace's guard, so that a link in somebody's repository never shows what lies outside of it.
+
+SKILL_FILE = "SKILL.md"
+LONGEST_NAME = 64
+LONGEST_DESCRIPTION = 1024
+LARGEST_FILE = 256 * 1024
+MOST_SKILLS = 1000
+MOST_ARGUMENTS = 50
+
+_Mark = tuple[int, int, int]
+
+
+class SkillFolder(Struct, frozen=True):
+    """A place to look for skills. `within` is the root that its files may not lead out of; without one, links are
+    followed anywhere, as befits a folder of the user's own."""
+
+    path: Path
+    within: Path | None = None
+
+
+class Skill(Struct, frozen=True):
+    name: str
+    description: str
+    path: Path
+    """Its `SKILL.md`."""
+    body: str
+    argument_names: tuple[str, ...] = ()
+    argument_hint: str = ""
+    allowed_tools: tuple[str, ...] = ()
+    """What the skill asks for. It is shown and never widens what is allowed: the file may be a stranger's."""
+    is_for_people_only: bool = False
+    within: Path | None = None
+    """The root that its folder may not lead out of, as that of its place."""
+
+
+def project_folders(root: Path) -> list[SkillFolder]:
+    """Where a project keeps its skills; of two with one name the first counts."""
+    return [SkillFolder(root / name / "skills", root) for name in (".holdfast", ".agents", ".claude")]
+
+
+class Skills:
+    """The skills of some folders. `refresh` looks again and reads only what changed."""
+
+    def __init__(self, folders: Sequence[SkillFolder]) -> None:
+        self._folders = tuple(folders)
+        self._read: dict[Path, tuple[_Mark, Skill | str]] = {}
+        self.by_name: dict[str, Skill] = {}
+        self.warnings: tuple[str, ...] = ()
+        self.refresh()
+
+    def refresh(self) -> None:
+        by_name: dict[str, Skill] = {}
+        warnings: list[str] = []
+        read: dict[Path, tuple[_Mark, Skill | str]] = {}
+        for folder in self._folders:
+            for path, mark in _files(folder.path):
+                known = self._read.get(path)
+                read[path] = known if known and known[0] == mark else (mark, _read(path, folder.within))
+                skill = read[path][1]
+                if isinstance(skill, str):
+                    warnings.append(skill)
+                elif skill.name in by_name:
+                    first = by_name[skill.name].path
+                    warnings.append(
+                        f"{printable_path(str(path))}: the skill `{skill.name}` is already given by "
+                        f"{printable_path(str(first))}"
+                    )
+                else:
+                    by_name[skill.name] = skill
+        self._read = read
+        self.by_name = dict(sorted(by_name.items()))
+        self.warnings = tuple(warnings)
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, _Mark]]:
+    """Every `SKILL.md` one level below, in the order of names, with what changes when the file does."""
+    try:
+        names = sorted(os.listdir(folder))[:MOST_SKILLS]  # noqa: PTH208 - names only, no entries
+    except OSError:
+        return
+    for name in names:
+        path = folder / name / SKILL_FILE
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        yield path, (status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+def _read(path: Path, within: Path | None) -> Skill | str:
+    """A skill, or the warning that it cannot be read."""
+    where = printable_path(str(path))
+    try:
+        return _skill(path, parse_document(_text(path, within)), within)
+    except FrontmatterError as error:
+        return f"{where}, line {error.line}: {error.message}; the skill is left out"
+    except UnicodeDecodeError as error:
+        return f"{where}: byte {error.start} is no UTF-8; the skill is left out"
+    except (HoldfastError, OSError) as error:
+        return f"{where}: {error}; the skill is left out"
+
+
+def _text(path: Path, within: Path | None) -> str:
+    # The folder itself as the root: without one to stay within, links have been followed before we look.
+    real = path if within else path.resolve(strict=True)
+    with Workspace([within or real.parent]).open_file(str(real)) as opened:
+        if opened.status.st_size > LARGEST_FILE:
+            raise ToolError("INVALID_PARAM", f"the file is larger than {LARGEST_FILE} bytes")
+        return opened.file.read(LARGEST_FILE + 1).decode("utf-8-sig")
+
+
+def _skill(path: Path, document: SkillDocument, within: Path | None) -> Skill:
+    folder = path.parent.name
+    name = document.text("name") or folder
+    if not is_name(name):
+        line = document.fields["name"].line if "name" in document.fields else 1
+        rule = f"1 to {LONGEST_NAME} small letters, digits and single hyphens"
+        raise FrontmatterError(line, f"the name `{name[:80]}` does not fit: {rule}")
+    description = " ".join(document.text("description").split()) or _first_paragraph(document.body)
+    if not description:
+        raise FrontmatterError(1, "there is no `description`")
+    return Skill(
+        name=name,
+        description=_in_one_line(description)[:LONGEST_DESCRIPTION],
+        path=path,
+        body=document.body,
+        argument_names=tuple(document.texts("arguments")[:MOST_ARGUMENTS]),
+        argument_hint=_hint(document),
+        allowed_tools=tuple(document.texts("allowed-tools")),
+        is_for_people_only=document.text("disable-model-invocation").lower() in ("true", "yes", "on"),
+        within=within,
+    )
+
+
+def _hint(document: SkillDocument) -> str:
+    """`argument-hint: [file] [lines]` looks like a list and is meant as it stands."""
+    field = document.fields.get("argument-hint")
+    return _in_one_line(field.first)[:200] if field else ""
+
+
+def _in_one_line(text: str) -> str:
+    """Characters that are not shown could forge lines, or say to a model what no person reads."""
+    return "".join(character for character in text if character.isprintable())
+
+
+def is_name(name: str) -> bool:
+    parts = name.split("-")
+    letters = all(part.isalnum() for part in parts)
+    return letters and name == name.lower() and len(name) <= LONGEST_NAME
+
+
+def _first_paragraph(body: str) -> str:
+    """What stands first below the head and is no heading, in one line."""
+    for block in body.split("\n\n"):
+        rows = [row.strip() for row in block.splitlines() if row.strip() and not row.lstrip().startswith("#")]
+        if rows:
+            return " ".join(rows)
+    return ""

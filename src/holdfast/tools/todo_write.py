@@ -1,0 +1,166 @@
+"""TodoWrite: the list of what is to be done, written whole each time.
+
+Rule: at most one todo is in progress, and the answer says what truly changed against the list before it. A list
+with nothing left to do is archived; the recap at a request's end is made from the log, not here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from holdfast.messages import Json
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.tool import Tool, TypedTool, prompt_beside
+from holdfast.tools.workspace import Workspace
+
+TodoStatus = Literal["pending", "in_progress", "completed", "cancelled"]
+
+MOST_NAMED = 10
+"""Todos that one line of the answer names."""
+
+_MARKS: dict[TodoStatus, str] = {
+    "pending": "[ ]",
+    "in_progress": "[>]",
+    "completed": "[x]",
+    "cancelled": "[-]",
+}
+
+
+class TodoItem(Struct, frozen=True):
+    """Other fields are passed over: several agents' lists have an id, a priority or another form of the text."""
+
+    content: Annotated[
+        str, Meta(min_length=1, max_length=500, description="What is to be done, in one line.")
+    ]
+    status: TodoStatus = "pending"
+
+    @property
+    def is_closed(self) -> bool:
+        return self.status in ("completed", "cancelled")
+
+
+class TodoWriteArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    todos: Annotated[
+        list[TodoItem], Meta(max_length=100, description="The whole list, in the order of the work.")
+    ]
+
+
+class TodoList:
+    """The list as it was last written, and the lists that were finished before."""
+
+    def __init__(self) -> None:
+        self.written: tuple[TodoItem, ...] = ()
+        self.archive: list[tuple[TodoItem, ...]] = []
+
+    @property
+    def is_finished(self) -> bool:
+        return bool(self.written) and all(todo.is_closed for todo in self.written)
+
+    def write(self, todos: Sequence[TodoItem]) -> None:
+        was, self.written = self.written if self.is_finished else (), tuple(todos)
+        if self.is_finished and self.written != was:
+            self.archive.append(self.written)
+
+    def restore(self, data: Mapping[str, Json]) -> None:
+        """Take up the `data` of an earlier result; fed in order, they give the same list and archive."""
+        if "todos" in data:
+            self.write(msgspec.convert(data.get("archived") or data["todos"], list[TodoItem]))
+
+
+def todo_write_tool(todos: TodoList) -> Tool:
+    async def write(arguments: TodoWriteArguments, _workspace: Workspace) -> ToolResult:
+        return write_todos(todos, arguments.todos)
+
+    return TypedTool("TodoWrite", TodoWriteArguments, prompt_beside(__file__), write)
+
+
+def write_todos(todos: TodoList, given: Sequence[TodoItem]) -> ToolResult:
+    written = [TodoItem(" ".join(todo.content.split()), todo.status) for todo in given]
+    _expect_order(written)
+    changes = _changes(todos.written, written, was_finished=todos.is_finished)
+    todos.write(written)
+    finished = written if todos.is_finished else []
+    lines = [_recap(written), *changes]
+    if finished:
+        lines.append("Nothing is left to do: the list is archived, and the next TodoWrite begins a new one.")
+    data: dict[str, Json] = {
+        "todos": [] if finished else [_plain(todo) for todo in written],
+        "archived": [_plain(todo) for todo in finished],
+        "counts": {status: sum(todo.status == status for todo in written) for status in _MARKS},
+    }
+    shown = "\n".join(f"{_MARKS[todo.status]} {todo.content}" for todo in written) or "no todos"
+    return build_result(Envelope(status="success", text="\n".join(lines), data=data), shown)
+
+
+def _expect_order(todos: Sequence[TodoItem]) -> None:
+    blank = next((number for number, todo in enumerate(todos, start=1) if not todo.content), 0)
+    if blank:
+        raise ToolError("INVALID_PARAM", f"todo {blank} has no text")
+    active = [todo.content for todo in todos if todo.status == "in_progress"]
+    if len(active) > 1:
+        named = ", ".join(f"`{content[:60]}`" for content in active)
+        raise ToolError(
+            "INVALID_PARAM",
+            f"{len(active)} todos are in progress: {named}",
+            hint="At most one may be: set the others to `pending`, or to `completed` if they are done",
+        )
+    contents = [todo.content for todo in todos]
+    twice = next((content for content in contents if contents.count(content) > 1), "")
+    if twice:
+        raise ToolError("INVALID_PARAM", f"two todos say `{twice[:60]}`", hint="Word each todo differently")
+
+
+def _recap(todos: Sequence[TodoItem]) -> str:
+    """How far the list is, what is being done and what comes next."""
+    if not todos:
+        return "The list is empty."
+    kept = [todo for todo in todos if todo.status != "cancelled"]
+    done = sum(todo.status == "completed" for todo in kept)
+    active = next((todo.content for todo in kept if todo.status == "in_progress"), "")
+    following = next((todo.content for todo in kept if todo.status == "pending"), "")
+    named = [f"{what}: {_named([text])}" for what, text in (("active", active), ("next", following)) if text]
+    return "; ".join([f"{done} of {len(kept)} done", *named]) + "."
+
+
+def _changes(before: Sequence[TodoItem], after: Sequence[TodoItem], *, was_finished: bool) -> list[str]:
+    """What differs, as lines. What is no more of a list that was archived was not taken away."""
+    old = {todo.content: todo.status for todo in before}
+    new = {todo.content: todo.status for todo in after}
+    changed = {content for content, status in new.items() if old.get(content, status) != status}
+    groups = {
+        "Added": [content for content in new if content not in old],
+        "Completed": [content for content in changed if new[content] == "completed"],
+        "Begun": [content for content in changed if new[content] == "in_progress"],
+        "Set back to pending": [content for content in changed if new[content] == "pending"],
+        "Cancelled": [content for content in changed if new[content] == "cancelled"],
+        "Taken off the list unfinished": [
+            content
+            for content, status in old.items()
+            if content not in new and status in ("pending", "in_progress")
+        ],
+        "Taken off the list": [
+            content
+            for content, status in old.items()
+            if content not in new and status in ("completed", "cancelled") and not was_finished
+        ],
+    }
+    order = {content: number for number, content in enumerate([*new, *old])}
+    lines = [
+        f"{what}: {_named(sorted(contents, key=order.__getitem__))}."
+        for what, contents in groups.items()
+        if contents
+    ]
+    return lines or ["Nothing changed."]
+
+
+def _named(contents: list[str]) -> str:
+    """Todos by name. Their texts stand in the call right above, so long ones are cut and many are counted."""
+    named = [content if len(content) <= 80 else content[:77] + "..." for content in contents[:MOST_NAMED]]
+    more = len(contents) - len(named)
+    return "; ".join([*named, f"and {more} more"] if more else named)
+
+
+def _plain(todo: TodoItem) -> dict[str, Json]:
+    return {"content": todo.content, "status": todo.status}

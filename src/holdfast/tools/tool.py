@@ -1,0 +1,133 @@
+"""JSON Schemas from typed arguments, and arguments from what a model wrote.
+
+Rule: a schema stands alone (no `$ref`: not every provider follows them), and a wrong argument gets a sentence that
+names it.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.messages import Json, ToolDefinition
+from holdfast.tools.envelope import ToolError, ToolResult, error_result
+from holdfast.tools.workspace import Workspace
+
+_S = TypeVar("_S", bound=Struct)
+
+_WHERE = re.compile(r" - at `\$\.?(.*)`$")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+_REFERENCE = "#/$defs/"
+
+
+def json_schema(takes: type[Struct]) -> dict[str, Json]:
+    """The schema of a Struct with every reference written out and the names of our classes left out."""
+    schemas, parts = msgspec.json.schema_components([takes], ref_template=_REFERENCE + "{name}")
+    written: dict[str, Json] = _written_out(schemas[0], parts, ())
+    return written
+
+
+def _written_out(node: Json, parts: dict[str, Json], above: tuple[str, ...]) -> Json:
+    if isinstance(node, list | tuple):
+        # A default may be a tuple; as JSON, which a log gives back, it is a list.
+        return [_written_out(item, parts, above) for item in node]
+    if not isinstance(node, dict):
+        return node
+    name = str(node.get("$ref", "")).removeprefix(_REFERENCE)
+    if name:
+        assert name not in above, f"{name} contains itself and cannot be written out"
+        rest = {key: value for key, value in node.items() if key != "$ref"}
+        return _without_title(_written_out(parts[name], parts, (*above, name))) | rest
+    return {key: _written_out(value, parts, above) for key, value in node.items()}
+
+
+def _without_title(schema: dict[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in schema.items() if key != "title"}
+
+
+def decode_arguments(takes: type[_S], arguments: dict[str, Json], tool: str) -> _S:
+    """Typed arguments. `null` is an argument not given, and `"5"` is a number: models write both."""
+    given = {key: value for key, value in arguments.items() if value is not None}
+    try:
+        return msgspec.convert(given, takes, strict=False)
+    except msgspec.ValidationError as error:
+        raise ToolError("INVALID_PARAM", _sentence(str(error), tool), hint=_hint(takes)) from None
+
+
+def _sentence(message: str, tool: str) -> str:
+    """msgspec's words about a wrong argument as a sentence that begins with its name."""
+    place = _WHERE.search(message)
+    said = message[: place.start()] if place else message
+    within = f" in `{place[1]}`" if place and place[1] else ""
+    if unknown := _UNKNOWN.fullmatch(said):
+        return f"{tool} has no argument `{unknown[1]}`{within}"
+    if missing := _MISSING.fullmatch(said):
+        return f"{tool} needs the argument `{missing[1]}`{within}"
+    where = place[1] if place and place[1] else "arguments"
+    return f"`{where}` of {tool} is wrong: {said[:1].lower()}{said[1:]}"
+
+
+def _hint(takes: type[Struct]) -> str:
+    fields = msgspec.structs.fields(takes)
+    needed = [f"`{f.encode_name}`" for f in fields if f.required]
+    others = [f"`{f.encode_name}`" for f in fields if not f.required]
+    said = "It takes " + ", ".join(needed) if needed else "It needs none"
+    return f"{said}; optional: {', '.join(others)}" if others else said
+
+
+# What a tool is: a name, a definition for the model, and a function from arguments to a result.
+#
+# Rule: `run` answers every mistake of the model with an error envelope. What it raises is a defect of the tool or a
+# cancellation.
+
+_A = TypeVar("_A", bound=Struct)
+
+
+class Tool(Protocol):
+    """**Contract:** read-only tools may run beside each other; others run alone, in the order of the calls."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def definition(self) -> ToolDefinition: ...
+
+    @property
+    def is_read_only(self) -> bool: ...
+
+    async def run(self, arguments: dict[str, Json], workspace: Workspace) -> ToolResult: ...
+
+
+@dataclass(frozen=True)
+class TypedTool(Generic[_A]):
+    """A tool made of a typed function: the schema comes from `takes`, the prompt from a Markdown file.
+
+    **Contract:** `work` raises `ToolError` for what the model should learn, and is cancelled like any coroutine.
+    """
+
+    name: str
+    takes: type[_A]
+    prompt: str
+    work: Callable[[_A, Workspace], Awaitable[ToolResult]]
+    is_read_only: bool = False
+
+    @cached_property
+    def definition(self) -> ToolDefinition:
+        return ToolDefinition(self.name, self.prompt, json_schema(self.takes))
+
+    async def run(self, arguments: dict[str, Json], workspace: Workspace) -> ToolResult:
+        try:
+            return await self.work(decode_arguments(self.takes, arguments, self.name), workspace)
+        except ToolError as error:
+            return error_result(error, {"tool": self.name})
+
+
+def prompt_beside(module: str) -> str:
+    """The prompt of a tool: the Markdown file that stands beside its module and has the same name."""
+    return Path(module).with_suffix(".md").read_text("utf-8").strip()

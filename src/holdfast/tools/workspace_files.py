@@ -1,0 +1,157 @@
+"""Places inside the workspace, and what is open there.
+
+Rule: values only; they are made by the guard, which has checked them.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+import stat
+from collections.abc import Callable
+from typing import BinaryIO, Literal, Self
+
+from msgspec import Struct
+
+EntryKind = Literal["file", "directory", "link", "other"]
+
+
+class WorkspacePath(Struct, frozen=True):
+    """A resolved place inside a root; there need not be a file. `inner` is empty for the root itself."""
+
+    root: str
+    inner: str
+    shown: str
+    """How a tool names it: from the first root, or whole if it lies in another one."""
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.root, self.inner) if self.inner else self.root  # noqa: PTH118 - bytes in names
+
+    @property
+    def parts(self) -> list[str]:
+        return self.inner.split("/") if self.inner else []
+
+
+class DirectoryEntry(Struct, frozen=True):
+    name: str
+    kind: EntryKind
+    size: int
+    mtime_ns: int
+
+
+class OpenFile:
+    """A regular file inside the roots, open for reading. `status` is that of the open file."""
+
+    def __init__(self, place: WorkspacePath, file: BinaryIO) -> None:
+        self.place = place
+        self.file = file
+        self.status = os.fstat(file.fileno())
+
+    @property
+    def links(self) -> int:
+        return self.status.st_nlink
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+
+class OpenDirectory:
+    """A directory inside the roots, held by its descriptor: whatever its name comes to mean, this is it."""
+
+    def __init__(self, place: WorkspacePath, descriptor: int) -> None:
+        self.place = place
+        self.descriptor = descriptor
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.descriptor)
+
+    @property
+    def handle(self) -> str:
+        """A path by which a child process gets to this very directory; its name where the system has none."""
+        pinned = f"/proc/self/fd/{self.descriptor}"
+        return pinned if os.path.isdir(pinned) else self.place.path  # noqa: PTH112
+
+    def entries(self) -> list[DirectoryEntry]:
+        """What stands in it, in the order of names."""
+        with os.scandir(self.descriptor) as found:
+            entries = [_entry(item) for item in found]
+        return sorted((e for e in entries if e), key=lambda e: e.name)
+
+
+def printable_path(path: str) -> str:
+    """A path as text: bytes that are no UTF-8 and control characters, which could forge lines, are spelled out."""
+    text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _entry(item: "os.DirEntry[str]") -> DirectoryEntry | None:
+    """An entry, or None if it went away between the listing and the look."""
+    try:
+        status = item.stat(follow_symlinks=False)
+    except OSError:
+        return None
+    return DirectoryEntry(item.name, entry_kind(status.st_mode), status.st_size, status.st_mtime_ns)
+
+
+def entry_kind(mode: int) -> EntryKind:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "link" if stat.S_ISLNK(mode) else "other"
+
+
+# A file replaced by a new one in its folder, which is held by its descriptor.
+#
+# Rule: the name means the old file or the new one at any moment, also if the machine stops; what is left of a write
+# that was killed has a name by which it is known.
+
+TEMPORARY = re.compile(r"\.holdfast-[0-9a-f]{16}\.tmp")
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def replace_in(
+    parent: int, name: str, data: bytes, old: os.stat_result | None, check: Callable[[], None]
+) -> os.stat_result:
+    """Temporary file, fsync, rename: a rename replaces a link that was swapped in and does not follow it. `check`
+    is called last thing before it."""
+    temporary = f".holdfast-{secrets.token_hex(8)}.tmp"
+    descriptor = os.open(temporary, _CREATE, 0o600 if old else 0o666, dir_fd=parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if old:
+                _keep_owner_and_mode(file.fileno(), old)
+            os.fsync(file.fileno())
+            check()
+            os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            # A rename is a change of status too.
+            status = os.fstat(file.fileno())
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=parent)
+        raise
+    os.fsync(parent)
+    return status
+
+
+def _keep_owner_and_mode(descriptor: int, old: os.stat_result) -> None:
+    # Only root may give files away; for others the new file is theirs, which is what any editor does.
+    mode = stat.S_IMODE(old.st_mode)
+    try:
+        os.fchown(descriptor, old.st_uid, old.st_gid)
+    except PermissionError:
+        # A program that ran with the rights of its owner or group must not run with those of another.
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)
+        with contextlib.suppress(PermissionError):
+            os.fchown(descriptor, -1, old.st_gid)
+    os.fchmod(descriptor, mode)

@@ -1,0 +1,163 @@
+"""What the model of the tour says and does, a beat for each request.
+
+Rule: every beat is shown by real tools on the files of the scratch repository, and stands on its own.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from itertools import takewhile
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.messages import AssistantPart, Text, ToolCall, ToolMessage, Usage
+from holdfast.models.catalogue import ModelEntry, Price
+from holdfast.models.model import ModelReply, ModelRequest, ReplyCompleted, StreamEvent, TextDelta
+from holdfast.models.scripted import CHARS_PER_TOKEN
+
+
+class Beat(Struct, frozen=True):
+    """What is said, and the calls behind it."""
+
+    says: str
+    calls: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+
+def _todos(*states: str) -> tuple[str, dict[str, Any]]:
+    items = ("Find out why the total is wrong", "Mend it as it was decided", "See the tests pass")
+    return "TodoWrite", {"todos": [{"content": c, "status": s} for c, s in zip(items, states, strict=True)]}
+
+
+DECISIONS = "docs/decisions.md"
+TESTS = "python3 -m unittest"
+EDITS = [
+    {
+        "old_string": "from decimal import ROUND_HALF_UP, Decimal",
+        "new_string": "from decimal import ROUND_HALF_EVEN, Decimal",
+    },
+    {"old_string": "rounding=ROUND_HALF_UP", "new_string": "rounding=ROUND_HALF_EVEN"},
+]
+
+BEATS = (
+    Beat(
+        "Welcome. I am a script and not a model, but all else here is real: the loop, the tools, the files, the "
+        "log and the packing. The shop in this folder has a wrong price. I make a list and look around.",
+        (_todos("in_progress", "pending", "pending"), ("LS", {"path": "."})),
+    ),
+    Beat(
+        "Several calls in one reply run at the same time.",
+        (
+            ("Read", {"path": "shop/prices.py"}),
+            ("Read", {"path": "shop/cart.py"}),
+            ("Read", {"path": DECISIONS}),
+        ),
+    ),
+    Beat("Now the tests, in a real shell.", (("Bash", {"command": TESTS}),)),
+    Beat(
+        "One fails by a cent. I look through the logs; they are long, and the window of this tour is small.",
+        (("Read", {"path": "logs/orders.log"}),),
+    ),
+    Beat(
+        "And the other one. Watch the status line: it comes close to where a fold begins.",
+        (("Read", {"path": "logs/parcels.log"}),),
+    ),
+    Beat("How often does something wait?", (("Grep", {"pattern": "state=waiting"}),)),
+    Beat(
+        "By now earlier steps were folded: in their place stands a note with the lines that matter and the ids of "
+        "the rest. What was decided about rounding is no longer there, so I bring it back with Recall.",
+        (("Recall", {"query": "decision half a cent"}),),
+    ),
+    Beat(
+        "It was decided: to the even neighbour. The code rounds up. I look at the place once more.",
+        (("Read", {"path": "shop/prices.py"}),),
+    ),
+    Beat("The smallest change that is right:", (("MultiEdit", {"path": "shop/prices.py", "edits": EDITS}),)),
+    Beat("Does it hold?", (("Bash", {"command": TESTS}), _todos("completed", "completed", "completed"))),
+    Beat(
+        "Mended: `shop/prices.py:9` now rounds half a cent to the even neighbour, as decision 17 says, and the "
+        "tests pass.\n\nWhat you saw: a todo list, calls side by side, a window that was folded when it filled up, "
+        "a folded text brought back to the letter, an edit with its diff, and on the status line the room, the "
+        "cache and the cost. All of it is in a log that could be gone on with.\n\nWith a model of your own: "
+        "`holdfast --model provider/name`. `holdfast models` lists them."
+    ),
+)
+
+
+# The model of the tour: it says what it was told to say, and knows of the repository only what it is sent.
+#
+# Rule: no network, no key, no chance. Everything around it is real: the loop, the tools, the packing, the log.
+
+PROVIDER = "tour"
+PACED, PLAIN = f"{PROVIDER}/paced", f"{PROVIDER}/plain"
+"""For a person who looks on, and for a pipe."""
+WINDOW = 13_000
+ENTRY = ModelEntry(
+    name=PACED,
+    window=WINDOW,
+    price=Price(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75),
+    cache_seconds=300,
+)
+"""Prices as if: so that the status line has something to count."""
+PIECE = 6
+SECONDS_A_PIECE = 0.02
+
+
+class TourModel:
+    """Goes through the script, a beat for each request; what was said last it says again when all is told."""
+
+    def __init__(self, name: str = PLAIN) -> None:
+        self.name = name
+        self._seconds = SECONDS_A_PIECE if name == PACED else 0.0
+        self._sent = b""
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        reply = self._reply(request)
+        for piece in re.findall(rf".{{1,{PIECE}}}", reply.text, re.DOTALL):
+            yield TextDelta(piece)
+            await asyncio.sleep(self._seconds)
+        yield ReplyCompleted(reply)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    def _reply(self, request: ModelRequest) -> ModelReply:
+        if not request.tools:  # A summary is asked for, and the rules write it.
+            return ModelReply(parts=(), stop="end", usage=Usage(0), model=self.name)
+        beat = BEATS[min(_beats_told(request), len(BEATS) - 1)]
+        parts = _parts(beat)
+        calls = any(isinstance(part, ToolCall) for part in parts)
+        reply = ModelReply(parts=parts, stop="calls" if calls else "end", model=self.name)
+        return replace(reply, usage=self._usage(request, reply))
+
+    def _usage(self, request: ModelRequest, reply: ModelReply) -> Usage:
+        """Counted as a provider with a prefix cache would: what begins as the last request did was kept."""
+        sent = msgspec.json.encode((request.tools, request.messages))
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(sent, self._sent, strict=False)))
+        self._sent = sent
+        tokens = [
+            size // CHARS_PER_TOKEN for size in (len(sent), len(msgspec.json.encode(reply.parts)), same)
+        ]
+        return Usage(tokens[0], tokens[1], cache_read=tokens[2], cache_write=tokens[0] - tokens[2])
+
+
+def _beats_told(request: ModelRequest) -> int:
+    """How far the script is: the newest call in the request names its beat. Folded steps are gone, so they are not
+    counted."""
+    numbers = [
+        int(message.call_id.split("_")[1])
+        for message in request.messages
+        if isinstance(message, ToolMessage) and message.call_id.startswith("tour_")
+    ]
+    return max(numbers, default=-1) + 1
+
+
+def _parts(beat: Beat) -> tuple[AssistantPart, ...]:
+    number = BEATS.index(beat)
+    calls = [
+        ToolCall(f"tour_{number}_{place}", name, arguments)
+        for place, (name, arguments) in enumerate(beat.calls)
+    ]
+    return (Text(beat.says), *calls)
