@@ -1,0 +1,67 @@
+"""Stores written by an earlier version open, and their logs pack to the same bytes as they did then.
+
+The files under `tests/data` hold a run of `holdfast tour` and one of `examples/pair/run.py`, written in November 2026.
+The digests are of the packs that the version of that day made of them.
+"""
+
+import gzip
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.pair.phases import read_phase
+from holdfast.pair.state import pair_state
+from holdfast.store import SqliteStore
+
+DATA = Path(__file__).parents[1] / "data"
+CODING = "l1m7h8qww140x80k8"
+PAIR = "l1m7h8q97xxb57kgj"
+
+
+def store_file(name: str, folder: Path) -> Path:
+    file = folder / "store.db"
+    file.write_bytes(gzip.decompress((DATA / f"{name}-2026-11.db.gz").read_bytes()))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("store", "log", "profile", "budget", "messages", "digest"),
+    [
+        ("coding-log", CODING, "code", None, 18, "f2e98b17239bb72e"),
+        ("coding-log", CODING, "code", "8k", 15, "5894ceef1b52e85e"),
+        ("coding-log", CODING, "draft16k", None, 18, "b5a740a46a43f5ce"),
+        ("coding-log", CODING, "execute", None, 18, "f2e98b17239bb72e"),
+        ("coding-log", CODING, "rich", "12k", 18, "209ae1332812fa0f"),
+        ("pair-logs", f"{PAIR}.init", "code", None, 14, "e8370c9bd5f3408b"),
+        ("pair-logs", f"{PAIR}.init", "code", "8k", 14, "e8370c9bd5f3408b"),
+        ("pair-logs", f"{PAIR}.init", "draft16k", None, 14, "e8370c9bd5f3408b"),
+        ("pair-logs", f"{PAIR}.init", "execute", None, 15, "aae1ff8fc39c8160"),
+        ("pair-logs", f"{PAIR}.init", "rich", "12k", 14, "e8370c9bd5f3408b"),
+        ("pair-logs", f"{PAIR}.execute", "code", None, 25, "8d3d88a3ffa5758f"),
+        ("pair-logs", f"{PAIR}.execute", "code", "8k", 15, "dbdc69911c35d6d2"),
+        ("pair-logs", f"{PAIR}.execute", "draft16k", None, 19, "f9b4f384d5d014c6"),
+        ("pair-logs", f"{PAIR}.execute", "execute", None, 26, "2343a1dcf370b829"),
+        ("pair-logs", f"{PAIR}.execute", "rich", "12k", 25, "bdad1f74147f4730"),
+    ],
+)
+def test_a_log_packs_as_it_did(store, log, profile, budget, messages, digest, tmp_path):
+    file = store_file(store, tmp_path)
+    with holdfast.Session(store=file, log=log, profile=profile, budget=budget) as session:
+        packed = session.pack()
+    text = json.dumps(packed.messages, sort_keys=True)
+    assert len(packed.messages) == messages
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == digest
+
+
+def test_the_journal_of_a_pair_is_read_to_its_end(tmp_path):
+    with SqliteStore(store_file("pair-logs", tmp_path)) as store:
+        phases = [
+            phase
+            for entry in holdfast.Session(store=store, log=PAIR).log.entries()
+            if (phase := read_phase(entry.event)) is not None
+        ]
+    assert len(phases) > 15
+    assert pair_state(phases, "execute").ended is not None
