@@ -1,6 +1,6 @@
 """Stores written by an earlier version open, and their logs pack to the same bytes as they did then.
 
-The files under `tests/data` hold a run of `holdfast tour` and one of `examples/pair/run.py`, written in November 2026.
+The files under `tests/data` hold a run of `holdfast tour` and one of `examples/pair/run.py`, of November 2026.
 The digests are of the packs that the version of that day made of them.
 """
 
