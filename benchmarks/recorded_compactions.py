@@ -36,6 +36,7 @@ from later_use import KINDS, Boundary, boundaries_in, count, names_kept, used_la
 from msgspec import Struct
 from msgspec.structs import replace
 
+from holdfast.compaction.check import CheckContext
 from holdfast.compaction.evidence import Evidence
 from holdfast.compaction.facts.extract import extract_facts
 from holdfast.compaction.forms import FORMS
@@ -101,8 +102,8 @@ def rule_half(boundary: Boundary, most: int) -> str:
     content = form.fill(facts, archive=False)
     if count(form.render(content)) > most:
         nothing = Evidence.of_texts(())  # What the rule half says is never looked up.
-        mended = repair_summary(content, (), facts, form, nothing, replaced_tokens=most + 1, count=count)
-        content = mended.content
+        context = CheckContext.of(form, facts, nothing, archive=False)
+        content = repair_summary(content, context, below=most + 1, count=count).content
     lines = form.render(content).split("\n")
     while count("\n".join(lines)) > most:
         lines.pop()  # What a repair never cuts is more than there is room for.

@@ -1,10 +1,13 @@
 """Facts, logs and model texts for tests of forms, checks and repairs: a plain sample, and strategies for any."""
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from holdfast.compaction.facts.fact import CommandFact, Fact, FileFact, LogFacts, TestState
+from holdfast.compaction.facts.fact import CommandFact, Fact, FileFact, HandoverFacts, LogFacts, TestState
 from holdfast.compaction.forms import FORMS
-from holdfast.compaction.forms.content import FormLine, SummaryContent
+from holdfast.compaction.forms.content import SummaryContent
+from holdfast.compaction.forms.nested_json import value_of
+from holdfast.events import SummaryLine
 from support.logs import result, step, user
 
 GOAL = "Make the parser accept empty input.\nKeep it as fast as it is:\n    parse('') == []"
@@ -35,6 +38,29 @@ FACTS = LogFacts(
     ),
     keys=(Fact("scenarios/parser/execution_outputs/iteration_12", ("e3",)), Fact("a91f3c7e02b4", ("e2",))),
     last_said=Fact("The parser is done. Shall I change the lexer's public signature?", ("e8",)),
+)
+
+PAIR_FACTS = replace(
+    FACTS,
+    recap=(
+        Fact("iteration 12: 12/15 (80%) passed", ("e8",)),
+        Fact("a person must decide: keep rule 3?", ("e8",)),
+    ),
+    handover=HandoverFacts(
+        asks=Fact("Fix the checker.", ("e9",)),
+        iteration=Fact("12", ("e9",)),
+        output_dir=Fact("runs/12", ("e9",)),
+        report=Fact("runs/12/layer1_problems.md", ("e9",)),
+        problems=tuple(Fact(f"layer {n}, high: problem {n} (s1)", ("e9",)) for n in (1, 2, 3)),
+        rate=Fact("12/15 (80%)", ("e9",)),
+        failed=Fact("3", ("e9",)),
+    ),
+    files=(*FACTS.files, FileFact("samples/one.json", "created", ("e7",), step=5)),
+    earlier={
+        "current_design_summary.format_specifications": (Fact("JSON lines", ("e2",)),),
+        "generated_components.tools": (Fact("tools/a.py: adds", ("e2",)),),
+        "pending_work": (Fact("left over", ("e2",)),),
+    },
 )
 
 EVENTS = [
@@ -174,9 +200,22 @@ facts = st.builds(
 forms = st.sampled_from([*FORMS.values()])
 
 
+def has_kinds(form, content):
+    """Whether every field has a value of its kind, as JSON has it."""
+    kinds = {"list": list, "number": int | float | None, "line": str, "text": str}
+    values = value_of(form.fields, content)
+    for field in form.fields:
+        value = values
+        for key in field.name.split("."):
+            value = value[key]
+        if not isinstance(value, kinds[field.kind]):
+            return False
+    return True
+
+
 def contents(form):
     """Any content of a form, also with fields left out."""
-    line = st.builds(FormLine, texts, ids, st.sampled_from(["rule", "model"]))
+    line = st.builds(SummaryLine, texts, ids, st.sampled_from(["rule", "model"]))
     lines = st.lists(line, max_size=4).map(tuple)
     chosen = {field.name: lines for field in form.fields}
     return st.fixed_dictionaries({}, optional=chosen).map(SummaryContent)

@@ -3,11 +3,12 @@
 import pytest
 from summary_samples import ERROR, EVENTS, FACTS
 
-from holdfast.compaction.check import check_summary
+from holdfast.compaction.check import CheckContext, find_faults
 from holdfast.compaction.evidence import Evidence
 from holdfast.compaction.facts.fact import FileFact, LogFacts
 from holdfast.compaction.forms import FORMS
-from holdfast.compaction.forms.content import FormLine, SummaryContent
+from holdfast.compaction.forms.content import SummaryContent
+from holdfast.events import SummaryLine
 from holdfast.views import Transcript
 from support.logs import chained
 
@@ -16,19 +17,18 @@ FIVE = FORMS["five_sections"]
 EVERY = [pytest.param(form, id=name) for name, form in FORMS.items()]
 
 
-def found(content, form=FIVE, facts=FACTS, **more):
-    sizes = {"replaced_tokens": 1_000, "summary_tokens": 100} | more
-    return check_summary(content, form, facts, EVIDENCE, **sizes)
+def found(content, form=FIVE, facts=FACTS, *, archive=False):
+    return (*find_faults(content, CheckContext.of(form, facts, EVIDENCE, archive=archive)),)
 
 
-def kinds(content, form=FIVE, facts=FACTS, **more):
-    return sorted({finding.kind for finding in found(content, form, facts, **more)})
+def kinds(content, form=FIVE, facts=FACTS):
+    return sorted({finding.kind for finding in found(content, form, facts)})
 
 
 def wrong_with(text, facts=FACTS):
     """Kinds of what is wrong with one line of a model beside the whole rule half, and the words it is about."""
     rule = FIVE.fill(facts, archive=False).fields
-    fields = rule | {"Technical Context": (*rule["Technical Context"], FormLine(text, by="model"))}
+    fields = rule | {"Technical Context": (*rule["Technical Context"], SummaryLine(text, by="model"))}
     return [(finding.kind, finding.what) for finding in found(SummaryContent(fields), facts=facts)]
 
 
@@ -50,7 +50,7 @@ def test_one_key_is_not_enough(form):
     """The ancestors' check passed on any one of its words."""
     first, *others = [field.name for field in form.fields if field.is_required]
     content = SummaryContent(
-        {first: (FormLine("current progress pending execution_output_dir", by="model"),)}
+        {first: (SummaryLine("current progress pending execution_output_dir", by="model"),)}
     )
     missing = [finding.field for finding in found(content, form, LogFacts()) if finding.kind == "missing-key"]
     assert missing == others
@@ -58,7 +58,7 @@ def test_one_key_is_not_enough(form):
 
 def test_a_field_that_is_empty_though_the_log_is_not_counts_as_missing():
     content = SummaryContent(
-        FIVE.fill(FACTS, archive=False).fields | {"Technical Context": (FormLine("none", by="model"),)}
+        FIVE.fill(FACTS, archive=False).fields | {"Technical Context": (SummaryLine("none", by="model"),)}
     )
     (finding,) = found(content)
     assert (finding.kind, finding.field) == ("missing-key", "Technical Context")
@@ -104,7 +104,7 @@ def test_a_file_must_not_be_said_to_be_gone_that_is_there_nor_the_other_way_roun
             FileFact("tests/test_parser.py", "deleted", ("e1",)),
         )
     )
-    lines = tuple(FormLine(part, by="model") for part in told.split(". "))
+    lines = tuple(SummaryLine(part, by="model") for part in told.split(". "))
     content = SummaryContent({field.name: () for field in FIVE.fields} | {"Completed Milestones": lines})
     missing = [
         finding.what for finding in found(content, facts=facts) if finding.kind == "missing-modified-file"
@@ -114,9 +114,7 @@ def test_a_file_must_not_be_said_to_be_gone_that_is_there_nor_the_other_way_roun
 
 def test_an_archive_need_not_hold_open_errors_nor_failing_tests():
     assert found(FIVE.fill(FACTS, archive=True), archive=True) == ()
-    assert {"missing-error", "missing-test-state"} <= set(
-        kinds(FIVE.fill(FACTS, archive=True), archive=False)
-    )
+    assert {"missing-error", "missing-test-state"} <= set(kinds(FIVE.fill(FACTS, archive=True)))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +128,7 @@ def test_an_archive_need_not_hold_open_errors_nor_failing_tests():
 def test_a_directive_may_differ_in_case_space_quotes_and_emphasis(said):
     content = without("Never touch")
     fields = content.fields | {
-        "Technical Context": (*content.fields["Technical Context"], FormLine(said, by="model"))
+        "Technical Context": (*content.fields["Technical Context"], SummaryLine(said, by="model"))
     }
     assert kinds(SummaryContent(fields)) == []
 
@@ -139,7 +137,7 @@ def test_a_directive_may_differ_in_case_space_quotes_and_emphasis(said):
 def test_a_directive_in_other_words_is_missing(said):
     content = without("Never touch")
     fields = content.fields | {
-        "Technical Context": (*content.fields["Technical Context"], FormLine(said, by="model"))
+        "Technical Context": (*content.fields["Technical Context"], SummaryLine(said, by="model"))
     }
     assert "missing-directive" in kinds(SummaryContent(fields))
 
@@ -148,7 +146,7 @@ def test_the_counts_of_the_last_test_run_are_enough():
     content = without("311 passed")
     status = (
         *content.fields["Objectives & Status"],
-        FormLine("Of the tests 2 failed and 311 passed.", by="model"),
+        SummaryLine("Of the tests 2 failed and 311 passed.", by="model"),
     )
     assert kinds(SummaryContent(content.fields | {"Objectives & Status": status})) == []
 
@@ -204,7 +202,7 @@ def test_what_the_rule_half_counts_may_be_said():
 
 @pytest.mark.parametrize("by", ["rule", "model"])
 def test_a_secret_is_found_whoever_wrote_it(by):
-    line = FormLine("The key is AKIAIOSFODNN7EXAMPQ and password = hunter2hunter2", by=by)
+    line = SummaryLine("The key is AKIAIOSFODNN7EXAMPQ and password = hunter2hunter2", by=by)
     assert kinds(SummaryContent({"Technical Context": (line,)}), facts=LogFacts())[-1] == "secret"
 
 
@@ -216,7 +214,7 @@ def test_a_secret_that_is_spread_over_lines_is_found():
     lines = ("-----BEGIN RSA PRIVATE KEY-----", *body, "-----END RSA PRIVATE KEY-----")
     content = SummaryContent({field.name: () for field in FIVE.fields})
     content = SummaryContent(
-        content.fields | {"Technical Context": tuple(FormLine(text, by="model") for text in lines)}
+        content.fields | {"Technical Context": tuple(SummaryLine(text, by="model") for text in lines)}
     )
     assert "secret" in kinds(content, facts=LogFacts())
 
@@ -251,16 +249,9 @@ def test_quoted_data_and_the_users_own_demands_may_stay(text):
     assert wrong_with(text) == []
 
 
-def test_a_summary_must_be_smaller_than_what_it_stands_for():
-    content = FIVE.fill(FACTS, archive=False)
-    assert kinds(content, replaced_tokens=100, summary_tokens=99) == []
-    assert kinds(content, replaced_tokens=100, summary_tokens=100) == ["inflated"]
-    assert kinds(content, replaced_tokens=0, summary_tokens=100) == []
-
-
 def test_findings_say_where_and_what():
     rule = FIVE.fill(FACTS, archive=False).fields
-    line = FormLine("Edited src/nowhere.py twice.", by="model")
+    line = SummaryLine("Edited src/nowhere.py twice.", by="model")
     (finding,) = found(SummaryContent(rule | {"File System State": (*rule["File System State"], line)}))
     assert (finding.field, finding.line) == ("File System State", line)
     assert line.text[slice(*finding.span)] == "src/nowhere.py"

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from summary_samples import EVENTS, texts
 
-from holdfast.compaction.claim import Claim, claims_in, pruned
+from holdfast.compaction.claims import Claim, claims_in, pruned
 from holdfast.compaction.evidence import Evidence
 from holdfast.compaction.instructions import copied_instructions
 from holdfast.events import ToolReturned

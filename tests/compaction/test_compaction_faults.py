@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.compaction.check import check_summary
+from holdfast.compaction.check import CheckContext, find_faults
 from holdfast.compaction.compact import compact
 from holdfast.compaction.evidence import Evidence
 from holdfast.compaction.facts.extract import extract_facts
@@ -133,12 +133,14 @@ def test_fault_16_every_key_is_asked_for_and_not_any(form):
     required = [field.name for field in form.fields if field.is_required]
     for present in required:
         lines = rule.fields[present] or form.parse(SEEDS_WORDS)[0].lines()
-        findings = check_summary(
-            SummaryContent({present: lines}), form, facts, evidence, replaced_tokens=9_000, summary_tokens=100
+        content, context = (
+            SummaryContent({present: lines}),
+            CheckContext.of(form, facts, evidence, archive=False),
         )
+        findings = find_faults(content, context)
         missing = {finding.field for finding in findings if finding.kind == "missing-key"}
         assert missing >= set(required) - {present}
-        mended = repair_summary(SummaryContent({present: lines}), findings, facts, form, evidence)
+        mended = repair_summary(content, context)
         assert set(required) <= set(mended.content.fields)
         assert NEVER in form.render(mended.content)
 

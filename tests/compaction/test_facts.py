@@ -52,7 +52,6 @@ def test_one_request_is_the_goal_and_there_is_no_latest():
         "Base directory for this skill: /x/skills/review\n\n# Review\nNever skip it.",
         "<task-notification>done</task-notification>\nRead the output file to retrieve the result: /tmp/x.output",
         "<local-command-stdout>ok</local-command-stdout>",
-        "[image omitted]",
         "/model",
     ],
     ids=lambda text: text[:20],
@@ -119,18 +118,14 @@ def test_a_refusal_that_asks_back_decides_nothing():
     assert facts(user("Ship it."), *ran("c1", "git push", said)).decisions == ()
 
 
-def test_decisions_are_sentences_that_decide():
+def test_decisions_are_the_users_sentences_that_decide():
     found = facts(
         user("Which store?"),
         step("I could use files. I'll go with SQLite. Shall I use WAL?"),
         user("yes, let's go with WAL. It is fine. should we decide later?"),
         step("I'll use the Read tool to look. I'll keep rows instead of documents."),
     )
-    assert texts(found.decisions) == [
-        "I'll go with SQLite.",
-        "user: yes, let's go with WAL.",
-        "I'll keep rows instead of documents.",
-    ]
+    assert texts(found.decisions) == ["user: yes, let's go with WAL."]
 
 
 def test_answers_plans_and_approvals_are_decisions():

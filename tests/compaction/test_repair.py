@@ -5,13 +5,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from summary_samples import DIRECTIVES, ERROR, EVENTS, FACTS, GOAL, facts, forms, model_texts
 
-from holdfast.compaction.check import check_summary
+from holdfast.compaction.check import CheckContext, find_faults
 from holdfast.compaction.evidence import Evidence
 from holdfast.compaction.facts.fact import Fact, FileFact, LogFacts
 from holdfast.compaction.forms import FORMS
-from holdfast.compaction.forms.content import FormLine, SummaryContent
-from holdfast.compaction.repair import explain, repair_summary
+from holdfast.compaction.forms.content import SummaryContent
+from holdfast.compaction.repair import repair_summary
 from holdfast.compaction.requirements import normalise, plain_text_of
+from holdfast.events import SummaryLine
 from holdfast.redaction import MARK
 from holdfast.views import Transcript
 from support.logs import chained
@@ -28,22 +29,19 @@ def tokens(text):
 
 
 def checked(content, form, of_facts, *, limit=0, archive=False):
-    size = tokens(form.render(content))
-    return check_summary(
-        content, form, of_facts, EVIDENCE, replaced_tokens=limit, summary_tokens=size, archive=archive
-    )
+    faults = [*find_faults(content, CheckContext.of(form, of_facts, EVIDENCE, archive=archive))]
+    too_large = 0 < limit <= tokens(form.render(content))
+    return [*(fault.kind for fault in faults), *(["inflated"] if too_large else [])]
 
 
 def mended(content, form=FIVE, of_facts=FACTS, *, limit=0, archive=False):
-    findings = checked(content, form, of_facts, limit=limit, archive=archive)
-    return repair_summary(
-        content, findings, of_facts, form, EVIDENCE, archive=archive, replaced_tokens=limit, count=tokens
-    )
+    context = CheckContext.of(form, of_facts, EVIDENCE, archive=archive)
+    return repair_summary(content, context, below=limit, count=tokens)
 
 
 def mended_line(text):
     """What is left of a line that a model wrote, in a summary that needs nothing else."""
-    content = SummaryContent(EMPTY | {"Technical Context": (FormLine(text, by="model"),)})
+    content = SummaryContent(EMPTY | {"Technical Context": (SummaryLine(text, by="model"),)})
     return [line.text for line in mended(content, of_facts=LogFacts()).content.lines()]
 
 
@@ -114,7 +112,7 @@ def test_a_lying_model_loses_its_lies_and_the_log_speaks():
 
 def test_lines_of_a_model_are_given_the_entries_they_came_from():
     content = SummaryContent(
-        EMPTY | {"Technical Context": (FormLine("Commit a91f3c7e02b4 has TOKENS = 27", by="model"),)}
+        EMPTY | {"Technical Context": (SummaryLine("Commit a91f3c7e02b4 has TOKENS = 27", by="model"),)}
     )
     (line,) = mended(content, of_facts=LogFacts()).content.lines()
     installed = next(entry.id for entry in ENTRIES if "a91f3c7e02b4" in str(entry.event))
@@ -122,30 +120,30 @@ def test_lines_of_a_model_are_given_the_entries_they_came_from():
     assert line.sources == (installed,)
 
 
-def test_explain_tells_whose_every_line_is_and_what_became_of_the_rest():
+def test_changes_tell_what_became_of_every_line():
     model = ("The parser is done.", "Edited src/parser.py, src/no.py.", "All 5000 tests pass")
     content = SummaryContent(
-        EMPTY | {"Completed Milestones": tuple(FormLine(text, by="model") for text in model)}
+        EMPTY | {"Completed Milestones": tuple(SummaryLine(text, by="model") for text in model)}
     )
-    rows = {row.text: row for row in explain(mended(content))}
-    assert (rows[model[0]].by, rows[model[0]].change) == ("model", None)
-    shortened = rows["Edited src/parser.py."]
-    assert (shortened.change, shortened.why) == ("shortened", "`src/no.py` is not in the log")
-    gone = rows[model[2]]
-    assert (gone.change, gone.why, gone.field) == (
+    changes = {change.line.text: change for change in mended(content).changes}
+    assert model[0] not in changes
+    shortened, gone = changes[model[1]], changes[model[2]]
+    assert (shortened.what, shortened.why) == ("shortened", "`src/no.py` is not in the log")
+    assert shortened.left == "Edited src/parser.py."
+    assert (gone.what, gone.why, gone.field) == (
         "removed",
         "`5000` is not in the log",
         "Completed Milestones",
     )
-    added = rows[f"The user: “{DIRECTIVES[0]}”"]
-    assert (added.by, added.change, added.sources) == ("rule", "added", ("e1",))
+    added = changes[f"The user: “{DIRECTIVES[0]}”"]
+    assert (added.line.by, added.what, added.line.sources) == ("rule", "added", ("e1",))
 
 
 def test_an_inflated_summary_loses_its_least_important_lines_first():
     chatter = tuple(
-        FormLine(f"The parser is fine in the {word} way", by="model") for word in ("one", "two", "other")
+        SummaryLine(f"The parser is fine in the {word} way", by="model") for word in ("one", "two", "other")
     )
-    status = (FormLine("The lexer is half done and waits", by="model"),)
+    status = (SummaryLine("The lexer is half done and waits", by="model"),)
     content = SummaryContent(EMPTY | {"Completed Milestones": chatter, "Objectives & Status": status})
     whole = mended(content)
     limit = tokens(FIVE.render(whole.content))
@@ -170,7 +168,7 @@ def test_the_floor_is_never_cut_and_is_named(form):
     assert finding.kind == "inflated"
     assert f"its floor takes {tokens(form.render(repaired.content))} tokens" in finding.what
     assert "pip install" not in said
-    assert {finding.kind for finding in checked(repaired.content, form, FACTS, limit=20)} == {"inflated"}
+    assert set(checked(repaired.content, form, FACTS, limit=20)) == {"inflated"}
 
 
 def test_a_directive_with_a_secret_stays_without_it():
@@ -201,9 +199,8 @@ def test_whatever_a_model_writes_the_check_then_finds_nothing_but_the_floor(data
     content, _ = form.parse(data.draw(model_texts(form)))
     repaired = mended(content, form, of_facts, limit=limit, archive=archive)
     left = checked(repaired.content, form, of_facts, limit=limit, archive=archive)
-    assert [finding.kind for finding in left] == [finding.kind for finding in repaired.left]
-    assert {finding.kind for finding in left} <= {"inflated"}
+    assert left == [finding.kind for finding in repaired.left]
+    assert set(left) <= {"inflated"}
     said = plain_text_of(repaired.content.lines())
     assert MARK.lower() in said or all(normalise(fact.text) in said for fact in of_facts.directives)
     assert form.render(form.parse(form.render(repaired.content))[0]) == form.render(repaired.content)
-    assert len(explain(repaired)) >= len(repaired.content.lines())

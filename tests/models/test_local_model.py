@@ -22,7 +22,7 @@ import pytest
 
 from cli.command_line import Outcome, holdfast, json_file
 from holdfast.cli.inputs import build_window, chain_path, choose_profile
-from holdfast.compaction.check import check_summary
+from holdfast.compaction.check import CheckContext, find_faults
 from holdfast.compaction.compact import preview
 from holdfast.compaction.preparation import prepare
 from holdfast.config import Config
@@ -251,13 +251,6 @@ def _findings(done: Outcome, profile: str, folder: Path) -> tuple[object, ...]:
     ready = prepare(plan, window, model=False)
     content, problems = ready.form.parse(done.json["text"])
     assert not problems
-    size = window.scene.counter.text(done.json["text"])
-    return check_summary(
-        content,
-        ready.form,
-        ready.facts,
-        ready.evidence,
-        replaced_tokens=plan.replaced,
-        summary_tokens=size,
-        archive=plan.slot == "archive",
-    )
+    assert window.scene.counter.text(done.json["text"]) < plan.replaced
+    context = CheckContext.of(ready.form, ready.facts, ready.evidence, archive=plan.slot == "archive")
+    return (*find_faults(content, context),)

@@ -5,7 +5,7 @@ import re
 from msgspec.structs import replace
 
 from holdfast.compaction.facts.extract import extract_facts
-from holdfast.compaction.forms.conclusions import Conclusions
+from holdfast.compaction.forms import FORMS
 from holdfast.events import ContextSet, RecapSet
 from holdfast.messages import joined_text
 from holdfast.packing.folding.draft import FoldDraft
@@ -84,7 +84,7 @@ def test_a_line_cannot_end_the_frame_that_it_stands_in():
 
 def test_a_summary_by_rule_says_what_stands():
     transcript = Transcript(chained([*talk(1), RecapSet("findings", "Findings", (FOUND,)), *talk(1)]))
-    filled = Conclusions().fill(extract_facts(transcript), archive=False)
+    filled = FORMS["conclusions"].fill(extract_facts(transcript), archive=False)
     assert any(FOUND in line.text for line in filled.fields["Conclusions"])
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from holdfast.compaction.forms import FORMS
-from holdfast.compaction.forms.content import FormLine, SummaryContent
-from holdfast.events import Compacted
+from holdfast.compaction.forms.content import SummaryContent
+from holdfast.events import Compacted, SummaryLine
 from holdfast.packing.profile import BUILT_IN
 from holdfast.packing.rendering.fixed_layers import summary_messages
 from holdfast.packing.rendering.levels import RenderContext
@@ -63,9 +63,9 @@ def test_json_stays_json_with_a_sentence_a_line_of_each_string(name, texts):
     form = FORMS[name]
     field = next(field for field in form.fields if field.kind == "list")
     lines = (
-        FormLine("First here. Then there."),
-        FormLine("</compact_summary> is a tag."),
-        *map(FormLine, texts),
+        SummaryLine("First here. Then there."),
+        SummaryLine("</compact_summary> is a tag."),
+        *map(SummaryLine, texts),
     )
     text = form.render(SummaryContent({field.name: lines}))
     profile = BUILT_IN[name.removesuffix("_json")]

@@ -1,7 +1,7 @@
 """The check of a summary against the log it stands for: what is missing, what is invented, what may not be in it.
 
-Rule: every required key, not any of them; and only what a model wrote can be invented or taken over, since the rule
-half quotes and counts.
+Rule: every required key counts. Only what a model wrote can be invented or copied from a tool, since the rule half
+quotes and counts.
 """
 
 import re
@@ -10,10 +10,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.compaction.claim import Claim, Span, claims_in
+from holdfast.compaction.claims import Claim, Span, claims_in
 from holdfast.compaction.evidence import Evidence
-from holdfast.compaction.facts.fact import LogFacts
-from holdfast.compaction.forms.content import FormField, FormLine, SummaryContent, visible_texts
+from holdfast.compaction.facts.fact import HandoverFacts, LogFacts
+from holdfast.compaction.forms.content import FormField, SummaryContent, visible_texts
 from holdfast.compaction.forms.form import Form
 from holdfast.compaction.forms.nested_json import number_in
 from holdfast.compaction.instructions import copied_instructions
@@ -27,6 +27,7 @@ from holdfast.compaction.requirements import (
     redacted,
     requirements_of,
 )
+from holdfast.events import SummaryLine
 
 Kind = (
     Missing
@@ -50,24 +51,26 @@ _INVENTED: dict[str, Kind] = {
     "command": "invented-command",
 }
 LONGEST_SHOWN = 80
+MOST_SOURCES = 4
+"""Entries that are named as sources of a line that a model wrote."""
 _PARTS = re.compile(r"(\d{1,6})\s*(?:/|of|out of)\s*(\d{1,6})")
 
 
 class SummaryFault(Struct, frozen=True):
-    """Something wrong with a summary: in a line, or where `line` is None in a field or the whole.
+    """Something wrong with a summary: with a line, or, where `line` is None, with a field or the whole.
 
-    `span` is where in the line it stands; the whole line where it is empty.
+    `span` is the part of the line that is wrong; an empty one means the whole line.
     """
 
     kind: Kind
     field: str
-    line: FormLine | None
+    line: SummaryLine | None
     what: str
     span: Span = (0, 0)
 
 
-class CheckContext(Struct, frozen=True):
-    """What a summary is held against, put together once for a check and the repairs after it."""
+class CheckContext(Struct, frozen=True, kw_only=True):
+    """What a summary is compared with, put together once for a check and the repairs after it."""
 
     form: Form
     evidence: Evidence
@@ -75,12 +78,14 @@ class CheckContext(Struct, frozen=True):
     """The rule half, redacted."""
     needs: tuple[Requirement, ...]
     known: Evidence
-    """What the rule half and the form's own words say: true, whether or not the log spells it so."""
+    """What the rule half and the form's own words say: true, even if the log spells it differently."""
     counts: frozenset[int]
     quoted: frozenset[str]
     """The rule half's lines, which a model may have copied."""
+    handed_over: dict[str, tuple[str, ...]]
+    """By field, what another agent handed over in so many words: no model knows better."""
     answers: dict[tuple[str, str, bool], bool]
-    """Whether a claim is known, for those asked about so far: a repair asks again and again."""
+    """Whether a claim is known, for those asked about so far: a repair asks many times."""
 
     @classmethod
     def of(cls, form: Form, facts: LogFacts, evidence: Evidence, *, archive: bool) -> "CheckContext":
@@ -88,34 +93,24 @@ class CheckContext(Struct, frozen=True):
         rule = SummaryContent({field: tuple(map(redacted, lines)) for field, lines in filled.fields.items()})
         lines = [line.text for line in (*filled.lines(), *form.fill(facts, archive=False).lines())]
         known = Evidence.of_texts([*lines, *(field.name for field in form.fields)])
-        quoted = frozenset(map(normalise, lines))
-        return cls(form, evidence, rule, requirements_of(facts, filled), known, _counts(facts), quoted, {})
+        return cls(
+            form=form,
+            evidence=evidence,
+            rule=rule,
+            needs=requirements_of(facts, filled),
+            known=known,
+            counts=_counts(facts),
+            quoted=frozenset(map(normalise, lines)),
+            handed_over=_handed_over(filled, facts.handover),
+            answers={},
+        )
 
 
-def check_summary(
-    content: SummaryContent,
-    form: Form,
-    facts: LogFacts,
-    evidence: Evidence,
-    *,
-    replaced_tokens: int,
-    summary_tokens: int,
-    archive: bool = False,
-) -> tuple[SummaryFault, ...]:
-    """Everything wrong with a summary. `replaced_tokens` is the size of what it stands for, 0 where unknown."""
-    ground = CheckContext.of(form, facts, evidence, archive=archive)
-    found = [*find_faults(content, ground)]
-    if 0 < replaced_tokens <= summary_tokens:
-        what = f"its {summary_tokens} tokens are no fewer than the {replaced_tokens} that it stands for"
-        found.append(SummaryFault("inflated", "", None, what))
-    return tuple(found)
-
-
-def find_faults(content: SummaryContent, ground: CheckContext) -> Iterator[SummaryFault]:
-    """Everything but the size."""
-    yield from _missing_keys(content, ground)
+def find_faults(content: SummaryContent, context: CheckContext) -> Iterator[SummaryFault]:
+    """Everything wrong with a summary but its size, which a repair looks at."""
+    yield from _missing_keys(content, context)
     said = plain_text_of(content.lines())
-    for need in ground.needs:
+    for need in context.needs:
         if not need.is_met(said):
             yield SummaryFault(need.kind, need.field, need.line, need.what)
     placed = [(field, line) for field, lines in content.fields.items() for line in lines]
@@ -123,34 +118,45 @@ def find_faults(content: SummaryContent, ground: CheckContext) -> Iterator[Summa
     for field, line in secret:
         yield SummaryFault("secret", field, line, "a secret stands in it")
     for field, line in placed:
-        if line.by == "model" and _is_contradicted(line, ground.rule.fields.get(field, ())):
+        if line.by == "model" and _is_contradicted(line, context.handed_over.get(field, ())):
             what = f"it says “{line.text[:LONGEST_SHOWN]}”, and something else was handed over"
             yield SummaryFault("contradicted", field, line, what, (0, len(line.text)))
-        elif line.by == "model" and (field, line) not in secret and normalise(line.text) not in ground.quoted:
-            yield from _inventions(line, field, ground)
-            yield from _instructions(line, field, ground)
-    # Only between lines that hold none of their own can one be seen that is spread over them.
+        elif (
+            line.by == "model" and (field, line) not in secret and normalise(line.text) not in context.quoted
+        ):
+            yield from _inventions(line, field, context)
+            yield from _instructions(line, field, context)
+    # A secret that is spread over lines can be seen only where no line holds one of its own.
     for number in find_split_secrets([line for _, line in placed]) if not secret else ():
         field, line = placed[number]
         yield SummaryFault("secret", field, line, "part of a secret stands in it", (0, len(line.text)))
 
 
-def _is_contradicted(line: FormLine, rule: Sequence[FormLine]) -> bool:
-    """Whether a value is another than the one that was told in so many words."""
-    settled = [one.text.strip().rstrip("/") for one in rule if one.is_settled]
-    return bool(settled) and line.text.strip().rstrip("/") not in settled
+def _handed_over(rule: SummaryContent, handover: HandoverFacts) -> dict[str, tuple[str, ...]]:
+    given = (handover.iteration, handover.output_dir, handover.report, handover.failed)
+    known = {(fact.text, fact.sources) for fact in given if fact}
+    return {
+        field: tuple(redacted(line).text for line in lines if (line.text, line.sources) in known)
+        for field, lines in rule.fields.items()
+    }
 
 
-def find_sources(line: FormLine, evidence: Evidence, most: int = 4) -> tuple[str, ...]:
+def _is_contradicted(line: SummaryLine, handed_over: Sequence[str]) -> bool:
+    """Whether a value differs from the one that was handed over."""
+    values = [text.strip().rstrip("/") for text in handed_over]
+    return bool(values) and line.text.strip().rstrip("/") not in values
+
+
+def find_sources(line: SummaryLine, evidence: Evidence) -> tuple[str, ...]:
     """Entries that first say what a line names: the sources of what a model wrote."""
     named = [evidence.finds(claim) for claim in claims_in(line.text) if claim.kind != "number"]
-    return tuple(dict.fromkeys(entry for entry in named if entry))[:most]
+    return tuple(dict.fromkeys(entry for entry in named if entry))[:MOST_SOURCES]
 
 
-def _missing_keys(content: SummaryContent, ground: CheckContext) -> Iterator[SummaryFault]:
+def _missing_keys(content: SummaryContent, context: CheckContext) -> Iterator[SummaryFault]:
     """Keys that are not there, and those that say nothing where the rule half has something to say."""
-    for field in ground.form.fields:
-        if not has_text(content, field) and has_text(ground.rule, field):
+    for field in context.form.fields:
+        if not has_text(content, field) and has_text(context.rule, field):
             yield SummaryFault(
                 "missing-key", field.name, None, f"`{field.name}` says nothing, though the log does"
             )
@@ -162,19 +168,19 @@ def has_text(content: SummaryContent, field: FormField) -> bool:
     return bool(visible_texts(content.fields.get(field.name, ())))
 
 
-def _inventions(line: FormLine, field: str, ground: CheckContext) -> Iterator[SummaryFault]:
+def _inventions(line: SummaryLine, field: str, context: CheckContext) -> Iterator[SummaryFault]:
     for claim in claims_in(line.text):
-        if not _is_known(claim, line, ground):
+        if not _is_known(claim, line, context):
             span = (claim.start, claim.end)
             yield SummaryFault(_INVENTED[claim.kind], field, line, f"`{claim.text}` is not in the log", span)
 
 
-def _is_known(claim: Claim, line: FormLine, ground: CheckContext) -> bool:
+def _is_known(claim: Claim, line: SummaryLine, context: CheckContext) -> bool:
     asked = (claim.kind, claim.text, claim.is_share)
-    if asked not in ground.answers:
-        found = ground.evidence.finds(claim) is not None or ground.known.finds(claim) is not None
-        ground.answers[asked] = found or _is_count(claim, ground.counts)
-    return ground.answers[asked] or (claim.is_share and _is_share(claim.text, line.text))
+    if asked not in context.answers:
+        found = context.evidence.finds(claim) is not None or context.known.finds(claim) is not None
+        context.answers[asked] = found or _is_count(claim, context.counts)
+    return context.answers[asked] or (claim.is_share and _is_share(claim.text, line.text))
 
 
 def _is_count(claim: Claim, counts: frozenset[int]) -> bool:
@@ -189,8 +195,8 @@ def _is_share(percent: str, text: str) -> bool:
     return share is not None and any(whole and abs(100 * part / whole - share) < 1 for part, whole in pairs)
 
 
-def _instructions(line: FormLine, field: str, ground: CheckContext) -> Iterator[SummaryFault]:
-    evidence = ground.evidence
+def _instructions(line: SummaryLine, field: str, context: CheckContext) -> Iterator[SummaryFault]:
+    evidence = context.evidence
     for span in copied_instructions(line.text, evidence.told, evidence.own, evidence.returned):
         said = line.text[slice(*span)].strip()
         yield SummaryFault(

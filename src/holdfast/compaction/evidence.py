@@ -1,6 +1,7 @@
-"""Whether a name that was found in a text stands there by itself, or is only a part of a longer one.
+"""What a log says: whether a path, id, number, command or instruction occurs in it, and in which entry first.
 
-Rule: a look at the characters on either side decides, never a second search.
+Rule: built once for a range, in time linear in its text. A name counts only where it stands by itself and is not
+part of a longer one; the characters on either side decide that, never a second search.
 """
 
 import re
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from holdfast.compaction.claim import HASH, Claim
+from holdfast.compaction.claims import HASH, Claim
 from holdfast.compaction.instructions import Prose
 from holdfast.messages import Text, Thinking, ToolMessage, joined_text
 from holdfast.tool_use import ToolUse, values_in
@@ -65,11 +66,6 @@ def opens_number(text: str, start: int) -> bool:
         return False
     return not (_is_part(before) and before != "_" and _is_part(earlier))
 
-
-# What a log says, for those who ask whether something stands in it: paths, ids, numbers, commands, instructions.
-#
-# Rule: built once for a range, in time linear in its text; what is asked is found wherever it stands as a name of its
-# own, by whomever it was written, and with the entry that wrote it first.
 
 MOST_LISTED = 500
 """Rows of a listing whose paths are put together."""

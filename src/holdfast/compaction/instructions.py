@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from holdfast.compaction.claim import Span, blanked, quoted_spans, sentences
+from holdfast.compaction.claims import Span, blanked, quoted_spans, sentences
 
 LEAST_WORDS = 4
 """Words below which a sentence is anyone's."""

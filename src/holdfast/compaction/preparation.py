@@ -1,6 +1,6 @@
-"""What summaries said before, read back into the fields of their form.
+"""All that writing a summary needs, taken from the log before a model is asked; with what earlier summaries said.
 
-Rule: a line keeps the sources it had, and stays known as the rule half's or a model's.
+Rule: nothing in it changes while the log goes on. A line of an earlier summary keeps its sources and its author.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from holdfast.compaction.evidence import Evidence
 from holdfast.compaction.facts.extract import extract_facts, recap_facts
 from holdfast.compaction.facts.fact import Fact, LogFacts
 from holdfast.compaction.forms import FORMS
-from holdfast.compaction.forms.content import FormField, FormLine, SummaryContent
+from holdfast.compaction.forms.content import FormField, SummaryContent
 from holdfast.compaction.forms.form import Form
 from holdfast.compaction.plan import CompactionPlan
 from holdfast.compaction.summary_request import summary_request
@@ -25,7 +25,7 @@ from holdfast.views.transcript import Item, Step, Transcript
 def earlier_lines(form: Form, entries: Sequence[Compacted]) -> SummaryContent:
     """What the entries say, field by field and each line once."""
     known = {line.text: line for entry in entries for line in entry.lines}
-    said: dict[str, dict[str, FormLine]] = {}
+    said: dict[str, dict[str, SummaryLine]] = {}
     for entry in entries:
         content, _ = form.parse(entry.text)
         for field in form.fields:
@@ -35,7 +35,9 @@ def earlier_lines(form: Form, entries: Sequence[Compacted]) -> SummaryContent:
                     before = known.get(text)
                     lines.setdefault(
                         text,
-                        FormLine(text, before.sources, before.by) if before else FormLine(text, by="model"),
+                        SummaryLine(text, before.sources, before.by)
+                        if before
+                        else SummaryLine(text, by="model"),
                     )
     return SummaryContent({name: tuple(lines.values()) for name, lines in said.items()})
 
@@ -54,10 +56,6 @@ def written_by_model(form: Form, entry: Compacted) -> dict[str, tuple[Fact, ...]
         if any(line.by == "model" for line in lines)
     }
 
-
-# What writing a summary needs, taken from the log before anyone is asked.
-#
-# Rule: nothing in it changes while the log goes on.
 
 MOST_FAILURES = 3
 """Failures in a row after which a log's summaries are written by rule."""
@@ -109,7 +107,7 @@ def _as_of_now(facts: LogFacts, transcript: Transcript, form: Form) -> LogFacts:
     """The facts of a summary that takes the place of the one before: with what only that one knew."""
     before = transcript.compactions.state
     earlier = written_by_model(form, before) if before is not None else {}
-    return replace(facts, standing=recap_facts(transcript, len(transcript.items)), earlier=earlier)
+    return replace(facts, recap=recap_facts(transcript, len(transcript.items)), earlier=earlier)
 
 
 def _touched_since(facts: LogFacts, items: Sequence[Item]) -> LogFacts:

@@ -1,6 +1,8 @@
-"""Secrets in the lines of a summary, also one that a model spread over several of them.
+"""What a summary must say and whether it does: requests, directives, changed files, tests, errors; and no secrets.
 
-Rule: a line's own secret is replaced; of a secret that only shows when lines stand together, the model's lines go.
+Rule: word for word, except for case, white space, quotation marks and emphasis; the rule half's own line,
+redacted, always counts. A line's own secret is replaced; of a secret spread over several lines, the model's lines
+go.
 """
 
 import re
@@ -12,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.compaction.facts.fact import FileFact, LogFacts, TestState
-from holdfast.compaction.forms.content import FormLine, SummaryContent, one_line
+from holdfast.compaction.forms.content import SummaryContent, one_line
 from holdfast.compaction.forms.rule_lines import (
     CHANGES,
     directive_line,
@@ -20,21 +22,22 @@ from holdfast.compaction.forms.rule_lines import (
     file_line,
     first_line,
     latest_line,
-    standing_line,
+    recap_line,
     test_line,
 )
+from holdfast.events import SummaryLine
 from holdfast.redaction import find_secrets, redact
 
 
-def has_secret(line: FormLine) -> bool:
+def has_secret(line: SummaryLine) -> bool:
     return bool(find_secrets(line.text))
 
 
-def redacted(line: FormLine) -> FormLine:
+def redacted(line: SummaryLine) -> SummaryLine:
     return replace(line, text=redact(line.text))
 
 
-def find_split_secrets(lines: Sequence[FormLine]) -> list[int]:
+def find_split_secrets(lines: Sequence[SummaryLine]) -> list[int]:
     """Numbers of a model's lines that hold part of a secret together with others."""
     joined = "\n".join(line.text for line in lines)
     found: set[int] = set()
@@ -47,11 +50,6 @@ def find_split_secrets(lines: Sequence[FormLine]) -> list[int]:
             start = end + 1
     return sorted(found)
 
-
-# What a summary must say, and whether it does: the user's requests and directives, changed files, tests, errors.
-#
-# Rule: word for word, but for case, white space, quotation marks and emphasis; and the rule half's own line, as it is
-# redacted, always says it.
 
 Missing = Literal[
     "missing-goal",
@@ -79,7 +77,7 @@ class Requirement(Struct, frozen=True):
     kind: Missing
     what: str
     field: str
-    line: FormLine
+    line: SummaryLine
     own: str
     ways: tuple[tuple[str, ...], ...]
     is_gone: bool
@@ -104,7 +102,7 @@ def normalise(text: str) -> str:
     return one_line(text).casefold().strip(_OUTER)
 
 
-def plain_text_of(lines: Iterable[FormLine]) -> str:
+def plain_text_of(lines: Iterable[SummaryLine]) -> str:
     return BREAK.join(normalise(line.text) for line in lines)
 
 
@@ -125,7 +123,7 @@ class _Wanted(Struct, frozen=True):
 
     kind: Missing
     what: str
-    line: FormLine
+    line: SummaryLine
     ways: tuple[tuple[str, ...], ...]
     is_gone: bool = False
 
@@ -140,8 +138,8 @@ def _wanted(facts: LogFacts) -> Iterator[_Wanted]:
         yield _Wanted("missing-directive", fact.text, directive_line(fact), _verbatim(fact.text))
     for fact in facts.errors:
         yield _Wanted("missing-error", fact.text, error_line(fact), _verbatim(fact.text))
-    for fact in facts.standing:
-        yield _Wanted("missing-finding", fact.text, standing_line(fact), _verbatim(fact.text))
+    for fact in facts.recap:
+        yield _Wanted("missing-finding", fact.text, recap_line(fact), _verbatim(fact.text))
     if tests is not None:
         yield _Wanted("missing-test-state", tests.outcome, test_line(tests), _outcomes(tests))
     changed = [fact for fact in facts.files if fact.action in CHANGES]

@@ -1,23 +1,25 @@
-"""Asking a model for a summary, once: what came of it.
+"""The writer of a summary: a model is asked if there is one, checked and mended; else the rule half stands in.
 
-Rule: nothing that a model does stops an agent: what is no answer is a reason in a sentence, with its bill.
+Rule: it always ends in something that can be recorded. A model that is slow, silent, wordy or wrong costs a retry,
+then the rule half, then a mark; it never costs the agent's turn, nor what the user said.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.compaction.check import SummaryFault, check_summary, has_text
+from holdfast.compaction.check import CheckContext, has_text
 from holdfast.compaction.evidence import Evidence
 from holdfast.compaction.facts.extract import extract_facts
 from holdfast.compaction.facts.fact import LogFacts
-from holdfast.compaction.forms.content import FormLine, SummaryContent
-from holdfast.compaction.forms.form import Form
+from holdfast.compaction.forms import Form
+from holdfast.compaction.forms.content import SummaryContent
 from holdfast.compaction.plan import CompactionPlan
 from holdfast.compaction.preparation import PreparedSummary, earlier_lines
-from holdfast.compaction.repair import Repaired, repair_summary
+from holdfast.compaction.repair import repair_summary
 from holdfast.events import Compacted, CompactionFailed, Event, SummaryLine, UsageReported
 from holdfast.messages import Text, Usage, UserMessage
 from holdfast.models.errors import ModelError
@@ -25,7 +27,14 @@ from holdfast.models.model import Model, ModelReply, ModelRequest, ask
 from holdfast.packing.rendering.marks import mark, one_line
 from holdfast.packing.window import Window
 
+Count = Callable[[str], int]
+"""Tokens of a text."""
+
+BY_RULE = "rule"
+PURPOSE = "summary"
 LONGEST_WHY = 200
+MOST_KEYS = 12
+"""Missing keys that are named."""
 
 
 class SummaryAttempt(Struct, frozen=True):
@@ -36,12 +45,51 @@ class SummaryAttempt(Struct, frozen=True):
     usage: Usage | None = None
 
 
-async def ask_once(model: Model, request: ModelRequest, timeout: float) -> SummaryAttempt:  # noqa: ASYNC109 - the setting's name
+class WrittenSummary(Struct, frozen=True):
+    """A summary before it is recorded, and how it came about."""
+
+    content: SummaryContent
+    text: str
+    by: str
+    attempts: tuple[SummaryAttempt, ...] = ()
+    added: tuple[SummaryLine, ...] = ()
+    removed: tuple[tuple[SummaryLine, str], ...] = ()
+    lacking: tuple[str, ...] = ()
+    """Keys that the model left out, and that nothing else could fill."""
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        return tuple(attempt.why for attempt in self.attempts if attempt.why)
+
+
+async def write_summary(prepared: PreparedSummary, model: Model | None, count: Count) -> WrittenSummary:
+    """The summary: the model's, mended, or the rule half."""
+    if model is None or prepared.request is None:
+        return write_by_rule(prepared, count)
+    attempts: list[SummaryAttempt] = []
+    usable: WrittenSummary | None = None
+    request = prepared.request
+    for _ in range(prepared.tries):
+        attempt = await _ask_once(model, request, prepared.timeout)
+        written = _mended(prepared, attempt, model.name, count) if attempt.text else attempt
+        if isinstance(written, WrittenSummary):
+            if not written.lacking:
+                return replace(written, attempts=(*attempts, attempt))
+            usable = written if usable is None or len(written.lacking) < len(usable.lacking) else usable
+            written = SummaryAttempt("", f"the answer lacks {_named(written.lacking)}", attempt.usage)
+        if attempt.text:
+            request = _with_reason(prepared.request, written.why)
+        attempts.append(written)
+    return replace(usable or write_by_rule(prepared, count), attempts=tuple(attempts))
+
+
+async def _ask_once(model: Model, request: ModelRequest, seconds: float) -> SummaryAttempt:
+    """Nothing that a model does stops an agent: an answer that cannot be used is a reason, with what it cost."""
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(seconds):
             reply = await ask(model, request)
     except TimeoutError:
-        return SummaryAttempt(why=f"no answer within {timeout:g} s")
+        return SummaryAttempt(why=f"no answer within {seconds:g} s")
     except ModelError as error:
         return SummaryAttempt(why=error.message, usage=error.usage)
     except AssertionError:
@@ -62,113 +110,54 @@ def _read_reply(reply: ModelReply) -> SummaryAttempt:
     return SummaryAttempt("" if why else reply.text, why, reply.usage)
 
 
-def with_reason(request: ModelRequest, why: str) -> ModelRequest:
-    """The same again, and why the answer to it could not be used: the same words would have the same answer."""
+def _with_reason(request: ModelRequest, why: str) -> ModelRequest:
+    """The request with the reason why its answer could not be used: the same words would get the same answer."""
     *before, asked = request.messages
     assert isinstance(asked, UserMessage), "a request for a summary ends with the prompt"
     reason = Text(f"An answer before could not be used: {why}. Write all of it again, with every key.")
     return replace(request, messages=(*before, UserMessage((*asked.parts, reason))))
 
 
-# The second level of the archive: one entry that stands for several, when they have grown too many.
-#
-# Rule: out of what the entries say and the facts of all they cover; the entries stay in the log, and what the user
-# demanded stays word for word.
-
-
-def merge_archive(
-    window: Window,
-    ids: Sequence[str],
-    form: Form,
-    evidence: Evidence,
-    budget: int,
-    count: Callable[[str], int],
-) -> Compacted:
-    """An archive entry for those with these ids, in at most `budget` tokens where their floor allows it.
-
-    `evidence` is what they were held against, and all that came since.
-    """
-    entries = [window.transcript.compactions.archive[id_] for id_ in ids]
-    first, last = entries[0].first, entries[-1].last
-    start, end = window.position(first), window.position(last) + 1
-    repaired = repair_summary(
-        earlier_lines(form, entries),
-        (),
-        extract_facts(window.transcript, start, end),
-        form,
-        evidence,
-        archive=True,
-        replaced_tokens=budget + 1,
-        count=count,
-    )
-    lines = tuple(SummaryLine(line.text, line.sources, line.by) for line in repaired.content.lines())
-    return Compacted(
-        slot="archive",
-        text=form.render(repaired.content),
-        first=first,
-        last=last,
-        sources=tuple(dict.fromkeys(source for line in lines for source in line.sources)),
-        lines=lines,
-        above=tuple(ids),
-    )
-
-
-# Writing a summary: a model is asked if there is one, checked and mended; and the rule half stands in.
-#
-# Rule: it always ends in something that can be recorded. A model that is slow, silent, wordy or lying costs a retry,
-# then the rule half, then a mark; never the agent's turn, and never what the user said.
-
-Count = Callable[[str], int]
-"""Tokens of a text."""
-
-BY_RULE = "rule"
-PURPOSE = "summary"
-MOST_KEYS = 12
-"""Missing keys that are named."""
-
-
-class WrittenSummary(Struct, frozen=True):
-    """A summary before it is recorded, and how it came about."""
-
-    content: SummaryContent
-    text: str
-    by: str
-    attempts: tuple[SummaryAttempt, ...] = ()
-    findings: tuple[SummaryFault, ...] = ()
-    added: tuple[FormLine, ...] = ()
-    removed: tuple[tuple[FormLine, str], ...] = ()
-    lacking: tuple[str, ...] = ()
-    """Keys that the model left out, and that nothing else could fill."""
-
-    @property
-    def failures(self) -> tuple[str, ...]:
-        return tuple(attempt.why for attempt in self.attempts if attempt.why)
-
-
-async def write_summary(prepared: PreparedSummary, model: Model | None, count: Count) -> WrittenSummary:
-    """The summary: the model's, mended, or the rule half."""
-    if model is None or prepared.request is None:
-        return write_by_rule(prepared, count)
-    attempts: list[SummaryAttempt] = []
-    usable: WrittenSummary | None = None
-    request = prepared.request
-    for _ in range(prepared.tries):
-        attempt = await ask_once(model, request, prepared.timeout)
-        written = _mended(prepared, attempt, model.name, count) if attempt.text else attempt
-        if isinstance(written, WrittenSummary):
-            if not written.lacking:
-                return _with(written, (*attempts, attempt))
-            usable = written if usable is None or len(written.lacking) < len(usable.lacking) else usable
-            written = SummaryAttempt("", f"the answer lacks {_named(written.lacking)}", attempt.usage)
-        if attempt.text:
-            request = with_reason(prepared.request, written.why)
-        attempts.append(written)
-    return _with(usable or write_by_rule(prepared, count), tuple(attempts))
-
-
 def _named(keys: Sequence[str]) -> str:
     shown = ", ".join(f"`{key}`" for key in keys[:MOST_KEYS])
     return f"{shown} and {len(keys) - MOST_KEYS} more" if len(keys) > MOST_KEYS else shown
+
+
+def _mended(
+    prepared: PreparedSummary, attempt: SummaryAttempt, model: str, count: Count
+) -> WrittenSummary | SummaryAttempt:
+    """The model's text, checked and repaired; the attempt as a failure where that leaves nothing to use."""
+    plan, form = prepared.plan, prepared.form
+    content, problems = form.parse(attempt.text)
+    if not content.lines():
+        what = problems[0].what if problems else "it has none of the form's fields"
+        return SummaryAttempt("", f"the answer is not in the form `{form.name}`: {what}", attempt.usage)
+    if count(attempt.text) >= plan.replaced:
+        return SummaryAttempt("", "the answer is longer than what it stands for", attempt.usage)
+    context = CheckContext.of(form, prepared.facts, prepared.evidence, archive=plan.slot == "archive")
+    repaired = repair_summary(content, context, below=min(plan.replaced, plan.budget + 1), count=count)
+    text = form.render(repaired.content)
+    if count(text) >= plan.replaced:
+        return SummaryAttempt("", "mended, the answer is longer than what it stands for", attempt.usage)
+    return WrittenSummary(
+        repaired.content,
+        text,
+        model,
+        added=repaired.added,
+        removed=repaired.removed,
+        lacking=_lacking(form, content, repaired.content),
+    )
+
+
+def _lacking(form: Form, written: SummaryContent, mended: SummaryContent) -> tuple[str, ...]:
+    """Required keys that the model did not write, and that the repair could not fill."""
+    if not form.has_every_key:
+        return ()
+    return tuple(
+        field.name
+        for field in form.fields
+        if field.is_required and field.name not in written.fields and not has_text(mended, field)
+    )
 
 
 def write_by_rule(prepared: PreparedSummary, count: Count) -> WrittenSummary:
@@ -192,11 +181,9 @@ def _filled(
     content = form.fill(facts, archive=archive)
     if count(form.render(content)) <= plan.budget:
         return content
-    nothing = Evidence.of_texts(())
-    shorter = repair_summary(
-        content, (), facts, form, nothing, archive=archive, replaced_tokens=plan.budget + 1, count=count
-    )
-    return shorter.content
+    # The rule half names nothing that must be looked up.
+    context = CheckContext.of(form, facts, Evidence.of_texts(()), archive=archive)
+    return repair_summary(content, context, below=plan.budget + 1, count=count).content
 
 
 def usage_events(written: WrittenSummary, model: str) -> list[Event]:
@@ -207,18 +194,36 @@ def usage_events(written: WrittenSummary, model: str) -> list[Event]:
 def summary_events(
     prepared: PreparedSummary, written: WrittenSummary, window: Window, model: str = ""
 ) -> list[Event]:
-    """What to record of a summary that still fits the log; the bill and the fold are the caller's."""
-    plan, form, count = prepared.plan, prepared.form, window.scene.counter.text
+    """What to record of a summary that still fits the log; the cost and the fold are the caller's."""
+    plan, transcript = prepared.plan, window.transcript
     events: list[Event] = []
     if written.attempts and written.by == BY_RULE:
         events.append(CompactionFailed("; ".join(written.failures), plan.first, plan.last, model))
     if plan.merges:
-        events.append(merge_archive(window, plan.merges, form, prepared.evidence, plan.budget, count))
-    first = plan.first if plan.slot == "archive" else window.transcript.items[0].entry
-    events.append(_compacted(plan.slot, written.content, written.text, written.by, first, plan))
+        events.append(_merged_archive(prepared, window))
+    first = plan.first if plan.slot == "archive" else transcript.items[0].entry
+    summary = _compacted(plan.slot, written.content, written.text, first=first, last=plan.last)
+    events.append(replace(summary, by=written.by, focus=plan.focus))
     if plan.slot == "archive":
-        events.append(_working_state(form, window, plan))
+        events.append(_working_state(prepared.form, window, plan))
     return events
+
+
+def _merged_archive(prepared: PreparedSummary, window: Window) -> Compacted:
+    """One archive entry of the second level, in the place of several that have grown too many.
+
+    It is made from what the entries say and from the facts of all they cover. The entries stay in the log, and what
+    the user demanded stays word for word.
+    """
+    plan, form = prepared.plan, prepared.form
+    entries = [window.transcript.compactions.archive[id_] for id_ in plan.merges]
+    first, last = entries[0].first, entries[-1].last
+    facts = extract_facts(window.transcript, window.position(first), window.position(last) + 1)
+    context = CheckContext.of(form, facts, prepared.evidence, archive=True)
+    lines, count = earlier_lines(form, entries), window.scene.counter.text
+    content = repair_summary(lines, context, below=plan.budget + 1, count=count).content
+    merged = _compacted("archive", content, form.render(content), first=first, last=last)
+    return replace(merged, above=plan.merges)
 
 
 def _working_state(form: Form, window: Window, plan: CompactionPlan) -> Compacted:
@@ -226,86 +231,12 @@ def _working_state(form: Form, window: Window, plan: CompactionPlan) -> Compacte
     whole, since = extract_facts(window.transcript), extract_facts(window.transcript, plan.end)
     facts = replace(whole, commands=since.commands, attempts=since.attempts, decisions=since.decisions)
     content = _filled(form, facts, plan, window.scene.counter.text, archive=False)
-    return _compacted("state", content, form.render(content), BY_RULE, "", plan)
+    return replace(_compacted("state", content, form.render(content)), focus=plan.focus)
 
 
 def _compacted(
-    slot: str, content: SummaryContent, text: str, by: str, first: str, plan: CompactionPlan
+    slot: Literal["archive", "state"], content: SummaryContent, text: str, *, first: str = "", last: str = ""
 ) -> Compacted:
-    lines = tuple(SummaryLine(line.text, line.sources, line.by) for line in content.lines())
+    lines = content.lines()
     sources = tuple(dict.fromkeys(source for line in lines for source in line.sources))
-    last = plan.last if slot == plan.slot else ""
-    return Compacted(
-        slot="archive" if slot == "archive" else "state",
-        text=text,
-        first=first,
-        last=last,
-        sources=sources,
-        by=by,
-        focus=plan.focus,
-        lines=lines,
-    )
-
-
-def _mended(
-    prepared: PreparedSummary, attempt: SummaryAttempt, model: str, count: Count
-) -> WrittenSummary | SummaryAttempt:
-    """The model's text, checked and repaired; the attempt as a failure where that leaves nothing to use."""
-    plan, form = prepared.plan, prepared.form
-    content, problems = form.parse(attempt.text)
-    if not content.lines():
-        what = problems[0].what if problems else "it has none of the form's fields"
-        return SummaryAttempt("", f"the answer is not in the form `{form.name}`: {what}", attempt.usage)
-    if count(attempt.text) >= plan.replaced:
-        return SummaryAttempt("", "the answer is longer than what it stands for", attempt.usage)
-    findings = _found(prepared, content, count)
-    repaired: Repaired = repair_summary(
-        content,
-        findings,
-        prepared.facts,
-        form,
-        prepared.evidence,
-        archive=plan.slot == "archive",
-        replaced_tokens=min(plan.replaced, plan.budget + 1),
-        count=count,
-    )
-    text = form.render(repaired.content)
-    if count(text) >= plan.replaced:
-        return SummaryAttempt("", "mended, the answer is longer than what it stands for", attempt.usage)
-    return WrittenSummary(
-        repaired.content,
-        text,
-        model,
-        findings=findings,
-        added=repaired.added,
-        removed=repaired.removed,
-        lacking=_lacking(form, content, repaired.content),
-    )
-
-
-def _lacking(form: Form, written: SummaryContent, mended: SummaryContent) -> tuple[str, ...]:
-    """Required keys that the model did not write, and that are as empty as that now."""
-    if not form.has_every_key:
-        return ()
-    return tuple(
-        field.name
-        for field in form.fields
-        if field.is_required and field.name not in written.fields and not has_text(mended, field)
-    )
-
-
-def _found(prepared: PreparedSummary, content: SummaryContent, count: Count) -> tuple[SummaryFault, ...]:
-    size = count(prepared.form.render(content))
-    return check_summary(
-        content,
-        prepared.form,
-        prepared.facts,
-        prepared.evidence,
-        replaced_tokens=prepared.plan.replaced,
-        summary_tokens=size,
-        archive=prepared.plan.slot == "archive",
-    )
-
-
-def _with(written: WrittenSummary, attempts: Sequence[SummaryAttempt]) -> WrittenSummary:
-    return replace(written, attempts=tuple(attempts))
+    return Compacted(slot, text, first=first, last=last, sources=sources, lines=lines)

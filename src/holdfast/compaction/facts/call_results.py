@@ -1,7 +1,8 @@
-"""What a tool's result says of itself: exit code, failure, refusal, and the line that tells most.
+"""What a tool's result says of itself: exit code, failure, refusal, verdict of a test run, most telling line.
 
-Rule: agents say it in many ways, and seldom with a flag; only the ends of a result are read for it, since in the
-middle stands what a program printed about others. A result that says nothing has not failed.
+Rule: agents say it in many ways, and seldom with a flag. Only the ends of a result are read for it, since the
+middle is what a program printed about others. A result that says nothing has not failed; a test run is judged by
+its counts where it has any, and one without a verdict says nothing.
 """
 
 import re
@@ -14,7 +15,6 @@ from holdfast.messages import ToolMessage
 from holdfast.packing.structure.findings import HINT, KEY, BareText, LineFindings
 from holdfast.packing.structure.json_text import decode_json
 from holdfast.packing.structure.run_output import mark_outcomes
-from holdfast.packing.structure.traces import mark_traces
 from holdfast.tool_use import ToolUse
 from holdfast.views.shell import only_reads
 
@@ -158,25 +158,15 @@ def bounded(text: str) -> str:
 
 
 def most_telling_line(text: str) -> str:
-    """The line of a failed result that says most: a compiler's error, a trace's, or the first that names one."""
+    """The line of a failed result that says most: a compiler's error, or the first that names one."""
     body = bounded(text).replace("<tool_use_error>", "").replace("</tool_use_error>", "")
     if found := _COMPILER.search(body) or _PLACED.search(body):
         return clip_line(found[0])
     lines = [line for line in body.split("\n") if not _NO_TALK.match(line)] or [""]
-    sight = BareText(lines)
-    findings = LineFindings(sight.count)
-    mark_traces(sight, findings)
-    if keys := [n for n, bonus in enumerate(findings.bonus) if bonus == KEY and _ERROR_LINE.search(lines[n])]:
-        return clip_line(lines[keys[-1]])
     says = next((line for line in lines if _SAYS_ERROR.match(line)), "")
     hints = (line for line in lines if _ERROR_LINE.search(line[:2_000]) and not _CODE.search(line[-80:]))
     return clip_line(says or next(hints, "") or next((line for line in lines if line.strip()), ""))
 
-
-# Test runs: whether a command is one, and what its output says of how it ended.
-#
-# Rule: what a runner writes is recognised where packing does it; here only the verdict is read. Counts decide where
-# there are any. A file that quotes a run is none, and a run without a verdict says nothing.
 
 MOST_NAMES = 200
 """Failing tests of a run that are told apart."""

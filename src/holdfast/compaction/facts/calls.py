@@ -1,6 +1,7 @@
-"""Every call of a transcript with how it went: what the other facts are drawn from.
+"""Every call of a transcript with how it went; commands as they were run, and the last state of the tests.
 
-Rule: one walk, oldest first; a call is looked at once, however many facts it gives.
+Rule: one walk, oldest first; a call is looked at once, however many facts it gives. A command that only looked
+around is no work.
 """
 
 import re
@@ -120,10 +121,6 @@ def command_key(command: str) -> str:
 def is_test(call: CallRecord) -> bool:
     return call.tests is not None or is_test_command(call.command)
 
-
-# Commands as they were run, and the last state of the tests.
-#
-# Rule: only what a shell was given counts; a command that just looked around is no work.
 
 LONGEST_COMMAND = 400
 """Characters of a command that are shown; a longer one is a script."""

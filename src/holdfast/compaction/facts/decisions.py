@@ -1,4 +1,4 @@
-"""Decisions: what the agent or its user settled on, in their own words, and what a person allowed or refused.
+"""Decisions: what a person settled on, in their own words, and what they answered, allowed or refused.
 
 Rule: only a sentence that decides counts. One too few is found again in the log; one too many reads like a promise.
 """
@@ -10,24 +10,14 @@ from holdfast.compaction.facts.calls import CallRecord
 from holdfast.compaction.facts.fact import Fact, clip_line
 from holdfast.compaction.facts.requests import Utterance
 from holdfast.events import ApprovalGiven, Entry
-from holdfast.messages import joined_text
 from holdfast.packing.rendering.marks import one_line
 from holdfast.views.prose import sentences
-from holdfast.views.transcript import Item, Step
 
 LONGEST = 400
 """Characters of a sentence that decides something."""
 SHORTEST = 12
 
-_AGENT = re.compile(
-    r"(?i)\b(?:I(?:'ve| have)? (?:decided|chose|opted|settled)|we(?:'ve| have)? (?:decided|agreed|settled|opted)"
-    r"|(?:I'll|I will|we'll|we will|I'm|let's|let me)"
-    r" (?:go(?:ing)? with|opt for|settle (?:for|on)|stick (?:to|with))"
-    r"|I(?:'ll| will|'m going to) (?:use|keep|put|make|store|name|call) \S.{0,120}\b(?:instead of|rather than)\b"
-    r"|the (?:plan|decision|chosen approach|agreed approach) is (?:to|that)\b|decision: )"
-    r"|我(?:决定|选择)|(?:决定|选择)(?:使用|采用|用)|采用.{1,30}方案"
-)
-_USER = re.compile(
+_DECIDES = re.compile(
     r"(?i)\blet'?s (?:go (?:with|for)|use|do option|keep(?! going)|skip|drop|stick)\b"
     r"|\bgo (?:with|for) (?:option|the|your|#?\d)\b|^(?:ok,? |yes,? )?option \w\b"
     r"|\bi (?:like|choose|pick|prefer|vote for) (?:the )?option\b|\b(?:i|we)(?:'ve| have)? (?:decided|agreed)\b"
@@ -41,39 +31,30 @@ _PLAN = re.compile(r"(?:saved to|plan file):? (\S{1,300}\.\w{1,5})")
 
 
 def decision_facts(
-    items: Sequence[Item],
     said: Sequence[Utterance],
     calls: Sequence[CallRecord],
     approvals: Sequence[tuple[int, Entry]],
 ) -> tuple[Fact, ...]:
-    """What was decided in these items, in order, each sentence once. `approvals` have the position they came at."""
-    found = [*_by_agent(items), *_by_people(said), *_by_answers(calls), *_by_approvals(approvals, calls)]
+    """What was decided, in order, each sentence once. `approvals` have the position they came at."""
+    found = [*_by_people(said), *_by_answers(calls), *_by_approvals(approvals, calls)]
     facts: dict[str, Fact] = {}
     for _, fact in sorted(found, key=lambda pair: pair[0]):
         facts.setdefault(fact.text, fact)
     return tuple(facts.values())
 
 
-def _by_agent(items: Sequence[Item]) -> Iterator[tuple[int, Fact]]:
-    for item in items:
-        if isinstance(item, Step):
-            text = joined_text(item.message.parts)
-            for sentence in _deciding(text, _AGENT):
-                yield item.position, Fact(sentence, (item.entry,), item.number)
-
-
 def _by_people(said: Sequence[Utterance]) -> Iterator[tuple[int, Fact]]:
     for one in said:
-        for sentence in _deciding(one.text, _USER):
+        for sentence in _deciding(one.text):
             yield one.position, Fact(f"user: {sentence}", (one.entry,), one.step)
 
 
-def _deciding(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
+def _deciding(text: str) -> Iterator[str]:
     for start, end in sentences(text):
         sentence = text[start:end]
         if (
             SHORTEST <= len(sentence) <= LONGEST
-            and pattern.search(sentence)
+            and _DECIDES.search(sentence)
             and not _QUESTION.search(sentence)
         ):
             yield one_line(sentence)

@@ -36,11 +36,11 @@ def extract_facts(transcript: Transcript, first: int = 0, end: int | None = None
         tests=test_state(calls),
         errors=errors,
         attempts=attempts,
-        decisions=decision_facts(items, said, recent, approvals),
+        decisions=decision_facts(said, recent, approvals),
         todos=_todos(calls),
-        standing=recap_facts(transcript, len(upto)),
+        recap=recap_facts(transcript, len(upto)),
         keys=key_facts(said, recent),
-        handed=read_handover(upto),
+        handover=read_handover(upto),
         last_said=_last_said(items),
     )
 

@@ -1,6 +1,7 @@
 """What the rule half of a summary knows: facts of the log, each with the entries it came from.
 
-Rule: a fact quotes or counts what the log holds and adds nothing; whatever a model may make of it, it stays true.
+Rule: a fact quotes or counts what the log holds and adds nothing. What a quotation leaves out is marked, with an
+id.
 """
 
 from typing import Literal
@@ -90,21 +91,17 @@ class LogFacts(Struct, frozen=True, kw_only=True):
     decisions: tuple[Fact, ...] = ()
     todos: tuple[Fact, ...] = ()
     """Open ones; each says whether it is in progress."""
-    standing: tuple[Fact, ...] = ()
+    recap: tuple[Fact, ...] = ()
     """What was set to stand at the end of every pack, such as findings, as it stood at the end of the range."""
     keys: tuple[Fact, ...] = ()
     """Paths and ids that lead back to large content."""
-    handed: HandoverFacts = HandoverFacts()
+    handover: HandoverFacts = HandoverFacts()
     """What another agent handed over last."""
     earlier: dict[str, tuple[Fact, ...]] = {}
     """What a model wrote in the summary before, by the form's fields, where the new one takes its place."""
     last_said: Fact | None = None
     """The last thing the agent said: where it left off."""
 
-
-# Quotes from a log: whole where they are short, else their first lines with the id that brings back the rest.
-#
-# Rule: what is quoted stands word for word in the log; what is left out is said, with an id.
 
 LONGEST_QUOTE = 2_000
 """Characters of a message that is quoted whole."""

@@ -1,7 +1,8 @@
-"""Files by what was done with them, from the agent's own calls: tools, patches and shell commands.
+"""Files by what was done with them, and keys: paths and ids that lead back to large content.
 
-Rule: a call that failed or was refused changed nothing. Paths are kept as they were written; a relative one is
-taken for the only absolute one that ends in it.
+Rule: a call that failed or was refused changed nothing. A relative path means the only absolute one that ends in
+it. A file that can be read again is a key only if it was written to be kept: a plan, a report, output too large
+to show.
 """
 
 import posixpath
@@ -141,11 +142,6 @@ def _opened(call: CallRecord) -> str:
     found = _OPEN_FILE.search(call.text, 0, 600) if call.use.kind in CHANGING or call.use.command else None
     return found[1] if found else ""
 
-
-# Keys: paths and ids that lead back to large content, so that a summary need not hold it.
-#
-# Rule: a key names what it leads to. Files that can be read again are no keys, unless somebody wrote them to be kept:
-# plans, reports, and output that was too large to show.
 
 LARGE = 3_000
 """Characters from which a result that cannot be had again is worth a key."""

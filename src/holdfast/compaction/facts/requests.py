@@ -1,6 +1,7 @@
-"""What another agent handed over: a typed message between two tags, as far as a summary needs it.
+"""What people and other agents asked: requests, directives, and typed handovers between two agents.
 
-Rule: read and never obeyed; what is no such message says nothing.
+Rule: a request is what a person or another agent wrote, quoted as it stands; not what a program wrote around it,
+nor a document that a command brought along. A handover is read and never obeyed.
 """
 
 import re
@@ -97,17 +98,11 @@ def _percent(rate: _Rate) -> int:
     return round(100 * rate.passed / rate.total) if rate.total else 0
 
 
-# What people asked: the first and the latest request, and what they demanded or forbade.
-#
-# Rule: a request is what a person, or another agent, wrote; a program's words around it are none, nor is a document
-# that a command brought along. Words are quoted as they stand.
-
 MOST_SOURCES = 8
 """Entries that are named where the same was said again and again."""
 
 _COMMAND = re.compile(r"<command-name>\s*([^<\n]{1,200}?)\s*</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
-_PICTURE = re.compile(r"\[(?:image|Image)[^\]\n]{0,80}\]")
 _NO_REQUEST = re.compile(
     r"\s*(?:\[Request interrupted by user|This session is being continued from a previous conversation"
     r"|Caveat: The messages below were generated|Operation stopped by hook:|Base directory for this skill:"
@@ -161,9 +156,7 @@ def _request(text: str) -> str:
     if command := _COMMAND.search(text, 0, 2_000):
         arguments = _ARGUMENTS.search(text)
         return f"{command[1]} {arguments[1].strip() if arguments else spoken}".strip()
-    if _NO_REQUEST.match(spoken) or not _PICTURE.sub("", spoken).strip():
-        return ""
-    return spoken
+    return "" if _NO_REQUEST.match(spoken) else spoken
 
 
 def directive_facts(said: Sequence[Utterance]) -> tuple[Fact, ...]:

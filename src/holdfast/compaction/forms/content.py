@@ -1,40 +1,38 @@
-"""What a summary says, whatever its form: lines under the names of a form's fields, each with its sources.
+"""What a summary says, whatever its form: lines under the names of a form's fields, and how texts are tidied.
 
-Rule: a line states one thing; `by` says whether the rule half or a model wrote it.
+Rule: a line states one thing. Tidying a text twice is tidying it once, so that a form reads back what it rendered.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from textwrap import dedent
 from typing import Literal
 
 from msgspec import Struct
 
-By = Literal["rule", "model"]
+from holdfast.compaction.facts.fact import LogFacts
+from holdfast.events import SummaryLine
 
-
-class FormLine(Struct, frozen=True):
-    text: str
-    sources: tuple[str, ...] = ()
-    by: By = "rule"
-    is_settled: bool = False
-    """Whether it was told in so many words: no model knows better."""
+Lines = tuple[SummaryLine, ...]
+LineSource = Callable[[LogFacts, bool], Lines]
+"""Lines that the rule half writes from facts, oldest first. The flag says whether they are for an archive."""
 
 
 class SummaryContent(Struct, frozen=True):
     """Lines by field, in the order of the form's fields; a field that says nothing has no lines."""
 
-    fields: dict[str, tuple[FormLine, ...]]
+    fields: dict[str, Lines]
 
-    def lines(self) -> tuple[FormLine, ...]:
+    def lines(self) -> Lines:
         return tuple(line for lines in self.fields.values() for line in lines)
 
 
 class FormField(Struct, frozen=True, kw_only=True):
-    """A place of a form. `name` is what the form calls it; in JSON forms the path of keys, joined by a dot.
+    """A field of a form. `name` is what the form calls it; in JSON forms the path of keys, joined by a dot.
 
-    `most_lines` and `most_chars` are limits of the rendered field, 0 where there is none.
+    `most_lines` and `most_chars` limit the rendered field; 0 means no limit. The rule half fills a field with the
+    lines of `always`, with those of `newest` that there is room for, and then with those of `behind`.
     """
 
     name: str
@@ -45,25 +43,25 @@ class FormField(Struct, frozen=True, kw_only=True):
     most_lines: int = 0
     most_chars: int = 0
     separator: str = "; "
-    """What stands between its lines where they share one."""
+    """Joins its lines where they share one."""
     aliases: tuple[str, ...] = ()
-    """Other names by which a model may call it."""
+    """Other names that a model may use for it."""
     lasts: bool = False
-    """Whether what a summary said here goes on to hold in the next one; else only where that has nothing to say."""
+    """Whether a line of the summary before stays true here; else it is kept only where there is nothing new."""
     weight: int = 1
     """How much it matters when a summary must shrink; the lightest goes first."""
+    always: tuple[LineSource, ...] = ()
+    newest: tuple[tuple[str, LineSource], ...] = ()
+    """Sources of lines that may be cut to the newest, each with the noun under which the others are counted."""
+    behind: tuple[LineSource, ...] = ()
 
 
 class ParseProblem(Struct, frozen=True):
-    """Something of a text that its form does not have, in a sentence."""
+    """Something in a text that its form does not have, in a sentence."""
 
     field: str
     what: str
 
-
-# Text as the forms write and read it: without what no reader sees, and without what a model wraps round it.
-#
-# Rule: tidying twice is tidying once, so that what a form rendered it reads back unchanged.
 
 NOTHING = "none"
 """What an empty field shows."""
@@ -109,16 +107,16 @@ def is_nothing(text: str) -> bool:
     return match_key(text) in _NOTHING or not _WORD.search(text)
 
 
-def visible_texts(lines: Iterable[FormLine]) -> list[str]:
+def visible_texts(lines: Iterable[SummaryLine]) -> list[str]:
     """The texts that a field shows: none where all they say is that there is nothing."""
     texts = [text for line in lines if (text := tidy(line.text))]
     return [] if len(texts) == 1 and is_nothing(texts[0]) else texts
 
 
-def model_lines(texts: Iterable[str]) -> tuple[FormLine, ...]:
+def model_lines(texts: Iterable[str]) -> Lines:
     """Texts that were read out of a model's answer, as lines."""
-    lines = [FormLine(text, by="model") for text in texts]
-    return tuple(FormLine(text, by="model") for text in visible_texts(lines))
+    lines = [SummaryLine(text, by="model") for text in texts]
+    return tuple(SummaryLine(text, by="model") for text in visible_texts(lines))
 
 
 def match_key(name: str) -> str:

@@ -1,18 +1,18 @@
-"""A form's content as a JSON value, and the schema of such values (draft 2020-12), both made from its fields.
+"""A form as nested JSON in `<compact_summary>` tags: written whole, and read out of whatever a model wrote.
 
-Rule: every field is there, also one that says nothing; what does not fit the schema is never made.
+Rule: every key is written, also one that says nothing; every key that is read and not known is reported.
 """
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct, defstruct
+from msgspec import Struct
 
 from holdfast.compaction.forms.content import (
     FormField,
-    FormLine,
+    Lines,
     ParseProblem,
     SummaryContent,
     is_nothing,
@@ -25,20 +25,10 @@ from holdfast.compaction.forms.content import (
 from holdfast.compaction.forms.loose_json import LooseJson, read_object
 from holdfast.messages import Json
 
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,15}(?:\.\d{1,4})?(?!\w)")
 
 Nested = dict[str, Any]
 """Keys to fields, or to more keys."""
-
-
-def schema_of(title: str, fields: tuple[FormField, ...]) -> dict[str, Json]:
-    return {"$schema": DRAFT, **msgspec.json.schema(type_of(title, fields))}
-
-
-def type_of(title: str, fields: tuple[FormField, ...]) -> Any:
-    """A type that `msgspec.convert` holds values against: what it takes is what the schema takes."""
-    return _struct(title, nested(fields))
 
 
 def value_of(fields: tuple[FormField, ...], content: SummaryContent) -> dict[str, Json]:
@@ -65,34 +55,6 @@ def number_in(text: str) -> int | float | None:
     return float(found[0]) if "." in found[0] else int(found[0])
 
 
-def _struct(title: str, keys: Nested) -> Any:
-    members: list[tuple[str, Any] | tuple[str, Any, Any]] = []
-    names: dict[str, str] = {}
-    for number, (key, below) in enumerate(keys.items()):
-        member = f"f{number}"
-        names[member] = key
-        kind = _struct(f"{title}.{key}", below) if isinstance(below, dict) else _kind(below)
-        is_required = isinstance(below, dict) or below.is_required
-        members.append((member, kind) if is_required else (member, kind, _absent(below)))
-    return defstruct(title, members, rename=names, forbid_unknown_fields=True, kw_only=True)
-
-
-def _absent(field: FormField) -> Any:
-    """What a field is that need not be there."""
-    if field.kind == "list":
-        return msgspec.field(default_factory=list)
-    return None if field.kind == "number" else ""
-
-
-def _kind(field: FormField) -> Any:
-    about = Meta(description=field.about)
-    if field.kind == "list":
-        return Annotated[list[str], about]
-    if field.kind == "number":
-        return Annotated[int | float | None, about]
-    return Annotated[str, about]
-
-
 def _values(keys: Nested, content: SummaryContent) -> dict[str, Json]:
     return {
         key: _values(below, content)
@@ -102,7 +64,7 @@ def _values(keys: Nested, content: SummaryContent) -> dict[str, Json]:
     }
 
 
-def _value(field: FormField, lines: tuple[FormLine, ...]) -> Json:
+def _value(field: FormField, lines: Lines) -> Json:
     texts = visible_texts(lines)
     if field.kind == "list":
         return texts
@@ -111,10 +73,6 @@ def _value(field: FormField, lines: tuple[FormLine, ...]) -> Json:
     joined = field.separator.join(texts)
     return "" if is_nothing(joined) else joined
 
-
-# A form as nested JSON in `<compact_summary>` tags: written whole, and read out of whatever a model wrote.
-#
-# Rule: every key is written, also one that says nothing; every key that is read and not known is reported.
 
 TAG = "compact_summary"
 _TAG = re.compile(rf"(?i)<\s*{TAG}\s*>")
