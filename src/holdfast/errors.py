@@ -7,7 +7,8 @@ HoldfastError
 ├── StoreError        the store cannot be read or written (exit 4)
 └── ContextOverflow   what may not be cut does not fit the budget (exit 5)
 
-Every one carries a sentence and, where there is one, a hint. Programmer's mistakes are assertions instead.
+Each has a `message`, one sentence, and where there is one a `hint`; `str(error)` gives both. A programmer's mistake is
+an assertion instead.
 """
 
 
@@ -18,6 +19,9 @@ class HoldfastError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
 
 
 class InputError(HoldfastError):
@@ -50,7 +54,7 @@ class ContextOverflow(HoldfastError):
 
 
 def describe_value(value: object) -> str:
-    """What stands in a user's file where something else was expected, in words."""
+    """A value in words, for a sentence that says what was found where something else was expected."""
     match value:
         case bool():
             return str(value).lower()

@@ -169,7 +169,7 @@ def answer_recall(
             max_chars=max_chars,
         )
     except HoldfastError as error:
-        return f"{error.message}\nhint: {error.hint}" if error.hint else error.message, True
+        return str(error), True
     return _answer(found, asked), False
 
 

@@ -1,4 +1,4 @@
-"""A session: append what happens, pack what to send, answer Recall. For loops that are not ours.
+"""A session: append what happens, pack what to send, answer Recall. For agents with a loop of their own.
 
 Rule: it owns no state that the log does not hold; closing it and opening the same log gives the same packs.
 """
@@ -11,9 +11,10 @@ from typing import Self, get_args
 from holdfast.errors import InputError, NotFound
 from holdfast.events import AssistantReplied, Entry, Event, Folded, SystemSet, ToolsSet, Undone
 from holdfast.log import Log
-from holdfast.messages import Json, ToolCall, ToolDefinition
+from holdfast.messages import Json, SystemMessage, ToolCall, ToolDefinition
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.folding.fold_plan import plan_fold
+from holdfast.packing.layers import Pack
 from holdfast.packing.lines.weights import HINT, Weights, read_weights
 from holdfast.packing.log_walk import walk_log
 from holdfast.packing.pack import pack as pack_window
@@ -42,12 +43,11 @@ def pack(
     model: str = "",
     to: Provider | None = None,
 ) -> Packed:
-    """A plain list of OpenAI or Anthropic messages, packed; in the shape they came in, or in that of `to`.
+    """A list of OpenAI or Anthropic messages, packed: in the format they came in, or in that of `to`.
 
-    Call it again with a longer list: the folds made for the shorter one are found again, so that the provider's
-    cache keeps working.
+    Call it again with a longer list: the same folds are made again, so that the provider's cache keeps working.
 
-    `weights` rank lines instead of the profile's; a path is of a file that `holdfast fit` wrote.
+    `weights` rank lines in place of the profile's; a path names a file that `holdfast fit` wrote.
     """
     own = _provider(to) if to is not None else None
     _check_names(tool_definitions([*tools], Losses()))
@@ -59,17 +59,15 @@ def pack(
     window, folds = walk_log(settings, counter_for_model(model), path(log.entries()), ranking)
     for fold in folds:
         log.keep_indices(fold)
-    packed = pack_window(window)
     detected: Provider = "anthropic" if recording.source == "anthropic" else "openai"
-    return Sender(own or detected, store, log.id).send(packed)
+    return Sender(own or detected, store, log.id).send(_packed(window))
 
 
 class Session:
-    """One agent's talk in one log; `to` is the shape of its messages, in and out.
+    """One agent's conversation in one log; `to` is the format of its messages, in and out.
 
-    `weights` rank lines instead of the profile's; a path is of a file that `holdfast fit` wrote. `recall` is how
-    the Recall tool is defined to the model.
-    Use it from one thread at a time; the store may be shared.
+    `weights` rank lines in place of the profile's; a path names a file that `holdfast fit` wrote. `recall` is how
+    the Recall tool is defined to the model. Use a session from one thread at a time; the store may be shared.
     """
 
     def __init__(
@@ -106,7 +104,7 @@ class Session:
             self.record(ToolsSet(wanted))
 
     def append(self, *messages: Message) -> None:
-        """Messages as the provider or the tools gave them: one dict each, in the session's shape."""
+        """Messages as the provider or the tools gave them: one dict each, in the session's format."""
         for message in messages:
             opening = not self.window.transcript.items
             events = events_from_message(message, self.to, names=self._names, opening=opening)
@@ -114,7 +112,7 @@ class Session:
                 self.record(event)
 
     def record(self, *events: Event) -> list[Entry]:
-        """Events into the log, all or none; for what messages cannot say."""
+        """Append events to the log, all or none; for what messages cannot say."""
         entries = self.log.append_all(events)
         self._entries += len(entries)
         for entry in entries:
@@ -134,12 +132,15 @@ class Session:
             self.window = self._read_log()
 
     def pack(self) -> Packed:
-        """What to send now, after a fold if one is due. Raises ContextOverflow where nothing more may give way."""
+        """What to send now, after a fold if one is due.
+
+        Raises InputError where nothing was said yet, and ContextOverflow where nothing more can be left out.
+        """
         self.make_room()
-        return self._sender.send(pack_window(self.window))
+        return self._sender.send(_packed(self.window))
 
     def make_room(self) -> Folded | None:
-        """Fold, if a fold is due. Raises ContextOverflow where nothing more may give way."""
+        """Fold, if a fold is due. Raises ContextOverflow where nothing more can be left out."""
         fold = plan_fold(self.window)
         if fold is not None:
             self.record(fold)
@@ -227,6 +228,16 @@ def _check_names(tools: Sequence[ToolDefinition]) -> None:
             f"the tool name `{RECALL_TOOL.name}` is taken: every pack brings a tool of that name",
             hint="rename your tool; if it is the one that came with a pack, leave it out",
         )
+
+
+def _packed(window: Window) -> Pack:
+    packed = pack_window(window)
+    if all(isinstance(message, SystemMessage) for message in packed.messages):
+        raise InputError(
+            "there is nothing to pack: no message of a user or an agent says anything",
+            hint='start with a message such as {"role": "user", "content": "Fix the parser."}',
+        )
+    return packed
 
 
 def _opened(store: Store | Path | str | None) -> Store:

@@ -53,7 +53,7 @@ def replay_job(order: ReplayOptions, job: ReplayJob) -> JobOutcome:
     try:
         case = read_case(order, job)
     except HoldfastError as error:
-        return JobOutcome(job.number, job.id, error=str(error))
+        return JobOutcome(job.number, job.id, error=error.message)
     scale = MessageCounter(load_tokenizer())
     if is_short(order, case, scale):
         return JobOutcome(job.number, job.id, short=True)

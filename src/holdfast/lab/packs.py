@@ -260,7 +260,7 @@ class PolicyRunner:
         try:
             pack, sent = self._inbox.read(answer)
         except InputError as error:
-            return PolicyAnswer([], Sent([]), seconds, str(error))
+            return PolicyAnswer([], Sent([]), seconds, error.message)
         return PolicyAnswer(pack, sent, seconds)
 
     @property

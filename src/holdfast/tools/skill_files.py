@@ -292,7 +292,9 @@ def _read(path: Path, within: Path | None) -> Skill | str:
         return f"{where}, line {error.line}: {error.message}; the skill is left out"
     except UnicodeDecodeError as error:
         return f"{where}: byte {error.start} is no UTF-8; the skill is left out"
-    except (HoldfastError, OSError) as error:
+    except HoldfastError as error:
+        return f"{where}: {error.message}; the skill is left out"
+    except OSError as error:
         return f"{where}: {error}; the skill is left out"
 
 

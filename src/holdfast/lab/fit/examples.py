@@ -282,7 +282,7 @@ def examples_job(order: ReplayOptions, job: ReplayJob) -> ExamplesOutcome:
     try:
         case = read_case(order, job)
     except HoldfastError as error:
-        return ExamplesOutcome(job.number, job.id, error=str(error))
+        return ExamplesOutcome(job.number, job.id, error=error.message)
     scale = MessageCounter(load_tokenizer())
     if is_short(order, case, scale):
         return ExamplesOutcome(job.number, job.id, short=True)

@@ -52,7 +52,7 @@ class TrialJob(Struct, frozen=True):
         try:
             case = read_case(order, job)
         except HoldfastError as error:
-            return JobOutcome(job.number, job.id, error=str(error))
+            return JobOutcome(job.number, job.id, error=error.message)
         scale = MessageCounter(load_tokenizer())
         if is_short(order, case, scale):
             return JobOutcome(job.number, job.id, short=True)
