@@ -39,6 +39,7 @@ from msgspec.structs import replace
 from holdfast.compaction.check import CheckContext
 from holdfast.compaction.evidence import Evidence
 from holdfast.compaction.facts.extract import extract_facts
+from holdfast.compaction.facts.fact import LogFacts
 from holdfast.compaction.forms import FORMS
 from holdfast.compaction.repair import repair_summary
 from holdfast.errors import ContextOverflow
@@ -87,21 +88,21 @@ def compare(boundary: Boundary, weights: Weights | None = None) -> Compared:
 
 
 def texts_of(boundary: Boundary, weights: Weights | None) -> dict[str, str]:
-    size = boundary.tokens
+    size, facts = boundary.tokens, extract_facts(Transcript(boundary.entries()))
     return {
         RECORDED: boundary.summary,
-        RULE: rule_half(boundary, size),
+        RULE: rule_half(facts, size),
         FOLDED: folded(boundary, size, weights),
-        BOTH: folded(boundary, size, weights, rule_half(boundary, size // 2)),
+        BOTH: folded(boundary, size, weights, rule_half(facts, size // 2)),
     }
 
 
-def rule_half(boundary: Boundary, most: int) -> str:
+def rule_half(facts: LogFacts, most: int) -> str:
     """The state of the work by rule, in at most so many tokens."""
-    form, facts = FORMS["five_sections"], extract_facts(Transcript(boundary.entries()))
+    form = FORMS["five_sections"]
     content = form.fill(facts, archive=False)
     if count(form.render(content)) > most:
-        nothing = Evidence.of_texts(())  # What the rule half says is never looked up.
+        nothing = Evidence.of_texts(())  # The rule half names nothing that must be looked up.
         context = CheckContext.of(form, facts, nothing, archive=False)
         content = repair_summary(content, context, below=most + 1, count=count).content
     lines = form.render(content).split("\n")
@@ -170,9 +171,9 @@ def report_projects(compared: Sequence[Compared]) -> Iterator[str]:
         ("all, whole paths", compared, True),
     ):
         kept = [f"{share_of(of, by, is_whole=is_whole).mean:.2f}" for by in CONTESTANTS]
-        tokens = spaced(mean(one.boundary.tokens for one in of))
+        tokens = grouped(mean(one.boundary.tokens for one in of))
         yield row(name, len(of), sum(len(one.kinds) for one in of), tokens, *kept)
-    sizes = [spaced(mean(one.sizes[by] for one in compared)) for by in CONTESTANTS]
+    sizes = [grouped(mean(one.sizes[by] for one in compared)) for by in CONTESTANTS]
     yield row("tokens taken", "", "", "", *sizes)
 
 
@@ -214,8 +215,8 @@ def mean(values: Iterable[float]) -> float:
     return sum(known) / len(known)
 
 
-def spaced(number: float) -> str:
-    return f"{number:,.0f}".replace(",", " ")
+def grouped(number: float) -> str:
+    return f"{number:,.0f}"
 
 
 def signed(number: float) -> str:

@@ -1,9 +1,11 @@
-"""How well the rule half reads a log, and how fast: directives against labels, facts per recording, seconds.
+"""How well the rule half reads a log, and how fast: directives against labels, facts per recording, seconds; and
+what each kind of fact brings.
 
     HOLDFAST_RECORDINGS=folder python benchmarks/rule_half.py
 
 Directives are compared with `tests/compaction/directive_labels.tsv`, which says how its labels were decided. Times
-are CPU time, since machines are shared.
+are CPU time, since machines are shared. What a fact brings is measured at recorded compactions: how many of the
+identifiers that were used later the rule half keeps without it (see `recorded_compactions.py`).
 """
 
 import os
@@ -11,6 +13,10 @@ import statistics
 import sys
 import time
 from pathlib import Path
+
+from later_use import boundaries_in, count, names_kept, used_later
+from msgspec.structs import replace
+from recorded_compactions import rule_half
 
 from holdfast.compaction.facts.extract import extract_facts
 from holdfast.compaction.facts.fact import LogFacts
@@ -32,6 +38,7 @@ def main() -> None:
         sys.exit("error: HOLDFAST_RECORDINGS names no folder with *.jsonl.gz files")
     report_directives(Path(folder))
     report_facts(files)
+    report_ablation(files)
 
 
 def report_directives(folder: Path) -> None:
@@ -66,7 +73,8 @@ def report_facts(files: list[Path]) -> None:
             began = time.process_time()
             facts = extract_facts(transcript)
             times.append((time.process_time() - began, size_of(transcript)))
-            count(facts, counts)
+            for name in LISTS:
+                counts[name].append(len(getattr(facts, name)))
     print(
         f"\n{len(times)} recordings, {sum(size for _, size in times) / 1e6:.1f} M characters of calls and results"
     )
@@ -85,9 +93,26 @@ def size_of(transcript: Transcript) -> int:
     return results + sum(len(str(call.arguments)) for step in steps for call in step.calls.values())
 
 
-def count(facts: LogFacts, counts: dict[str, list[int]]) -> None:
-    for name in LISTS:
-        counts[name].append(len(getattr(facts, name)))
+def report_ablation(files: list[Path]) -> None:
+    boundaries = [
+        boundary
+        for file in files
+        for recording in read_recordings(file)
+        for boundary in boundaries_in(recording, file.name.split(".")[0])
+    ]
+    known = [(b, used_later(b), extract_facts(Transcript(b.entries()))) for b in boundaries]
+    known = [(boundary, used, facts) for boundary, used, facts in known if used]
+    if not known:
+        return
+    print(
+        f"\n{'without':<12}{'kept':>8}{'tokens':>8}   of {sum(len(used) for _, used, _ in known)} identifiers"
+    )
+    empty = LogFacts()
+    for dropped in ("", *LISTS, "goal", "latest", "tests", "last_said"):
+        change = {dropped: getattr(empty, dropped)} if dropped else {}
+        texts = [rule_half(replace(facts, **change), boundary.tokens) for boundary, _, facts in known]
+        kept = sum(len(names_kept(used, text)) for (_, used, _), text in zip(known, texts, strict=True))
+        print(f"{dropped or 'nothing':<12}{kept:>8}{statistics.mean(map(count, texts)):>8.0f}")
 
 
 if __name__ == "__main__":

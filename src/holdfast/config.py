@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 from holdfast.errors import ConfigError, NotFound
 from holdfast.messages import Json
 from holdfast.packing.profile import BUILT_IN, Profile
-from holdfast.settings import ALIAS_UNITS, PREFIX, SETTINGS, VARIABLE_ALIASES, nearest
+from holdfast.settings import ALIAS_UNITS, PREFIX, SETTINGS, VARIABLE_ALIASES, suggest
 
 OTHER_VARIABLES = (
     "HOLDFAST_STORE",
@@ -26,7 +26,7 @@ OTHER_VARIABLES = (
     "HOLDFAST_LLAMA_SERVER",
     "HOLDFAST_DEBUG",
 )
-"""Variables that are no setting of a profile."""
+"""Variables that do not set a setting of a profile."""
 
 DEFAULTS = ("default_profile", "default_model", "store")
 
@@ -99,7 +99,7 @@ def read_env(env: Mapping[str, str], *, keep_unit: str) -> tuple[dict[str, Json]
     givers: dict[str, str] = {}
     warnings: list[str] = []
     known: dict[str, tuple[str, ...]] = {PREFIX + setting.upper(): (setting,) for setting in SETTINGS}
-    known |= {PREFIX + seed: settings for seed, settings in VARIABLE_ALIASES.items()}
+    known |= {PREFIX + alias: settings for alias, settings in VARIABLE_ALIASES.items()}
     for variable, settings in known.items():
         if not (text := env.get(variable, "")):
             continue
@@ -116,8 +116,8 @@ def read_env(env: Mapping[str, str], *, keep_unit: str) -> tuple[dict[str, Json]
             givers[settings[0]] = variable
     for variable in sorted(env):
         if variable.startswith(PREFIX) and variable not in known and variable not in OTHER_VARIABLES:
-            like = nearest(variable, [*known, *OTHER_VARIABLES])
-            warnings.append(f"`{variable}` is no variable of Holdfast; the nearest is `{like}`")
+            hint = suggest(variable, [*known, *OTHER_VARIABLES])
+            warnings.append(f"`{variable}` is not a variable of Holdfast; {hint}")
     return values, tuple(warnings)
 
 
@@ -126,7 +126,7 @@ def parse_config(text: str, where: str, *, section: tuple[str, ...] = ()) -> Con
     try:
         table: Json = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{where} is no valid TOML: {error}") from error
+        raise ConfigError(f"{where} is not valid TOML: {error}") from error
     for key in section:
         table = table.get(key, {}) if isinstance(table, dict) else {}
     defaults: dict[str, str] = {}
@@ -176,12 +176,12 @@ def find_config(cwd: Path) -> Path | None:
 
 
 def load_config(*, cwd: Path, env: Mapping[str, str]) -> Config:
-    """The configuration for a folder: the file that `HOLDFAST_CONFIG` names, or the nearest, or none."""
+    """The configuration for a folder: the file that `HOLDFAST_CONFIG` names, or the suggest, or none."""
     path = find_config(cwd)
     if named := env.get("HOLDFAST_CONFIG", ""):
         path = cwd / Path(named).expanduser()
         if not path.is_file():
-            raise NotFound(f"`HOLDFAST_CONFIG` names {path}, which is no file")
+            raise NotFound(f"`HOLDFAST_CONFIG` names {path}, which is not a file")
     config = Config()
     if path is not None:
         section = ("tool", "holdfast") if path.name == "pyproject.toml" else ()
@@ -235,16 +235,13 @@ def _profile(table: Json, where: str, path: str) -> tuple[str, dict[str, Json]]:
         elif key in SETTINGS:
             changes[key] = SETTINGS[key].read(value, f"{where}: `{path}.{key}`")
         else:
-            raise _unknown(
-                key, where, f"{path}.{key}", [*SETTINGS, "extends", *map(str.lower, VARIABLE_ALIASES)]
-            )
+            raise _unknown(key, where, f"{path}.{key}", [*SETTINGS, "extends"])
     return base, changes
 
 
 def _unknown(key: str, where: str, path: str, known: list[str]) -> ConfigError:
-    like = nearest(key.lower(), known)
-    like = VARIABLE_ALIASES.get(like.upper(), (like,))[0]
-    return ConfigError(f"{where}: unknown key `{path}`", hint=f"the nearest known key is `{like}`")
+    meant = VARIABLE_ALIASES.get(key.upper(), (key.lower(),))[0]
+    return ConfigError(f"{where}: unknown key `{path}`", hint=suggest(meant, known, kind="known key"))
 
 
 def _collected(config: Config, name: str) -> tuple[Profile, dict[str, Json]]:
@@ -262,9 +259,8 @@ def _collected(config: Config, name: str) -> tuple[Profile, dict[str, Json]]:
             break
         name = base
     if name not in BUILT_IN:
-        known = [*BUILT_IN, *config.profiles]
         raise ConfigError(
             f"there is no profile `{name}`",
-            hint=f"the nearest is `{nearest(name, known)}`; there are: {', '.join(sorted(set(known)))}",
+            hint=suggest(name, sorted({*BUILT_IN, *config.profiles}), lists=True),
         )
     return BUILT_IN[name], changes

@@ -11,10 +11,9 @@ from typing import Self, get_args
 from holdfast.errors import InputError, NotFound
 from holdfast.events import AssistantReplied, Entry, Event, Folded, SystemSet, ToolsSet, Undone
 from holdfast.log import Log
-from holdfast.messages import Json, SystemMessage, ToolCall, ToolDefinition
+from holdfast.messages import Json, ToolCall, ToolDefinition
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.folding.fold_plan import plan_fold
-from holdfast.packing.layers import Pack
 from holdfast.packing.lines.weights import HINT, Weights, read_weights
 from holdfast.packing.log_walk import walk_log
 from holdfast.packing.pack import pack as pack_window
@@ -60,7 +59,7 @@ def pack(
     for fold in folds:
         log.keep_indices(fold)
     detected: Provider = "anthropic" if recording.source == "anthropic" else "openai"
-    return Sender(own or detected, store, log.id).send(_packed(window))
+    return _sent(Sender(own or detected, store, log.id), window)
 
 
 class Session:
@@ -137,7 +136,7 @@ class Session:
         Raises InputError where nothing was said yet, and ContextOverflow where nothing more can be left out.
         """
         self.make_room()
-        return self._sender.send(_packed(self.window))
+        return _sent(self._sender, self.window)
 
     def make_room(self) -> Folded | None:
         """Fold, if a fold is due. Raises ContextOverflow where nothing more can be left out."""
@@ -230,11 +229,11 @@ def _check_names(tools: Sequence[ToolDefinition]) -> None:
         )
 
 
-def _packed(window: Window) -> Pack:
-    packed = pack_window(window)
-    if all(isinstance(message, SystemMessage) for message in packed.messages):
+def _sent(sender: Sender, window: Window) -> Packed:
+    packed = sender.send(pack_window(window))
+    if not packed.messages:
         raise InputError(
-            "there is nothing to pack: no message of a user or an agent says anything",
+            "there is nothing to pack: no message says anything",
             hint='start with a message such as {"role": "user", "content": "Fix the parser."}',
         )
     return packed

@@ -1,8 +1,9 @@
-"""What settings there are, what each takes, and how people reach it: by key and by environment variable.
+"""The settings: what each is, what it takes, and how people set it, by key or by environment variable.
 
 Rule: everything here is read off `Profile`; a new field there is a new setting everywhere.
 """
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,6 +16,8 @@ from holdfast.messages import Json
 from holdfast.packing.profile import BUILT_IN, Profile, parse_tokens
 
 PREFIX = "HOLDFAST_"
+MOST_NAMES = 12
+"""Names that a hint lists."""
 
 VARIABLE_ALIASES: dict[str, tuple[str, ...]] = {
     "CONTEXT_WINDOW": ("window",),
@@ -26,10 +29,10 @@ VARIABLE_ALIASES: dict[str, tuple[str, ...]] = {
     "KEEP_RECENT_STEPS": ("keep", "keep_floor", "steps_floor"),
     "MAX_TOOL_CHARS_PER_MESSAGE": ("max_tool_chars",),
 }
-"""The seeds' own names for settings; `SUMMARY_TIMEOUT` and `MAX_MESSAGES` are ours too."""
+"""Names of the design documents for settings; `SUMMARY_TIMEOUT` and `MAX_MESSAGES` are names of settings too."""
 
 ALIAS_UNITS = {"MIN_RETAIN_ROUNDS": "rounds", "MAX_TURNS": "rounds", "KEEP_RECENT_STEPS": "steps"}
-"""What a seed's name counts: it applies only to profiles that keep the same."""
+"""What such a name counts: it applies only to profiles that keep the same unit."""
 
 
 class Setting(Struct, frozen=True):
@@ -45,8 +48,8 @@ class Setting(Struct, frozen=True):
     @property
     def variables(self) -> tuple[str, ...]:
         """Environment variables that set it, the strongest first."""
-        seeds = (seed for seed, names in VARIABLE_ALIASES.items() if names[0] == self.name)
-        return (PREFIX + self.name.upper(), *(PREFIX + seed for seed in seeds))
+        aliases = (alias for alias, names in VARIABLE_ALIASES.items() if names[0] == self.name)
+        return (PREFIX + self.name.upper(), *(PREFIX + alias for alias in aliases))
 
     def read(self, value: Json, where: str) -> Json:
         """A value from a file, in the setting's type."""
@@ -78,13 +81,27 @@ class Setting(Struct, frozen=True):
         )
 
 
+def suggest(name: str, known: Iterable[str], *, kind: str = "", lists: bool = False) -> str:
+    """A hint for a name that is not known: the one most like it, or what there is where none is like it.
+
+    With `lists` it says what there is in any case.
+    """
+    names = [*dict.fromkeys(known)]
+    near = [
+        f"the nearest {kind}".rstrip() + f" is `{match}`" for match in get_close_matches(name, names, n=1)
+    ]
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    listed = f"there are: {', '.join(names[:MOST_NAMES])}{more}"
+    return "; ".join([*near, listed] if lists else near or [listed])
+
+
 def nearest(name: str, known: list[str]) -> str:
-    """The known name most like this one, however far."""
+    """The known name most like this one, however far; `suggest` names one only if it is near."""
     return get_close_matches(name, known, n=1, cutoff=0.0)[0]
 
 
 def setting_text(value: Json) -> str:
-    """A setting's value as one writes it in a file."""
+    """A setting's value as it is written in a file."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):

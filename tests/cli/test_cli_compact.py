@@ -178,4 +178,4 @@ def test_a_key_that_is_refused_leaves_the_rule_half_and_a_note(recording: Path) 
     assert "by rule" in done.err
     assert "the model wrote no summary" in done.err
     assert "did not accept the key (401)" in done.err
-    assert "the rule half stands in" in done.err
+    assert "so it was written by rule" in done.err

@@ -195,7 +195,7 @@ def test_a_profile_from_a_file_and_a_warning_about_the_environment(
     done = holdfast("pack", recording, "--profile", "tiny")
     assert done.code == 0
     assert "budget 6 000" in done.err
-    assert "warning: `HOLDFAST_WINDWO` is no variable of Holdfast" in done.err
+    assert "warning: `HOLDFAST_WINDWO` is not a variable of Holdfast" in done.err
 
 
 def test_terminals_are_not_told_what_to_do_by_recordings(tmp_path: Path) -> None:

@@ -225,7 +225,7 @@ def _assert_reported(done: Outcome) -> None:
     text = [line["text"] for line in summary["lines"]]
     if summary["by"] != MODEL:
         assert (summary["by"], len(summary["failures"])) == ("rule", 2)
-        assert any("the rule half stands in" in note for note in summary["notes"])
+        assert any("so it was written by rule" in note for note in summary["notes"])
         return
     assert any(line["by"] == "model" for line in summary["lines"])
     added = [line["text"] for line in summary["lines"] if line["by"] == "rule"]

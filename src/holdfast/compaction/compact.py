@@ -1,4 +1,4 @@
-"""Compacting a session: planning a summary, writing it at once or beside the agent, and taking it back.
+"""Compacting a session: plan a summary, write it at once or in the background, and undo it.
 
 Rule: a compaction is a few events, recorded together or not at all; what they cover stays in the log.
 """
@@ -20,6 +20,7 @@ from holdfast.compaction.writer import (
 )
 from holdfast.events import Compacted, Entry, Event, Folded, Undone
 from holdfast.models.model import Model
+from holdfast.numbers import grouped
 from holdfast.packing.folding.fold_plan import plan_summary_fold
 from holdfast.packing.pack import floor_parts
 from holdfast.packing.rendering.fixed_layers import summary_of
@@ -27,12 +28,12 @@ from holdfast.packing.window import Window
 from holdfast.session import Session
 from holdfast.views import path
 
-MAX_NAMED_PARTS = 4
-"""Parts of a window that did not shrink enough which are named, the largest first."""
+MOST_PARTS = 4
+"""Parts that are named, the largest first, where a window did not shrink enough."""
 
 
 class Recorder(Protocol):
-    """A window, and a log that events go into; a session is one."""
+    """A window, and a log that events are recorded in; a session is one."""
 
     @property
     def window(self) -> Window: ...
@@ -45,22 +46,22 @@ class Recorder(Protocol):
 
 
 class Compaction(Struct, frozen=True):
-    """What a compaction was: its plan, its summary and how that came about, and what it did to the window."""
+    """A compaction that was done: its plan, its summary and how that came about, and what it did to the window."""
 
     plan: CompactionPlan
     written: WrittenSummary
     entries: tuple[str, ...]
-    """Its own: what it made stand for others, its archive, its state, its fold."""
+    """The entries it recorded: a merged archive, its archive entry, its state, its fold."""
     tokens_before: int
     tokens_after: int
     notes: tuple[str, ...] = ()
     """Sentences for a person: that a model failed, that its summaries are off, that it did not shrink enough."""
     asks: bool = False
-    """Whether a person should look at it: a model failed, and the profile's ladder ends in `ask`."""
+    """Whether a person should look at it: a model failed, and the profile's `summary_failure` has `ask`."""
 
 
 def preview(session: Recorder, *, focus: str = "") -> CompactionPlan | None:
-    """What a compaction asked for now would stand for; None where there is nothing new to sum up."""
+    """The plan of a compaction asked for now; None where there is nothing new to sum up."""
     session.catch_up()
     return plan_compaction(session.window, manual=True, focus=focus)
 
@@ -73,10 +74,10 @@ async def compact(
     manual: bool = True,
     model_window: int = 0,
 ) -> Compaction | None:
-    """Write a summary now and record it, with the fold that takes what it covers off view. None where there is
-    nothing new to sum up, or where the log meanwhile went on so that the summary no longer fits.
+    """Write a summary now and record it, with the fold that takes what it covers out of the window.
 
-    `model_window` is what the model takes, where that may be less than the session's window.
+    None where there is nothing new to sum up, or where the log changed meanwhile so that the summary no longer
+    fits. `model_window` is the size of the model's window, where that may be smaller than the session's.
     """
     session.catch_up()
     plan = plan_compaction(session.window, manual=manual, focus=focus)
@@ -88,9 +89,9 @@ async def compact(
 
 
 def undo(session: Session) -> tuple[str, ...]:
-    """Take the latest compaction back: its entries no longer count. Empty where there is none.
+    """Undo the latest compaction: its entries no longer count. Returns them, or nothing where there is none.
 
-    That a model failed, and what it cost, stays true.
+    The record of a model's failures and costs stays.
     """
     undone = _latest(path(session.log.entries()))
     if undone:
@@ -99,8 +100,8 @@ def undo(session: Session) -> tuple[str, ...]:
 
 
 def _latest(entries: Sequence[Entry]) -> tuple[str, ...]:
-    """The entries of the latest compaction, in order: what it made stand for others, its archive, its state, and
-    the fold right behind it."""
+    """The entries of the latest compaction, in order: a merged archive, its archive entry, its state, and the fold
+    right behind it."""
     at = next((n for n in reversed(range(len(entries))) if isinstance(entries[n].event, Compacted)), None)
     if at is None:
         return ()
@@ -122,7 +123,7 @@ def _is_archive(entry: Entry, *, above: bool = False) -> bool:
 
 
 class BackgroundCompaction:
-    """A summary written while the agent goes on. The next request never waits for it: a fold by rule makes room."""
+    """A summary written while the agent goes on. The next request never waits for it: a fold makes room."""
 
     def __init__(self, session: Recorder, model: Model | None, *, model_window: int = 0) -> None:
         self._session = session
@@ -136,7 +137,7 @@ class BackgroundCompaction:
         return self._task is not None
 
     def start(self) -> bool:
-        """Begin, if one is due and none is under way. Before `pack`, whose fold takes the pressure away."""
+        """Begin, if one is due and none is under way. Call it before `pack`, whose fold takes the pressure away."""
         if self._task is not None:
             return False
         self._session.catch_up()
@@ -151,7 +152,7 @@ class BackgroundCompaction:
         return True
 
     def finish(self) -> Compaction | None:
-        """Record what is ready; None where nothing is, or where the log went on so that it no longer fits."""
+        """Record what is ready; None where nothing is, or where the log changed so that it no longer fits."""
         if self._task is None or not self._task.done():
             return None
         task, prepared = self._task, self._prepared
@@ -167,7 +168,7 @@ class BackgroundCompaction:
         return self.finish()
 
     def cancel(self) -> None:
-        """Give it up: a call that hangs keeps nobody from leaving."""
+        """Give it up, so that a call that hangs does not keep anyone from leaving."""
         if self._task is not None:
             self._task.cancel()
             self._task = self._prepared = None
@@ -188,7 +189,7 @@ def _record(
     entries = session.record(*spent, *_with_fold(window, plan, summary))
     recorded = tuple(entry.id for entry in entries if isinstance(entry.event, Compacted | Folded))
     if entries[0].parent != seen:
-        # Someone else wrote between the look and the record; whether it still fits, nobody has looked at.
+        # Another process wrote between the check and the record, so it may no longer fit.
         session.record(Undone(recorded, "the log went on while a summary was recorded"))
         return None
     after = session.window.total()
@@ -199,7 +200,7 @@ def _record(
 
 
 def _with_fold(window: Window, plan: CompactionPlan, events: list[Event]) -> list[Event]:
-    """The events, and the fold that they make room for."""
+    """The events, and the fold that they make possible."""
     compactions = window.transcript.compactions.after(events)
     summary = summary_of(window.scene, compactions, window.summary_sentences)
     grown = window.scene.counter.messages(summary) - window.fixed_tokens()["summary"]
@@ -211,20 +212,25 @@ def _notes(
     window: Window, prepared: PreparedSummary, written: WrittenSummary, before: int, after: int, *, asks: bool
 ) -> Iterator[str]:
     if written.failures and written.by == BY_RULE:
-        yield f"the model wrote no summary ({'; '.join(written.failures)}): the rule half stands in"
+        yield f"the model wrote no summary ({'; '.join(written.failures)}), so it was written by rule"
         failures = window.transcript.compactions.failures
         if failures >= MOST_FAILURES:
             yield (
-                f"after {failures} failures in a row this log's summaries are written by rule; "
+                f"after {failures} failures in a row, summaries of this log are written by rule; "
                 "ask for one by hand to try the model again"
             )
     if written.lacking:
-        yield f"the model's summary says nothing of {', '.join(written.lacking)}, asked again too"
+        yield f"the model's summary says nothing about {', '.join(written.lacking)}, even when asked again"
     if asks:
-        yield f"the profile `{window.profile.name}` asks a person then: read the summary, or have it written again"
+        yield f"please read the summary, or have it written again: the profile `{window.profile.name}` asks for that"
     target = window.profile.low_water
     if (prepared.plan.reason == "pressure" and after > target) or after >= before:
         parts = floor_parts(window, lambda position: window.blocks[position].room)
-        sizes = ", ".join(f"{name} {tokens}" for name, tokens in parts[:MAX_NAMED_PARTS])
-        aim = f"more than the {target} aimed at" if after > target else f"no fewer than the {before} before"
-        yield f"{after} tokens remain, {aim}: {sizes}"
+        sizes = ", ".join(f"{name} {grouped(tokens)}" for name, tokens in parts[:MOST_PARTS])
+        is_above = after > target
+        aim = (
+            f"more than the target of {grouped(target)}"
+            if is_above
+            else f"no fewer than the {grouped(before)} before"
+        )
+        yield f"{grouped(after)} tokens remain, {aim}: {sizes}"

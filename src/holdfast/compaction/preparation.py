@@ -32,13 +32,7 @@ def earlier_lines(form: Form, entries: Sequence[Compacted]) -> SummaryContent:
             lines = said.setdefault(field.name, {})
             for line in content.fields.get(field.name, ()):
                 for text in _apart(line.text, field, known):
-                    before = known.get(text)
-                    lines.setdefault(
-                        text,
-                        SummaryLine(text, before.sources, before.by)
-                        if before
-                        else SummaryLine(text, by="model"),
-                    )
+                    lines.setdefault(text, known.get(text) or SummaryLine(text, by="model"))
     return SummaryContent({name: tuple(lines.values()) for name, lines in said.items()})
 
 
@@ -49,7 +43,7 @@ def _apart(text: str, field: FormField, known: Mapping[str, SummaryLine]) -> lis
 
 
 def written_by_model(form: Form, entry: Compacted) -> dict[str, tuple[Fact, ...]]:
-    """What of a summary only its writer knew: the rule half finds its own again."""
+    """The lines that only a model wrote: the rule half finds its own again."""
     return {
         name: tuple(Fact(line.text, line.sources) for line in lines if line.by == "model")
         for name, lines in earlier_lines(form, [entry]).fields.items()
@@ -62,7 +56,7 @@ MOST_FAILURES = 3
 
 
 class PreparedSummary(Struct, frozen=True):
-    """All that writing needs, taken from the log when it was planned: the log may go on meanwhile."""
+    """All that writing needs, taken from the log when it was planned; the log may go on meanwhile."""
 
     plan: CompactionPlan
     form: Form
@@ -74,7 +68,7 @@ class PreparedSummary(Struct, frozen=True):
 
 
 def prepare(plan: CompactionPlan, window: Window, *, model: bool, model_window: int = 0) -> PreparedSummary:
-    """What is known before anyone is asked. With `model` false, or after too many failures, none will be."""
+    """What is known before a model is asked. With `model` false, or after too many failures, none will be."""
     profile, transcript = window.profile, window.transcript
     form = FORMS[profile.summary_form]
     start = plan.start if plan.slot == "archive" else 0
@@ -104,7 +98,7 @@ def _evidence(plan: CompactionPlan, window: Window) -> Evidence:
 
 
 def _as_of_now(facts: LogFacts, transcript: Transcript, form: Form) -> LogFacts:
-    """The facts of a summary that takes the place of the one before: with what only that one knew."""
+    """The facts of a summary that replaces the one before, with what only that one knew."""
     before = transcript.compactions.state
     earlier = written_by_model(form, before) if before is not None else {}
     return replace(facts, recap=recap_facts(transcript, len(transcript.items)), earlier=earlier)
