@@ -22,7 +22,7 @@ def test_the_public_names_are_listed_before_any_is_used():
 
 def test_a_star_import_brings_the_public_names():
     names: dict[str, object] = {}
-    exec("from holdfast import *", names)  # noqa: S102 - the statement cannot stand inside a function
+    exec("from holdfast import *", names)
     assert set(holdfast.__all__) <= names.keys()
 
 
@@ -34,7 +34,9 @@ def test_help_describes_the_public_names():
 
 def test_the_hint_is_part_of_an_error_as_text():
     assert str(HoldfastError("it broke")) == "it broke"
-    assert str(ConfigError("no profile `x`", hint="there are: code")) == "no profile `x`\nhint: there are: code"
+    assert (
+        str(ConfigError("no profile `x`", hint="there are: code")) == "no profile `x`\nhint: there are: code"
+    )
 
 
 @pytest.mark.parametrize("messages", [[], BLANK], ids=["none", "blank"])

@@ -7,8 +7,8 @@ HoldfastError
 ├── StoreError        the store cannot be read or written (exit 4)
 └── ContextOverflow   what may not be cut does not fit the budget (exit 5)
 
-Each has a `message`, one sentence, and where there is one a `hint`; `str(error)` gives both. A programmer's mistake is
-an assertion instead.
+Each has a `message`, one sentence, and where there is one a `hint`; `str(error)` gives both. A programmer's mistake
+is an assertion instead.
 """
 
 

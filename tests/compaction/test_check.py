@@ -155,9 +155,9 @@ def test_the_counts_of_the_last_test_run_are_enough():
     "text",
     [
         "Edited `src/parser.py` and parser.py:42, see tests/test_parser.py.",
-        "The folder src/ holds /home/dev/proj/src/parser.py and src/app/views.py",
+        "The folder src/ holds /home/dev/proj/src/parser.py and src/lexer.py",
         "Commit a91f3c7 (a91f3c7e02b4) has `parse_empty` and TOKENS",
-        "Python 3.11, version 3.11.4, took 3.3 s or 3.27s for 313 tests",
+        "Python 3.11, version 3.11.4, took 3.27s for 313 tests",
         "12,345 bytes are 12345 bytes; 27 tokens; 99% (311/313) passed",
         "Ran `pytest -q` and `cd /home/dev/proj && pytest …`",
         "See https://example.org/parser/docs for input/output and/or read/write, Node.js, UTF-8 and SHA-256",
@@ -192,12 +192,6 @@ def test_names_of_the_log_are_no_inventions(text):
 )
 def test_names_that_the_log_has_not_are_inventions(text, kind, name):
     assert wrong_with(text) == [(kind, f"`{name}` is not in the log")]
-
-
-def test_what_the_rule_half_counts_may_be_said():
-    facts = LogFacts(files=tuple(FACTS.files) * 11)
-    assert wrong_with("Touched 44 files, 33 of them changed.", facts) == []
-    assert wrong_with("Touched 45 files.", facts) == [("invented-number", "`45` is not in the log")]
 
 
 @pytest.mark.parametrize("by", ["rule", "model"])

@@ -168,7 +168,12 @@ def test_three_failures_in_a_row_end_a_models_tries_with_one_line():
         notes.append(done.notes if done else None)
         session.record(*steps(start, start + 40))
     assert len(model.requests) == 3 * 2, "each failure is two tries, and then nobody is asked"
-    assert [any("written by rule" in note for note in each) for each in notes] == [False, False, True, False]
+    assert [any("failures in a row" in note for note in each) for each in notes] == [
+        False,
+        False,
+        True,
+        False,
+    ]
     assert len(events_of(session, CompactionFailed)) == 3
     again = asyncio.run(compact(session, ScriptedModel(GOOD)))
     assert again is not None

@@ -79,7 +79,6 @@ class CheckContext(Struct, frozen=True, kw_only=True):
     needs: tuple[Requirement, ...]
     known: Evidence
     """What the rule half and the form's own words say: true, even if the log spells it differently."""
-    counts: frozenset[int]
     quoted: frozenset[str]
     """The rule half's lines, which a model may have copied."""
     handed_over: dict[str, tuple[str, ...]]
@@ -99,7 +98,6 @@ class CheckContext(Struct, frozen=True, kw_only=True):
             rule=rule,
             needs=requirements_of(facts, filled),
             known=known,
-            counts=_counts(facts),
             quoted=frozenset(map(normalise, lines)),
             handed_over=_handed_over(filled, facts.handover),
             answers={},
@@ -179,13 +177,8 @@ def _is_known(claim: Claim, line: SummaryLine, context: CheckContext) -> bool:
     asked = (claim.kind, claim.text, claim.is_share)
     if asked not in context.answers:
         found = context.evidence.finds(claim) is not None or context.known.finds(claim) is not None
-        context.answers[asked] = found or _is_count(claim, context.counts)
+        context.answers[asked] = found
     return context.answers[asked] or (claim.is_share and _is_share(claim.text, line.text))
-
-
-def _is_count(claim: Claim, counts: frozenset[int]) -> bool:
-    number = claim.text.replace(",", "")
-    return claim.kind == "number" and number.isdecimal() and len(number) < 10 and int(number) in counts
 
 
 def _is_share(percent: str, text: str) -> bool:
@@ -202,22 +195,3 @@ def _instructions(line: SummaryLine, field: str, context: CheckContext) -> Itera
         yield SummaryFault(
             "instruction", field, line, f"“{said}” is a tool's instruction, not the user's", span
         )
-
-
-def _counts(facts: LogFacts) -> frozenset[int]:
-    lists = (
-        facts.directives,
-        facts.files,
-        facts.commands,
-        facts.errors,
-        facts.attempts,
-        facts.decisions,
-        facts.todos,
-    )
-    actions = [
-        sum(file.action == action for file in facts.files)
-        for action in ("read", "created", "modified", "deleted")
-    ]
-    failed = sum(command.is_failed for command in facts.commands)
-    changed = len(facts.files) - actions[0]
-    return frozenset((*map(len, lists), *actions, failed, len(facts.commands) - failed, changed))

@@ -59,14 +59,14 @@ def pruned(text: str, spans: Sequence[Span]) -> str:
 
 
 def blanked(text: str, spans: Iterable[Span]) -> str:
-    """The text with spaces for the spans, every place unmoved."""
+    """The text with spaces in place of the spans, so that positions stay."""
     for start, end in spans:
         text = text[:start] + " " * (end - start) + text[end:]
     return text
 
 
 def _without(sentence: str, spans: list[Span]) -> str:
-    """A sentence without the asides and list items that hold a span; empty where the span is no such part."""
+    """A sentence without the asides and list items that hold a span; empty where the span is in neither."""
     for aside in reversed([*_ASIDE.finditer(sentence)]):
         inside = [span for span in spans if aside.start() <= span[0] and span[1] <= aside.end()]
         if inside:

@@ -222,7 +222,8 @@ def _notes(
     if written.lacking:
         yield f"the model's summary says nothing about {', '.join(written.lacking)}, even when asked again"
     if asks:
-        yield f"please read the summary, or have it written again: the profile `{window.profile.name}` asks for that"
+        name = window.profile.name
+        yield f"please read the summary, or have it written again: the profile `{name}` asks for that"
     target = window.profile.low_water
     if (prepared.plan.reason == "pressure" and after > target) or after >= before:
         parts = floor_parts(window, lambda position: window.blocks[position].room)

@@ -6,7 +6,6 @@ part of a longer one; the characters on either side decide that, never a second 
 
 import re
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
@@ -67,21 +66,14 @@ def opens_number(text: str, start: int) -> bool:
     return not (_is_part(before) and before != "_" and _is_part(earlier))
 
 
-MOST_LISTED = 500
-"""Rows of a listing whose paths are put together."""
 MOST_LOOKS = 2_000
-"""Places where a name is looked at; beyond that many it is a part of other names wherever it stands."""
+"""Occurrences of a name that are looked at; one with more is taken for a part of other names."""
 
 REFUSED = "The user doesn't want to"
 """How Claude Code begins the result of a call that a person did not allow; their words follow."""
 
 _SPACE = re.compile(r"\s+")
 _CUT = re.compile(r"\s*(?:…|\.{3})\s*")
-_SCALE = {"k": 1_000, "m": 1_000_000}
-_DECIMALS = re.compile(r"\.\d{1,12}(?!\d)")
-_TESTS = re.compile(
-    r"(?i)\b(\d{1,6}) (?:tests? )?(?:passed|failed|passing|failing|failures?|errors?|skipped)\b"
-)
 _ASKS = re.compile(r"ask_?user(?:_?questions?)?|ask_followup_question|request_user_input|exit_?plan_?mode")
 _RULES = frozenset(("agents.md", "claude.md", "code_law.md"))
 _DELEGATES = re.compile(
@@ -89,15 +81,18 @@ _DELEGATES = re.compile(
     r"[^.!?。！？\n]{0,60}?([\w./~-]+\.\w{1,5})"
 )
 
+_TESTS = re.compile(
+    r"(?i)\b(\d{1,6}) (?:tests? )?(?:passed|failed|passing|failing|failures?|errors?|skipped)\b"
+)
+
 
 class Evidence(Struct, frozen=True):
-    """The log's text in small letters, where each entry's part of it begins, and what can be counted in it."""
+    """The log's text in lower case, where each entry begins in it, and the commands that were run."""
 
     text: str
     starts: tuple[int, ...]
     entries: tuple[str, ...]
     commands: str
-    counts: frozenset[int]
     told: Prose
     """What users said."""
     own: Prose
@@ -107,8 +102,8 @@ class Evidence(Struct, frozen=True):
 
     @classmethod
     def of(cls, items: Sequence[Item], *, standing: Iterable[str] = ()) -> "Evidence":
-        """What a range of a transcript says. `standing` are texts that hold throughout, and are as good as said by
-        the user: system prompt, project rules, static context."""
+        """What a range of a transcript says. `standing` are texts that hold throughout and count as the user's:
+        system prompt, project rules, static context."""
         always = [*standing]
         said = [("", text) for text in always]
         told = [(-1, text) for text in always]
@@ -126,25 +121,25 @@ class Evidence(Struct, frozen=True):
             own += [(at, text) for text in written]
             for call_id, result in item.results.items():
                 text = result.text
-                said.append((item.result_entries[call_id], text))
-                said.append((item.result_entries[call_id], "\n".join(_listed(item, call_id, text))))
+                is_shell = item.uses[call_id].kind == "bash"
+                totals = "".join(f"\n{total}" for total in _totals(text)) if is_shell else ""
+                said.append((item.result_entries[call_id], text + totals))
                 is_users = _is_users(item.uses[call_id], result, delegated)
                 (told if is_users else returned).append((at, text))
         commands = (use.command for item in items if isinstance(item, Step) for use in item.uses.values())
-        return cls._joined(said, commands, _counts(items), Prose.of(told), Prose.of(own), Prose.of(returned))
+        return cls._joined(said, commands, Prose.of(told), Prose.of(own), Prose.of(returned))
 
     @classmethod
     def of_texts(cls, texts: Iterable[str]) -> "Evidence":
         """What some texts say by themselves."""
         nobody = Prose.of(())
-        return cls._joined([("", text) for text in texts], (), frozenset(), nobody, nobody, nobody)
+        return cls._joined([("", text) for text in texts], (), nobody, nobody, nobody)
 
     @classmethod
     def _joined(
         cls,
         said: Iterable[tuple[str, str]],
         commands: Iterable[str],
-        counts: frozenset[int],
         *prose: Prose,
     ) -> "Evidence":
         first: dict[str, str] = {}
@@ -155,16 +150,14 @@ class Evidence(Struct, frozen=True):
             starts.append(at)
             at += len(text) + 1
         ran = "\n".join(dict.fromkeys(_single(command) for command in commands if command))
-        return cls("\n".join(first), tuple(starts), tuple(first.values()), ran, counts, *prose)
+        return cls("\n".join(first), tuple(starts), tuple(first.values()), ran, *prose)
 
     def finds(self, claim: Claim) -> str | None:
-        """The entry that says first what a claim names, or None; empty where it is counted, or no entry's."""
+        """The first entry that says what a claim names, or None; empty where it is no entry's."""
         match claim.kind:
             case "path":
                 at = self._path(claim.text.lower())
             case "number":
-                if self._is_count(claim.text):
-                    return ""
                 at = self._number(claim)
             case "command":
                 return self._command(_single(claim.text))
@@ -203,32 +196,12 @@ class Evidence(Struct, frozen=True):
 
     def _number(self, claim: Claim) -> int:
         number = claim.text.lower().removeprefix("v")
-        spellings = [number, number.replace(",", "")]
         digits = number.rstrip("abcdefghijklmnopqrstuvwxyz")
-        unit = number[len(digits) :]
-        spellings.append(digits)
-        if unit in _SCALE and digits.isdecimal():
-            whole = int(digits) * _SCALE[unit]
-            spellings += [str(whole), f"{whole:,}", f"{whole:_}"]
-        elif digits.isdecimal() and len(digits) < 16:
+        spellings = [number, number.replace(",", ""), digits]
+        if digits.isdecimal() and len(digits) < 16:
             spellings += [f"{int(digits):,}", f"{int(digits):_}"]
         fits = is_longer if claim.is_share or "." in number else is_number
-        found = max(self._at(spelling, fits) for spelling in dict.fromkeys(spellings))
-        return found if found >= 0 or digits.count(".") != 1 else self._rounded(digits)
-
-    def _rounded(self, number: str) -> int:
-        """Where a number stands that was rounded to this one."""
-        whole, _, rest = number.partition(".")
-
-        def fits(text: str, start: int, end: int) -> bool:
-            exact = _DECIMALS.match(text, end) if opens_number(text, start) else None
-            return exact is not None and f"{float(exact[0]):.{len(rest)}f}" == f"0.{rest}"
-
-        return self._at(whole, fits)
-
-    def _is_count(self, number: str) -> bool:
-        plain = number.replace(",", "")
-        return plain.isdecimal() and len(plain) < 10 and int(plain) in self.counts
+        return max(self._at(spelling, fits) for spelling in dict.fromkeys(spellings))
 
     def _command(self, command: str) -> str | None:
         """A command that was run or spoken of, whole or in part; what it leaves out is marked."""
@@ -267,48 +240,11 @@ def _delegated(items: Sequence[Item]) -> frozenset[str]:
 
 
 def _is_users(use: ToolUse, result: ToolMessage, delegated: frozenset[str]) -> bool:
-    """Whether a result is as good as said by the user: an answer to a question, the reason why a call was not
-    allowed, project rules, a plan to be carried out."""
+    """Whether a result counts as the user's words: an answer to a question, the reason why a call was refused,
+    project rules, a plan to carry out."""
     name = use.path.rsplit("/", 1)[-1].lower()
     is_answer = _ASKS.fullmatch(use.name.lower()) is not None or result.text.startswith(REFUSED)
     return is_answer or name in _RULES or name in delegated
-
-
-def _listed(step: Step, call_id: str, result: str) -> Iterator[str]:
-    """Paths that a listing shows in two halves: the folder it lists, and a name on each row."""
-    use = step.uses[call_id]
-    if use.kind not in ("ls", "glob"):
-        return
-    words = [word for word in use.command.split()[1:] if not word.startswith("-")]
-    folder = (use.path or (words[0] if words else "")).rstrip("/")
-    if folder:
-        for row in result.split("\n", MOST_LISTED)[:MOST_LISTED]:
-            if row.strip():
-                yield f"{folder}/{row.split()[-1].rstrip('/*@')}"
-
-
-def _counts(items: Sequence[Item]) -> frozenset[int]:
-    """Numbers that nobody wrote down but anyone can count: of steps, messages, calls, failures, files."""
-    counts: Counter[str] = Counter()
-    paths: dict[str, set[str]] = {}
-    tests: set[int] = set()
-    for item in items:
-        counts["items"] += 1
-        if isinstance(item, User):
-            counts["users"] += item.origin != "reminder"
-            counts["rounds"] += item.opens_round
-            continue
-        counts["steps"] += 1
-        for call_id, use in item.uses.items():
-            counts.update(
-                ("calls", f"kind {use.kind}", f"tool {use.name}", *(("commands",) if use.command else ()))
-            )
-            result = item.results.get(call_id)
-            counts["failures"] += result is not None and result.error
-            for name in (use.kind, "any") if use.path else ():
-                paths.setdefault(name, set()).add(use.path)
-            tests.update(_totals(result.text) if result is not None and use.kind == "bash" else ())
-    return frozenset((*counts.values(), *(len(named) for named in paths.values()), *tests))
 
 
 def _totals(output: str) -> Iterator[int]:

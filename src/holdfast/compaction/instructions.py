@@ -1,4 +1,4 @@
-"""Sentences that tell someone to do something, and whose words they are.
+"""Instructions in a summary: sentences that tell someone to do something, and who said them first.
 
 Rule: a sentence counts as taken over from a tool if it urges, if most of its words stand together in what a tool
 returned, and if neither a user said them nor the agent itself before the tool did.
@@ -13,9 +13,9 @@ from msgspec import Struct
 from holdfast.compaction.claims import Span, blanked, quoted_spans, sentences
 
 LEAST_WORDS = 4
-"""Words below which a sentence is anyone's."""
+"""A sentence of fewer words may be anyone's."""
 SHARE = 0.6
-"""Share of a sentence's runs of three words that must stand elsewhere for it to be taken from there."""
+"""Share of a sentence's runs of three words that must occur in a text for it to be copied from there."""
 RUN, MOST_RUNS, MOST_HITS = 3, 40, 4
 
 _VERBS = (
@@ -49,7 +49,7 @@ _CITES = re.compile(
     r"(?i)\b(?:says?|said|contains?|contained|returned|prints?|printed|shows?|showed|according to|quot(?:es?|ed)"
     r"|claim(?:s|ed)?|reads:)|写着|显示|返回|输出|声称"
 )
-"""Words that hand a quotation to whoever wrote it."""
+"""Words that attribute a quotation to its author."""
 _PLAIN = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != "\n"}
 _OTHER = re.compile(r"[^a-z0-9\n\u3040-\u9fff]+")
 _IDEOGRAPH = re.compile(r"[\u3040-\u9fff]")
@@ -57,7 +57,7 @@ _SPACES = re.compile(r" {2,}")
 
 
 class Prose(Struct, frozen=True):
-    """Words of many texts, a space between two and the lines kept; and the place in the log of each text."""
+    """The words of many texts, separated by single spaces, line by line; with each text's place in the log."""
 
     words: str
     starts: tuple[int, ...]

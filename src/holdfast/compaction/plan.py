@@ -1,7 +1,7 @@
-"""Planning a compaction: which whole rounds or steps a summary will stand for, in which slot, in how many tokens.
+"""The plan of a compaction: which whole rounds or steps a summary will cover, in which slot, in how many tokens.
 
-Rule: pure, and incremental: what an archive entry covers is never planned again. Under pressure a plan that would
-not free as much as a fold must is no plan, so that one which did not suffice is not followed by another at once.
+Rule: pure and incremental: what an archive entry covers is never planned again. Under pressure, a plan that would
+free less than a fold must is not made, so that a compaction that did not suffice is not repeated at once.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from holdfast.views.transcript import Item, Step
 LEAST_STEPS = 2
 """Steps below which there is nothing to sum up."""
 LARGEST_SHARE = 4
-"""A summary takes at most this part of what it stands for, a summary before it aside."""
+"""A summary takes at most this part of what it covers, not counting an earlier summary."""
 LEAST_BUDGET = 200
 MOST_OF_WINDOW = 10
 """And at most this part of the window."""
@@ -28,7 +28,7 @@ class CompactionPlan(Struct, frozen=True, kw_only=True):
     """A range of items, from position `start` up to `end`, and what its summary may take.
 
     `slot` is `state` where the profile's form carries archive and state in one; then the summary builds on the one
-    before and stands for everything up to `end`.
+    before and covers everything up to `end`.
     """
 
     reason: Literal["pressure", "manual"]
@@ -41,13 +41,13 @@ class CompactionPlan(Struct, frozen=True, kw_only=True):
     """Whole rounds in it; 0 where it is a part of one long round."""
     steps: int
     replaced: int
-    """Tokens of what it stands for, as it was said; with the summary before where it builds on one."""
+    """Tokens of what it covers, in full; with the summary before where it builds on one."""
     shown: int
     """Tokens that the range takes in the window as it is."""
     budget: int
     focus: str = ""
     merges: tuple[str, ...] = ()
-    """Archive entries that have grown too many, for a second level to stand for."""
+    """Archive entries that have grown too many and are replaced by one of the second level."""
 
 
 def plan_compaction(window: Window, *, manual: bool = False, focus: str = "") -> CompactionPlan | None:
@@ -68,8 +68,8 @@ def plan_compaction(window: Window, *, manual: bool = False, focus: str = "") ->
 
 
 def _is_due(window: Window) -> bool:
-    """Whether the window is too full, and anything came since it was last made smaller. What a provider refused is
-    a fold's to answer, which takes no time; and the end of a round, where it folds, presses nobody."""
+    """Whether the window is too full, and anything is new since it last shrank. A request that a provider refused
+    is answered by a fold, which takes no time; a fold at the end of a round is not urgent."""
     due = forced_trigger(window) if window.fresh and not window.refused else None
     return due is not None and due.reason != "round_end"
 
@@ -112,7 +112,7 @@ def _suffices(window: Window, plan: CompactionPlan) -> bool:
 
 
 def _frees(window: Window, plan: CompactionPlan) -> int:
-    """What it leaves of the range's room: of a state only the first adds to the window."""
+    """Tokens that it frees. Only the first state adds to the window; later ones replace it."""
     adds_state = plan.slot == "archive" and window.transcript.compactions.state is None
     return plan.shown - plan.budget * (1 + adds_state)
 
@@ -130,8 +130,8 @@ def _whole_rounds(window: Window, start: int, end: int) -> int:
 
 
 def is_stale(plan: CompactionPlan, window: Window) -> bool:
-    """Whether the log went on in a way that a summary for this plan no longer fits: undone, covered by another, or
-    rewound so far that the newest steps are among what it stands for."""
+    """Whether the log changed so that a summary for this plan no longer fits: undone, covered by another, or
+    rewound so far that the plan covers the newest steps."""
     window.refresh()
     items = window.transcript.items
     if (
@@ -158,7 +158,7 @@ def messages_of(items: list[Item]) -> tuple[Message, ...]:
 
 
 def _start(window: Window) -> int:
-    """Behind what is covered; an entry that is no longer on the path covers nothing."""
+    """The position behind what is covered; an entry that is no longer on the path covers nothing."""
     covered = window.transcript.compactions.covered
     items = window.transcript.items
     return next((item.position + 1 for item in reversed(items) if item.entry == covered), 0)
@@ -185,7 +185,7 @@ def _end(window: Window, staying: Iterable[int]) -> int:
 
 
 def _budget(window: Window, new: int, before: int = 0) -> int:
-    """What a summary may take that stands for so many new tokens, and for a summary before of so many."""
+    """The most tokens of a summary that covers so many new ones, and a summary before of so many."""
     profile = window.profile
     most = min(profile.summary_max_tokens, profile.hard_limit // MOST_OF_WINDOW)
     return max(min(most, before + new // LARGEST_SHARE), LEAST_BUDGET)

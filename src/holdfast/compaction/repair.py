@@ -1,4 +1,4 @@
-"""The repair of a summary: what is missing comes from the rule half, what does not belong goes, and both are told.
+"""The repair of a summary: what is missing is added from the rule half, what does not belong is removed.
 
 Rule: afterwards the check finds nothing but, where even the floor is too large, its size. The floor is what the
 user said, open errors, changed files and the state of the tests, with a line for every other key; it is never cut.
@@ -23,11 +23,11 @@ Count = Callable[[str], int]
 What = Literal["added", "removed", "shortened", "redacted"]
 
 GENTLE_ROUNDS, MOST_ROUNDS = 6, 20
-"""Rounds in which a clause is taken out of a line that is wrong; after them the line goes whole."""
+"""Rounds in which only a clause is taken out of a wrong line; after them the whole line goes."""
 
 
 class SummaryChange(Struct, frozen=True):
-    """What was done to a line of a field, and why. `left` is what one that was shortened or redacted now says."""
+    """What was done to a line of a field, and why. `left` is the text of one that was shortened or redacted."""
 
     what: What
     field: str
@@ -37,7 +37,7 @@ class SummaryChange(Struct, frozen=True):
 
 
 class Repaired(Struct, frozen=True):
-    """A summary that may stand, what was changed to make it so, and what nothing could be done about."""
+    """A repaired summary, the changes that were made, and the faults that could not be repaired."""
 
     content: SummaryContent
     changes: tuple[SummaryChange, ...] = ()
@@ -116,7 +116,7 @@ class _Draft(Struct):
                 self._correct(field, line, found, is_gentle)
 
     def shrink(self, most: int, count: Count) -> tuple[SummaryFault, ...]:
-        """Drop what matters least until it is smaller than `most` tokens; what is wrong if that cannot be."""
+        """Drop what matters least until it takes fewer than `most` tokens; a fault if that is impossible."""
         form = self.context.form
         if count(form.render(self.content())) < most:
             return ()
@@ -132,7 +132,7 @@ class _Draft(Struct):
         )
 
     def _settle(self, only_rule: bool) -> None:
-        """Let every need be met by a line of its own, or of the rule half, so that the others may go."""
+        """See that every requirement is met by a line of its own, or of the rule half; the others may go."""
         for need in self.context.needs:
             if not any(
                 self._meets(line, only_rule, (need,)) for lines in self.fields.values() for line in lines
@@ -140,7 +140,7 @@ class _Draft(Struct):
                 self._add(need.field, (need.line,), "so that longer lines may go")
 
     def _spare(self, only_rule: bool) -> list[tuple[str, SummaryLine]]:
-        """Lines that may go, those to go first in front, of the lightest field first."""
+        """Lines that may go, in the order in which they go: the lightest field first."""
         needs = self.context.needs
         spare: list[tuple[str, SummaryLine]] = []
         last: list[tuple[str, SummaryLine]] = []
@@ -153,7 +153,7 @@ class _Draft(Struct):
         return [*spare, *last]
 
     def _meets(self, line: SummaryLine, only_rule: bool, needs: Iterable[Requirement]) -> bool:
-        """Whether a line meets one of the needs, and so may be the only one that does."""
+        """Whether a line meets one of the requirements, and so may be the only one that does."""
         if only_rule and line.by == "model":
             return False
         said = normalise(line.text)

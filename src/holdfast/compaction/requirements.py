@@ -68,22 +68,22 @@ _COUNTED = re.compile(r"\d+ (?:tests? )?(?:passed|failed|passing|failing|failure
 
 
 class Requirement(Struct, frozen=True):
-    """Something that must stand in a summary, the rule half's line for it and the line's field.
+    """Something that a summary must say, with the rule half's line for it and that line's field.
 
-    It is said by that line, which reads `own` when made plain, or by any of `ways`, each a set of texts that must
-    all stand there. Of a file it is said by a line that names it, unless that is wrong about whether it is gone.
+    It is met by that line, which reads `own` when normalised, or by any of `ways`, each a set of texts that must
+    all occur. A changed file is met by a line that names it, unless the line is wrong about whether it was deleted.
     """
 
     kind: Missing
     what: str
-    field: str
     line: SummaryLine
-    own: str
     ways: tuple[tuple[str, ...], ...]
-    is_gone: bool
+    is_gone: bool = False
+    field: str = ""
+    own: str = ""
 
     def is_met(self, said: str) -> bool:
-        """Whether lines, made `plain` and put together, say it."""
+        """Whether normalised and joined lines say it."""
         if _quotes(said, self.own):
             return True
         if self.kind != "missing-modified-file":
@@ -92,12 +92,12 @@ class Requirement(Struct, frozen=True):
         return any(self._tells(line, path) for path in paths for line in said.split(BREAK))
 
     def _tells(self, line: str, path: str) -> bool:
-        """Whether a line is about a file, and right about whether it is there."""
+        """Whether a line names the file, and is right about whether it was deleted."""
         return _names(line, path) and bool(_GONE.search(line.replace(path, " "))) == self.is_gone
 
 
 def normalise(text: str) -> str:
-    """What of a text is compared."""
+    """The text as it is compared."""
     text = _MARKS.sub("", unicodedata.normalize("NFKC", _MARKS.sub("", text)))
     return one_line(text).casefold().strip(_OUTER)
 
@@ -109,47 +109,37 @@ def plain_text_of(lines: Iterable[SummaryLine]) -> str:
 def requirements_of(facts: LogFacts, rule: SummaryContent) -> tuple[Requirement, ...]:
     """What a summary of these facts must say, as far as the rule half says it in this form."""
     places = {line: field for field, lines in rule.fields.items() for line in lines}
-    needs: list[Requirement] = []
-    for wanted in _wanted(facts):
-        if wanted.line in places:
-            line = redacted(wanted.line)
-            field, own = places[wanted.line], normalise(line.text)
-            needs.append(Requirement(wanted.kind, wanted.what, field, line, own, wanted.ways, wanted.is_gone))
-    return tuple(needs)
+    return tuple(
+        replace(
+            wanted, field=places[wanted.line], line=(line := redacted(wanted.line)), own=normalise(line.text)
+        )
+        for wanted in _wanted(facts)
+        if wanted.line in places
+    )
 
 
-class _Wanted(Struct, frozen=True):
-    """A need before it is known where the form says it."""
-
-    kind: Missing
-    what: str
-    line: SummaryLine
-    ways: tuple[tuple[str, ...], ...]
-    is_gone: bool = False
-
-
-def _wanted(facts: LogFacts) -> Iterator[_Wanted]:
+def _wanted(facts: LogFacts) -> Iterator[Requirement]:
     goal, latest, tests = facts.goal, facts.latest, facts.tests
     if goal is not None:
-        yield _Wanted("missing-goal", goal.text, first_line(goal), _verbatim(goal.text))
+        yield Requirement("missing-goal", goal.text, first_line(goal), _verbatim(goal.text))
     if latest is not None:
-        yield _Wanted("missing-goal", latest.text, latest_line(latest), _verbatim(latest.text))
+        yield Requirement("missing-goal", latest.text, latest_line(latest), _verbatim(latest.text))
     for fact in facts.directives:
-        yield _Wanted("missing-directive", fact.text, directive_line(fact), _verbatim(fact.text))
+        yield Requirement("missing-directive", fact.text, directive_line(fact), _verbatim(fact.text))
     for fact in facts.errors:
-        yield _Wanted("missing-error", fact.text, error_line(fact), _verbatim(fact.text))
+        yield Requirement("missing-error", fact.text, error_line(fact), _verbatim(fact.text))
     for fact in facts.recap:
-        yield _Wanted("missing-finding", fact.text, recap_line(fact), _verbatim(fact.text))
+        yield Requirement("missing-finding", fact.text, recap_line(fact), _verbatim(fact.text))
     if tests is not None:
-        yield _Wanted("missing-test-state", tests.outcome, test_line(tests), _outcomes(tests))
+        yield Requirement("missing-test-state", tests.outcome, test_line(tests), _outcomes(tests))
     changed = [fact for fact in facts.files if fact.action in CHANGES]
     for file in changed:
         ways, is_gone = _spellings(file, changed), file.action == "deleted"
-        yield _Wanted("missing-modified-file", file.path, file_line(file), ways, is_gone)
+        yield Requirement("missing-modified-file", file.path, file_line(file), ways, is_gone)
 
 
 def _verbatim(text: str) -> tuple[tuple[str, ...], ...]:
-    """A text of which nothing is left to compare is said by the rule half's line only."""
+    """A text of which nothing is left to compare is met by the rule half's line only."""
     wanted = normalise(text)
     return ((wanted,),) if wanted else ()
 
@@ -170,19 +160,19 @@ def _spellings(file: FileFact, changed: list[FileFact]) -> tuple[tuple[str, ...]
 
 
 def _quotes(said: str, text: str) -> bool:
-    """Whether a text stands there and is not the inside of longer words."""
+    """Whether a text occurs there, and not inside longer words."""
     return _stands(
         said, text, r"\w" if text[:1].isalnum() else r"(?!)", r"\w" if text[-1:].isalnum() else r"(?!)"
     )
 
 
 def _names(said: str, path: str) -> bool:
-    """Whether a path stands there by itself, and not as the end or the beginning of another."""
+    """Whether a path occurs there by itself, and not as part of another."""
     return _stands(said, path, r"[\w./@-]", r"[\w/-]|\.\w")
 
 
 def _stands(said: str, text: str, before: str, after: str) -> bool:
-    """Whether a text stands there with nothing of the one before it, and nothing of the other behind."""
+    """Whether a text occurs there with nothing that matches `before` in front of it, or `after` behind it."""
     at = said.find(text)
     while at >= 0:
         end = at + len(text)

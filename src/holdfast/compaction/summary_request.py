@@ -1,4 +1,4 @@
-"""The request for a summary: behind the live messages, or over a transcript of what it will stand for.
+"""The request for a summary: appended to the live messages, or with a transcript of what it will cover.
 
 Rule: it fits the window it is sent to, or there is none. What tools, files and other agents wrote is handed over as
 data, between marks of its own that nothing in it can close, and the model is told so.
@@ -32,16 +32,16 @@ from holdfast.views.transcript import Item, Step
 
 TEMPERATURE = 0.0
 REPLY_SHARE, SPARE_SHARE = 4, 20
-"""Of the window, the part that the summary may take at most, and the part left free beside all that is counted:
-providers count a little more."""
+"""Parts of the window: what the summary may take at most, and what is left free because providers count a little
+more."""
 MOST_SPARE = 400
 BEFORE_SHARE, TOLD_SHARE, FOCUS_SHARE = 3, 6, 8
-"""Of the room, the parts for the summary before, for what the user demanded, and for the focus: in a small window
-the log needs the rest, and the check adds what the model does not repeat."""
+"""Parts of the room: for the summary before, for the directives, and for the focus. In a small window the log needs
+the rest, and the check adds what the model does not repeat."""
 LEAST_RESULT = 60
-"""Tokens of a result that a transcript is not cut below, and of a log that is worth being asked about."""
+"""The least tokens that a transcript leaves of a result, and the least log worth asking about."""
 SEAM = 16
-"""Tokens that a text may count more in its place than by itself."""
+"""Tokens that a text may take in its place beyond those it takes by itself."""
 TRIES = 6
 
 OPEN, CLOSE = "<log>", "</log>"
@@ -69,7 +69,7 @@ class RequestBudget(Struct, frozen=True):
 def summary_request(
     plan: CompactionPlan, window: Window, form: Form, facts: LogFacts, *, model_window: int = 0
 ) -> ModelRequest | None:
-    """What a model is asked, in the profile's way if that fits, else over a transcript; None where nothing fits.
+    """What a model is asked: in the profile's way if that fits, else with a transcript; None where nothing fits.
 
     `model_window` is what the model takes, where that may be less than the profile's window.
     """
@@ -194,5 +194,5 @@ def _safe(text: str, counter: TokenCounter, cap: int) -> str:
 
 
 def _indented(text: str) -> str:
-    """Nobody's line in it begins as those of the log do."""
+    """No line inside a text may look like the beginning of a message in the log."""
     return text.replace("\n", "\n  ")

@@ -84,7 +84,7 @@ class CallOutcome(Struct, frozen=True, gc=False):
     exit_code: int | None = None
     is_failed: bool = False
     is_refused: bool = False
-    """A person did not let it happen; `line` is what they said, if anything."""
+    """A person refused it; `line` is what they said, if anything."""
     is_run: bool = True
     line: str = ""
 
@@ -127,7 +127,7 @@ def exit_code(text: str) -> int | None:
 
 
 def _may_fail_so(use: ToolUse, text: str) -> bool:
-    """What a read or a search shows may well begin with somebody's error; a message about it is short."""
+    """Whether a text can be a failure: what a read or a search shows may begin with an error, but is longer."""
     shows = use.kind in ("read", "grep", "ls", "glob")
     return not shows or len(text) < HEAD or text.startswith("<tool_use_error>")
 
@@ -169,7 +169,7 @@ def most_telling_line(text: str) -> str:
 
 
 MOST_NAMES = 200
-"""Failing tests of a run that are told apart."""
+"""Failing tests of a run that are kept by name."""
 MOST_TOTALS = 4
 """Lines of totals that stand together."""
 

@@ -40,7 +40,7 @@ class CallRecord(Struct, frozen=True, gc=False):
     call: ToolCall
     use: ToolUse
     entry: str
-    """Of the result; of the step where there is none."""
+    """The result's entry, or the step's where there is no result."""
     text: str
     outcome: CallOutcome
     command: str = ""
@@ -148,7 +148,7 @@ def _fact(call: CallRecord) -> CommandFact:
 
 
 def shorten_command(command: str) -> str:
-    """A command as one reads it: without the texts of here-documents, and cut at its end if it is long."""
+    """A command as people read it: without the texts of here-documents, and cut at its end if it is long."""
     lines = [line.rstrip() for line in without_heredocs(command).strip().split("\n") if line.strip()]
     text = "\n".join(lines)
     return text if len(text) <= LONGEST_COMMAND else f"{text[:LONGEST_COMMAND]}…"

@@ -66,7 +66,7 @@ def _todos(calls: Sequence[CallRecord]) -> tuple[Fact, ...]:
 
 
 def recap_facts(transcript: Transcript, end: int) -> tuple[Fact, ...]:
-    """What stood at the end of every pack when there were so many items."""
+    """The recap as it was when there were so many items."""
     newest: dict[str, tuple[Fact, ...]] = {}
     for position, entry in transcript.recap_entries:
         event = entry.event

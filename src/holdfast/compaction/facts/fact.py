@@ -20,7 +20,7 @@ class Fact(Struct, frozen=True):
     text: str
     sources: tuple[str, ...]
     step: int = -1
-    """The step it came from, counted from 0; -1 where it is no step's."""
+    """The step it came from, counted from 0; -1 where it came from none."""
 
 
 class FileFact(Struct, frozen=True):
@@ -61,7 +61,7 @@ class TestState(Struct, frozen=True):
 
 class HandoverFacts(Struct, frozen=True):
     """A typed handover: `asks` is what is to be done now, `rate` how many samples passed, such as `12/15 (80%)`,
-    `failed` how many did not; with it come where the outputs are, the report, and the number of the iteration."""
+    `failed` how many did not; the rest says where outputs and report are, and which iteration it is."""
 
     asks: Fact | None = None
     iteration: Fact | None = None
@@ -92,7 +92,7 @@ class LogFacts(Struct, frozen=True, kw_only=True):
     todos: tuple[Fact, ...] = ()
     """Open ones; each says whether it is in progress."""
     recap: tuple[Fact, ...] = ()
-    """What was set to stand at the end of every pack, such as findings, as it stood at the end of the range."""
+    """Lines of the recap, such as findings, as it was at the end of the range."""
     keys: tuple[Fact, ...] = ()
     """Paths and ids that lead back to large content."""
     handover: HandoverFacts = HandoverFacts()
@@ -106,7 +106,7 @@ class LogFacts(Struct, frozen=True, kw_only=True):
 LONGEST_QUOTE = 2_000
 """Characters of a message that is quoted whole."""
 LONGEST_HEAD = 600
-"""Characters of the first lines that stand for a longer one."""
+"""Characters of the first lines that are quoted of a longer one."""
 LONGEST_LINE = 300
 """Characters of a quoted line; a line is cut at its end, with an ellipsis."""
 

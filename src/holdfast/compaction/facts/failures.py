@@ -15,7 +15,7 @@ from holdfast.views.files import CHANGING
 from holdfast.views.shell import SimpleCommand, simple_commands
 
 MOST_OPEN = 60
-"""Errors that are followed up at once; of more, the oldest are let go."""
+"""Errors that are followed at the same time; of more, the oldest are dropped."""
 MOST_NAMES = 5
 """Failing tests that are named in one line."""
 LONGEST_WHAT = 160
@@ -31,7 +31,7 @@ _MISSPELLED = re.compile(
     r"|unknown (?:flag|option|command|subcommand|linter|skill|shorthand)|invalid (?:option|usage|flag)"
     r"|illegal option|no rule to make target|missing script|bad (?:substitution|revision)|ambiguous arg|pathspec"
 )
-"""How a command fails that could not even begin."""
+"""How a command fails that could not even start."""
 _FILTER = re.compile(
     r"(?:^| )(?:-run|-k|-t|-m|--filter|--grep|--testNamePattern|-Dtest)[ =]\S|::|\btest_?\w*\.\w+\b"
 )
@@ -55,7 +55,7 @@ class _Failure(Struct, frozen=True, gc=False):
 
 
 def errors_and_attempts(calls: Sequence[CallRecord], first: int) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-    """What is open after all the calls, and what was tried in vain from step `first` on."""
+    """What is open after all the calls, and what was tried and failed from step `first` on."""
     walk = _Walk(first)
     for call in calls:
         walk.take(call)
@@ -95,7 +95,7 @@ class _Walk:
 
 
 def _is_work(call: CallRecord) -> bool:
-    """Whether a failure of the call would be one of the work: to look for what is not there is none."""
+    """Whether a failure of the call matters to the work; looking for something that is not there does not."""
     return (
         call.use.kind not in _NO_FAULT
         and not call.is_looking
@@ -104,7 +104,7 @@ def _is_work(call: CallRecord) -> bool:
 
 
 def _is_misspelled(failure: _Failure) -> bool:
-    """Whether it failed for how it was called. Then there is nothing to mend but the call."""
+    """Whether it failed because of how it was called, so that only the call is at fault."""
     return not is_test(failure.call) and bool(_MISSPELLED.search(failure.call.outcome.line))
 
 

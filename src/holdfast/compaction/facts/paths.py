@@ -48,7 +48,7 @@ def file_facts(calls: Sequence[CallRecord]) -> tuple[FileFact, ...]:
 
 
 class _Paths:
-    """What relative paths stand for."""
+    """What relative paths mean."""
 
     def __init__(self, calls: Sequence[CallRecord]) -> None:
         self._by_name: dict[str, set[str]] = {}
@@ -144,7 +144,7 @@ def _opened(call: CallRecord) -> str:
 
 
 LARGE = 3_000
-"""Characters from which a result that cannot be had again is worth a key."""
+"""Characters from which a result that cannot be fetched again is worth a key."""
 MOST_KEYS = 16
 """Keys that are kept, the newest."""
 MOST_RESULTS = 8

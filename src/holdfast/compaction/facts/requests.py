@@ -55,7 +55,7 @@ def read_handover(items: Sequence[Item]) -> HandoverFacts:
 
 
 def replace_handover(text: str) -> str:
-    """A message with what a handover in it asks in the place of the whole of it."""
+    """A message in which a handover is replaced by what it asks."""
     (start, end), message = _read(text)
     return text if message is None else f"{text[:start]}{message.asks}{text[end:]}"
 
@@ -99,7 +99,7 @@ def _percent(rate: _Rate) -> int:
 
 
 MOST_SOURCES = 8
-"""Entries that are named where the same was said again and again."""
+"""Entries that are named where the same was said many times."""
 
 _COMMAND = re.compile(r"<command-name>\s*([^<\n]{1,200}?)\s*</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
@@ -121,7 +121,7 @@ class Utterance(Struct, frozen=True, gc=False):
 
 
 def utterances_of(items: Sequence[Item], refused: Sequence[CallRecord]) -> list[Utterance]:
-    """All that people said in these items, in order. `refused` are the calls that somebody did not let happen."""
+    """All that people said in these items, in order. `refused` are the calls that a person refused."""
     said = [
         Utterance(part.text, item.entry, item.position)
         for item in items

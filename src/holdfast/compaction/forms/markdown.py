@@ -113,7 +113,7 @@ class _Sections(Struct):
         self.current, self.level = field.name, level
 
     def _leave(self, heading: re.Match[str]) -> None:
-        """A heading the form does not have: a title, a part of the section it stands in, or a section too many."""
+        """A heading that the form does not have: a title, a part of a section, or a section too many."""
         level, title = len(heading[1]), heading[2]
         if self.current and level > self.level:
             return

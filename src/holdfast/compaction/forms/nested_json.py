@@ -85,7 +85,7 @@ Path = tuple[str, ...]
 
 
 class _Place(Struct, frozen=True):
-    """A field, what of a path leads on inside it, and whether the form has it there."""
+    """A field, the rest of a path inside it, and whether the form has it at that path."""
 
     field: FormField
     rest: Path = ()
@@ -94,7 +94,7 @@ class _Place(Struct, frozen=True):
 
 def render_json(fields: tuple[FormField, ...], content: SummaryContent) -> str:
     plain = msgspec.json.format(msgspec.json.encode(value_of(fields, content)), indent=2).decode()
-    # A tag inside a string would end the summary for whoever looks for it.
+    # A tag inside a string would end the summary too early.
     plain = _INNER_TAG.sub(lambda _: "\\u003c", plain)
     return f"<{TAG}>\n{plain}\n</{TAG}>"
 
