@@ -33,8 +33,8 @@ DEFAULTS = ("default_profile", "default_model", "store")
 
 class Config(Struct, frozen=True):
     """What a file says. `profiles` are the settings each one changes, already in their types; `models`,
-    `permissions` and `servers` (of `[mcp.servers]`) are tables as they stand, which the catalogue of models and the
-    tools read."""
+    `permissions` and `servers` (of `[mcp.servers]`) are tables as they are written, which the catalogue of models
+    and the tools read."""
 
     where: str = ""
     default_profile: str = ""
@@ -48,21 +48,21 @@ class Config(Struct, frozen=True):
 
 
 class ResolvedProfile(Struct, frozen=True):
-    """A profile, and what a person should know about how it came to be."""
+    """A profile, and warnings about how it came to be."""
 
     profile: Profile
     warnings: tuple[str, ...] = ()
 
 
 def load_profile(name: str = "", *, cwd: Path, env: Mapping[str, str], model_window: int = 0) -> Profile:
-    """The profile of this name, or the default one, as file and environment have it."""
+    """The profile of this name, or the default one, with what file and environment change."""
     return resolve_profile(load_config(cwd=cwd, env=env), env, name, model_window=model_window).profile
 
 
 def resolve_profile(
     config: Config, env: Mapping[str, str], name: str = "", *, model_window: int = 0
 ) -> ResolvedProfile:
-    """A profile out of a configuration and an environment, with warnings. Pure."""
+    """A profile from a configuration and an environment, with warnings. Pure."""
     name = name or env.get("HOLDFAST_PROFILE", "") or config.default_profile or "code"
     base, changes = _collected(config, name)
     unit = changes.get("keep_unit", base.keep_unit)
@@ -80,7 +80,7 @@ def resolve_profile(
 
 
 def _following(base: Profile, given: Mapping[str, Json]) -> dict[str, Json]:
-    """The mark to fold down to, lowered with the trigger where a person lowers only that, and below it."""
+    """The low-water mark, lowered with the trigger where a person lowers only the trigger, below the mark."""
     share, tokens = given.get("trigger_ratio"), given.get("trigger_tokens")
     if {"fold_to_ratio", "fold_to_tokens"} & given.keys() or not (share or tokens):
         return {}
@@ -122,7 +122,7 @@ def read_env(env: Mapping[str, str], *, keep_unit: str) -> tuple[dict[str, Json]
 
 
 def parse_config(text: str, where: str, *, section: tuple[str, ...] = ()) -> Config:
-    """The configuration in a TOML text; `section` is the table it stands in. Pure."""
+    """The configuration in a TOML text; `section` is the table that holds it. Pure."""
     try:
         table: Json = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -164,7 +164,7 @@ def parse_config(text: str, where: str, *, section: tuple[str, ...] = ()) -> Con
 
 
 def find_config(cwd: Path) -> Path | None:
-    """The nearest `holdfast.toml`, or `pyproject.toml` that speaks of Holdfast, from a folder upward."""
+    """The nearest `holdfast.toml`, or `pyproject.toml` that has a `[tool.holdfast]` table, from a folder upward."""
     start = cwd.resolve()
     for folder in (start, *start.parents):
         if (own := folder / "holdfast.toml").is_file():
@@ -176,7 +176,7 @@ def find_config(cwd: Path) -> Path | None:
 
 
 def load_config(*, cwd: Path, env: Mapping[str, str]) -> Config:
-    """The configuration for a folder: the file that `HOLDFAST_CONFIG` names, or the suggest, or none."""
+    """The configuration for a folder: the file that `HOLDFAST_CONFIG` names, or the nearest, or none."""
     path = find_config(cwd)
     if named := env.get("HOLDFAST_CONFIG", ""):
         path = cwd / Path(named).expanduser()
@@ -245,7 +245,7 @@ def _unknown(key: str, where: str, path: str, known: list[str]) -> ConfigError:
 
 
 def _collected(config: Config, name: str) -> tuple[Profile, dict[str, Json]]:
-    """The built-in profile a name stands on, and all changes to it, the nearest winning."""
+    """The built-in profile that a name is based on, and all changes to it; the nearest wins."""
     changes: dict[str, Json] = {}
     seen: list[str] = []
     while name in config.profiles:

@@ -53,7 +53,7 @@ class RulesSet(Struct, frozen=True, gc=False, tag="rules_set"):
 
 
 class ContextSet(Struct, frozen=True, gc=False, tag="context_set"):
-    """Static task context, such as the view of a diff. The newest per `key` stands, once.
+    """Static task context, such as the view of a diff. The newest per `key` counts.
 
     `worth` says what paths are worth to the task, from 0 to 1: of two steps the one about what is worth less gives
     way first.
@@ -65,9 +65,9 @@ class ContextSet(Struct, frozen=True, gc=False, tag="context_set"):
 
 
 class RecapSet(Struct, frozen=True, gc=False, tag="recap_set"):
-    """Lines that stand at the end of every pack, what matters most first: findings of a review, decisions that wait
-    for a person. The newest per `key` stands; without lines it stands no more. Of one that is `whole` every line is
-    shown, however many there are."""
+    """Lines at the end of every pack, the most important first: findings of a review, decisions that wait for a
+    person. The newest per `key` counts; one without lines removes it. If it is `whole`, every line is shown,
+    however many there are."""
 
     key: str
     title: str
@@ -91,7 +91,7 @@ class AssistantReplied(Struct, frozen=True, gc=False, tag="assistant_replied"):
 
 class ToolReturned(Struct, frozen=True, gc=False, tag="tool_returned"):
     """`parts` are what the model reads. `data` are facts from which a tool's state is rebuilt on resume, `shown` is
-    what a person saw where that was something else: no model reads either."""
+    what a person saw where that differs; no model reads either."""
 
     call_id: str
     name: str
@@ -126,7 +126,7 @@ class ApprovalGiven(Struct, frozen=True, gc=False, tag="approval_given"):
 
 
 class FoldedRun(Struct, frozen=True, gc=False):
-    """Steps from `first` to `last` (entry ids of their assistant messages) now stand at `level`.
+    """Steps from `first` to `last` (entry ids of their assistant messages) are at `level` from now on.
 
     `cap` bounds each result, and each long argument, in tokens; 0 means the level's own default.
     """
@@ -138,7 +138,7 @@ class FoldedRun(Struct, frozen=True, gc=False):
 
 
 class KeptLines(Struct, frozen=True, gc=False):
-    """Lines of a folded step that its note still shows. `step` is the step's entry, `part` where they stand: in
+    """Lines of a folded step that its note still shows. `step` is the step's entry, `part` where they are: in
     the `call` itself, its `result`, what was `said`, or, by its number, a long `argument`.
 
     `lines` are numbers from 0 in ranges, such as `0-4,9`.
@@ -154,7 +154,7 @@ class FoldNote(Struct, frozen=True, gc=False):
     """A run of items, from entry `first` to entry `last`, is replaced by `text`; `index` lists entries and ids.
 
     Its steps are at level *gone*, but for the lines in `kept`, which stand below the text. User messages inside
-    the run stay unless `users` is set: then the note stands for whole rounds, and carries their directives.
+    the run stay unless `users` is set: then the note replaces whole rounds, and keeps their directives.
     """
 
     first: str
@@ -166,7 +166,7 @@ class FoldNote(Struct, frozen=True, gc=False):
 
 
 class Folded(Struct, frozen=True, gc=False, tag="folded"):
-    """Levels of runs of steps dropped, in one batch. Later folds win where they overlap.
+    """The levels of runs of steps were lowered, in one batch. Later folds win where they overlap.
 
     `users` are user entries shown as first line, directives and id; `pastes` are shown as head, tail and id in at
     most `paste_cap` tokens each. `recap_lines` shortens the todo recap and `summary_sentences` the summary from
@@ -198,7 +198,7 @@ class Compacted(Struct, frozen=True, gc=False, tag="compacted"):
     """A summary was written. `archive` entries only add up; a new `state` replaces the one before.
 
     `first` and `last` are the entries it covers, `sources` the entries its lines came from. An archive entry of the
-    second level stands for those in `above`, which stay in the log.
+    second level replaces those in `above`, which stay in the log.
     """
 
     slot: Literal["archive", "state"]
@@ -213,7 +213,7 @@ class Compacted(Struct, frozen=True, gc=False, tag="compacted"):
 
 
 class CompactionFailed(Struct, frozen=True, gc=False, tag="compaction_failed"):
-    """A model wrote no summary that could be used, and the rule half stands in. Three in a row end its tries."""
+    """A model wrote no summary that could be used, so it was written by rule. Three in a row end its tries."""
 
     why: str
     first: str = ""
@@ -237,7 +237,7 @@ class Noted(Struct, frozen=True, gc=False, tag="noted"):
 
 
 class BoundarySeen(Struct, frozen=True, gc=False, tag="boundary_seen"):
-    """A recorded agent compacted, aborted or changed stage here. Kept as a fact, not acted upon."""
+    """A recorded agent compacted, aborted or changed stage here. Kept as a fact; nothing acts on it."""
 
     kind: str
     trigger: str = ""
@@ -247,7 +247,7 @@ class BoundarySeen(Struct, frozen=True, gc=False, tag="boundary_seen"):
 
 
 class Rewound(Struct, frozen=True, gc=False, tag="rewound"):
-    """The talk goes on from this entry's parent; what came after it stays in the log, off the path."""
+    """The session goes on from this entry's parent; what came after it stays in the log, off the path."""
 
     reason: str = ""
     files: bool = False

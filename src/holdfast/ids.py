@@ -1,6 +1,6 @@
 """Ids: one id space for texts (`a…`) and log entries (`e…`), derived from content alone.
 
-The rule: an id never depends on a clock, a machine or a process, so the same log gives the same ids anywhere.
+Rule: an id never depends on a clock, a machine or a process, so the same log gives the same ids anywhere.
 """
 
 from hashlib import blake2b

@@ -72,7 +72,7 @@ class Log:
         redact: Redact | None = None,
         redact_value: RedactValue | None = None,
     ) -> "Log":
-        """The log with this id, or whose id begins so."""
+        """The log with this id, or with an id that begins with it."""
         found = store.resolve(id)
         if found.kind != "log":
             raise NotFound(f"`{id}` is the id of {_article(found.kind)}, not of a log")
@@ -109,7 +109,7 @@ class Log:
     def append(
         self, event: Event, *, parent: str | None = None, chain: str = "", at: float | None = None
     ) -> Entry:
-        """The event in its place: behind `parent`, or else behind the newest entry of its chain."""
+        """Append an event behind `parent`, or else behind the newest entry of its chain."""
         return self.append_all([event], parent=parent, chain=chain, at=at)[0]
 
     def append_all(
@@ -120,7 +120,7 @@ class Log:
         chain: str = "",
         at: float | None = None,
     ) -> list[Entry]:
-        """All events or none, with nobody else's between them.
+        """Append all events or none, with no other process's events between them.
 
         `parent` is what the first one follows; `chain` and `at` (now, if not given) are for bare events, a
         `Recorded` brings its own.
@@ -150,7 +150,7 @@ class Log:
             self.store.put(Artifact(text_id(note.index), note.index), self.id)
 
     def verify(self) -> list[Damage]:
-        """Everything in this log that is not what was written."""
+        """Everything in this log that differs from what was written."""
         return verify(self.store, self.id)
 
     def _prepared(self, recorded: Sequence[Recorded]) -> "list[_Prepared]":
@@ -215,7 +215,7 @@ def _prepare(recorded: Recorded, redaction: Redactor) -> _Prepared:
         event = decode_event(body, {id_: artifact.text for id_, artifact in kept.items()})
     except msgspec.ValidationError as error:
         name = type(recorded.event).__name__
-        raise InputError(f"the event `{name}` holds a value that no reader could read: {error}") from None
+        raise InputError(f"the event `{name}` holds a value that cannot be read back: {error}") from None
     draft = EntryDraft(body, tuple(kept.values()), recorded.chain, recorded.at, after=recorded.after)
     return _Prepared(event, draft)
 

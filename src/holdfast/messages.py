@@ -2,8 +2,8 @@
 
 Rule: vendor shapes stay outside. `recordings` and the model adapters translate at the edge.
 
-Values hold no cycles, so the garbage collector need not visit them (`gc=False`): in a log of a thousand steps that
-is most of the time a full collection takes.
+Values hold no cycles, so the garbage collector need not visit them (`gc=False`), which saves most of the time
+of a full collection in a log of a thousand steps.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Recall: whatever a pack left out, brought back by id, by line, by pattern or by words.
+"""Recall: whatever a pack left out, brought back by id, lines, pattern or words.
 
 Rule: a text that fits comes back byte for byte, and one that does not says how to get the rest; following `more`
 to its end gives the whole text.
@@ -77,7 +77,7 @@ def recall(
 
 
 def _resolved(store: Store, prefix: str) -> tuple[str, str]:
-    """The full id, and what it stands for as text."""
+    """The full id, and the text that it names."""
     found = store.resolve(prefix)
     if found.kind == "artifact":
         return found.id, store.text(found.id)

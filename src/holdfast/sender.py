@@ -1,4 +1,4 @@
-"""The last step before a provider: a pack in the provider's shape, checked by the validator.
+"""The last step before a provider: a pack in the provider's format, checked by the validator.
 
 Rule: nothing leaves the process without passing it. A pack that fails is our fault, not the user's.
 """
@@ -61,7 +61,7 @@ class Packed(Struct, frozen=True):
 
 
 class Sender:
-    """Packs in one provider's shape. What one pack has in common with the one before is not written again."""
+    """Writes packs in one provider's format. What a pack shares with the one before is not written again."""
 
     def __init__(self, provider: Provider, store: Store, log: str = "") -> None:
         self.provider: Provider = provider
@@ -69,7 +69,7 @@ class Sender:
         self._log = log
         self._written: dict[int, _Written] = {}
         self._passed: tuple[Message, ...] = ()
-        """What the validator let pass last."""
+        """What passed the validator last."""
 
     def send(self, pack: Pack) -> Packed:
         """The pack, checked. Raises HoldfastError if the provider would refuse it."""
@@ -124,7 +124,7 @@ class Sender:
 
 
 class _Written:
-    """A message as the provider takes it, kept beside the message so that its id stays taken."""
+    """A message in the provider's format, kept with the message so that Python's id of it stays in use."""
 
     __slots__ = ("_copy", "_wired", "message")
 
@@ -178,7 +178,7 @@ def _system_blocks(sent: tuple[Message, ...]) -> list[WireDict] | None:
 
 
 def _strip_end(messages: list[WireDict]) -> None:
-    """A last assistant message is a beginning for the model, and Anthropic refuses one that ends in white space."""
+    """The model continues a last assistant message, and Anthropic refuses one that ends in white space."""
     last = messages[-1] if messages else {}
     content = last.get("content")
     if last.get("role") == "assistant" and isinstance(content, list) and content[-1].get("type") == "text":
@@ -186,4 +186,4 @@ def _strip_end(messages: list[WireDict]) -> None:
 
 
 _OPENING = _Written(UserMessage(()), [{"role": "user", "content": [{"type": "text", "text": "before"}]}])
-"""Stands for what passed before, where only the rest is checked."""
+"""Takes the place of what passed before, where only the rest is checked."""

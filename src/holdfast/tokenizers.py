@@ -1,4 +1,4 @@
-"""Real tokenizers, loaded when first asked for and once per process.
+"""Real tokenizers, loaded on first use and once per process.
 
 Rule: this is the only module that loads a tokenizer library, and nothing here needs a network.
 """
@@ -65,7 +65,7 @@ def load_tokenizer(vocabulary: str = "o200k_base") -> Tokenizer:
     """The tokenizer of a vocabulary; an estimate that says why where the library is missing."""
     if vocabulary not in VOCABULARIES:
         raise InputError(
-            f"There is no vocabulary `{vocabulary}`.", hint=f"Known vocabularies: {', '.join(VOCABULARIES)}."
+            f"there is no vocabulary `{vocabulary}`", hint=f"there are: {', '.join(VOCABULARIES)}"
         )
     try:
         return SplintrTokenizer(vocabulary)

@@ -1,4 +1,4 @@
-"""What a tool call does, whatever agent named it: one small vocabulary for the views and the renditions.
+"""What a tool call does, whatever its agent calls it: one small vocabulary for views and rendering.
 
 Rule: recognition reads names and arguments only; it never fails, an unknown tool is kind `other`.
 """
@@ -14,7 +14,7 @@ from holdfast.messages import Json, ToolCall
 Kind = Literal["ls", "glob", "grep", "read", "edit", "multiedit", "write", "bash", "todo", "recall", "other"]
 
 KINDS_BY_NAME: dict[str, Kind] = {
-    # Claude Code, and the seeds' own names
+    # Claude Code, and the names of the design
     "ls": "ls", "glob": "glob", "grep": "grep", "read": "read", "edit": "edit", "multiedit": "multiedit",
     "write": "write", "bash": "bash", "todowrite": "todo", "recall": "recall", "notebookread": "read",
     "notebookedit": "edit", "bashoutput": "bash", "bashstop": "bash", "taskoutput": "bash",
@@ -36,7 +36,7 @@ KINDS_BY_NAME: dict[str, Kind] = {
     "search_file_content": "grep", "grep_search": "grep", "search_files": "grep", "file_search": "glob",
     "run_shell_command": "bash", "run_terminal_cmd": "bash", "execute_command": "bash", "todo_write": "todo",
     "manage_todo_list": "todo",
-    # the seeds' review tools
+    # the design's review tools
     "list_project_files": "ls", "search_in_project": "grep", "read_file_hunk": "read",
     "previous_version": "read", "callers_of": "grep",
 }  # fmt: skip
@@ -79,7 +79,7 @@ _DEFAULT_LINES = 10
 
 
 FROM_END = 1_000_000_000
-"""Stands for the first line of a range that is counted from a file's end."""
+"""The first line of a range that is counted from the end of a file."""
 
 
 class ToolUse(Struct, frozen=True, gc=False):
@@ -138,7 +138,7 @@ def kind_of(name: str, arguments: dict[str, Json] | None = None) -> Kind:
 
 
 def _shell_use(name: str, command: str) -> ToolUse:
-    """A shell call; a plain `cat`, `sed -n`, `rg`, `ls` or `find` is what it does, not how it is spelled."""
+    """A shell call; a plain `cat`, `sed -n`, `rg`, `ls` or `find` counts as the read, search or listing it is."""
     spelled = command.strip()
     match = _SIMPLE_SHELL.fullmatch(spelled) if len(spelled) <= LONG_COMMAND else None
     program = match[1].rsplit("/", 1)[-1] if match else ""
@@ -161,7 +161,7 @@ def _shell_use(name: str, command: str) -> ToolUse:
 
 
 def _end_of_file(program: str, rest: str) -> tuple[str, int, int]:
-    """File and lines that `head` or `tail` show; no file where the lines cannot be told, or there are several."""
+    """File and lines that `head` or `tail` show; no file where the lines are not known, or there are several."""
     counted = _LINE_COUNT.match(rest)
     path = rest[counted.end() :].strip() if counted else rest
     if not path or path.startswith("-") or len(path.split()) > 1:

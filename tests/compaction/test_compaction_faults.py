@@ -120,8 +120,8 @@ def assert_paired(messages) -> None:
         before = message
 
 
-SEEDS_WORDS = "current progress pending execution_output_dir"
-"""Each of them alone lets a summary pass the seed's own check, which is any()."""
+DESIGN_WORDS = "current progress pending execution_output_dir"
+"""Each of them alone lets a summary pass the check of the design, which is any()."""
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -132,7 +132,7 @@ def test_fault_16_every_key_is_asked_for_and_not_any(form):
     rule = form.fill(facts, archive=False)
     required = [field.name for field in form.fields if field.is_required]
     for present in required:
-        lines = rule.fields[present] or form.parse(SEEDS_WORDS)[0].lines()
+        lines = rule.fields[present] or form.parse(DESIGN_WORDS)[0].lines()
         content, context = (
             SummaryContent({present: lines}),
             CheckContext.of(form, facts, evidence, archive=False),
@@ -145,10 +145,10 @@ def test_fault_16_every_key_is_asked_for_and_not_any(form):
         assert NEVER in form.render(mended.content)
 
 
-def test_fault_16_the_seeds_words_alone_are_no_summary():
+def test_fault_16_the_words_of_the_design_alone_are_no_summary():
     for profile in BUILT_IN:
         session = Session(profile=profile, budget="8k")
         session.record(*work(6, 6))
-        done = asyncio.run(compact(session, ScriptedModel(SEEDS_WORDS, repeat_last=True)))
+        done = asyncio.run(compact(session, ScriptedModel(DESIGN_WORDS, repeat_last=True)))
         assert done is not None
         assert done.written.by == "rule"
