@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from holdfast.compaction.facts.extract import extract_facts
 from holdfast.compaction.forms import FORMS
 from holdfast.compaction.plan import plan_compaction
-from holdfast.compaction.summary_request import CLOSE, OPEN, summary_request, transcript_of
+from holdfast.compaction.preparation import CLOSE, OPEN, summary_request, transcript_of
 from holdfast.events import Compacted, LogStarted
 from holdfast.messages import UserMessage
 from holdfast.packing.profile import BUILT_IN, CODE, INIT, Profile

@@ -7,11 +7,16 @@ drawn from the whole transcript up to there; what happened, from the range.
 from collections.abc import Sequence
 
 from holdfast.compaction.facts.calls import CallRecord, command_facts, read_calls, test_state
-from holdfast.compaction.facts.decisions import decision_facts
 from holdfast.compaction.facts.fact import Fact, LogFacts, quote_text
 from holdfast.compaction.facts.failures import errors_and_attempts
 from holdfast.compaction.facts.paths import file_facts, key_facts
-from holdfast.compaction.facts.requests import directive_facts, first_and_latest, read_handover, utterances_of
+from holdfast.compaction.facts.requests import (
+    decision_facts,
+    directive_facts,
+    first_and_latest,
+    read_handover,
+    utterances_of,
+)
 from holdfast.events import RecapSet
 from holdfast.views.todos import Todos, todos_after
 from holdfast.views.transcript import Item, Step, Transcript
