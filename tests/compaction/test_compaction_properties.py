@@ -77,7 +77,8 @@ class Work:
         """The last request; or, where nothing more could give way, none and what did not."""
         try:
             for event in self.events:
-                if isinstance(event, AssistantReplied):
+                # A log may begin with a reply: there is nothing to send before it.
+                if isinstance(event, AssistantReplied) and pack(self.session.window).messages:
                     self.compact_perhaps()
                     self.request()
                 self.session.record(event)
