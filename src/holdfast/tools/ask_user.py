@@ -1,6 +1,6 @@
-"""AskUser: questions with options, answered by whoever stands behind the respondent.
+"""AskUser: questions with options, answered by a responder: a person, or a policy when nobody is there.
 
-Rule: the model reads who answered. A policy's answer is never passed off as a person's.
+Rule: the model reads who answered. A policy's answer is never passed off as a person's, and no policy waits.
 """
 
 import json
@@ -123,11 +123,6 @@ def _in_words(reply: UserReply) -> str:
     return "; ".join([*reply.chosen, *own]) or "no answer"
 
 
-# Who answers AskUser when no person is there.
-#
-# Rule: each is a value that says what it does; none of them waits.
-
-
 class NoAnswer(Struct, frozen=True):
     """No answer: the model decides and says what it assumed. What holds unless something else is asked for."""
 
@@ -177,7 +172,8 @@ def prepared_answers(
         listed = given if isinstance(given, list) else [given]
         if not question.strip() or not listed or not all(isinstance(x, str) and x.strip() for x in listed):
             raise InputError(
-                f"{where}: the answer to `{question}` must be a text or a list of texts, not {describe_value(given)}",
+                f"{where}: the answer to `{question}` must be a text or a list of texts, "
+                f"not {describe_value(given)}",
                 hint='write for example "Which database" = "SQLite"',
             )
         answers[question] = listed

@@ -16,18 +16,18 @@ from holdfast.tools.tool import Tool
 from holdfast.tools.workspace import Workspace
 
 _TOOLS = {
-    "AskUser": ("around/ask_user", ""),
+    "AskUser": ("ask_user", ""),
     "Bash": ("shell/bash", "separate_stderr"),
     "BashOutput": ("shell/bash_output", "bytes stderr"),
     "BashStop": ("shell/bash_stop", ""),
     "Edit": ("files/edit", "dry_run"),
-    "Glob": ("listing/glob", "include_ignored max_results sort"),
-    "Grep": ("listing/grep", "ignore_case include_ignored literal max_results show sort"),
-    "LS": ("listing/ls", "max_results"),
+    "Glob": ("search/glob", "include_ignored max_results sort"),
+    "Grep": ("search/grep", "ignore_case include_ignored literal max_results show sort"),
+    "LS": ("search/ls", "max_results"),
     "MultiEdit": ("files/multi_edit", "dry_run"),
     "Read": ("files/read", "column encoding raw"),
-    "Recall": ("around/recall", "chars"),
-    "TodoWrite": ("around/todo_write", ""),
+    "Recall": ("recall", "chars"),
+    "TodoWrite": ("todo_write", ""),
     "Write": ("files/write", "dry_run"),
 }
 """Of each tool where it stands, and which arguments are too rare to be named in short. Some of them a result names

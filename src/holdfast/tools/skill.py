@@ -1,9 +1,10 @@
-"""Arguments put into the text of a skill.
+"""Skill: the instructions of one skill, loaded when they are used, with its arguments filled in.
 
-Rule: one pass over the text; what was put in is never looked at again, and nothing is ever run.
+Rule: the definition fits its budget and says what it leaves out. The text of a skill is read from disk at each use,
+and commands in it are never run here. Placeholders are filled in one pass; what was filled in is not scanned again.
 
-`$ARGUMENTS` is all of them, `$ARGUMENTS[0]` and `$0` the first, `$name` one that the head declares. A number for
-which there is no argument stays as it is written: `$5` may be a price. A backslash keeps a placeholder as it is.
+`$ARGUMENTS` is all arguments, `$ARGUMENTS[0]` and `$0` the first, `$name` one that the head declares. A number
+without an argument stays as written, since `$5` may be a price. A backslash keeps a placeholder as it is.
 """
 
 import os
@@ -45,7 +46,8 @@ class FilledTextTooLong(ValueError):
 
 
 def fill_placeholders(text: str, arguments: str, names: Sequence[str], folder: str) -> str:
-    """The text with its placeholders filled; arguments that no placeholder took stand below. Raises `FilledTextTooLong`."""
+    """The text with its placeholders filled; arguments that no placeholder took stand below. Raises
+    `FilledTextTooLong`."""
     given = split_arguments(arguments)
     named = {
         name: given[n] if n < len(given) else "" for n, name in enumerate(names) if _NAME.fullmatch(name)
@@ -79,11 +81,6 @@ def fill_placeholders(text: str, arguments: str, names: Sequence[str], folder: s
     filled = pattern.sub(value, text)
     return filled if used or not arguments.strip() else f"{filled}\n\nARGUMENTS: {arguments}"
 
-
-# Skill: the instructions of one skill, loaded when they are used.
-#
-# Rule: the definition fits its budget and says what it leaves out; the text of a skill is read from the disk at each
-# use. Commands in a skill's text are never run here.
 
 BUDGET = 8_000
 """Characters that the list of skills takes in the definition."""

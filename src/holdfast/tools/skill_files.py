@@ -1,11 +1,12 @@
-"""The head of a `SKILL.md`: fields between two lines of `---`, every value a text.
+"""Skills on disk: folders with a `SKILL.md`, found in the places that the caller names, and the head of that file.
 
-Rule: a field is read only when somebody asks for it, so that a strange one never spoils the others, and what cannot
-be read is an error with its line.
+Rule: a fault in one file is a warning that names it, and the others still work. A project's skill is opened through
+the workspace guard, so that a link in a repository never shows what lies outside it.
 
-This is the part of YAML that such heads use: plain, quoted and block texts, lists in brackets or by dashes. A whole
-YAML reader would be too strict and too clever here: it refuses `description: Use when: …`, which many files have,
-turns `no` and `1.0` into things that are no texts, and knows references that no head needs.
+The head (between two lines of `---`) is a subset of YAML: plain, quoted and block texts, lists in brackets or with
+dashes. A field is parsed only when it is asked for, so a strange one does not spoil the others. A complete YAML
+reader would be too strict and too clever: it rejects `description: Use when: …`, which many files have, turns `no`
+and `1.0` into values that are not text, and knows references that no head needs.
 """
 
 import os
@@ -190,11 +191,6 @@ def _parted(text: str, by: str) -> list[str]:
     parts = [text[start:end].strip() for start, end in zip(starts, [*ends, len(text)], strict=True)]
     return [part for part in parts if part]
 
-
-# Skills: folders with a `SKILL.md`, found in the places that the caller names.
-#
-# Rule: what one file has wrong is a warning with its place, and the others work. A project's skill is opened through
-# the workspace's guard, so that a link in somebody's repository never shows what lies outside of it.
 
 SKILL_FILE = "SKILL.md"
 LONGEST_NAME = 64

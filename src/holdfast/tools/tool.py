@@ -1,7 +1,8 @@
-"""JSON Schemas from typed arguments, and arguments from what a model wrote.
+"""What a tool is: a name, a definition for the model, and a function from arguments to a result.
 
-Rule: a schema stands alone (no `$ref`: not every provider follows them), and a wrong argument gets a sentence that
-names it.
+Rule: `run` answers every mistake of the model with an error envelope; what it raises is a defect of the tool or a
+cancellation. A schema contains no `$ref`, since not every provider resolves them, and the error for a wrong
+argument names it.
 """
 
 import re
@@ -80,11 +81,6 @@ def _hint(takes: type[Struct]) -> str:
     said = "It takes " + ", ".join(needed) if needed else "It needs none"
     return f"{said}; optional: {', '.join(others)}" if others else said
 
-
-# What a tool is: a name, a definition for the model, and a function from arguments to a result.
-#
-# Rule: `run` answers every mistake of the model with an error envelope. What it raises is a defect of the tool or a
-# cancellation.
 
 _A = TypeVar("_A", bound=Struct)
 

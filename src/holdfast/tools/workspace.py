@@ -1,6 +1,13 @@
-"""The operating system's errors in words a model can act on.
+"""The guard: every file that a tool touches is opened here, inside the allowed roots, or not at all.
 
-Rule: an OSError never leaves the guard; its number becomes one of our codes.
+Rule: a path is resolved first and then opened from the root's own descriptor, one name at a time, following no
+symbolic link. The string only says where to look; what is checked is what was opened, so a link that is swapped in
+between is met as a link and refused. An OSError never leaves the guard; it becomes one of our error codes.
+
+A link that leads to a place inside a root is allowed, since the place is what counts. `~` and `@` have no meaning
+here. A hard link cannot be told from the file itself. Writing through one never reaches the other name, because a
+write always replaces the directory entry with a new file. Reading one is allowed: package stores link thousands of
+files, and whoever made the link could read the file; `OpenFile.links` says how many names it has.
 """
 
 import contextlib
@@ -60,17 +67,6 @@ def _error_hint(code: ErrorCode, asked: str) -> str:
         return "Leave out the `@`: a path is written plainly"
     return ""
 
-
-# The guard: every file that a tool touches is opened here, inside the allowed roots, or not at all.
-#
-# Rule: a path is resolved first and then opened from the root's own descriptor, one name at a time, following no
-# symbolic link. The string is only where we look; what is checked is what was opened, so that a link swapped in
-# between is met as a link and refused.
-#
-# A link that leads to a place inside a root is fine, since the place is what counts. `~` and `@` mean nothing here.
-# A hard link cannot be told from the file itself. Writing through one never reaches the other name, because a write
-# always replaces the directory entry by a new file. Reading one is allowed: package stores link thousands of files,
-# and whoever made the link could read the file; `OpenFile.links` says how many names it has.
 
 LONGEST_PATH = 4096
 

@@ -1,6 +1,7 @@
-"""Places inside the workspace, and what is open there.
+"""Paths, open files and directories inside the workspace, and how a file is replaced.
 
-Rule: values only; they are made by the guard, which has checked them.
+Rule: these values are made by the guard, which has checked them. While a file is replaced its name means either the
+old file or the new one, even if the machine stops; what a killed write leaves behind has a recognizable name.
 """
 
 import contextlib
@@ -107,11 +108,6 @@ def entry_kind(mode: int) -> EntryKind:
         return "directory"
     return "link" if stat.S_ISLNK(mode) else "other"
 
-
-# A file replaced by a new one in its folder, which is held by its descriptor.
-#
-# Rule: the name means the old file or the new one at any moment, also if the machine stops; what is left of a write
-# that was killed has a name by which it is known.
 
 TEMPORARY = re.compile(r"\.holdfast-[0-9a-f]{16}\.tmp")
 

@@ -1,8 +1,8 @@
 """Reads a shell script: lists, pipelines, compound commands and functions.
 
 Rule: strict where the reader of `views` is lenient. That one looks for what a script most likely did; this one
-decides what may run, so a text that bash might read in another way is `UnreadableScript`. The grammar is that of bash
-without its options (`extglob`, aliases), which only a script that is asked about can turn on.
+decides what may run, so a text that bash might read in another way is `UnreadableScript`. The grammar is that of
+bash without its options (`extglob`, aliases), which only a script that is asked about can turn on.
 """
 
 import re

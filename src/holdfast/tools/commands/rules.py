@@ -229,8 +229,8 @@ def _texts(value: Json, where: str) -> list[str]:
 
 # A program's arguments, read by its rule: options and what they do, operands and what becomes of them.
 #
-# Rule: an argument that might be an option is treated as the worst one it could be; abbreviations of long options and
-# clusters of short ones count as the options they hold.
+# Rule: an argument that might be an option is treated as the worst one it could be; abbreviations of long options
+# and clusters of short ones count as the options they hold.
 
 _NUMBER = re.compile(r"-\d+")
 _TAKING = frozenset({"takes", "reads", "writes", "folder"})

@@ -100,8 +100,8 @@ def _items(inspection: Inspection, state: ScriptState, told: XargsOptions) -> li
 
 # Programs that run what their arguments say: shells, `eval`, `env`, `xargs`, `find`, `ssh`, `su`, interpreters.
 #
-# Rule: the command inside is judged as if it stood alone; a text that is not known beforehand is asked about, and one
-# that was fetched or decoded is denied.
+# Rule: the command inside is judged as if it stood alone; a text that is not known beforehand is asked about, and
+# one that was fetched or decoded is denied.
 
 _SHELL_FLAGS = frozenset("--login --norc --noprofile -- -o +o".split())
 _SHELL_OPTIONS = re.compile(r"-[ceuxlisvnfmo]+|\+[euxvfmo]+")

@@ -130,7 +130,8 @@ def moves(scripts: Iterable[ShellScript]) -> bool:
 
 # Walks through a script as it would run, and judges each of its commands where it stands.
 #
-# Rule: every command, substitution and redirection that is in a script is judged, whether or not it would be reached.
+# Rule: every command, substitution and redirection that is in a script is judged, whether or not it would be
+# reached.
 
 MOST_ITEMS = 8
 _ARITHMETIC = frozenset("-eq -ne -lt -le -gt -ge -v -R".split())

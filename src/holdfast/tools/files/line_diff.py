@@ -1,7 +1,7 @@
-"""Which lines differ between two texts, and how that is shown.
+"""Which lines differ between two texts, how that is shown, and ranges of lines.
 
-Rule: the time is bounded. Texts that differ in more lines than can be told apart quickly differ in one block, which
-is true as well.
+Rule: the time is bounded. Texts that differ in too many lines count as one changed block, which is also true. A
+range is a first and a last line, counted from 1; when in doubt, a line counts as not shown.
 """
 
 from collections.abc import Iterable, Sequence
@@ -159,10 +159,6 @@ def first_rows(rows: list[str], most: int) -> list[str]:
         return rows
     return [*rows[:most], f"({len(rows) - most} more rows of the diff)"]
 
-
-# Runs of lines, as first and last line counted from 1: what of a file was shown, before and after it changed.
-#
-# Rule: when in doubt, not shown.
 
 LineRange = tuple[int, int]
 

@@ -1,6 +1,8 @@
-"""What replacements did to a text: which characters and which lines of it became which of the new one.
+"""The edit engine: replacements of exact text, one after the other, on a text in memory.
 
-Rule: positions are those of texts whose lines all end in `\\n`. What lies between two regions is the same in both.
+Rule: pure, and all or nothing. What no replacement names stays byte for byte. A text is edited with `\\n` as its
+only line ending and gets its own endings back: a line that stays keeps its ending, a new line takes that of its
+neighbour. Where the old text has no line break, new lines end as they are given.
 """
 
 from bisect import bisect_left
@@ -139,12 +141,6 @@ def share_lines(one: Sequence[Span], other: Sequence[Span]) -> bool:
     return False
 
 
-# Line endings that stay: a text is edited with `\n` alone, and gets its own endings back.
-#
-# Rule: a line that stays keeps its ending, byte for byte; a new line takes that of its neighbour. Where the old text
-# has no line break there is none to take, and new lines end as they are given.
-
-
 class LineEndings:
     """Where the lines of a text end in `\\r\\n`, in terms of the same text with plain endings."""
 
@@ -225,11 +221,6 @@ def _ending_near(plain: str, region: TextRegion, endings: LineEndings) -> str:
     after = plain.find("\n", region.last)
     return endings.of(after if after >= 0 else plain.rfind("\n", 0, region.first))
 
-
-# The edit engine: replacements of exact text, one after the other, on a text in memory.
-#
-# Rule: pure, and all or nothing. What no replacement names stays byte for byte. `\n` in a replacement means the end
-# of a line, however the file ends its lines.
 
 MOST_PLACES = 20
 """Places that a misfit names; all of them are counted."""

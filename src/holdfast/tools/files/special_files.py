@@ -1,6 +1,7 @@
-"""Notebooks, cell by cell: the source with its number, the outputs shortened.
+"""Files that Read does not show line by line: notebooks, cell by cell, and pictures, as they are.
 
-Rule: the source of a shown cell is whole; what an output leaves out is counted.
+Rule: a picture that a provider would refuse never becomes a part: it would be sent again with every later request,
+and each would fail. Outputs of a notebook are shortened, and what is left out is said.
 """
 
 import os
@@ -142,11 +143,6 @@ def _shortened(lines: list[str]) -> list[str]:
     half = MOST_OUTPUT // 2
     return [*cut[:half], f"[{len(cut) - 2 * half} lines left out]", *cut[-half:]]
 
-
-# Pictures: told by their first bytes, and given to the model as they are.
-#
-# Rule: a picture that a provider would refuse never becomes a part: it would be sent again with every later request,
-# and each would fail.
 
 LARGEST_PICTURE = 3_750_000
 """Bytes: five megabytes as base64, which is what providers take."""

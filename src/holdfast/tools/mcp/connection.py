@@ -1,6 +1,11 @@
-"""One attempt at a connection: not open yet, open with a session, and then over for a reason.
+"""A connection to one server: made when needed, made again when lost, and never waited for without an end.
 
-Rule: only the first reason counts, since what follows is its consequence.
+Rule: whatever a server does or fails to do, a call ends in time with an answer or a `ToolError`. A server that
+keeps failing is left alone for a while, each time longer. Of the reasons why an attempt ended only the first
+counts, since the others follow from it.
+
+What the SDK opens must be closed by the task that opened it. So each connection has its own task, which opens the
+session, waits until it is over, and closes it.
 """
 
 import asyncio
@@ -61,14 +66,6 @@ class ConnectionAttempt:
             self._news.clear()
         return is_changed and not self.over.is_set()
 
-
-# A connection to one server: made when needed, made anew when lost, and never waited for without an end.
-#
-# Rule: whatever a server does or fails to do, a call ends in time with an answer or a `ToolError`. A server that
-# keeps failing is left alone for a while, each time longer.
-#
-# What the SDK opens has to be closed by the task that opened it. So each connection has a task of its own, which
-# opens the session, waits until it is over, and closes it.
 
 MCP_BREAKER = BreakerRules(failures=3, pause=15.0, longest=600.0)
 SECONDS_TO_CLOSE = 10.0

@@ -1,6 +1,7 @@
-"""What an MCP server answered, as our envelope.
+"""Calls of the tools of MCP servers, directly or by name through McpCall, and their results.
 
-Rule: everything has a bound, and what is left out is said. `content` is the wire's JSON, whatever library read it.
+Rule: an answer becomes an envelope here and nowhere else, whichever way the tool was called. Everything is bounded,
+and what is left out is said. `content` is the JSON of the wire, whatever library read it.
 """
 
 import json
@@ -135,11 +136,6 @@ def _bounded(text: str, most: int) -> tuple[str, int]:
 def _shown(text: str) -> str:
     first = text.strip().split("\n", 1)[0]
     return first if len(first) <= 120 else first[:117] + "..."
-
-
-# Calls of the tools of MCP servers: directly, or by name through McpCall.
-#
-# Rule: a result is mapped to the envelope here and nowhere else, whichever way a tool was called.
 
 
 @dataclass(frozen=True)

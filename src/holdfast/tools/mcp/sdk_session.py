@@ -44,7 +44,8 @@ class ServerUnreachable(HoldfastError):
 
 
 class SdkSession:
-    """**Contract:** `call` raises `ToolError` for what the server refuses, `ServerUnreachable` for what it cannot do."""
+    """**Contract:** `call` raises `ToolError` for what the server refuses, `ServerUnreachable` for what it cannot
+    do."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -1,7 +1,11 @@
-"""What a server says that nobody asked it for.
+"""The process of a server that speaks MCP on its standard input and output.
 
-Rule: the SDK keeps a task for each question of a server until the answer is sent, and has no bound of its own; so a
-server that talks without end, or asks without listening, is given up.
+Rule: the process leads a group of its own, and when the connection ends so does the whole group. What it prints is
+bounded: a line that is too long, too much that is not a message, or messages that nobody asked for end the
+connection, never our memory.
+
+The SDK has such a transport too. It waits for the end of a line without a bound, keeps a task for each question of
+a server until the answer is sent, lets children of a server live on, and drops a server's last words.
 """
 
 import asyncio
@@ -61,14 +65,6 @@ class MessageMeter:
             return f"it asked {self._unanswered} questions and did not take the answers"
         return "it sends messages without end" if self._unasked > self._bounds.unasked else ""
 
-
-# The process of a server that speaks on its standard input and output.
-#
-# Rule: the process leads a group of its own, and when the connection ends so does the whole group. What it prints is
-# bounded: a line too long, or too much that is no message, ends the connection and never our memory.
-#
-# The SDK has such a transport too. It waits for the end of a line without a bound, lets children live that a server
-# leaves behind, and forgets a server's last words, which is why this is our own.
 
 SECONDS_FOR_LAST_WORDS = 0.5
 LAST_WORDS = 5

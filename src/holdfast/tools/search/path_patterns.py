@@ -1,6 +1,10 @@
-"""Patterns for paths, as ripgrep reads them: `*` and `?` stay inside one name, `**` crosses, `{a,b}` chooses.
+"""Patterns for paths as ripgrep reads them: globs, and `.gitignore` files.
 
-Rule: a pattern is matched against paths that were found inside a root; it never makes a path.
+Rule: a pattern is matched against paths that were found inside a root; it never makes a path. For `.gitignore` the
+nearest file that mentions a path decides, and within a file the last line that does. Nothing above the top of the
+repository counts, and outside a repository nothing does. `.git/info/exclude` comes last.
+
+`*` and `?` stay inside one name, `**` crosses directories, `{a,b}` is a choice.
 """
 
 import contextlib
@@ -102,11 +106,6 @@ def _class(glob: str, start: int) -> tuple[str, int]:
     body = re.sub(r"([\\\[\]&~|^])", r"\\\1", glob[at:end])
     return f"(?!/)[{'^' if negated else ''}{body}]", end
 
-
-# What `.gitignore` files say, read as ripgrep reads them.
-#
-# Rule: the nearest file that says anything about a path decides, within a file the last line that does; nothing above
-# the repository's top counts, and outside a repository nothing does. `.git/info/exclude` speaks last.
 
 VERSION_CONTROL = (".git", ".hg", ".jj", ".svn")
 """Folders that no listing enters."""

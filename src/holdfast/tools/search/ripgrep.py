@@ -1,6 +1,8 @@
-"""What is to be found, and where it stood: the same values whichever program looks.
+"""ripgrep: what it is asked, how it is run, and what it answers.
 
-Rule: a program that searches gives names, counts and positions. Every text that is shown is read by the guard.
+Rule: ripgrep gives names, counts and positions; every text that is shown is read through the guard. What a user or
+a model wrote is data in a command line, never an option. A search that is no longer wanted is killed with
+everything it started.
 """
 
 import asyncio
@@ -118,11 +120,6 @@ def _path(raw: bytes) -> str:
 def _decoded(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
-
-# The programs that search: ripgrep where there is one, a small one of our own where there is none.
-#
-# Rule: what a user or a model wrote is data in every command line, never an option; a program that is no longer
-# wanted is killed with all it started.
 
 MOST_OUTPUT = 256 * 1024 * 1024
 """Bytes of a program's answer that are kept: the names of a few million files."""

@@ -1,6 +1,7 @@
-"""The folder that a search works in, held by its descriptor, and how what it finds is named.
+"""The folder that a search runs in, held by its descriptor, and the lines that it found there.
 
-Rule: a program is started inside the folder that the guard opened and looks at `./` only.
+Rule: ripgrep is started inside the folder that the guard opened and looks at `./` only. Every text that is shown is
+read through the guard. A long line is cut around its match, and no more than the cut is ever in memory.
 """
 
 import contextlib
@@ -96,10 +97,6 @@ def filter_paths(paths: Iterable[str], glob: str) -> list[str]:
 def count_noun(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
-
-# Texts of lines, read through the guard at positions that a search gave.
-#
-# Rule: a line is cut around its match, never the match away from the line; no more than the cut is ever in memory.
 
 WIDEST = 400
 """Characters of a line that are shown."""

@@ -1,7 +1,8 @@
-"""A terminal's bytes as text: what a person would have seen, line by line.
+"""What the model reads of a command's output: all of it, or for a large one failures, beginning and end.
 
-Rule: lines stay lines, so that a number counts the same before and after. What comes out holds no control character
-but the end of a line and the tab, and cleaning it again changes nothing.
+Rule: every excerpt says which lines it shows, how many there are, and how to read the rest. The last lines come
+last, where digests look for them. Cleaning keeps lines as lines, so that numbers stay the same; the result has no
+control characters except line feed and tab, and cleaning it again changes nothing.
 """
 
 import re
@@ -65,10 +66,6 @@ def clean_line(start: bytes, size: int, longest: int = LONGEST_LINE) -> str:
         return f"{text[:longest]}… [cut: the line has {size} bytes]"
     return text
 
-
-# Lines of an output that match a pattern, found by ripgrep in the file itself.
-#
-# Rule: the total is that of the whole output; of the lines only as many as were asked for are read.
 
 SEARCH_SECONDS = 30.0
 
@@ -136,11 +133,6 @@ def _common(pattern: str) -> list[str]:
     words = [searcher.program, "--no-config", "--text", "--mmap", "--encoding=none", "--no-filename"]
     return [*words, "--color=never", "--case-sensitive", f"--regexp={pattern}"]
 
-
-# What the model reads of an output: all of it, or of a large one failures, beginning and end.
-#
-# Rule: every excerpt says which lines it is, how many there are, and how to read the rest. The last lines come last,
-# where digests look for them.
 
 FAILURE_LINES, MOST_LOOKED_AT = 40, 80
 HEAD_LINES, HEAD_BYTES = 60, 16_000

@@ -1,9 +1,10 @@
-"""The life of one command: its shell is started, what it prints written down, and its end brought about.
+"""One running command: its shell is started, its output written to disk, and its end brought about.
 
-Rule: the command has ended when its shell has. What the shell left running is said, and its output still written
-down. Whatever ends it, a time limit or a request, ends everything that it started.
+Rule: a thread of its own is the only one that touches the process. The command has ended when its shell has. What
+the shell left running is reported, and its output is still written. A time limit or a request ends everything that
+the command started. A caller may stop waiting at any time; `stop` only asks, and does not wait.
 
-Both streams go through one pipe, so that their order is that of the writing; of two pipes nobody could tell it.
+Both streams go through one pipe, so that they keep the order in which they were written; two pipes would lose it.
 """
 
 import contextlib
@@ -281,12 +282,6 @@ def _exit_of(process: "subprocess.Popen[bytes]") -> Iterator[int]:
     finally:
         if fd >= 0:
             os.close(fd)
-
-
-# One command that runs: a thread of its own, and what others may ask of it.
-#
-# Rule: the thread alone touches the process, whatever loop or thread asks, and lives as long as it does. Waiting for
-# the end may be given up at any time; ending it is asked for, and never waited for here.
 
 
 class RunningCommand:

@@ -1,7 +1,12 @@
-"""What bubblewrap lays over the world that a command sees, besides the roots: words of its command line.
+"""What commands cannot do, whatever they are: a sandbox of the operating system, where there is one.
 
-Rule: everything here closes something. What is looked at may change at any moment, so nothing is opened here, and
-what is gone when the sandbox starts is no reason to fail.
+Rule: a sandbox is used only after it has run once. `described` tells the person and the model what holds, also
+where nothing does. Every mount closes something; what it names may change at any moment, so nothing is opened here,
+and what is gone when the sandbox starts is no reason to fail.
+
+Bubblewrap gives a read-only world, the roots to write in, a private `/tmp`, its own process ids and no network.
+Landlock, in the kernel, only refuses: writes outside the roots and TCP, but not UDP and not `.git`. Neither
+protects what is done with the workspace later: whoever runs what lies there runs what a command left there.
 """
 
 import os
@@ -111,15 +116,6 @@ def _modules(git: str) -> Iterator[str]:
 def _read_only(paths: Iterable[str]) -> list[str]:
     return [word for path in paths for word in ("--ro-bind-try", path, path)]
 
-
-# What commands cannot do whatever they are: a sandbox of the operating system, where there is one.
-#
-# Rule: a sandbox is used only after it ran once, and `described` says what holds, to the person and to the model,
-# also where nothing does.
-#
-# Bubblewrap gives a read-only world, the roots to write in, a private `/tmp`, process ids of its own and no network.
-# Landlock, in the kernel, only refuses: writes outside the roots and TCP, not UDP and not what stands in `.git`.
-# Neither holds what is done with the workspace later: whoever runs what stands there runs what a command left there.
 
 WantedSandbox = Literal["auto", "bubblewrap", "landlock", "off"]
 """`auto` takes the best there is, and none where there is none; a name insists."""
