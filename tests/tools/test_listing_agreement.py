@@ -1,23 +1,21 @@
-"""ripgrep and our own program find the same, on trees, rules and texts made up at random."""
+"""What we make of globs, `.gitignore` files and ripgrep's output agrees with ripgrep itself, on random trees."""
 
+import codecs
 import contextlib
-import io
-import json
+import os
+import re
 import subprocess
 import tempfile
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from holdfast.tools.search import fallback
-from holdfast.tools.search.path_patterns import name_glob
+from holdfast.tools.search.path_patterns import VERSION_CONTROL, IgnoreScope, ignore_scope, name_glob
 from holdfast.tools.search.ripgrep import (
     FileWalk,
     LineRequest,
-    RipgrepProgram,
     SearchPattern,
     find_ripgrep,
     read_binaries,
@@ -47,9 +45,7 @@ places = st.lists(st.sampled_from(FOLDERS), max_size=2).map("/".join)
 
 @pytest.fixture(scope="module")
 def ripgrep():
-    found = find_ripgrep()
-    assert isinstance(found, RipgrepProgram)
-    return found
+    return find_ripgrep()
 
 
 def build(root, files, ignoring, tops=(), exclude=()):
@@ -73,14 +69,22 @@ def theirs(command, folder):
     return done.stdout, done.stderr
 
 
-def ours(what, folder, **asked):
-    out, err = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO())
-    raw = json.dumps({key: msgspec.to_builtins(value) for key, value in asked.items()})
-    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        fallback.main([what, raw])
-        out.flush()
-        err.flush()
-    return out.buffer.getvalue(), err.buffer.getvalue()
+def walked(folder, everything):
+    """The files below a folder that the rules do not ignore, as LS enters folders."""
+    found = []
+    stack = [("", IgnoreScope() if everything else ignore_scope(str(folder)))]
+    while stack:
+        inner, scope = stack.pop()
+        for item in os.scandir(folder / inner):
+            path = f"{inner}{item.name}"
+            is_directory = item.is_dir(follow_symlinks=False)
+            if item.name in VERSION_CONTROL or scope.ignores(str(folder / path), is_directory):
+                continue
+            if is_directory:
+                stack.append((f"{path}/", scope if everything else scope.entered(str(folder / path))))
+            else:
+                found.append(path)
+    return found
 
 
 @settings(max_examples=120, deadline=None)
@@ -98,9 +102,8 @@ def test_the_same_files_are_listed(ripgrep, files, ignoring, tops, exclude, star
         root = Path(folder)
         build(root, dict.fromkeys(files, b""), ignoring, tops, exclude)
         here = root / start if (root / start).is_dir() else root
-        walking = FileWalk(include_ignored=everything)
-        listed = read_paths(theirs(ripgrep.files(walking), here)[0])
-        assert sorted(read_paths(ours("files", here, walking=walking)[0])) == sorted(listed)
+        listed = read_paths(theirs(ripgrep.files(FileWalk(include_ignored=everything)), here)[0])
+        assert sorted(walked(here, everything)) == sorted(listed)
 
 
 LINES = ["foo", "bar foo", "Foo", "", "x\r", "äfoo", "日本 foo foo", "f.o", "(foo", "\tfoo"]
@@ -140,28 +143,58 @@ contents = st.one_of(
     st.integers(0, 2),
 )
 def test_the_same_lines_are_found(ripgrep, files, pattern, literal, ignore_case, most, context):
+    expression = re.compile(re.escape(pattern) if literal else pattern, re.IGNORECASE if ignore_case else 0)
     with tempfile.TemporaryDirectory() as folder:
         build(Path(folder), files, {})
-        matching, walking = SearchPattern(pattern, literal, ignore_case), FileWalk()
-        out, errors = theirs(ripgrep.counts(matching, walking), folder)
+        searched = SearchPattern(pattern, literal, ignore_case)
+        out, errors = theirs(ripgrep.counts(searched, FileWalk()), folder)
+        texts = {
+            str(path.relative_to(folder)): searched_bytes(path.read_bytes())
+            for path in Path(folder).rglob("*")
+            if path.is_file()
+        }
+        binaries = [name for name, text in texts.items() if b"\0" in text]
+        found = {name: positions(text, expression) for name, text in texts.items() if name not in binaries}
         counts = read_counts(out)
-        own_out, own_errors = ours("counts", folder, matching=matching, walking=walking)
-        assert read_counts(own_out) == counts
-        assert sorted(read_binaries(own_errors)) == sorted(read_binaries(errors))
+        assert counts == {name: len(lines) for name, lines in found.items() if lines}
+        assert sorted(read_binaries(errors)) == sorted(binaries)
         if counts:
-            picking = LineRequest(tuple(counts), most, context)
-            out, _ = theirs(ripgrep.positions(matching, picking), folder)
-            own, _ = ours("positions", folder, matching=matching, picking=picking)
-            assert matches(own) == matches(out)
-            assert around(own) == around(out)
+            out, _ = theirs(ripgrep.positions(searched, LineRequest(tuple(counts), most, context)), folder)
+            assert sorted((p.path, p.line, p.column, p.offset) for p in read_positions(out)) == sorted(
+                (name, *line) for name in counts for line in shown(texts[name], found[name], most, context)
+            )
 
 
-def matches(output):
-    return sorted((p.path, p.line, p.column, p.offset) for p in read_positions(output) if p.column)
+def searched_bytes(raw):
+    """A file as ripgrep searches it: without a byte order mark, UTF-16 as UTF-8."""
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return raw.decode("utf-16").encode()
+    return raw.removeprefix(codecs.BOM_UTF8)
 
 
-def around(output):
-    return sorted((p.path, p.line, p.offset) for p in read_positions(output) if not p.column)
+def lines_of(text):
+    lines = text.split(b"\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def positions(text, expression):
+    """Line and column of each line that matches, counted from 1."""
+    found = {}
+    for number, line in enumerate(lines_of(text), start=1):
+        if match := expression.search(line.decode()):
+            found[number] = len(line.decode()[: match.start()].encode()) + 1
+    return found
+
+
+def shown(text, found, most, context):
+    """The first matches with the lines around them; a match among those is shown as one."""
+    first = list(found)[:most]
+    near = {number + step for number in first for step in range(-context, context + 1)}
+    offset = 0
+    for number, line in enumerate(lines_of(text), start=1):
+        if number in near:
+            yield number, found.get(number, 0), offset
+        offset += len(line) + 1
 
 
 GLOBS = [
@@ -175,8 +208,8 @@ GLOBS = [
 def test_a_glob_selects_what_ripgreps_own_does(ripgrep, files, glob):
     with tempfile.TemporaryDirectory() as folder:
         build(Path(folder), dict.fromkeys(files, b""), {})
-        walking = FileWalk(names=name_glob(glob))
-        own = filter_paths(read_paths(theirs(ripgrep.files(walking), folder)[0]), glob)
+        walk = FileWalk(names=name_glob(glob))
+        own = filter_paths(read_paths(theirs(ripgrep.files(walk), folder)[0]), glob)
         command = [*ripgrep.files(FileWalk()), f"--glob={glob.removeprefix('./')}"]
         command.remove("--")
         assert sorted(own) == sorted(read_paths(theirs(command, folder)[0]))

@@ -5,7 +5,6 @@ import time
 import pytest
 
 from holdfast.agents.reviewer.tools.imports import parse_imports
-from holdfast.tools.search.ripgrep import PythonSearch
 
 
 def test_files_are_listed_with_sizes_and_marks(bench):
@@ -237,11 +236,3 @@ def test_no_text_takes_long_to_read_imports_from(family, text):
     began = time.process_time()
     parse_imports(text, family)
     assert time.process_time() - began < 60
-
-
-def test_the_tools_work_without_ripgrep(changed, bench_of):
-    bench = bench_of(changed().folder, searcher=PythonSearch())
-    assert bench.run("list_project_files").data["total_entries"] == 6
-    assert bench.run("search_in_project", query="parse").data["total_matches"] == 5
-    assert bench.run("callers_of", symbol="parse").data["total_uses"] == 3
-    assert importers(bench.run("get_dependencies", path="pkg/parser.py")) == ["pkg/main.py"]

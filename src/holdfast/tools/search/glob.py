@@ -13,10 +13,17 @@ from msgspec import Meta, Struct
 
 from holdfast.messages import Json
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
-from holdfast.tools.search import ripgrep
 from holdfast.tools.search.file_order import MOST_BY_TIME, newest_first
 from holdfast.tools.search.path_patterns import name_glob
-from holdfast.tools.search.ripgrep import ProgramOutput, Ripgrep, find_ripgrep, run_program
+from holdfast.tools.search.ripgrep import (
+    FileWalk,
+    ProgramOutput,
+    Ripgrep,
+    count_unreadable,
+    find_ripgrep,
+    read_paths,
+    run_program,
+)
 from holdfast.tools.search.search_folder import (
     SearchFolder,
     count_noun,
@@ -57,20 +64,20 @@ def glob_tool(searcher: Ripgrep | None = None, seconds: float = SECONDS) -> Tool
 async def glob(
     arguments: GlobArguments, workspace: Workspace, *, searcher: Ripgrep, seconds: float
 ) -> ToolResult:
-    path, pattern = _placed(arguments, workspace)
-    with open_search_folder(workspace, path) as found:
+    pattern = _pattern_from_folder(arguments, workspace)
+    with open_search_folder(workspace, arguments.path) as found:
         if found.target != "./":
             raise ToolError("INVALID_PARAM", f"`{found.named}` is a file; `path` must be a folder")
-        walking = ripgrep.FileWalk("./", arguments.include_ignored, name_glob(pattern))
-        walked = await run_program(searcher.files(walking), found.handle, seconds)
+        walk = FileWalk("./", arguments.include_ignored, name_glob(pattern))
+        walked = await run_program(searcher.files(walk), found.handle, seconds)
         listed = await asyncio.to_thread(_list, walked, pattern, found, arguments, workspace)
     if walked.cut and not listed.total:
         raise ToolError("TIMEOUT", walked.cut, hint="Look in a smaller folder")
     return _result(arguments, found, listed)
 
 
-def _placed(arguments: GlobArguments, workspace: Workspace) -> tuple[str, str]:
-    """Folder and pattern. A pattern with a whole path is one from the folder, if the path lies inside it."""
+def _pattern_from_folder(arguments: GlobArguments, workspace: Workspace) -> str:
+    """The pattern, relative to the folder; an absolute one is accepted if it lies inside."""
     pattern = arguments.pattern
     expect_pattern(pattern)
     folder = workspace.locate(arguments.path).path.rstrip("/") + "/"
@@ -82,7 +89,7 @@ def _placed(arguments: GlobArguments, workspace: Workspace) -> tuple[str, str]:
             hint="Patterns start at `path`",
         )
     expect_glob(inner)
-    return arguments.path, inner
+    return inner
 
 
 class _Listed(Struct, frozen=True):
@@ -95,7 +102,7 @@ class _Listed(Struct, frozen=True):
 def _list(
     walked: ProgramOutput, pattern: str, found: SearchFolder, arguments: GlobArguments, workspace: Workspace
 ) -> _Listed:
-    paths = filter_paths(ripgrep.read_paths(walked.output), pattern)
+    paths = filter_paths(read_paths(walked.output), pattern)
     notes = []
     if arguments.sort == "mtime" and len(paths) <= MOST_BY_TIME:
         ordered: Iterable[str] = newest_first(sorted(paths), found.descriptor)
@@ -106,7 +113,7 @@ def _list(
     shown = recheck_paths(workspace, found, ordered, arguments.max_results)
     if len(shown) < len(paths):
         notes.append(f"{len(shown)} of {len(paths)} files are shown; narrow the pattern or `path`")
-    unreadable = ripgrep.count_unreadable(walked.errors)
+    unreadable = count_unreadable(walked.errors)
     if unreadable:
         notes.append(f"{count_noun(unreadable, 'folder')} could not be read")
     if walked.cut:

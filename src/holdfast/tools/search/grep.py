@@ -12,7 +12,6 @@ from msgspec import Meta, Struct
 
 from holdfast.messages import Json
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
-from holdfast.tools.search import ripgrep
 from holdfast.tools.search.file_order import (
     MOST_BY_TIME,
     ChosenFiles,
@@ -21,7 +20,21 @@ from holdfast.tools.search.file_order import (
     choose_files,
 )
 from holdfast.tools.search.path_patterns import name_glob
-from holdfast.tools.search.ripgrep import ProgramOutput, Ripgrep, find_ripgrep, run_program
+from holdfast.tools.search.ripgrep import (
+    FileWalk,
+    LineRequest,
+    MatchPosition,
+    ProgramOutput,
+    Ripgrep,
+    SearchPattern,
+    count_unreadable,
+    find_ripgrep,
+    pattern_error,
+    read_binaries,
+    read_counts,
+    read_positions,
+    run_program,
+)
 from holdfast.tools.search.search_folder import (
     SearchFolder,
     count_noun,
@@ -76,11 +89,11 @@ async def grep(
     expect_pattern(arguments.pattern)
     if arguments.glob:
         expect_glob(arguments.glob)
-    matching = ripgrep.SearchPattern(arguments.pattern, arguments.literal, arguments.ignore_case)
+    matching = SearchPattern(arguments.pattern, arguments.literal, arguments.ignore_case)
     with open_search_folder(workspace, arguments.path) as found:
         if found.target != "./":
             expect_text(workspace, arguments.path)
-        walking = ripgrep.FileWalk(found.target, arguments.include_ignored, name_glob(arguments.glob))
+        walking = FileWalk(found.target, arguments.include_ignored, name_glob(arguments.glob))
         counting = await run_program(searcher.counts(matching, walking), found.handle, seconds)
         _expect_answer(counting)
         counts, binaries = await asyncio.to_thread(_read, counting, arguments.glob)
@@ -90,10 +103,10 @@ async def grep(
         chosen = await asyncio.to_thread(choose_files, counts, found.descriptor, asked)
         lines: list[dict[str, Json]] = []
         if arguments.show == "lines" and counts:
-            picking = ripgrep.LineRequest(chosen.shown, chosen.cap, arguments.context)
+            picking = LineRequest(chosen.shown, chosen.cap, arguments.context)
             picked = await run_program(searcher.positions(matching, picking), found.handle, seconds)
             lines = await asyncio.to_thread(_texts, workspace, found, picking, picked)
-    tally = _Tally(counts, binaries, ripgrep.count_unreadable(counting.errors), counting.cut)
+    tally = _Tally(counts, binaries, count_unreadable(counting.errors), counting.cut)
     if arguments.show == "lines":
         return _result(arguments, found, tally, _shown_lines(lines, tally, chosen))
     names = await asyncio.to_thread(recheck_paths, workspace, found, chosen.order, arguments.max_results)
@@ -115,7 +128,7 @@ def _expect_answer(finished: ProgramOutput) -> None:
     """INVALID_PARAM if the program refused the pattern; files that it could not read are no reason to stop."""
     if finished.code < 2 or finished.cut or finished.output:
         return
-    if trouble := ripgrep.pattern_error(finished.errors):
+    if trouble := pattern_error(finished.errors):
         raise ToolError(
             "INVALID_PARAM",
             f"`pattern` is no valid regular expression: {trouble}",
@@ -124,19 +137,19 @@ def _expect_answer(finished: ProgramOutput) -> None:
 
 
 def _read(finished: ProgramOutput, glob: str) -> tuple[dict[str, int], int]:
-    counts = ripgrep.read_counts(finished.output)
-    binaries = ripgrep.read_binaries(finished.errors)
+    counts = read_counts(finished.output)
+    binaries = read_binaries(finished.errors)
     if not glob:
         return counts, len(binaries)
     return {path: counts[path] for path in filter_paths(counts, glob)}, len(filter_paths(binaries, glob))
 
 
 def _texts(
-    workspace: Workspace, found: SearchFolder, picking: ripgrep.LineRequest, picked: ProgramOutput
+    workspace: Workspace, found: SearchFolder, picking: LineRequest, picked: ProgramOutput
 ) -> list[dict[str, Json]]:
     """The lines of the chosen files, in the order of the files."""
-    by_file: dict[str, list[ripgrep.MatchPosition]] = {name: [] for name in picking.files}
-    for position in ripgrep.read_positions(picked.output):
+    by_file: dict[str, list[MatchPosition]] = {name: [] for name in picking.files}
+    for position in read_positions(picked.output):
         by_file.get(position.path, []).append(position)
     lines: list[dict[str, Json]] = []
     for positions in by_file.values():

