@@ -18,6 +18,7 @@ from pathlib import Path
 
 from holdfast.tools.files.read import read_tool
 from holdfast.tools.files.seen_files import SeenFiles
+from holdfast.tools.tool import Tool
 from holdfast.tools.workspace import Workspace
 
 NAME = "big.log"
@@ -51,17 +52,17 @@ def peak_megabytes() -> float:
 def measure(root: Path, lines: int, rounds: int) -> list[tuple[str, float, str, float]]:
     workspace, path = Workspace([root]), root / NAME
 
-    def look(files: SeenFiles, **arguments: int) -> None:
-        result = asyncio.run(read_tool(files).run({"path": NAME, **arguments}, workspace))
+    def look(tool: Tool, **arguments: int) -> None:
+        result = asyncio.run(tool.run({"path": NAME, **arguments}, workspace))
         assert not result.is_error, result.shown
         assert result.envelope.data["total_lines"] >= lines, "the total is true"
 
     def plain(*command: str) -> None:
         subprocess.run([*command, str(path)], stdout=subprocess.DEVNULL, check=True)
 
-    known = SeenFiles()
+    known = read_tool(SeenFiles())
     rows = []
-    first = median_times(min(rounds, 3), lambda: look(SeenFiles()), lambda: plain("wc", "-l"))
+    first = median_times(min(rounds, 3), lambda: look(read_tool(SeenFiles())), lambda: plain("wc", "-l"))
     rows.append(("first look (index and hash)", first[0], "wc -l", first[1]))
     look(known)
     middle = lines // 2

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.files import looking
-from holdfast.tools.files.line_index import LineIndexes
+from holdfast.tools.files import file_text
+from holdfast.tools.files.file_text import LineIndexes, open_text
 from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.files.snapshots import MemorySnapshots
 from holdfast.tools.workspace import Workspace
@@ -135,13 +135,13 @@ def test_an_edit_in_one_line_ends_its_lines_as_given(tools, raw, new, wanted):
 FULL = """
 import resource, sys
 from pathlib import Path
-from holdfast.tools.files.seen import Files
+from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots
 from support.file_tools import FileTools, code, text
 
 root, kind = Path(sys.argv[1]), sys.argv[2]
 kept = FolderSnapshots(root / "kept") if kind == "folder" else MemorySnapshots()
-tools = FileTools(root / "work", Files(kept))
+tools = FileTools(root / "work", SeenFiles(kept))
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 for result in (
     tools.read("big.txt"),
@@ -319,14 +319,14 @@ def test_undo_puts_back_what_it_undid_before_it_failed(tmp_path):
 
 
 def test_a_file_that_grows_past_what_is_held_is_read_by_its_index(tmp_path, monkeypatch):
-    monkeypatch.setattr(looking, "HELD", 1000)
+    monkeypatch.setattr(file_text, "HELD", 1000)
     path = tmp_path / "log.txt"
     path.write_text("x\n" * 400)
     with Workspace([tmp_path]).open_file("log.txt") as file:
         with path.open("a") as more:
             more.write("y\n" * 1000)
-        look = looking.look_at(file, SeenFiles(), "")
-    assert (look.raw, look.lines, look.size) == (None, 1400, 2800)
+        text = open_text(file, LineIndexes(), "")
+    assert (text.raw, text.total_lines, text.size) == (b"", 1400, 2800)
 
 
 def test_a_file_cut_while_it_is_read_is_said_to_be(tmp_path):

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.tools.files import line_index, looking
-from holdfast.tools.files.line_index import BytesInMemory, LineCounter, LineIndexes
-from holdfast.tools.files.rows import WIDEST, LineSelection, read_passage
+from holdfast.tools.files import file_text, read
+from holdfast.tools.files.file_text import BytesInMemory, LineCounter, LineIndexes, TextLines
+from holdfast.tools.files.read import WIDEST, LineSelection, read_passage
 from holdfast.tools.files.text_encoding import UTF8, Encoding, escape_bytes
 from support.file_tools import FileTools, text
 
@@ -22,9 +22,9 @@ BLOCK = 16
 @pytest.fixture(scope="module", autouse=True)
 def small_blocks():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line_index, "BLOCK", BLOCK)
-        patch.setattr("holdfast.tools.files.rows.BLOCK", BLOCK)
-        patch.setattr(looking, "HELD", 64)
+        patch.setattr(file_text, "BLOCK", BLOCK)
+        patch.setattr(read, "BLOCK", BLOCK)
+        patch.setattr(file_text, "HELD", 64)
         yield
 
 
@@ -42,7 +42,7 @@ def lines_of(raw):
 def test_lines_offsets_and_hash_are_those_of_the_bytes(raw):
     index = LineCounter().count(BytesInMemory(raw))
     lines = lines_of(raw)
-    assert index.lines == len(lines)
+    assert index.total == len(lines)
     assert index.hash == sha256(raw).hexdigest()
     assert index.has_last_feed == raw.endswith(b"\n")
     offset = 0
@@ -55,23 +55,23 @@ def test_lines_offsets_and_hash_are_those_of_the_bytes(raw):
 def test_rows_are_the_lines_without_their_endings(raw, first, column):
     lines = lines_of(raw)
     index = LineCounter().count(BytesInMemory(raw))
-    if first > index.lines:
+    if first > index.total:
         return
-    asked = LineSelection(first, 5, column)
-    passage = read_passage(BytesInMemory(raw), index.offset(BytesInMemory(raw), first), asked, UTF8)
+    passage = read_passage(TextLines(BytesInMemory(raw), UTF8, index), LineSelection(first, 5, column))
     wanted = [
         (line.removesuffix(b"\r") if number < raw.count(b"\n") else line).decode("utf-8", "surrogateescape")
         for number, line in enumerate(lines)
     ][first - 1 : first + 4]
-    assert [row.text for row in passage.rows] == [line[column - 1 :][:WIDEST] for line in wanted]
-    assert [row.length for row in passage.rows] == [len(line) for line in wanted]
-    assert [row.number for row in passage.rows] == list(range(first, first + len(wanted)))
+    assert [row.text for row in passage.lines] == [line[column - 1 :][:WIDEST] for line in wanted]
+    assert [row.length for row in passage.lines] == [len(line) for line in wanted]
+    assert [row.number for row in passage.lines] == list(range(first, first + len(wanted)))
 
 
 def test_a_mark_is_no_part_of_the_first_line():
     raw = b"\xef\xbb\xbfone\ntwo\n"
-    rows = read_passage(BytesInMemory(raw), 0, LineSelection(1, 2), Encoding("utf-8", b"\xef\xbb\xbf")).rows
-    assert [row.text for row in rows] == ["one", "two"]
+    source, marked = BytesInMemory(raw), Encoding("utf-8", b"\xef\xbb\xbf")
+    passage = read_passage(TextLines(source, marked, LineCounter().count(source)), LineSelection(1, 2))
+    assert [line.text for line in passage.lines] == ["one", "two"]
 
 
 def index_of(indexes, path):
@@ -90,11 +90,11 @@ def test_a_file_that_grows_is_counted_from_where_it_ended(pieces):
             with path.open("ab") as file:
                 file.write(piece)
             index = index_of(indexes, path)
-            assert (index.lines, index.hash) == (len(lines_of(whole)), sha256(whole).hexdigest())
+            assert (index.total, index.hash) == (len(lines_of(whole)), sha256(whole).hexdigest())
 
 
 def test_only_what_was_added_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(line_index, "BLOCK", 256)
+    monkeypatch.setattr(file_text, "BLOCK", 256)
     path, indexes, read = tmp_path / "log", LineIndexes(), []
     path.write_bytes(b"line of a log\n" * 100)
     os.utime(path, (1, 1))
@@ -106,12 +106,12 @@ def test_only_what_was_added_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(
         os, "pread", lambda fd, count, offset: read.append((offset, count)) or pread(fd, count, offset)
     )
-    assert index_of(indexes, path).lines == 101
+    assert index_of(indexes, path).total == 101
     # Beginnings of blocks are compared; only the last ones are read whole.
     assert all(offset >= 1400 // 256 * 256 for offset, count in read if count > 64)
     assert sum(count for _, count in read) < 700
     read.clear()
-    assert index_of(indexes, path).lines == 101
+    assert index_of(indexes, path).total == 101
     assert read == []
 
 
@@ -126,27 +126,27 @@ def test_only_what_was_added_is_read(tmp_path, monkeypatch):
     ],
     ids=["same size", "shorter", "before", "inside", "emptied"],
 )
-def test_a_file_that_changed_is_counted_anew(tmp_path, change):
+def test_a_file_that_changed_is_counted_again(tmp_path, change):
     path, indexes = tmp_path / "log", LineIndexes()
     raw = b"".join(b"line %d of a log\n" % n for n in range(100))
     path.write_bytes(raw)
-    assert index_of(indexes, path).lines == 100
+    assert index_of(indexes, path).total == 100
     raw = change(raw)
     with path.open("r+b") as file:
         file.write(raw)
         file.truncate()
     os.utime(path, (5, 5))
     index = index_of(indexes, path)
-    assert (index.lines, index.hash) == (len(lines_of(raw)), sha256(raw).hexdigest())
+    assert (index.total, index.hash) == (len(lines_of(raw)), sha256(raw).hexdigest())
 
 
 def test_few_indexes_are_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(line_index, "MOST", 3)
+    monkeypatch.setattr(file_text, "MOST_INDEXES", 3)
     indexes = LineIndexes()
     for number in range(9):
         path = tmp_path / str(number)
         path.write_bytes(b"x\n" * number)
-        assert index_of(indexes, path).lines == number
+        assert index_of(indexes, path).total == number
     assert len(indexes._kept) == 3
 
 

@@ -8,7 +8,8 @@ import pytest
 from holdfast.messages import ToolCall
 from holdfast.packing.presence import has_written, lines_read
 from holdfast.tool_use import recognise
-from holdfast.tools.files.rows import MOST_BYTES, WIDEST
+from holdfast.tools.files.file_text import MOST_BYTES
+from holdfast.tools.files.read import WIDEST
 from holdfast.tools.files.seen_files import SeenFiles
 from support.file_tools import FileTools, code, text
 

@@ -1,14 +1,19 @@
-"""What somebody else changed in a file since the agent saw it, and whether that meets what the agent changes.
+"""What Edit, MultiEdit, Write and Undo share: which files may be changed, how they are written, and the result.
 
-Rule: a conflict is a line that both touched. Where the earlier text is gone, any change of the file is one.
+Rule: a file is only replaced by a text that was made from what it holds at that moment; if somebody writes it in
+between, everything is done again with what they wrote. A conflict is a line that both changed; where the earlier
+text is gone, any change of the file is one. The first line of a result says what was done, or that nothing was.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec import Struct
 
 from holdfast.messages import Json
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.files.file_text import LARGEST, FileText, choose_encoding
 from holdfast.tools.files.line_diff import (
     LineChange,
     describe_ranges,
@@ -18,16 +23,43 @@ from holdfast.tools.files.line_diff import (
     unified_diff,
 )
 from holdfast.tools.files.replacements import Span, share_lines
-from holdfast.tools.files.seen_files import path_data
-from holdfast.tools.files.text_encoding import split_lines, unify_line_endings
+from holdfast.tools.files.seen_files import SeenFile, SeenFiles, path_data
+from holdfast.tools.files.snapshots import content_hash
+from holdfast.tools.files.text_encoding import Encoding, decode, plain_lines
+from holdfast.tools.workspace import ExpectedFile, ReplacedFile, Workspace
 from holdfast.tools.workspace_files import WorkspacePath
 
 MOST_OUTSIDE_ROWS = 20
 """Rows of somebody else's diff that are shown."""
 
+MOST_ROWS = 50
+"""Rows of a diff in history; the largest number that a profile's digest keeps."""
+
+MOST_NEW_ROWS = 10
+"""Rows of a new file: its text is in the call."""
+
+MOST_SHOWN = 400
+"""Rows of a diff that a person is shown."""
+
+MOST_CHANGES = 200
+"""Changes that `data` names one by one; of more only the hull."""
+
+VERSION_CONTROL = (".git", ".hg", ".jj", ".svn")
+"""Folders whose files may name programs that version control runs."""
+
+REDACTED = "<REDACTED>"
+"""What replaces a secret in everything that was logged."""
+
+_TRIES = 3
+
+
+class WriteRace(ToolError):
+    """Somebody wrote the file while it was being changed."""
+
 
 class OutsideChange(Struct, frozen=True):
-    """The text as the agent saw it (None where it is no longer kept) and as it is now, and what differs."""
+    """What somebody else changed: the text as the agent saw it (None if it is no longer kept), as it is now, and
+    the lines that differ."""
 
     before: str | None
     now: str
@@ -36,19 +68,68 @@ class OutsideChange(Struct, frozen=True):
     def diff(self, most: int = MOST_OUTSIDE_ROWS) -> list[str]:
         if self.before is None:
             return []
-        old, new = split_lines(unify_line_endings(self.before)), split_lines(unify_line_endings(self.now))
-        return first_rows(unified_diff(old, new, self.changes, context=1), most)
+        rows = unified_diff(plain_lines(self.before), plain_lines(self.now), self.changes, context=1)
+        return first_rows(rows, most)
 
     @property
     def lines(self) -> str:
-        """Where the changes stand now."""
+        """Where the changes are now."""
         return describe_ranges(new_lines(self.changes))
 
 
-def compare_versions(before: str, now: str) -> OutsideChange:
-    """A file whose line endings alone were changed differs in no line."""
-    old, new = split_lines(unify_line_endings(before)), split_lines(unify_line_endings(now))
-    return OutsideChange(before, now, line_changes(old, new))
+class PlannedChange(Struct, frozen=True, kw_only=True):
+    """A change that is ready to be written. `file` is None if there is none yet."""
+
+    verb: str
+    place: WorkspacePath
+    file: FileText | None
+    text: str
+    raw: bytes
+    encoding: Encoding
+    changes: list[LineChange]
+    dry_run: bool
+    replacements: int = 0
+    outside: OutsideChange | None = None
+    notes: tuple[str, ...] = ()
+
+
+def expect_writable(files: SeenFiles, place: WorkspacePath) -> None:
+    """ACCESS_DENIED for what an agent's edit must never reach, whichever way the path led there."""
+    names = {name.lower() for name in place.path.split("/")}
+    if inside := [name for name in VERSION_CONTROL if name in names]:
+        raise ToolError(
+            "ACCESS_DENIED",
+            f"`{place.shown}` lies inside `{inside[0]}`, whose files can make version control run programs",
+            hint="Use version control's own commands",
+        )
+    for folder in files.protected:
+        if place.path == folder or place.path.startswith(folder.rstrip("/") + "/"):
+            raise ToolError("ACCESS_DENIED", f"`{place.shown}` belongs to this agent's own records")
+
+
+def expect_seen(files: SeenFiles, file: FileText) -> SeenFile:
+    seen = files.sight(file.place)
+    if seen is None:
+        raise ToolError(
+            "ACCESS_DENIED",
+            f"`{file.place.shown}` exists and you have not read it",
+            hint="Read it first, at least the part you want to change",
+        )
+    return seen
+
+
+def find_outside_change(files: SeenFiles, file: FileText, largest: int = LARGEST) -> OutsideChange | None:
+    """What somebody else did to a file since the agent saw it; None if nothing."""
+    seen = files.sight(file.place)
+    if seen is None or seen.hash == file.hash:
+        return None
+    raw = files.snapshots.get(seen.hash)
+    encoding = choose_encoding(raw, seen) if raw is not None else None
+    if raw is None or encoding is None or file.large or file.size > largest:
+        return OutsideChange(None, "")
+    before = decode(raw, encoding, file.place.shown)
+    # A file in which only line endings were changed differs in no line.
+    return OutsideChange(before, file.text, line_changes(plain_lines(before), plain_lines(file.text)))
 
 
 def expect_apart(shown: str, outside: OutsideChange, touched: Sequence[Span]) -> None:
@@ -69,113 +150,137 @@ def conflict_error(shown: str, outside: OutsideChange, where: str) -> ToolError:
     )
 
 
-# The result of a change: a summary for the model, a diff for the person, ids and line ranges for the log.
-#
-# Rule: the first line says what was done; a change that was not made says so in the same place.
+def change_file(files: SeenFiles, tool: str, path: str, work: Callable[[], ToolResult]) -> ToolResult:
+    """Do the work, again if somebody else was faster, and note it.
 
-MOST_ROWS = 50
-"""Rows of a diff that stand in history; the largest number that a profile's digest keeps."""
-
-MOST_NEW_ROWS = 10
-"""Rows of a new file: its text stands in the call."""
-
-MOST_SHOWN = 400
-"""Rows of a diff that a person is shown."""
-
-MOST_CHANGES = 200
-"""Changes that `data` names one by one; of more only the hull."""
-
-
-class ChangeReport(Struct, frozen=True, kw_only=True):
-    """What a change did or would do."""
-
-    verb: str
-    place: WorkspacePath
-    old: str
-    new: str
-    changes: list[LineChange]
-    before: str
-    after: str
-    size: int
-    mtime_ns: int
-    encoding: str
-    replacements: int
-    step: int
-    dry_run: bool
-    outside: OutsideChange | None = None
-    notes: tuple[str, ...] = ()
+    **Contract:** it is noted before this returns, so that a call that is cancelled while it runs in a thread leaves
+    no change that nobody knows of.
+    """
+    for attempt in range(1, _TRIES + 1):
+        try:
+            result = work()
+            break
+        except WriteRace:
+            if attempt == _TRIES:
+                raise
+    files.note(tool, path, result.envelope.data)
+    return result
 
 
-def change_result(outcome: ChangeReport) -> ToolResult:
-    old, new = split_lines(unify_line_endings(outcome.old)), split_lines(unify_line_endings(outcome.new))
-    path = outcome.place.shown
-    rows = first_rows(unified_diff(old, new, outcome.changes, context=1), _most(outcome))
-    text = "\n".join([_headline(outcome, len(new)), *rows, *_notes(outcome)])
-    shown = first_rows(unified_diff(old, new, outcome.changes), MOST_SHOWN)
-    heads = [f"--- {path if outcome.before else '/dev/null'}", f"+++ {path}"] if shown else []
-    envelope = Envelope(status="success", text=text, data=_data(outcome, len(new)), context={"path": path})
-    return build_result(envelope, "\n".join([*heads, *shown]) or f"`{path}` unchanged")
+def carry_out(workspace: Workspace, files: SeenFiles, path: str, change: PlannedChange) -> ToolResult:
+    """Write a change, unless it is a dry run or changes nothing."""
+    file = change.file
+    status = file.status if file else None
+    if not file or file.raw != change.raw:
+        _keep_versions(files, change)
+        if not change.dry_run:
+            expected: ExpectedFile = file.status if file else "absent"
+            status = write_file(workspace, files, path, change.raw, expected).status
+    return _change_result(change, status, files.step())
 
 
-def _most(outcome: ChangeReport) -> int:
-    return MOST_ROWS if outcome.before else MOST_NEW_ROWS
+def _keep_versions(files: SeenFiles, change: PlannedChange) -> None:
+    """Before the old bytes are gone: after a crash right behind the write, the undo must still work."""
+    try:
+        if change.file:
+            files.snapshots.keep(change.file.raw)
+        files.snapshots.keep(change.raw)
+    except OSError as error:
+        raise ToolError(
+            "EXECUTION_ERROR",
+            f"`{change.place.shown}` was not written: what would undo it cannot be kept "
+            f"({error.strerror or error})",
+            hint="Free some space on the disk first",
+        ) from None
 
 
-def _headline(outcome: ChangeReport, total: int) -> str:
-    path = outcome.place.shown
-    if not outcome.changes and outcome.before == outcome.after:
-        return f"`{path}` already has this text: {_counted(total, 'line')}, unchanged."
-    if outcome.dry_run:
-        return f"Dry run, not written: `{path}` would change, {_amount(outcome, total)}."
-    return f"{outcome.verb} `{path}`: {_amount(outcome, total)}."
+def write_file(
+    workspace: Workspace, files: SeenFiles, path: str, raw: bytes, expected: ExpectedFile
+) -> ReplacedFile:
+    try:
+        return workspace.replace_file(path, raw, expected, partial(expect_writable, files))
+    except ToolError as error:
+        if error.code == "CONFLICT":
+            raise WriteRace(error.code, error.message, hint=error.hint) from None
+        raise
 
 
-def _amount(outcome: ChangeReport, total: int) -> str:
-    if not outcome.before:
-        return f"{_counted(total, 'line')}, {outcome.size} bytes"
-    count = f"{_counted(outcome.replacements, 'replacement')}, " if outcome.replacements else ""
-    if not outcome.changes:
-        return f"{count}only how lines end"
-    return f"{count}{describe_ranges(new_lines(outcome.changes))} of {total}"
+def link_notes(file: FileText) -> tuple[str, ...]:
+    names = file.status.st_nlink
+    if names < 2:
+        return ()
+    return (f"the file had {names} names (hard links); under the others it keeps its old text",)
 
 
-def _notes(outcome: ChangeReport) -> list[str]:
-    notes = [f"({note})" for note in outcome.notes]
-    if outcome.outside is None:
-        return notes
-    told = f"modified_externally: `{outcome.place.shown}` was changed since you saw it, not by your edits"
-    if not outcome.outside.changes:
-        return [*notes, f"({told}, but no line differs)"]
-    where = f"in other lines ({outcome.outside.lines} before this edit)"
-    return [*notes, f"({told}, {where}; that change:)", *outcome.outside.diff()]
-
-
-def _data(outcome: ChangeReport, total: int) -> dict[str, Json]:
-    changes = [[c.first, c.last, c.new_first, c.new_last] for c in outcome.changes]
-    if len(changes) > MOST_CHANGES:
-        changes = [[changes[0][0], changes[-1][1], changes[0][2], changes[-1][3]]]
-    is_hull = len(changes) < len(outcome.changes)
-    return {
-        **path_data(outcome.place),
-        "applied": not outcome.dry_run and outcome.before != outcome.after,
-        "created": not outcome.before,
-        "dry_run": outcome.dry_run,
-        "replacements": outcome.replacements,
-        "ranges": [list(span) for span in new_lines(outcome.changes)[:MOST_CHANGES]],
-        "lines_added": sum(c.new_last - c.new_first for c in outcome.changes),
-        "lines_removed": sum(c.last - c.first for c in outcome.changes),
-        "total_lines": total,
-        "changes": changes,
-        "is_hull": is_hull,
-        "before": outcome.before,
-        "after": outcome.after,
-        "size": outcome.size,
-        "mtime_ns": outcome.mtime_ns,
-        "encoding": outcome.encoding,
-        "modified_externally": outcome.outside is not None,
-        "step": outcome.step,
+def _change_result(change: PlannedChange, status: os.stat_result | None, step: int) -> ToolResult:
+    """A summary for the model, a diff for the person, hashes and line ranges for the log."""
+    path, before, after = (
+        change.place.shown,
+        change.file.hash if change.file else "",
+        content_hash(change.raw),
+    )
+    old, new = plain_lines(change.file.text if change.file else ""), plain_lines(change.text)
+    most = MOST_ROWS if before else MOST_NEW_ROWS
+    rows = first_rows(unified_diff(old, new, change.changes, context=1), most)
+    head = _headline(change, len(new), is_same=before == after)
+    shown = first_rows(unified_diff(old, new, change.changes), MOST_SHOWN)
+    names = [f"--- {path if before else '/dev/null'}", f"+++ {path}"] if shown else []
+    data: dict[str, Json] = {
+        **path_data(change.place),
+        "applied": not change.dry_run and before != after,
+        "created": not before,
+        "dry_run": change.dry_run,
+        "replacements": change.replacements,
+        "ranges": [list(span) for span in new_lines(change.changes)[:MOST_CHANGES]],
+        "lines_added": sum(c.new_last - c.new_first for c in change.changes),
+        "lines_removed": sum(c.last - c.first for c in change.changes),
+        "total_lines": len(new),
+        **_changes_data(change.changes),
+        "before": before,
+        "after": after,
+        "size": len(change.raw),
+        "mtime_ns": status.st_mtime_ns if status else 0,
+        "encoding": change.encoding.name,
+        "modified_externally": change.outside is not None,
+        "step": step,
     }
+    text = "\n".join([head, *rows, *_notes(change)])
+    envelope = Envelope(status="success", text=text, data=data, context={"path": path})
+    return build_result(envelope, "\n".join([*names, *shown]) or f"`{path}` unchanged")
 
 
-def _counted(number: int, noun: str) -> str:
+def _headline(change: PlannedChange, total: int, *, is_same: bool) -> str:
+    path, lines = change.place.shown, _count(total, "line")
+    if is_same and not change.changes:
+        return f"`{path}` already has this text: {lines}, unchanged."
+    if not change.file:
+        amount = f"{lines}, {len(change.raw)} bytes"
+    else:
+        count = f"{_count(change.replacements, 'replacement')}, " if change.replacements else ""
+        where = f"{describe_ranges(new_lines(change.changes))} of {total}"
+        amount = count + (where if change.changes else "only how lines end")
+    if change.dry_run:
+        return f"Dry run, not written: `{path}` would change, {amount}."
+    return f"{change.verb} `{path}`: {amount}."
+
+
+def _notes(change: PlannedChange) -> list[str]:
+    notes = [f"({note})" for note in change.notes]
+    if change.outside is None:
+        return notes
+    told = f"modified_externally: `{change.place.shown}` was changed since you saw it, not by your edits"
+    if not change.outside.changes:
+        return [*notes, f"({told}, but no line differs)"]
+    where = f"in other lines ({change.outside.lines} before this edit)"
+    return [*notes, f"({told}, {where}; that change:)", *change.outside.diff()]
+
+
+def _changes_data(changes: Sequence[LineChange]) -> dict[str, Json]:
+    listed = [[c.first, c.last, c.new_first, c.new_last] for c in changes]
+    if len(listed) > MOST_CHANGES:
+        listed = [[listed[0][0], listed[-1][1], listed[0][2], listed[-1][3]]]
+    return {"changes": listed, "is_hull": len(listed) < len(changes)}
+
+
+def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

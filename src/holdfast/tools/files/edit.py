@@ -1,6 +1,7 @@
-"""Why a text that should be replaced was not found: what stands there instead, and where.
+"""Edit: replace an exact piece of text in a file.
 
-Rule: help names a place and a reason; where it knows neither it says nothing.
+Rule: the text to replace occurs in the file exactly once, or every occurrence is replaced. The help after a failed
+edit names a place and a reason; where it knows neither it says nothing.
 """
 
 import asyncio
@@ -14,20 +15,19 @@ from msgspec import Meta, Struct
 
 from holdfast.tools.envelope import ToolError, ToolResult
 from holdfast.tools.files.changes import (
-    ChangeReport,
+    REDACTED,
     OutsideChange,
-    change_result,
+    PlannedChange,
+    carry_out,
+    change_file,
     conflict_error,
     expect_apart,
-)
-from holdfast.tools.files.file_text import (
-    FileText,
-    changed_outside,
-    encoding_of,
     expect_seen,
     expect_writable,
-    load_file,
+    find_outside_change,
+    link_notes,
 )
+from holdfast.tools.files.file_text import load_file
 from holdfast.tools.files.replacements import (
     AppliedReplacements,
     FailedReplacement,
@@ -35,16 +35,9 @@ from holdfast.tools.files.replacements import (
     apply_replacements,
 )
 from holdfast.tools.files.seen_files import SeenFiles
-from holdfast.tools.files.snapshots import content_hash
-from holdfast.tools.files.text_encoding import (
-    decode,
-    encode,
-    escape_bytes,
-    expect_no_surrogates,
-    unify_line_endings,
-)
+from holdfast.tools.files.text_encoding import encode, escape_bytes, expect_no_surrogates, unify_line_endings
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
-from holdfast.tools.workspace import ExpectedFile, ReplacedFile, Workspace
+from holdfast.tools.workspace import Workspace
 
 MOST_LINES = 200_000
 """Lines of a file in which near texts are looked for."""
@@ -55,6 +48,141 @@ _NUMBERED = re.compile(r"^[ ]*\d+\t", re.MULTILINE)
 _LOOKALIKES = str.maketrans(
     {"“": '"', "”": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "\u00a0": " ", "…": "..."}
 )
+
+
+class EditArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="File to change; you must have read it.")]
+    old_string: Annotated[str, Meta(description="Text to replace, exactly as it stands in the file.")]
+    new_string: Annotated[str, Meta(description="Text to put in its place.")]
+    replace_all: Annotated[bool, Meta(description="Replace every place where it stands.")] = False
+    dry_run: Annotated[bool, Meta(description="Only show what would change.")] = False
+
+
+def edit_tool(files: SeenFiles) -> Tool:
+    return TypedTool("Edit", EditArguments, prompt_beside(__file__), partial(edit, files=files))
+
+
+async def edit(arguments: EditArguments, workspace: Workspace, *, files: SeenFiles) -> ToolResult:
+    wanted = [TextReplacement(arguments.old_string, arguments.new_string, arguments.replace_all)]
+    work = partial(
+        edit_file, workspace, files, arguments.path, wanted, dry_run=arguments.dry_run, tool="Edit"
+    )
+    return await asyncio.to_thread(work)
+
+
+def edit_file(
+    workspace: Workspace,
+    files: SeenFiles,
+    path: str,
+    replacements: Sequence[TextReplacement],
+    *,
+    dry_run: bool,
+    tool: str,
+) -> ToolResult:
+    for number, wanted in enumerate(replacements):
+        _expect_replaceable(wanted, _which(number, len(replacements)))
+    expect_writable(files, workspace.locate(path))
+    return change_file(
+        files, tool, path, lambda: _edit(workspace, files, path, replacements, dry_run=dry_run)
+    )
+
+
+def _which(number: int, total: int) -> str:
+    return f"edit {number + 1} of {total}: " if total > 1 else ""
+
+
+def _expect_replaceable(wanted: TextReplacement, which: str) -> None:
+    expect_no_surrogates(wanted.old, "old_string")
+    expect_no_surrogates(wanted.new, "new_string")
+    if not wanted.old:
+        raise ToolError(
+            "INVALID_PARAM", f"{which}`old_string` is empty", hint="Use Write to make or fill a file"
+        )
+    if wanted.old == wanted.new:
+        raise ToolError("INVALID_PARAM", f"{which}`old_string` and `new_string` are the same")
+    if unify_line_endings(wanted.old) == unify_line_endings(wanted.new):
+        raise ToolError(
+            "INVALID_PARAM",
+            f"{which}`old_string` and `new_string` differ in line endings only, which an edit keeps",
+            hint="Convert the file with Bash",
+        )
+
+
+def _edit(
+    workspace: Workspace,
+    files: SeenFiles,
+    path: str,
+    replacements: Sequence[TextReplacement],
+    *,
+    dry_run: bool,
+) -> ToolResult:
+    file = load_file(workspace, path, files)
+    shown = file.place.shown
+    expect_seen(files, file)
+    if file.encoding is None:
+        raise ToolError("BINARY_FILE", f"`{shown}` is a binary file, which no edit can match")
+    outside = find_outside_change(files, file)
+    done = apply_replacements(file.text, replacements)
+    if isinstance(done, FailedReplacement):
+        raise _explain_failure(shown, done, replacements, outside)
+    if outside:
+        expect_apart(shown, outside, done.touched)
+    raw = encode(done.text, file.encoding, shown)
+    if raw == file.raw:
+        raise ToolError("INVALID_PARAM", f"together these edits leave `{shown}` as it is")
+    change = PlannedChange(
+        verb="Edited",
+        place=file.place,
+        file=file,
+        text=done.text,
+        raw=raw,
+        encoding=file.encoding,
+        changes=done.changes,
+        dry_run=dry_run,
+        replacements=sum(done.counts),
+        outside=outside,
+        notes=link_notes(file),
+    )
+    return carry_out(workspace, files, path, change)
+
+
+def _explain_failure(
+    shown: str,
+    failure: FailedReplacement,
+    replacements: Sequence[TextReplacement],
+    outside: OutsideChange | None,
+) -> ToolError:
+    """Why replacements do not fit the file as it is."""
+    if outside and outside.before is None:
+        return conflict_error(shown, outside, "and what it was is no longer kept")
+    if outside and outside.before is not None:
+        earlier = apply_replacements(outside.before, replacements)
+        if isinstance(earlier, AppliedReplacements):
+            return conflict_error(shown, outside, "so that the text you want to replace no longer fits")
+    wanted = replacements[failure.edit]
+    which = _which(failure.edit, len(replacements))
+    if failure.places:
+        more = ", …" if failure.places > len(failure.lines) else ""
+        lines = ", ".join(map(str, failure.lines)) + more
+        return ToolError(
+            "INVALID_PARAM",
+            f"{which}`old_string` stands {failure.places} times in `{shown}`, in lines {lines}",
+            hint="Add lines around it so that it is unique, or set `replace_all`",
+        )
+    if REDACTED in wanted.old:
+        return ToolError(
+            "INVALID_PARAM",
+            f"{which}`old_string` contains `{REDACTED}`, which stands for a secret that was kept out of the log; "
+            f"`{shown}` holds the real value",
+            hint="Choose text beside the secret, which is never shown",
+        )
+    after = " after the edits before it" if failure.edit else ""
+    found = explain_missing_text(failure.text, unify_line_endings(wanted.old), unify_line_endings(wanted.new))
+    return ToolError(
+        "NOT_FOUND",
+        f"{which}`old_string` is not in `{shown}`{after}",
+        hint=found or "Read the lines you want to change and copy them exactly",
+    )
 
 
 def explain_missing_text(text: str, old: str, new: str) -> str:
@@ -143,219 +271,3 @@ def _brief(line: str) -> str:
 
 def _line(text: str, place: int) -> int:
     return text.count("\n", 0, place) + 1
-
-
-# Edit a file: read it, replace, look for conflicts, write it, and tell.
-#
-# Rule: a file is only replaced by a text that was made from what it holds at that moment. If somebody writes in
-# between, all is done again with what they wrote.
-
-REDACTED = "<REDACTED>"
-"""What stands for a secret in everything that was logged."""
-
-_TRIES = 3
-
-
-class WriteRace(ToolError):
-    """Somebody wrote the file while it was being changed."""
-
-
-def edit_file(
-    workspace: Workspace,
-    files: SeenFiles,
-    path: str,
-    replacements: Sequence[TextReplacement],
-    *,
-    dry_run: bool,
-    tool: str,
-) -> ToolResult:
-    """**Contract:** what was done is noted before this returns, so that a call that is cancelled while it runs in a
-    thread leaves no edit of which nobody knows."""
-    for number, wanted in enumerate(replacements):
-        _expect_sense(wanted, _which(number, len(replacements)))
-    expect_writable(files, workspace.locate(path))
-    result = retry_on_race(lambda: _edit(workspace, files, path, replacements, dry_run=dry_run))
-    files.note(tool, path, result.envelope.data)
-    return result
-
-
-def retry_on_race(work: Callable[[], ToolResult]) -> ToolResult:
-    """The work, again where somebody else was faster."""
-    for _ in range(_TRIES - 1):
-        try:
-            return work()
-        except WriteRace:
-            continue
-    return work()
-
-
-def keep_versions(files: SeenFiles, shown: str, *versions: bytes) -> None:
-    """Before the old bytes are gone: a crash right after the write must leave what undoes it."""
-    try:
-        for raw in versions:
-            files.snapshots.keep(raw)
-    except OSError as error:
-        raise ToolError(
-            "EXECUTION_ERROR",
-            f"`{shown}` was not written: what would undo it cannot be kept ({error.strerror or error})",
-            hint="Free some space on the disk first",
-        ) from None
-
-
-def write_file(
-    workspace: Workspace, files: SeenFiles, path: str, raw: bytes, expected: ExpectedFile
-) -> ReplacedFile:
-    try:
-        return workspace.replace_file(path, raw, expected, partial(expect_writable, files))
-    except ToolError as error:
-        if error.code == "CONFLICT":
-            raise WriteRace(error.code, error.message, hint=error.hint) from None
-        raise
-
-
-def _which(number: int, total: int) -> str:
-    return f"edit {number + 1} of {total}: " if total > 1 else ""
-
-
-def _expect_sense(wanted: TextReplacement, which: str) -> None:
-    expect_no_surrogates(wanted.old, "old_string")
-    expect_no_surrogates(wanted.new, "new_string")
-    if not wanted.old:
-        raise ToolError(
-            "INVALID_PARAM", f"{which}`old_string` is empty", hint="Use Write to make or fill a file"
-        )
-    if wanted.old == wanted.new:
-        raise ToolError("INVALID_PARAM", f"{which}`old_string` and `new_string` are the same")
-    if unify_line_endings(wanted.old) == unify_line_endings(wanted.new):
-        raise ToolError(
-            "INVALID_PARAM",
-            f"{which}`old_string` and `new_string` differ in line endings only, which an edit keeps",
-            hint="Convert the file with Bash",
-        )
-
-
-def _edit(
-    workspace: Workspace,
-    files: SeenFiles,
-    path: str,
-    replacements: Sequence[TextReplacement],
-    *,
-    dry_run: bool,
-) -> ToolResult:
-    current = load_file(workspace, path)
-    shown = current.place.shown
-    sight = expect_seen(files, current)
-    encoding = encoding_of(current.raw, sight)
-    if encoding is None:
-        raise ToolError("BINARY_FILE", f"`{shown}` is a binary file, which no edit can match")
-    text = decode(current.raw, encoding, shown)
-    outside = changed_outside(files, current, sight, text)
-    done = _applied(shown, text, replacements, outside)
-    raw = encode(done.text, encoding, shown)
-    if raw == current.raw:
-        raise ToolError("INVALID_PARAM", f"together these edits leave `{shown}` as it is")
-    keep_versions(files, shown, current.raw, raw)
-    status = current.status if dry_run else write_file(workspace, files, path, raw, current.status).status
-    return change_result(
-        ChangeReport(
-            verb="Edited",
-            place=current.place,
-            old=text,
-            new=done.text,
-            changes=done.changes,
-            before=current.hash,
-            after=content_hash(raw),
-            size=len(raw),
-            mtime_ns=status.st_mtime_ns,
-            encoding=encoding.name,
-            replacements=sum(done.counts),
-            step=files.step(),
-            dry_run=dry_run,
-            outside=outside,
-            notes=link_notes(current),
-        )
-    )
-
-
-def _applied(
-    shown: str, text: str, replacements: Sequence[TextReplacement], outside: OutsideChange | None
-) -> AppliedReplacements:
-    done = apply_replacements(text, replacements)
-    if isinstance(done, FailedReplacement):
-        raise _trouble(shown, done, replacements, outside)
-    if outside:
-        expect_apart(shown, outside, done.touched)
-    return done
-
-
-def link_notes(current: FileText) -> tuple[str, ...]:
-    names = current.status.st_nlink
-    if names < 2:
-        return ()
-    return (f"the file had {names} names (hard links); under the others it keeps its old text",)
-
-
-def _trouble(
-    shown: str,
-    misfit: FailedReplacement,
-    replacements: Sequence[TextReplacement],
-    outside: OutsideChange | None,
-) -> ToolError:
-    """Why replacements do not fit the file as it is."""
-    if outside and outside.before is None:
-        return conflict_error(shown, outside, "and what it was is no longer kept")
-    if (
-        outside
-        and outside.before is not None
-        and isinstance(apply_replacements(outside.before, replacements), AppliedReplacements)
-    ):
-        return conflict_error(shown, outside, "so that the text you want to replace no longer fits")
-    wanted = replacements[misfit.edit]
-    which = _which(misfit.edit, len(replacements))
-    if misfit.places:
-        more = ", …" if misfit.places > len(misfit.lines) else ""
-        lines = ", ".join(map(str, misfit.lines)) + more
-        return ToolError(
-            "INVALID_PARAM",
-            f"{which}`old_string` stands {misfit.places} times in `{shown}`, in lines {lines}",
-            hint="Add lines around it so that it is unique, or set `replace_all`",
-        )
-    if REDACTED in wanted.old:
-        return ToolError(
-            "INVALID_PARAM",
-            f"{which}`old_string` contains `{REDACTED}`, which stands for a secret that was kept out of the log; "
-            f"`{shown}` holds the real value",
-            hint="Choose text beside the secret, which is never shown",
-        )
-    after = " after the edits before it" if misfit.edit else ""
-    said = explain_missing_text(misfit.text, unify_line_endings(wanted.old), unify_line_endings(wanted.new))
-    return ToolError(
-        "NOT_FOUND",
-        f"{which}`old_string` is not in `{shown}`{after}",
-        hint=said or "Read the lines you want to change and copy them exactly",
-    )
-
-
-# Edit: replace an exact piece of text in a file.
-#
-# Rule: the text to replace stands in the file exactly once, or all of it is replaced.
-
-
-class EditArguments(Struct, frozen=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="File to change; you must have read it.")]
-    old_string: Annotated[str, Meta(description="Text to replace, exactly as it stands in the file.")]
-    new_string: Annotated[str, Meta(description="Text to put in its place.")]
-    replace_all: Annotated[bool, Meta(description="Replace every place where it stands.")] = False
-    dry_run: Annotated[bool, Meta(description="Only show what would change.")] = False
-
-
-def edit_tool(files: SeenFiles) -> Tool:
-    return TypedTool("Edit", EditArguments, prompt_beside(__file__), partial(edit, files=files))
-
-
-async def edit(arguments: EditArguments, workspace: Workspace, *, files: SeenFiles) -> ToolResult:
-    wanted = [TextReplacement(arguments.old_string, arguments.new_string, arguments.replace_all)]
-    work = partial(
-        edit_file, workspace, files, arguments.path, wanted, dry_run=arguments.dry_run, tool="Edit"
-    )
-    return await asyncio.to_thread(work)

@@ -1,19 +1,32 @@
-"""A file as it is at this moment, about to be changed: its bytes, its text, and whether it may be changed at all.
+"""The text of a file at one moment: its bytes, their hash and encoding, and where its lines begin.
 
-Rule: what is written later is only written if the file is still this one.
+Rule: what is said of a file is true of all its bytes. Small files are held in memory; large ones are read block by
+block through an index that is kept between two reads. An index serves only the bytes it was made of: a file that
+was changed is counted again, and one that only grew is counted from where it ended.
 """
 
 import os
+import threading
+import time
+import zlib
+from array import array
+from bisect import bisect_left
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from holdfast.messages import Json
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.files.changes import OutsideChange, compare_versions
-from holdfast.tools.files.seen_files import SeenFile, SeenFiles
+from holdfast.tools.files.seen_files import SeenFile, SeenFiles, path_data
 from holdfast.tools.files.snapshots import content_hash
 from holdfast.tools.files.text_encoding import (
     GUESSES,
+    UTF8,
+    WIDE,
     Encoding,
     decode,
     decodes,
@@ -21,37 +34,214 @@ from holdfast.tools.files.text_encoding import (
     encoding_named,
 )
 from holdfast.tools.workspace import Workspace
-from holdfast.tools.workspace_files import WorkspacePath
+from holdfast.tools.workspace_files import OpenFile, WorkspacePath
+
+HELD = 16 * 1024 * 1024
+"""Bytes of a file that Read holds in memory."""
 
 LARGEST = 32 * 1024 * 1024
 """Bytes of a file that is edited in memory."""
 
-VERSION_CONTROL = (".git", ".hg", ".jj", ".svn")
-"""Folders whose files may name programs that version control runs."""
+BLOCK = 256 * 1024
+"""Bytes of a block: what is read to find one line. A gigabyte has 4096 of them."""
+
+SETTLED = 2_000_000_000
+"""Nanoseconds: two writes that come faster than a file system's clock ticks leave the same time."""
+
+MOST_INDEXES = 64
+"""Indexes that are kept."""
+
+MOST_BYTES = 256 * 1024
+"""Bytes of text in one answer of Read."""
+
+_HEAD = 64
+"""Bytes at the beginning of each block by which a change shows."""
+
+_SAMPLE = 64 * 1024
+"""Bytes of a large file by which its encoding is detected."""
 
 
-class FileText(Struct, frozen=True):
-    place: WorkspacePath
+class BytesInMemory(Struct, frozen=True):
     raw: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.raw)
+
+    def at(self, offset: int, count: int) -> bytes:
+        return self.raw[offset : offset + count]
+
+
+class BytesInFile(Struct, frozen=True):
+    """An open file, of which only the bytes are read that were there when it was opened."""
+
+    descriptor: int
+    size: int
+
+    def at(self, offset: int, count: int) -> bytes:
+        wanted = min(count, self.size - offset)
+        return os.pread(self.descriptor, wanted, offset) if wanted > 0 else b""
+
+
+ByteSource = BytesInMemory | BytesInFile
+
+
+class LineIndex(Struct, frozen=True):
+    """`before[i]` line feeds come before block `i`; the last item counts them all."""
+
+    before: "array[int]"
+    has_last_feed: bool
+    hash: str
+    size: int
+
+    @property
+    def total(self) -> int:
+        return self.before[-1] + (self.size > 0 and not self.has_last_feed)
+
+    def offset(self, source: ByteSource, line: int) -> int:
+        """Where a line begins, counted from 1."""
+        feeds = line - 1
+        if feeds <= 0:
+            return 0
+        assert feeds <= self.before[-1]
+        block = bisect_left(self.before, feeds) - 1
+        raw = source.at(block * BLOCK, BLOCK)
+        place = -1
+        for _ in range(feeds - self.before[block]):
+            place = raw.find(b"\n", place + 1)
+            if place < 0:
+                raise ToolError(
+                    "EXECUTION_ERROR", "the file was changed while it was read", hint="Read it again"
+                )
+        return block * BLOCK + place + 1
+
+
+class LineCounter:
+    """Builds an index, and can continue where a file grew."""
+
+    def __init__(self) -> None:
+        self._before = array("Q", [0])
+        self._heads = array("I")
+        self._hash = sha256()
+        self._read = 0
+
+    def count(self, source: ByteSource) -> LineIndex:
+        """Count to the end of the source. Whole blocks stay counted, the rest is counted again next time."""
+        while len(block := source.at(self._read, BLOCK)) == BLOCK:
+            self._before.append(self._before[-1] + block.count(b"\n"))
+            self._heads.append(zlib.crc32(block[:_HEAD]))
+            self._hash.update(block)
+            self._read += BLOCK
+        digest = self._hash.copy()
+        digest.update(block)
+        before = self._before[:]
+        if block:
+            before.append(before[-1] + block.count(b"\n"))
+        size = self._read + len(block)
+        has_last_feed = size > 0 and source.at(size - 1, 1) == b"\n"
+        return LineIndex(before, has_last_feed, digest.hexdigest(), size)
+
+    def still_holds(self, source: ByteSource) -> bool:
+        """Whether a file begins like the one that was counted, by the beginnings of all blocks: lines inserted in
+        the middle move everything behind them."""
+        if source.size < self._read:
+            return False
+        return all(
+            zlib.crc32(source.at(number * BLOCK, _HEAD)) == head for number, head in enumerate(self._heads)
+        )
+
+
+class _KeptIndex(Struct, frozen=True):
+    version: tuple[int, int, int]
+    is_settled: bool
+    counter: LineCounter
+    index: LineIndex
+
+
+class LineIndexes:
+    """The indexes of the files that were read last. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[int, int], _KeptIndex] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def index(self, descriptor: int) -> tuple[LineIndex, BytesInFile]:
+        """The index of an open file, and its bytes."""
+        status = os.fstat(descriptor)
+        source = BytesInFile(descriptor, status.st_size)
+        identity = status.st_dev, status.st_ino
+        version = status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        is_settled = time.time_ns() - status.st_mtime_ns > SETTLED
+        with self._lock:
+            # Taken out while it is in use: two threads must not add to one counter.
+            kept = self._kept.pop(identity, None)
+        if kept and kept.version == version and kept.is_settled:
+            index, counter = kept.index, kept.counter
+        else:
+            grew = kept is not None and (kept.version == version or kept.version[0] < status.st_size)
+            counter = kept.counter if kept and grew and kept.counter.still_holds(source) else LineCounter()
+            index = counter.count(source)
+        with self._lock:
+            self._kept[identity] = _KeptIndex(version, is_settled, counter, index)
+            while len(self._kept) > MOST_INDEXES:
+                self._kept.popitem(last=False)
+        return index, source
+
+
+class TextLines(Struct, frozen=True):
+    """The lines of a text: its bytes, their encoding, and where each line begins."""
+
+    source: ByteSource
+    encoding: Encoding
+    index: LineIndex
+
+
+@dataclass(frozen=True)
+class FileText:
+    """`encoding` is None for a binary file. Of a file too large to hold `raw` is empty, and `large` has its
+    lines."""
+
+    place: WorkspacePath
     status: os.stat_result
     hash: str
+    size: int
+    encoding: Encoding | None
+    raw: bytes
+    large: TextLines | None = None
+
+    @cached_property
+    def text(self) -> str:
+        """The whole text, without its byte order mark; empty if it is binary."""
+        assert not self.large, "a large file is read line by line"
+        return decode(self.raw, self.encoding, self.place.shown) if self.encoding else ""
+
+    @cached_property
+    def lines(self) -> TextLines:
+        if self.large:
+            return self.large
+        assert self.encoding, "a binary file has no lines"
+        source, encoding = BytesInMemory(self.raw), self.encoding
+        if encoding.name != "utf-8":
+            source, encoding = BytesInMemory(self.text.encode("utf-8", "surrogatepass")), UTF8
+        return TextLines(source, encoding, LineCounter().count(source))
+
+    @property
+    def total_lines(self) -> int:
+        return self.lines.index.total
+
+    def facts(self) -> dict[str, Json]:
+        return {
+            **path_data(self.place),
+            "hash": self.hash,
+            "size": self.size,
+            "mtime_ns": self.status.st_mtime_ns,
+            "total_lines": self.total_lines,
+            "encoding": self.encoding.name if self.encoding else "",
+        }
 
 
-def expect_writable(files: SeenFiles, place: WorkspacePath) -> None:
-    """ACCESS_DENIED for what an agent's edit must never reach, wherever the path led through."""
-    names = {name.lower() for name in place.path.split("/")}
-    if inside := [name for name in VERSION_CONTROL if name in names]:
-        raise ToolError(
-            "ACCESS_DENIED",
-            f"`{place.shown}` lies inside `{inside[0]}`, whose files can make version control run programs",
-            hint="Use version control's own commands",
-        )
-    for folder in files.protected:
-        if place.path == folder or place.path.startswith(folder.rstrip("/") + "/"):
-            raise ToolError("ACCESS_DENIED", f"`{place.shown}` belongs to this agent's own records")
-
-
-def load_file(workspace: Workspace, path: str) -> FileText:
+def load_file(workspace: Workspace, path: str, files: SeenFiles | None = None) -> FileText:
+    """A file as it is now, whole. What is written later is only written if the file is still this one."""
     with workspace.open_file(path) as opened:
         status, place = opened.status, opened.place
         # One that grows while it is read must not fill the memory.
@@ -63,51 +253,63 @@ def load_file(workspace: Workspace, path: str) -> FileText:
             f"`{place.shown}` has {size} bytes; {LARGEST} can be edited",
             hint="Change it with Bash (`sed`, or a script)",
         )
-    return FileText(place, raw, status, content_hash(raw))
+    encoding = choose_encoding(raw, files.sight(place) if files else None)
+    return FileText(place, status, content_hash(raw), len(raw), encoding, raw)
 
 
-def absent(workspace: Workspace, path: str) -> bool:
-    """Whether nothing stands at a path; any other trouble is for whoever opens it."""
-    try:
-        workspace.status(path)
-    except ToolError as error:
-        return error.code == "NOT_FOUND"
-    return False
+def open_text(
+    opened: OpenFile, indexes: LineIndexes, asked_encoding: str, seen: SeenFile | None = None
+) -> FileText:
+    """The text of an open file of any size. BINARY_FILE if it is not text."""
+    raw = opened.file.read(HELD + 1) if opened.status.st_size <= HELD else b""
+    # By its status, or because it grew meanwhile.
+    if max(opened.status.st_size, len(raw)) > HELD:
+        return _open_large(opened, indexes, asked_encoding)
+    encoding = encoding_named(asked_encoding, raw) if asked_encoding else choose_encoding(raw, seen)
+    if encoding is None:
+        raise _binary_file(opened.place.shown, raw)
+    return FileText(opened.place, opened.status, content_hash(raw), len(raw), encoding, raw)
 
 
-def expect_seen(files: SeenFiles, current: FileText) -> SeenFile:
-    sight = files.sight(current.place)
-    if sight is None:
+def _open_large(opened: OpenFile, indexes: LineIndexes, asked_encoding: str) -> FileText:
+    descriptor, shown = opened.file.fileno(), opened.place.shown
+    head = os.pread(descriptor, _SAMPLE, 0)
+    encoding = (
+        encoding_named(asked_encoding, head) if asked_encoding else detect_encoding(head, is_whole=False)
+    )
+    if encoding is None:
+        raise _binary_file(shown, head)
+    if encoding.name in WIDE:
         raise ToolError(
-            "ACCESS_DENIED",
-            f"`{current.place.shown}` exists and you have not read it",
-            hint="Read it first, at least the part you want to change",
+            "EXECUTION_ERROR",
+            f"`{shown}` is {encoding.said} and larger than {HELD} bytes",
+            hint="Convert it to UTF-8 with Bash (`iconv`)",
         )
-    return sight
+    index, source = indexes.index(descriptor)
+    lines = TextLines(source, encoding, index)
+    return FileText(opened.place, opened.status, index.hash, index.size, encoding, b"", lines)
 
 
-def encoding_of(raw: bytes, sight: SeenFile | None) -> Encoding | None:
-    """The encoding to keep: the one it was read with. None where it is no text, such as a picture.
+def _binary_file(shown: str, raw: bytes) -> ToolError:
+    begins = " ".join(f"{byte:02x}" for byte in raw[:8])
+    return ToolError(
+        "BINARY_FILE",
+        f"`{shown}` is a binary file; it begins with the bytes {begins}",
+        hint="Look into it with Bash (`file`, `xxd`, `strings`), or name its `encoding` if it is text",
+    )
 
-    A guess is not made anew: one edit more, and the umlauts of a Western file may look like Chinese. Only bytes
-    that somebody else wrote, and that are certain to be of another encoding, are taken for what they are.
+
+def choose_encoding(raw: bytes, seen: SeenFile | None) -> Encoding | None:
+    """The encoding to keep: the one the file was read with. None if it is not text, such as a picture.
+
+    A guess is not made again: after one more edit, the umlauts of a Western file may look like Chinese. Only bytes
+    that somebody else wrote, and that are certain to have another encoding, are taken for what they are.
     """
-    if sight and sight.encoding:
-        return encoding_named(sight.encoding, raw)
+    if seen and seen.encoding:
+        return encoding_named(seen.encoding, raw)
     found = detect_encoding(raw)
-    if found is None or sight is None or sight.seen_as in ("", found.name):
+    if found is None or seen is None or seen.seen_as in ("", found.name):
         return found
-    kept = replace(encoding_named(sight.seen_as, raw), is_guess=sight.seen_as in GUESSES)
-    is_sure = sight.hash == content_hash(raw) or (kept.is_guess and found.is_guess)
+    kept = replace(encoding_named(seen.seen_as, raw), is_guess=seen.seen_as in GUESSES)
+    is_sure = seen.hash == content_hash(raw) or (kept.is_guess and found.is_guess)
     return kept if is_sure and decodes(raw, kept) else found
-
-
-def changed_outside(files: SeenFiles, current: FileText, sight: SeenFile, text: str) -> OutsideChange | None:
-    """What somebody else did to a file since the agent saw it; None if nothing."""
-    if sight.hash == current.hash:
-        return None
-    raw = files.snapshots.get(sight.hash)
-    encoding = encoding_of(raw, sight) if raw is not None else None
-    if raw is None or encoding is None:
-        return OutsideChange(None, text)
-    return compare_versions(decode(raw, encoding, current.place.shown), text)

@@ -21,7 +21,6 @@ from holdfast.tools.files.line_diff import (
     missing_ranges,
     shift_ranges,
 )
-from holdfast.tools.files.line_index import LineIndexes
 from holdfast.tools.files.snapshots import MemorySnapshots, Snapshots
 from holdfast.tools.workspace_files import WorkspacePath, printable_path
 
@@ -142,7 +141,6 @@ class SeenFiles:
         self.resident = resident or (lambda *_: False)
         self.step = step
         self.protected = tuple(os.path.realpath(folder) for folder in protected)
-        self.indexes = LineIndexes()
         self.sights: dict[str, SeenFile] = {}
         self.made: list[AgentEdit] = []
         self._misleading: dict[str, tuple[LineRange, ...]] = {}

@@ -13,7 +13,7 @@ import msgspec
 
 from holdfast.messages import Image, Json
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
-from holdfast.tools.files.rows import MOST_BYTES
+from holdfast.tools.files.file_text import MOST_BYTES
 from holdfast.tools.files.seen_files import path_data
 from holdfast.tools.files.snapshots import content_hash
 from holdfast.tools.files.text_encoding import escape_bytes

@@ -191,3 +191,8 @@ def split_lines(text: str) -> list[str]:
 def unify_line_endings(text: str) -> str:
     """A text whose lines all end in `\\n`, for comparing; a carriage return elsewhere stays."""
     return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+def plain_lines(text: str) -> list[str]:
+    """The lines of a text, each ending in `\\n`, for comparing."""
+    return split_lines(unify_line_endings(text))
