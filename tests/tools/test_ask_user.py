@@ -109,7 +109,7 @@ def test_prepared_answers_stand_in_a_file(ask, tmp_path, name):
     [
         ("a.toml", "x = 3\n", "the answer to `x` must be a text or a list of texts, not the number 3"),
         ("a.toml", "x = []\n", "not a list"),
-        ("a.toml", "x\n", "is no valid TOML"),
+        ("a.toml", "x\n", "is not valid TOML"),
         ("a.json", "[1]", "must hold a table of questions and answers, not a list"),
         ("none.toml", None, "cannot be read"),
     ],

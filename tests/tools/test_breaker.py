@@ -83,7 +83,7 @@ def test_three_crashes_in_a_row_open_the_circuit_and_the_model_is_told(toolbox, 
     (result,) = asyncio.run(toolbox.run_calls([ToolCall("c", "Odd", {"how": "work"})]))
     assert result.envelope.text == (
         "CIRCUIT_OPEN: Odd failed 3 times in a row, the last time 17 s ago (ZeroDivisionError: division by zero) "
-        "and is not called for now; it is tried again in 43 s. Until then go another way."
+        "and is not called for now; it is tried again in 43 s. Until then find another way."
     )
 
 
@@ -132,7 +132,7 @@ def test_one_circuit_open_leaves_the_other_tools_alone(toolbox):
 
 def test_what_to_use_instead_is_named_only_if_it_is_there(tmp_path, clock):
     crashing = [TypedTool(name, Asked, "Crashes.", behave) for name in ("Read", "Bash")]
-    for tools, hint in ((crashing, "Until then use Bash with `sed -n`."), (crashing[:1], "go another way.")):
+    for tools, hint in ((crashing, "Until then use Bash with `sed -n`."), (crashing[:1], "find another way.")):
         toolbox = Toolbox(tools, Workspace([tmp_path]), clock=clock)
         calls = [ToolCall(str(n), "Read", {"how": "crash"}) for n in range(4)]
         assert asyncio.run(toolbox.run_calls(calls))[-1].envelope.text.endswith(hint)

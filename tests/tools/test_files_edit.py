@@ -104,7 +104,7 @@ def test_what_stands_twice_is_not_replaced_unless_all_is(tools):
     path = opened(tools, "a.txt", "x = 1\ny = 1\nx = 1\n")
     result = tools.edit("a.txt", "x = 1", "x = 2")
     assert code(result) == "INVALID_PARAM"
-    assert "stands 2 times in `a.txt`, in lines 1, 3" in text(result)
+    assert "occurs 2 times in `a.txt`, in lines 1, 3" in text(result)
     assert not tools.edit("a.txt", "x = 1", "x = 2", replace_all=True).is_error
     assert path.read_text() == "x = 2\ny = 1\nx = 2\n"
 
@@ -121,14 +121,14 @@ def test_what_stands_twice_is_not_replaced_unless_all_is(tools):
         (
             "one\ntwo\n",
             "     1\tone\n     2\ttwo\n",
-            "has the line numbers of Read in it: without that it stands in line 1",
+            "has the line numbers of Read in it: without that it is in line 1",
         ),
         ("say(“hi”)\n", 'say("hi")', "Only quotes, dashes or other look-alike characters differ from line 1"),
         ("Hello World\n", "hello world", "Only capitals differ from line 1"),
         (
             "a\nb\nlast",
             "last\n",
-            "ends with a line break and the file does not: without that it stands in line 3",
+            "ends with a line break and the file does not: without that it is in line 3",
         ),
         ('x = "a"\ny\n', 'x = \\"a\\"\\ny', "spells line breaks or quotes with backslashes"),
         (
@@ -136,7 +136,7 @@ def test_what_stands_twice_is_not_replaced_unless_all_is(tools):
             "def f():\n    a\n    c\n",
             "It begins as line 1, but then line 3 is `    b` and not `    c`",
         ),
-        ("done = True\n", "done = None", "`new_string` already stands in line 1"),
+        ("done = True\n", "done = None", "`new_string` is already in line 1"),
         ("x\n", "nothing like it", "copy them exactly"),
     ],
     ids=["tabs", "trailing", "numbers", "quotes", "capitals", "last", "escapes", "begins", "done", "nothing"],

@@ -183,7 +183,7 @@ def test_a_pattern_that_cannot_be_read_is_said(searcher, workspace, pattern):
 def test_ripgreps_own_sentence_is_passed_on(workspace):
     found = grep(find_ripgrep(), workspace, pattern="(a")
     assert found.text == (
-        "INVALID_PARAM: `pattern` is no valid regular expression: unclosed group. "
+        "INVALID_PARAM: `pattern` is not a valid regular expression: unclosed group. "
         "Escape special characters, or set `literal`."
     )
 

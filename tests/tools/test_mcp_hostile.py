@@ -64,9 +64,9 @@ def is_alive(pid):
     ("mode", "reason"),
     [
         ("dies", "its process ended with exit code 3; its last words: out of cheese"),
-        ("floods", "it prints what is no message, such as `noise noise"),
+        ("floods", "it prints something that is not a message, such as `noise noise"),
         ("endless line", "it sent a message of more than 16777216 bytes"),
-        ("wrong", "it answered with something that is no result of a tool"),
+        ("wrong", "it answered with something that is not a tool result"),
         ("closes", "it closed its output"),
     ],
     ids=["dies", "floods", "endless line", "wrong", "closes"],
@@ -76,7 +76,7 @@ def test_a_server_that_breaks_in_the_middle_of_a_call_is_a_failed_call(workspace
     assert result.envelope.error.code == "EXECUTION_ERROR"
     assert reason in result.envelope.text
     assert (
-        "Whether it did what was asked is uncertain. A further call connects to it anew."
+        "Whether it did what was asked is uncertain. The next call connects to it again."
         in result.envelope.text
     )
 

@@ -71,7 +71,7 @@ def test_a_server_at_an_address_that_goes_away_and_comes_back(workspace):
         ("error", "it answered with HTTP 500 Internal Server Error"),
         ("forbidden", "it answered with HTTP 401 Unauthorized"),
         ("no json", "JSON"),
-        ("packed", "it packs its answers with `gzip`"),
+        ("packed", "it compresses its answers with `gzip`"),
         ("endless", "the answer is longer than 16777216 bytes"),
     ],
 )
@@ -91,7 +91,7 @@ def test_an_address_that_speaks_no_mcp_costs_no_more_than_its_time(workspace, mo
         ("error", "cannot be used: it answered with HTTP 500 Internal Server Error"),
         ("forbidden", "cannot be used: it answered with HTTP 401 Unauthorized"),
         ("no json", "JSON"),
-        ("packed", "cannot be used: it packs its answers with `gzip`"),
+        ("packed", "cannot be used: it compresses its answers with `gzip`"),
         ("endless", "the answer is longer than 16777216 bytes"),
         ("endless event", "SSE"),
         ("events", "cannot be used: it sends messages without end"),

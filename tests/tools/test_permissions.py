@@ -317,7 +317,7 @@ def test_a_table_in_the_configuration():
         ),
         ({"allow": [3]}, "holdfast.toml: `permissions.allow` should hold only texts, found the number 3"),
         ({"deny": ["Raed(x)"]}, "holdfast.toml: `permissions.deny`: `Raed(x)` names no tool"),
-        ({"deny": ["Read(x"]}, "holdfast.toml: `permissions.deny`: `Read(x` is no rule"),
+        ({"deny": ["Read(x"]}, "holdfast.toml: `permissions.deny`: `Read(x` is not a rule"),
         ({"deny": ["Read()"]}, "holdfast.toml: `permissions.deny`: `Read()` has an empty pattern"),
         (
             {"deny": ["Read(../x)"]},

@@ -176,9 +176,9 @@ def test_commands_of_all_kinds(shell, workspace, command, code, text):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"command": "echo \0"}, "`command` holds a NUL character"),
+        ({"command": "echo \0"}, "`command` contains a NUL character"),
         ({"command": "  \n"}, "`command` of Bash is empty"),
-        ({"command": "echo \ud800"}, "`command` holds half a character"),
+        ({"command": "echo \ud800"}, "`command` contains half a character"),
         ({"command": "x" * (LONGEST_COMMAND + 1)}, "the most"),
         ({"command": "true", "timeout": 601}, "`timeout` of Bash is wrong"),
         ({"command": "true", "timeout": 0}, "`timeout` of Bash is wrong"),

@@ -168,10 +168,10 @@ def test_up_to_the_limit_all_of_it_stands_in_the_result(workspace):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"lines": "x"}, "`lines` of BashOutput is no range: `x`"),
-        ({"bytes": "1-2-3"}, "`bytes` of BashOutput is no range"),
+        ({"lines": "x"}, "`lines` of BashOutput is not a range: `x`"),
+        ({"bytes": "1-2-3"}, "`bytes` of BashOutput is not a range"),
         ({"lines": "1-2", "grep": "x"}, "`lines` and `grep` of BashOutput exclude each other"),
-        ({"grep": "("}, "`grep` is no valid regular expression"),
+        ({"grep": "("}, "`grep` is not a valid regular expression"),
     ],
     ids=["lines", "bytes", "two", "pattern"],
 )

@@ -157,7 +157,7 @@ def test_one_failing_call_never_loses_the_others(scene, workspace, caplog):
     assert [result.is_error for result in results] == [False, True, False, True, False]
     assert texts(results)[1] == (
         "INTERNAL_ERROR: Look itself failed: RuntimeError: b broke. "
-        "This is a defect of the tool and not of your arguments; use another way."
+        "This is a fault of the tool, not of your arguments; try another way."
     )
     assert "Traceback" in caplog.text
     assert "Traceback" not in texts(results)[1]

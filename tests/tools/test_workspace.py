@@ -226,7 +226,7 @@ def test_a_root_that_was_replaced_is_no_root_any_more(workspace, home):
 
 
 def test_a_root_must_be_a_directory(home):
-    with pytest.raises(InputError, match="is no directory"):
+    with pytest.raises(InputError, match="is not a directory"):
         Workspace([home / "root" / "file.txt"])
 
 

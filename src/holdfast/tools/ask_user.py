@@ -40,7 +40,7 @@ class AskUserArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UserReply(Struct, frozen=True):
-    """Labels that were chosen, words of one's own, or both; `by` says whose they are."""
+    """The chosen labels, the person's own words, or both; `by` says who answered."""
 
     chosen: tuple[str, ...] = ()
     text: str = ""
@@ -52,7 +52,7 @@ class UserReply(Struct, frozen=True):
 
 
 class Responder(Protocol):
-    """**Contract:** one reply for each question, in their order; an empty one where there is no answer."""
+    """**Contract:** one reply for each question, in order; an empty one if there is no answer."""
 
     async def answer(self, questions: Sequence[UserQuestion]) -> Sequence[UserReply]: ...
 
@@ -62,7 +62,7 @@ def ask_user_tool(respondent: Responder) -> Tool:
         for number, question in enumerate(arguments.questions, start=1):
             _expect_choice(question, number)
         replies = await respondent.answer(arguments.questions)
-        assert len(replies) == len(arguments.questions), "a respondent answers every question"
+        assert len(replies) == len(arguments.questions), "a responder answers every question"
         return _result(arguments.questions, replies)
 
     return TypedTool("AskUser", AskUserArguments, prompt_beside(__file__), ask)
@@ -101,7 +101,7 @@ def _result(questions: Sequence[UserQuestion], replies: Sequence[UserReply]) -> 
 
 
 def _legal(reply: UserReply, question: UserQuestion) -> UserReply:
-    """A reply that fits its question: what is no label, or one too many, counts as the person's own words."""
+    """A reply that fits its question: what is not a label, or is one too many, counts as the person's own words."""
     labels = {option.label for option in question.options}
     known = [label for label in dict.fromkeys(reply.chosen) if label in labels]
     kept = known if question.multiple else known[:1]
@@ -124,14 +124,14 @@ def _in_words(reply: UserReply) -> str:
 
 
 class NoAnswer(Struct, frozen=True):
-    """No answer: the model decides and says what it assumed. What holds unless something else is asked for."""
+    """No answer: the model decides and says what it assumed. This is the default."""
 
     async def answer(self, questions: Sequence[UserQuestion]) -> Sequence[UserReply]:
         return [UserReply(by=NOBODY) for _ in questions]
 
 
 class FirstOption(Struct, frozen=True):
-    """The first option, which the model recommends."""
+    """Always the first option, which the model recommends."""
 
     async def answer(self, questions: Sequence[UserQuestion]) -> Sequence[UserReply]:
         return [
@@ -140,10 +140,10 @@ class FirstOption(Struct, frozen=True):
 
 
 class PreparedAnswers(Struct, frozen=True):
-    """Answers given beforehand, by the question's text or a part of it; upper and lower case are the same.
+    """Answers given in advance, by the text of the question or a part of it, ignoring case.
 
-    The longest key that stands in a question is the one that answers it. What is no label of the question counts as
-    words of one's own, and what has no answer goes on to `otherwise`.
+    The longest key that occurs in a question answers it. What is not a label counts as the person's own words, and
+    a question without an answer goes to `otherwise`.
     """
 
     answers: dict[str, list[str]]
@@ -190,7 +190,7 @@ def load_answers(path: Path, otherwise: Responder | None = None) -> PreparedAnsw
         table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except ValueError as error:
         raise InputError(
-            f"{path} is no valid {path.suffix.lstrip('.').upper() or 'TOML'}: {error}"
+            f"{path} is not valid {path.suffix.lstrip('.').upper() or 'TOML'}: {error}"
         ) from error
     if not isinstance(table, dict):
         raise InputError(f"{path} must hold a table of questions and answers, not {describe_value(table)}")

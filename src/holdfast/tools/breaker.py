@@ -1,9 +1,9 @@
-"""A circuit breaker: a tool that keeps failing by itself is left alone for a while, and the model is told.
+"""A circuit breaker: a tool that keeps failing is not called for a while, and the model is told.
 
-Rule: only the tool's own failures count (an exception that leaves it, a call that never ends, a server that is out
-of reach). What the model got wrong is an answer like any other and never opens a circuit.
+Rule: only the tool's own failures count (an exception, a call that never ends, a server that cannot be reached).
+What the model got wrong is a normal answer and never opens a circuit.
 
-A breaker is a value; the time is given by the caller, from any clock that only goes forward.
+A breaker is a value; the caller gives the time, from a monotonic clock.
 """
 
 from typing import Literal
@@ -30,8 +30,8 @@ class BreakerRules(Struct, frozen=True):
 
 
 class Breaker(Struct, frozen=True):
-    """`failures` in a row, the last of which happened at `failed_at` for `reason`; `is_trying` while the one call
-    that a half-open circuit lets through is under way."""
+    """`failures` in a row, the last one at `failed_at` for `reason`; `is_trying` while the one call that a
+    half-open circuit lets through is running."""
 
     failures: int = 0
     reason: str = ""
@@ -47,7 +47,7 @@ class Breaker(Struct, frozen=True):
         return self.failed_at + rules.pause_after(self.failures)
 
     def admit(self, now: float, rules: BreakerRules, what: str, hint: str = "") -> "Breaker":
-        """The breaker while a call is under way; CIRCUIT_OPEN if none may be made now."""
+        """The breaker while a call is running; CIRCUIT_OPEN if no call may be made now."""
         match self.state(now, rules):
             case "closed":
                 return self

@@ -1,7 +1,7 @@
-"""One call of a tool: timed, ended when asked to, and answered whatever happens.
+"""One call of a tool: timed, stopped on request, and answered whatever happens.
 
-Rule: every call gets a result. Any exception may be caught here and only here; it becomes INTERNAL_ERROR for the
-model, a traceback in the log of the program, and a failure of the tool's own for the breaker.
+Rule: every call gets a result. This is the only place that may catch any exception; it becomes INTERNAL_ERROR for
+the model, a traceback in the program's log, and a failure of the tool for the breaker.
 """
 
 import asyncio
@@ -24,20 +24,20 @@ LONGEST_MESSAGE = 500
 """Characters of an exception's message that a model reads."""
 
 ToolOutcome = Literal["worked", "failed", "unknown"]
-"""What a call says about its tool. `unknown`: it never reached it, or was interrupted."""
+"""What a call says about its tool; `unknown` if it never reached the tool or was interrupted."""
 
 _log = logging.getLogger(__name__)
 
 
 class CallRefusal(Struct, frozen=True):
-    """Why a call may not be made: the reason of a person or of a rule, for the model to read."""
+    """Why a call may not be made: the reason of a person or a rule, for the model to read."""
 
     reason: str
     hint: str = ""
 
 
 class CallGate(Protocol):
-    """**Contract:** asked once before each call, for one call at a time; whoever raises, refuses."""
+    """**Contract:** asked once before each call, for one call at a time; an exception is a refusal."""
 
     async def __call__(self, call: ToolCall, tool: Tool) -> CallRefusal | ToolResult | None: ...
 
@@ -53,13 +53,13 @@ class CallFinished(Struct, frozen=True):
 
 
 CallListener = Callable[[CallStarted | CallFinished], None]
-"""**Contract:** hears of every call once that it finished, also of those that were refused or interrupted."""
+"""**Contract:** is told of every finished call exactly once, also of those that were refused or interrupted."""
 
 
 class CallSettings(Struct, frozen=True):
-    """`seconds` is how long a call may take; `seconds_by_tool` says otherwise by name or pattern, 0 for no limit.
+    """`seconds` is how long a call may take; `seconds_by_tool` overrides it by name or pattern, 0 for no limit.
 
-    Without a limit are those that keep time themselves, and the one that waits for a person.
+    There is no limit for tools that keep time themselves, and for the one that waits for a person.
     """
 
     parallel: int = 8
@@ -71,7 +71,7 @@ class CallSettings(Struct, frozen=True):
     breaker: BreakerRules = BreakerRules()
 
     def limit(self, tool: str) -> float | None:
-        """Seconds that a call of this tool may take; the first name or pattern that fits decides."""
+        """Seconds that a call of this tool may take; the first matching name or pattern decides."""
         fitting = (s for pattern, s in self.seconds_by_tool.items() if fnmatchcase(tool, pattern))
         return next(fitting, self.seconds) or None
 
@@ -84,7 +84,7 @@ class CallAnswer(Struct, frozen=True):
 
 
 async def run_call(tool: Tool, call: ToolCall, workspace: Workspace, settings: CallSettings) -> CallAnswer:
-    """Run a tool to its end, or to the end of its time. When cancelled, the tool is given time to stop."""
+    """Run a tool until it ends or its time is over. When cancelled, the tool is given time to stop."""
     limit = settings.limit(tool.name)
     work = asyncio.create_task(tool.run(call.arguments, workspace), name=f"tool {tool.name}")
     try:
@@ -111,7 +111,7 @@ def _finished(work: asyncio.Task[ToolResult], tool: Tool) -> CallAnswer:
         said = ToolError(
             "INTERNAL_ERROR",
             f"{tool.name} itself failed: {reason}",
-            hint="This is a defect of the tool and not of your arguments; use another way",
+            hint="This is a fault of the tool, not of your arguments; try another way",
         )
         return CallAnswer(error_result(said, {"tool": tool.name}), "failed", reason)
     fault = result.envelope.error
@@ -120,8 +120,8 @@ def _finished(work: asyncio.Task[ToolResult], tool: Tool) -> CallAnswer:
 
 
 async def cancel_task(work: asyncio.Task[Any], what: str, seconds: float) -> bool:
-    """Cancel a task and wait for its end, but not for ever: what will not stop is left behind. Says whether we were
-    cancelled meanwhile: the task is being stopped already, and its result is still wanted."""
+    """Cancel a task and wait for its end, but not forever: a task that does not stop is left behind. Returns
+    whether we were cancelled meanwhile: the task is being stopped already, and its result is still wanted."""
     is_cancelled = False
     work.cancel()
     until = time.monotonic() + seconds
@@ -137,7 +137,7 @@ async def cancel_task(work: asyncio.Task[Any], what: str, seconds: float) -> boo
 
 
 def _forget(work: asyncio.Task[Any]) -> None:
-    """Look at what a task left behind, so that nobody complains of an exception that was never looked at."""
+    """Retrieve the exception of an abandoned task, so that asyncio does not complain."""
     if not work.cancelled():
         work.exception()
 
@@ -163,7 +163,7 @@ def describe_exception(error: BaseException) -> str:
 
 
 def replace_surrogates(result: ToolResult) -> ToolResult:
-    """The result without halves of characters (lone surrogates), which no log could take."""
+    """The result without lone surrogates, which cannot be written to a log."""
     try:
         msgspec.json.encode(result)
     except UnicodeEncodeError:

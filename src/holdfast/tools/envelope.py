@@ -1,7 +1,7 @@
-"""What every tool answers: one envelope for programs, parts for the model, a line for the person.
+"""What every tool returns: one envelope for programs, parts for the model, a line for the person.
 
-Rule: `text` is what the model reads. It holds nothing that differs between two runs over the same files; what
-does (durations) stands in `stats`, which no model reads.
+Rule: `text` is what the model reads. It contains nothing that differs between two runs over the same files;
+durations are in `stats`, which no model reads.
 """
 
 from typing import Literal
@@ -30,7 +30,7 @@ ErrorCode = Literal[
 
 
 class ToolError(HoldfastError):
-    """What a tool could not do, for the model to learn from; it ends the call, never the run."""
+    """What a tool could not do, for the model to read; it ends the call, never the run."""
 
     def __init__(self, code: ErrorCode, message: str, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -71,9 +71,9 @@ def build_result(envelope: Envelope, shown: str, *more: UserPart) -> ToolResult:
 
 
 def error_result(error: ToolError, context: dict[str, Json]) -> ToolResult:
-    """A tool's error as a result; the hint belongs to what the model reads, since it says what to do next."""
+    """A tool's error as a result. The hint is part of what the model reads, since it says what to do next."""
     said = f"{error.message}. {error.hint}." if error.hint else f"{error.message}."
-    # An argument that is quoted may hold half a character, which no JSON can.
+    # A quoted argument may contain a lone surrogate, which JSON cannot.
     sentence = said.encode("utf-8", "replace").decode()
     envelope = Envelope(
         status="error",

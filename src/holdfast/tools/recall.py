@@ -1,4 +1,4 @@
-"""Recall as a tool: what a pack left out, brought back by a handler that the caller gives.
+"""Recall as a tool: what a pack left out, brought back by a handler from the caller.
 
 Rule: what the handler answers is what the model reads, to the byte. The tool knows neither store nor log.
 """
@@ -12,7 +12,7 @@ from holdfast.tools.tool import Tool
 from holdfast.tools.workspace import Workspace
 
 RecallHandler = Callable[[Mapping[str, Json]], tuple[str, bool]]
-"""From the arguments of a call to the answer, and whether it is an error."""
+"""From the arguments of a call to the answer, and whether that is an error."""
 
 
 @dataclass(frozen=True)

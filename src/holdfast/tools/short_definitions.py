@@ -1,7 +1,7 @@
-"""Tools defined in short: fewer words and a lean schema, for a window in which every token of a definition counts.
+"""Short definitions of tools: fewer words and a lean schema, for a window in which every token counts.
 
-Rule: only the definition is another. A tool requires the same, takes every argument that it takes when defined in
-full, also those that are not named, and finds itself what is wrong with a call.
+Rule: only the definition differs. The tool itself is the same: it accepts every argument, also those that the short
+definition does not name, and reports what is wrong with a call.
 """
 
 from collections.abc import Collection, Mapping
@@ -30,13 +30,13 @@ _TOOLS = {
     "TodoWrite": ("todo_write", ""),
     "Write": ("files/write", "dry_run"),
 }
-"""Of each tool where it stands, and which arguments are too rare to be named in short. Some of them a result names
-where they are needed, such as `column` where a line is cut."""
+"""Where each tool is, and which arguments are too rare for a short definition. Some are named by a result when they
+are needed, such as `column` where a line is cut."""
 _NULL = {"type": "null"}
 
 
 class ShortPrompt(Struct, frozen=True):
-    """The short text of a tool, the full one in whose place it stands, and optional arguments that go unnamed."""
+    """The short prompt of a tool, the full one that it replaces, and optional arguments that it does not name."""
 
     short: str
     full: str = ""
@@ -44,14 +44,14 @@ class ShortPrompt(Struct, frozen=True):
 
 
 def short_prompt_beside(module: str, *without: str) -> ShortPrompt:
-    """The texts beside a tool's module: `read.short.md`, and `read.md` where the full one is a file too."""
+    """The prompts beside a tool's module: `read.short.md`, and `read.md` where the full one is a file too."""
     short, full = (Path(module).with_suffix(suffix) for suffix in (".short.md", ".md"))
     said = full.read_text("utf-8").strip() if full.exists() else ""
     return ShortPrompt(short.read_text("utf-8").strip(), said, without)
 
 
 def short_prompts() -> dict[str, ShortPrompt]:
-    """By name, those of the tools that stand here."""
+    """The short prompts of the tools in this package, by name."""
     here = Path(__file__).parent
     return {
         name: short_prompt_beside(str(here / f"{place}.py"), *rare.split())
@@ -60,14 +60,14 @@ def short_prompts() -> dict[str, ShortPrompt]:
 
 
 def with_short_definition(tool: Tool, known: Mapping[str, ShortPrompt]) -> Tool:
-    """The same tool with a short definition; as it is where no short text is known."""
+    """The same tool with a short definition; unchanged if there is no short prompt."""
     brief = known.get(tool.name)
     return _ShortTool(tool, short_definition(tool.definition, brief)) if brief else tool
 
 
 def short_definition(full: ToolDefinition, brief: ShortPrompt) -> ToolDefinition:
-    """Text and schema in short. What a tool says behind its full text, as Bash does of its sandbox, was made for
-    this very one: its first sentence stays."""
+    """A short text and schema. What a tool adds to its full prompt, as Bash does about its sandbox, holds for this
+    very tool, so its first sentence stays."""
     said = full.description
     behind = said[len(brief.full) :].split(". ")[0] if brief.full and said.startswith(brief.full) else ""
     text = f"{brief.short}{behind.rstrip('.')}." if behind else brief.short
@@ -94,7 +94,7 @@ def lean_schema(schema: dict[str, Json], without: Collection[str] = ()) -> dict[
 
 
 def _given(schema: dict[str, Json]) -> dict[str, Json]:
-    """What an optional property is when it is given: `null` means that it is not."""
+    """The schema of an optional property when it is given: `null` means that it is not."""
     choices: list[dict[str, Json]] = [one for one in schema.get("anyOf", []) if one != _NULL]
     match choices:
         case []:

@@ -26,15 +26,15 @@ from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import printable_path
 
 LONGEST_TEXT = 1_000_000
-"""Characters of a filled text. A text of many placeholders and a long argument would otherwise fill the memory."""
+"""Characters of a filled text. Many placeholders and a long argument could otherwise fill the memory."""
 
-# An empty name would take every dollar sign.
+# An empty name would match every dollar sign.
 _NAME = re.compile(r"\w[\w-]*")
 _FORM = r"(\\?)\$(?:ARGUMENTS\[(\d{1,3})\]|(ARGUMENTS)\b|(\d{1,3})\b|\{(\w+)\}"
 
 
 def split_arguments(arguments: str) -> list[str]:
-    """Arguments as a shell splits words; by spaces where its quotes are not closed."""
+    """Arguments split like shell words; by spaces if a quote is not closed."""
     try:
         return shlex.split(arguments)
     except ValueError:
@@ -42,11 +42,11 @@ def split_arguments(arguments: str) -> list[str]:
 
 
 class FilledTextTooLong(ValueError):
-    """A filled text would be longer than `LONGEST_TEXT`."""
+    """The filled text would be longer than `LONGEST_TEXT`."""
 
 
 def fill_placeholders(text: str, arguments: str, names: Sequence[str], folder: str) -> str:
-    """The text with its placeholders filled; arguments that no placeholder took stand below. Raises
+    """The text with its placeholders filled; arguments that no placeholder used are added below. Raises
     `FilledTextTooLong`."""
     given = split_arguments(arguments)
     named = {
@@ -83,10 +83,10 @@ def fill_placeholders(text: str, arguments: str, names: Sequence[str], folder: s
 
 
 BUDGET = 8_000
-"""Characters that the list of skills takes in the definition."""
+"""Characters that the list of skills may take in the definition."""
 
 SHORTEST = 24
-"""Characters of a description below which it says nothing, and only names are listed."""
+"""If descriptions would be cut to fewer characters than this, only names are listed."""
 
 MOST_FILES = 40
 MOST_LOOKED_AT = 2_000
@@ -109,8 +109,8 @@ def skill_tool(skills: Skills, budget: int = BUDGET) -> Tool:
 
 
 def list_skills(skills: list[Skill], budget: int = BUDGET) -> str:
-    """The skills by name, with as much of the descriptions as the budget has room for: names come first, then hints
-    at arguments, then descriptions."""
+    """The skills by name, with as much of their descriptions as fits the budget: names come first, then argument
+    hints, then descriptions."""
     listed = [skill for skill in skills if not skill.is_for_people_only]
     if not listed:
         return "There are no skills."
@@ -139,14 +139,14 @@ def _length(heads: list[str]) -> int:
 
 
 def _first_heads(heads: list[str], budget: int) -> list[str]:
-    """Names up to the budget, and how many more there are: they can be loaded by name all the same."""
+    """Names up to the budget, and how many more there are; those can still be loaded by name."""
     ends = accumulate(len(head) + 3 for head in heads)
     first = heads[: sum(end <= budget for end in ends)]
     return [*first, f"(The names of {len(heads) - len(first)} more skills do not fit {budget} characters.)"]
 
 
 def _cap(lengths: list[int], room: int) -> int:
-    """The greatest length to which texts can be cut so that all of them fit: short ones leave room to long ones."""
+    """The greatest length to which texts can be cut so that all fit: short ones leave room for long ones."""
     left = room
     for number, length in enumerate(sorted(lengths)):
         share = left // (len(lengths) - number)
@@ -207,7 +207,7 @@ def _others(skills: Skills, name: str) -> str:
 
 
 def _shown(folder: Path, workspace: Workspace) -> str:
-    """The folder as other tools name it; whole where it lies outside the workspace."""
+    """The folder as other tools name it; the absolute path if it lies outside the workspace."""
     try:
         return workspace.locate(str(folder)).shown
     except ToolError:
@@ -215,8 +215,8 @@ def _shown(folder: Path, workspace: Workspace) -> str:
 
 
 def _files(skill: Skill) -> tuple[list[str], bool]:
-    """Names of the files below a skill's folder, and whether there were too many to look at. The folder is opened
-    once: one that has become a link meanwhile shows nothing of what lies elsewhere."""
+    """The files below a skill's folder, and whether there were too many to list. The folder is opened once, so that
+    one that has become a link shows nothing from elsewhere."""
     folder = skill.path.parent
     try:
         with Workspace([skill.within or folder]).open_directory(str(folder)) as opened:

@@ -40,7 +40,7 @@ class FrontmatterError(ValueError):
 
 
 class FrontmatterField(Struct, frozen=True):
-    """A field as it is written: what stands behind the colon, and the lines below that belong to it."""
+    """A field as written: what follows the colon, and the lines below that belong to it."""
 
     line: int
     first: str
@@ -52,12 +52,12 @@ class SkillDocument(Struct, frozen=True):
     body: str
 
     def text(self, key: str) -> str:
-        """A field as one text; empty if it is not there."""
+        """A field as one text; empty if it is missing."""
         field = self.fields.get(key)
         return read_text(field) if field else ""
 
     def texts(self, key: str) -> list[str]:
-        """A field as a list: in brackets, by dashes, or in one line, parted by commas or spaces."""
+        """A field as a list: in brackets, with dashes, or in one line, separated by commas or spaces."""
         field = self.fields.get(key)
         return read_texts(field) if field else []
 
@@ -77,7 +77,7 @@ def _fields(lines: list[str]) -> Iterator[tuple[str, FrontmatterField]]:
     seen: dict[str, int] = {}
     key, line, first, below = "", 0, "", list[str]()
     for number, row in enumerate(lines, start=2):
-        # A list may stand at the margin: `- a` below `key:` belongs to the key.
+        # A list need not be indented: `- a` below `key:` belongs to the key.
         if not row.strip() or row[0] in " \t" or row.startswith("- ") or row.rstrip() == "-":
             below.append(row)
             continue
@@ -85,9 +85,9 @@ def _fields(lines: list[str]) -> Iterator[tuple[str, FrontmatterField]]:
             continue
         found = _KEY.fullmatch(row.rstrip())
         if not found:
-            raise FrontmatterError(number, f"`{row.strip()[:60]}` is no `key: value`")
+            raise FrontmatterError(number, f"`{row.strip()[:60]}` is not a `key: value`")
         if found[1] in seen:
-            raise FrontmatterError(number, f"`{found[1]}` stands there twice, first in line {seen[found[1]]}")
+            raise FrontmatterError(number, f"`{found[1]}` occurs twice, first in line {seen[found[1]]}")
         if key:
             yield key, FrontmatterField(line, first, tuple(below))
         elif any(row.strip() for row in below):
@@ -112,7 +112,7 @@ def read_text(field: FrontmatterField) -> str:
 
 
 def _uncommented(row: str) -> str:
-    # The blanks before a comment are no part of the pattern: a long row of them would be looked at from each one.
+    # The blanks before a comment are not part of the pattern: a long run of them would be scanned from each one.
     return _COMMENT.sub("", row).strip()
 
 
@@ -134,7 +134,7 @@ def _quoted(field: FrontmatterField) -> str:
     if not found:
         raise FrontmatterError(field.line, "a quoted text has no closing quote")
     if _uncommented(whole[found.end() :]):
-        raise FrontmatterError(field.line, "something stands behind the closing quote")
+        raise FrontmatterError(field.line, "there is more text after the closing quote")
     return _unquoted(found)
 
 
@@ -175,7 +175,7 @@ def _item(text: str, line: int) -> str:
 
 
 def _parted(text: str, by: str) -> list[str]:
-    """Parts of a text between commas that stand outside of quotes and parentheses."""
+    """Parts of a text between commas outside quotes and parentheses."""
     ends, depth, quote, is_blank = list[int](), 0, "", True
     for at, character in enumerate(text):
         if quote:
@@ -203,8 +203,8 @@ _Mark = tuple[int, int, int]
 
 
 class SkillFolder(Struct, frozen=True):
-    """A place to look for skills. `within` is the root that its files may not lead out of; without one, links are
-    followed anywhere, as befits a folder of the user's own."""
+    """A place to look for skills. `within` is the root that its files must stay inside; without one, links are
+    followed anywhere, since the folder is the user's own."""
 
     path: Path
     within: Path | None = None
@@ -219,19 +219,20 @@ class Skill(Struct, frozen=True):
     argument_names: tuple[str, ...] = ()
     argument_hint: str = ""
     allowed_tools: tuple[str, ...] = ()
-    """What the skill asks for. It is shown and never widens what is allowed: the file may be a stranger's."""
+    """What the skill asks for. It is shown and never extends what is allowed: a stranger may have written the
+    file."""
     is_for_people_only: bool = False
     within: Path | None = None
-    """The root that its folder may not lead out of, as that of its place."""
+    """The root that its folder must stay inside."""
 
 
 def project_folders(root: Path) -> list[SkillFolder]:
-    """Where a project keeps its skills; of two with one name the first counts."""
+    """Where a project keeps its skills; of two with the same name the first counts."""
     return [SkillFolder(root / name / "skills", root) for name in (".holdfast", ".agents", ".claude")]
 
 
 class Skills:
-    """The skills of some folders. `refresh` looks again and reads only what changed."""
+    """The skills of some folders. `refresh` reads again what has changed."""
 
     def __init__(self, folders: Sequence[SkillFolder]) -> None:
         self._folders = tuple(folders)
@@ -265,7 +266,7 @@ class Skills:
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, _Mark]]:
-    """Every `SKILL.md` one level below, in the order of names, with what changes when the file does."""
+    """Every `SKILL.md` one level below, sorted by name, each with a stamp that changes when the file does."""
     try:
         names = sorted(os.listdir(folder))[:MOST_SKILLS]  # noqa: PTH208 - names only, no entries
     except OSError:
@@ -280,14 +281,14 @@ def _files(folder: Path) -> Iterator[tuple[Path, _Mark]]:
 
 
 def _read(path: Path, within: Path | None) -> Skill | str:
-    """A skill, or the warning that it cannot be read."""
+    """A skill, or a warning why it cannot be read."""
     where = printable_path(str(path))
     try:
         return _skill(path, parse_document(_text(path, within)), within)
     except FrontmatterError as error:
         return f"{where}, line {error.line}: {error.message}; the skill is left out"
     except UnicodeDecodeError as error:
-        return f"{where}: byte {error.start} is no UTF-8; the skill is left out"
+        return f"{where}: byte {error.start} is not UTF-8; the skill is left out"
     except HoldfastError as error:
         return f"{where}: {error.message}; the skill is left out"
     except OSError as error:
@@ -295,7 +296,7 @@ def _read(path: Path, within: Path | None) -> Skill | str:
 
 
 def _text(path: Path, within: Path | None) -> str:
-    # The folder itself as the root: without one to stay within, links have been followed before we look.
+    # Without a root to stay inside, links are resolved first and the folder itself is the root.
     real = path if within else path.resolve(strict=True)
     with Workspace([within or real.parent]).open_file(str(real)) as opened:
         if opened.status.st_size > LARGEST_FILE:
@@ -308,7 +309,7 @@ def _skill(path: Path, document: SkillDocument, within: Path | None) -> Skill:
     name = document.text("name") or folder
     if not is_name(name):
         line = document.fields["name"].line if "name" in document.fields else 1
-        rule = f"1 to {LONGEST_NAME} small letters, digits and single hyphens"
+        rule = f"1 to {LONGEST_NAME} lowercase letters, digits and single hyphens"
         raise FrontmatterError(line, f"the name `{name[:80]}` does not fit: {rule}")
     description = " ".join(document.text("description").split()) or _first_paragraph(document.body)
     if not description:
@@ -327,13 +328,13 @@ def _skill(path: Path, document: SkillDocument, within: Path | None) -> Skill:
 
 
 def _hint(document: SkillDocument) -> str:
-    """`argument-hint: [file] [lines]` looks like a list and is meant as it stands."""
+    """`argument-hint: [file] [lines]` looks like a list but is meant literally."""
     field = document.fields.get("argument-hint")
     return _in_one_line(field.first)[:200] if field else ""
 
 
 def _in_one_line(text: str) -> str:
-    """Characters that are not shown could forge lines, or say to a model what no person reads."""
+    """Invisible characters could forge lines, or tell a model what no person reads."""
     return "".join(character for character in text if character.isprintable())
 
 
@@ -344,7 +345,7 @@ def is_name(name: str) -> bool:
 
 
 def _first_paragraph(body: str) -> str:
-    """What stands first below the head and is no heading, in one line."""
+    """The first text below the head that is not a heading, in one line."""
     for block in body.split("\n\n"):
         rows = [row.strip() for row in block.splitlines() if row.strip() and not row.lstrip().startswith("#")]
         if rows:

@@ -1,7 +1,7 @@
-"""TodoWrite: the list of what is to be done, written whole each time.
+"""TodoWrite: the list of tasks, written as a whole each time.
 
-Rule: at most one todo is in progress, and the answer says what truly changed against the list before it. A list
-with nothing left to do is archived; the recap at a request's end is made from the log, not here.
+Rule: at most one todo is in progress, and the answer says what really changed since the last list. A list with
+nothing left to do is archived. The recap at the end of a request is made from the log, not here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _MARKS: dict[TodoStatus, str] = {
 
 
 class TodoItem(Struct, frozen=True):
-    """Other fields are passed over: several agents' lists have an id, a priority or another form of the text."""
+    """Other fields are ignored: the lists of several agents have an id, a priority or another form of the text."""
 
     content: Annotated[
         str, Meta(min_length=1, max_length=500, description="What is to be done, in one line.")
@@ -64,7 +64,7 @@ class TodoList:
             self.archive.append(self.written)
 
     def restore(self, data: Mapping[str, Json]) -> None:
-        """Take up the `data` of an earlier result; fed in order, they give the same list and archive."""
+        """Take over the `data` of an earlier result. In order, they give the same list and archive."""
         if "todos" in data:
             self.write(msgspec.convert(data.get("archived") or data["todos"], list[TodoItem]))
 
@@ -113,7 +113,7 @@ def _expect_order(todos: Sequence[TodoItem]) -> None:
 
 
 def _recap(todos: Sequence[TodoItem]) -> str:
-    """How far the list is, what is being done and what comes next."""
+    """How much is done, what is in progress and what comes next."""
     if not todos:
         return "The list is empty."
     kept = [todo for todo in todos if todo.status != "cancelled"]
@@ -125,7 +125,7 @@ def _recap(todos: Sequence[TodoItem]) -> str:
 
 
 def _changes(before: Sequence[TodoItem], after: Sequence[TodoItem], *, was_finished: bool) -> list[str]:
-    """What differs, as lines. What is no more of a list that was archived was not taken away."""
+    """What changed, as lines. Todos of an archived list that are gone were not removed."""
     old = {todo.content: todo.status for todo in before}
     new = {todo.content: todo.status for todo in after}
     changed = {content for content, status in new.items() if old.get(content, status) != status}
@@ -156,7 +156,8 @@ def _changes(before: Sequence[TodoItem], after: Sequence[TodoItem], *, was_finis
 
 
 def _named(contents: list[str]) -> str:
-    """Todos by name. Their texts stand in the call right above, so long ones are cut and many are counted."""
+    """Todos by their text. The call right above has them in full, so long ones are cut and only the first are
+    listed."""
     named = [content if len(content) <= 80 else content[:77] + "..." for content in contents[:MOST_NAMED]]
     more = len(contents) - len(named)
     return "; ".join([*named, f"and {more} more"] if more else named)

@@ -28,7 +28,7 @@ _REFERENCE = "#/$defs/"
 
 
 def json_schema(takes: type[Struct]) -> dict[str, Json]:
-    """The schema of a Struct with every reference written out and the names of our classes left out."""
+    """The schema of a Struct, with every reference written out and without the names of our classes."""
     schemas, parts = msgspec.json.schema_components([takes], ref_template=_REFERENCE + "{name}")
     written: dict[str, Json] = _written_out(schemas[0], parts, ())
     return written
@@ -36,7 +36,7 @@ def json_schema(takes: type[Struct]) -> dict[str, Json]:
 
 def _written_out(node: Json, parts: dict[str, Json], above: tuple[str, ...]) -> Json:
     if isinstance(node, list | tuple):
-        # A default may be a tuple; as JSON, which a log gives back, it is a list.
+        # A default may be a tuple; read back from a log as JSON it is a list.
         return [_written_out(item, parts, above) for item in node]
     if not isinstance(node, dict):
         return node
@@ -62,7 +62,7 @@ def decode_arguments(takes: type[_S], arguments: dict[str, Json], tool: str) -> 
 
 
 def _sentence(message: str, tool: str) -> str:
-    """msgspec's words about a wrong argument as a sentence that begins with its name."""
+    """msgspec's message about a wrong argument, as a sentence that names it."""
     place = _WHERE.search(message)
     said = message[: place.start()] if place else message
     within = f" in `{place[1]}`" if place and place[1] else ""
@@ -102,7 +102,7 @@ class Tool(Protocol):
 
 @dataclass(frozen=True)
 class TypedTool(Generic[_A]):
-    """A tool made of a typed function: the schema comes from `takes`, the prompt from a Markdown file.
+    """A tool made from a typed function: the schema comes from `takes`, the prompt from a Markdown file.
 
     **Contract:** `work` raises `ToolError` for what the model should learn, and is cancelled like any coroutine.
     """
@@ -125,5 +125,5 @@ class TypedTool(Generic[_A]):
 
 
 def prompt_beside(module: str) -> str:
-    """The prompt of a tool: the Markdown file that stands beside its module and has the same name."""
+    """The prompt of a tool: the Markdown file beside its module, with the same name."""
     return Path(module).with_suffix(".md").read_text("utf-8").strip()

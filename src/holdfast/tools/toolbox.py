@@ -1,7 +1,7 @@
 """The tools of an agent, and how the calls of one reply are run.
 
-Rule: results come back in the order of the calls, one for each, whatever becomes of the others. Calls that only
-read run beside each other; any other call waits for those before it and runs alone.
+Rule: results come back in the order of the calls, one for each, whatever becomes of the others. Read-only calls run
+in parallel; any other call waits for those before it and runs alone.
 """
 
 import asyncio
@@ -44,14 +44,14 @@ INSTEAD = {
     "Edit": ("Write", "the whole text of the file"),
     "MultiEdit": ("Edit", "one change at a time"),
 }
-"""Which tool, and what of it, does the work of one whose circuit is open."""
+"""Which tool can do the work of one whose circuit is open, and how."""
 
 _log = logging.getLogger(__name__)
 
 
 class Toolbox:
-    """**Contract:** `definitions` are the same bytes every time; they stand in the part of a request that is
-    cached. The breakers are all that changes."""
+    """**Contract:** `definitions` are the same bytes every time, since they are in the cached part of a request.
+    Only the breakers change."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Toolbox:
     ) -> None:
         given = list(tools)
         self._tools = {tool.name: tool for tool in sorted(given, key=lambda tool: tool.name)}
-        assert len(self._tools) == len(given), "two tools have one name"
+        assert len(self._tools) == len(given), "two tools have the same name"
         self.workspace = workspace
         self.definitions: tuple[ToolDefinition, ...] = tuple(t.definition for t in self._tools.values())
         self.settings = settings or CallSettings()
@@ -78,7 +78,7 @@ class Toolbox:
         return iter(self._tools.values())
 
     def find(self, name: str) -> Tool:
-        """The tool of this name; NOT_FOUND names the nearest."""
+        """The tool with this name; NOT_FOUND suggests the nearest."""
         if name in self._tools:
             return self._tools[name]
         by_lower = {known.lower(): known for known in self._tools}
@@ -91,9 +91,9 @@ class Toolbox:
     async def run_calls(
         self, calls: Sequence[ToolCall], *, stop: asyncio.Event | None = None
     ) -> list[ToolResult]:
-        """A result for every call, in their order. When `stop` is set, running calls are cancelled and the rest is
-        not begun; each still gets its result. Cancelling this coroutine does the same and tells the listener
-        of every result before it ends."""
+        """A result for every call, in their order. When `stop` is set, running calls are cancelled and the others
+        are not started; each still gets its result. Cancelling this coroutine does the same, and the listener is
+        told of every result first."""
         run = [_Running(call) for call in calls]
         work = asyncio.create_task(self._run_all(run))
         cancelled = await _ended(work, stop)
@@ -120,12 +120,12 @@ class Toolbox:
                         group.create_task(self._run_one(tool, one, beside))
 
     def only_reads(self, call: ToolCall) -> bool:
-        """Whether a call may run beside others; one that cannot be made changes nothing."""
+        """Whether a call may run in parallel with others; one that cannot be made changes nothing."""
         tool = self._tools.get(call.name)
         return tool is None or bool(call.raw) or tool.is_read_only
 
     async def _admitted(self, one: "_Running") -> Tool | None:
-        """The tool of a call that may be made; one that may not is answered."""
+        """The tool of a call that may be made; any other call gets its refusal here."""
         try:
             tool = self.find(one.call.name)
             if one.call.raw:
@@ -139,8 +139,8 @@ class Toolbox:
         return None
 
     async def _pass_gate(self, call: ToolCall, tool: Tool) -> ToolResult | None:
-        """The gate's own answer where it refuses with one. A gate that is interrupted opens to nobody, even if it
-        answers all the same."""
+        """The gate's refusal, if it refuses. A gate that is interrupted lets nothing through, even if it still
+        answers."""
         if self._gate is None:
             return None
         asked = asyncio.create_task(self._gate(call, tool), name=f"gate before {tool.name}")
@@ -184,7 +184,7 @@ class Toolbox:
         except ToolError as error:
             return CallAnswer(error_result(error, {"tool": name}), "unknown")
         answer = await run_call(tool, call, self.workspace, self.settings)
-        # Others of the same tool may have ended meanwhile, so the newest breaker is what counts.
+        # Other calls of the same tool may have ended meanwhile, so the newest breaker counts.
         newest = self._breakers[name]
         match answer.outcome:
             case "worked":
@@ -197,14 +197,14 @@ class Toolbox:
 
     def _instead(self, name: str) -> str:
         other, how = INSTEAD.get(name, ("", ""))
-        return f"Until then use {other} with {how}" if other in self._tools else "Until then go another way"
+        return f"Until then use {other} with {how}" if other in self._tools else "Until then find another way"
 
     def _tell(self, news: CallStarted | CallFinished) -> None:
         if self.listener is None:
             return
         try:
             self.listener(news)
-        except Exception:  # A terminal that went away must not cost a result.
+        except Exception:  # A closed terminal must not cost a result.
             _log.exception("a listener failed at %s", type(news).__name__)
 
 
@@ -216,7 +216,7 @@ class _Running(Struct):
 
 
 async def _ended(work: asyncio.Task[None], stop: asyncio.Event | None) -> asyncio.CancelledError | None:
-    """Wait until the work ended: by itself, by `stop`, or by a cancellation, which is handed back."""
+    """Wait until the work has ended: by itself, by `stop`, or by a cancellation, which is returned."""
     stopping = {asyncio.create_task(stop.wait())} if stop else set()
     cancelled = None
     waiting = {work, *stopping}
@@ -233,7 +233,7 @@ async def _ended(work: asyncio.Task[None], stop: asyncio.Event | None) -> asynci
 
 
 def _unreadable(call: ToolCall) -> ToolError:
-    """What is wrong with arguments that are no JSON object, and where."""
+    """What is wrong with arguments that are not a JSON object, and where."""
     try:
         wrong = f"they are {describe_value(json.loads(call.raw))}"
     except json.JSONDecodeError as error:
@@ -242,6 +242,6 @@ def _unreadable(call: ToolCall) -> ToolError:
         wrong = "they cannot be read"
     return ToolError(
         "INVALID_PARAM",
-        f"the arguments of {call.name} are no JSON object: {wrong}",
+        f"the arguments of {call.name} are not a JSON object: {wrong}",
         hint="Write one whole JSON object; if it was cut off because it was long, send it in smaller parts",
     )

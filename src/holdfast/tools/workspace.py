@@ -34,7 +34,7 @@ from holdfast.tools.workspace_files import (
 
 _ERROR_CODES: dict[int, tuple[ErrorCode, str]] = {
     errno.ENOENT: ("NOT_FOUND", "does not exist"),
-    errno.ENOTDIR: ("NOT_FOUND", "is no directory, or leads through something that is none"),
+    errno.ENOTDIR: ("NOT_FOUND", "is not a directory, or leads through something that is not one"),
     errno.EISDIR: ("IS_DIRECTORY", "is a directory"),
     errno.ELOOP: ("ACCESS_DENIED", "is a link that leads nowhere, or became one just now"),
     errno.EACCES: ("PERMISSION_DENIED", "may not be accessed: the operating system refuses"),
@@ -48,7 +48,7 @@ _ERROR_CODES: dict[int, tuple[ErrorCode, str]] = {
 
 @contextlib.contextmanager
 def translate_os_errors(shown: str, *, asked: str) -> Iterator[None]:
-    """Turns an OSError about a place into a ToolError that names it."""
+    """Turn an OSError about a path into a ToolError that names it."""
     try:
         yield
     except OSError as error:
@@ -71,17 +71,17 @@ def _error_hint(code: ErrorCode, asked: str) -> str:
 LONGEST_PATH = 4096
 
 _FOLLOW_NONE = os.O_CLOEXEC | os.O_NOFOLLOW
-# Only Linux has O_PATH; it passes directories that may be searched but not read.
+# Only Linux has O_PATH; it opens directories that may be searched but not read.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | _FOLLOW_NONE
 _LIST = os.O_RDONLY | os.O_DIRECTORY | _FOLLOW_NONE
-# A pipe swapped in after the look must not block the open.
+# A pipe that is swapped in after the check must not block the open.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | _FOLLOW_NONE
 
 LEFT_BEHIND = 600.0
 """Seconds after which a temporary file belongs to no write that still runs."""
 
 ExpectedFile = os.stat_result | Literal["absent"]
-"""What must stand at a path when it is written: the very file of this status, or nothing."""
+"""What must be at a path when it is written: the very file with this status, or nothing."""
 
 
 class ReplacedFile(Struct, frozen=True):
@@ -96,7 +96,7 @@ class ReplacedFile(Struct, frozen=True):
 class Workspace:
     """The roots a tool may touch. Relative paths start at the first one.
 
-    **Contract:** every method raises `ToolError` and nothing else for what a path may do wrong.
+    **Contract:** every method raises `ToolError` and nothing else for what can be wrong with a path.
     """
 
     def __init__(self, roots: Iterable[str | Path]) -> None:
@@ -110,7 +110,7 @@ class Workspace:
         self._cleared: dict[tuple[int, int], float] = {}
 
     def locate(self, path: str) -> WorkspacePath:
-        """The place that a path means now, links and `..` resolved. ACCESS_DENIED if it lies outside."""
+        """What a path refers to now, with links and `..` resolved. ACCESS_DENIED if it lies outside."""
         asked = _spelled(path)
         try:
             real = os.path.realpath(os.path.join(self.roots[0], path))  # noqa: PTH118
@@ -154,7 +154,7 @@ class Workspace:
             return OpenDirectory(place, self._descend(place.root, place.parts))
 
     def status(self, path: str) -> os.stat_result:
-        """Size, times and kind of what is there, links resolved."""
+        """Size, times and kind of what is there, with links resolved."""
         place = self.locate(path)
         if not place.inner:
             with self.open_directory(path) as directory:
@@ -169,10 +169,10 @@ class Workspace:
         expected: ExpectedFile | None = None,
         check: Callable[[WorkspacePath], None] = lambda _: None,
     ) -> ReplacedFile:
-        """Write a whole file: the old one stays until the new one is complete on the disk. Missing folders are
-        made; an old file's mode and owner stay. CONFLICT if something else stands there than is `expected`: looked
-        at last thing before the rename, since no system compares and renames in one. `check` may refuse the place
-        that is written to: what a path meant a moment ago it need not mean now."""
+        """Write a whole file: the old one stays until the new one is complete on disk. Missing folders are created;
+        mode and owner of an old file stay. CONFLICT if what is there is not what is `expected`, which is checked
+        right before the rename, since no system compares and renames in one step. `check` may refuse the place that
+        is written to, since a path may have changed its meaning a moment ago."""
         place = self.locate(path)
         check(place)
         with self._parent(place, make=True) as parent, translate_os_errors(place.shown, asked=path):
@@ -192,7 +192,7 @@ class Workspace:
         expected: ExpectedFile | None = None,
         check: Callable[[WorkspacePath], None] = lambda _: None,
     ) -> WorkspacePath:
-        """Take a regular file away, for the undo of a Write that made it; else as with `replace_file`."""
+        """Remove a regular file, to undo a Write that created it; otherwise like `replace_file`."""
         place = self.locate(path)
         check(place)
         with self._parent(place) as parent, translate_os_errors(place.shown, asked=path):
@@ -202,7 +202,8 @@ class Workspace:
         return place
 
     def _clear(self, folder: int) -> None:
-        """Take away what a write that was killed left in a folder; now and then, as some hold a million names."""
+        """Remove what a killed write left in a folder. Only now and then, since some folders have a million
+        names."""
         identity, now = _identity(os.fstat(folder)), time.monotonic()
         if now - self._cleared.get(identity, -LEFT_BEHIND) < LEFT_BEHIND:
             return
@@ -244,15 +245,15 @@ class Workspace:
 
 
 def _spelled(path: str) -> str:
-    """A path as we name it in errors, or INVALID_PARAM if no file can have it."""
+    """A path as errors show it; INVALID_PARAM if no file can have it."""
     if not path:
         raise ToolError("INVALID_PARAM", "the path is empty")
     try:
         raw = os.fsencode(path)
     except UnicodeEncodeError:
-        raise ToolError("INVALID_PARAM", "the path holds characters that no file name can have") from None
+        raise ToolError("INVALID_PARAM", "the path contains characters that no file name can have") from None
     if b"\0" in raw:
-        raise ToolError("INVALID_PARAM", "the path holds a NUL byte")
+        raise ToolError("INVALID_PARAM", "the path contains a NUL byte")
     if len(raw) > LONGEST_PATH:
         raise ToolError("INVALID_PARAM", f"the path is {len(raw)} bytes long; {LONGEST_PATH} are allowed")
     return printable_path(path)
@@ -261,7 +262,7 @@ def _spelled(path: str) -> str:
 def _real_root(root: str | Path) -> str:
     real = os.path.realpath(root)
     if not os.path.isdir(real):  # noqa: PTH112
-        raise InputError(f"the workspace root `{root}` is no directory", hint="name a folder that exists")
+        raise InputError(f"the workspace root `{root}` is not a directory", hint="name a folder that exists")
     return real
 
 
@@ -280,7 +281,7 @@ def _expect_file(status: os.stat_result, shown: str) -> None:
         raise ToolError("IS_DIRECTORY", f"`{shown}` is a directory")
     if stat.S_ISLNK(status.st_mode):
         raise ToolError("ACCESS_DENIED", f"`{shown}` is a link that leads nowhere, or became one just now")
-    raise ToolError("INVALID_PARAM", f"`{shown}` is no regular file but a pipe, socket or device")
+    raise ToolError("INVALID_PARAM", f"`{shown}` is not a regular file but a pipe, socket or device")
 
 
 def _status_at(parent: int, name: str) -> os.stat_result | None:
@@ -302,5 +303,5 @@ def _expect(parent: int, place: WorkspacePath, expected: ExpectedFile | None) ->
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:
-    # Whoever sets the time of a change back, as `cp -p` and `touch` do, cannot set this one.
+    # `cp -p` and `touch` can set the modification time back, but not the change time.
     return *_identity(status), status.st_size, status.st_mtime_ns, status.st_ctime_ns

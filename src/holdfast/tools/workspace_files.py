@@ -18,12 +18,12 @@ EntryKind = Literal["file", "directory", "link", "other"]
 
 
 class WorkspacePath(Struct, frozen=True):
-    """A resolved place inside a root; there need not be a file. `inner` is empty for the root itself."""
+    """A resolved path inside a root, whether or not a file exists there. `inner` is empty for the root itself."""
 
     root: str
     inner: str
     shown: str
-    """How a tool names it: from the first root, or whole if it lies in another one."""
+    """How a tool names it: relative to the first root, or absolute if it lies in another one."""
 
     @property
     def path(self) -> str:
@@ -61,7 +61,7 @@ class OpenFile:
 
 
 class OpenDirectory:
-    """A directory inside the roots, held by its descriptor: whatever its name comes to mean, this is it."""
+    """A directory inside the roots, held by its descriptor, whatever its name comes to mean."""
 
     def __init__(self, place: WorkspacePath, descriptor: int) -> None:
         self.place = place
@@ -75,25 +75,26 @@ class OpenDirectory:
 
     @property
     def handle(self) -> str:
-        """A path by which a child process gets to this very directory; its name where the system has none."""
+        """A path by which a child process reaches this very directory; its plain path where the system has no such
+        thing."""
         pinned = f"/proc/self/fd/{self.descriptor}"
         return pinned if os.path.isdir(pinned) else self.place.path  # noqa: PTH112
 
     def entries(self) -> list[DirectoryEntry]:
-        """What stands in it, in the order of names."""
+        """What is in it, sorted by name."""
         with os.scandir(self.descriptor) as found:
             entries = [_entry(item) for item in found]
         return sorted((e for e in entries if e), key=lambda e: e.name)
 
 
 def printable_path(path: str) -> str:
-    """A path as text: bytes that are no UTF-8 and control characters, which could forge lines, are spelled out."""
+    """A path as text: bytes that are not UTF-8 and control characters, which could forge lines, are escaped."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _entry(item: "os.DirEntry[str]") -> DirectoryEntry | None:
-    """An entry, or None if it went away between the listing and the look."""
+    """An entry, or None if it disappeared after it was listed."""
     try:
         status = item.stat(follow_symlinks=False)
     except OSError:
@@ -118,7 +119,7 @@ def replace_in(
     parent: int, name: str, data: bytes, old: os.stat_result | None, check: Callable[[], None]
 ) -> os.stat_result:
     """Temporary file, fsync, rename: a rename replaces a link that was swapped in and does not follow it. `check`
-    is called last thing before it."""
+    is called right before it."""
     temporary = f".holdfast-{secrets.token_hex(8)}.tmp"
     descriptor = os.open(temporary, _CREATE, 0o600 if old else 0o666, dir_fd=parent)
     try:
@@ -141,12 +142,12 @@ def replace_in(
 
 
 def _keep_owner_and_mode(descriptor: int, old: os.stat_result) -> None:
-    # Only root may give files away; for others the new file is theirs, which is what any editor does.
+    # Only root may change the owner; otherwise the new file belongs to us, as with any editor.
     mode = stat.S_IMODE(old.st_mode)
     try:
         os.fchown(descriptor, old.st_uid, old.st_gid)
     except PermissionError:
-        # A program that ran with the rights of its owner or group must not run with those of another.
+        # A setuid or setgid program must not run with the rights of another owner.
         mode &= ~(stat.S_ISUID | stat.S_ISGID)
         with contextlib.suppress(PermissionError):
             os.fchown(descriptor, -1, old.st_gid)

@@ -40,7 +40,7 @@ from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
 MOST_LINES = 200_000
-"""Lines of a file in which near texts are looked for."""
+"""Lines of a file in which similar texts are searched for."""
 
 WIDEST = 120
 
@@ -166,7 +166,7 @@ def _explain_failure(
         lines = ", ".join(map(str, failure.lines)) + more
         return ToolError(
             "INVALID_PARAM",
-            f"{which}`old_string` stands {failure.places} times in `{shown}`, in lines {lines}",
+            f"{which}`old_string` occurs {failure.places} times in `{shown}`, in lines {lines}",
             hint="Add lines around it so that it is unique, or set `replace_all`",
         )
     if REDACTED in wanted.old:
@@ -186,10 +186,10 @@ def _explain_failure(
 
 
 def explain_missing_text(text: str, old: str, new: str) -> str:
-    """One or two sentences about a text that is not in a file; both with `\\n` as their only ending."""
+    """Why a text is not in a file, in one or two sentences. All texts have `\\n` as their only line ending."""
     for reason, variant in _variants(old):
         if variant and variant != old and (place := text.find(variant)) >= 0:
-            return f"{reason}: without that it stands in line {_line(text, place)}"
+            return f"{reason}: without that it is in line {_line(text, place)}"
     lines = text.split("\n")
     if len(lines) > MOST_LINES:
         return ""
@@ -199,17 +199,17 @@ def explain_missing_text(text: str, old: str, new: str) -> str:
             where = f"line {first}" if first == end else f"lines {first}-{end}"
             return f"Only {reason} differ from {where}: copy these exactly as Read shows them"
     if new.strip() and (place := text.find(new)) >= 0:
-        return f"`new_string` already stands in line {_line(text, place)}: was it edited before?"
+        return f"`new_string` is already in line {_line(text, place)}: was it edited before?"
     return _first_difference(lines, old)
 
 
 def _variants(old: str) -> list[tuple[str, str]]:
-    """Texts that may have been meant, each with what is wrong about the one that was given."""
+    """Texts that may have been meant, each with what is wrong with the given one."""
     return [
         ("`old_string` has the line numbers of Read in it", _NUMBERED.sub("", old)),
         ("`old_string` spells line breaks or quotes with backslashes", _unescaped(old)),
         ("`old_string` ends with a line break and the file does not", old.removesuffix("\n")),
-        ("`old_string` has white space at its ends that the file has not", old.strip()),
+        ("`old_string` has white space at its ends that the file does not have", old.strip()),
     ]
 
 
@@ -234,7 +234,7 @@ _SAME: tuple[tuple[str, Callable[[str], str]], ...] = (
 
 
 def _find_lines(lines: list[str], old: str, same: Callable[[str], str]) -> int:
-    """The first line from which whole lines are the same in a looser sense; 0 where there are none."""
+    """The first line from which whole lines are loosely the same; 0 if there is none."""
     wanted = [same(line) for line in old.strip("\n").split("\n")]
     if not any(wanted):
         return 0
@@ -246,7 +246,7 @@ def _find_lines(lines: list[str], old: str, same: Callable[[str], str]) -> int:
 
 
 def _first_difference(lines: list[str], old: str) -> str:
-    """Where the first lines stand as given, and the first one that does not."""
+    """Where the first lines match, and the first line that does not."""
     wanted = old.strip("\n").split("\n")
     if len(wanted) < 2 or not wanted[0].strip():
         return ""

@@ -11,7 +11,7 @@ from msgspec import Struct
 from holdfast.tools.files.text_encoding import escape_bytes
 
 MOST_EDITS = 500
-"""Lines added or taken away up to which the shortest difference is looked for: the time grows with its square."""
+"""Added or removed lines up to which the shortest difference is searched for: the time grows with the square."""
 
 WIDEST = 400
 """Characters of a line that a diff shows."""
@@ -30,7 +30,7 @@ class LineChange(Struct, frozen=True):
 
 
 def line_changes(old: Sequence[str], new: Sequence[str], most: int = MOST_EDITS) -> list[LineChange]:
-    """The differences between two lists of lines, in order; what lies between them is the same."""
+    """The differences between two lists of lines, in order; what lies between them is equal."""
     shorter = min(len(old), len(new))
     head = next((i for i in range(shorter) if old[i] != new[i]), shorter)
     left = shorter - head
@@ -54,7 +54,8 @@ def _inner(old: Sequence[str], new: Sequence[str], most: int) -> list[LineChange
 
 
 def _shortest(old: Sequence[str], new: Sequence[str], most: int) -> list[tuple[int, int]] | None:
-    """The points of the shortest way from one text to the other (Myers' greedy search), or None if it is long."""
+    """The points of the shortest path from one text to the other (Myers' greedy algorithm), or None if it is too
+    long."""
     furthest = {1: 0}
     rounds: list[dict[int, int]] = []
     for edits in range(min(most, len(old) + len(new)) + 1):
@@ -87,7 +88,7 @@ def _traced(rounds: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int
 
 
 def _joined(points: list[tuple[int, int]]) -> list[LineChange]:
-    """Single edits that follow each other without a common line between are one change."""
+    """Single edits without a common line between them are one change."""
     changes: list[LineChange] = []
     for (x, y), (x2, y2) in zip(points[:-1:2], points[1::2], strict=True):
         if changes and (changes[-1].last, changes[-1].new_last) == (x, y):
@@ -99,7 +100,7 @@ def _joined(points: list[tuple[int, int]]) -> list[LineChange]:
 
 
 def new_lines(changes: Iterable[LineChange]) -> list[tuple[int, int]]:
-    """The lines that are new, counted from 1; of lines that only went away, the one before them."""
+    """The new lines, counted from 1; for lines that were only removed, the one before them."""
     return [
         (c.new_first + 1, c.new_last) if c.new_last > c.new_first else (max(c.new_first, 1),) * 2
         for c in changes
@@ -137,7 +138,7 @@ def _grouped(changes: Iterable[LineChange], context: int) -> list[list[LineChang
 
 
 def _span(first: int, last: int) -> str:
-    """Lines as a hunk's head counts them: an empty span is named by the line before it."""
+    """Lines as the head of a hunk counts them: an empty span is named by the line before it."""
     if last - first == 1:
         return str(last)
     return f"{first + 1 if last > first else first},{last - first}"
@@ -154,7 +155,7 @@ def _rows(sign: str, lines: Iterable[str]) -> list[str]:
 
 
 def first_rows(rows: list[str], most: int) -> list[str]:
-    """The beginning of a diff, and how much of it is left."""
+    """The beginning of a diff, and how many rows are left out."""
     if len(rows) <= most:
         return rows
     return [*rows[:most], f"({len(rows) - most} more rows of the diff)"]
@@ -163,11 +164,11 @@ def first_rows(rows: list[str], most: int) -> list[str]:
 LineRange = tuple[int, int]
 
 MOST_SAID = 8
-"""Runs that are named; the others are counted."""
+"""Ranges that are named; the others are counted."""
 
 
 def merge_ranges(spans: Iterable[LineRange]) -> tuple[LineRange, ...]:
-    """The same lines in as few spans as there can be, in order."""
+    """The same lines in as few ranges as possible, in order."""
     out: list[LineRange] = []
     for first, last in sorted(spans):
         if last < first:
@@ -184,7 +185,7 @@ def covers_range(spans: Iterable[LineRange], first: int, last: int) -> bool:
 
 
 def missing_ranges(spans: Iterable[LineRange], total: int) -> tuple[LineRange, ...]:
-    """The lines of a file that the spans leave out."""
+    """The lines of a file that the ranges leave out."""
     out: list[LineRange] = []
     here = 1
     for first, last in [*merge_ranges(spans), (total + 1, total + 1)]:
@@ -197,7 +198,7 @@ def missing_ranges(spans: Iterable[LineRange], total: int) -> tuple[LineRange, .
 def shift_ranges(
     spans: Iterable[LineRange], changes: Sequence[LineChange], total: int
 ) -> tuple[LineRange, ...]:
-    """The spans after changes of one's own: what was shown moves along, and what was written is known."""
+    """The ranges after the agent's own changes: what was shown moves, and what was written is known."""
     known, kept = merge_ranges(spans), []
     here = new_here = 0
     for change in [*changes, LineChange(total, total, total, total)]:

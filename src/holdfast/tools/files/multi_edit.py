@@ -1,6 +1,6 @@
 """MultiEdit: several replacements in one file, all or none.
 
-Rule: each is looked for in what the ones before it left; the file is replaced once.
+Rule: each is applied to the result of the ones before it; the file is written once.
 """
 
 import asyncio

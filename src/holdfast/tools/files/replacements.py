@@ -75,7 +75,7 @@ def regions_of(pieces: Sequence[Span], size: int) -> list[TextRegion]:
 
 
 def region_changes(old: str, new: str, regions: Sequence[TextRegion]) -> list[LineChange]:
-    """Regions of whole lines as lines, without what is the same in them."""
+    """The changed lines within regions of whole lines."""
     changes: list[LineChange] = []
     line = new_line = here = new_here = 0
     for region in regions:
@@ -90,7 +90,7 @@ def region_changes(old: str, new: str, regions: Sequence[TextRegion]) -> list[Li
 
 
 def _add(changes: list[LineChange], change: LineChange) -> None:
-    """Changes that follow each other without a line between are one."""
+    """Adjacent changes are joined."""
     if changes and (changes[-1].last, changes[-1].new_last) == (change.first, change.new_first):
         last = changes.pop()
         change = LineChange(last.first, change.last, last.new_first, change.new_last)
@@ -98,7 +98,7 @@ def _add(changes: list[LineChange], change: LineChange) -> None:
 
 
 def whole_lines(old: str, new: str, regions: Sequence[TextRegion]) -> list[TextRegion]:
-    """Regions widened to whole lines; those that share a line are one."""
+    """Regions extended to whole lines; those that share a line are joined."""
     out: list[TextRegion] = []
     for region in regions:
         left = region.first - (old.rfind("\n", 0, region.first) + 1)
@@ -131,7 +131,7 @@ def touched_lines(old: str, regions: Sequence[TextRegion]) -> list[Span]:
 
 
 def share_lines(one: Sequence[Span], other: Sequence[Span]) -> bool:
-    """Whether spans of two lists meet; an empty span, where lines went away, meets one that lies around it."""
+    """Whether spans of two lists overlap; an empty span, where lines were removed, overlaps one around it."""
     edges = sorted([*((a, b, 0) for a, b in one), *((a, b, 1) for a, b in other)])
     farthest = [0, 0]
     for first, last, side in edges:
@@ -156,7 +156,7 @@ class LineEndings:
         return offset + bisect_left(self._at, offset)
 
     def of(self, offset: int) -> str:
-        """The ending that the line feed at an offset stands for."""
+        """The line ending at the offset of a line feed."""
         place = bisect_left(self._at, offset)
         return "\r\n" if place < len(self._at) and self._at[place] == offset else "\n"
 
@@ -177,7 +177,7 @@ def with_endings(text: str, plain: str, new: str, regions: Sequence[TextRegion])
 
 
 def rewritten(text: str, new: str) -> str:
-    """A whole text that takes the place of another, whose endings it gets."""
+    """A whole text that replaces another and takes over its line endings."""
     if "\n" not in text:
         return new
     plain, fresh = unify_line_endings(text), unify_line_endings(new)
@@ -217,13 +217,13 @@ def _sources(olds: int, news: int, changes: Sequence[LineChange]) -> list[int]:
 
 
 def _ending_near(plain: str, region: TextRegion, endings: LineEndings) -> str:
-    """The ending of the line in which a region stands, or of the one before if it is the last."""
+    """The ending of the line that contains a region, or of the line before it if that is the last."""
     after = plain.find("\n", region.last)
     return endings.of(after if after >= 0 else plain.rfind("\n", 0, region.first))
 
 
 MOST_PLACES = 20
-"""Places that a misfit names; all of them are counted."""
+"""Places that a failure names; all of them are counted."""
 
 
 class TextReplacement(Struct, frozen=True):
@@ -233,8 +233,8 @@ class TextReplacement(Struct, frozen=True):
 
 
 class AppliedReplacements(Struct, frozen=True):
-    """`changes` are the lines that differ; `touched` the lines of the old text in which something was replaced, and
-    one that was joined to them."""
+    """`changes` are the lines that differ; `touched` are the lines of the old text in which something was replaced,
+    and a line that was joined to them."""
 
     text: str
     counts: tuple[int, ...]
@@ -243,8 +243,8 @@ class AppliedReplacements(Struct, frozen=True):
 
 
 class FailedReplacement(Struct, frozen=True):
-    """A replacement that stands nowhere, or in several places. `text` is what it was looked for in, with `\\n` as
-    its only ending; `lines` are those where it begins, counted from 1."""
+    """A replacement whose text occurs nowhere, or in several places. `text` is what was searched, with `\\n` as its
+    only line ending; `lines` are those where it begins, counted from 1."""
 
     edit: int
     text: str
@@ -280,9 +280,9 @@ def apply_replacements(
 
 
 def _spans(text: str, old: str, *, every: bool) -> list[Span]:
-    """Where a text stands. Places that overlap are counted too, unless all are replaced from left to right: of
-    `aaa` there is no telling which `aa` is meant."""
-    assert old, "nothing stands everywhere"
+    """Where a text occurs. Overlapping places count too, unless all are replaced from left to right: in `aaa` it is
+    unclear which `aa` is meant."""
+    assert old, "an empty text occurs everywhere"
     step = len(old) if every else 1
     found: list[Span] = []
     place = text.find(old)

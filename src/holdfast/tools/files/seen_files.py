@@ -1,7 +1,7 @@
-"""What this agent has seen of each file and done to it: who may edit what, and what changed behind its back.
+"""What this agent has seen of each file and done to it: what it may edit, and what others changed since.
 
-Rule: the state is a fold of the `data` of earlier results and of nothing else, so that feeding these again after a
-crash gives the same state. What is not remembered was not seen.
+Rule: the state is a fold of the `data` of earlier results and of nothing else, so that feeding them again after a
+crash gives the same state. What is not remembered counts as not seen.
 """
 
 import os
@@ -25,7 +25,7 @@ from holdfast.tools.files.snapshots import MemorySnapshots, Snapshots
 from holdfast.tools.workspace_files import WorkspacePath, printable_path
 
 IsVisible = Callable[[str, int, int, int], bool]
-"""Whether the lines from first to last of a file, under this name, are still on view in the window, shown in a
+"""Whether the lines from first to last of a file, under this name, are still visible in the window, shown in a
 certain step or later."""
 
 READ, UNDO = "Read", "Undo"
@@ -40,7 +40,7 @@ ENDLESS = 1 << 62
 class SeenFile(Struct, frozen=True):
     """A file as the agent knows it. `shown` are the lines of this very version that a result showed, each with its
     step; `known` those that it saw in this or an earlier version, or wrote. `encoding` is the one that was asked
-    for, `seen_as` the one that the file was taken for."""
+    for, `seen_as` the one that was used."""
 
     hash: str
     size: int
@@ -52,11 +52,11 @@ class SeenFile(Struct, frozen=True):
     seen_as: str = ""
 
     def since(self, first: int, last: int) -> int:
-        """The oldest step that showed any of these lines in this version: what is older shows another one."""
+        """The oldest step that showed any of these lines in this version; older steps show another version."""
         return min((step for a, b, step in self.shown if a <= last and first <= b), default=0)
 
     def step_of(self, first: int, last: int) -> int | None:
-        """The step that showed all of these lines, or the newest of several; None where none did."""
+        """The step that showed all of these lines, or the newest of several; None if not all were shown."""
         parts = [(a, b, step) for a, b, step in self.shown if a <= last and first <= b]
         whole = [step for a, b, step in parts if a <= first and last <= b]
         if whole:
@@ -65,7 +65,7 @@ class SeenFile(Struct, frozen=True):
 
 
 class AgentEdit(Struct, frozen=True):
-    """A change that the agent made. `before` is empty where there was no file."""
+    """A change that the agent made. `before` is empty if there was no file."""
 
     key: str
     path: str
@@ -123,10 +123,10 @@ class _Undone(Struct):
 
 
 class SeenFiles:
-    """What was seen, what was changed, and where the bytes of both are kept.
+    """What was seen, what was changed, and where both versions are kept.
 
-    `resident` and `step` are the window's and the loop's; without them nothing is ever said to be on view.
-    `protected` are folders that are read but never written, such as the one of the log.
+    `resident` and `step` come from the window and the loop; without them nothing counts as visible. `protected` are
+    folders that may be read but not written, such as that of the log.
     """
 
     def __init__(
@@ -144,27 +144,27 @@ class SeenFiles:
         self.sights: dict[str, SeenFile] = {}
         self.made: list[AgentEdit] = []
         self._misleading: dict[str, tuple[LineRange, ...]] = {}
-        """Lines by which a result showed another text than a file has now, unless the calls tell so."""
+        """Lines that a result showed with another text than the file has now, where the calls do not tell."""
         self._names: dict[str, set[str]] = {}
 
     def sight(self, place: WorkspacePath) -> SeenFile | None:
         return self.sights.get(key_of(place))
 
     def may_mislead(self, place: WorkspacePath, first: int, last: int) -> bool:
-        """Whether the window may hold another text under these numbers and not know that it is out of date: it sees
-        the agent's own calls only, each file under the name that a call gave it."""
+        """Whether the window may show an outdated text under these numbers without knowing it: it sees only the
+        agent's own calls, with each file under the name that the call used."""
         spans = self._misleading.get(key_of(place), ())
         return any(a <= last and first <= b for a, b in spans)
 
     def note(self, name: str, called: str, data: dict[str, Json]) -> None:
-        """Take in a result of this moment. Its data also gets the name that the call had for the file."""
+        """Take in a new result. Its data also gets the name that the call used for the file."""
         if called != data["path"]:
             data["called"] = printable_path(called)
         self.restore(name, data)
 
     def restore(self, name: str, data: dict[str, Json]) -> None:
-        """Take in what an earlier result said. Results of other tools, of errors and of other versions of these
-        tools say nothing."""
+        """Take in an earlier result. Results of other tools, errors, and results of other versions of these tools
+        are ignored."""
         try:
             if name == READ:
                 self._note_read(msgspec.convert(data, _Read))
@@ -184,15 +184,15 @@ class SeenFiles:
             sight = SeenFile(read.hash, read.size, read.mtime_ns, read.total_lines)
         encoding = read.asked_encoding or sight.encoding
         if encoding != sight.encoding:
-            # The same bytes, but what was shown of them before is another text.
+            # The same bytes, but they were shown as another text.
             self._mislead(key, sight)
             sight = replace(sight, shown=())
         if not read.last and read.total_lines:
-            # A notebook's cells stand in rows that only look like lines of the file.
+            # The cells of a notebook are shown in rows that only look like lines of the file.
             self._misleading[key] = ((1, ENDLESS),)
         shown = sight.shown
         if read.last >= read.first > 0 and read.column == 1:
-            # Newest last; a span that a newer one holds is no use.
+            # Newest last; a range inside a newer one is dropped.
             kept = [s for s in shown if not (read.first <= s[0] and s[1] <= read.last)]
             shown = (*kept, (read.first, read.last, read.step))
         self.sights[key] = replace(
@@ -213,7 +213,7 @@ class SeenFiles:
         if changed.before == changed.after and sight and sight.hash == changed.after:
             return
         if len(self._names[key]) == 1 and changed.before != changed.after:
-            # The window knows of this change, and that all it showed before is out of date.
+            # The window knows of this change, and that everything it showed before is outdated.
             self._misleading.pop(key, None)
         else:
             self._mislead(key, sight)
@@ -253,7 +253,7 @@ class SeenFiles:
         self._names.setdefault(key, set()).add(called)
 
     def _mislead(self, key: str, sight: SeenFile | None) -> None:
-        """From now on the file has another text than it was shown with."""
+        """From now on the file has another text than was shown."""
         if sight and sight.shown:
             spans = [(first, last) for first, last, _ in sight.shown]
             self._misleading[key] = merge_ranges([*self._misleading.get(key, ()), *spans])
@@ -262,8 +262,8 @@ class SeenFiles:
 def _known(
     spans: tuple[LineRange, ...], changes: list[LineChange], total: int, *, is_hull: bool
 ) -> tuple[LineRange, ...]:
-    """The lines that the agent knows after its edit. Of many changes only the hull is told: what lies between them
-    is known if all of it was."""
+    """The lines that the agent knows after its edit. For many changes only the hull is recorded: what lies between
+    them is known if all of it was."""
     known = shift_ranges(spans, changes, total)
     if not is_hull or covers_range(spans, changes[0].first + 1, changes[0].last):
         return known
@@ -272,7 +272,7 @@ def _known(
 
 
 def key_of(place: WorkspacePath) -> str:
-    """The name under which a file is remembered: how it is shown, or its bytes where that is no path."""
+    """The key of a file: its shown path, or its bytes where that is not a path."""
     return path_data(place).get("file") or place.shown
 
 
@@ -285,5 +285,5 @@ def path_data(place: WorkspacePath) -> dict[str, Json]:
 
 
 def path_of(key: str) -> str:
-    """The path that a key stands for."""
+    """The path of a key."""
     return os.fsdecode(bytes.fromhex(key.removeprefix(_SPELLED))) if key.startswith(_SPELLED) else key

@@ -1,7 +1,7 @@
-"""Exact bytes by their hash: what files were when they were read, and before they were changed.
+"""Exact bytes by their hash: files as they were when read, and before they were changed.
 
-Rule: `get` gives the very bytes that were kept, or None; a text that is gone or damaged is missing, never wrong.
-The bytes are those of the files, secrets included: a folder of them is for its owner's eyes only.
+Rule: `get` returns the very bytes that were kept, or None; a damaged snapshot is missing, never wrong. Snapshots
+contain the secrets of the files, so only the owner may read their folder.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ def content_hash(raw: bytes) -> str:
 
 
 class Snapshots(Protocol):
-    """**Contract:** `keep` may let go of older texts, and of one that is too large at once."""
+    """**Contract:** `keep` may drop older snapshots, and does not keep one that is too large."""
 
     def keep(self, raw: bytes) -> str: ...
 
@@ -33,7 +33,7 @@ class Snapshots(Protocol):
 
 
 class MemorySnapshots:
-    """The newest texts, as many as fit. Safe to ask from several threads."""
+    """The newest snapshots, as many as fit. Thread-safe."""
 
     def __init__(self, most: int = MOST_MEMORY) -> None:
         self._most = most
@@ -58,7 +58,7 @@ class MemorySnapshots:
 
 
 class FolderSnapshots:
-    """A file for each text. Several processes may share the folder: who comes second finds the same bytes."""
+    """A file for each snapshot. Several processes may share the folder, since equal bytes have the same name."""
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)
@@ -111,7 +111,7 @@ class FolderSnapshots:
         return self._folder / id_[:2] / id_[2:]
 
     def _touched(self, path: Path, size: int) -> bool:
-        """Whether the text is there already; if so it is new again. A damaged one is written anew."""
+        """Whether the snapshot is there already; then its time is renewed. A damaged one is written again."""
         with contextlib.suppress(OSError):
             if (
                 path.stat().st_size == size

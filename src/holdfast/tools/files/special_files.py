@@ -90,14 +90,14 @@ def _cells(raw: bytes, shown: str) -> list[dict[str, Json]]:
         book = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ToolError(
-            "EXECUTION_ERROR", f"`{shown}` is no valid notebook: {error}", hint="Read it with `raw` set"
+            "EXECUTION_ERROR", f"`{shown}` is not a valid notebook: {error}", hint="Read it with `raw` set"
         ) from None
     sheets = book.get("worksheets") if isinstance(book, dict) else None
     source = sheets[0] if isinstance(sheets, list) and sheets and isinstance(sheets[0], dict) else book
     cells = source.get("cells") if isinstance(source, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
         raise ToolError(
-            "EXECUTION_ERROR", f"`{shown}` has no cells as a notebook has", hint="Read it with `raw` set"
+            "EXECUTION_ERROR", f"`{shown}` has no cells like a notebook", hint="Read it with `raw` set"
         )
     return cells
 
@@ -159,7 +159,7 @@ def is_picture(opened: OpenFile) -> bool:
 
 
 def media_type(head: bytes) -> str:
-    """The kind of picture that a file is; empty if it is none."""
+    """The media type of a picture; empty if the file is not one."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if head.startswith(b"\xff\xd8\xff"):

@@ -1,11 +1,11 @@
 """Bytes as text and back: which encoding a file has, its byte order mark, and its lines.
 
-Rule: nothing is lost on the way. `encode(decode(raw, e), e) == raw` for every encoding that `detect` gives, bytes
-that are no text included, so that an edit changes what it names and no byte more. Lines end at `\\n` and nowhere
-else: `str.splitlines` would also split at form feeds and U+2028, and no other tool counts so.
+Rule: nothing is lost. `encode(decode(raw, e), e) == raw` for every encoding that `detect` gives, also for bytes
+that are not text, so that an edit changes what it names and no other byte. Lines end only at `\\n`:
+`str.splitlines` would also split at form feeds and U+2028, and no other tool counts that way.
 
-No library guesses here. A guess is only asked for where a file is neither UTF-8 nor marked, which is rare; it is
-then said to be one, and whoever knows better names the encoding.
+No library guesses here. A guess is only needed for a file that is neither UTF-8 nor marked, which is rare; the
+model is told that it is a guess and can name the encoding.
 """
 
 import codecs
@@ -28,7 +28,7 @@ WIDE = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 """Encodings in which a line feed is more than one byte."""
 
 LOOKED_AT = 8192
-"""Bytes at the beginning among which a NUL makes a file binary, as git has it."""
+"""A NUL among this many bytes at the beginning makes a file binary, as in Git."""
 
 _ERRORS = {"utf-8": "surrogateescape", **dict.fromkeys(WIDE, "surrogatepass")}
 _NAMES = {"utf-8": "UTF-8", "utf-16-le": "UTF-16 LE", "utf-16-be": "UTF-16 BE", "cp1252": "Windows-1252"}
@@ -40,7 +40,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 class Encoding(Struct, frozen=True):
-    """`mark` is the byte order mark that the file begins with; `is_guess` is said to whoever reads."""
+    """`mark` is the byte order mark at the beginning of the file; the reader is told `is_guess`."""
 
     name: str
     mark: bytes = b""
@@ -78,7 +78,7 @@ def encoding_named(name: str, head: bytes) -> Encoding:
     if codec is None:
         raise ToolError(
             "INVALID_PARAM",
-            f"`encoding`: there is none named `{name[:40]}`",
+            f"there is no encoding named `{name[:40]}`",
             hint="Name one such as `gb18030`",
         )
     known = {"iso8859-1": "latin-1", "ascii": "utf-8", "utf-8-sig": "utf-8"}.get(codec.name, codec.name)
@@ -90,7 +90,7 @@ def encoding_named(name: str, head: bytes) -> Encoding:
 
 
 def detect_encoding(sample: bytes, *, is_whole: bool = True) -> Encoding | None:
-    """The encoding of a file by its beginning, or by all of it; None if it is no text."""
+    """The encoding of a file, by its beginning or by all of it; None if it is not text."""
     for mark, name in _MARKS:
         if sample.startswith(mark):
             marked = Encoding(name, mark)
@@ -108,7 +108,8 @@ def detect_encoding(sample: bytes, *, is_whole: bool = True) -> Encoding | None:
 
 
 def _legacy(sample: bytes) -> Encoding | None:
-    """The encoding of what is no UTF-8: UTF-8 with some bad bytes, Chinese, or Western; None if it is no text."""
+    """The encoding of bytes that are not UTF-8: UTF-8 with some bad bytes, Chinese, or Western; None if they are
+    not text."""
     if len(_CONTROLS.findall(sample)) * 50 > len(sample):
         return None
     text = sample.decode("utf-8", "surrogateescape")
@@ -116,7 +117,7 @@ def _legacy(sample: bytes) -> Encoding | None:
     if bad * 2 < sum(1 for char in text if char > "\x7f"):
         return Encoding("utf-8")
     runs = _HIGH_RUNS.findall(sample)
-    # Chinese text has its high bytes in pairs; what Western languages have stands alone.
+    # Chinese text has its high bytes in pairs; Western languages have single ones.
     if len(runs) * 2 < sum(map(len, runs)) and all(len(run) % 2 == 0 for run in runs[:-1]):
         chinese = Encoding("gb18030", is_guess=True)
         if decodes(sample, chinese):
@@ -126,7 +127,7 @@ def _legacy(sample: bytes) -> Encoding | None:
 
 
 def decodes(raw: bytes, encoding: Encoding) -> bool:
-    """Whether bytes can be taken as text of an encoding and back."""
+    """Whether bytes can be decoded and encoded again without loss."""
     try:
         return raw.decode(encoding.name, encoding.errors).encode(encoding.name, encoding.errors) == raw
     except UnicodeError:
@@ -134,7 +135,7 @@ def decodes(raw: bytes, encoding: Encoding) -> bool:
 
 
 def decode(raw: bytes, encoding: Encoding, shown: str) -> str:
-    """The text without its byte order mark. EXECUTION_ERROR if the bytes are of another encoding."""
+    """The text without its byte order mark. EXECUTION_ERROR if the bytes have another encoding."""
     body = raw[len(encoding.mark) :]
     try:
         text = body.decode(encoding.name, encoding.errors)
@@ -144,7 +145,7 @@ def decode(raw: bytes, encoding: Encoding, shown: str) -> str:
         pass
     raise ToolError(
         "EXECUTION_ERROR",
-        f"`{shown}` cannot be taken as {encoding.said} without loss",
+        f"`{shown}` cannot be read as {encoding.said} without loss",
         hint="Read it with another `encoding`",
     )
 
@@ -163,13 +164,13 @@ def encode(text: str, encoding: Encoding, shown: str) -> bytes:
 
 
 def expect_no_surrogates(value: str, argument: str) -> None:
-    """INVALID_PARAM for half a character: it would be written as a byte that is no text."""
+    """INVALID_PARAM for half a character: it would be written as a byte that is not text."""
     if _HALF.search(value):
-        raise ToolError("INVALID_PARAM", f"`{argument}` holds half a character (a lone surrogate)")
+        raise ToolError("INVALID_PARAM", f"`{argument}` contains half a character (a lone surrogate)")
 
 
 def escape_bytes(text: str) -> tuple[str, int]:
-    """A text that any JSON can carry, and how many bytes or characters in it are spelled out as `\\xNN`."""
+    """A text that is valid in JSON, and how many bytes or characters in it are spelled out as `\\xNN`."""
     if text.isascii() and "\0" not in text:
         return text, 0
     return _NO_TEXT.subn(lambda found: _spelled(found[0]), text)

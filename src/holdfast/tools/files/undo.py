@@ -31,7 +31,7 @@ class _Restoration(Struct, frozen=True):
 def undo(files: SeenFiles, workspace: Workspace, count: int = 1, *, dry_run: bool = False) -> ToolResult:
     """Take back the last edits. CONFLICT if a file was changed since, NOT_FOUND if there is nothing to undo.
 
-    The `data` of the result is to be kept like that of a tool named `Undo`: `SeenFiles.restore` takes it.
+    The `data` of the result must be stored like that of a tool named `Undo`: `SeenFiles.restore` reads it.
     """
     assert count > 0
     if not files.made:
@@ -64,7 +64,7 @@ def _check_chain(files: SeenFiles, workspace: Workspace, chain: list[AgentEdit])
         raise ToolError(
             "CONFLICT", f"`{newest.path}` was changed since it was edited", hint="Nothing was undone"
         )
-    # An edit made upon somebody else's change must not take that back as well.
+    # Undoing an edit must not undo a change that somebody else made before it.
     for earlier, later in pairwise(chain):
         if later.before != earlier.after:
             raise ToolError(
@@ -89,7 +89,7 @@ def _restore_all(
     try:
         gone.extend(_restore(files, workspace, one, dry_run=dry_run) for one in plan)
     except ToolError:
-        # Somebody wrote one of the files at this very moment: those before it are as they were again.
+        # Somebody wrote one of the files at this very moment: put those before it back.
         for one, (_, left) in zip(plan, gone, strict=False):
             with contextlib.suppress(ToolError):
                 write_file(workspace, files, path_of(one.edit.key), one.now.raw, left)
@@ -100,7 +100,7 @@ def _restore_all(
 def _restore(
     files: SeenFiles, workspace: Workspace, one: _Restoration, *, dry_run: bool
 ) -> tuple[dict[str, Json], ExpectedFile]:
-    """What `data` says of a file, and how it is left."""
+    """What `data` says about a file, and its state afterwards."""
     path = path_of(one.edit.key)
     back: dict[str, Json] = {"path": one.edit.path, "hash": "", "size": 0, "mtime_ns": 0, "total_lines": 0}
     if one.edit.key != one.edit.path:

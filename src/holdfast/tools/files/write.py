@@ -1,6 +1,7 @@
-"""Write: a whole file, new or in place of one that was read.
+"""Write: a whole file, a new one or one that was read before.
 
-Rule: no text is lost that the agent has not seen: a file it has not read, or that somebody changed since, stays.
+Rule: no text is lost that the agent has not seen: a file that it has not read, or that somebody changed since,
+stays.
 """
 
 import asyncio
@@ -112,7 +113,7 @@ def _expect_safe(files: SeenFiles, file: FileText, content: str) -> None:
 
 
 def _losses(seen: SeenFile, old: str, new: str) -> tuple[str, ...]:
-    """What a whole new text does to the old one that the agent may not know."""
+    """What the new text does to the old one that the agent may not know."""
     notes = []
     unseen = missing_ranges(seen.known, seen.total_lines)
     if unseen:

@@ -1,7 +1,7 @@
 """The MCP servers of an agent and their tools.
 
-Rule: the definitions are fixed when `tools` is called and stay as they are, since they stand in the part of a
-request that is cached. A server that comes later, or changes its tools, is reached through McpDescribe and McpCall.
+Rule: the definitions are fixed when `tools` is called, since they are in the cached part of a request. A server
+that connects later, or changes its tools, is reached through McpDescribe and McpCall.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from holdfast.tools.mcp.tool_names import NamedTool, named_tools, plan_tools
 from holdfast.tools.tool import Tool
 
 SECONDS_TO_RETRY = 10.0
-"""How long a call waits for servers that were down and are tried again; they may come later."""
+"""How long a call waits for servers that were down and are tried again."""
 
 
 class McpSettings(Struct, frozen=True):
-    """`budget` bounds the characters of all definitions, `listing` those of the list of the rest."""
+    """`budget` limits the characters of all definitions, `listing` those of the list of the other tools."""
 
     budget: int = 24_000
     listing: int = 8_000
@@ -50,12 +50,12 @@ class McpServers:
         }
 
     def start(self) -> None:
-        """Begin to connect to all of them, in the background."""
+        """Begin to connect to all of them in the background."""
         for connection in self._connections.values():
             connection.start()
 
     async def ready(self, seconds: float) -> None:
-        """Wait until it is decided of each server whether it can be used, but not longer than this."""
+        """Wait until it is known for each server whether it can be used, but not longer than this."""
         await _at_most(seconds, [one.ready() for one in self._connections.values()])
 
     async def _refresh(self) -> None:
@@ -80,7 +80,7 @@ class McpServers:
         return named_tools({name: one.tools for name, one in self._connections.items()})
 
     def tools(self) -> list[Tool]:
-        """The tools as they are known now, and two more for those that are not defined."""
+        """The tools that are known now, and McpDescribe and McpCall for those that are not defined."""
         if not self._connections:
             return []
         plan = plan_tools(self.listed().values(), self.settings.budget)
@@ -94,7 +94,7 @@ class McpServers:
         return [*defined, describe, mcp_call_tool(self._find_with_connection, self.settings.bounds)]
 
     async def find(self, name: str) -> NamedTool:
-        """The tool of this name; NOT_FOUND names the nearest, and the servers that are down."""
+        """The tool with this name; NOT_FOUND suggests the nearest, and names the servers that are down."""
         if name not in self.listed():
             await self._refresh()
         listed = self.listed()
@@ -111,7 +111,7 @@ class McpServers:
         return tool, self._connections[tool.server]
 
     def _states(self) -> Sequence[str]:
-        """A line for each server that has not told of its tools."""
+        """A line for each server that has not listed its tools."""
         return [
             f"The server `{name}` has no tools."
             if one.is_open

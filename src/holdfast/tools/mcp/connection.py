@@ -54,12 +54,12 @@ class ConnectionAttempt:
         self._news.set()
 
     def change(self) -> None:
-        """The server says that its tools are others now."""
+        """The server says that its tools have changed."""
         self._is_changed = True
         self._news.set()
 
     async def changed(self) -> bool:
-        """Wait until the tools changed, or until it is over: whether they did."""
+        """Wait until the tools have changed (true) or the connection is over (false)."""
         await self._news.wait()
         is_changed, self._is_changed = self._is_changed, False
         if not self.over.is_set():
@@ -70,7 +70,7 @@ class ConnectionAttempt:
 MCP_BREAKER = BreakerRules(failures=3, pause=15.0, longest=600.0)
 SECONDS_TO_CLOSE = 10.0
 SECONDS_BETWEEN_LISTS = 1.0
-"""Between two looks at the tools of a server that says that they changed."""
+"""Between two listings of the tools of a server that keeps saying that they changed."""
 SECONDS_FOR_REASON = 0.2
 
 _log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class ServerUnavailable(HoldfastError):
 
 
 class ServerLost(ServerUnavailable):
-    """The server went away while a call was under way."""
+    """The server disappeared during a call."""
 
 
 class ServerConnection:
@@ -120,7 +120,7 @@ class ServerConnection:
         return bool(self._line and self._line.session and not self._line.over.is_set())
 
     def start(self) -> None:
-        """Begin to connect, in the background, unless that is under way or done."""
+        """Begin to connect in the background, unless that has already been done."""
         if self._is_closed or (self._line and not self._line.over.is_set()):
             return
         self._line = ConnectionAttempt()
@@ -129,12 +129,12 @@ class ServerConnection:
         keeper.add_done_callback(self._keepers.pop)
 
     async def ready(self) -> None:
-        """Until it is decided whether the server can be used."""
+        """Wait until it is known whether the server can be used."""
         if self._line:
             await self._line.decided.wait()
 
     async def retry(self) -> None:
-        """Try once more to connect to a server that never told of its tools, unless it is left alone for now."""
+        """Try again to connect to a server that never listed its tools, unless its breaker is open."""
         if self.tools or not self.trouble or self._is_closed:
             return await self.ready()
         try:
@@ -164,7 +164,7 @@ class ServerConnection:
         except ServerUnavailable as error:
             self._fail(error.message)
             did = "Whether it did what was asked is uncertain. " if isinstance(error, ServerLost) else ""
-            hint = f"{did}A further call connects to it anew"
+            hint = f"{did}The next call connects to it again"
             raise ToolError(
                 "EXECUTION_ERROR", f"{what} cannot be used: {error.message}", hint=hint
             ) from error
@@ -186,7 +186,7 @@ class ServerConnection:
     def _fail(self, reason: str) -> None:
         self._breaker = self._breaker.failed(self._clock(), reason)
         if self._breaker.state(self._clock(), self._rules) != "closed" and self._line:
-            # The call that is let through after the pause is to meet a fresh process.
+            # The call that is let through after the pause must meet a fresh process.
             self._line.end(f"it was given up: {reason}")
 
     async def _ask(self, tool: str, arguments: dict[str, Json]) -> dict[str, Json]:
@@ -202,8 +202,8 @@ class ServerConnection:
             raise ServerLost(line.reason) if over.done() else TimeoutError
         except (ToolError, TimeoutError, ServerUnavailable):
             raise
-        except Exception as error:  # The SDK's edge: whatever it raises, the line cannot be used any more.
-            # Who keeps the line may know more: the SDK says of everything that the connection was closed.
+        except Exception as error:  # The boundary to the SDK: after any error the line is dead.
+            # The keeper may know more: for the SDK every failure is a closed connection.
             await asyncio.wait({over}, timeout=SECONDS_FOR_REASON)
             line.end(error.message if isinstance(error, HoldfastError) else describe_exception(error))
             raise ServerLost(line.reason) from error
@@ -222,14 +222,16 @@ class ServerConnection:
         return line, line.session
 
     async def _keep(self, line: ConnectionAttempt) -> None:
-        """The life of one connection."""
+        """Open one connection, wait until it is over, and close it."""
         try:
-            # The SDK takes more than a second to load, which is no fault of the server.
+            # The SDK takes more than a second to load, which must not count against the server.
             sdk = await asyncio.to_thread(importlib.import_module, "holdfast.tools.mcp.sdk_session")
             await self._keep_open(line, sdk.open_session)
         except ImportError as error:
             line.end(f"{describe_exception(error)}; install holdfast with its extra `mcp`")
-        except Exception as error:  # The SDK's edge: a server that cannot be reached ends only this task.
+        except (
+            Exception
+        ) as error:  # The boundary to the SDK: a server that cannot be reached ends only this task.
             _log.info("MCP server %s: %s", self.name, describe_exception(error), exc_info=error)
             line.end(_cause(error))
         finally:
@@ -237,7 +239,7 @@ class ServerConnection:
 
     async def _keep_open(self, line: ConnectionAttempt, open_session: _Opening) -> None:
         seconds = self.server.start_seconds
-        # Set off before the limit below: what that cancels comes to an end too, but is not the reason.
+        # It fires before the limit below: what that cancels ends too, but is not the reason.
         late = f"it did not answer within {seconds:g} s when it was started"
         timer = asyncio.get_running_loop().call_later(seconds, line.end, late)
         try:
@@ -262,13 +264,13 @@ class ServerConnection:
             if asking.done():
                 self.tools = asking.result()
             asking.cancel()
-            # A server that says so all the time is not asked all the time.
+            # A server that says so all the time is not asked every time.
             await asyncio.wait({over}, timeout=SECONDS_BETWEEN_LISTS)
             over.cancel()
 
     async def _listed(self, session: McpSession, line: ConnectionAttempt) -> tuple[RemoteTool, ...]:
-        """Its tools. What is wrong with them is said before the session is left, which ends the process and would
-        look like the reason."""
+        """Its tools. An error is recorded before the session is closed, since that ends the process and would look
+        like the reason."""
         try:
             return tuple(await session.list_tools())
         except Exception as error:
@@ -276,7 +278,7 @@ class ServerConnection:
             raise
 
     async def close(self) -> None:
-        """End the connection and its process. Who has not answered yet is not waited for."""
+        """End the connection and its process. A server that has not answered yet is not waited for."""
         self._is_closed = True
         keepers = set(self._keepers)
         for keeper, line in self._keepers.items():
@@ -287,7 +289,7 @@ class ServerConnection:
             _, late = await asyncio.wait(keepers, timeout=SECONDS_TO_CLOSE)
             for keeper in late:
                 keeper.cancel()
-            if late:  # They kill what does not leave.
+            if late:  # They kill what does not end.
                 await asyncio.wait(late, timeout=SECONDS_TO_CLOSE)
 
 
@@ -297,13 +299,13 @@ def _expect_whole(arguments: dict[str, Json]) -> None:
     except UnicodeEncodeError:
         raise ToolError(
             "INVALID_PARAM",
-            "the arguments hold half a character (a lone surrogate), which cannot be sent",
+            "the arguments contain half a character (a lone surrogate), which cannot be sent",
             hint="Write whole characters",
         ) from None
 
 
 def _cause(error: BaseException) -> str:
-    """What went wrong, out of the groups in which task groups wrap it."""
+    """What went wrong, unwrapped from exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, HoldfastError):
@@ -314,6 +316,6 @@ def _cause(error: BaseException) -> str:
 
 
 def _look_at(request: asyncio.Task[dict[str, Json]]) -> None:
-    """Nobody complains then of an exception that was never looked at."""
+    """Retrieve the exception, so that asyncio does not complain."""
     if not request.cancelled():
         request.exception()

@@ -1,6 +1,6 @@
-"""The streams of a session with a server at an address.
+"""The streams of a session with a server at a URL.
 
-Rule: no answer is read without a bound, and a server that is out of order is told from one that refuses a call.
+Rule: every answer has a size limit, and a broken server is distinguished from one that refuses a call.
 """
 
 import contextlib
@@ -18,14 +18,14 @@ from holdfast.errors import HoldfastError
 from holdfast.tools.mcp.stdio_transport import MessageMeter
 
 LARGEST_BODY = 16 * 1024 * 1024
-"""Bytes of one answer: of a whole body, or of one event of a stream."""
+"""Bytes of one answer: a whole body, or one event of a stream."""
 CLOSED_TO_US = (401, 403, 407)
 
 Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
 
 
 class BadHttpAnswer(HoldfastError):
-    """The address answers in a way that no session survives."""
+    """The server answers in a way that ends the session."""
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -47,20 +47,20 @@ class _Bounded(httpx2.AsyncByteStream):
 async def _check(response: httpx2.Response) -> None:
     kind = response.headers.get("content-type", "").lower()
     status = response.status_code
-    # An error of the protocol may come with any other status, as JSON.
+    # A protocol error may come with any other status, as JSON.
     is_broken = status in CLOSED_TO_US or (status >= 500 and not kind.startswith("application/json"))
     if response.request.method == "POST" and is_broken:
         raise BadHttpAnswer(f"it answered with HTTP {status} {response.reason_phrase}".rstrip())
     coding = response.headers.get("content-encoding", "identity").strip().lower()
     if coding not in ("", "identity"):
-        # A small body could be unpacked to any size.
-        raise BadHttpAnswer(f"it packs its answers with `{coding[:40]}`, which it was not asked to do")
+        # A small body could expand to any size.
+        raise BadHttpAnswer(f"it compresses its answers with `{coding[:40]}`, which it was not asked to do")
     if not kind.startswith("text/event-stream") and isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _Bounded(response.stream)
 
 
 class _Heard(ReadStream[SessionMessage | Exception]):
-    """What a server says, until it says too much."""
+    """The server's messages, until there are too many."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class _Heard(ReadStream[SessionMessage | Exception]):
 
 
 class _Said(WriteStream[SessionMessage]):
-    """What we say, noted."""
+    """Our messages, counted."""
 
     def __init__(self, inner: WriteStream[SessionMessage], account: MessageMeter) -> None:
         self._inner = inner
@@ -134,7 +134,7 @@ class _Said(WriteStream[SessionMessage]):
 async def http_streams(
     url: str, headers: Mapping[str, str], seconds: float, over: Callable[[str], None]
 ) -> AsyncIterator[Streams]:
-    """`seconds` is how long a call may take, and so how long we wait for a first byte. `over` is told why, when
+    """`seconds` is how long a call may take, and so how long we wait for a first byte. `over` gets the reason when
     the server is given up."""
     account = MessageMeter()
     async with (

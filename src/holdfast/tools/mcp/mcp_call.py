@@ -20,11 +20,11 @@ from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""Media types that models take."""
+"""Media types that models accept."""
 
 
 class ResultLimits(Struct, frozen=True):
-    """Characters of text, of one picture's base64, and of the structured answer that `data` keeps."""
+    """Characters of text, of the base64 of one picture, and of the structured answer that `data` keeps."""
 
     chars: int = 400_000
     pictures: int = 10
@@ -62,7 +62,7 @@ def map_result(
 
 
 def _text(block: dict[str, Json], pictures: list[Image], bounds: ResultLimits) -> str:
-    """A block's text; a picture is put aside, and what cannot be shown is named."""
+    """The text of a block; pictures are collected, and what cannot be shown is named."""
     match block.get("type"):
         case "text":
             return str(block.get("text", ""))
@@ -95,8 +95,8 @@ def _picture(media: Json, data: Json, name: str, pictures: list[Image], bounds: 
 
 
 def _is_told(structured: Json, blocks: Sequence[dict[str, Json]]) -> bool:
-    """Whether the text says the same, as servers do for clients that know no structure: in one block, or of a list
-    each item in a block of its own."""
+    """Whether the text says the same, as servers write it for clients without structured answers: in one block, or
+    one block for each item of a list."""
     texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
     said = [value for text in texts for value in (text, _decoded(text))]
     wanted = [structured, *_alone(structured)]
@@ -116,7 +116,7 @@ def _json(value: Json) -> str:
 
 
 def _alone(structured: Json) -> tuple[Json, ...]:
-    """The one value that servers wrap as `{"result": value}` because structure has to be an object."""
+    """The single value that servers wrap as `{"result": value}`, because a structured answer must be an object."""
     is_wrapped = isinstance(structured, dict) and list(structured) == ["result"]
     return (structured["result"],) if is_wrapped else ()
 

@@ -1,6 +1,6 @@
-"""McpDescribe: what the tools of MCP servers are that are not defined on their own.
+"""McpDescribe: the tools of MCP servers that have no definition of their own.
 
-Rule: the list in the definition is made once; what is answered is what the servers say now.
+Rule: the list in the definition is made once; the answers are what the servers say now.
 """
 
 import json
@@ -20,8 +20,8 @@ LONGEST_ANSWER = 40_000
 
 
 class ToolListing(Struct, frozen=True):
-    """What can be told: all tools, one of them by name (or NOT_FOUND), and a line for each server that is down.
-    `refresh` tries those once more."""
+    """All tools, one of them by name (or NOT_FOUND), and a line for each server that is down. `refresh` tries those
+    again."""
 
     tools: Callable[[], Sequence[NamedTool]]
     find: Callable[[str], Awaitable[NamedTool]]

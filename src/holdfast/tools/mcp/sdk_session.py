@@ -1,7 +1,7 @@
 """A session with one server, through the official SDK: the only place that knows its types.
 
-Rule: what goes in and comes out are our values and the wire's JSON. Loading this module loads the SDK, which takes
-more than a second; it is imported when a server is first reached, and not before.
+Rule: what goes in and out are our values and JSON. Loading this module loads the SDK, which takes more than a
+second, so it is imported only when a server is first connected.
 """
 
 import asyncio
@@ -28,19 +28,19 @@ from holdfast.version import __version__
 MOST_TOOLS = 2_000
 MOST_PAGES = 100
 LARGEST_LISTING = 8_000_000
-"""Characters of all that a server says of its tools."""
+"""Characters of everything that a server says about its tools."""
 
 _LOST = (types.CONNECTION_CLOSED, types.PARSE_ERROR, types.INVALID_REQUEST)
-"""Codes after which a connection is made anew: closed, out of step, or a session that the server forgot."""
+"""Codes after which a new connection is made: closed, out of step, or a session that the server forgot."""
 
 
-# What the SDK says of a broken server is for whoever keeps a log; without this Python prints it on the terminal.
+# What the SDK logs about a broken server belongs in a log; without a handler Python prints it on the terminal.
 for _name in ("mcp", "client", "httpx2", "httpcore2"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
 class ServerUnreachable(HoldfastError):
-    """The server is gone, or answers in a way that no client can follow."""
+    """The server is gone, or its answers cannot be understood."""
 
 
 class SdkSession:
@@ -51,7 +51,7 @@ class SdkSession:
         self._client = client
 
     async def list_tools(self) -> list[RemoteTool]:
-        """The tools, as many as have room; the rest of a longer list is left out."""
+        """The tools, up to a limit; the rest of a longer list is dropped."""
         tools: dict[str, RemoteTool] = {}
         size = 0
         cursor: str | None = None
@@ -68,8 +68,8 @@ class SdkSession:
         return list(tools.values())
 
     async def call(self, tool: str, arguments: dict[str, Json]) -> dict[str, Json]:
-        # Not `call_tool`, which tries a server's patterns on its answer: those may take for ever, and an answer
-        # that does not fit its own schema is still an answer.
+        # Not `call_tool`, which validates the answer with the server's own patterns: those may take forever, and an
+        # answer that does not fit its schema is still an answer.
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=arguments))
         try:
             result = await self._client.session.send_request(request, types.CallToolResult)
@@ -78,7 +78,7 @@ class SdkSession:
                 raise ServerUnreachable(f"the connection was lost ({error.message})") from error
             raise ToolError(*_refusal(error)) from error
         except ValidationError as error:
-            raise ServerUnreachable("it answered with something that is no result of a tool") from error
+            raise ServerUnreachable("it answered with something that is not a tool result") from error
         answer: dict[str, Json] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
         return answer
 
@@ -99,7 +99,7 @@ def _remote(tool: types.Tool) -> RemoteTool:
 async def open_session(
     name: str, server: Server, environment: Mapping[str, str], line: ConnectionAttempt
 ) -> AsyncIterator[SdkSession]:
-    """A session, once both sides have agreed on a version of the protocol."""
+    """A session, after both sides have agreed on a protocol version."""
 
     async def hear(message: IncomingMessage) -> None:
         if isinstance(message, types.ToolListChangedNotification):
@@ -128,7 +128,7 @@ async def open_session(
 
 
 async def _listen(client: Client, line: ConnectionAttempt) -> None:
-    """Changes of the list as newer versions of the protocol tell them; in older ones they come unasked."""
+    """Changes of the list, to which newer protocol versions subscribe; in older ones they arrive unasked."""
     with contextlib.suppress(ListenNotSupportedError, MCPError, SubscriptionLost, TimeoutError):
         async with client.listen(tools_list_changed=True) as changes:
             async for _ in changes:

@@ -1,7 +1,7 @@
-"""MCP servers as values: how each is reached and how far it is trusted, read from `[mcp.servers.NAME]`.
+"""MCP servers as values: how to connect to each and how far it is trusted, read from `[mcp.servers.NAME]`.
 
-Rule: a server's process gets a few plain variables of the environment and what the configuration names; nothing
-else of it, since that is where people keep their keys.
+Rule: a server's process gets a few harmless environment variables and those that the configuration names, nothing
+else, since people keep their keys in the environment.
 """
 
 import re
@@ -23,8 +23,8 @@ _MISSING = re.compile(r"Object missing required field `(.*?)`(?: - at .*)?")
 
 
 class StdioServer(Struct, frozen=True, forbid_unknown_fields=True):
-    """A program that speaks MCP on its standard input and output. `${NAME}` in `env` is a variable of ours, and
-    `pass_env` names variables that it gets as they are."""
+    """A program that speaks MCP on its standard input and output. `${NAME}` in `env` is replaced by our variable,
+    and `pass_env` names variables that are passed on unchanged."""
 
     command: Annotated[str, Meta(min_length=1)]
     args: tuple[str, ...] = ()
@@ -34,9 +34,9 @@ class StdioServer(Struct, frozen=True, forbid_unknown_fields=True):
     start_seconds: _Seconds = 30.0
     call_seconds: _Seconds = 120.0
     stop_seconds: _Seconds = 2.0
-    """How long it may take to leave: half of it by itself, the other half when it is asked to."""
+    """How long it may take to end: half of it by itself, the other half after it is asked to."""
     trusted: bool = False
-    """Whether its word counts that a tool only reads."""
+    """Whether its claim that a tool only reads is believed."""
 
     def environment(self, ours: Mapping[str, str], where: str) -> dict[str, str]:
         names = (*PLAIN_VARIABLES, *self.pass_env)
@@ -45,7 +45,7 @@ class StdioServer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HttpServer(Struct, frozen=True, forbid_unknown_fields=True):
-    """A server at an address (streamable HTTP). `${NAME}` in `headers` is a variable of the environment."""
+    """A server at a URL (streamable HTTP). `${NAME}` in `headers` is replaced by the environment variable."""
 
     url: Annotated[str, Meta(pattern=r"^https?://\S+$")]
     headers: dict[str, str] = field(default_factory=dict)
@@ -70,7 +70,7 @@ def _filled(text: str, ours: Mapping[str, str], where: str) -> str:
 
 
 def parse_servers(table: Mapping[str, Json], where: str) -> dict[str, Server]:
-    """The servers of a table `[mcp.servers]`; ConfigError says what is wrong and where."""
+    """The servers of an `[mcp.servers]` table; ConfigError says what is wrong and where."""
     servers: dict[str, Server] = {}
     for name, entry in table.items():
         place = f"{where}: [mcp.servers.{name}]"

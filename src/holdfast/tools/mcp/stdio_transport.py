@@ -27,11 +27,11 @@ from msgspec import Struct
 from holdfast.tools.shell.processes import in_session, send
 
 LEAST_WEIGHT = 256
-"""What a message weighs at least: a short one costs us work too."""
+"""The least that a message counts, since a short one costs work too."""
 
 
 class UnaskedLimits(Struct, frozen=True):
-    """Bytes since the last answer that was waited for, and questions to which no answer could be sent yet."""
+    """Bytes since the last awaited answer, and questions whose answer could not be sent yet."""
 
     unasked: int = 16 * 1024 * 1024
     unanswered: int = 1_000
@@ -45,7 +45,7 @@ class MessageMeter:
         self._unanswered = 0
 
     def sending(self, message: JSONRPCMessage) -> None:
-        """Noted beforehand, since the answer to a request may be there before we know that it was sent."""
+        """Noted before sending, since the answer to a request may arrive before we know that it was sent."""
         if isinstance(message, JSONRPCRequest):
             self._awaited.add(str(message.id))
 
@@ -54,7 +54,7 @@ class MessageMeter:
             self._unanswered -= 1
 
     def receive(self, message: JSONRPCMessage, size: int) -> str:
-        """Why the server is to be given up with this message; empty if it is not."""
+        """Why the server is given up with this message; empty if it is not."""
         if isinstance(message, JSONRPCResponse | JSONRPCError) and str(message.id) in self._awaited:
             self._awaited.remove(str(message.id))
             self._unasked = 0
@@ -76,7 +76,7 @@ _log = logging.getLogger(__name__)
 
 
 class StdioLimits(Struct, frozen=True):
-    """Bytes of one message, and of what is no message since the last one that was."""
+    """Bytes of one message, and of other output since the last message."""
 
     message: int = 16 * 1024 * 1024
     noise: int = 1024 * 1024
@@ -93,7 +93,7 @@ class ServerCommand(Struct, frozen=True):
 
 @contextlib.asynccontextmanager
 async def process_streams(command: ServerCommand, over: Callable[[str], None]) -> AsyncIterator[Streams]:
-    """The streams of a session with a new process. `over` is told why, when the process is done with us."""
+    """The streams of a session with a new process. `over` gets the reason when the process ends the connection."""
     process = await asyncio.create_subprocess_exec(
         *command.argv,
         stdin=asyncio.subprocess.PIPE,
@@ -116,7 +116,7 @@ async def process_streams(command: ServerCommand, over: Callable[[str], None]) -
         yield from_server, to_server
     finally:
         try:
-            # Who never said a word has nothing to bring to an end.
+            # A server that never sent a message has nothing to finish.
             grace = command.seconds_to_stop if served.has_spoken else SECONDS_FOR_LAST_WORDS
             await _end(process, min(grace, command.seconds_to_stop))
         finally:
@@ -128,7 +128,7 @@ async def process_streams(command: ServerCommand, over: Callable[[str], None]) -
 
 
 class _Served:
-    """A process, and what goes through its three pipes."""
+    """A process and its three pipes."""
 
     def __init__(self, process: asyncio.subprocess.Process, command: ServerCommand) -> None:
         self._process = process
@@ -140,7 +140,7 @@ class _Served:
         self.has_spoken = False
 
     async def listen(self) -> None:
-        """Standard error, to the log of the program: never to the terminal, which is the agent's."""
+        """Standard error goes to the program's log, never to the terminal, which belongs to the agent."""
         rest = b""
         while chunk := await self._stderr.read(8192):
             *lines, rest = (rest + chunk).split(b"\n")
@@ -163,7 +163,7 @@ class _Served:
         await to_session.aclose()
 
     async def _read_messages(self, to_session: MemoryObjectSendStream[SessionMessage | Exception]) -> str:
-        """Hand on messages until there are no more; the reason why."""
+        """Pass on messages until there are no more; returns the reason."""
         noise, bounds = 0, self._command.bounds
         while True:
             try:
@@ -177,9 +177,11 @@ class _Served:
             message = _message(line)
             if message is None:
                 noise += len(line)
-                _log.debug("MCP server %s prints what is no message: %r", self._command.name, line[:200])
+                _log.debug(
+                    "MCP server %s prints something that is not a message: %r", self._command.name, line[:200]
+                )
                 if noise > bounds.noise:
-                    return f"it prints what is no message, such as `{_in_line(line)}`"
+                    return f"it prints something that is not a message, such as `{_in_line(line)}`"
                 continue
             noise = 0
             self.has_spoken = True
@@ -191,7 +193,7 @@ class _Served:
                 return "the session is closed"
 
     async def _parting(self) -> str:
-        """How the process ended, with the last that it wrote to standard error."""
+        """How the process ended, with its last lines on standard error."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SECONDS_FOR_LAST_WORDS):
                 await self._is_heard.wait()
@@ -202,7 +204,7 @@ class _Served:
         return f"{how}; its last words: {words[-LONGEST_WORD:]}" if words else how
 
     async def write(self, from_session: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        # A process that is gone is noticed by `read`, which knows the reason.
+        # `read` notices that a process is gone, and knows the reason.
         with contextlib.suppress(ConnectionError, RuntimeError):
             async for item in from_session:
                 text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
@@ -222,8 +224,8 @@ def _message(line: bytes) -> JSONRPCMessage | None:
 
 
 def _mended(line: bytes) -> JSONRPCMessage | None:
-    """A message with half a character in it (a lone surrogate, as of a file with an odd name), which is replaced:
-    for want of the whole message a call would wait for its answer in vain."""
+    """A message that contains a lone surrogate, such as a file with an odd name, which is replaced: without the
+    message a call would wait for its answer in vain."""
     try:
         text = json.dumps(json.loads(line), ensure_ascii=False)
         return jsonrpc_message_adapter.validate_json(text.encode("utf-8", "replace"), by_name=False)
@@ -241,9 +243,10 @@ def _pipes(
 
 
 async def _end(process: asyncio.subprocess.Process, seconds: float) -> None:
-    """Close its input, ask it to leave (half of the time is for each), and end the whole group and session, whoever
-    is left in it."""
-    # Who has a group of its own in the session, as what a shell with job control starts; known as long as it lives.
+    """Close its input, ask it to end (each gets half of the time), and kill everything left in its group and
+    session."""
+    # Processes with a group of their own, as a shell with job control starts them; only known while the server
+    # lives.
     members = in_session(process.pid) if process.returncode is None else []
     _pipes(process)[0].close()
     try:
@@ -254,12 +257,12 @@ async def _end(process: asyncio.subprocess.Process, seconds: float) -> None:
         _signal(process, signal.SIGKILL)
         send(members, signal.SIGKILL)
         await _has_left(process, seconds)
-        # A grandchild that left the group may hold the pipes; the transport is closed all the same.
+        # A grandchild that left the group may keep the pipes open; the transport is closed anyway.
         getattr(process, "_transport").close()  # noqa: B009 - asyncio offers no other way
 
 
 async def _has_left(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    # Not `wait`, which also waits for the end of pipes that are full, or that a grandchild holds.
+    # Not `wait`, which also waits for pipes that are full, or that a grandchild keeps open.
     until = time.monotonic() + seconds
     while process.returncode is None and time.monotonic() < until:  # noqa: ASYNC110
         await asyncio.sleep(0.01)

@@ -1,7 +1,7 @@
-"""Whether a call may be made: allow, ask or deny, with the reason, by the mode, the rules and the command itself.
+"""Whether a call may be made: allow, ask or deny, with the reason, from the mode, the rules and the command itself.
 
-Rule: a pure function of the call and the scene, which knows where links lead. What a mode forbids no rule
-allows, what a rule denies nothing allows, and what nobody thought of is asked about.
+Rule: a pure function of the call and its context, which knows where links lead. What a mode forbids no rule allows,
+what a rule denies nothing allows, and anything else is asked about.
 """
 
 from msgspec import Struct
@@ -25,8 +25,8 @@ CHANGES = COVERS["Edit"]
 
 
 class CallContext(Struct, frozen=True):
-    """Where a call is made. `path` is that of the call, links resolved, from the first root or whole outside it;
-    empty where the call names none."""
+    """Where a call is made. `path` is that of the call with links resolved, relative to the first root or absolute
+    outside it; empty if the call has none."""
 
     roots: tuple[str, ...]
     cwd: str
@@ -39,16 +39,16 @@ class PermissionDecision(Struct, frozen=True):
     verdict: Verdict
     reason: str = ""
     pattern: str = ""
-    """The rule that would allow this call and its like; empty where none would."""
+    """The rule that would allow this call and similar ones; empty if none would."""
     part: str = ""
-    """Of a command, the piece that decides."""
+    """The part of a command that decides."""
     rule: str = ""
-    """The person's rule or the mode that decided, if one did."""
+    """The person's rule or the mode that decided, if any."""
 
 
 ALLOWED = PermissionDecision("allow")
 BY_NAME = "McpCall"
-"""The tool that calls others: those of MCP servers that are not defined on their own."""
+"""The tool that calls tools of MCP servers that have no definition of their own."""
 PLAN = "this is plan mode, in which nothing is changed"
 
 
@@ -58,23 +58,24 @@ def decide(
     decision = _decide(call, mode, permissions, scene)
     if decision.verdict != "ask" or not (pattern := pattern_of(call, scene)):
         return decision
-    # Only what would help is offered: a rule that asks stands above one that allows.
+    # Only a rule that would help is offered: one that asks outranks one that allows.
     try:
         helped = _decide(call, mode, permissions.allowing(pattern), scene)
     except ConfigError:
-        return decision  # a name or a path that no rule can spell
+        return decision  # a name or a path that cannot be written as a rule
     return replace(decision, pattern=pattern) if helped.verdict == "allow" else decision
 
 
 def meant_tool(call: ToolCall) -> str:
-    """The name of the tool that a call leads to, which is another where it is called through McpCall."""
+    """The name of the tool that a call reaches, also through McpCall."""
     name = call.arguments.get("name")
     is_other = call.name == BY_NAME and isinstance(name, str) and name.startswith("mcp__")
     return str(name) if is_other else call.name
 
 
 def pattern_of(call: ToolCall, scene: CallContext) -> str:
-    """The rule for a call and its like: a command by its first words, a file by its folder, else the tool."""
+    """The rule for a call and similar ones: a command by its first words, a file by its folder, otherwise the
+    tool."""
     if call.name == "Bash":
         command = call.arguments.get("command")
         return pattern_for(command) if isinstance(command, str) else ""
@@ -85,7 +86,7 @@ def pattern_of(call: ToolCall, scene: CallContext) -> str:
         return ""
     name = next((name for name, tools in COVERS.items() if call.name in tools), call.name)
     folder = scene.path.rpartition("/")[0]
-    # A slash before a name alone: without one it would mean that name in every folder.
+    # A slash before a single name: without it the rule would mean that name in every folder.
     return f"{name}({folder}/**)" if folder.strip("/") else f"{name}(/{scene.path.lstrip('/')})"
 
 
@@ -134,7 +135,7 @@ def _decide_command(
 ) -> PermissionDecision:
     command = call.arguments.get("command")
     if not isinstance(command, str):
-        return ALLOWED  # the tool itself says what is wrong with it
+        return ALLOWED  # the tool itself reports what is wrong
     real = [place for folder in rules.folders for place in scene.follow(folder) or ()]
     rules = replace(rules, folders=(*rules.folders, *real, *scene.roots[1:]))
     judged = _judged(command, scene, rules)
@@ -147,7 +148,7 @@ def _decide_command(
         return PermissionDecision("deny", f"{PLAN}: {looked.reason}", part=looked.part, rule="plan mode")
     if mode == "ask" and judged.verdict == "allow":
         judged = _judged(command, scene, _asking(rules))
-    # Of what is asked about in auto mode, only what a person's own rule names is left; here it denies, for once.
+    # In auto mode only what a person's own rule names is asked about; here such rules deny, to find out.
     if judged.verdict == "allow" or (
         mode == "auto" and _judged(command, scene, replace(rules, deny=rules.ask, ask=())).verdict != "deny"
     ):
@@ -160,12 +161,12 @@ def _judged(command: str, scene: CallContext, rules: CommandRules) -> Judgement:
 
 
 def _asking(rules: CommandRules) -> CommandRules:
-    """Rules under which every file that is written is asked about, as it is where a tool writes it."""
+    """Rules under which every write to a file is asked about, as it is for a tool that writes."""
     return _writing(rules, "ask")
 
 
 def _only_looking(rules: CommandRules) -> CommandRules:
-    """Rules under which no file is written, whatever a person allows."""
+    """Rules under which no file may be written, whatever a person allows."""
     return replace(_writing(rules, "deny"), allow=())
 
 

@@ -1,7 +1,7 @@
-"""The gate before every call: decides, asks where it must, and remembers what was answered in this log.
+"""The gate before every call: it decides, asks where it must, and remembers the answers of this log.
 
-Rule: a refusal is a result that the model reads, and every answer an event for the log; fed with those events again
-the gate knows what it knew. A denial is never lifted by an allowance.
+Rule: a refusal is a result that the model reads, and every answer is an event in the log; fed with those events, a
+new gate knows the same. An approval never lifts a denial.
 """
 
 from typing import Literal, Protocol
@@ -25,24 +25,24 @@ from holdfast.tools.permissions.tool_rules import WITH_PATHS, PermissionMode, Pe
 from holdfast.tools.workspace import Workspace
 
 BUILT_IN, UNATTENDED = "built in", "unattended"
-"""What events name where no person and no person's rule decided."""
+"""What events name as the rule where neither a person nor a person's rule decided."""
 
 
 class ApprovalQuestion(Struct, frozen=True):
-    """What is asked: the call, why it is asked about, and the rule that would allow its like."""
+    """What is asked: the call, the reason for asking, and the rule that would allow similar calls."""
 
     call: ToolCall
     reason: str
     part: str
     pattern: str
     for_log: str
-    """What an answer for the whole log would allow: this very command, this file, this tool."""
+    """What an answer for the whole log would allow: this very command, file or tool."""
     denied_before: str = ""
-    """The reason of an earlier denial of the same, `-` where it had none."""
+    """The reason of an earlier denial of the same call, `-` if it had none."""
 
 
 class ApprovalAnswer(Struct, frozen=True):
-    """`log` allows the same again in this log, `pattern` everything that the offered rule covers."""
+    """`log` allows the same call again in this log, `pattern` everything that the offered rule covers."""
 
     decision: Literal["once", "log", "pattern", "deny"]
     reason: str = ""
@@ -50,13 +50,13 @@ class ApprovalAnswer(Struct, frozen=True):
 
 
 class Approver(Protocol):
-    """**Contract:** answers every question; `pattern` only where the question offers one."""
+    """**Contract:** answers every question; `pattern` only if the question offers one."""
 
     async def approve(self, question: ApprovalQuestion) -> ApprovalAnswer: ...
 
 
 class UnattendedApprover(Struct, frozen=True):
-    """Nobody is there to ask: what no rule allows is denied, or all that no rule denies is allowed."""
+    """Nobody is there to ask: what no rule allows is denied, or what no rule denies is allowed."""
 
     policy: Literal["deny", "allow"] = "deny"
 
@@ -70,7 +70,7 @@ class UnattendedApprover(Struct, frozen=True):
 
 
 class GateResult(Struct, frozen=True):
-    """What comes of a check: a refusal, or none; and an event where somebody or some rule decided."""
+    """The result of a check: a refusal or none, and an event if a person or a rule decided."""
 
     refusal: ToolResult | None = None
     event: ApprovalGiven | None = None
@@ -92,7 +92,7 @@ class PermissionGate:
         self._answers: dict[str, tuple[ApprovalGiven, ToolCall | None]] = {}
 
     def restore(self, event: ApprovalGiven, call: ToolCall | None = None) -> None:
-        """Take over an answer of this log; `call` is the one it was about, where it is known."""
+        """Take over an answer of this log; `call` is the call it was about, if known."""
         self._answers[event.call_id] = event, call
         if event.decision == "log":
             self._same.add(event.rule)
@@ -100,7 +100,7 @@ class PermissionGate:
             try:
                 self.permissions = self.permissions.allowing(event.rule)
             except ConfigError:
-                return  # a rule of a version that wrote them otherwise: it is asked again
+                return  # a rule in the syntax of another version: it is asked again
         elif event.decision == "deny" and call:
             self._denied[for_log(call)] = event.reason or "-"
 
@@ -121,8 +121,8 @@ class PermissionGate:
         return self._passage(question, answer)
 
     def _earlier(self, call: ToolCall) -> ApprovalGiven | None:
-        """The answer that this very call had, before a process died. An id alone does not tell: some providers
-        number the calls of each reply anew. Where the call is not known, only a denial stands."""
+        """The answer that this very call got before a process died. The id alone is not enough: some providers
+        number the calls of each reply from the start. If the call is not known, only a denial counts."""
         event, about = self._answers.get(call.id, (None, None))
         is_denied = event is not None and event.decision == "deny" and about is None
         return event if about == call or is_denied else None
@@ -131,7 +131,7 @@ class PermissionGate:
         call = question.call
         by_policy = UNATTENDED if answer.by == "policy" else ""
         rule = {"log": question.for_log, "pattern": question.pattern}.get(answer.decision, by_policy)
-        # A pattern that was not offered is no rule.
+        # A pattern that was not offered is not a rule.
         decision = answer.decision if rule or answer.decision == "deny" else "once"
         event = ApprovalGiven(call.id, decision, rule, answer.reason)
         self.restore(event, call)
@@ -141,7 +141,7 @@ class PermissionGate:
 
 
 def for_log(call: ToolCall) -> str:
-    """What an allowance for the whole log covers, as a text that equal calls share."""
+    """What an approval for the whole log covers, as a text that equal calls share."""
     if call.name == "Bash":
         return f"Bash({call.arguments.get('command', '')})"
     if call.name in WITH_PATHS:
@@ -150,14 +150,14 @@ def for_log(call: ToolCall) -> str:
 
 
 def call_context(call: ToolCall, workspace: Workspace, cwd: str, *, is_read_only: bool) -> CallContext:
-    """The scene of a call. `cwd` is the folder that commands run in, as the workspace names it."""
+    """The context of a call. `cwd` is the folder that commands run in, as the workspace names it."""
     path = call.arguments.get("path", "." if call.name in WITH_PATHS else "")
     here = workspace.locate(cwd)
     return CallContext(workspace.roots, here.path, _resolved(workspace, path), is_read_only, real_places)
 
 
 def _resolved(workspace: Workspace, path: object) -> str:
-    """A path as rules see it; one that lies outside as it is spelled, since the tool refuses it anyway."""
+    """A path as rules see it; one outside the workspace as written, since the tool refuses it anyway."""
     if not isinstance(path, str) or not path:
         return ""
     try:
@@ -182,7 +182,7 @@ def _refused(call: ToolCall, answer: ApprovalAnswer) -> ToolResult:
         return _denied(call, PermissionDecision("deny", answer.reason))
     said = f" The reason: the user said: {answer.reason}" if answer.reason else ""
     sentence = f"The user denied this call of {call.name}; nothing was done.{said}"
-    # Without the code in front: what reads a log knows a person's refusal by these words.
+    # Without the error code: readers of a log recognize a person's refusal by these words.
     envelope = Envelope(
         status="error",
         text=sentence,
@@ -193,5 +193,5 @@ def _refused(call: ToolCall, answer: ApprovalAnswer) -> ToolResult:
 
 
 def _refusal_of(call: ToolCall, event: ApprovalGiven) -> ToolResult:
-    """The refusal that an event of the log stands for: a person's denial names no rule."""
+    """The refusal that an event recorded: a person's denial names no rule."""
     return _refused(call, ApprovalAnswer("deny", event.reason, by="policy" if event.rule else "person"))

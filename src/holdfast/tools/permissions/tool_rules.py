@@ -1,7 +1,7 @@
 """A person's rules for tools, as data: `Bash(git show:*)`, `Edit(src/**)`, `Read`, `mcp__server__tool`.
 
 Rule: deny beats ask beats allow. A rule that cannot be read is an error that names it and its file, never a rule
-that matches nothing. Patterns of paths hold for the file itself, links resolved.
+that matches nothing. Path patterns are matched against the file itself, with links resolved.
 """
 
 import difflib
@@ -19,8 +19,8 @@ from holdfast.tools.commands.rules import parse_pattern
 from holdfast.tools.search.path_patterns import BadGlob, glob_pattern
 
 PermissionMode = Literal["plan", "ask", "edit", "auto"]
-"""`plan` changes nothing, `ask` asks before each change, `edit` lets files be edited, `auto` asks nothing that no
-rule asks about."""
+"""`plan` changes nothing, `ask` asks before each change, `edit` allows edits of files, `auto` only asks where a
+rule says so."""
 SandboxChoice = Literal["auto", "bubblewrap", "landlock", "off"]
 
 LISTS = ("allow", "ask", "deny")
@@ -28,7 +28,7 @@ COVERS: dict[str, frozenset[str]] = {
     "Read": frozenset({"Read", "LS", "Glob", "Grep"}),
     "Edit": frozenset({"Edit", "MultiEdit", "Write"}),
 }
-"""What a rule for one tool also holds for: what reads a file, and what changes one."""
+"""Which tools a rule covers: `Read` all that read files, `Edit` all that change them."""
 WITH_PATHS = frozenset({"LS", "Glob", "Grep", "Read", "Edit", "MultiEdit", "Write"})
 OTHERS = ("Bash", "BashOutput", "BashStop", "TodoWrite", "Recall", "AskUser", "Skill")
 
@@ -36,7 +36,7 @@ _FORM = re.compile(r"([A-Za-z][\w.-]*\*?)(?:\((.*)\))?", re.DOTALL)
 
 
 class ToolRule(Struct, frozen=True):
-    """A tool, and the paths that the rule holds for; all where there is no pattern."""
+    """A tool, and the paths that the rule covers; all paths if there is no pattern."""
 
     tool: str
     paths: re.Pattern[str] | None
@@ -45,7 +45,7 @@ class ToolRule(Struct, frozen=True):
     def matches(self, tool: str, path: str) -> bool:
         if not self._names(tool):
             return False
-        # A folder is also meant by the pattern for what is in it.
+        # A pattern for what is in a folder also means the folder.
         return not self.paths or any(self.paths.fullmatch(spelled) for spelled in (path, f"{path}/"))
 
     def _names(self, tool: str) -> bool:
@@ -60,7 +60,7 @@ class ToolRule(Struct, frozen=True):
 
 
 class Permissions(Struct, frozen=True):
-    """A `[permissions]` table: rules for commands, rules for other tools, and what commands are run in."""
+    """A `[permissions]` table: rules for commands, rules for other tools, and the sandbox of commands."""
 
     commands: CommandRules
     allow: tuple[ToolRule, ...] = ()
@@ -69,12 +69,12 @@ class Permissions(Struct, frozen=True):
     mode: PermissionMode = "ask"
     sandbox: SandboxChoice = "auto"
     network: bool = False
-    """Whether the sandbox leaves the network open."""
+    """Whether the sandbox allows the network."""
     variables: tuple[str, ...] = ()
-    """Variables that commands get although their names say that they are secrets."""
+    """Variables that commands get although their names look like secrets."""
 
     def allowing(self, rule: str) -> "Permissions":
-        """These permissions with one more that a person gave."""
+        """These permissions with one more rule that a person gave."""
         if rule.startswith("Bash"):
             pattern = parse_pattern(rule, "the allowance")
             return replace(self, commands=replace(self.commands, allow=(*self.commands.allow, pattern)))
@@ -82,12 +82,12 @@ class Permissions(Struct, frozen=True):
 
 
 def default_permissions() -> Permissions:
-    """What holds where nobody wrote a rule."""
+    """The permissions without any rules of a person."""
     return Permissions(built_in())
 
 
 def parse_permissions(table: Mapping[str, Json], where: str, *, tools: Iterable[str] = ()) -> Permissions:
-    """A `[permissions]` table. `tools` are names of tools besides the built-in ones that rules may name."""
+    """A `[permissions]` table. `tools` are further tools that rules may name, besides the built-in ones."""
     known = (*LISTS, "folders", "mode", "sandbox", "network", "variables")
     for key in table:
         if key not in known:
@@ -122,7 +122,7 @@ def parse_rule(text: str, where: str, tools: Iterable[str] = ()) -> ToolRule:
     form = _FORM.fullmatch(text.strip())
     if not form:
         raise ConfigError(
-            f"{where}: `{text}` is no rule", hint="write `Edit(src/**)`, `Read` or `Bash(make test)`"
+            f"{where}: `{text}` is not a rule", hint="write `Edit(src/**)`, `Read` or `Bash(make test)`"
         )
     tool, inner = form[1], form[2]
     _expect_tool(tool, text, where, tools)

@@ -1,6 +1,6 @@
-"""Which of the files with matches are shown, and how many lines of each.
+"""Which files with matches are shown, in which order, and how many lines of each.
 
-Rule: what is chosen depends on the files alone, so that the same search over the same tree shows the same lines.
+Rule: the choice depends on the files alone, so that the same search in the same tree shows the same lines.
 """
 
 import heapq
@@ -20,13 +20,13 @@ MOST_FILES = 200
 """Files whose lines are shown in one answer."""
 
 MOST_BY_TIME = 20_000
-"""Files that are sorted by time; asking the system about more would take longer than finding them."""
+"""Files that are sorted by time; asking the system about more would take longer than the search."""
 
 _CANDIDATES = 2_000
-"""Files that are weighed by their size; beyond these the number of matches decides who is looked at."""
+"""Files whose size is looked up; they are chosen by their number of matches."""
 
 _SMALL = 2_000
-"""Bytes below which a file's size says nothing about how much of it is about the pattern."""
+"""Bytes below which the size of a file says nothing about its relevance."""
 
 _WORD = re.compile(r"\w{3,}")
 
@@ -46,7 +46,7 @@ class ChosenFiles(Struct, frozen=True):
 
 
 def choose_files(counts: dict[str, int], folder: int, asked: FileChoice) -> ChosenFiles:
-    """`folder` is the descriptor that the paths start from."""
+    """`folder` is the descriptor that paths are relative to."""
     ordered = _ordered(counts, folder, asked)
     shown = ordered[: min(asked.most, MOST_FILES)]
     return ChosenFiles(ordered, tuple(shown), _share([counts[path] for path in shown], asked.most))
@@ -66,8 +66,8 @@ def _ordered(counts: dict[str, int], folder: int, asked: FileChoice) -> list[str
 
 
 def _with_most_matches(counts: dict[str, int]) -> list[str]:
-    """The files with most matches, as many as are weighed, by name where they have as many. Not all are sorted:
-    with a hundred thousand that would take a fifth of the search."""
+    """The files with the most matches, equal ones by name. Not all are sorted: with a hundred thousand that would
+    take a fifth of the time of the search."""
     left = _CANDIDATES
     least = 0
     for number, files in sorted(Counter(counts.values()).items(), reverse=True):
@@ -80,9 +80,9 @@ def _with_most_matches(counts: dict[str, int]) -> list[str]:
 
 
 def _named_so(paths: Iterable[str], words: list[str]) -> set[str]:
-    """The files whose name holds one of the pattern's words."""
+    """The files whose name contains a word of the pattern."""
     named: set[str] = set()
-    # Most words stand in no name: one look at all names together is much cheaper than one at each.
+    # Most words occur in no name: one search through all names together is much cheaper than one for each.
     together = "\0".join(paths).lower()
     for word in (word for word in words if word in together):
         named.update(path for path in paths if word in path[path.rfind("/") + 1 :].lower())
@@ -90,13 +90,13 @@ def _named_so(paths: Iterable[str], words: list[str]) -> set[str]:
 
 
 def newest_first(paths: list[str], folder: int) -> list[str]:
-    """`paths` in the order of their names, which stays among those of one time."""
+    """`paths` come sorted by name, and stay so among files of the same time."""
     times = {path: mtime_of(path, folder) for path in paths}
     return sorted(paths, key=times.__getitem__, reverse=True)
 
 
 def mtime_of(path: str, folder: int) -> int:
-    """Nanoseconds; 0 for a file that went away."""
+    """Nanoseconds; 0 for a file that is gone."""
     try:
         return os.stat(path, dir_fd=folder, follow_symlinks=False).st_mtime_ns
     except OSError:
@@ -111,7 +111,7 @@ def _size_of(path: str, folder: int) -> int:
 
 
 def _share(lines: list[int], most: int) -> int:
-    """The most lines of a file with which all files together stay within `most`; at least one."""
+    """The most lines per file with which all files together stay within `most`; at least one."""
     low, high = 1, max(most, 1)
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,6 +1,6 @@
 """Glob: files whose path matches a pattern, newest first.
 
-Rule: a pattern selects among the files that a walk inside the folder found; it cannot lead anywhere.
+Rule: a pattern selects among the files found inside the folder; it cannot lead anywhere else.
 """
 
 import asyncio
@@ -123,7 +123,7 @@ def _list(
 
 
 def _by_name(paths: list[str], most: int) -> Iterator[str]:
-    """In the order of names. The first are found without sorting all: more are wanted only if some went away."""
+    """Sorted by name. The first ones are found without sorting all; more are needed only if some are gone."""
     first = heapq.nsmallest(most, paths)
     yield from first
     yield from sorted(set(paths).difference(first))

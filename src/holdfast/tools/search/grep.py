@@ -1,7 +1,7 @@
 """Grep: lines that match a pattern, in the files of a folder.
 
 Rule: the totals are those of the whole search, however few lines are shown. Two passes keep it cheap: the first
-counts, the second asks for the lines of the files that were chosen.
+counts, the second gets the lines of the chosen files.
 """
 
 import asyncio
@@ -125,13 +125,13 @@ class _Tally(Struct, frozen=True):
 
 
 def _expect_answer(finished: ProgramOutput) -> None:
-    """INVALID_PARAM if the program refused the pattern; files that it could not read are no reason to stop."""
+    """INVALID_PARAM if ripgrep rejected the pattern; files that it could not read are no reason to stop."""
     if finished.code < 2 or finished.cut or finished.output:
         return
     if trouble := pattern_error(finished.errors):
         raise ToolError(
             "INVALID_PARAM",
-            f"`pattern` is no valid regular expression: {trouble}",
+            f"`pattern` is not a valid regular expression: {trouble}",
             hint="Escape special characters, or set `literal`",
         )
 
@@ -159,7 +159,7 @@ def _texts(
 
 
 class _Shown(Struct, frozen=True):
-    """What of the find is shown: rows for the model, items for programs, and a sentence for what is left out."""
+    """What is shown: rows for the model, items for programs, and a sentence about what is left out."""
 
     key: str
     rows: list[str]

@@ -1,6 +1,6 @@
-"""LS: what stands in a folder, folders first.
+"""LS: the entries of a folder, folders first.
 
-Rule: everything is named, also what `.gitignore` leaves out, which is marked; only what is not ignored is entered.
+Rule: everything is listed, and what `.gitignore` excludes is marked; ignored folders are not entered.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class LsArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Row(Struct, frozen=True):
-    """An entry under its path from the folder that is listed."""
+    """An entry with its path relative to the listed folder."""
 
     path: str
     entry: DirectoryEntry
@@ -90,7 +90,7 @@ async def ls(arguments: LsArguments, workspace: Workspace) -> ToolResult:
 def _list(workspace: Workspace, path: str, depth: int) -> _Listed:
     place = workspace.locate(path)
     rows: list[_Row] = []
-    # Breadth first, so that a cut takes the deepest entries and not whole branches.
+    # Breadth first, so that a cut drops the deepest entries and not whole branches.
     level: list[tuple[str, IgnoreScope]] = [("", ignore_scope(place.path))]
     for number in range(depth):
         below: list[tuple[str, IgnoreScope]] = []
@@ -119,7 +119,7 @@ def _whole(place: WorkspacePath, inner: str) -> str:
 
 
 def _rows(workspace: Workspace, place: WorkspacePath, inner: str, scope: IgnoreScope) -> list[_Row]:
-    """The entries of one folder, folders first. A folder below that went away or is closed to us has none."""
+    """The entries of one folder, folders first. A subfolder that is gone or may not be read has none."""
     try:
         with workspace.open_directory(_whole(place, inner) if inner else place.path) as directory:
             entries = directory.entries()

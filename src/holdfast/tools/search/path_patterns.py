@@ -26,14 +26,14 @@ class BadGlob(ValueError):
 
 
 def glob_pattern(glob: str) -> re.Pattern[str]:
-    """What a tool's pattern matches, whole relative paths only. Without a slash it is a name at any depth."""
+    """The pattern of a tool, matched against whole relative paths. Without a slash it is a name at any depth."""
     spelled = glob.removeprefix("./")
     anchored = spelled.startswith("/") or "/" in _ESCAPED.sub("", spelled)
     return compile_glob(spelled.lstrip("/") if anchored else f"**/{spelled}")
 
 
 def compile_glob(glob: str) -> re.Pattern[str]:
-    """A glob over a whole path."""
+    """A glob for a whole path."""
     try:
         return re.compile(_translate(glob), re.DOTALL)
     except re.error as error:
@@ -41,9 +41,9 @@ def compile_glob(glob: str) -> re.Pattern[str]:
 
 
 def name_glob(glob: str) -> str:
-    """The part of a pattern that names files, if ripgrep may narrow its walk by it; otherwise empty.
+    """The file name part of a pattern, if ripgrep may use it to narrow its walk; otherwise empty.
 
-    Only plain characters pass: what this glob lets through is looked at again with the whole pattern.
+    Only plain characters are allowed; what this glob lets through is matched again with the whole pattern.
     """
     name = glob.rsplit("/", 1)[-1]
     plain = _SIMPLE_NAME.fullmatch(name) and name.count("{") == name.count("}") and "**" not in name
@@ -99,7 +99,7 @@ def _class(glob: str, start: int) -> tuple[str, int]:
     at = start + 1
     negated = at < len(glob) and glob[at] in "!^"
     at += negated
-    # A bracket that comes first stands for itself.
+    # A bracket that comes first is literal.
     end = glob.find("]", at + 1)
     if end < 0:
         raise BadGlob("a `[` is not closed")
@@ -121,7 +121,7 @@ class IgnoreRule(Struct, frozen=True):
 
 
 class IgnoreLevel(Struct, frozen=True):
-    """The rules that stand in one directory. `above` counts the characters of its path, its slash included."""
+    """The rules in one directory. `above` counts the characters of its path, including its slash."""
 
     above: int
     rules: tuple[IgnoreRule, ...]
@@ -135,7 +135,7 @@ class IgnoreScope(Struct, frozen=True):
     levels: tuple[IgnoreLevel, ...] = ()
 
     def ignores(self, path: str, is_directory: bool) -> bool:
-        """Whether an entry of the directory is ignored. `path` is whole."""
+        """Whether an entry of the directory is ignored. `path` is absolute."""
         if not any(level.is_top for level in self.levels):
             return False
         said: bool | None = None
@@ -155,7 +155,7 @@ class IgnoreScope(Struct, frozen=True):
 
 
 def ignore_scope(directory: str) -> IgnoreScope:
-    """The rules that apply in a directory, given by its whole path: up to the repository's top, no further."""
+    """The rules that apply in a directory (an absolute path), up to the top of its repository."""
     levels: list[IgnoreLevel] = []
     while True:
         level = _level(directory)
@@ -168,7 +168,7 @@ def ignore_scope(directory: str) -> IgnoreScope:
 
 
 def parse_ignore_rules(text: str) -> tuple[IgnoreRule, ...]:
-    """The rules of a file, the last first; a line that cannot be read is no rule."""
+    """The rules of a file, the last first; a line that cannot be read is skipped."""
     rules: list[IgnoreRule] = []
     for line in text.removeprefix("\ufeff").split("\n"):
         with contextlib.suppress(BadGlob):
@@ -206,7 +206,7 @@ def _verdict(rules: tuple[IgnoreRule, ...], path: str, is_directory: bool) -> bo
 
 
 def _level(directory: str) -> IgnoreLevel | None:
-    """What a directory says, or None if nothing."""
+    """The rules of a directory, or None if it has none."""
     is_top = any(os.path.lexists(os.path.join(directory, name)) for name in (".git", ".jj"))  # noqa: PTH118
     rules = _read_rules(os.path.join(directory, ".gitignore"))  # noqa: PTH118
     exclude = _read_rules(os.path.join(directory, ".git", "info", "exclude")) if is_top else ()  # noqa: PTH118
@@ -216,7 +216,7 @@ def _level(directory: str) -> IgnoreLevel | None:
 
 
 def _read_rules(path: str) -> tuple[IgnoreRule, ...]:
-    """The rules in a file; a link, a pipe or nothing there holds none."""
+    """The rules in a file; a link, a pipe or a missing file has none."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

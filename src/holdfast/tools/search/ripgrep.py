@@ -27,7 +27,7 @@ _UNREADABLE = re.compile(r"^(?:rg: )?\./.*: .*\(os error \d+\)", re.MULTILINE)
 
 
 class SearchPattern(Struct, frozen=True):
-    """A line that is looked for."""
+    """What a line must contain."""
 
     pattern: str
     literal: bool = False
@@ -35,7 +35,7 @@ class SearchPattern(Struct, frozen=True):
 
 
 class FileWalk(Struct, frozen=True):
-    """The files that are looked at. `names` is a glob over file names; empty means all."""
+    """The files that are searched. `names` is a glob for file names; empty means all."""
 
     target: str = "./"
     include_ignored: bool = False
@@ -43,7 +43,7 @@ class FileWalk(Struct, frozen=True):
 
 
 class LineRequest(Struct, frozen=True):
-    """Files whose lines are wanted: at most `most` matching lines of each, with lines around."""
+    """Files whose lines are wanted: at most `most` matching lines of each, with lines around them."""
 
     files: tuple[str, ...]
     most: int
@@ -51,7 +51,7 @@ class LineRequest(Struct, frozen=True):
 
 
 class MatchPosition(Struct, frozen=True):
-    """Where a line begins, in bytes. `column` is that of its first match, 0 for a line around one."""
+    """Where a line begins, in bytes. `column` is that of its first match, 0 for a line around a match."""
 
     path: str
     line: int
@@ -60,8 +60,9 @@ class MatchPosition(Struct, frozen=True):
 
 
 def read_paths(output: bytes) -> list[str]:
-    """Paths from the folder that was searched; an unfinished one at the end is none."""
-    # Cut with the prefix of the next: no name holds a NUL, and a hundred thousand small strings take their time.
+    """Paths relative to the searched folder; an unfinished one at the end is dropped."""
+    # Split with the prefix of the next path: no name contains a NUL, and a loop over a hundred thousand strings is
+    # slow.
     whole = _decoded(output[: output.rfind(b"\0") + 1])
     return whole[2:-1].split("\0./") if whole else []
 
@@ -69,10 +70,10 @@ def read_paths(output: bytes) -> list[str]:
 def read_counts(output: bytes) -> dict[str, int]:
     """The number of matching lines in each file that has any, in no order."""
     if output.count(b"\n") == output.count(b"\0") and output.endswith(b"\n"):
-        # No name holds a line break, as nearly always: all are cut at once, without a step for each.
+        # No name contains a line break, as nearly always: all are split at once, without a loop.
         cells = _decoded(output)[2:-1].replace("\n./", "\0").split("\0")
         return dict(zip(cells[::2], map(int, cells[1::2]), strict=True))
-    # `./a`, `3\n./b`, …, `1\n`: behind each NUL a number, and the next path. Cut in a number, it is none.
+    # `./a`, `3\n./b`, …, `1\n`: after each NUL a number, and then the next path. An unfinished number is dropped.
     pieces = _decoded(output).split("\0")
     tails = [piece.partition("\n") for piece in pieces[1:]]
     if tails and not tails[-1][1]:
@@ -89,7 +90,7 @@ def read_positions(output: bytes) -> list[MatchPosition]:
 
 
 def read_binaries(errors: bytes) -> list[str]:
-    """Files that were skipped because they hold a NUL byte."""
+    """Files that were skipped because they contain a NUL byte."""
     return [name.removeprefix("./") for name in _BINARY.findall(_decoded(errors))]
 
 
@@ -98,7 +99,7 @@ def count_unreadable(errors: bytes) -> int:
 
 
 def pattern_error(errors: bytes) -> str:
-    """What a program said of the pattern, in its own sentence; empty if it said nothing."""
+    """What ripgrep says about the pattern, in its own words; empty if nothing."""
     said = errors.decode("utf-8", "replace")
     lines = [line for line in said.split("\n") if "|" not in line[:12]]
     for line in lines:
@@ -119,7 +120,7 @@ def _decoded(raw: bytes) -> str:
 
 
 MOST_OUTPUT = 256 * 1024 * 1024
-"""Bytes of a program's answer that are kept: the names of a few million files."""
+"""Bytes of output that are kept: the names of a few million files."""
 
 
 class Ripgrep(Struct, frozen=True):
@@ -135,8 +136,8 @@ class Ripgrep(Struct, frozen=True):
         return [self.program, "--files", "--null", *self._walk(walk), "--", walk.target]
 
     def counts(self, pattern: SearchPattern, walk: FileWalk) -> list[str]:
-        # Only the debug log tells which files were skipped as binary. It also names every file that `names` leaves
-        # out, which would take longer than the search.
+        # Only the debug log tells which files were skipped as binary. It also lists every file that `names`
+        # excludes, which would take longer than the search.
         debug = [] if walk.names else ["--debug"]
         return [
             *(self.program, *debug, "--count", "--null", "--with-filename"),
@@ -144,7 +145,7 @@ class Ripgrep(Struct, frozen=True):
         ]
 
     def positions(self, pattern: SearchPattern, request: LineRequest) -> list[str]:
-        # One column at most: where lines stand is asked, not what they say, and some are megabytes long.
+        # One column at most: only positions are wanted, and some lines are megabytes long.
         return [
             *(self.program, "--no-config", "--no-mmap", "--null", "--with-filename", "--no-heading"),
             *("--line-number", "--column", "--byte-offset", "--max-columns=1", "--color=never"),
@@ -172,7 +173,7 @@ def find_ripgrep() -> Ripgrep:
 
 
 class ProgramOutput(Struct, frozen=True):
-    """What a program answered. `cut` says why there may be more."""
+    """The output of a program. `cut` says why there may be more."""
 
     output: bytes
     errors: bytes
@@ -220,7 +221,7 @@ def _written(file: IO[bytes]) -> bytes:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill a program that still runs, with its group, and wait until it is gone."""
+    """Kill a program that still runs, with its process group, and wait until it is gone."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -22,7 +22,7 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class SearchFolder:
-    """Where a search works. `target` is `./`, or `./name` for a single file; `named` is what was asked for."""
+    """The folder of a search. `target` is `./`, or `./name` for a single file; `named` is what was asked for."""
 
     def __init__(self, directory: OpenDirectory, target: str, named: str) -> None:
         self.place: WorkspacePath = directory.place
@@ -32,14 +32,14 @@ class SearchFolder:
         self.named = named
 
     def shown(self, path: str) -> str:
-        """A path that was found, as the tool names it."""
+        """A found path, as the tool shows it."""
         name = printable_path(path)
         return name if self.place.shown == "." else f"{self.place.shown}/{name}"
 
 
 @contextlib.contextmanager
 def open_search_folder(workspace: Workspace, path: str) -> Iterator[SearchFolder]:
-    """The folder that `path` is or lies in, open as long as the search lasts."""
+    """The folder that `path` is or lies in, open during the search."""
     place = workspace.locate(path)
     is_directory = not place.inner or stat.S_ISDIR(workspace.status(path).st_mode)
     folder = place.path if is_directory else os.path.dirname(place.path)  # noqa: PTH120
@@ -49,7 +49,7 @@ def open_search_folder(workspace: Workspace, path: str) -> Iterator[SearchFolder
 
 
 def expect_text(workspace: Workspace, path: str) -> None:
-    """BINARY_FILE for a single file that is no text; in a folder such files are skipped and counted."""
+    """BINARY_FILE for a single file that is not text; in a folder such files are skipped and counted."""
     with workspace.open_file(path) as opened:
         head = opened.file.read(_HEAD)
         if b"\0" in head and head[:2] not in _UTF16_MARKS:
@@ -57,25 +57,25 @@ def expect_text(workspace: Workspace, path: str) -> None:
 
 
 def recheck_paths(workspace: Workspace, found: SearchFolder, paths: Iterable[str], most: int) -> list[str]:
-    """The first paths that the guard finds too: a program may have walked through a link that was swapped in."""
+    """The first paths that the guard finds too: ripgrep may have followed a link that was swapped in."""
     kept: list[str] = []
     for path in paths:
         with contextlib.suppress(ToolError):
             status = workspace.status(os.path.join(found.place.path, path))  # noqa: PTH118
             if stat.S_ISREG(status.st_mode):
                 kept.append(path)
-        # Here and not above: to ask for one more may cost a sort of all.
+        # Here and not above: asking for one more may sort all of them.
         if len(kept) == most:
             break
     return kept
 
 
 def expect_pattern(pattern: str) -> None:
-    """INVALID_PARAM for what no program can be asked for, before one is started."""
+    """INVALID_PARAM for a pattern that cannot be passed to a program."""
     if not pattern or "\n" in pattern or "\0" in pattern:
         raise ToolError("INVALID_PARAM", "`pattern` must be one line of text, without NUL bytes")
     if any("\ud800" <= char <= "\udfff" for char in pattern):
-        raise ToolError("INVALID_PARAM", "`pattern` holds half a character")
+        raise ToolError("INVALID_PARAM", "`pattern` contains half a character")
 
 
 def expect_glob(glob: str) -> None:
@@ -87,7 +87,7 @@ def expect_glob(glob: str) -> None:
 
 
 def filter_paths(paths: Iterable[str], glob: str) -> list[str]:
-    """The paths that a pattern matches, in their order; `expect_glob` has looked at it."""
+    """The paths that a pattern matches, in order; `expect_glob` has checked the pattern."""
     if glob in _ALL:
         return list(paths)
     matches = glob_pattern(glob).fullmatch
@@ -102,7 +102,7 @@ WIDEST = 400
 """Characters of a line that are shown."""
 
 _BEFORE = 120
-"""Characters before the match, where the line is cut."""
+"""Characters that are shown before the match of a cut line."""
 
 _MOST_DECODED = 32 * 1024 * 1024
 """Bytes of a UTF-16 file that are decoded to find lines in it."""
@@ -112,7 +112,7 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 
 
 class MatchedLines:
-    """The bytes of an open file as a search counts them: without a byte order mark, and UTF-16 as UTF-8."""
+    """The bytes of an open file as ripgrep counts them: without a byte order mark, and UTF-16 as UTF-8."""
 
     def __init__(self, opened: OpenFile) -> None:
         self._descriptor = opened.file.fileno()
@@ -134,7 +134,7 @@ class MatchedLines:
         raw = self._bytes(position.offset, 4 * WIDEST + 1)
         if skipped and (b"\n" not in raw or raw.index(b"\n") > WIDEST):
             raw = self._bytes(position.offset + skipped, 4 * WIDEST + 1)
-            # The cut may fall inside a character: the rest of it is no text.
+            # The cut may fall inside a character, whose remaining bytes are not text.
             raw = raw.lstrip(bytes(range(0x80, 0xC0)))
         else:
             skipped = 0
@@ -149,7 +149,7 @@ class MatchedLines:
 def read_lines(
     workspace: Workspace, folder: str, positions: list[MatchPosition]
 ) -> list[dict[str, Json]] | None:
-    """Lines of one file, in order, or None if the guard does not open it (any more)."""
+    """Lines of one file, in order; None if the guard does not open it any more."""
     try:
         with workspace.open_file(os.path.join(folder, positions[0].path)) as opened:  # noqa: PTH118
             lines = MatchedLines(opened)

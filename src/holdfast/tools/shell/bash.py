@@ -1,7 +1,7 @@
-"""Bash: run a command, and say how it ended.
+"""Bash: run a command and say how it ended.
 
-Rule: the first line is the exit code, and every command that ran is a success of the tool, whatever its code: only
-what the tool itself could not do is an error. Nobody's breaker opens because tests fail.
+Rule: the first line is the exit code. Every command that ran is a success of the tool, whatever its code; only what
+the tool itself could not do is an error. A breaker never opens because tests fail.
 """
 
 import signal
@@ -21,7 +21,7 @@ from holdfast.tools.workspace import Workspace
 
 MOST_SECONDS = 600
 LONGEST_NAMED = 500
-"""Characters of a command in the data, which is kept in the log; the call has it whole."""
+"""Characters of a command in the data; the call in the log has all of it."""
 
 
 class BashArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,7 +84,7 @@ def _started(arguments: BashArguments, workspace: Workspace, shell: Shell) -> To
 
 
 def exit_words(ending: CommandEnding, seconds: float = 0.0) -> str:
-    """How a command ended: its code, and in brackets what the code does not say."""
+    """How a command ended: its exit code, and in brackets what the code does not say."""
     words = {
         "": "",
         "timeout": f"stopped after its time limit of {seconds:g} s, with all it started"

@@ -1,7 +1,7 @@
-"""BashOutput: jobs, and the output of one, page by page to its very end.
+"""BashOutput: the list of jobs, and the output of one, page by page.
 
-Rule: lines have their numbers and bytes their offsets, and every page says where it ends and how to go on. It keeps
-no place between two calls: the same question about an output that has ended has the same answer.
+Rule: lines have numbers and bytes have offsets, and every page says where it ends and how to continue. No position
+is kept between two calls: the same question about a finished output has the same answer.
 """
 
 import asyncio
@@ -74,13 +74,13 @@ async def bash_output(arguments: BashOutputArguments, workspace: Workspace, *, s
 
 
 def job_state(job: ShellJob) -> str:
-    """One line about a job, which begins with its exit code once it has one."""
+    """One line about a job, beginning with its exit code once it has one."""
     command = " ".join(job.command.split())
     named = command if len(command) <= LONGEST_NAME else command[: LONGEST_NAME - 1] + "…"
     what = f'"{job.id}", `{named}`: {size_words(job)}'
     if job.ending is None:
         return f"Running: {what}"
-    # The thread alone does not tell: it outlives the result by a moment.
+    # The thread alone does not tell: it lives a moment longer than the result.
     is_left = job.ending.is_held and not job.running.is_over
     return f"{exit_words(job.ending)} of {what}{'; something of it still runs' if is_left else ''}"
 
@@ -128,12 +128,12 @@ def _lines(output: CommandOutput, spelled: str) -> _Page:
 
 
 def _span(spelled: str, name: str, total: int) -> tuple[int, int]:
-    """First and last of a range as people write it; from the end where it begins with a dash."""
+    """First and last of a range as people write it; a dash first counts from the end."""
     found = _RANGE.fullmatch(spelled)
     if not found:
         raise ToolError(
             "INVALID_PARAM",
-            f"`{name}` of BashOutput is no range: `{spelled[:40]}`",
+            f"`{name}` of BashOutput is not a range: `{spelled[:40]}`",
             hint="Write `120-180` or `120-`",
         )
     if found[3]:
@@ -155,7 +155,7 @@ def _part(output: CommandOutput, spelled: str) -> _Page:
 
 
 def _at_character(output: CommandOutput, offset: int) -> int:
-    """An offset, moved back to where a character begins."""
+    """An offset, moved back to the beginning of a character."""
     offset = min(offset, output.size)
     around = output.read(max(offset - 3, 0), offset + 1)
     for back in range(min(4, len(around))):

@@ -1,6 +1,6 @@
 """BashStop: end a background job, or what a command left running.
 
-Rule: it returns when nothing of it runs any more.
+Rule: it returns when nothing of the job runs any more.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """What a command printed: a file that grows, and an index of its lines.
 
-Rule: the file holds the bytes as they came, nothing else. Its name is its own and never used twice. Memory stays
-the same however long it gets, and the disk is not filled beyond a limit.
+Rule: the file contains the bytes as they came, nothing else. Its name is unique and never used twice. Memory use
+does not grow with it, and it is not allowed to fill the disk.
 """
 
 import os
@@ -18,12 +18,12 @@ STRIDE = 1 << 20
 SPARE = 256 << 20
 """Bytes that are left free on the disk."""
 LOOK = 64 << 20
-"""Bytes after which the free room is looked at again."""
+"""Bytes after which the free space is checked again."""
 WINDOW = 256 << 10
 
 
 class OutputLine(Struct, frozen=True):
-    """A line, or its beginning: `size` is how long it is in bytes, without its end."""
+    """A line, or its beginning: `size` is its length in bytes, without the line break."""
 
     number: int
     offset: int
@@ -32,7 +32,7 @@ class OutputLine(Struct, frozen=True):
 
 
 class CommandOutput:
-    """One thread adds, any may read; what is read is what had come when the reading began."""
+    """One thread adds, any may read; a reader sees what had arrived when it began."""
 
     def __init__(self, folder: Path, name: str, most: int) -> None:
         self.path = folder / f"{name}-{secrets.token_hex(6)}.txt"
@@ -47,11 +47,11 @@ class CommandOutput:
         self._next_look = LOOK
         self.size = 0
         self.trouble = ""
-        """Why no more is kept; empty as long as all is."""
+        """Why no more is kept; empty as long as everything is."""
 
     @property
     def lines(self) -> int:
-        """How many lines there are, an unfinished last one among them."""
+        """How many lines there are, including an unfinished last one."""
         with self._lock:
             return self._ends + self._is_open
 
@@ -99,11 +99,11 @@ class CommandOutput:
         return b"".join(pieces)
 
     def offset_of(self, number: int) -> int:
-        """Where a line begins (lines count from 1); the end where there is no such line."""
+        """Where a line begins (counted from 1); the end if there is no such line."""
         wanted = number - 1
         with self._lock:
             at = bisect_right(self._marks, wanted, key=lambda mark: mark[1]) - 1
-            # Several marks may stand inside one long line; the first of them has the fewest bytes to skip wrongly.
+            # Several marks may lie inside one long line; start at the first of them.
             while at > 0 and self._marks[at][1] == wanted:
                 at -= 1
             offset, passed = self._marks[at]
@@ -120,7 +120,7 @@ class CommandOutput:
         return min(offset, self.size) if passed == wanted else self.size
 
     def read_lines(self, first: int, longest: int) -> Iterator[OutputLine]:
-        """The lines from one on, of each at most so many bytes of its beginning."""
+        """The lines from `first` on, each with at most `longest` bytes of its beginning."""
         offset, number, size = self.offset_of(first), first, self.size
         while offset < size:
             window = self.read(offset, min(offset + WINDOW, size))
@@ -157,7 +157,7 @@ class CommandOutput:
 
 
 def format_size(size: int) -> str:
-    """`812 bytes`, `1.4 MB`: decimal units, which is what disks are sold by."""
+    """`812 bytes`, `1.4 MB`: decimal units, as for disks."""
     if size < 1000:
         return f"{size} byte{'' if size == 1 else 's'}"
     value = float(size)

@@ -1,14 +1,14 @@
-"""The environment that commands get: ours, without what would change how bash reads them and without secrets.
+"""The environment that commands get: ours, without secrets and without what would change how bash works.
 
-Rule: a variable that bash itself obeys is never passed on, and one whose name says that it is a secret only where a
-person named it. Nothing may wait for a person: no pager, no editor, no prompt.
+Rule: a variable that changes bash itself is never passed on, and one whose name looks like a secret only if a
+person listed it. Nothing may wait for a person: no pager, no editor, no prompt.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 
 RUN_MARK = "_HOLDFAST_RUN"
-"""Set in each command to a name of its own, by which its processes are found again."""
+"""Set to a unique value for each command, by which its processes are found."""
 
 _OBEYED = frozenset(
     """
@@ -28,7 +28,7 @@ _UNATTENDED = {
     "MANPAGER": "cat",
     "SYSTEMD_PAGER": "cat",
     "TERM": "dumb",
-    # An editor that leaves the text as it is: a merge takes its proposed message, an empty commit is refused.
+    # An editor that changes nothing: a merge keeps its proposed message, an empty commit message is refused.
     "EDITOR": "true",
     "VISUAL": "true",
     "GIT_EDITOR": "true",
@@ -41,21 +41,22 @@ _UNATTENDED = {
 
 
 _SETTINGS = {"safe.bareRepository": "explicit"}
-"""Of Git, above all files of settings: a repository that hides among the files of another one, as data that was
-committed, is not found, since its own settings name programs that Git runs."""
+"""Git settings that override all configuration files: a repository hidden among the committed files of another is
+not used, since its settings could name programs that Git runs."""
 
 
 _GIVEN = re.compile(r"GIT_CONFIG_(?:COUNT|PARAMETERS|KEY_\d+|VALUE_\d+)")
-"""Settings of Git by environment: one of them is often a header that logs in, and only all together are read."""
+"""Git settings in the environment: often one of them is a login header, and Git reads only all of them together."""
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable's name says that its value is a secret, such as a provider's API key."""
+    """Whether the name of a variable says that its value is a secret, such as an API key."""
     return bool(_SECRET.search(name) or _GIVEN.fullmatch(name))
 
 
 def clean_environment(given: Mapping[str, str], passes: Iterable[str] = ()) -> dict[str, str]:
-    """What commands get of an environment. `passes` are variables to hand on although they look like secrets."""
+    """The part of an environment that commands get. `passes` are variables to pass on although they look like
+    secrets."""
     named = set(passes)
     kept = {
         name: value
@@ -70,7 +71,7 @@ def clean_environment(given: Mapping[str, str], passes: Iterable[str] = ()) -> d
 
 
 def _git_settings(kept: Mapping[str, str]) -> dict[str, str]:
-    """Settings of ours behind those that the environment has."""
+    """Our Git settings, after those in the environment."""
     count = kept.get("GIT_CONFIG_COUNT", "")
     first = int(count) if count.isascii() and count.isdigit() else 0
     ours = {"GIT_CONFIG_COUNT": str(first + len(_SETTINGS))}

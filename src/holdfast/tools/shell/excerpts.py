@@ -16,9 +16,9 @@ from holdfast.tools.search.ripgrep import ProgramOutput, find_ripgrep, pattern_e
 from holdfast.tools.shell.command_output import CommandOutput, OutputLine, format_size
 
 LONGEST_LINE = 2_000
-"""Characters that are shown of a line in an excerpt."""
+"""Characters of a line that an excerpt shows."""
 
-# Bounded, and never across lines: binary data may hold the beginning of a sequence that has no end.
+# Bounded, and never across lines: binary data may contain the beginning of a sequence without an end.
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]{0,64}+[ -/]{0,8}+[@-~]"
     r"|\x1b\][^\x07\x1b\n]{0,4096}+(?:\x07|\x1b\\)"
@@ -32,7 +32,7 @@ MOST_STRIKES = 8
 
 
 class CleanedText(Struct, frozen=True):
-    """`overwritten` counts the pieces of lines that were written over, as progress bars do."""
+    """`overwritten` counts the parts of lines that were overwritten, as progress bars do."""
 
     text: str
     overwritten: int = 0
@@ -47,7 +47,7 @@ def clean_output(data: bytes) -> CleanedText:
         lines = text.split("\n")
         text = "\n".join(map(_last_written, lines))
         overwritten = sum(line.rstrip("\r").count("\r") for line in lines)
-    # Bold and underlined text of manuals; deeper than this nobody strikes.
+    # Bold and underlined text in manuals; no more backspaces than this.
     for _ in range(MOST_STRIKES):
         if "\x08" not in text:
             break
@@ -60,7 +60,7 @@ def _last_written(line: str) -> str:
 
 
 def clean_line(start: bytes, size: int, longest: int = LONGEST_LINE) -> str:
-    """A line of an excerpt, cut with a mark that says how long it is. `start` may be only its beginning."""
+    """A line of an excerpt; a cut line says how long it is. `start` may be only its beginning."""
     text = clean_output(start).text
     if size > len(start) or len(text) > longest:
         return f"{text[:longest]}… [cut: the line has {size} bytes]"
@@ -74,8 +74,8 @@ FAILURES = (
     r"|[Tt]raceback|[Uu]ndefined|[Uu]nresolved|[Dd]enied|[Rr]efused|[Nn]ot found|[Nn]o such|[Cc]annot"
     r"|[Aa]bort(?:ed)?|[Ss]egfault|[Aa]ssertion|core dumped|[Tt]imed out|TIMEOUT)\b)"
 )
-"""What lines say that tell of a failure. Cases are spelled out, and no word boundary stands before them: so ripgrep
-finds them by their beginnings, ten times as fast."""
+"""What lines about a failure contain. Cases are spelled out and there is no word boundary before them, so that
+ripgrep searches by literal prefixes, ten times as fast."""
 HARMLESS = re.compile(
     r"(?i)\b(?:0|no|without(?: any)?) (?:errors?|failures?|failed|failing|exceptions?)\b"
     r"|\b(?:errors?|failures?|failed)\s?[:=]\s?0(?![\d.])"
@@ -84,7 +84,8 @@ _POSITION = re.compile(rb"(\d+):(\d+):")
 
 
 class OutputMatches(Struct, frozen=True):
-    """`lines` are numbers from 1, the first that matched; `cut` says why there may be more than `total`."""
+    """`lines` are the numbers of the first matches, counted from 1; `cut` says why there may be more than
+    `total`."""
 
     total: int
     lines: list[int]
@@ -106,14 +107,14 @@ async def first_lines(path: Path, pattern: str, most: int) -> OutputMatches:
     found = await _search(path, pattern, *listing)
     if found.code >= 2 and not found.cut:
         trouble = pattern_error(found.errors) or "it cannot be read"
-        raise ToolError("INVALID_PARAM", f"`grep` is no valid regular expression: {trouble}")
+        raise ToolError("INVALID_PARAM", f"`grep` is not a valid regular expression: {trouble}")
     places = [_POSITION.match(row) for row in found.output.split(b"\n")]
     lines = [int(place[1]) for place in places if place]
     return OutputMatches(len(lines), lines, found.cut)
 
 
 async def _search(path: Path, pattern: str, *options: str) -> ProgramOutput:
-    # Mapped, not read: ripgrep would hold a line whole, and an output may be one line.
+    # Mapped, not read: ripgrep would hold whole lines in memory, and an output may be a single line.
     common = ["--no-config", "--text", "--mmap", "--encoding=none", "--no-filename", "--color=never"]
     match = ["--case-sensitive", f"--regexp={pattern}"]
     command = [find_ripgrep().program, *common, *match, *options, "--", f"./{path.name}"]
@@ -127,7 +128,7 @@ STDERR_LINES = 200
 
 
 def whole(output: CommandOutput) -> str:
-    """All of an output as text, without its last end of line."""
+    """A whole output as text, without its last line break."""
     cleaned = clean_output(output.read())
     text = cleaned.text.removesuffix("\n")
     if cleaned.overwritten:
@@ -139,7 +140,7 @@ def whole(output: CommandOutput) -> str:
 
 
 async def excerpt(output: CommandOutput, name: str, *, head: int = HEAD_LINES, tail: int = TAIL_LINES) -> str:
-    """A large output: counts, lines that tell of failures, the first lines and the last ones."""
+    """A large output: counts, lines about failures, the first lines and the last ones."""
     lines = output.lines
     counts = (
         f"(The output has {lines} lines, {format_size(output.size)}. Here are lines that tell of failures, the "
@@ -173,7 +174,7 @@ def _heading(lines: list[OutputLine], total: int) -> str:
 
 
 def _some(output: CommandOutput, first: int, count: int, most: int) -> list[OutputLine]:
-    """So many lines from one on, and not many more bytes than `most`."""
+    """Up to `count` lines, and not many more bytes than `most`."""
     taken: list[OutputLine] = []
     for line in output.read_lines(first, LONGEST_LINE * 4):
         if len(taken) == count or (taken and most <= 0):
@@ -184,7 +185,7 @@ def _some(output: CommandOutput, first: int, count: int, most: int) -> list[Outp
 
 
 def _from_end(output: CommandOutput, count: int) -> list[OutputLine]:
-    """The last lines, as many as have room."""
+    """The last lines, as many as fit."""
     lines = _some(output, max(1, output.lines - count + 1), count, 1 << 62)
     size, start = 0, len(lines)
     while start and (size < TAIL_BYTES or start == len(lines)):

@@ -1,8 +1,8 @@
 """The folder where a shell keeps what its commands print, and their temporary files.
 
-Rule: it is made when it is first needed and goes away when the shell is closed; at the latest when nobody holds the
-shell any more, or with the interpreter. What a process left that was killed, the next one takes away: a folder
-belongs to who holds its lock, and the system lets go of the locks of the dead.
+Rule: it is created when first needed and removed when the shell is closed, garbage-collected, or the interpreter
+ends. The folder of a killed process is removed by the next one: a folder belongs to the process that holds its
+lock, and the system releases the locks of dead processes.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ from pathlib import Path
 FOLDER_PREFIX = "holdfast-shell-"
 LOCK_FILE = "lock"
 UNLOCKED = 3600.0
-"""Seconds after which a folder without a lock is nobody's: before, it may be about to get one."""
+"""Seconds after which a folder without a lock belongs to nobody; before, it may be about to get one."""
 
 
 class ShellFolder:
-    """**Contract:** `remove` may be called at any time, and what is asked for afterwards is made anew."""
+    """**Contract:** `remove` may be called at any time; a later use creates the folder again."""
 
     def __init__(self) -> None:
         self._removal: weakref.finalize[[Path, int, int], ShellFolder] | None = None
@@ -41,7 +41,7 @@ class ShellFolder:
 
     @property
     def temporary(self) -> Path:
-        """The part that commands write to by themselves."""
+        """The part for temporary files of commands."""
         inner = self.path / "tmp"
         inner.mkdir(mode=0o700, exist_ok=True)
         return inner
@@ -52,7 +52,7 @@ class ShellFolder:
 
 
 def _remove(path: Path, lock: int, owner: int) -> None:
-    # A fork ends with the same finalizers, and the folder is not its own.
+    # A forked process runs the same finalizers, but does not own the folder.
     if os.getpid() == owner:
         shutil.rmtree(path, ignore_errors=True)
         os.close(lock)
@@ -60,7 +60,7 @@ def _remove(path: Path, lock: int, owner: int) -> None:
 
 @cache
 def remove_abandoned_folders(place: str) -> None:
-    """Take away what processes left that ended without a chance to; once in the life of this one."""
+    """Remove the folders of killed processes; once per process."""
     for path in Path(place).glob(f"{FOLDER_PREFIX}*"):
         with contextlib.suppress(OSError):
             if _is_left(path):

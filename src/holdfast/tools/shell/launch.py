@@ -1,12 +1,13 @@
-"""The program between us and bash: it binds the shell to our life, and to its folders where it is asked to.
+"""The program between us and bash: it ties the shell to our life, and on request to its folders.
 
-Rule: it stands alone, since it runs isolated and without packages; what it cannot bind it does not start.
+Rule: it imports nothing of ours, since it runs isolated and without packages. If a restriction fails, nothing is
+started.
 
     launch.py FLAGS COUNT PATH... PROGRAM ARGUMENT...
 
-The `COUNT` paths are those that may be written to where FLAGS has `w`; with `n` TCP is refused. Otherwise the shell
-becomes the one that inherits orphans (so that whoever leaves its group is still found below it), and is killed when
-the thread that started it ends.
+The `COUNT` paths may be written to if FLAGS has `w`; with `n` TCP is refused. In any case the shell inherits
+orphans (so that a process that leaves its group is still found below it), and is killed when the thread that
+started it ends.
 """
 
 import contextlib
@@ -48,7 +49,7 @@ def libc() -> ctypes.CDLL:
 
 
 def landlock_version() -> int:
-    """The version of Landlock that the kernel has; 0 where there is none."""
+    """The kernel's version of Landlock; 0 if it has none."""
     if sys.platform != "linux":
         return 0
     found = libc().syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(VERSION_FLAG))
@@ -56,7 +57,7 @@ def landlock_version() -> int:
 
 
 def restrict(paths: list[str], *, without_tcp: bool) -> None:
-    """From now on this process, and all it starts, writes below these paths only."""
+    """From now on this process, and everything it starts, can write only below these paths."""
     version = landlock_version()
     if version < 1:
         raise OSError("the kernel has no Landlock")
@@ -99,7 +100,7 @@ def _checked(result: int) -> int:
 
 
 def _environment() -> dict[bytes, bytes]:
-    """The environment as it was given: Python adds to its own where the locale is C."""
+    """The environment as it was given: Python changes its own if the locale is C."""
     try:
         with open("/proc/self/environ", "rb") as file:  # noqa: PTH123 - pathlib loads slowly
             pairs = [pair.partition(b"=") for pair in file.read().split(b"\0") if b"=" in pair]
@@ -120,7 +121,7 @@ def main(arguments: list[str]) -> None:
             sys.exit(FAILED)
         if "w" in flags:
             restrict(rest[:count], without_tcp="n" in flags)
-        # Python ignores both, and what is ignored stays so in the program that follows.
+        # Python ignores both, and ignored signals stay ignored in the program that follows.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         os.execve(command[0], command, _environment())  # noqa: S606 - that is its purpose

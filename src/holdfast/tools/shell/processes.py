@@ -1,12 +1,11 @@
 """The processes that a command started, and their end.
 
 Rule: a process is ours if it descends from the shell, is in its session, or carries the command's mark in the
-environment it was started with. What is signalled is looked at again just before, so that a number that was given
-to somebody else meanwhile is left alone.
+environment it was started with. A process is checked again right before it is signalled, so that a reused process
+id is left alone.
 
-Where there is no `/proc` only the shell's process group is known. Out of reach is who starts a session of its own,
-clears its environment, and does so when the shell has already ended; a sandbox with its own process ids has no such
-gap.
+Without `/proc` only the shell's process group is known. Out of reach is a process that starts its own session and
+clears its environment after the shell has ended; a sandbox with its own process ids has no such gap.
 """
 
 import contextlib
@@ -20,9 +19,10 @@ from msgspec import Struct
 from holdfast.tools.shell.environment import RUN_MARK
 
 MOST_ROUNDS = 100
-"""Looks at what is left while killing."""
+"""Rounds of killing what is left."""
 EMPTY_ROUNDS = 3
-"""Looks in a row that find nobody before nobody is left: one alone misses who forks and ends while it looks."""
+"""Empty rounds in a row before nothing counts as left: a single one misses a process that forks and ends
+meanwhile."""
 BETWEEN = 0.01
 
 
@@ -36,13 +36,13 @@ class ShellProcess(Struct, frozen=True):
 
 
 def running_processes() -> dict[int, ShellProcess]:
-    """Every process that is not yet dead; empty where the system does not tell."""
+    """Every living process; empty if the system does not tell."""
     found = (_process(pid) for pid in _numbers())
     return {process.pid: process for process in found if process}
 
 
 def _numbers() -> list[int]:
-    """The numbers of all processes, the newest first: they are the soonest to be gone again."""
+    """All process ids, the newest first, since those end the soonest."""
     try:
         return sorted(
             (int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()), reverse=True
@@ -66,8 +66,8 @@ def _process(pid: int) -> ShellProcess | None:
 
 
 def find_family(mark: str, leader: int = 0, known: Iterable[ShellProcess] = ()) -> list[ShellProcess]:
-    """The processes of a command that still run: by its mark, by its shell while that is ours (`leader`), and those
-    known from before, with all that descends from any of them."""
+    """The running processes of a command: by its mark, by its shell while that is ours (`leader`), and those known
+    from before, with all their descendants."""
     every = running_processes()
     heads = {process.pid for process in known if _is_still(every, process)}
     heads |= {pid for pid, process in every.items() if leader in (pid, process.session) and leader}
@@ -86,7 +86,7 @@ def find_family(mark: str, leader: int = 0, known: Iterable[ShellProcess] = ()) 
 
 
 def in_session(leader: int) -> list[ShellProcess]:
-    """The processes in a shell's session but the shell itself. Its number must not have been given up yet."""
+    """The processes in a shell's session without the shell itself, whose process id must still be its own."""
     every = running_processes().values()
     return [process for process in every if process.session == leader and process.pid != leader]
 
@@ -113,8 +113,8 @@ def send(members: Iterable[ShellProcess], number: int) -> None:
 
 
 def send_group(leader: int, number: int) -> None:
-    """To the whole group of a shell that was not waited for yet, at once: a shell that outlived its command would
-    go on to the next one."""
+    """Signal the whole group of a shell that was not waited for yet, at once: a shell that outlived its command
+    would continue with the next one."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
 
@@ -137,7 +137,7 @@ def kill_family(mark: str, leader: int = 0, known: Iterable[ShellProcess] = ()) 
 
 
 def _kill_marked(mark: str) -> None:
-    """Kill on sight: between a look at everybody and a kill, a process can have passed on to the next."""
+    """Kill right when found: between listing all and killing, a process can have forked again."""
     for pid in _numbers():
         if pid != os.getpid() and _is_marked(pid, mark):
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -35,28 +35,28 @@ from holdfast.tools.shell.processes import (
 StopCause = Literal["", "timeout", "stopped", "cancelled", "full"]
 
 LINGER = 0.25
-"""Seconds that what a shell leaves behind has to end, before it is said to run on."""
+"""Seconds that processes have to end after their shell, before they are reported as still running."""
 LAST_WAIT = 1.0
-"""Seconds after a kill in which the pipe should close."""
+"""Seconds after a kill within which the pipe should close."""
 CHUNK = 256 << 10
 PIPE = 1 << 20
 REPORT_FD = 187
-"""From this number on stands the descriptor to which a shell reports its folder: no script uses it."""
+"""The descriptor to which a shell reports its folder gets at least this number, which no script uses."""
 SCRIPT = (
     "_holdfast=$1; shift; trap '{ set +x; builtin pwd -P >&REPORT; } 2>/dev/null' EXIT; eval \"$_holdfast\""
 )
-"""What bash runs, with the command behind it: it says where it was at last, also after `exit` and `set -e`."""
+"""What bash runs, followed by the command: it reports its last folder, also after `exit` and `set -e`."""
 
 
 class LaunchSpec(Struct, frozen=True):
-    """A command line with everything that it is started with."""
+    """A command line and everything needed to start it."""
 
     arguments: list[str]
     folder: str
     environment: dict[str, str]
     mark: str
     seconds: float = 0.0
-    """How long it may run; 0 without end."""
+    """How long it may run; 0 for no limit."""
     grace: float = 2.0
     """Seconds between the request to end and the kill."""
 
@@ -66,16 +66,16 @@ class CommandEnding(Struct, frozen=True):
     signal: int = 0
     why: StopCause = ""
     folder: str = ""
-    """Where the shell was at last, as it says; empty where it could not."""
+    """The last folder of the shell, as it reports; empty if it could not."""
     left: tuple[str, ...] = ()
-    """Names of programs that still run."""
+    """Names of programs that are still running."""
     is_held: bool = False
     """Something still holds the output open, and may print."""
     seconds: float = 0.0
 
 
 class CommandLoop:
-    """The state of the thread that `run` is: the pipes still open, and how far the ending has come."""
+    """The state of the thread that executes `run`: the open pipes, and how far the ending has come."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class CommandLoop:
         with _exit_of(self.process) as exit_fd:
             if exit_fd >= 0:
                 self.poller.register(exit_fd, select.POLLIN)
-            # What has been killed keeps no pipe open, unless it is out of reach.
+            # A killed process keeps no pipe open, unless it is out of reach.
             while not self.is_settled or (self.pipes and not self.killed_at):
                 ready = [fd for fd, _ in self.poller.poll(self._pause(exit_fd))]
                 for fd in ready:
@@ -153,13 +153,13 @@ class CommandLoop:
         return writer
 
     def _pause(self, exit_fd: int) -> float | None:
-        """Milliseconds until something is due; None where only an event can bring news."""
+        """Milliseconds until something is due; None to wait for an event."""
         now = time.monotonic()
         due = []
         if self.killed_at:
             due.append(self.killed_at + LAST_WAIT)
         elif self.why:
-            # Looked at in between: a family that has ended need not be waited for.
+            # Checked in between: processes that have ended need not be waited for.
             due.append(min(self.kill_at, now + 0.05))
         elif self.launch.seconds and not self.exited_at:
             due.append(self.began + self.launch.seconds)
@@ -185,7 +185,7 @@ class CommandLoop:
         os.close(fd)
 
     def _look(self, exit_fd: int, ready: list[int]) -> None:
-        """Whether the shell has ended; who is in its session is asked while its number is still its own."""
+        """Whether the shell has ended. Its session is listed while its process id is still its own."""
         if self.exited_at or (exit_fd >= 0 and exit_fd not in ready):
             return
         if exit_fd >= 0:
@@ -205,7 +205,7 @@ class CommandLoop:
             self._settle(now)
 
     def _reason(self, now: float) -> StopCause:
-        """Why it is to end now, if it is."""
+        """Why it must end now; empty if it need not."""
         if wished := self.wish():
             return wished
         if self.launch.seconds and not self.exited_at and now >= self.began + self.launch.seconds:
@@ -217,9 +217,9 @@ class CommandLoop:
         return 0 if self.exited_at else self.process.pid
 
     def _family(self) -> list[ShellProcess]:
-        """Who still runs; the shell alone where the system does not tell.
+        """Which processes still run; only the shell if the system does not tell.
 
-        Nobody is forgotten who was seen once: in the moment of an `exec` a process has no mark.
+        A process that was seen once is remembered: during an `exec` it has no mark.
         """
         found = find_family(self.launch.mark, self._leader, self.known)
         self.known = list({(one.pid, one.started): one for one in (*self.known, *found)}.values())
@@ -233,7 +233,7 @@ class CommandLoop:
         send([one for one in members if one.group != self._leader], signal.SIGTERM)
 
     def _settle(self, now: float) -> None:
-        """Give the result, when all that was printed has come or the wait for it is over."""
+        """Give the result when all output has arrived or the wait for it is over."""
         if self.why and not self.killed_at:
             return
         is_late = now >= (self.killed_at + LAST_WAIT if self.why else self.exited_at + LINGER)
@@ -272,7 +272,7 @@ def _reported(fd: int) -> str:
 
 @contextlib.contextmanager
 def _exit_of(process: "subprocess.Popen[bytes]") -> Iterator[int]:
-    """A descriptor that becomes readable when the process ends; -1 where the system has none."""
+    """A descriptor that becomes readable when the process ends; -1 if the system has none."""
     try:
         fd = os.pidfd_open(process.pid)
     except (AttributeError, OSError):
@@ -285,7 +285,7 @@ def _exit_of(process: "subprocess.Popen[bytes]") -> Iterator[int]:
 
 
 class RunningCommand:
-    """**Contract:** `ended` gets its result once, from the thread; a ToolError where nothing could be started."""
+    """**Contract:** `ended` gets its result once, from the thread; a ToolError if nothing could be started."""
 
     def __init__(
         self, launch: LaunchSpec, output: CommandOutput, errors: CommandOutput | None = None
@@ -294,7 +294,7 @@ class RunningCommand:
         self.output = output
         self.errors = errors
         self.ended: Future[CommandEnding] = Future()
-        # From now on nobody who waits for it can cancel it.
+        # From now on a waiter cannot cancel it.
         self.ended.set_running_or_notify_cancel()
         self._wish: StopCause = ""
         self._wake_reader, self._wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -304,11 +304,11 @@ class RunningCommand:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is written down any more."""
+        """Whether no more output is written."""
         return not self._thread.is_alive()
 
     def stop(self, why: StopCause) -> None:
-        """Begin to end it; the first reason stands."""
+        """Begin to end it; the first reason counts."""
         with self._lock:
             self._wish = self._wish or why
             if self._wake_writer >= 0:

@@ -30,16 +30,16 @@ from holdfast.tools.shell import launch
 GIT_PROGRAMS = frozenset(
     "git gh jj hub gt tig lazygit pre-commit lefthook git-lfs git-town git-cliff".split()
 )
-"""Programs that a command has to name so that it may write to `.git`."""
+"""A command must name one of these programs to write to `.git`."""
 _GUARDED = ("hooks", "config", "config.worktree")
-"""Parts of a repository that nobody writes to: they name programs that Git runs."""
+"""Parts of a repository that no command may write: they name programs that Git runs."""
 MOST_MODULES = 200
 MOST_SOCKETS = 200
 _HIDDEN = ("/run/", "/var/run/", "/tmp/", "/dev/", "/proc/")  # noqa: S108 - the sandbox has its own
 
 
 def names_git(command: str) -> bool:
-    """Whether a command says itself that it works with Git; one that cannot be read, whether it holds the word."""
+    """Whether a command itself names Git; for one that cannot be read, whether it contains the word."""
     try:
         return does_name(read_script(command), GIT_PROGRAMS)
     except UnreadableScript:
@@ -47,15 +47,15 @@ def names_git(command: str) -> bool:
 
 
 def closed_kernel() -> list[str]:
-    """Settings of the kernel, which root could change without any capability: with `core_pattern` alone a program
-    is named that runs outside."""
+    """Kernel settings, which root could change without any capability: `core_pattern` alone names a program that
+    runs outside."""
     with os.scandir("/proc") as found:
         names = [entry.name for entry in found if not entry.name.isdigit() and _is_writable(entry)]
     return _read_only(f"/proc/{name}" for name in sorted(names))
 
 
 def _is_writable(entry: "os.DirEntry[str]") -> bool:
-    """Whether somebody could write there; of a folder nobody asks."""
+    """Whether it could be written; folders always count."""
     try:
         mode = entry.stat(follow_symlinks=False).st_mode
     except OSError:
@@ -64,8 +64,8 @@ def _is_writable(entry: "os.DirEntry[str]") -> bool:
 
 
 def closed_sockets(roots: Sequence[str]) -> list[str]:
-    """Sockets of programs outside, in places that the sandbox shows: a read-only file system does not keep anybody
-    from connecting, and behind some stands a program that runs what it is told."""
+    """Sockets of programs outside, in places that the sandbox shows: a read-only file system does not prevent
+    connecting, and some of these programs run what they are told."""
     try:
         with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - not a file
             rows = [row.rstrip("\n").split(None, 7) for row in file]
@@ -84,15 +84,15 @@ def _is_socket(path: str) -> bool:
         is_socket = stat.S_ISSOCK(os.lstat(path).st_mode)
     except (OSError, ValueError):
         return False
-    # What we may not write to nobody connects to; and bubblewrap would stumble over what it cannot reach.
+    # Without write permission nobody can connect, and bubblewrap would fail on what it cannot reach.
     return is_socket and os.access(path, os.W_OK)
 
 
 def closed_repository(root: str, *, is_named: bool) -> list[str]:
-    """The repository of a root: read-only but for commands that name Git, and then all but what names programs.
+    """The repository of a root: read-only, except for commands that name Git, and then all but what names programs.
 
-    The folder itself is mounted in any case, since what is mounted on can be neither moved aside nor removed; so is
-    the file that a worktree has in its place.
+    The folder itself is always mounted, since a mount point can be neither moved nor removed; so is the file that a
+    worktree has instead.
     """
     git = os.path.join(root, ".git")  # noqa: PTH118 - bytes in names
     if not (is_named and os.path.isdir(git)):  # noqa: PTH112
@@ -102,7 +102,7 @@ def closed_repository(root: str, *, is_named: bool) -> list[str]:
 
 
 def _modules(git: str) -> Iterator[str]:
-    """Repositories of submodules, which have settings and hooks of their own."""
+    """Repositories of submodules, which have their own settings and hooks."""
     number = 0
     for folder, folders, names in os.walk(os.path.join(git, "modules")):  # noqa: PTH118
         if "HEAD" in names:
@@ -118,7 +118,7 @@ def _read_only(paths: Iterable[str]) -> list[str]:
 
 
 WantedSandbox = Literal["auto", "bubblewrap", "landlock", "off"]
-"""`auto` takes the best there is, and none where there is none; a name insists."""
+"""`auto` takes the best available, or none; a name is required to work."""
 
 PROBE_SECONDS = 10
 _DEVICES = (
@@ -129,17 +129,17 @@ _DEVICES = (
     "/dev/urandom",
     "/dev/tty",
 )
-"""Devices that may be written to. Terminals are not among them: those of the person are there too."""
+"""Devices that may be written to. Terminals are not among them, since the person's are there too."""
 
 
 class SandboxScope(Struct, frozen=True):
-    """Where a command works: the roots, the folder it starts in, and a folder for its temporary files."""
+    """Where a command works: the roots, the folder it starts in, and a folder for temporary files."""
 
     roots: tuple[str, ...]
     folder: str
     temporary: str
     names_git: bool = False
-    """Whether it says itself that it works with Git, and so may write to a repository."""
+    """Whether the command itself names Git, and so may write to a repository."""
 
 
 class Sandbox(Protocol):
@@ -162,7 +162,7 @@ def _launcher(flags: str, paths: list[str], command: list[str]) -> list[str]:
 
 
 class Unconfined(Struct, frozen=True):
-    """No sandbox. `missing` says why there is none, where one was looked for."""
+    """No sandbox. `missing` says why none was found, if one was wanted."""
 
     missing: str = ""
 
@@ -226,7 +226,7 @@ class Bubblewrap(Struct, frozen=True):
 
     def arguments(self, command: list[str], ground: SandboxScope) -> list[str]:
         words = [self.program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-        # Sockets of services stand there, and a read-only file system does not close them.
+        # Services have their sockets there, and a read-only file system does not close them.
         words += ["--tmpfs", "/run", "--ro-bind-try", "/run/current-system", "/run/current-system"]
         words += ["--bind", ground.temporary, "/tmp"]  # noqa: S108 - the private one
         words += [*closed_kernel(), *closed_sockets(ground.roots)]
@@ -249,7 +249,7 @@ class Bubblewrap(Struct, frozen=True):
 
 
 def find_sandbox(wanted: WantedSandbox = "auto", *, with_network: bool = False) -> Sandbox:
-    """The sandbox that works here. InputError where one is insisted on that does not."""
+    """The sandbox that works here. InputError if a required one does not."""
     if wanted == "off":
         return Unconfined()
     missing = []
@@ -264,7 +264,7 @@ def find_sandbox(wanted: WantedSandbox = "auto", *, with_network: bool = False) 
 
 
 def _candidates(wanted: WantedSandbox, with_network: bool) -> list["Sandbox | str"]:
-    """What to try, best first; a name alone where there is nothing to try."""
+    """What to try, best first; only a name if it is not installed."""
     found: list[Sandbox | str] = []
     if wanted in ("auto", "bubblewrap"):
         program = shutil.which("bwrap")

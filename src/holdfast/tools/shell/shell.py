@@ -1,7 +1,8 @@
-"""A shell as a session sees it: a folder that stays from one command to the next, and the commands that run.
+"""The shell of a session: a folder that stays from one command to the next, and the running commands.
 
-Rule: one command at a time in the foreground, each in a bash of its own with a clean environment. Its folder is
-inside the workspace before and after; a `cd` that leads out is undone and said. What was started here ends here.
+Rule: one command at a time in the foreground, each in its own bash with a clean environment. The folder is inside
+the workspace before and after; a `cd` that leads out is undone and reported. Everything that was started here is
+ended here.
 """
 
 import asyncio
@@ -27,14 +28,15 @@ from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import WorkspacePath
 
 LONGEST_COMMAND = 100_000
-"""Bytes of a command; the system takes no argument much longer."""
+"""Bytes of a command; the system does not accept a much longer argument."""
 
 _ID = re.compile(r"b(\d{1,9})")
 
 
 class ShellLimits(Struct, frozen=True):
-    """Settings of a shell. More output than `text_bytes` is shown in excerpts; at `output_bytes` a command is
-    stopped, so that it does not fill the disk. `grace` are the seconds between the request to end and the kill."""
+    """Settings of a shell. Output larger than `text_bytes` is shown in excerpts; at `output_bytes` a command is
+    stopped, so that it does not fill the disk. `grace` is the number of seconds between the request to end and the
+    kill."""
 
     text_bytes: int = 1_000_000
     output_bytes: int = 4_000_000_000
@@ -60,7 +62,7 @@ class ShellJob(Struct):
 
 
 class FinishedCommand(Struct, frozen=True):
-    """A command that ran to its end; `moved` is what to say of its `cd`."""
+    """A command that ran to its end; `moved` is what to say about its `cd`."""
 
     job: ShellJob
     ending: CommandEnding
@@ -68,7 +70,7 @@ class FinishedCommand(Struct, frozen=True):
 
 
 class Shell:
-    """**Contract:** `close` ends everything that still runs and removes what was written down."""
+    """**Contract:** `close` ends everything that still runs and removes all output."""
 
     def __init__(
         self,
@@ -90,7 +92,7 @@ class Shell:
         self._count = 0
         self._turn: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
         self.cwd = "."
-        """The folder of the next command, from the first root."""
+        """The folder of the next command, relative to the first root."""
         self.jobs: dict[str, ShellJob] = {}
 
     def __enter__(self) -> Self:
@@ -101,11 +103,11 @@ class Shell:
 
     @property
     def _longest_end(self) -> float:
-        """Seconds within which whoever is asked to end has ended, or is out of reach."""
+        """Seconds within which a process that is asked to end has ended, or is out of reach."""
         return self.limits.grace + LAST_WAIT + 1
 
     def restore(self, data: Mapping[str, Json]) -> None:
-        """Take over what an earlier result of Bash said: the folder, and that its id is taken."""
+        """Take over an earlier result of Bash: the folder, and that its id is used."""
         cwd, output = data.get("cwd"), data.get("output")
         if isinstance(cwd, str) and cwd:
             self.cwd = cwd
@@ -113,7 +115,7 @@ class Shell:
             self._count = max(self._count, int(number[1]))
 
     def place(self, workspace: Workspace) -> WorkspacePath:
-        """The folder that the next command starts in; the root if it has gone away since."""
+        """The folder that the next command starts in; the root if it is gone."""
         try:
             with workspace.open_directory(self.cwd) as directory:
                 return directory.place
@@ -124,7 +126,7 @@ class Shell:
     def start(
         self, command: str, workspace: Workspace, *, seconds: float = 0.0, separate_stderr: bool = False
     ) -> ShellJob:
-        """Start a command in the shell's folder; `seconds` is how long it may run, 0 without end."""
+        """Start a command in the shell's folder; `seconds` is how long it may run, 0 for no limit."""
         expect_command(command)
         self._count += 1
         name = f"b{self._count}"
@@ -155,7 +157,7 @@ class Shell:
     async def run(
         self, command: str, workspace: Workspace, *, seconds: float, separate_stderr: bool = False
     ) -> FinishedCommand:
-        """Run a command to its end. Cancelled, it is ended with all it started before this returns."""
+        """Run a command to its end. If cancelled, it is ended with everything it started before this returns."""
         async with self._waiting():
             job = self.start(command, workspace, seconds=seconds, separate_stderr=separate_stderr)
             try:
@@ -167,14 +169,14 @@ class Shell:
             return FinishedCommand(job, ending, self._move(ending, workspace))
 
     def _waiting(self) -> asyncio.Lock:
-        """The lock of this loop: a shell may live longer than a loop, and a lock may not."""
+        """The lock of this loop: a shell may outlive a loop, a lock may not."""
         loop = asyncio.get_running_loop()
         if self._turn is None or self._turn[0] is not loop:
             self._turn = (loop, asyncio.Lock())
         return self._turn[1]
 
     def _move(self, ending: CommandEnding, workspace: Workspace) -> str:
-        """Follow a command's `cd`. What to say of it; empty where the folder is the same."""
+        """Follow a command's `cd`. Returns what to say about it; empty if the folder is the same."""
         before = self.place(workspace)
         if not ending.folder or ending.folder == before.path:
             return ""
@@ -185,7 +187,7 @@ class Shell:
             return f"The working directory is still `{before.shown}`: {error.message}."
         cwd = (place.inner or ".") if place.root == workspace.roots[0] else place.path
         if not _is_text(cwd):
-            return f"The working directory is still `{before.shown}`: the name of the other is no UTF-8."
+            return f"The working directory is still `{before.shown}`: the name of the new one is not UTF-8."
         self.cwd = cwd
         return f"Working directory: {place.shown}"
 
@@ -200,7 +202,8 @@ class Shell:
         )
 
     def stop(self, job: ShellJob) -> bool:
-        """End a job and what it left behind, and wait for the end; whether anything of it still ran."""
+        """End a job and what it left behind, and wait for the end. Returns whether anything of it was still
+        running."""
         mark = job.running.launch.mark
         was_running = not job.running.is_over or bool(find_family(mark))
         job.running.stop("stopped")
@@ -209,7 +212,7 @@ class Shell:
         return was_running
 
     def forget(self, job: ShellJob) -> None:
-        """Drop a job that has ended and whose output stands whole in a result."""
+        """Drop a finished job whose output is in a result as a whole."""
         job.running.join(self._longest_end)
         del self.jobs[job.id]
         for output in job.outputs:
@@ -229,17 +232,17 @@ class Shell:
 
 
 def expect_command(command: str) -> None:
-    """INVALID_PARAM for what no shell can be given."""
+    """INVALID_PARAM for a command that no shell can be given."""
     if not command.strip():
         raise ToolError("INVALID_PARAM", "`command` of Bash is empty")
     if "\0" in command:
         raise ToolError(
             "INVALID_PARAM",
-            "`command` holds a NUL character",
+            "`command` contains a NUL character",
             hint="Write it as `\\0` for the program that needs it",
         )
     if not _is_text(command):
-        raise ToolError("INVALID_PARAM", "`command` holds half a character (a lone surrogate)")
+        raise ToolError("INVALID_PARAM", "`command` contains half a character (a lone surrogate)")
     if (size := len(command.encode())) > LONGEST_COMMAND:
         raise ToolError(
             "INVALID_PARAM",
@@ -249,7 +252,7 @@ def expect_command(command: str) -> None:
 
 
 def _expect_roots(workspace: Workspace) -> None:
-    """ACCESS_DENIED where a root is another than it was: a sandbox would open whatever stands there now."""
+    """ACCESS_DENIED if a root was replaced: a sandbox would open whatever is there now."""
     for root in workspace.roots:
         with workspace.open_directory(root):
             pass
