@@ -132,7 +132,10 @@ def test_one_circuit_open_leaves_the_other_tools_alone(toolbox):
 
 def test_what_to_use_instead_is_named_only_if_it_is_there(tmp_path, clock):
     crashing = [TypedTool(name, Asked, "Crashes.", behave) for name in ("Read", "Bash")]
-    for tools, hint in ((crashing, "Until then use Bash with `sed -n`."), (crashing[:1], "find another way.")):
+    for tools, hint in (
+        (crashing, "Until then use Bash with `sed -n`."),
+        (crashing[:1], "find another way."),
+    ):
         toolbox = Toolbox(tools, Workspace([tmp_path]), clock=clock)
         calls = [ToolCall(str(n), "Read", {"how": "crash"}) for n in range(4)]
         assert asyncio.run(toolbox.run_calls(calls))[-1].envelope.text.endswith(hint)

@@ -49,14 +49,6 @@ def test_a_damaged_text_is_missing_and_written_anew(tmp_path):
     assert snapshots.get(id_) == b"whole"
 
 
-def test_the_oldest_are_cleaned_away(tmp_path):
-    snapshots = FolderSnapshots(tmp_path)
-    ids = [snapshots.keep(bytes([n]) * 100) for n in range(5)]
-    snapshots.keep(bytes([0]) * 100)
-    assert snapshots.clean(most=250) == 3
-    assert [n for n, id_ in enumerate(ids) if snapshots.get(id_)] == [0, 4]
-
-
 def test_processes_may_share_a_folder(tmp_path):
     script = (
         "import sys; from holdfast.tools.files.snapshots import FolderSnapshots\n"

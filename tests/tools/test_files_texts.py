@@ -62,7 +62,7 @@ def test_a_damaged_utf_16_file_is_no_text():
 
 
 def test_an_encoding_that_does_not_fit_is_said():
-    with pytest.raises(ToolError, match="cannot be taken as"):
+    with pytest.raises(ToolError, match="cannot be read as"):
         decode(b"\x81\xff", encoding_named("shift-jis", b""), "f")
     assert encoding_named("utf-16", codecs.BOM_UTF16_BE) == Encoding("utf-16-be", codecs.BOM_UTF16_BE)
     assert encoding_named("utf-16", b"") == Encoding("utf-16-le")

@@ -9,9 +9,8 @@ import tempfile
 
 import pytest
 
-from holdfast.tools.shell import folder
 from holdfast.tools.shell.bash import bash_tool
-from holdfast.tools.shell.shell import Shell
+from holdfast.tools.shell.shell import FOLDER_PREFIX, LOCK_FILE, Shell, remove_abandoned_folders
 from holdfast.tools.workspace import Workspace
 
 RUN = """
@@ -34,7 +33,7 @@ def temporary(tmp_path, monkeypatch):
     place.mkdir()
     monkeypatch.setenv("TMPDIR", str(place))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    folder.remove_abandoned_folders.cache_clear()
+    remove_abandoned_folders.cache_clear()
     return place
 
 
@@ -106,7 +105,7 @@ def test_what_a_killed_process_left_is_taken_away_by_the_next(temporary, root):
     with Shell() as shell:
         run(shell, root)
         assert len(left(temporary)) == 1
-        folder.remove_abandoned_folders.cache_clear()
+        remove_abandoned_folders.cache_clear()
         with Shell() as other:
             # The folder of who still lives stays.
             run(other, root)
@@ -116,22 +115,22 @@ def test_what_a_killed_process_left_is_taken_away_by_the_next(temporary, root):
 
 def test_only_folders_of_shells_are_taken_away(temporary, root, tmp_path):
     (temporary / "holdfast-other").mkdir()
-    (temporary / f"{folder.FOLDER_PREFIX}new").mkdir()
-    (temporary / f"{folder.FOLDER_PREFIX}old").mkdir()
-    os.utime(temporary / f"{folder.FOLDER_PREFIX}old", (0, 0))
+    (temporary / f"{FOLDER_PREFIX}new").mkdir()
+    (temporary / f"{FOLDER_PREFIX}old").mkdir()
+    os.utime(temporary / f"{FOLDER_PREFIX}old", (0, 0))
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / folder.LOCK_FILE).write_text("")
-    (temporary / f"{folder.FOLDER_PREFIX}link").symlink_to(tmp_path / "mine")
-    (temporary / f"{folder.FOLDER_PREFIX}file").write_text("")
+    (tmp_path / "mine" / LOCK_FILE).write_text("")
+    (temporary / f"{FOLDER_PREFIX}link").symlink_to(tmp_path / "mine")
+    (temporary / f"{FOLDER_PREFIX}file").write_text("")
     with Shell() as shell:
         run(shell, root)
     assert left(temporary) == [
         "holdfast-other",
-        f"{folder.FOLDER_PREFIX}file",
-        f"{folder.FOLDER_PREFIX}link",
-        f"{folder.FOLDER_PREFIX}new",
+        f"{FOLDER_PREFIX}file",
+        f"{FOLDER_PREFIX}link",
+        f"{FOLDER_PREFIX}new",
     ]
-    assert (tmp_path / "mine" / folder.LOCK_FILE).exists()
+    assert (tmp_path / "mine" / LOCK_FILE).exists()
 
 
 def test_the_folder_is_for_its_owner_alone(temporary, root):

@@ -103,8 +103,8 @@ def test_bad_skills_are_warnings_with_their_line_and_the_rest_work(root):
         "no-head": ", line 1: the file does not begin with `---`; the skill is left out",
         "open-head": ", line 1: the head is not closed by a second `---`; the skill is left out",
         "bad-line": ", line 4: `what is this` is not a `key: value`; the skill is left out",
-        "bad-name": ", line 2: the name `Bad Name` does not fit: 1 to 64 lowercase letters, digits and single hyphens; "
-        "the skill is left out",
+        "bad-name": ", line 2: the name `Bad Name` does not fit: 1 to 64 lowercase letters, digits and single "
+        "hyphens; the skill is left out",
         "quote": ", line 3: a quoted text has no closing quote; the skill is left out",
         "anchor": ", line 3: a reference is not understood here; quote the text; the skill is left out",
         "silent": ", line 1: there is no `description`; the skill is left out",

@@ -108,7 +108,7 @@ def expect_writable(files: SeenFiles, place: WorkspacePath) -> None:
 
 
 def expect_seen(files: SeenFiles, file: FileText) -> SeenFile:
-    seen = files.sight(file.place)
+    seen = files.seen(file.place)
     if seen is None:
         raise ToolError(
             "ACCESS_DENIED",
@@ -120,7 +120,7 @@ def expect_seen(files: SeenFiles, file: FileText) -> SeenFile:
 
 def find_outside_change(files: SeenFiles, file: FileText, largest: int = LARGEST) -> OutsideChange | None:
     """What somebody else did to a file since the agent saw it; None if nothing."""
-    seen = files.sight(file.place)
+    seen = files.seen(file.place)
     if seen is None or seen.hash == file.hash:
         return None
     raw = files.snapshots.get(seen.hash)

@@ -253,7 +253,7 @@ def load_file(workspace: Workspace, path: str, files: SeenFiles | None = None) -
             f"`{place.shown}` has {size} bytes; {LARGEST} can be edited",
             hint="Change it with Bash (`sed`, or a script)",
         )
-    encoding = choose_encoding(raw, files.sight(place) if files else None)
+    encoding = choose_encoding(raw, files.seen(place) if files else None)
     return FileText(place, status, content_hash(raw), len(raw), encoding, raw)
 
 
@@ -282,7 +282,7 @@ def _open_large(opened: OpenFile, indexes: LineIndexes, asked_encoding: str) -> 
     if encoding.name in WIDE:
         raise ToolError(
             "EXECUTION_ERROR",
-            f"`{shown}` is {encoding.said} and larger than {HELD} bytes",
+            f"`{shown}` is {encoding.label} and larger than {HELD} bytes",
             hint="Convert it to UTF-8 with Bash (`iconv`)",
         )
     index, source = indexes.index(descriptor)

@@ -147,7 +147,7 @@ async def read(
 async def _read_lines(
     opened: OpenFile, arguments: ReadArguments, files: SeenFiles, indexes: LineIndexes
 ) -> ToolResult:
-    seen = files.sight(opened.place)
+    seen = files.seen(opened.place)
     encoding = arguments.encoding or (seen.encoding if seen else "")
     file = await asyncio.to_thread(_open_and_keep, opened, files, indexes, encoding)
     selection = _select_lines(arguments, file)
@@ -164,7 +164,7 @@ async def _read_lines(
 
 def _open_and_keep(opened: OpenFile, files: SeenFiles, indexes: LineIndexes, encoding: str) -> FileText:
     """The text of a file, with its lines counted; a small one is kept as it is now."""
-    file = open_text(opened, indexes, encoding, files.sight(opened.place))
+    file = open_text(opened, indexes, encoding, files.seen(opened.place))
     _ = file.lines
     if not file.large and file.size <= MOST_KEPT:
         # On a full disk files can still be read; what is not kept is told less exactly when it changes.
@@ -191,7 +191,7 @@ def _is_on_view(files: SeenFiles, asked: str, place: WorkspacePath, lines: LineS
     """Whether the window shows these lines, under the name that was asked for or the one we give."""
     if files.may_mislead(place, lines.first, lines.last):
         return False
-    seen = files.sight(place)
+    seen = files.seen(place)
     since = seen.since(lines.first, lines.last) if seen else 0
     names = dict.fromkeys((asked, place.shown))
     return any(files.resident(name, lines.first, lines.last, since) for name in names)
@@ -327,7 +327,7 @@ def _notes(reading: _Reading, odd: int) -> Iterator[str]:
         yield f"{name} is empty"
         return
     if file.encoding and not file.encoding.is_plain:
-        yield f"encoding: {file.encoding.said}"
+        yield f"encoding: {file.encoding.label}"
     if passage.crlf:
         whole = passage.crlf >= len(passage.lines) - (last == total)
         amount = "lines" if whole else f"{passage.crlf} of the {len(passage.lines)} lines above"

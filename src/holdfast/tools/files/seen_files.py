@@ -147,7 +147,7 @@ class SeenFiles:
         """Lines that a result showed with another text than the file has now, where the calls do not tell."""
         self._names: dict[str, set[str]] = {}
 
-    def sight(self, place: WorkspacePath) -> SeenFile | None:
+    def seen(self, place: WorkspacePath) -> SeenFile | None:
         return self.sights.get(key_of(place))
 
     def may_mislead(self, place: WorkspacePath, first: int, last: int) -> bool:
@@ -178,30 +178,30 @@ class SeenFiles:
     def _note_read(self, read: _Read) -> None:
         key = read.file or read.path
         self._note_name(key, read.called or read.path)
-        sight = self.sights.get(key)
-        if sight is None or sight.hash != read.hash:
-            self._mislead(key, sight)
-            sight = SeenFile(read.hash, read.size, read.mtime_ns, read.total_lines)
-        encoding = read.asked_encoding or sight.encoding
-        if encoding != sight.encoding:
+        seen = self.sights.get(key)
+        if seen is None or seen.hash != read.hash:
+            self._mislead(key, seen)
+            seen = SeenFile(read.hash, read.size, read.mtime_ns, read.total_lines)
+        encoding = read.asked_encoding or seen.encoding
+        if encoding != seen.encoding:
             # The same bytes, but they were shown as another text.
-            self._mislead(key, sight)
-            sight = replace(sight, shown=())
+            self._mislead(key, seen)
+            seen = replace(seen, shown=())
         if not read.last and read.total_lines:
             # The cells of a notebook are shown in rows that only look like lines of the file.
             self._misleading[key] = ((1, ENDLESS),)
-        shown = sight.shown
+        shown = seen.shown
         if read.last >= read.first > 0 and read.column == 1:
             # Newest last; a range inside a newer one is dropped.
             kept = [s for s in shown if not (read.first <= s[0] and s[1] <= read.last)]
             shown = (*kept, (read.first, read.last, read.step))
         self.sights[key] = replace(
-            sight,
+            seen,
             mtime_ns=read.mtime_ns,
             encoding=encoding,
-            seen_as=read.encoding or sight.seen_as,
+            seen_as=read.encoding or seen.seen_as,
             shown=shown,
-            known=merge_ranges([*sight.known, *((first, last) for first, last, _ in shown)]),
+            known=merge_ranges([*seen.known, *((first, last) for first, last, _ in shown)]),
         )
 
     def _note_change(self, name: str, changed: _Changed) -> None:
@@ -209,15 +209,15 @@ class SeenFiles:
             return
         key = changed.file or changed.path
         self._note_name(key, changed.called or changed.path)
-        sight = self.sights.get(key)
-        if changed.before == changed.after and sight and sight.hash == changed.after:
+        seen = self.sights.get(key)
+        if changed.before == changed.after and seen and seen.hash == changed.after:
             return
         if len(self._names[key]) == 1 and changed.before != changed.after:
             # The window knows of this change, and that everything it showed before is outdated.
             self._misleading.pop(key, None)
         else:
-            self._mislead(key, sight)
-        known = sight.known if sight and not changed.modified_externally else ()
+            self._mislead(key, seen)
+        known = seen.known if seen and not changed.modified_externally else ()
         changes = [LineChange(*numbers) for numbers in changed.changes]
         total = changed.total_lines
         written = ((1, total, changed.step),) if name == "Write" and total else ()
@@ -226,7 +226,7 @@ class SeenFiles:
             changed.size,
             changed.mtime_ns,
             total,
-            sight.encoding if sight and changed.before else "",
+            seen.encoding if seen and changed.before else "",
             written,
             ((1, total),) if written else _known(known, changes, total, is_hull=changed.is_hull),
             changed.encoding,
@@ -240,11 +240,11 @@ class SeenFiles:
         del self.made[max(len(self.made) - undone.count, 0) :]
         for back in undone.files:
             key = back.file or back.path
-            sight = self.sights.pop(key, None)
-            self._mislead(key, sight)
+            seen = self.sights.pop(key, None)
+            self._mislead(key, seen)
             if not back.hash:
                 continue
-            encoding, seen_as = (sight.encoding, sight.seen_as) if sight else ("", "")
+            encoding, seen_as = (seen.encoding, seen.seen_as) if seen else ("", "")
             self.sights[key] = SeenFile(
                 back.hash, back.size, back.mtime_ns, back.total_lines, encoding, seen_as=seen_as
             )
@@ -252,10 +252,10 @@ class SeenFiles:
     def _note_name(self, key: str, called: str) -> None:
         self._names.setdefault(key, set()).add(called)
 
-    def _mislead(self, key: str, sight: SeenFile | None) -> None:
+    def _mislead(self, key: str, seen: SeenFile | None) -> None:
         """From now on the file has another text than was shown."""
-        if sight and sight.shown:
-            spans = [(first, last) for first, last, _ in sight.shown]
+        if seen and seen.shown:
+            spans = [(first, last) for first, last, _ in seen.shown]
             self._misleading[key] = merge_ranges([*self._misleading.get(key, ()), *spans])
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Protocol
 
 MOST_MEMORY = 64 * 1024 * 1024
-MOST_DISK = 1024 * 1024 * 1024
 
 _ID = re.compile(r"[0-9a-f]{64}")
 
@@ -92,20 +91,6 @@ class FolderSnapshots:
         except OSError:
             return None
         return raw if content_hash(raw) == id_ else None
-
-    def clean(self, most: int = MOST_DISK) -> int:
-        """Take the oldest texts away until the rest fits; how many went. For when nobody works with the folder."""
-        files = [(path, path.stat()) for path in self._folder.glob("*/*") if path.is_file()]
-        files.sort(key=lambda file: file[1].st_mtime_ns)
-        used = sum(status.st_size for _, status in files)
-        gone = 0
-        for path, status in files:
-            if used <= most:
-                break
-            path.unlink(missing_ok=True)
-            used -= status.st_size
-            gone += 1
-        return gone
 
     def _path(self, id_: str) -> Path:
         return self._folder / id_[:2] / id_[2:]

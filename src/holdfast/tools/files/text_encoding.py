@@ -47,7 +47,7 @@ class Encoding(Struct, frozen=True):
     is_guess: bool = False
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         name = _NAMES.get(self.name, self.name)
         if self.mark:
             return f"{name} with a byte order mark"
@@ -145,7 +145,7 @@ def decode(raw: bytes, encoding: Encoding, shown: str) -> str:
         pass
     raise ToolError(
         "EXECUTION_ERROR",
-        f"`{shown}` cannot be read as {encoding.said} without loss",
+        f"`{shown}` cannot be read as {encoding.label} without loss",
         hint="Read it with another `encoding`",
     )
 
@@ -158,7 +158,7 @@ def encode(text: str, encoding: Encoding, shown: str) -> bytes:
         char = text[error.start]
         raise ToolError(
             "INVALID_PARAM",
-            f"`{shown}` is {encoding.said}, which has no `{char}` (U+{ord(char):04X})",
+            f"`{shown}` is {encoding.label}, which has no `{char}` (U+{ord(char):04X})",
             hint="Use other characters, or convert the file with Bash (`iconv`) first",
         ) from None
 

@@ -75,7 +75,7 @@ def _write(workspace: Workspace, files: SeenFiles, arguments: WriteArguments) ->
 
 def _create(workspace: Workspace, files: SeenFiles, arguments: WriteArguments) -> ToolResult:
     place = workspace.locate(arguments.path)
-    was_there = files.sight(place) is not None
+    was_there = files.seen(place) is not None
     change = PlannedChange(
         verb="Created",
         place=place,

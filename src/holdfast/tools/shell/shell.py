@@ -6,11 +6,19 @@ ended here.
 """
 
 import asyncio
+import contextlib
+import fcntl
 import os
 import re
 import secrets
 import shutil
+import stat
+import tempfile
+import time
+import weakref
 from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Self
 
 from msgspec import Struct
@@ -20,7 +28,6 @@ from holdfast.messages import Json
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.shell.command_output import CommandOutput
 from holdfast.tools.shell.environment import RUN_MARK, clean_environment
-from holdfast.tools.shell.folder import ShellFolder
 from holdfast.tools.shell.processes import find_family, kill_family
 from holdfast.tools.shell.running_command import LAST_WAIT, SCRIPT, CommandEnding, LaunchSpec, RunningCommand
 from holdfast.tools.shell.sandbox import Sandbox, SandboxScope, Unconfined, names_git
@@ -30,7 +37,48 @@ from holdfast.tools.workspace_files import WorkspacePath
 LONGEST_COMMAND = 100_000
 """Bytes of a command; the system does not accept a much longer argument."""
 
+FOLDER_PREFIX = "holdfast-shell-"
+LOCK_FILE = "lock"
+UNLOCKED = 3600.0
+"""Seconds after which a folder without a lock belongs to nobody; before, it may be about to get one."""
+
 _ID = re.compile(r"b(\d{1,9})")
+
+
+class ShellFolder:
+    """The folder where a shell keeps the output of its commands, and their temporary files.
+
+    It is created when first needed and removed when the shell is closed, garbage-collected, or the interpreter
+    ends. The folder of a killed process is removed by the next one: a folder belongs to the process that holds its
+    lock, and the system releases the locks of dead processes.
+
+    **Contract:** `remove` may be called at any time; a later use creates the folder again.
+    """
+
+    def __init__(self) -> None:
+        self._removal: weakref.finalize[[Path, int, int], ShellFolder] | None = None
+        self._path = Path()
+
+    @property
+    def path(self) -> Path:
+        if not (self._removal and self._removal.alive):
+            remove_abandoned_folders(tempfile.gettempdir())
+            self._path = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX)).resolve()
+            lock = os.open(self._path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._removal = weakref.finalize(self, _remove, self._path, lock, os.getpid())
+        return self._path
+
+    @property
+    def temporary(self) -> Path:
+        """The part for temporary files of commands."""
+        inner = self.path / "tmp"
+        inner.mkdir(mode=0o700, exist_ok=True)
+        return inner
+
+    def remove(self) -> None:
+        if self._removal:
+            self._removal()
 
 
 class ShellLimits(Struct, frozen=True):
@@ -263,4 +311,37 @@ def _is_text(text: str) -> bool:
         text.encode()
     except UnicodeEncodeError:
         return False
+    return True
+
+
+def _remove(path: Path, lock: int, owner: int) -> None:
+    # A forked process runs the same finalizers, but does not own the folder.
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(lock)
+
+
+@cache
+def remove_abandoned_folders(place: str) -> None:
+    """Remove the folders of killed processes; once per process."""
+    for path in Path(place).glob(f"{FOLDER_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if _is_left(path):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_left(path: Path) -> bool:
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        return False
+    try:
+        lock = os.open(path / LOCK_FILE, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return time.time() - status.st_mtime > UNLOCKED
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(lock)
     return True
