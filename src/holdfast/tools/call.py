@@ -108,12 +108,12 @@ def _finished(work: asyncio.Task[ToolResult], tool: Tool) -> CallAnswer:
     except (Exception, asyncio.CancelledError) as error:
         _log.exception("the tool %s failed", tool.name)
         reason = describe_exception(error)
-        said = ToolError(
+        failure = ToolError(
             "INTERNAL_ERROR",
             f"{tool.name} itself failed: {reason}",
             hint="This is a fault of the tool, not of your arguments; try another way",
         )
-        return CallAnswer(error_result(said, {"tool": tool.name}), "failed", reason)
+        return CallAnswer(error_result(failure, {"tool": tool.name}), "failed", reason)
     fault = result.envelope.error
     refused = fault is not None and fault.code in ("INVALID_PARAM", "CIRCUIT_OPEN")
     return CallAnswer(result, "unknown" if refused else "worked")

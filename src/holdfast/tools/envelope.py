@@ -72,9 +72,9 @@ def build_result(envelope: Envelope, shown: str, *more: UserPart) -> ToolResult:
 
 def error_result(error: ToolError, context: dict[str, Json]) -> ToolResult:
     """A tool's error as a result. The hint is part of what the model reads, since it says what to do next."""
-    said = f"{error.message}. {error.hint}." if error.hint else f"{error.message}."
+    message = f"{error.message}. {error.hint}." if error.hint else f"{error.message}."
     # A quoted argument may contain a lone surrogate, which JSON cannot.
-    sentence = said.encode("utf-8", "replace").decode()
+    sentence = message.encode("utf-8", "replace").decode()
     envelope = Envelope(
         status="error",
         text=f"{error.code}: {sentence}",

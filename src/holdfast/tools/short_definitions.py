@@ -46,8 +46,8 @@ class ShortPrompt(Struct, frozen=True):
 def short_prompt_beside(module: str, *without: str) -> ShortPrompt:
     """The prompts beside a tool's module: `read.short.md`, and `read.md` where the full one is a file too."""
     short, full = (Path(module).with_suffix(suffix) for suffix in (".short.md", ".md"))
-    said = full.read_text("utf-8").strip() if full.exists() else ""
-    return ShortPrompt(short.read_text("utf-8").strip(), said, without)
+    prompt = full.read_text("utf-8").strip() if full.exists() else ""
+    return ShortPrompt(short.read_text("utf-8").strip(), prompt, without)
 
 
 def short_prompts() -> dict[str, ShortPrompt]:
@@ -68,8 +68,8 @@ def with_short_definition(tool: Tool, known: Mapping[str, ShortPrompt]) -> Tool:
 def short_definition(full: ToolDefinition, brief: ShortPrompt) -> ToolDefinition:
     """A short text and schema. What a tool adds to its full prompt, as Bash does about its sandbox, holds for this
     very tool, so its first sentence stays."""
-    said = full.description
-    behind = said[len(brief.full) :].split(". ")[0] if brief.full and said.startswith(brief.full) else ""
+    prompt = full.description
+    behind = prompt[len(brief.full) :].split(". ")[0] if brief.full and prompt.startswith(brief.full) else ""
     text = f"{brief.short}{behind.rstrip('.')}." if behind else brief.short
     return ToolDefinition(full.name, text, lean_schema(full.schema, brief.without))
 

@@ -64,22 +64,22 @@ def decode_arguments(takes: type[_S], arguments: dict[str, Json], tool: str) -> 
 def _sentence(message: str, tool: str) -> str:
     """msgspec's message about a wrong argument, as a sentence that names it."""
     place = _WHERE.search(message)
-    said = message[: place.start()] if place else message
+    text = message[: place.start()] if place else message
     within = f" in `{place[1]}`" if place and place[1] else ""
-    if unknown := _UNKNOWN.fullmatch(said):
+    if unknown := _UNKNOWN.fullmatch(text):
         return f"{tool} has no argument `{unknown[1]}`{within}"
-    if missing := _MISSING.fullmatch(said):
+    if missing := _MISSING.fullmatch(text):
         return f"{tool} needs the argument `{missing[1]}`{within}"
     where = place[1] if place and place[1] else "arguments"
-    return f"`{where}` of {tool} is wrong: {said[:1].lower()}{said[1:]}"
+    return f"`{where}` of {tool} is wrong: {text[:1].lower()}{text[1:]}"
 
 
 def _hint(takes: type[Struct]) -> str:
     fields = msgspec.structs.fields(takes)
     needed = [f"`{f.encode_name}`" for f in fields if f.required]
     others = [f"`{f.encode_name}`" for f in fields if not f.required]
-    said = "It takes " + ", ".join(needed) if needed else "It needs none"
-    return f"{said}; optional: {', '.join(others)}" if others else said
+    text = "It takes " + ", ".join(needed) if needed else "It needs none"
+    return f"{text}; optional: {', '.join(others)}" if others else text
 
 
 _A = TypeVar("_A", bound=Struct)

@@ -14,6 +14,9 @@ from typing import BinaryIO, Literal, Self
 
 from msgspec import Struct
 
+VERSION_CONTROL = (".git", ".hg", ".jj", ".svn")
+"""Folders that no listing enters, and no edit: their files may name programs that version control runs."""
+
 EntryKind = Literal["file", "directory", "link", "other"]
 
 

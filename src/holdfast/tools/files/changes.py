@@ -27,7 +27,7 @@ from holdfast.tools.files.seen_files import SeenFile, SeenFiles, path_data
 from holdfast.tools.files.snapshots import content_hash
 from holdfast.tools.files.text_encoding import Encoding, decode, plain_lines
 from holdfast.tools.workspace import ExpectedFile, ReplacedFile, Workspace
-from holdfast.tools.workspace_files import WorkspacePath
+from holdfast.tools.workspace_files import VERSION_CONTROL, WorkspacePath
 
 MOST_OUTSIDE_ROWS = 20
 """Rows of somebody else's diff that are shown."""
@@ -43,9 +43,6 @@ MOST_SHOWN = 400
 
 MOST_CHANGES = 200
 """Changes that `data` names one by one; of more only the hull."""
-
-VERSION_CONTROL = (".git", ".hg", ".jj", ".svn")
-"""Folders whose files may name programs that version control runs."""
 
 REDACTED = "<REDACTED>"
 """What replaces a secret in everything that was logged."""
@@ -142,10 +139,10 @@ def expect_apart(shown: str, outside: OutsideChange, touched: Sequence[Span]) ->
 
 def conflict_error(shown: str, outside: OutsideChange, where: str) -> ToolError:
     rows = outside.diff()
-    told = "; their change:\n" + "\n".join([*rows, "(end of their change)"]) if rows else ""
+    note = "; their change:\n" + "\n".join([*rows, "(end of their change)"]) if rows else ""
     return ToolError(
         "CONFLICT",
-        f"`{shown}` was changed by someone else since you saw it, {where}{told}",
+        f"`{shown}` was changed by someone else since you saw it, {where}{note}",
         hint="Nothing was written. Read these lines again and redo the edit",
     )
 
@@ -268,11 +265,11 @@ def _notes(change: PlannedChange) -> list[str]:
     notes = [f"({note})" for note in change.notes]
     if change.outside is None:
         return notes
-    told = f"modified_externally: `{change.place.shown}` was changed since you saw it, not by your edits"
+    note = f"modified_externally: `{change.place.shown}` was changed since you saw it, not by your edits"
     if not change.outside.changes:
-        return [*notes, f"({told}, but no line differs)"]
+        return [*notes, f"({note}, but no line differs)"]
     where = f"in other lines ({change.outside.lines} before this edit)"
-    return [*notes, f"({told}, {where}; that change:)", *change.outside.diff()]
+    return [*notes, f"({note}, {where}; that change:)", *change.outside.diff()]
 
 
 def _changes_data(changes: Sequence[LineChange]) -> dict[str, Json]:

@@ -82,14 +82,14 @@ class ReadLine(Struct, frozen=True):
 
     def row(self) -> tuple[str, int]:
         """The line as it is shown, and how many of its bytes are spelled out."""
-        text, odd = escape_bytes(self.text)
+        text, escaped = escape_bytes(self.text)
         # A number before a piece of a line must not look as if the whole line followed.
         place = f"{self.number:>6}" if self.column == 1 else f"{self.number:>6} from character {self.column}"
         if self.end >= self.length:
-            return f"{place}\t{text}", odd
+            return f"{place}\t{text}", escaped
         rest = f"{self.length - self.end} of {self.length} characters are left out"
         more = f"Read with offset {self.number}, limit 1, column {self.end + 1}"
-        return f"{place}\t{text}… [{rest}: {more}]", odd
+        return f"{place}\t{text}… [{rest}: {more}]", escaped
 
 
 class ReadPassage(Struct, frozen=True):
@@ -269,14 +269,14 @@ class _LineReader:
 
 def _result(reading: _Reading) -> ToolResult:
     file, selection = reading.file, reading.selection
-    rows, odd = [], 0
+    rows, escaped = [], 0
     for line in reading.passage.lines:
         row, spelled = line.row()
         rows.append(row)
-        odd += spelled
-    told = "; ".join(_notes(reading, odd))
+        escaped += spelled
+    note = "; ".join(_notes(reading, escaped))
     # One row, so that of a file of one line still half the rows are numbered.
-    notes = [f"({told})"] if told else []
+    notes = [f"({note})"] if note else []
     notes += _outside_rows(reading, len(rows) - len(notes))
     head = []
     if selection.column > 1:
@@ -320,7 +320,7 @@ def _unchanged_result(file: FileText, selection: LineSelection, step: int) -> To
     )
 
 
-def _notes(reading: _Reading, odd: int) -> Iterator[str]:
+def _notes(reading: _Reading, escaped: int) -> Iterator[str]:
     file, passage, last = reading.file, reading.passage, reading.last
     first, name, total = reading.selection.first, f"`{file.place.shown}`", file.total_lines
     if not total:
@@ -332,8 +332,8 @@ def _notes(reading: _Reading, odd: int) -> Iterator[str]:
         whole = passage.crlf >= len(passage.lines) - (last == total)
         amount = "lines" if whole else f"{passage.crlf} of the {len(passage.lines)} lines above"
         yield f"{amount} end in CRLF, which edits keep: write plain line breaks"
-    if odd:
-        yield f"{odd} bytes or characters that are no text are spelled `\\xNN`"
+    if escaped:
+        yield f"{escaped} bytes or characters that are no text are spelled `\\xNN`"
     if last < total:
         if passage.is_capped:
             yield f"stopped after {MOST_BYTES} bytes"
@@ -354,11 +354,11 @@ def _outside_rows(reading: _Reading, room: int) -> list[str]:
         return []
     name = f"`{reading.file.place.shown}`"
     counts = f"it had {seen.total_lines if seen else 0} lines and has {reading.file.total_lines}"
-    told = f"(modified_externally: {name} was changed since you saw it, not by your edits; {counts}"
+    note = f"(modified_externally: {name} was changed since you saw it, not by your edits; {counts}"
     rows = [f"| {row}" for row in outside.diff(MOST_ROWS)]
     if outside.before is not None and not outside.changes:
-        return [f"{told}, and no line differs)"]
+        return [f"{note}, and no line differs)"]
     if not rows or len(rows) + 3 > room:
         where = f"; changed: {outside.lines}" if outside.changes else ""
-        return [f"{told}{where})"]
-    return [f"{told}; unchanged parts left out:)", *rows]
+        return [f"{note}{where})"]
+    return [f"{note}; unchanged parts left out:)", *rows]

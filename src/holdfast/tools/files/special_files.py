@@ -76,11 +76,11 @@ def _shown_cells(cells: list[dict[str, Json]], start: int, count: int) -> tuple[
     rows: list[str] = []
     last, used = start, 0
     for number, cell in enumerate(cells[start : start + count], start + 1):
-        told = _told(number, cell)
-        used += sum(len(row.encode("utf-8", "replace")) + 1 for row in told)
+        cell_rows = _cell_rows(number, cell)
+        used += sum(len(row.encode("utf-8", "replace")) + 1 for row in cell_rows)
         if rows and used > MOST_BYTES:
             break
-        rows += told
+        rows += cell_rows
         last = number
     return rows, last
 
@@ -102,7 +102,7 @@ def _cells(raw: bytes, shown: str) -> list[dict[str, Json]]:
     return cells
 
 
-def _told(number: int, cell: dict[str, Json]) -> list[str]:
+def _cell_rows(number: int, cell: dict[str, Json]) -> list[str]:
     kind = str(cell.get("cell_type", "unknown"))
     count = cell.get("execution_count", cell.get("prompt_number"))
     run = f", run {count}" if isinstance(count, int) else ""
@@ -178,9 +178,9 @@ def read_picture(opened: OpenFile, step: int) -> ToolResult:
     size = _size(raw, kind)
     if size is None or 0 in size or not _is_whole(raw, kind):
         raise ToolError("BINARY_FILE", f"`{shown}` begins like a picture, but it is damaged")
-    said = f"{size[0]} × {size[1]} pixels"
+    pixels = f"{size[0]} × {size[1]} pixels"
     if max(size) > WIDEST_PICTURE:
-        raise _too_large(f"`{shown}` is a picture of {said}; {WIDEST_PICTURE} along a side can be shown")
+        raise _too_large(f"`{shown}` is a picture of {pixels}; {WIDEST_PICTURE} along a side can be shown")
     data: dict[str, Json] = {
         **path_data(opened.place),
         "hash": content_hash(raw),
@@ -191,7 +191,7 @@ def read_picture(opened: OpenFile, step: int) -> ToolResult:
         "pixels": list(size),
         "step": step,
     }
-    text = f"`{shown}` is a {_NAMES[kind]} picture of {said}, {len(raw)} bytes."
+    text = f"`{shown}` is a {_NAMES[kind]} picture of {pixels}, {len(raw)} bytes."
     envelope = Envelope(status="success", text=text, data=data, context={"path": shown})
     return build_result(envelope, text, Image(kind, b64encode(raw).decode()))
 

@@ -106,32 +106,32 @@ class ServerConnection:
         self._rules = rules
         self._clock = clock
         self._breaker = Breaker()
-        self._line: ConnectionAttempt | None = None
+        self._attempt: ConnectionAttempt | None = None
         self._keepers: dict[asyncio.Task[None], ConnectionAttempt] = {}
         self._is_closed = False
 
     @property
     def trouble(self) -> str:
         """Why the server cannot be used now; empty if it can, or has not been tried."""
-        return self._line.reason if self._line and self._line.over.is_set() else ""
+        return self._attempt.reason if self._attempt and self._attempt.over.is_set() else ""
 
     @property
     def is_open(self) -> bool:
-        return bool(self._line and self._line.session and not self._line.over.is_set())
+        return bool(self._attempt and self._attempt.session and not self._attempt.over.is_set())
 
     def start(self) -> None:
         """Begin to connect in the background, unless that has already been done."""
-        if self._is_closed or (self._line and not self._line.over.is_set()):
+        if self._is_closed or (self._attempt and not self._attempt.over.is_set()):
             return
-        self._line = ConnectionAttempt()
-        keeper = asyncio.create_task(self._keep(self._line), name=f"MCP server {self.name}")
-        self._keepers[keeper] = self._line
+        self._attempt = ConnectionAttempt()
+        keeper = asyncio.create_task(self._keep(self._attempt), name=f"MCP server {self.name}")
+        self._keepers[keeper] = self._attempt
         keeper.add_done_callback(self._keepers.pop)
 
     async def ready(self) -> None:
         """Wait until it is known whether the server can be used."""
-        if self._line:
-            await self._line.decided.wait()
+        if self._attempt:
+            await self._attempt.decided.wait()
 
     async def retry(self) -> None:
         """Try again to connect to a server that never listed its tools, unless its breaker is open."""
@@ -185,80 +185,80 @@ class ServerConnection:
 
     def _fail(self, reason: str) -> None:
         self._breaker = self._breaker.failed(self._clock(), reason)
-        if self._breaker.state(self._clock(), self._rules) != "closed" and self._line:
+        if self._breaker.state(self._clock(), self._rules) != "closed" and self._attempt:
             # The call that is let through after the pause must meet a fresh process.
-            self._line.end(f"it was given up: {reason}")
+            self._attempt.end(f"it was given up: {reason}")
 
     async def _ask(self, tool: str, arguments: dict[str, Json]) -> dict[str, Json]:
-        line, session = await self._open_line()
+        attempt, session = await self._open_attempt()
         request = asyncio.create_task(session.call(tool, arguments))
         request.add_done_callback(_look_at)
-        over = asyncio.create_task(line.over.wait())
+        over = asyncio.create_task(attempt.over.wait())
         try:
             limit = self.server.call_seconds
             await asyncio.wait({request, over}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if request.done():
                 return request.result()
-            raise ServerLost(line.reason) if over.done() else TimeoutError
+            raise ServerLost(attempt.reason) if over.done() else TimeoutError
         except (ToolError, TimeoutError, ServerUnavailable):
             raise
-        except Exception as error:  # The boundary to the SDK: after any error the line is dead.
+        except Exception as error:  # The boundary to the SDK: after any error the connection is dead.
             # The keeper may know more: for the SDK every failure is a closed connection.
             await asyncio.wait({over}, timeout=SECONDS_FOR_REASON)
-            line.end(error.message if isinstance(error, HoldfastError) else describe_exception(error))
-            raise ServerLost(line.reason) from error
+            attempt.end(error.message if isinstance(error, HoldfastError) else describe_exception(error))
+            raise ServerLost(attempt.reason) from error
         finally:
             over.cancel()
             request.cancel()
 
-    async def _open_line(self) -> tuple[ConnectionAttempt, McpSession]:
+    async def _open_attempt(self) -> tuple[ConnectionAttempt, McpSession]:
         self.start()
-        line = self._line
-        if self._is_closed or line is None:
+        attempt = self._attempt
+        if self._is_closed or attempt is None:
             raise ServerUnavailable("it was closed")
-        await line.decided.wait()
-        if line.session is None or line.over.is_set():
-            raise ServerUnavailable(line.reason)
-        return line, line.session
+        await attempt.decided.wait()
+        if attempt.session is None or attempt.over.is_set():
+            raise ServerUnavailable(attempt.reason)
+        return attempt, attempt.session
 
-    async def _keep(self, line: ConnectionAttempt) -> None:
+    async def _keep(self, attempt: ConnectionAttempt) -> None:
         """Open one connection, wait until it is over, and close it."""
         try:
             # The SDK takes more than a second to load, which must not count against the server.
             sdk = await asyncio.to_thread(importlib.import_module, "holdfast.tools.mcp.sdk_session")
-            await self._keep_open(line, sdk.open_session)
+            await self._keep_open(attempt, sdk.open_session)
         except ImportError as error:
-            line.end(f"{describe_exception(error)}; install holdfast with its extra `mcp`")
+            attempt.end(f"{describe_exception(error)}; install holdfast with its extra `mcp`")
         except (
             Exception
         ) as error:  # The boundary to the SDK: a server that cannot be reached ends only this task.
             _log.info("MCP server %s: %s", self.name, describe_exception(error), exc_info=error)
-            line.end(_cause(error))
+            attempt.end(_cause(error))
         finally:
-            line.end("the connection was ended")
+            attempt.end("the connection was ended")
 
-    async def _keep_open(self, line: ConnectionAttempt, open_session: _Opening) -> None:
+    async def _keep_open(self, attempt: ConnectionAttempt, open_session: _Opening) -> None:
         seconds = self.server.start_seconds
         # It fires before the limit below: what that cancels ends too, but is not the reason.
         late = f"it did not answer within {seconds:g} s when it was started"
-        timer = asyncio.get_running_loop().call_later(seconds, line.end, late)
+        timer = asyncio.get_running_loop().call_later(seconds, attempt.end, late)
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(seconds):
-                    opening = open_session(self.name, self.server, self._environment, line)
+                    opening = open_session(self.name, self.server, self._environment, attempt)
                     session = await stack.enter_async_context(opening)
-                    self.tools = await self._listed(session, line)
+                    self.tools = await self._listed(session, attempt)
                 timer.cancel()
-                line.open(session)
-                await self._follow(session, line)
+                attempt.open(session)
+                await self._follow(session, attempt)
         finally:
             timer.cancel()
 
-    async def _follow(self, session: McpSession, line: ConnectionAttempt) -> None:
+    async def _follow(self, session: McpSession, attempt: ConnectionAttempt) -> None:
         """Until the session is over, ask for the tools again when the server says that they changed."""
-        while await line.changed():
-            asking = asyncio.create_task(self._listed(session, line))
-            over = asyncio.create_task(line.over.wait())
+        while await attempt.changed():
+            asking = asyncio.create_task(self._listed(session, attempt))
+            over = asyncio.create_task(attempt.over.wait())
             seconds = self.server.call_seconds
             await asyncio.wait({asking, over}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if asking.done():
@@ -268,23 +268,23 @@ class ServerConnection:
             await asyncio.wait({over}, timeout=SECONDS_BETWEEN_LISTS)
             over.cancel()
 
-    async def _listed(self, session: McpSession, line: ConnectionAttempt) -> tuple[RemoteTool, ...]:
+    async def _listed(self, session: McpSession, attempt: ConnectionAttempt) -> tuple[RemoteTool, ...]:
         """Its tools. An error is recorded before the session is closed, since that ends the process and would look
         like the reason."""
         try:
             return tuple(await session.list_tools())
         except Exception as error:
-            line.end(_cause(error))
+            attempt.end(_cause(error))
             raise
 
     async def close(self) -> None:
         """End the connection and its process. A server that has not answered yet is not waited for."""
         self._is_closed = True
         keepers = set(self._keepers)
-        for keeper, line in self._keepers.items():
-            if line.session is None:
+        for keeper, attempt in self._keepers.items():
+            if attempt.session is None:
                 keeper.cancel()
-            line.end("it was closed")
+            attempt.end("it was closed")
         if keepers:
             _, late = await asyncio.wait(keepers, timeout=SECONDS_TO_CLOSE)
             for keeper in late:

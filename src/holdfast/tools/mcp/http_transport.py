@@ -59,17 +59,17 @@ async def _check(response: httpx2.Response) -> None:
         response.stream = _Bounded(response.stream)
 
 
-class _Heard(ReadStream[SessionMessage | Exception]):
+class _Incoming(ReadStream[SessionMessage | Exception]):
     """The server's messages, until there are too many."""
 
     def __init__(
         self,
         inner: ReadStream[SessionMessage | Exception],
-        account: MessageMeter,
+        meter: MessageMeter,
         over: Callable[[str], None],
     ) -> None:
         self._inner = inner
-        self._account = account
+        self._meter = meter
         self._over = over
 
     @property
@@ -79,7 +79,7 @@ class _Heard(ReadStream[SessionMessage | Exception]):
     async def receive(self) -> SessionMessage | Exception:
         item = await self._inner.receive()
         if isinstance(item, SessionMessage) and (
-            reason := self._account.receive(item.message, len(repr(item.message)))
+            reason := self._meter.receive(item.message, len(repr(item.message)))
         ):
             self._over(reason)
             raise anyio.EndOfStream
@@ -106,17 +106,17 @@ class _Heard(ReadStream[SessionMessage | Exception]):
         await self.aclose()
 
 
-class _Said(WriteStream[SessionMessage]):
+class _Outgoing(WriteStream[SessionMessage]):
     """Our messages, counted."""
 
-    def __init__(self, inner: WriteStream[SessionMessage], account: MessageMeter) -> None:
+    def __init__(self, inner: WriteStream[SessionMessage], meter: MessageMeter) -> None:
         self._inner = inner
-        self._account = account
+        self._meter = meter
 
     async def send(self, item: SessionMessage, /) -> None:
-        self._account.sending(item.message)
+        self._meter.sending(item.message)
         await self._inner.send(item)
-        self._account.sent(item.message)
+        self._meter.sent(item.message)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -136,13 +136,16 @@ async def http_streams(
 ) -> AsyncIterator[Streams]:
     """`seconds` is how long a call may take, and so how long we wait for a first byte. `over` gets the reason when
     the server is given up."""
-    account = MessageMeter()
+    meter = MessageMeter()
     async with (
         httpx2.AsyncClient(
             headers={"accept-encoding": "identity", **headers},
             timeout=httpx2.Timeout(min(seconds, 30.0), read=seconds),
             event_hooks={"response": [_check]},
         ) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=LARGEST_BODY) as (heard, said),
+        streamable_http_client(url, http_client=client, max_sse_event_size=LARGEST_BODY) as (
+            incoming,
+            outgoing,
+        ),
     ):
-        yield _Heard(heard, account, over), _Said(said, account)
+        yield _Incoming(incoming, meter, over), _Outgoing(outgoing, meter)

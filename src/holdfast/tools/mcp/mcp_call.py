@@ -47,18 +47,18 @@ def map_result(
     whole = "\n".join(text for text in texts if text)
     text, cut = _bounded(whole, bounds.chars)
     is_error = answer.get("isError") is True
-    said = text or ("the server gave no reason" if is_error else "(The tool answered with nothing.)")
+    message = text or ("the server gave no reason" if is_error else "(The tool answered with nothing.)")
     data: dict[str, Json] = {"chars": len(whole), "truncated": bool(cut), "pictures": len(pictures)}
     if structured is not None and len(_json(structured)) <= bounds.data_chars:
         data["structured"] = structured
     envelope = Envelope(
         status="error" if is_error else "partial" if cut else "success",
-        text=f"EXECUTION_ERROR: {said}" if is_error else said,
+        text=f"EXECUTION_ERROR: {message}" if is_error else message,
         data=data,
-        error=EnvelopeError("EXECUTION_ERROR", said[:2000]) if is_error else None,
+        error=EnvelopeError("EXECUTION_ERROR", message[:2000]) if is_error else None,
         context=context,
     )
-    return build_result(envelope, _shown(said), *pictures)
+    return build_result(envelope, _shown(message), *pictures)
 
 
 def _text(block: dict[str, Json], pictures: list[Image], bounds: ResultLimits) -> str:
@@ -98,10 +98,10 @@ def _is_told(structured: Json, blocks: Sequence[dict[str, Json]]) -> bool:
     """Whether the text says the same, as servers write it for clients without structured answers: in one block, or
     one block for each item of a list."""
     texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
-    said = [value for text in texts for value in (text, _decoded(text))]
+    values = [value for text in texts for value in (text, _decoded(text))]
     wanted = [structured, *_alone(structured)]
     lists = [texts, [_decoded(text) for text in texts]]
-    return any(value in said or value in lists for value in wanted)
+    return any(value in values or value in lists for value in wanted)
 
 
 def _decoded(text: str) -> Json:

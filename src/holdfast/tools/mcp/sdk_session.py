@@ -97,13 +97,13 @@ def _remote(tool: types.Tool) -> RemoteTool:
 
 @contextlib.asynccontextmanager
 async def open_session(
-    name: str, server: Server, environment: Mapping[str, str], line: ConnectionAttempt
+    name: str, server: Server, environment: Mapping[str, str], attempt: ConnectionAttempt
 ) -> AsyncIterator[SdkSession]:
     """A session, after both sides have agreed on a protocol version."""
 
     async def hear(message: IncomingMessage) -> None:
         if isinstance(message, types.ToolListChangedNotification):
-            line.change()
+            attempt.change()
 
     where = f"the MCP server `{name}`"
     match server:
@@ -112,14 +112,14 @@ async def open_session(
             variables = server.environment(environment, where)
             command = ServerCommand(name, argv, variables, server.cwd, server.stop_seconds)
             client = Client(
-                process_streams(command, line.end), cache=None, client_info=_US, message_handler=hear
+                process_streams(command, attempt.end), cache=None, client_info=_US, message_handler=hear
             )
         case HttpServer():
             headers = server.filled_headers(environment, where)
-            streams = http_streams(server.url, headers, server.call_seconds, line.end)
+            streams = http_streams(server.url, headers, server.call_seconds, attempt.end)
             client = Client(streams, cache=None, client_info=_US, message_handler=hear)
     async with client:
-        listening = asyncio.create_task(_listen(client, line))
+        listening = asyncio.create_task(_listen(client, attempt))
         try:
             yield SdkSession(client)
         finally:
@@ -127,12 +127,12 @@ async def open_session(
             await asyncio.wait({listening})
 
 
-async def _listen(client: Client, line: ConnectionAttempt) -> None:
+async def _listen(client: Client, attempt: ConnectionAttempt) -> None:
     """Changes of the list, to which newer protocol versions subscribe; in older ones they arrive unasked."""
     with contextlib.suppress(ListenNotSupportedError, MCPError, SubscriptionLost, TimeoutError):
         async with client.listen(tools_list_changed=True) as changes:
             async for _ in changes:
-                line.change()
+                attempt.change()
 
 
 _US = types.Implementation(name="holdfast", version=__version__)

@@ -134,7 +134,7 @@ class _Served:
         self._process = process
         self._stdin, self._stdout, self._stderr = _pipes(process)
         self._command = command
-        self._account = MessageMeter()
+        self._meter = MessageMeter()
         self._words: deque[str] = deque(maxlen=LAST_WORDS)
         self._is_heard = asyncio.Event()
         self.has_spoken = False
@@ -185,7 +185,7 @@ class _Served:
                 continue
             noise = 0
             self.has_spoken = True
-            if reason := self._account.receive(message, len(line)):
+            if reason := self._meter.receive(message, len(line)):
                 return reason
             try:
                 await to_session.send(SessionMessage(message))
@@ -208,10 +208,10 @@ class _Served:
         with contextlib.suppress(ConnectionError, RuntimeError):
             async for item in from_session:
                 text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-                self._account.sending(item.message)
+                self._meter.sending(item.message)
                 self._stdin.write(text.encode() + b"\n")
                 await self._stdin.drain()
-                self._account.sent(item.message)
+                self._meter.sent(item.message)
         from_session.close()
 
 

@@ -53,14 +53,14 @@ PLAN = "this is plan mode, in which nothing is changed"
 
 
 def decide(
-    call: ToolCall, mode: PermissionMode, permissions: Permissions, scene: CallContext
+    call: ToolCall, mode: PermissionMode, permissions: Permissions, context: CallContext
 ) -> PermissionDecision:
-    decision = _decide(call, mode, permissions, scene)
-    if decision.verdict != "ask" or not (pattern := pattern_of(call, scene)):
+    decision = _decide(call, mode, permissions, context)
+    if decision.verdict != "ask" or not (pattern := pattern_of(call, context)):
         return decision
     # Only a rule that would help is offered: one that asks outranks one that allows.
     try:
-        helped = _decide(call, mode, permissions.allowing(pattern), scene)
+        helped = _decide(call, mode, permissions.allowing(pattern), context)
     except ConfigError:
         return decision  # a name or a path that cannot be written as a rule
     return replace(decision, pattern=pattern) if helped.verdict == "allow" else decision
@@ -73,7 +73,7 @@ def meant_tool(call: ToolCall) -> str:
     return str(name) if is_other else call.name
 
 
-def pattern_of(call: ToolCall, scene: CallContext) -> str:
+def pattern_of(call: ToolCall, context: CallContext) -> str:
     """The rule for a call and similar ones: a command by its first words, a file by its folder, otherwise the
     tool."""
     if call.name == "Bash":
@@ -82,82 +82,84 @@ def pattern_of(call: ToolCall, scene: CallContext) -> str:
     if call.name not in WITH_PATHS:
         name = meant_tool(call)
         return name if name.startswith("mcp__") else ""
-    if not scene.path or any(mark in scene.path for mark in "*?[]{}\\()"):
+    if not context.path or any(mark in context.path for mark in "*?[]{}\\()"):
         return ""
     name = next((name for name, tools in COVERS.items() if call.name in tools), call.name)
-    folder = scene.path.rpartition("/")[0]
+    folder = context.path.rpartition("/")[0]
     # A slash before a single name: without it the rule would mean that name in every folder.
-    return f"{name}({folder}/**)" if folder.strip("/") else f"{name}(/{scene.path.lstrip('/')})"
+    return f"{name}({folder}/**)" if folder.strip("/") else f"{name}(/{context.path.lstrip('/')})"
 
 
 def _decide(
-    call: ToolCall, mode: PermissionMode, permissions: Permissions, scene: CallContext
+    call: ToolCall, mode: PermissionMode, permissions: Permissions, context: CallContext
 ) -> PermissionDecision:
-    if rule := _hit(permissions.deny, call, scene):
+    if rule := _hit(permissions.deny, call, context):
         return PermissionDecision("deny", f"the rule `{rule.text}` denies it", rule=rule.text)
     if call.name == "Bash":
-        return _decide_command(call, mode, permissions.commands, scene)
-    if mode == "plan" and not (scene.is_read_only or call.name in HARMLESS_TOOLS):
+        return _decide_command(call, mode, permissions.commands, context)
+    if mode == "plan" and not (context.is_read_only or call.name in HARMLESS_TOOLS):
         return PermissionDecision(
             "deny", f"{PLAN}, and {meant_tool(call)} changes something", rule="plan mode"
         )
-    if rule := _hit(permissions.ask, call, scene):
+    if rule := _hit(permissions.ask, call, context):
         return PermissionDecision("ask", f"the rule `{rule.text}` asks about it", rule=rule.text)
     if (
-        _hit(permissions.allow, call, scene)
-        or scene.is_read_only
+        _hit(permissions.allow, call, context)
+        or context.is_read_only
         or call.name in HARMLESS_TOOLS
         or mode == "auto"
     ):
         return ALLOWED
     if call.name in CHANGES:
-        return _decide_change(mode, permissions.commands, scene)
+        return _decide_change(mode, permissions.commands, context)
     return PermissionDecision("ask", f"{meant_tool(call)} may change something")
 
 
-def _hit(rules: tuple[ToolRule, ...], call: ToolCall, scene: CallContext) -> ToolRule | None:
+def _hit(rules: tuple[ToolRule, ...], call: ToolCall, context: CallContext) -> ToolRule | None:
     names = {call.name, meant_tool(call)}
-    return next((rule for rule in rules if any(rule.matches(name, scene.path) for name in names)), None)
+    return next((rule for rule in rules if any(rule.matches(name, context.path) for name in names)), None)
 
 
-def _decide_change(mode: PermissionMode, rules: CommandRules, scene: CallContext) -> PermissionDecision:
+def _decide_change(mode: PermissionMode, rules: CommandRules, context: CallContext) -> PermissionDecision:
     if mode != "edit":
-        return PermissionDecision("ask", f"it changes `{scene.path}`")
-    if any(part.lower() in rules.guarded or part.lower().endswith(".git") for part in scene.path.split("/")):
+        return PermissionDecision("ask", f"it changes `{context.path}`")
+    if any(
+        part.lower() in rules.guarded or part.lower().endswith(".git") for part in context.path.split("/")
+    ):
         return PermissionDecision(
-            "ask", f"it changes `{scene.path}`, with which other programs can be made to run commands"
+            "ask", f"it changes `{context.path}`, with which other programs can be made to run commands"
         )
     return ALLOWED
 
 
 def _decide_command(
-    call: ToolCall, mode: PermissionMode, rules: CommandRules, scene: CallContext
+    call: ToolCall, mode: PermissionMode, rules: CommandRules, context: CallContext
 ) -> PermissionDecision:
     command = call.arguments.get("command")
     if not isinstance(command, str):
         return ALLOWED  # the tool itself reports what is wrong
-    real = [place for folder in rules.folders for place in scene.follow(folder) or ()]
-    rules = replace(rules, folders=(*rules.folders, *real, *scene.roots[1:]))
-    judged = _judged(command, scene, rules)
+    real = [place for folder in rules.folders for place in context.follow(folder) or ()]
+    rules = replace(rules, folders=(*rules.folders, *real, *context.roots[1:]))
+    judged = _judged(command, context, rules)
     if judged.verdict == "deny":
         return PermissionDecision("deny", judged.reason, part=judged.part)
     if mode == "plan":
-        looked = _judged(command, scene, _only_looking(rules))
+        looked = _judged(command, context, _only_looking(rules))
         if looked.verdict == "allow":
             return ALLOWED
         return PermissionDecision("deny", f"{PLAN}: {looked.reason}", part=looked.part, rule="plan mode")
     if mode == "ask" and judged.verdict == "allow":
-        judged = _judged(command, scene, _asking(rules))
+        judged = _judged(command, context, _asking(rules))
     # In auto mode only what a person's own rule names is asked about; here such rules deny, to find out.
     if judged.verdict == "allow" or (
-        mode == "auto" and _judged(command, scene, replace(rules, deny=rules.ask, ask=())).verdict != "deny"
+        mode == "auto" and _judged(command, context, replace(rules, deny=rules.ask, ask=())).verdict != "deny"
     ):
         return ALLOWED
     return PermissionDecision("ask", judged.reason, part=judged.part)
 
 
-def _judged(command: str, scene: CallContext, rules: CommandRules) -> Judgement:
-    return judge(command, root=scene.roots[0], cwd=scene.cwd, rules=rules, follow=scene.follow)
+def _judged(command: str, context: CallContext, rules: CommandRules) -> Judgement:
+    return judge(command, root=context.roots[0], cwd=context.cwd, rules=rules, follow=context.follow)
 
 
 def _asking(rules: CommandRules) -> CommandRules:

@@ -104,10 +104,10 @@ class PermissionGate:
         elif event.decision == "deny" and call:
             self._denied[for_log(call)] = event.reason or "-"
 
-    async def check(self, call: ToolCall, scene: CallContext) -> GateResult:
+    async def check(self, call: ToolCall, context: CallContext) -> GateResult:
         if earlier := self._earlier(call):
             return GateResult(_refusal_of(call, earlier) if earlier.decision == "deny" else None)
-        decision = decide(call, self.mode, self.permissions, scene)
+        decision = decide(call, self.mode, self.permissions, context)
         same = for_log(call)
         if decision.verdict == "deny":
             event = ApprovalGiven(call.id, "deny", decision.rule or BUILT_IN, decision.reason)
@@ -180,8 +180,8 @@ def _denied(call: ToolCall, decision: PermissionDecision) -> ToolResult:
 def _refused(call: ToolCall, answer: ApprovalAnswer) -> ToolResult:
     if answer.by == "policy":
         return _denied(call, PermissionDecision("deny", answer.reason))
-    said = f" The reason: the user said: {answer.reason}" if answer.reason else ""
-    sentence = f"The user denied this call of {call.name}; nothing was done.{said}"
+    reason = f" The reason: the user said: {answer.reason}" if answer.reason else ""
+    sentence = f"The user denied this call of {call.name}; nothing was done.{reason}"
     # Without the error code: readers of a log recognize a person's refusal by these words.
     envelope = Envelope(
         status="error",

@@ -61,7 +61,7 @@ def _ordered(counts: dict[str, int], folder: int, asked: FileChoice) -> list[str
     named = _named_so(counts, words)
     first = sorted(named, key=lambda path: (-counts[path], path))
     weighed = [*first, *_with_most_matches(counts)][:_CANDIDATES]
-    weights = {path: counts[path] / max(_size_of(path, folder), _SMALL) for path in weighed}
+    weights = {path: counts[path] / max(_size_and_time(path, folder)[0], _SMALL) for path in weighed}
     return sorted(weights, key=lambda path: (path not in named, -weights[path], path))
 
 
@@ -91,23 +91,17 @@ def _named_so(paths: Iterable[str], words: list[str]) -> set[str]:
 
 def newest_first(paths: list[str], folder: int) -> list[str]:
     """`paths` come sorted by name, and stay so among files of the same time."""
-    times = {path: mtime_of(path, folder) for path in paths}
+    times = {path: _size_and_time(path, folder)[1] for path in paths}
     return sorted(paths, key=times.__getitem__, reverse=True)
 
 
-def mtime_of(path: str, folder: int) -> int:
-    """Nanoseconds; 0 for a file that is gone."""
+def _size_and_time(path: str, folder: int) -> tuple[int, int]:
+    """Bytes, and nanoseconds of the last change; zeros for a file that is gone."""
     try:
-        return os.stat(path, dir_fd=folder, follow_symlinks=False).st_mtime_ns
+        status = os.stat(path, dir_fd=folder, follow_symlinks=False)
     except OSError:
-        return 0
-
-
-def _size_of(path: str, folder: int) -> int:
-    try:
-        return os.stat(path, dir_fd=folder, follow_symlinks=False).st_size
-    except OSError:
-        return 0
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
 
 
 def _share(lines: list[int], most: int) -> int:

@@ -12,11 +12,11 @@ from msgspec import Meta, Struct
 
 from holdfast.messages import Json
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
-from holdfast.tools.search.path_patterns import VERSION_CONTROL, IgnoreScope, ignore_scope
+from holdfast.tools.search.path_patterns import IgnoreScope, ignore_scope
 from holdfast.tools.search.search_folder import count_noun
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
-from holdfast.tools.workspace_files import DirectoryEntry, WorkspacePath, printable_path
+from holdfast.tools.workspace_files import VERSION_CONTROL, DirectoryEntry, WorkspacePath, printable_path
 
 MOST_LOOKED_AT = 100_000
 """Entries after which a deep listing stops."""

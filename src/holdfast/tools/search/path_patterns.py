@@ -107,9 +107,6 @@ def _class(glob: str, start: int) -> tuple[str, int]:
     return f"(?!/)[{'^' if negated else ''}{body}]", end
 
 
-VERSION_CONTROL = (".git", ".hg", ".jj", ".svn")
-"""Folders that no listing enters."""
-
 _LARGEST = 1_000_000
 _TRAILING_SPACE = re.compile(r"(?<!\\)\s+\Z")
 
@@ -138,15 +135,15 @@ class IgnoreScope(Struct, frozen=True):
         """Whether an entry of the directory is ignored. `path` is absolute."""
         if not any(level.is_top for level in self.levels):
             return False
-        said: bool | None = None
+        ignored: bool | None = None
         excluded: bool | None = None
         for level in self.levels:
             inner = path[level.above :]
-            said = _verdict(level.rules, inner, is_directory) if said is None else said
+            ignored = _verdict(level.rules, inner, is_directory) if ignored is None else ignored
             excluded = _verdict(level.exclude, inner, is_directory) if excluded is None else excluded
             if level.is_top:
                 break
-        return bool(excluded if said is None else said)
+        return bool(excluded if ignored is None else ignored)
 
     def entered(self, directory: str) -> "IgnoreScope":
         """The scope inside a directory below this one."""

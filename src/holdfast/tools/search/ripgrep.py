@@ -19,7 +19,7 @@ from typing import IO
 from msgspec import Struct
 
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.search.path_patterns import VERSION_CONTROL
+from holdfast.tools.workspace_files import VERSION_CONTROL
 
 _POSITION = re.compile(rb"(?:--\n)?(\./[^\0]*)\0(\d+)(?::(\d+):(\d+):|-(\d+)-)[^\n]*\n", re.DOTALL)
 _BINARY = re.compile(r"ignoring (\./.*): found binary data at offset \d+")
@@ -100,8 +100,8 @@ def count_unreadable(errors: bytes) -> int:
 
 def pattern_error(errors: bytes) -> str:
     """What ripgrep says about the pattern, in its own words; empty if nothing."""
-    said = errors.decode("utf-8", "replace")
-    lines = [line for line in said.split("\n") if "|" not in line[:12]]
+    text = errors.decode("utf-8", "replace")
+    lines = [line for line in text.split("\n") if "|" not in line[:12]]
     for line in lines:
         if line.startswith("error: "):
             return line.removeprefix("error: ").rstrip(".")

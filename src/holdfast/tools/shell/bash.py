@@ -52,9 +52,9 @@ async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) 
     )
     job, ending = ran.job, ran.ending
     is_large = sum(output.size for output in job.outputs) > shell.limits.text_bytes
-    said = [exit_words(ending, seconds), ran.moved, _left(ending, job), _trouble(job)]
+    head = [exit_words(ending, seconds), ran.moved, _left(ending, job), _trouble(job)]
     printed = await _excerpts(job) if is_large else _whole(job)
-    text = "\n".join([*(line for line in said if line), printed])
+    text = "\n".join([*(line for line in head if line), printed])
     data = _data(job, ending, shell, is_large=is_large)
     is_cut = bool(ending.why) or is_large
     envelope = Envelope(

@@ -160,11 +160,11 @@ async def _failures(output: CommandOutput) -> list[str]:
     except ToolError:
         return []  # Without ripgrep there is still a beginning and an end.
     lines = [next(output.read_lines(number, LONGEST_LINE * 4)) for number in found.lines]
-    told = [line for line in lines if not HARMLESS.search(clean_output(line.start).text)]
-    if not told:
+    failures = [line for line in lines if not HARMLESS.search(clean_output(line.start).text)]
+    if not failures:
         return []
-    is_all = len(told) <= FAILURE_LINES and found.total < MOST_LOOKED_AT and not found.cut
-    shown = told[:FAILURE_LINES]
+    is_all = len(failures) <= FAILURE_LINES and found.total < MOST_LOOKED_AT and not found.cut
+    shown = failures[:FAILURE_LINES]
     of = f"{len(shown)}" if is_all else f"the first {len(shown)}"
     return [f"--- lines that tell of failures, {of}:", *rows(shown, numbered=True)]
 

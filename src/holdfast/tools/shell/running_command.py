@@ -263,11 +263,11 @@ def _reporting(word: str, report: int) -> str:
 
 def _reported(fd: int) -> str:
     try:
-        said = os.read(fd, 8192)
+        raw = os.read(fd, 8192)
     except BlockingIOError:
-        said = b""
+        raw = b""
     os.close(fd)
-    return os.fsdecode(said.removesuffix(b"\n"))
+    return os.fsdecode(raw.removesuffix(b"\n"))
 
 
 @contextlib.contextmanager

@@ -192,12 +192,12 @@ class Landlock(Struct, frozen=True):
 
     @property
     def described(self) -> str:
-        said = "Sandbox (Landlock): commands write only in the workspace and `$TMPDIR`"
+        summary = "Sandbox (Landlock): commands write only in the workspace and `$TMPDIR`"
         if self.with_network:
-            return f"{said}; the network is open."
+            return f"{summary}; the network is open."
         if self.version >= 4:
-            return f"{said}; TCP connections and servers are refused. UDP and Unix sockets are not."
-        return f"{said}; the network is open, since this kernel's Landlock cannot close it."
+            return f"{summary}; TCP connections and servers are refused. UDP and Unix sockets are not."
+        return f"{summary}; the network is open, since this kernel's Landlock cannot close it."
 
     def arguments(self, command: list[str], ground: SandboxScope) -> list[str]:
         flags = "w" if self.with_network else "wn"
@@ -287,5 +287,5 @@ def _trouble(sandbox: Sandbox) -> str:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
-    said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
-    return (said or f"it ended with code {done.returncode}") if done.returncode else ""
+    message = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
+    return (message or f"it ended with code {done.returncode}") if done.returncode else ""

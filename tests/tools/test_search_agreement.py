@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from holdfast.tools.search.path_patterns import VERSION_CONTROL, IgnoreScope, ignore_scope, name_glob
+from holdfast.tools.search.path_patterns import IgnoreScope, ignore_scope, name_glob
 from holdfast.tools.search.ripgrep import (
     FileWalk,
     LineRequest,
@@ -24,6 +24,7 @@ from holdfast.tools.search.ripgrep import (
     read_positions,
 )
 from holdfast.tools.search.search_folder import filter_paths
+from holdfast.tools.workspace_files import VERSION_CONTROL
 
 NAMES = ["a", "b", "ab", "a.py", "b.log", "ä.txt", ".h", "build", "A", "x y", "#c", "!d"]
 FOLDERS = ["a", "b", "build", ".h", "ab"]

@@ -1,6 +1,6 @@
 """What Grep and Glob cost over plain ripgrep, on a tree of many files.
 
-    uv run python benchmarks/listing_tools.py [--files 100000] [--rounds 5] [--json]
+    uv run python benchmarks/search_tools.py [--files 100000] [--rounds 5] [--json]
 
 Each figure is the median of a few rounds; the program and the tool take turns within a round, so that a busy
 machine slows both. The ratios are what to compare: of the medians, and of the best rounds, which others slow least.
