@@ -3,6 +3,9 @@
 Rule: the worst finding decides. A person's allow lifts a finding about the command itself, about a file of the
 workspace that it writes, or about a word that the pattern names; what else a command does needs a pattern that
 names it whole.
+
+A command is judged by the rule of its program: what no rule knows is asked about, and every file that an argument
+could name is checked. A variable that other programs read is asked about, unless it is known to be harmless.
 """
 
 import posixpath
@@ -161,10 +164,6 @@ def shown(text: str) -> str:
     return text if len(text) <= LONGEST_PART else text[: LONGEST_PART - 1] + "…"
 
 
-# Variables that a command sets, and what they may change.
-#
-# Rule: a variable that other programs look at is asked about, unless it is known to be harmless.
-
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -197,11 +196,6 @@ def _is_listed(name: str, listed: Sequence[str]) -> bool:
         if name == pattern:
             return True
     return False
-
-
-# Judges one command by the rule of its program: options, operands, and the command that it may run itself.
-#
-# Rule: what no rule knows is asked about, and every file an argument could name is looked at.
 
 
 def judge_fields(
