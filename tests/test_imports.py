@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": VALUES | {"packing", "settings"},
     "sender": VALUES | {"packing", "wire", "recall", "store"},
     "session": VALUES
-    | {"views", "packing", "wire", "recordings", "recall", "store", "log", "sender", "tokenizers"},
+    | {"views", "packing", "wire", "recall", "store", "log", "sender", "tokenizers"},
     "prices": VALUES,
     "models": VALUES | {"packing", "wire", "redaction", "prices", "settings", "config"},
     "compaction": VALUES | {"views", "packing", "redaction", "models", "session"},
@@ -52,7 +52,6 @@ MAY_IMPORT: dict[str, set[str]] = {
         "session",
         "compaction",
         "tools",
-        "recordings",
         "wire",
         "tour",
         "review",

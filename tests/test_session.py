@@ -17,9 +17,9 @@ from holdfast.events import AssistantReplied, Folded, OverflowReported, ToolRetu
 from holdfast.messages import Text, ToolCall, Usage
 from holdfast.packing.profile import BUILT_IN
 from holdfast.recall import recall
-from holdfast.recordings import events_from_message
 from holdfast.store import MemoryStore, SqliteStore
 from holdfast.tokenizers import counter_for_model
+from holdfast.wire import events_from_message
 
 
 def openai_talk(steps, size=60):

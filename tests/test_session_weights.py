@@ -13,8 +13,8 @@ from holdfast.packing.lines.weights import HAND_WEIGHTS, Weights, built_in_weigh
 from holdfast.packing.log_walk import walk_log
 from holdfast.packing.pack import pack as pack_window
 from holdfast.packing.profile import CODE
-from holdfast.recordings import to_openai
 from holdfast.tokenizers import counter_for_model
+from holdfast.wire import to_openai
 from test_session import openai_talk
 
 TALK = openai_talk(60)

@@ -20,11 +20,11 @@ from holdfast.packing.pack import pack as pack_window
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.packing.window import Window
 from holdfast.recall import RECALL_TOOL, answer_recall
-from holdfast.recordings import events_from_message, openai_tool, recording_from_messages
 from holdfast.sender import Packed, Provider, Sender
 from holdfast.store import MemoryStore, SqliteStore, Store
 from holdfast.tokenizers import counter_for_model
 from holdfast.views import path
+from holdfast.wire import events_from_message, openai_tool, recording_from_messages
 from holdfast.wire.content_blocks import tool_definitions
 from holdfast.wire.foreign_json import Losses
 

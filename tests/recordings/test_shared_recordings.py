@@ -21,9 +21,8 @@ from holdfast.events import (
     UsageReported,
     UserSaid,
 )
-from holdfast.recordings import (
-    find_recording,
-    read_recordings,
+from holdfast.recordings import find_recording, read_recordings
+from holdfast.wire import (
     recording_from_messages,
     to_anthropic,
     to_openai,

@@ -19,7 +19,7 @@ from holdfast.messages import (
     ToolMessage,
     UserMessage,
 )
-from holdfast.recordings import (
+from holdfast.wire import (
     anthropic_message,
     join_anthropic,
     join_openai,

@@ -27,12 +27,14 @@ from holdfast.messages import (
     UserMessage,
 )
 from holdfast.packing.validator import Provider, Violation, check, explain
-from holdfast.recordings import detect_format, find_recording, read_recordings, to_anthropic, to_openai
-from holdfast.recordings.json_lines import RecordingFile, json_lines
-from holdfast.recordings.recording_files import HEAD, format_of, is_message, request_of
+from holdfast.recordings import detect_format, find_recording, read_recordings
+from holdfast.recordings.json_lines import RecordingFile, decode_line, json_lines
+from holdfast.recordings.recording_files import HEAD, format_of
 from holdfast.store import MemoryStore
 from holdfast.views import Repair, Transcript
-from holdfast.wire.foreign_json import Losses, decode_line
+from holdfast.wire import to_anthropic, to_openai
+from holdfast.wire.foreign_json import Losses
+from holdfast.wire.message_lists import is_message, request_of
 
 PROVIDERS: tuple[Provider, ...] = ("openai", "anthropic")
 

@@ -22,7 +22,7 @@ from holdfast.messages import (
 from holdfast.models.errors import BadReply, ModelError
 from holdfast.models.model import ArgumentsDelta, CallAnnounced, ModelRequest, StopReason, StreamEvent
 from holdfast.models.provider_errors import redacted_line
-from holdfast.wire import is_reasoning_item
+from holdfast.wire.anthropic import is_reasoning_item
 from holdfast.wire.content_blocks import tool_call
 from holdfast.wire.foreign_json import Losses, decode_text, items, obj, text
 

@@ -25,8 +25,8 @@ from holdfast.wire.recording_builder import EventTree, RecordingBuilder, first_l
 
 
 class SideChains:
-    def __init__(self, lines: list[dict[str, Json]], draft: RecordingBuilder) -> None:
-        self._draft = draft
+    def __init__(self, lines: list[dict[str, Json]], builder: RecordingBuilder) -> None:
+        self._builder = builder
         self._calls = _agent_calls(lines)
         self._keys = _roots(lines)
         self._started: set[str] = set()
@@ -63,9 +63,9 @@ class SideChains:
             call_id=call_id,
             title=first_line(text(call.get("description")) or prompt),
         )
-        after = self._draft.caller(call_id)
+        after = self._builder.caller(call_id)
         at = seconds(line.get("timestamp"))
-        self._draft.add(started, chain=key, at=at, after=self._draft.newest() if after is None else after)
+        self._builder.add(started, chain=key, at=at, after=self._builder.newest() if after is None else after)
 
 
 def _roots(lines: list[dict[str, Json]]) -> dict[str, str]:
@@ -115,12 +115,12 @@ class ReplyLines(Struct):
     placed: bool = False
 
 
-def read_claude_code(values: Iterable[dict[str, Json]], draft: RecordingBuilder) -> Recording:
+def read_claude_code(values: Iterable[dict[str, Json]], builder: RecordingBuilder) -> Recording:
     lines = [_unwrapped(value) for value in values]
-    session = ClaudeCodeSession(lines, draft)
+    session = ClaudeCodeSession(lines, builder)
     for line in lines:
         session.read(line)
-    return draft.finish(session.id, title=session.title, meta=session.meta)
+    return builder.finish(session.id, title=session.title, meta=session.meta)
 
 
 def _unwrapped(line: dict[str, Json]) -> dict[str, Json]:
@@ -134,15 +134,15 @@ def _unwrapped(line: dict[str, Json]) -> dict[str, Json]:
 
 
 class ClaudeCodeSession:
-    """One session on its way into a draft."""
+    """One session on its way into a builder."""
 
-    def __init__(self, lines: list[dict[str, Json]], draft: RecordingBuilder) -> None:
-        self._chains = SideChains(lines, draft)
+    def __init__(self, lines: list[dict[str, Json]], builder: RecordingBuilder) -> None:
+        self._chains = SideChains(lines, builder)
         self.id = next((found for line in lines if (found := _session_id(line))), "") + self._chains.suffix
         self.title = ""
         self.meta: dict[str, Json] = {"id": self.id}
-        self._draft = draft
-        self._tree = EventTree(draft)
+        self._builder = builder
+        self._tree = EventTree(builder)
         self._replies = _replies(lines)
         self._summaries = {
             text(line.get("parentUuid")): _said(line) for line in lines if line.get("isCompactSummary")
@@ -154,7 +154,7 @@ class ClaudeCodeSession:
     def read(self, line: dict[str, Json]) -> None:
         kind, own = text(line.get("type")), text(line.get("uuid"))
         if own in self._seen:
-            self._draft.tally.add("left out", "lines that repeat an earlier uuid")
+            self._builder.losses.add("left out", "lines that repeat an earlier uuid")
             return
         if own:
             self._seen.add(own)
@@ -173,9 +173,9 @@ class ClaudeCodeSession:
         for key in ("cwd", "gitBranch", "version"):
             self.meta.setdefault(key, line.get(key))
         if line.get("toolUseResult") is not None:
-            self._draft.tally.add("left out", "structured copies of results (`toolUseResult`)")
+            self._builder.losses.add("left out", "structured copies of results (`toolUseResult`)")
         content = obj(line.get("message")).get("content")
-        events = user_events(content, self._draft.names, self._draft.tally)
+        events = user_events(content, self._builder.names, self._builder.losses)
         if line.get("isCompactSummary") and text(line.get("parentUuid")) not in self._boundaries:
             events.insert(0, BoundarySeen(kind="compact_summary", summary=_said(line)))
         for event in events:
@@ -198,7 +198,7 @@ class ClaudeCodeSession:
 
     def _read_queued(self, line: dict[str, Json], queued: dict[str, Json]) -> None:
         """What was typed while the agent worked: there is no user line for it."""
-        parts = user_parts(queued.get("prompt"), self._draft.tally)
+        parts = user_parts(queued.get("prompt"), self._builder.losses)
         human = text(obj(queued.get("origin")).get("kind")) in ("", "human") and not queued.get("isMeta")
         typed = human and queued.get("commandMode", "prompt") == "prompt"
         if parts:
@@ -217,7 +217,7 @@ class ClaudeCodeSession:
             model = text(message.get("model"))
             if model != "<synthetic>":
                 self.meta["model"] = model
-            parts = reply_parts(reply.blocks, self._draft.tally)
+            parts = reply_parts(reply.blocks, self._builder.losses)
             usage = anthropic_usage(reply.usage)
             event = AssistantReplied(parts, model=model, usage=usage, stop=reply.stop)
             reply.index = self._add(event, line)
@@ -261,7 +261,7 @@ class ClaudeCodeSession:
         detail = text(line.get("subtype")) or text(
             obj(line.get("data") or line.get("attachment")).get("type")
         )
-        self._draft.tally.add("left out", f"`{kind}{': ' + detail if detail else ''}` lines")
+        self._builder.losses.add("left out", f"`{kind}{': ' + detail if detail else ''}` lines")
 
 
 def _replies(lines: list[dict[str, Json]]) -> dict[str, ReplyLines]:

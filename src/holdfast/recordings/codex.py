@@ -27,18 +27,18 @@ OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_
 REPEATS = ("user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content")
 
 
-def read_codex(values: Iterable[dict[str, Json]], draft: RecordingBuilder) -> Recording:
-    rollout = CodexRollout(draft)
+def read_codex(values: Iterable[dict[str, Json]], builder: RecordingBuilder) -> Recording:
+    rollout = CodexRollout(builder)
     for value in values:
         rollout.read(value)
     return rollout.finish()
 
 
 class CodexRollout:
-    """One rollout on its way into a draft: the reply that is still open, and who speaks to it."""
+    """One rollout on its way into a builder: the reply that is still open, and who speaks to it."""
 
-    def __init__(self, draft: RecordingBuilder) -> None:
-        self._draft = draft
+    def __init__(self, builder: RecordingBuilder) -> None:
+        self._builder = builder
         self._open: list[AssistantPart] = []
         self._opened_at: float | None = None
         self._at: float | None = None
@@ -71,16 +71,16 @@ class CodexRollout:
         elif kind and "payload" not in line:
             self._read_item(line)
         else:
-            self._draft.tally.add("left out", f"`{kind or line.get('record_type')}` lines")
+            self._builder.losses.add("left out", f"`{kind or line.get('record_type')}` lines")
 
     def finish(self) -> Recording:
         self._close()
-        return self._draft.finish(self._id, meta=self._meta)
+        return self._builder.finish(self._id, meta=self._meta)
 
     def _read_session(self, session: dict[str, Json]) -> None:
         if self._id:
             # A fork carries the head of the session it came from below its own.
-            self._draft.tally.add("left out", "further `session_meta` lines")
+            self._builder.losses.add("left out", "further `session_meta` lines")
             return
         self._id = text(session.get("id"))
         source = session.get("source")
@@ -97,7 +97,7 @@ class CodexRollout:
         }
         base = obj(session.get("base_instructions"))
         if system := text(base.get("text")) or text(session.get("instructions")):
-            self._draft.add(SystemSet(system), at=self._at)
+            self._builder.add(SystemSet(system), at=self._at)
 
     def _read_item(self, item: dict[str, Json]) -> None:
         kind = text(item.get("type"))
@@ -106,15 +106,15 @@ class CodexRollout:
         elif kind == "reasoning":
             self._read_reasoning(item)
         elif kind in CALLS:
-            self._continue(_call(item, kind, self._draft))
+            self._continue(_call(item, kind, self._builder))
         elif kind in OUTPUTS:
             self._read_output(item)
         else:
-            self._draft.tally.add("left out", f"`{kind}` items")
+            self._builder.losses.add("left out", f"`{kind}` items")
 
     def _read_message(self, message: dict[str, Json]) -> None:
         role = text(message.get("role"))
-        parts = user_parts(message.get("content"), self._draft.tally)
+        parts = user_parts(message.get("content"), self._builder.losses)
         if role == "assistant":
             for part in parts:
                 if isinstance(part, Text):
@@ -122,19 +122,19 @@ class CodexRollout:
             return
         self._close()
         if not parts:
-            self._draft.tally.add("left out", f"empty {role} messages")
+            self._builder.losses.add("left out", f"empty {role} messages")
         elif role == "user":
             origin = origin_of(parts)
             if origin == "person" and self._sub_agent:
                 origin = "agent"
             if origin != "reminder":
-                self._turns.append(self._draft.newest() or 0)
-            self._draft.add(UserSaid(parts, origin=origin), at=self._at)
+                self._turns.append(self._builder.newest() or 0)
+            self._builder.add(UserSaid(parts, origin=origin), at=self._at)
         else:
             # Developer messages come on different subjects at different times (permissions, modes). One slot
             # that each replaces would lose the others and move the prefix; as reminders they keep their place.
-            self._draft.tally.add("kept as reminders", f"{role} messages")
-            self._draft.add(UserSaid(parts, origin="reminder"), at=self._at)
+            self._builder.losses.add("kept as reminders", f"{role} messages")
+            self._builder.add(UserSaid(parts, origin="reminder"), at=self._at)
 
     def _read_reasoning(self, item: dict[str, Json]) -> None:
         blocks = [*items(item.get("summary")), *items(item.get("content"))]
@@ -142,21 +142,21 @@ class CodexRollout:
         if said := "\n\n".join(filter(None, thoughts)):
             self._continue(Thinking(said))
         else:
-            self._draft.tally.add("left out", "reasoning items without readable text")
+            self._builder.losses.add("left out", "reasoning items without readable text")
         if item.get("encrypted_content"):
             # Only OpenAI can open it, and only in its own Responses API, which chat messages are not.
-            self._draft.tally.add("left out", "encrypted reasoning")
+            self._builder.losses.add("left out", "encrypted reasoning")
 
     def _read_output(self, item: dict[str, Json]) -> None:
         self._close()
         output = item.get("output")
         body = obj(output)
-        parts = user_parts(body.get("content", body.get("body")) if body else output, self._draft.tally)
+        parts = user_parts(body.get("content", body.get("body")) if body else output, self._builder.losses)
         call_id = text(item.get("call_id"))
-        self._draft.add(
+        self._builder.add(
             ToolReturned(
                 call_id=call_id,
-                name=self._draft.names.get(call_id, ""),
+                name=self._builder.names.get(call_id, ""),
                 parts=parts,
                 error=body.get("success") is False,
             ),
@@ -169,15 +169,15 @@ class CodexRollout:
             self._read_usage(obj(notice.get("info")))
         elif kind == "turn_aborted":
             self._close()
-            self._draft.add(
+            self._builder.add(
                 BoundarySeen(kind="turn_aborted", trigger=text(notice.get("reason"))), at=self._at
             )
         elif kind == "thread_rolled_back":
             self._roll_back(count(notice.get("num_turns")))
         elif kind in REPEATS:
-            self._draft.tally.add("left out", "notices that repeat an item")
+            self._builder.losses.add("left out", "notices that repeat an item")
         else:
-            self._draft.tally.add("left out", f"`{kind}` notices")
+            self._builder.losses.add("left out", f"`{kind}` notices")
 
     def _read_usage(self, info: dict[str, Json]) -> None:
         """Counts are repeated when only rate limits changed; a new total means that a response ended."""
@@ -191,9 +191,9 @@ class CodexRollout:
         cached, completion = count(last.get("cached_input_tokens")), count(last.get("output_tokens"))
         usage = Usage(prompt, completion, cache_read=cached)
         if prompt and self._reply is not None:
-            self._draft.report_usage(self._reply, usage)
+            self._builder.report_usage(self._reply, usage)
         elif prompt:
-            self._draft.add(UsageReported(usage, model=self._model, purpose=EMPTY_REPLY), at=self._at)
+            self._builder.add(UsageReported(usage, model=self._model, purpose=EMPTY_REPLY), at=self._at)
         self._reply = None
 
     def _read_compaction(self, payload: dict[str, Json]) -> None:
@@ -201,17 +201,17 @@ class CodexRollout:
         kept = len(items(payload.get("replacement_history")))
         data = small({"replacement_items": kept or None, "window_number": payload.get("window_number")})
         summary = text(payload.get("message"))
-        self._draft.add(BoundarySeen(kind="compacted", summary=summary, data=data), at=self._at)
+        self._builder.add(BoundarySeen(kind="compacted", summary=summary, data=data), at=self._at)
 
     def _roll_back(self, turns: int) -> None:
         """The newest turns were taken back: the talk goes on from where they began."""
         self._close()
         if not 0 < turns <= len(self._turns):
-            self._draft.tally.add("left out", "rollbacks of turns that are not in the file")
+            self._builder.losses.add("left out", "rollbacks of turns that are not in the file")
             return
         before = self._turns[-turns]
         del self._turns[-turns:]
-        self._draft.add(Rewound(reason="thread_rolled_back"), at=self._at, after=before)
+        self._builder.add(Rewound(reason="thread_rolled_back"), at=self._at, after=before)
 
     def _continue(self, part: AssistantPart) -> None:
         if not self._open:
@@ -221,15 +221,15 @@ class CodexRollout:
     def _close(self) -> None:
         if self._open:
             reply = AssistantReplied(tuple(self._open), model=self._model)
-            self._reply = self._draft.add(reply, at=self._opened_at)
+            self._reply = self._builder.add(reply, at=self._opened_at)
             self._open = []
 
 
-def _call(item: dict[str, Json], kind: str, draft: RecordingBuilder) -> AssistantPart:
+def _call(item: dict[str, Json], kind: str, builder: RecordingBuilder) -> AssistantPart:
     call_id = item.get("call_id") or item.get("id")
     if kind == "local_shell_call":
-        return tool_call(call_id, "local_shell", obj(item.get("action")), draft.tally)
+        return tool_call(call_id, "local_shell", obj(item.get("action")), builder.losses)
     if kind == "custom_tool_call":
         # Free text by design, not broken JSON: as an argument it can be shortened and searched like any other.
-        return tool_call(call_id, item.get("name"), {"input": text(item.get("input"))}, draft.tally)
-    return tool_call(call_id, item.get("name") or kind, item.get("arguments"), draft.tally)
+        return tool_call(call_id, item.get("name"), {"input": text(item.get("input"))}, builder.losses)
+    return tool_call(call_id, item.get("name") or kind, item.get("arguments"), builder.losses)

@@ -23,20 +23,20 @@ from holdfast.wire.recording_builder import RecordingBuilder
 NAME = "copilot"
 
 
-def read_copilot(values: Iterable[dict[str, Json]], draft: RecordingBuilder) -> Recording:
-    session = CopilotSession(draft)
+def read_copilot(values: Iterable[dict[str, Json]], builder: RecordingBuilder) -> Recording:
+    session = CopilotSession(builder)
     for value in values:
         session.read(value)
-    return draft.finish(session.id, meta=session.meta)
+    return builder.finish(session.id, meta=session.meta)
 
 
 class CopilotSession:
-    """One session on its way into a draft: its pictures by id, and its sub-agents' chains."""
+    """One session on its way into a builder: its pictures by id, and its sub-agents' chains."""
 
-    def __init__(self, draft: RecordingBuilder) -> None:
+    def __init__(self, builder: RecordingBuilder) -> None:
         self.id = ""
         self.meta: dict[str, Json] = {}
-        self._draft = draft
+        self._builder = builder
         self._systems: dict[str, str] = {}
         self._agents: dict[str, str] = {}
         self._pictures: dict[str, Image] = {}
@@ -57,15 +57,15 @@ class CopilotSession:
         elif kind == "user.message":
             self._read_user(data, chain, at)
         elif kind == "assistant.message":
-            self._draft.add(self._reply(data), chain=chain, at=at)
+            self._builder.add(self._reply(data), chain=chain, at=at)
         elif kind == "tool.execution_complete":
-            self._draft.add(self._returned(data), chain=chain, at=at)
+            self._builder.add(self._returned(data), chain=chain, at=at)
         elif kind in ("abort", "session.compaction_complete", "session.truncation"):
-            self._draft.add(_boundary(kind, data), chain=chain, at=at)
+            self._builder.add(_boundary(kind, data), chain=chain, at=at)
         elif kind == "session.error":
-            self._draft.add(Noted(kind="error", text=text(data.get("message"))), chain=chain, at=at)
+            self._builder.add(Noted(kind="error", text=text(data.get("message"))), chain=chain, at=at)
         elif kind != "subagent.started":
-            self._draft.tally.add("left out", f"`{kind}` lines")
+            self._builder.losses.add("left out", f"`{kind}` lines")
 
     def _read_start(self, data: dict[str, Json]) -> None:
         self.id = self.id or text(data.get("sessionId"))
@@ -86,23 +86,23 @@ class CopilotSession:
             call = text(data.get("toolCallId"))
             chain = agent or call
             self._agents |= {agent: chain, call: chain}
-            after = self._draft.caller(call)
+            after = self._builder.caller(call)
             name = text(data.get("agentName"))
-            self._draft.add(ChainStarted(agent=name, call_id=call), chain=chain, at=at, after=after)
+            self._builder.add(ChainStarted(agent=name, call_id=call), chain=chain, at=at, after=after)
             return chain
         key = agent or text(data.get("parentToolCallId"))
         if key and key not in self._agents:
             self._agents[key] = key
-            after = self._draft.caller(key)
+            after = self._builder.caller(key)
             call = key if after is not None else ""
-            self._draft.add(ChainStarted(call_id=call), chain=key, at=at, after=after)
+            self._builder.add(ChainStarted(call_id=call), chain=key, at=at, after=after)
         return self._agents.get(key, "")
 
     def _read_system(self, system: str, chain: str, at: float | None) -> None:
         """Written again before every turn; only a change is an event."""
         if system and self._systems.get(chain) != system:
             self._systems[chain] = system
-            self._draft.add(SystemSet(system), chain=chain, at=at)
+            self._builder.add(SystemSet(system), chain=chain, at=at)
 
     def _read_user(self, data: dict[str, Json], chain: str, at: float | None) -> None:
         """What the person typed, then, as a reminder, what the program put around it."""
@@ -112,32 +112,32 @@ class CopilotSession:
             if (picture := self._picture(attachment)) is not None:
                 parts.append(picture)
             else:
-                self._draft.tally.add("left out", f"`{text(attachment.get('type'))}` attachments")
+                self._builder.losses.add("left out", f"`{text(attachment.get('type'))}` attachments")
         if parts:
             origin: Origin = origin_of(tuple(parts))
             if chain and origin == "person":
                 origin = "agent"
-            self._draft.add(UserSaid(tuple(parts), origin=origin), chain=chain, at=at)
+            self._builder.add(UserSaid(tuple(parts), origin=origin), chain=chain, at=at)
         sent = text(data.get("transformedContent"))
         before, _, after = sent.partition(said) if said and said in sent else (sent, "", "")
         around = "\n\n".join(filter(None, (before.strip(), after.strip())))
         if around:
-            self._draft.add(UserSaid((Text(around),), origin="reminder"), chain=chain, at=at)
+            self._builder.add(UserSaid((Text(around),), origin="reminder"), chain=chain, at=at)
 
     def _reply(self, data: dict[str, Json]) -> AssistantReplied:
         parts: list[AssistantPart] = []
         if thought := text(data.get("reasoningText")):
             parts.append(Thinking(thought))
         if data.get("reasoningOpaque"):
-            self._draft.tally.add("left out", "opaque reasoning")
+            self._builder.losses.add("left out", "opaque reasoning")
         if said := text(data.get("content")):
             parts.append(Text(said))
         for request in map(obj, items(data.get("toolRequests"))):
             call, name, arguments = (request.get(key) for key in ("toolCallId", "name", "arguments"))
-            parts.append(tool_call(call, name, arguments, self._draft.tally))
+            parts.append(tool_call(call, name, arguments, self._builder.losses))
         if data.get("outputTokens"):
             # Without the prompt's size a usage would say that nothing was sent.
-            self._draft.tally.add("left out", "counts of output tokens alone")
+            self._builder.losses.add("left out", "counts of output tokens alone")
         return AssistantReplied(tuple(parts), model=text(data.get("model")))
 
     def _returned(self, data: dict[str, Json]) -> ToolReturned:
@@ -149,8 +149,8 @@ class CopilotSession:
             if (picture := self._picture(binary)) is not None:
                 parts.append(picture)
             else:
-                self._draft.tally.add("left out", "binary results that are no pictures")
-        name = self._draft.names.get(call_id, "")
+                self._builder.losses.add("left out", "binary results that are no pictures")
+        name = self._builder.names.get(call_id, "")
         return ToolReturned(call_id=call_id, name=name, parts=tuple(parts), error=failed)
 
     def _picture(self, data: dict[str, Json]) -> Image | None:

@@ -4,16 +4,27 @@ Rule: lines end at b"\\n" and nowhere else, since recorded text is full of the o
 """
 
 import gzip
+import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
+import msgspec
 from msgspec import Struct
 
 from holdfast.errors import InputError
-from holdfast.wire.foreign_json import Losses, decode_line, whole_prefix
+from holdfast.messages import Json
+from holdfast.wire.foreign_json import (
+    DECODER,
+    DEPTH,
+    SURROGATE,
+    Losses,
+    is_too_deep,
+    replace_lone_surrogates,
+)
 
 GZIP = b"\x1f\x8b"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -149,3 +160,91 @@ def _parses(source: RecordingFile, line: FileLine) -> bool:
     except InputError:
         return False
     return True
+
+
+OFFSET = re.compile(r" ?\(byte (\d+)\)")
+
+
+def decode_line(raw: bytes, name: str, line: int, losses: Losses) -> list[Json]:
+    """The values on one line: nearly always one, several where a newline was lost."""
+    try:
+        values = [DECODER.decode(raw)]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        values = _second_look(raw, name, line, losses, error)
+    for value in values:
+        if is_too_deep(value):
+            _refuse_depth(name, line)
+    return values
+
+
+def whole_prefix(raw: bytes) -> int:
+    """How many bytes at the start of `raw` are whole JSON values."""
+    text = raw.decode("utf-8", "surrogateescape")
+    end = 0
+    for _start, stop in _spans(text):
+        end = stop
+    return len(text[:end].encode("utf-8", "surrogateescape"))
+
+
+def _second_look(raw: bytes, name: str, line: int, losses: Losses, error: Exception) -> list[Json]:
+    if isinstance(error, RecursionError):
+        _refuse_depth(name, line)
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as bad:
+        _refuse(raw, bad.start, name, line, "is not valid UTF-8")
+    if (nul := raw.find(b"\0")) >= 0:
+        _refuse(raw, nul, name, line, "is a NUL")
+    if SURROGATE.search(raw) and (better := replace_lone_surrogates(raw, losses)) != raw:
+        return decode_line(better, name, line, losses)
+    spans = _spans(text)
+    if len(spans) > 1 and not text[spans[-1][1] :].strip():
+        losses.add("read apart", f"values that share line {line} (a lost newline)", len(spans))
+        return [DECODER.decode(text[start:stop].encode()) for start, stop in spans]
+    found = OFFSET.search(str(error))
+    at = int(found[1]) if found else len(raw)
+    reason = OFFSET.sub("", str(error)).removeprefix("JSON is malformed: ")
+    raise InputError(
+        f"{name} line {_line_at(raw, at, line)} is not valid JSON: {reason[:1].lower()}{reason[1:]}.",
+        hint="only a torn last line is forgiven; restore the file, or delete that line to go on without it.",
+    ) from error
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    """Where whole values begin and end, up to the first thing that is not one."""
+    scan = json.JSONDecoder().raw_decode
+    spans: list[tuple[int, int]] = []
+    start = _skip_space(text, 0)
+    while start < len(text):
+        try:
+            _, stop = scan(text, start)
+        except (ValueError, RecursionError):
+            break
+        spans.append((start, stop))
+        start = _skip_space(text, stop)
+    return spans
+
+
+def _skip_space(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _line_at(raw: bytes, at: int, first: int) -> int:
+    return first + raw.count(b"\n", 0, at)
+
+
+def _refuse(raw: bytes, at: int, name: str, line: int, what: str) -> NoReturn:
+    start = raw.rfind(b"\n", 0, at) + 1
+    raise InputError(
+        f"{name} line {_line_at(raw, at, line)} is damaged: byte {at - start} of the line {what}.",
+        hint="restore the file from a copy; a recording is UTF-8 text without NUL bytes.",
+    )
+
+
+def _refuse_depth(name: str, line: int) -> NoReturn:
+    raise InputError(
+        f"{name} line {line} nests JSON more than {DEPTH} levels deep.",
+        hint="no agent writes this; check that the file is a recording.",
+    )

@@ -14,40 +14,41 @@ from holdfast.wire.foreign_json import count, items, obj, seconds, small, text
 from holdfast.wire.openai import openai_events
 from holdfast.wire.recording_builder import EMPTY_REPLY, RecordingBuilder
 
-NAME = "neutral"
 LISTS = ("usage", "ts", "events")
 
 
-def read_neutral(value: Json, draft: RecordingBuilder, id: str = "") -> Recording:  # noqa: A002
+def read_neutral(value: Json, builder: RecordingBuilder, id: str = "") -> Recording:  # noqa: A002
     record = obj(value)
     meta = obj(record.get("meta"))
     messages = record.get("messages")
     if not isinstance(messages, list):
-        draft.refuse("has no list of `messages`", hint="the neutral shape is one recording a line.")
-    opening, rest = split_system(messages, draft.tally)
-    system = [system_text(record.get("system"), draft.tally), opening]
-    draft.set_up("\n\n".join(filter(None, system)), record.get("tools"))
-    _read_messages(rest, len(messages) - len(rest), meta, draft)
+        builder.refuse("has no list of `messages`", hint="the neutral shape is one recording a line.")
+    opening, rest = split_system(messages, builder.losses)
+    system = [system_text(record.get("system"), builder.losses), opening]
+    builder.set_up("\n\n".join(filter(None, system)), record.get("tools"))
+    _read_messages(rest, len(messages) - len(rest), meta, builder)
     head = {key: entry for key, entry in meta.items() if key not in LISTS}
-    return draft.finish(id, meta={"id": id, "source": record.get("source"), **head})
+    return builder.finish(id, meta={"id": id, "source": record.get("source"), **head})
 
 
-def _read_messages(messages: list[Json], first: int, meta: dict[str, Json], draft: RecordingBuilder) -> None:
+def _read_messages(
+    messages: list[Json], first: int, meta: dict[str, Json], builder: RecordingBuilder
+) -> None:
     usages, clocks = _usages(meta.get("usage")), items(meta.get("ts"))
     boundaries = _boundaries(meta.get("events"), first, messages)
     models = items(meta.get("models"))
     model = text(models[0]) if len(models) == 1 else ""
     for index, message in enumerate(messages, first):
         at = seconds(clocks[index]) if index < len(clocks) else None
-        draft.extend(boundaries.pop(index, []), at=at)
+        builder.extend(boundaries.pop(index, []), at=at)
         usage = usages.pop(index, None)
         if usage is not None and obj(message).get("role") != "assistant":
-            draft.add(UsageReported(usage, model=model, purpose=EMPTY_REPLY), at=at)
-        for event in openai_events(obj(message), draft.names, draft.tally, opening=False):
-            draft.add(_dressed(event, usage, model), at=at, place=index)
+            builder.add(UsageReported(usage, model=model, purpose=EMPTY_REPLY), at=at)
+        for event in openai_events(obj(message), builder.names, builder.losses, opening=False):
+            builder.add(_dressed(event, usage, model), at=at, place=index)
     for left in boundaries.values():
-        draft.extend(left)
-    draft.extend(UsageReported(usage, model=model, purpose=EMPTY_REPLY) for usage in usages.values())
+        builder.extend(left)
+    builder.extend(UsageReported(usage, model=model, purpose=EMPTY_REPLY) for usage in usages.values())
 
 
 def _dressed(event: Event, usage: Usage | None, model: str) -> Event:

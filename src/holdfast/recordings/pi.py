@@ -22,8 +22,8 @@ from holdfast.wire.recording_builder import EventTree, RecordingBuilder
 NAME = "pi"
 
 
-def read_pi(values: Iterable[dict[str, Json]], draft: RecordingBuilder) -> Recording:
-    tree = EventTree(draft)
+def read_pi(values: Iterable[dict[str, Json]], builder: RecordingBuilder) -> Recording:
+    tree = EventTree(builder)
     session = title = ""
     meta: dict[str, Json] = {}
     for line in values:
@@ -37,10 +37,10 @@ def read_pi(values: Iterable[dict[str, Json]], draft: RecordingBuilder) -> Recor
         elif kind == "session_info":
             title = text(line.get("name")) or title
         else:
-            _read_entry(line, kind, tree, draft)
+            _read_entry(line, kind, tree, builder)
             continue
         tree.pass_by(text(line.get("id")), text(line.get("parentId")))
-    return draft.finish(session, title=title, meta=meta)
+    return builder.finish(session, title=title, meta=meta)
 
 
 def _model(line: dict[str, Json]) -> dict[str, Json]:
@@ -48,17 +48,17 @@ def _model(line: dict[str, Json]) -> dict[str, Json]:
     return {"model": model, "provider": line.get("provider")} if model else {}
 
 
-def _read_entry(line: dict[str, Json], kind: str, tree: EventTree, draft: RecordingBuilder) -> None:
+def _read_entry(line: dict[str, Json], kind: str, tree: EventTree, builder: RecordingBuilder) -> None:
     own, parent, at = text(line.get("id")), text(line.get("parentId")), seconds(line.get("timestamp"))
     if kind == "message":
-        events = _message_events(obj(line.get("message")), draft)
+        events = _message_events(obj(line.get("message")), builder)
     elif kind in ("compaction", "branch_summary"):
         events = [_boundary(kind, line)]
     elif kind == "custom_message":
-        parts = user_parts(line.get("content"), draft.tally)
+        parts = user_parts(line.get("content"), builder.losses)
         events = [UserSaid(parts, origin="reminder")] if parts else []
     else:
-        draft.tally.add("left out", f"`{kind}` lines")
+        builder.losses.add("left out", f"`{kind}` lines")
         events = []
     root = "parentId" in line and line["parentId"] is None
     for event in events:
@@ -68,22 +68,22 @@ def _read_entry(line: dict[str, Json], kind: str, tree: EventTree, draft: Record
         tree.pass_by(own, parent)
 
 
-def _message_events(message: dict[str, Json], draft: RecordingBuilder) -> list[Event]:
+def _message_events(message: dict[str, Json], builder: RecordingBuilder) -> list[Event]:
     role = text(message.get("role"))
     if role == "user":
-        return user_message_events(user_parts(message.get("content"), draft.tally), draft.tally)
+        return user_message_events(user_parts(message.get("content"), builder.losses), builder.losses)
     if role == "assistant":
-        return _reply_events(message, draft)
+        return _reply_events(message, builder)
     if role == "toolResult":
         call_id = text(message.get("toolCallId"))
-        name = text(message.get("toolName")) or draft.names.get(call_id, "")
-        parts = user_parts(message.get("content"), draft.tally)
+        name = text(message.get("toolName")) or builder.names.get(call_id, "")
+        parts = user_parts(message.get("content"), builder.losses)
         return [ToolReturned(call_id=call_id, name=name, parts=parts, error=message.get("isError") is True)]
     if role == "bashExecution":
         return [UserSaid((Text(_ran(message)),), origin="reminder")]
-    if role in ("custom", "hookMessage") and (parts := user_parts(message.get("content"), draft.tally)):
+    if role in ("custom", "hookMessage") and (parts := user_parts(message.get("content"), builder.losses)):
         return [UserSaid(parts, origin="reminder")]
-    draft.tally.add("left out", f"messages with the role `{role[:40]}`")
+    builder.losses.add("left out", f"messages with the role `{role[:40]}`")
     return []
 
 
@@ -95,14 +95,14 @@ def _ran(message: dict[str, Json]) -> str:
     return ran if code in (None, 0) else f"{ran}\n\nCommand exited with code {code}"
 
 
-def _reply_events(message: dict[str, Json], draft: RecordingBuilder) -> list[Event]:
+def _reply_events(message: dict[str, Json], builder: RecordingBuilder) -> list[Event]:
     stop, error = text(message.get("stopReason")), text(message.get("errorMessage"))
     signed = text(message.get("api")).startswith("anthropic")
     parts: list[AssistantPart] = []
     for block in map(obj, items(message.get("content"))):
         if block.get("type") == "toolCall":
             call, name, arguments = (block.get(key) for key in ("id", "name", "arguments"))
-            parts.append(tool_call(call, name, arguments, draft.tally))
+            parts.append(tool_call(call, name, arguments, builder.losses))
         elif block.get("type") == "thinking":
             # Other providers' signatures are opaque items that no messages API takes back.
             signature = text(block.get("thinkingSignature")) if signed else ""
@@ -111,7 +111,7 @@ def _reply_events(message: dict[str, Json], draft: RecordingBuilder) -> list[Eve
         elif block.get("type") == "text":
             parts += [Text(said)] if (said := text(block.get("text"))) else []
         else:
-            draft.tally.add("left out", f"`{block_type(block)}` blocks of assistant messages")
+            builder.losses.add("left out", f"`{block_type(block)}` blocks of assistant messages")
     reply = AssistantReplied(
         tuple(parts), model=text(message.get("model")), usage=_usage(message.get("usage")), stop=stop
     )

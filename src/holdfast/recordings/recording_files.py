@@ -17,25 +17,32 @@ from holdfast.errors import InputError, NotFound
 from holdfast.events import Recording
 from holdfast.messages import Json
 from holdfast.recordings import claude_code, codex, copilot, neutral, pi, swe_agent
-from holdfast.recordings.json_lines import FileLine, RecordingFile, json_lines
-from holdfast.wire import anthropic, openai
-from holdfast.wire.foreign_json import Losses, decode_line, items, obj, text
+from holdfast.recordings.json_lines import FileLine, RecordingFile, decode_line, json_lines
+from holdfast.wire.foreign_json import Losses, obj, text
+from holdfast.wire.message_lists import (
+    ANTHROPIC,
+    MESSAGE_FORMATS,
+    NEUTRAL,
+    OPENAI,
+    block_types,
+    is_message,
+    message_format,
+    read_message_list,
+    request_format,
+    request_of,
+)
 from holdfast.wire.recording_builder import RecordingBuilder, content_id
 
 FORMATS = (
-    neutral.NAME,
-    openai.NAME,
-    anthropic.NAME,
+    NEUTRAL,
+    OPENAI,
+    ANTHROPIC,
     claude_code.NAME,
     codex.NAME,
     copilot.NAME,
     pi.NAME,
     swe_agent.NAME,
 )
-MESSAGES = (neutral.NAME, openai.NAME, anthropic.NAME)
-"""Formats that are lists of messages, and so overlap where a message is plain text."""
-
-ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "document", "image")
 CODEX_ITEMS = (*codex.CALLS, *codex.OUTPUTS, "reasoning")
 CLAUDE_CODE_KEYS = ("parentUuid", "sessionId", "leafUuid", "isSnapshotUpdate", "session_id")
 
@@ -73,9 +80,9 @@ def format_of(value: Json) -> str | None:
     record = obj(value)
     kind = record.get("type")
     if isinstance(record.get("messages"), list) and "id" in record and {"meta", "source"} & record.keys():
-        return neutral.NAME
+        return NEUTRAL
     if request := request_of(record):
-        return _request_format(request)
+        return request_format(request)
     if isinstance(record.get("history"), list) or isinstance(record.get("trajectory"), list):
         return swe_agent.NAME
     if isinstance(kind, str):
@@ -94,7 +101,7 @@ def _line_format(record: dict[str, Json], kind: str) -> str | None:
         return copilot.NAME
     if kind == "session" or (kind == "message" and isinstance(record.get("message"), dict)):
         return pi.NAME
-    bare = kind == "message" and "role" in record and _block_types(record) & {"input_text", "output_text"}
+    bare = kind == "message" and "role" in record and block_types(record) & {"input_text", "output_text"}
     return codex.NAME if kind in CODEX_ITEMS or bare else None
 
 
@@ -104,44 +111,6 @@ def _list_format(values: list[Json]) -> str | None:
     if is_message(values[0]):
         return message_format(values)
     return format_of(values[0]) if isinstance(values[0], dict | list) else None
-
-
-def _request_format(request: dict[str, Json]) -> str:
-    """By its messages; where they are plain text, by what else only Anthropic's requests have."""
-    apart = request.get("system") is not None
-    schemas = any("input_schema" in obj(tool) for tool in items(request.get("tools")))
-    plain = anthropic.NAME if apart or schemas else openai.NAME
-    return _marked_format(request["messages"]) or plain
-
-
-def request_of(record: dict[str, Json]) -> dict[str, Json]:
-    """The request with its messages, out of the envelope of a batch line if it is in one."""
-    for request in (record, obj(record.get("body")), obj(record.get("params"))):
-        if isinstance(request.get("messages"), list):
-            return request
-    return {}
-
-
-def is_message(value: Json) -> bool:
-    return "role" in obj(value) and not {"payload", "uuid", "sessionId"} & value.keys()
-
-
-def message_format(messages: Sequence[Json]) -> str:
-    """Anthropic's by its blocks; whatever is plain text in both is read as OpenAI's."""
-    return _marked_format(messages) or openai.NAME
-
-
-def _marked_format(messages: Sequence[Json]) -> str | None:
-    for message in map(obj, messages):
-        if message.get("tool_calls") or message.get("role") in ("tool", "function", "developer"):
-            return openai.NAME
-        if _block_types(message) & set(ANTHROPIC_BLOCKS):
-            return anthropic.NAME
-    return None
-
-
-def _block_types(message: dict[str, Json]) -> set[str]:
-    return {text(obj(block).get("type")) for block in items(message.get("content"))}
 
 
 # Files, and plain lists of messages, into recordings.
@@ -162,9 +131,9 @@ READERS: dict[str, Callable[[Iterable[dict[str, Json]], RecordingBuilder], Recor
 """Formats with one recording a file, a line for each thing that happened."""
 
 VALUE_READERS: dict[str, Callable[[Json, RecordingBuilder, str], Recording]] = {
-    neutral.NAME: neutral.read_neutral,
-    openai.NAME: openai.read_openai,
-    anthropic.NAME: anthropic.read_anthropic,
+    NEUTRAL: neutral.read_neutral,
+    OPENAI: read_message_list,
+    ANTHROPIC: read_message_list,
     swe_agent.NAME: swe_agent.read_swe_agent,
 }
 """Formats with one recording a value, so that a file may hold many."""
@@ -262,20 +231,20 @@ def _settled(format: str | None, values: list[Json], name: str) -> str:  # noqa:
     if format is None:
         return detect_format(values, name)
     found = next(filter(None, map(format_of, values)), None)
-    overlap = format in MESSAGES and (found in MESSAGES or any(map(is_message, values)))
+    overlap = format in MESSAGE_FORMATS and (found in MESSAGE_FORMATS or any(map(is_message, values)))
     if found == format or overlap or (found is None and not any(map(is_message, values))):
         return format
     raise InputError(
         f"{name} is not {format}: line 1 looks like {found or 'a list of messages'}.",
-        hint=f"leave `--from` out, or say `--from {found or openai.NAME}`.",
+        hint=f"leave `--from` out, or say `--from {found or OPENAI}`.",
     )
 
 
 def _whole_file(source: RecordingFile, lines: Iterable[FileLine], name: str) -> LazyRecording:
-    draft = RecordingBuilder(name, where=source.name, notes=source.notes)
-    recording = READERS[name](_objects(source, lines, draft), draft)
-    if draft.is_empty():
-        draft.refuse(f"holds no message that {name} would have", hint="check that the agent took a turn.")
+    builder = RecordingBuilder(name, where=source.name, notes=source.notes)
+    recording = READERS[name](_objects(source, lines, builder), builder)
+    if builder.is_empty():
+        builder.refuse(f"holds no message that {name} would have", hint="check that the agent took a turn.")
     return LazyRecording(recording.id, partial(_given, recording), source.path.stat().st_size)
 
 
@@ -284,21 +253,21 @@ def _given(recording: Recording) -> Recording:
 
 
 def _objects(
-    source: RecordingFile, lines: Iterable[FileLine], draft: RecordingBuilder
+    source: RecordingFile, lines: Iterable[FileLine], builder: RecordingBuilder
 ) -> Iterator[dict[str, Json]]:
     for line in lines:
-        for value in decode_line(line.raw, source.name, line.number, draft.tally):
+        for value in decode_line(line.raw, source.name, line.number, builder.losses):
             if not isinstance(value, dict):
-                draft.where = f"{source.name} line {line.number}"
-                draft.refuse("is not a JSON object", hint="only a torn last line is forgiven.")
+                builder.where = f"{source.name} line {line.number}"
+                builder.refuse("is not a JSON object", hint="only a torn last line is forgiven.")
             yield value
 
 
 def _message_lines(source: RecordingFile, lines: Iterable[FileLine], name: str) -> LazyRecording:
     """One message a line: the file is one recording."""
-    draft = RecordingBuilder(name, where=source.name, notes=source.notes)
-    messages = list(_objects(source, lines, draft))
-    recording = VALUE_READERS[name](messages, draft, content_id(name, messages))
+    builder = RecordingBuilder(name, where=source.name, notes=source.notes)
+    messages = list(_objects(source, lines, builder))
+    recording = VALUE_READERS[name](messages, builder, content_id(name, messages))
     return LazyRecording(recording.id, partial(_given, recording), source.path.stat().st_size)
 
 
@@ -310,12 +279,12 @@ def _line_recordings(source: RecordingFile, line: FileLine, name: str) -> Iterat
     if own := text(found.id) or text(found.custom_id):
         yield LazyRecording(own, partial(_read_line, source, line, name, own), len(line.raw))
         return
-    tally = Losses()
-    for value in decode_line(line.raw, source.name, line.number, tally):
+    losses = Losses()
+    for value in decode_line(line.raw, source.name, line.number, losses):
         for part in _several(value):
             own = text(obj(part).get("id")) or text(obj(part).get("custom_id")) or content_id(name, part)
             yield LazyRecording(
-                own, partial(_read_value, source, line, name, own, part, tally), len(line.raw)
+                own, partial(_read_value, source, line, name, own, part, losses), len(line.raw)
             )
 
 
@@ -325,15 +294,15 @@ def _several(value: Json) -> list[Json]:
 
 
 def _read_line(source: RecordingFile, line: FileLine, name: str, own: str) -> Recording:
-    tally = Losses()
-    value = decode_line(line.raw, source.name, line.number, tally)[0]
-    return _read_value(source, line, name, own, value, tally)
+    losses = Losses()
+    value = decode_line(line.raw, source.name, line.number, losses)[0]
+    return _read_value(source, line, name, own, value, losses)
 
 
 def _read_value(
-    source: RecordingFile, line: FileLine, name: str, own: str, value: Json, tally: Losses
+    source: RecordingFile, line: FileLine, name: str, own: str, value: Json, losses: Losses
 ) -> Recording:
-    draft = RecordingBuilder(
-        name, where=f"{source.name} line {line.number}", notes=[*source.notes, *tally.sentences()]
+    builder = RecordingBuilder(
+        name, where=f"{source.name} line {line.number}", notes=[*source.notes, *losses.sentences()]
     )
-    return VALUE_READERS[name](value, draft, own)
+    return VALUE_READERS[name](value, builder, own)

@@ -14,69 +14,69 @@ from holdfast.wire.recording_builder import RecordingBuilder
 NAME = "swe-agent"
 
 
-def read_swe_agent(value: Json, draft: RecordingBuilder, id: str = "") -> Recording:  # noqa: A002
+def read_swe_agent(value: Json, builder: RecordingBuilder, id: str = "") -> Recording:  # noqa: A002
     traj = obj(value)
     history = items(traj.get("history"))
     if history:
-        _read_history(history, draft)
+        _read_history(history, builder)
     else:
-        _read_trajectory(items(traj.get("trajectory")), draft)
-    if draft.is_empty():
-        draft.refuse("has neither `history` nor `trajectory` steps", hint="check that the run took a step.")
+        _read_trajectory(items(traj.get("trajectory")), builder)
+    if builder.is_empty():
+        builder.refuse("has neither `history` nor `trajectory` steps", hint="check that the run took a step.")
     info = obj(traj.get("info"))
     meta = {key: info.get(key) for key in ("exit_status", "model_stats", "swe_agent_version")}
-    return draft.finish(id, meta={"environment": traj.get("environment"), **meta})
+    return builder.finish(id, meta={"environment": traj.get("environment"), **meta})
 
 
-def _read_history(history: list[Json], draft: RecordingBuilder) -> None:
-    opening, rest = split_system(history, draft.tally)
-    draft.set_up(opening, None)
+def _read_history(history: list[Json], builder: RecordingBuilder) -> None:
+    opening, rest = split_system(history, builder.losses)
+    builder.set_up(opening, None)
     waiting: str | None = None
     for number, message in enumerate(map(obj, rest)):
         role = message.get("role")
         if role == "assistant":
-            reply = _reply(message, f"call_{number}", draft)
-            draft.add(AssistantReplied(reply))
+            reply = _reply(message, f"call_{number}", builder)
+            builder.add(AssistantReplied(reply))
             waiting = next((part.id for part in reply if isinstance(part, ToolCall)), "")
         elif role in ("user", "tool", *SYSTEM_ROLES):
-            waiting = _read_input(message, waiting, draft)
+            waiting = _read_input(message, waiting, builder)
         else:
-            draft.tally.add("left out", f"messages with the unknown role `{str(role)[:40]}`")
+            builder.losses.add("left out", f"messages with the unknown role `{str(role)[:40]}`")
 
 
-def _read_input(message: dict[str, Json], waiting: str | None, draft: RecordingBuilder) -> str | None:
+def _read_input(message: dict[str, Json], waiting: str | None, builder: RecordingBuilder) -> str | None:
     """A result if a call waits for one, else something said; returns the call that still waits.
 
     Before the first reply (`waiting` is None) a person speaks; later only the program does, about format errors.
     """
     ids = [text(call) for call in items(message.get("tool_call_ids"))] or [text(message.get("tool_call_id"))]
-    parts = user_parts(message.get("content"), draft.tally)
+    parts = user_parts(message.get("content"), builder.losses)
     if message.get("is_demo"):
-        draft.tally.add("kept as reminders", "demonstrations")
-        draft.add(UserSaid(parts, origin="reminder"))
+        builder.losses.add("kept as reminders", "demonstrations")
+        builder.add(UserSaid(parts, origin="reminder"))
         return waiting
     call = ids[0] or (waiting if message.get("role") in ("user", "tool") else "")
     if call:
-        draft.tally.add("left out", "call ids that share one result", len(ids) - 1)
-        draft.add(ToolReturned(call_id=call, name=draft.names.get(call, ""), parts=parts))
+        builder.losses.add("left out", "call ids that share one result", len(ids) - 1)
+        builder.add(ToolReturned(call_id=call, name=builder.names.get(call, ""), parts=parts))
         return ""
     if waiting is None:
-        draft.extend(user_message_events(parts, draft.tally))
+        builder.extend(user_message_events(parts, builder.losses))
         return None
-    draft.add(UserSaid(parts, origin="reminder"))
+    builder.add(UserSaid(parts, origin="reminder"))
     return ""
 
 
-def _reply(message: dict[str, Json], call_id: str, draft: RecordingBuilder) -> tuple[AssistantPart, ...]:
+def _reply(message: dict[str, Json], call_id: str, builder: RecordingBuilder) -> tuple[AssistantPart, ...]:
     """The calls of the newer function-calling history, or the action of the older one."""
     thinking = tuple(
         Thinking(text(block.get("thinking")), signature=text(block.get("signature")))
         for block in map(obj, items(message.get("thinking_blocks")))
     )
     if message.get("is_demo"):
-        draft.tally.add("kept as they stand", "replies of a demonstration")
+        builder.losses.add("kept as they stand", "replies of a demonstration")
     if message.get("tool_calls"):
-        return thinking + reply_parts(message, draft.tally)
+        return thinking + reply_parts(message, builder.losses)
     return thinking + _acted(message.get("thought"), message.get("content"), message.get("action"), call_id)
 
 
@@ -89,16 +89,16 @@ def _acted(thought: Json, content: Json, action: Json, call_id: str) -> tuple[As
     return parts
 
 
-def _read_trajectory(steps: list[Json], draft: RecordingBuilder) -> None:
+def _read_trajectory(steps: list[Json], builder: RecordingBuilder) -> None:
     """The steps alone: neither system prompt nor task stand in a trajectory."""
     for number, step in enumerate(map(obj, steps)):
         call_id = f"call_{number}"
         reply = _acted(step.get("thought"), step.get("response"), step.get("action"), call_id)
-        draft.add(AssistantReplied(reply))
-        if draft.caller(call_id) is not None:
-            result = user_parts(step.get("observation"), draft.tally)
-            draft.add(ToolReturned(call_id=call_id, name="bash", parts=result))
-        elif observed := user_parts(step.get("observation"), draft.tally):
-            draft.add(UserSaid(observed, origin="reminder"))
+        builder.add(AssistantReplied(reply))
+        if builder.caller(call_id) is not None:
+            result = user_parts(step.get("observation"), builder.losses)
+            builder.add(ToolReturned(call_id=call_id, name="bash", parts=result))
+        elif observed := user_parts(step.get("observation"), builder.losses):
+            builder.add(UserSaid(observed, origin="reminder"))
     if steps:
-        draft.note("the file has a trajectory only: system prompt and task are missing")
+        builder.note("the file has a trajectory only: system prompt and task are missing")

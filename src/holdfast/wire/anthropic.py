@@ -1,95 +1,89 @@
-"""Anthropic messages in: a list, or a request with its system prompt and tools.
+"""Anthropic messages, in and out.
 
-Rule: message by message, nothing is repaired; signed thinking is carried verbatim, cache marks are dropped.
+Rule: one to one, nothing is repaired; whatever the shape has no place for is counted. Signed thinking is carried
+verbatim, cache marks are dropped.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from holdfast.events import AssistantReplied, Event, Recording, ToolReturned
-from holdfast.messages import AssistantPart, Json, Text, Thinking, Usage, UserPart
+from holdfast.events import AssistantReplied, Event, ToolReturned
+from holdfast.messages import (
+    AssistantMessage,
+    AssistantPart,
+    Image,
+    Json,
+    Message,
+    SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolDefinition,
+    ToolMessage,
+    Usage,
+    UserPart,
+)
 from holdfast.wire.content_blocks import (
     SYSTEM_ROLES,
     block_type,
-    split_system,
     system_message_events,
-    system_text,
     tool_call,
     user_message_events,
     user_part,
     user_parts,
 )
 from holdfast.wire.foreign_json import Losses, count, items, obj, text
-from holdfast.wire.recording_builder import RecordingBuilder
-
-NAME = "anthropic"
-
-
-def read_anthropic(value: Json, draft: RecordingBuilder, id: str = "") -> Recording:  # noqa: A002
-    """A recording from a list of messages or from a request object that has one."""
-    request = obj(value)
-    request = obj(request.get("params")) or obj(request.get("body")) or request
-    messages = items(request.get("messages", value))
-    opening, rest = split_system(messages, draft.tally)
-    if len(blocks := items(request.get("system"))) > 1:
-        draft.tally.add("joined into one system prompt", "system blocks", len(blocks))
-    system = [system_text(request.get("system"), draft.tally), opening]
-    draft.set_up("\n\n".join(filter(None, system)), request.get("tools"))
-    for place, message in enumerate(rest, len(messages) - len(rest)):
-        draft.extend(anthropic_events(obj(message), draft.names, draft.tally, opening=False), place=place)
-    if messages and draft.is_empty() and not opening:
-        draft.refuse("has no message with a known role", hint="roles are user and assistant.")
-    return draft.finish(id, meta={"model": request.get("model")})
+from holdfast.wire.request import WireDict, WireRequest
 
 
 def anthropic_events(
-    message: dict[str, Json], names: Mapping[str, str], tally: Losses, *, opening: bool
+    message: dict[str, Json], names: Mapping[str, str], losses: Losses, *, opening: bool
 ) -> list[Event]:
     """The events of one message; a user message gives one for each tool result in it."""
     role, content = message.get("role"), message.get("content")
     if role == "assistant":
-        tally.add("left out", "calls in OpenAI's shape", len(items(message.get("tool_calls"))))
-        reply = reply_parts(content, tally)
+        losses.add("left out", "calls in OpenAI's shape", len(items(message.get("tool_calls"))))
+        reply = reply_parts(content, losses)
         usage = anthropic_usage(message.get("usage"))
         stop = text(message.get("stop_reason"))
         return [AssistantReplied(reply, model=text(message.get("model")), usage=usage, stop=stop)]
     if role == "user":
-        return user_events(content, names, tally)
+        return user_events(content, names, losses)
     if role in SYSTEM_ROLES:
-        return system_message_events(message, tally, opening=opening)
-    tally.add("left out", f"messages with the unknown role `{str(role)[:40]}`")
+        return system_message_events(message, losses, opening=opening)
+    losses.add("left out", f"messages with the unknown role `{str(role)[:40]}`")
     return []
 
 
-def user_events(content: Json, names: Mapping[str, str], tally: Losses) -> list[Event]:
+def user_events(content: Json, names: Mapping[str, str], losses: Losses) -> list[Event]:
     """Results and what was said around them, in the order of the blocks."""
     events: list[Event] = []
     said: list[UserPart] = []
     blocks = items(content)
     for block in blocks:
         if obj(block).get("type") == "tool_result":
-            events += user_message_events(tuple(said), tally) if said else []
+            events += user_message_events(tuple(said), losses) if said else []
             said = []
-            events.append(_returned(obj(block), names, tally))
+            events.append(_returned(obj(block), names, losses))
         else:
-            said += user_parts([block], tally)
+            said += user_parts([block], losses)
     if not blocks:
-        said = list(user_parts(content, tally))
+        said = list(user_parts(content, losses))
     if said or not events:
-        events += user_message_events(tuple(said), tally)
+        events += user_message_events(tuple(said), losses)
     return events
 
 
-def _returned(block: dict[str, Json], names: Mapping[str, str], tally: Losses) -> ToolReturned:
+def _returned(block: dict[str, Json], names: Mapping[str, str], losses: Losses) -> ToolReturned:
     call_id = text(block.get("tool_use_id"))
     return ToolReturned(
         call_id=call_id,
         name=names.get(call_id, ""),
-        parts=user_parts(block.get("content"), tally),
+        parts=user_parts(block.get("content"), losses),
         error=block.get("is_error") is True,
     )
 
 
-def reply_parts(content: Json, tally: Losses) -> tuple[AssistantPart, ...]:
+def reply_parts(content: Json, losses: Losses) -> tuple[AssistantPart, ...]:
     if isinstance(content, str):
         return (Text(content),) if content else ()
     parts: list[AssistantPart] = []
@@ -101,11 +95,11 @@ def reply_parts(content: Json, tally: Losses) -> tuple[AssistantPart, ...]:
         elif kind == "redacted_thinking":
             parts.append(Thinking(redacted=text(block.get("data"))))
         elif kind == "tool_use":
-            parts.append(tool_call(block.get("id"), block.get("name"), block.get("input"), tally))
+            parts.append(tool_call(block.get("id"), block.get("name"), block.get("input"), losses))
         elif kind == "text" and isinstance(part := user_part(block), Text):
             parts += [part] if part.text else []
         else:
-            tally.add("left out", f"`{block_type(block)}` blocks of assistant messages")
+            losses.add("left out", f"`{block_type(block)}` blocks of assistant messages")
     return tuple(parts)
 
 
@@ -116,3 +110,117 @@ def anthropic_usage(value: Json) -> Usage | None:
     prompt = count(usage.get("input_tokens")) + read + write
     completion = count(usage.get("output_tokens"))
     return Usage(prompt, completion, cache_read=read, cache_write=write) if prompt else None
+
+
+def to_anthropic(messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> WireRequest:
+    losses = Losses()
+    spoken = False
+    for message in messages:
+        _count_anthropic_losses(message, losses)
+        if isinstance(message, SystemMessage):
+            losses.add("moved to the system field", "system messages after the first turn", int(spoken))
+        else:
+            spoken = True
+    system = [_text_block(m.text) for m in messages if isinstance(m, SystemMessage) and m.text.strip()]
+    return WireRequest(
+        format="anthropic",
+        messages=join_anthropic(anthropic_message(message) for message in messages),
+        system=system or None,
+        tools=[anthropic_tool(tool) for tool in tools],
+        losses=losses.sentences(),
+    )
+
+
+def anthropic_tool(tool: ToolDefinition) -> WireDict:
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
+
+
+def anthropic_message(message: Message) -> list[WireDict]:
+    """One message for Anthropic: none for a system message, or if nothing of it can be sent."""
+    if isinstance(message, SystemMessage):
+        return []
+    if isinstance(message, AssistantMessage):
+        role, blocks = "assistant", [block for part in message.parts for block in _reply_block(part)]
+    elif isinstance(message, ToolMessage):
+        role, blocks = "user", [_result_block(message)]
+    else:
+        role, blocks = "user", _anthropic_content(message.parts)
+    return [{"role": role, "content": blocks}] if blocks else []
+
+
+def join_anthropic(wired: Iterable[list[WireDict]]) -> list[WireDict]:
+    """All messages in order, neighbours of one role as one, results before whatever was said with them."""
+    joined: list[WireDict] = []
+    for message in (message for messages in wired for message in messages):
+        if joined and joined[-1]["role"] == message["role"]:
+            joined[-1]["content"] += message["content"]
+        else:
+            joined.append({"role": message["role"], "content": list(message["content"])})
+    for message in joined:
+        if message["role"] == "user":
+            message["content"].sort(key=lambda block: block["type"] != "tool_result")
+    return joined
+
+
+def _reply_block(part: Text | Thinking | ToolCall) -> list[WireDict]:
+    if isinstance(part, Text):
+        return [_text_block(part.text)] if part.text.strip() else []
+    if isinstance(part, ToolCall):
+        arguments = {"raw": part.raw} if part.raw else part.arguments
+        return [{"type": "tool_use", "id": part.id, "name": part.name, "input": arguments}]
+    if is_reasoning_item(part):
+        return []
+    if part.redacted:
+        return [{"type": "redacted_thinking", "data": part.redacted}]
+    if part.signature:
+        return [{"type": "thinking", "thinking": part.text, "signature": part.signature}]
+    return []
+
+
+def _result_block(message: ToolMessage) -> WireDict:
+    block: WireDict = {"type": "tool_result", "tool_use_id": message.call_id}
+    if content := _anthropic_content(message.parts):
+        block["content"] = content
+    if message.error:
+        block["is_error"] = True
+    return block
+
+
+def _anthropic_content(parts: tuple[UserPart, ...]) -> list[WireDict]:
+    """Blocks without the blank ones, which the API refuses."""
+    return [_anthropic_part(part) for part in parts if isinstance(part, Image) or part.text.strip()]
+
+
+def _anthropic_part(part: UserPart) -> WireDict:
+    if isinstance(part, Text):
+        return _text_block(part.text)
+    if part.url:
+        return {"type": "image", "source": {"type": "url", "url": part.url}}
+    source = {"type": "base64", "media_type": part.media_type or "image/png", "data": part.data}
+    return {"type": "image", "source": source}
+
+
+def _text_block(text: str) -> WireDict:
+    return {"type": "text", "text": text}
+
+
+def _count_anthropic_losses(message: Message, losses: Losses) -> None:
+    if isinstance(message, SystemMessage):
+        losses.add("left out", "blank texts", int(not message.text.strip()))
+        return
+    blank = sum(isinstance(part, Text) and not part.text.strip() for part in message.parts)
+    losses.add("left out", "blank texts", blank)
+    if isinstance(message, AssistantMessage):
+        thoughts = [part for part in message.parts if isinstance(part, Thinking)]
+        unsigned = sum(not thought.signature and not thought.redacted for thought in thoughts)
+        losses.add("left out", "thinking blocks without a signature", unsigned)
+        losses.add("left out", "thinking blocks of another provider", sum(map(is_reasoning_item, thoughts)))
+        raw = sum(bool(call.raw) for call in message.calls)
+        losses.add("wrapped as `raw`", "arguments that are no JSON object", raw)
+    if not anthropic_message(message):
+        losses.add("left out", "messages with nothing to send")
+
+
+def is_reasoning_item(thinking: Thinking) -> bool:
+    """Whether what is opaque is an item of OpenAI's Responses API, a JSON object; Anthropic's blocks are base64."""
+    return thinking.redacted.startswith("{")

@@ -16,7 +16,7 @@ TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
 DATA_URL = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,")
 
 
-def user_parts(content: Json, tally: Losses) -> tuple[UserPart, ...]:
+def user_parts(content: Json, losses: Losses) -> tuple[UserPart, ...]:
     """Text and pictures of a user message or a tool result, in order; empty text is no part."""
     if isinstance(content, str):
         return (Text(content),) if content else ()
@@ -24,7 +24,7 @@ def user_parts(content: Json, tally: Losses) -> tuple[UserPart, ...]:
     for block in items(content if not isinstance(content, dict) else [content]):
         part = user_part(block)
         if part is None:
-            tally.add("left out", f"`{block_type(block)}` blocks")
+            losses.add("left out", f"`{block_type(block)}` blocks")
         elif not (isinstance(part, Text) and not part.text):
             parts.append(part)
     return tuple(parts)
@@ -68,12 +68,12 @@ def block_type(block: Json) -> str:
     return text(obj(block).get("type"))[:40] or type(block).__name__
 
 
-def tool_call(call_id: Json, name: Json, arguments: Json, tally: Losses) -> ToolCall:
+def tool_call(call_id: Json, name: Json, arguments: Json, losses: Losses) -> ToolCall:
     """A call with its arguments decoded; what is no JSON object is kept in `raw` as the model wrote it."""
     call = ToolCall(id=text(call_id), name=text(name), arguments={})
     if isinstance(arguments, str):
         try:
-            value = decode_text(arguments, tally) if arguments.strip() else {}
+            value = decode_text(arguments, losses) if arguments.strip() else {}
         except ValueError:
             value = None
         raw = arguments
@@ -85,16 +85,16 @@ def tool_call(call_id: Json, name: Json, arguments: Json, tally: Losses) -> Tool
     return msgspec.structs.replace(call, raw=raw)
 
 
-def tool_definitions(tools: Json, tally: Losses) -> tuple[ToolDefinition, ...]:
+def tool_definitions(tools: Json, losses: Losses) -> tuple[ToolDefinition, ...]:
     """Tools in OpenAI's nested or flat shape, or in Anthropic's."""
     definitions: list[ToolDefinition] = []
     for tool in items(tools):
         body = obj(obj(tool).get("function")) or obj(tool)
         schema = body.get("parameters", body.get("input_schema"))
         if not text(body.get("name")) or not isinstance(schema, dict | None):
-            tally.add("left out", f"`{block_type(tool)}` tool definitions")
+            losses.add("left out", f"`{block_type(tool)}` tool definitions")
         elif schema is None and text(body.get("type")) not in ("", "function", "custom"):
-            tally.add("left out", f"definitions of the provider's own tool `{block_type(tool)}`")
+            losses.add("left out", f"definitions of the provider's own tool `{block_type(tool)}`")
         else:
             name, description = text(body.get("name")), text(body.get("description"))
             definitions.append(ToolDefinition(name=name, description=description, schema=schema or {}))
@@ -182,35 +182,35 @@ def _is_wrapped(text: str) -> bool:
 SYSTEM_ROLES = ("system", "developer")
 
 
-def split_system(messages: list[Json], tally: Losses) -> tuple[str, list[Json]]:
+def split_system(messages: list[Json], losses: Losses) -> tuple[str, list[Json]]:
     """The system prompt that opens a list, and the messages after it."""
     opening: list[str] = []
     for message in messages:
         if obj(message).get("role") not in SYSTEM_ROLES:
             break
-        opening.append(system_text(obj(message).get("content"), tally))
+        opening.append(system_text(obj(message).get("content"), losses))
     if len(opening) > 1:
-        tally.add("joined into one system prompt", "system messages", len(opening))
+        losses.add("joined into one system prompt", "system messages", len(opening))
     return "\n\n".join(filter(None, opening)), messages[len(opening) :]
 
 
-def system_text(content: Json, tally: Losses) -> str:
-    return joined_text(user_parts(content, tally))
+def system_text(content: Json, losses: Losses) -> str:
+    return joined_text(user_parts(content, losses))
 
 
-def system_message_events(message: dict[str, Json], tally: Losses, *, opening: bool) -> list[Event]:
+def system_message_events(message: dict[str, Json], losses: Losses, *, opening: bool) -> list[Event]:
     """A `SystemSet` after the first turn would replace the whole prompt where its author meant to add to it."""
-    said = system_text(message.get("content"), tally)
+    said = system_text(message.get("content"), losses)
     if not said:
         return []
     if opening:
         return [SystemSet(said)]
-    tally.add("kept as reminders", f"{message.get('role')} messages after the first turn")
+    losses.add("kept as reminders", f"{message.get('role')} messages after the first turn")
     return [UserSaid((Text(said),), origin="reminder")]
 
 
-def user_message_events(parts: tuple[UserPart, ...], tally: Losses) -> list[Event]:
+def user_message_events(parts: tuple[UserPart, ...], losses: Losses) -> list[Event]:
     if not parts:
-        tally.add("left out", "empty user messages")
+        losses.add("left out", "empty user messages")
         return []
     return [UserSaid(parts, origin=origin_of(parts))]

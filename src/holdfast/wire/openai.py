@@ -1,95 +1,91 @@
-"""OpenAI chat messages in: a list, a request with its tools, or one message a line.
+"""OpenAI chat messages, in and out.
 
-Rule: message by message, nothing is repaired; request settings other than tools are no part of a recording.
+Rule: one to one, nothing is repaired; whatever the shape has no place for is counted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from holdfast.events import AssistantReplied, Event, Recording, ToolReturned
-from holdfast.messages import AssistantPart, Json, Text, Thinking
+import msgspec
+
+from holdfast.events import AssistantReplied, Event, ToolReturned
+from holdfast.messages import (
+    AssistantMessage,
+    AssistantPart,
+    Image,
+    Json,
+    Message,
+    SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolDefinition,
+    ToolMessage,
+    UserMessage,
+    UserPart,
+)
 from holdfast.wire.content_blocks import (
     SYSTEM_ROLES,
-    split_system,
     system_message_events,
-    system_text,
     tool_call,
     user_message_events,
     user_parts,
 )
 from holdfast.wire.foreign_json import Losses, items, obj, text
-from holdfast.wire.recording_builder import RecordingBuilder
-
-NAME = "openai"
-ROLES = (*SYSTEM_ROLES, "user", "assistant", "tool", "function")
-
-
-def read_openai(value: Json, draft: RecordingBuilder, id: str = "") -> Recording:  # noqa: A002
-    """A recording from a list of messages or from a request object that has one."""
-    request = obj(value)
-    request = obj(request.get("body")) or request
-    messages = items(request.get("messages", value))
-    tools = request.get("tools") or request.get("functions")
-    opening, rest = split_system(messages, draft.tally)
-    draft.set_up("\n\n".join(filter(None, [system_text(request.get("system"), draft.tally), opening])), tools)
-    for place, message in enumerate(rest, len(messages) - len(rest)):
-        draft.extend(openai_events(obj(message), draft.names, draft.tally, opening=False), place=place)
-    if messages and draft.is_empty() and not opening:
-        draft.refuse("has no message with a known role", hint=f"roles are {', '.join(ROLES)}.")
-    return draft.finish(id, meta={"model": request.get("model")})
+from holdfast.wire.request import WireDict, WireRequest
 
 
 def openai_events(
-    message: dict[str, Json], names: Mapping[str, str], tally: Losses, *, opening: bool
+    message: dict[str, Json], names: Mapping[str, str], losses: Losses, *, opening: bool
 ) -> list[Event]:
     """The events of one message; `opening` while no turn has been taken yet."""
     role = message.get("role")
     if role in SYSTEM_ROLES:
-        return system_message_events(message, tally, opening=opening)
+        return system_message_events(message, losses, opening=opening)
     if role == "user":
-        return user_message_events(user_parts(message.get("content"), tally), tally)
+        return user_message_events(user_parts(message.get("content"), losses), losses)
     if role == "assistant":
-        return [AssistantReplied(reply_parts(message, tally), model=text(message.get("model")))]
+        return [AssistantReplied(reply_parts(message, losses), model=text(message.get("model")))]
     if role in ("tool", "function"):
-        return [_returned(message, names, tally)]
-    tally.add("left out", f"messages with the unknown role `{str(role)[:40]}`")
+        return [_returned(message, names, losses)]
+    losses.add("left out", f"messages with the unknown role `{str(role)[:40]}`")
     return []
 
 
-def reply_parts(message: dict[str, Json], tally: Losses) -> tuple[AssistantPart, ...]:
+def reply_parts(message: dict[str, Json], losses: Losses) -> tuple[AssistantPart, ...]:
     """Thinking, then text, then calls: the only order a chat message has."""
     reasoning = text(message.get("reasoning")) or text(message.get("reasoning_content"))
     parts: list[AssistantPart] = [Thinking(reasoning)] if reasoning else []
-    for part in user_parts(message.get("content"), tally):
+    for part in user_parts(message.get("content"), losses):
         if isinstance(part, Text):
             parts.append(part)
         else:
-            tally.add("left out", "pictures in assistant messages")
+            losses.add("left out", "pictures in assistant messages")
     if refusal := text(message.get("refusal")):
         parts.append(Text(refusal))
     if message.get("audio"):
-        tally.add("left out", "audio of assistant messages")
-    parts += [_call(obj(call), tally) for call in items(message.get("tool_calls"))]
+        losses.add("left out", "audio of assistant messages")
+    parts += [_call(obj(call), losses) for call in items(message.get("tool_calls"))]
     if legacy := obj(message.get("function_call")):
-        parts.append(tool_call(_legacy_id(legacy), legacy.get("name"), legacy.get("arguments"), tally))
+        parts.append(tool_call(_legacy_id(legacy), legacy.get("name"), legacy.get("arguments"), losses))
     return tuple(parts)
 
 
-def _call(call: dict[str, Json], tally: Losses) -> AssistantPart:
+def _call(call: dict[str, Json], losses: Losses) -> AssistantPart:
     """A call in OpenAI's nested shape or in the flat one of the neutral recordings."""
     if custom := obj(call.get("custom")):
-        return tool_call(call.get("id"), custom.get("name"), {"input": text(custom.get("input"))}, tally)
+        return tool_call(call.get("id"), custom.get("name"), {"input": text(custom.get("input"))}, losses)
     body = obj(call.get("function")) or call
-    return tool_call(call.get("id"), body.get("name"), body.get("arguments"), tally)
+    return tool_call(call.get("id"), body.get("name"), body.get("arguments"), losses)
 
 
-def _returned(message: dict[str, Json], names: Mapping[str, str], tally: Losses) -> ToolReturned:
+def _returned(message: dict[str, Json], names: Mapping[str, str], losses: Losses) -> ToolReturned:
     call_id = text(message.get("tool_call_id"))
     if not call_id and message.get("role") == "function":
         call_id = _legacy_id(message)
     return ToolReturned(
         call_id=call_id,
         name=text(message.get("name")) or names.get(call_id, ""),
-        parts=user_parts(message.get("content"), tally),
+        parts=user_parts(message.get("content"), losses),
         error=message.get("is_error") is True,
     )
 
@@ -97,3 +93,105 @@ def _returned(message: dict[str, Json], names: Mapping[str, str], tally: Losses)
 def _legacy_id(call: dict[str, Json]) -> str:
     """`function_call` had no ids: the name pairs a call with its result."""
     return f"function_{text(call.get('name'))}"
+
+
+def to_openai(messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> WireRequest:
+    losses = Losses()
+    for message in messages:
+        _count_openai_losses(message, losses)
+    return WireRequest(
+        format="openai",
+        messages=join_openai(openai_message(message) for message in messages),
+        system=None,
+        tools=[openai_tool(tool) for tool in tools],
+        losses=losses.sentences(),
+    )
+
+
+def openai_tool(tool: ToolDefinition) -> WireDict:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    return {"type": "function", "function": function}
+
+
+def openai_message(message: Message) -> list[WireDict]:
+    """One message for OpenAI: none if nothing of it can be sent, two if a result returned pictures."""
+    if isinstance(message, SystemMessage):
+        return [{"role": "system", "content": message.text}]
+    if isinstance(message, UserMessage):
+        return [{"role": "user", "content": _openai_content(message.parts)}]
+    if isinstance(message, AssistantMessage):
+        return _openai_reply(message)
+    return _openai_result(message)
+
+
+def join_openai(wired: Iterable[list[WireDict]]) -> list[WireDict]:
+    """All messages in order; pictures of results wait until the results of a step are complete."""
+    joined: list[WireDict] = []
+    waiting: list[WireDict] = []
+    for messages in wired:
+        if messages and messages[0]["role"] != "tool":
+            joined += waiting
+            waiting = []
+        joined += messages[:1]
+        waiting += messages[1:]
+    return joined + waiting
+
+
+def _openai_reply(message: AssistantMessage) -> list[WireDict]:
+    texts = tuple(part for part in message.parts if isinstance(part, Text))
+    if not message.calls and not any(part.text for part in texts):
+        return []
+    reply: WireDict = {"role": "assistant", "content": _openai_content(texts) or None}
+    if message.calls:
+        reply["tool_calls"] = [_openai_call(call) for call in message.calls]
+    return [reply]
+
+
+def _openai_call(call: ToolCall) -> WireDict:
+    arguments = call.raw or msgspec.json.encode(call.arguments).decode()
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _openai_result(message: ToolMessage) -> list[WireDict]:
+    """A tool message takes text only: pictures follow in a user message, with a mark where they stood."""
+    pictures = [part for part in message.parts if isinstance(part, Image)]
+    marks = iter(range(1, len(pictures) + 1))
+    shown = tuple(
+        part if isinstance(part, Text) else Text(f"[image {next(marks)} of {len(pictures)}: see below]")
+        for part in message.parts
+    )
+    result: WireDict = {"role": "tool", "tool_call_id": message.call_id, "content": _openai_content(shown)}
+    if not pictures:
+        return [result]
+    caption = Text(f"Images returned by the tool call {message.call_id}:")
+    return [result, {"role": "user", "content": _openai_content((caption, *pictures))}]
+
+
+def _openai_content(parts: tuple[UserPart, ...]) -> str | list[WireDict]:
+    if not parts:
+        return ""
+    if len(parts) == 1 and isinstance(parts[0], Text):
+        return parts[0].text
+    return [_openai_part(part) for part in parts]
+
+
+def _openai_part(part: UserPart) -> WireDict:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    url = part.url or f"data:{part.media_type or 'image/png'};base64,{part.data}"
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _count_openai_losses(message: Message, losses: Losses) -> None:
+    if isinstance(message, ToolMessage):
+        losses.add("left out", "error flags of tool results", int(message.error))
+        pictures = sum(isinstance(part, Image) for part in message.parts)
+        losses.add("moved to a user message", "pictures in tool results", pictures)
+    elif isinstance(message, AssistantMessage):
+        thoughts = sum(isinstance(part, Thinking) for part in message.parts)
+        losses.add("left out", "thinking blocks", thoughts)
+        if not openai_message(message):
+            losses.add("left out", "assistant messages with neither text nor call")
+        kinds = [type(part) for part in message.parts if not isinstance(part, Thinking)]
+        late = ToolCall in kinds and Text in kinds[kinds.index(ToolCall) :]
+        losses.add("moved before the calls", "texts that stood after a call", int(late))

@@ -1,6 +1,6 @@
 """A recording being put together.
 
-Rule: a draft only grows; what an importer could not place is counted in its tally and said in its notes.
+Rule: a builder only grows; what an importer could not place is counted in its losses and said in its notes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,13 +36,13 @@ NOWHERE = -1
 class RecordingBuilder:
     """Events in the order found, the names of calls by id, and what was lost on the way.
 
-    `where` names file and line for errors; `notes` belong to the file and are read when the draft is finished.
+    `where` names file and line for errors; `notes` belong to the file and are read when the builder is finished.
     """
 
     def __init__(self, source: str, *, where: str = "the recording", notes: Sequence[str] = ()) -> None:
         self.source = source
         self.where = where
-        self.tally = Losses()
+        self.losses = Losses()
         self.names: dict[str, str] = {}
         self._file_notes = notes
         self._notes: list[str] = []
@@ -65,7 +65,7 @@ class RecordingBuilder:
         index = len(self._recorded)
         if isinstance(event, AssistantReplied):
             if all(isinstance(part, Thinking) for part in event.parts):
-                self.tally.add("left out", "assistant messages with neither text nor call")
+                self.losses.add("left out", "assistant messages with neither text nor call")
                 if place != NOWHERE:
                     self._silent.append((index, place))
                     place = NOWHERE
@@ -95,7 +95,7 @@ class RecordingBuilder:
         """The system prompt and the tools, where the recording has them."""
         if system:
             self.add(SystemSet(system))
-        if definitions := tool_definitions(tools, self.tally):
+        if definitions := tool_definitions(tools, self.losses):
             self.add(ToolsSet(definitions))
 
     def note(self, text: str) -> None:
@@ -131,7 +131,7 @@ class RecordingBuilder:
         )
         clock = next((r.at for r in self._recorded if r.at is not None), None)
         events = (Recorded(started, at=clock), *self._recorded[1:])
-        notes = (*self._file_notes, *self._notes, *self.tally.sentences())
+        notes = (*self._file_notes, *self._notes, *self.losses.sentences())
         listed = any(place != NOWHERE for place in self._places) or self._silent
         return Recording(
             id=id or content_id(self.source, events),
@@ -176,10 +176,10 @@ def content_id(source: str, value: object) -> str:
 
 
 class EventTree:
-    """Maps the recorder's own ids to events of a draft and decides what each new event follows."""
+    """Maps the recorder's own ids to events of a builder and decides what each new event follows."""
 
-    def __init__(self, draft: RecordingBuilder) -> None:
-        self._draft = draft
+    def __init__(self, builder: RecordingBuilder) -> None:
+        self._builder = builder
         self._places: dict[str, int] = {}
         self._steps: dict[int, int] = {0: 0}
         self._last_result: dict[int, int] = {}
@@ -197,12 +197,12 @@ class EventTree:
         """Append an event the recorder calls `own` and hangs under `parent`; a `root` hangs under nothing."""
         target = 0 if root and not chain else self._places.get(parent)
         after = self._branch(event, target, chain)
-        before = self._draft.newest(chain) if after is None else after
-        index = self._draft.add(event, chain=chain, at=at, after=after)
+        before = self._builder.newest(chain) if after is None else after
+        index = self._builder.add(event, chain=chain, at=at, after=after)
         if index is None:
             self.pass_by(own, parent)
             return None
-        replied = isinstance(self._draft.event(index), AssistantReplied)
+        replied = isinstance(self._builder.event(index), AssistantReplied)
         self._steps[index] = index if replied else self._steps.get(before or 0, 0)
         if isinstance(event, ToolReturned):
             self._last_result[self._steps[index]] = index
@@ -223,11 +223,11 @@ class EventTree:
         self._places[own] = index
 
     def _branch(self, event: Event, target: int | None, chain: str) -> int | None:
-        newest = self._draft.newest(chain)
+        newest = self._builder.newest(chain)
         if target is None or newest is None:
             return None
         step = self._steps.get(target, 0)
-        if isinstance(self._draft.event(target), AssistantReplied | ToolReturned):
+        if isinstance(self._builder.event(target), AssistantReplied | ToolReturned):
             target = self._last_result.get(step, target)
         within_step = step == self._steps.get(newest, 0) and not _chosen_by_person(event)
         return None if target == newest or within_step else target

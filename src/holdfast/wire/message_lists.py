@@ -1,0 +1,189 @@
+"""Lists of messages in OpenAI's or Anthropic's shape, read into recordings and events.
+
+Rule: nothing is repaired, message by message; what could not be kept is said in notes or in `Noted` events.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from holdfast.errors import InputError
+from holdfast.events import AssistantReplied, Event, Noted, Recording
+from holdfast.messages import Json, Thinking
+from holdfast.wire.anthropic import anthropic_events
+from holdfast.wire.content_blocks import SYSTEM_ROLES, split_system, system_text
+from holdfast.wire.foreign_json import Losses, is_too_deep, items, obj, text
+from holdfast.wire.openai import openai_events
+from holdfast.wire.recording_builder import RecordingBuilder, content_id
+
+NEUTRAL = "neutral"
+OPENAI = "openai"
+ANTHROPIC = "anthropic"
+MESSAGE_FORMATS = (NEUTRAL, OPENAI, ANTHROPIC)
+"""Formats that are lists of messages, and so overlap where a message is plain text."""
+
+ANTHROPIC_BLOCKS = {"tool_use", "tool_result", "thinking", "redacted_thinking", "document", "image"}
+OPENAI_ROLES = (*SYSTEM_ROLES, "user", "assistant", "tool", "function")
+
+
+def is_message(value: Json) -> bool:
+    return "role" in obj(value) and not {"payload", "uuid", "sessionId"} & value.keys()
+
+
+def message_format(messages: Sequence[Json]) -> str:
+    """Anthropic's by its blocks; whatever is plain text in both is read as OpenAI's."""
+    return _distinct_format(messages) or OPENAI
+
+
+def request_format(request: dict[str, Json]) -> str:
+    """By its messages; where they are plain text, by what else only Anthropic's requests have."""
+    has_system = request.get("system") is not None
+    has_schemas = any("input_schema" in obj(tool) for tool in items(request.get("tools")))
+    return _distinct_format(request["messages"]) or (ANTHROPIC if has_system or has_schemas else OPENAI)
+
+
+def request_of(record: dict[str, Json]) -> dict[str, Json]:
+    """The request with its messages, out of the envelope of a batch line if it is in one."""
+    for request in (record, obj(record.get("body")), obj(record.get("params"))):
+        if isinstance(request.get("messages"), list):
+            return request
+    return {}
+
+
+def block_types(message: dict[str, Json]) -> set[str]:
+    return {text(obj(block).get("type")) for block in items(message.get("content"))}
+
+
+def _distinct_format(messages: Sequence[Json]) -> str | None:
+    for message in map(obj, messages):
+        if message.get("tool_calls") or message.get("role") in ("tool", "function", "developer"):
+            return OPENAI
+        if block_types(message) & ANTHROPIC_BLOCKS:
+            return ANTHROPIC
+    return None
+
+
+def read_message_list(value: Json, builder: RecordingBuilder, id: str = "") -> Recording:  # noqa: A002
+    """A recording from a list of messages, or from a request that has one, in the builder's format."""
+    is_anthropic = builder.source == ANTHROPIC
+    request = request_of(obj(value))
+    messages = items(request.get("messages", value))
+    losses = builder.losses
+    opening, rest = split_system(messages, losses)
+    if is_anthropic and len(blocks := items(request.get("system"))) > 1:
+        losses.add("joined into one system prompt", "system blocks", len(blocks))
+    system = [system_text(request.get("system"), losses), opening]
+    builder.set_up("\n\n".join(filter(None, system)), request.get("tools") or request.get("functions"))
+    read = anthropic_events if is_anthropic else openai_events
+    for place, message in enumerate(rest, len(messages) - len(rest)):
+        builder.extend(read(obj(message), builder.names, losses, opening=False), place=place)
+    if messages and builder.is_empty() and not opening:
+        roles = ("user", "assistant") if is_anthropic else OPENAI_ROLES
+        builder.refuse("has no message with a known role", hint=f"the roles are {', '.join(roles)}.")
+    return builder.finish(id, meta={"model": request.get("model")})
+
+
+def recording_from_messages(
+    messages: Sequence[dict[str, Json]],
+    *,
+    system: str | list[dict[str, Json]] | None = None,
+    tools: Sequence[dict[str, Json]] | None = None,
+    format: str | None = None,  # noqa: A002
+) -> Recording:
+    """A recording from a list of OpenAI or Anthropic messages; the shape tells which, unless `format` does."""
+    losses = Losses()
+    request = _checked_json(
+        {"messages": list(messages), "system": system, "tools": list(tools or ())}, losses
+    )
+    for number, message in enumerate(request["messages"]):
+        if not is_message(message):
+            raise InputError(
+                f"message {number} has no `role`.", hint='a message is {"role": …, "content": …}.'
+            )
+    name = _checked_format(format) if format else message_format(request["messages"])
+    builder = RecordingBuilder(name, where="the list of messages", notes=losses.sentences())
+    return read_message_list(request, builder, content_id(name, request))
+
+
+def events_from_message(
+    message: dict[str, Json],
+    format: str | None = None,  # noqa: A002
+    *,
+    names: Mapping[str, str] | None = None,
+    opening: bool = True,
+) -> list[Event]:
+    """The events of one message, for appending one at a time.
+
+    `names` gives the tool of a call id, for formats whose results do not say it. `opening` is True until a turn
+    has been taken: a system message then sets the prompt, later it is a reminder.
+    """
+    losses = Losses()
+    message = _checked_json(message, losses)
+    if not is_message(message):
+        raise InputError("the message has no `role`.", hint='a message is {"role": …, "content": …}.')
+    name = _checked_format(format) if format else message_format([message])
+    read = anthropic_events if name == ANTHROPIC else openai_events
+    events: list[Event] = []
+    for event in read(message, names or {}, losses, opening=opening):
+        if isinstance(event, AssistantReplied) and all(isinstance(part, Thinking) for part in event.parts):
+            losses.add("left out", "assistant messages with neither text nor call")
+        else:
+            events.append(event)
+    return [*events, *(Noted(kind="import", text=sentence) for sentence in losses.sentences())]
+
+
+def _checked_format(format: str) -> str:  # noqa: A002
+    if format not in MESSAGE_FORMATS:
+        raise InputError(
+            f"`{format}` is not a format of message lists.",
+            hint=f"known: {', '.join(sorted(MESSAGE_FORMATS))}.",
+        )
+    return format
+
+
+def _checked_json(value: Json, losses: Losses) -> Json:
+    """The value if it is plain JSON, with U+FFFD for lone surrogates: Python strings can hold them."""
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        value = _scrubbed(value, losses)
+    except RecursionError as error:
+        raise InputError("a message nests values too deep.", hint="messages are plain JSON.") from error
+    except TypeError as error:
+        raise InputError(
+            f"a message holds what JSON cannot: {error}.",
+            hint="pass plain dicts; SDK objects have `model_dump()`.",
+        ) from error
+    if is_too_deep(value):
+        raise InputError("a message nests values too deep.", hint="messages are plain JSON.")
+    for key in _keys(value):
+        if not isinstance(key, str):
+            raise InputError(
+                f"a message has the key {str(key)[:40]} of type {type(key).__name__}, and JSON's keys are strings.",
+                hint="write the key as a string: two keys that differ in type only would become one.",
+            )
+    return value
+
+
+def _keys(value: Json) -> Iterator[Json]:
+    """The keys of all objects within a value."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, dict):
+            yield from found
+            waiting += [v for v in found.values() if isinstance(v, dict | list | tuple)]
+        elif isinstance(found, list | tuple):
+            waiting += [v for v in found if isinstance(v, dict | list | tuple)]
+
+
+def _scrubbed(value: Json, losses: Losses) -> Json:
+    if isinstance(value, str):
+        clean = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        losses.add("replaced by U+FFFD", "texts with lone surrogates", clean != value)
+        return clean
+    if isinstance(value, dict):
+        return {_scrubbed(key, losses): _scrubbed(item, losses) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_scrubbed(item, losses) for item in value]
+    return value
