@@ -15,6 +15,8 @@ from holdfast.errors import InputError, NotFound
 from holdfast.events import UserSaid
 from holdfast.messages import Text
 from holdfast.recordings import FORMATS, detect_format, find_recording, read_recordings
+from holdfast.recordings.json_lines import RecordingFile, check_complete
+from holdfast.recordings.recording_files import scan_recordings
 
 
 def refused(path: Path, format: str | None = None) -> InputError:  # noqa: A002
@@ -148,9 +150,61 @@ def test_a_gzip_stream_that_breaks_off_is_forgiven_and_said(tmp_path: Path) -> N
     data = gzip.compress(b"".join(json.dumps(line).encode() + b"\n" for line in CLAUDE_CODE), compresslevel=0)
     path.write_bytes(data[: len(data) // 2])
     recording = find_recording(path)
-    assert "gzip stream breaks off" in recording.notes[0]
+    assert "gzip data is cut off" in recording.notes[0]
     assert "is torn" in recording.notes[1]
     assert 0 < len(messages_of(recording)) < 5
+
+
+def cut_off_gzip(path: Path, names: tuple[str, ...]) -> Path:
+    """A gzip file of neutral recordings that ends in the middle of the last one."""
+    lines = [json.dumps({**NEUTRAL, "id": name}).encode() + b"\n" for name in names]
+    # Stored, not compressed: the cut then falls at a known place.
+    data = gzip.compress(b"".join(lines), compresslevel=0)
+    path.write_bytes(data[: len(data) - len(lines[-1]) // 2])
+    return path
+
+
+def test_recordings_lost_in_a_gzip_file_that_is_cut_off_are_said(tmp_path: Path) -> None:
+    file = RecordingFile(cut_off_gzip(tmp_path / "a.jsonl.gz", ("one", "two", "three")))
+    assert [recording.id for recording in scan_recordings(file)] == ["one", "two"]
+    with pytest.raises(
+        InputError, match=r"a\.jsonl\.gz: the gzip data is cut off in line 3; the rest is missing"
+    ):
+        check_complete([file])
+    with pytest.raises(NotFound, match=r"no recording `three` \(the gzip data is cut off in line 3"):
+        find_recording(file.path, "three")
+
+
+def test_a_whole_file_lost_nothing(tmp_path: Path) -> None:
+    file = RecordingFile(
+        write_lines(tmp_path / "a.jsonl.gz", [{**NEUTRAL, "id": "one"}, {**NEUTRAL, "id": "two"}])
+    )
+    assert len(list(scan_recordings(file))) == 2
+    check_complete([file])
+
+
+@pytest.mark.parametrize("length", [2, 5, 10, 14])
+def test_a_gzip_file_cut_off_before_its_first_byte_is_damaged_not_empty(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps(NEUTRAL).encode())[:length])
+    error = refused(path)
+    assert "line 1 is damaged: its gzip data cannot be read" in error.message
+    assert "restore the file" in error.hint
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_the_hint_for_an_array_that_is_cut_off_works(tmp_path: Path, indent: int | None) -> None:
+    path = tmp_path / "chat.json"
+    whole = json.dumps(OPENAI, indent=indent)
+    path.write_text(whole[:-20])
+    error = refused(path)
+    assert "the file ends in the middle of a value" in error.message
+    assert "delete the unfinished value at its end and the comma before it" in error.hint
+    assert "close the brackets that are still open, such as with `]`" in error.hint
+    last = json.dumps(OPENAI[:-1], indent=indent).removesuffix("]").rstrip()
+    assert whole.startswith(last)
+    path.write_text(last + "]")
+    assert find_recording(path).source == "openai"
 
 
 def test_damaged_gzip_names_the_line(tmp_path: Path) -> None:

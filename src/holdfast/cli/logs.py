@@ -21,7 +21,8 @@ from holdfast.errors import InputError
 from holdfast.log import Log, export_log, import_log
 from holdfast.messages import Json
 from holdfast.recordings import read_recordings
-from holdfast.recordings.json_lines import RecordingFile
+from holdfast.recordings.json_lines import RecordingFile, check_complete
+from holdfast.recordings.recording_files import scan_recordings
 from holdfast.store import LogInfo, Store, verify
 from holdfast.store.log_file import read_log_lines
 
@@ -29,17 +30,19 @@ EXPORTED = b'{"holdfast":"log"'
 """How the first line of `holdfast logs export` begins."""
 
 
-def check_files(paths: Sequence[Path], format_: str | None) -> int:
+def check_files(files: Sequence[RecordingFile], format_: str | None) -> int:
     """How many logs the files hold; InputError if one cannot be read."""
     count = 0
-    with track(paths, "checking", total=len(paths)) as files:
-        for path in files:
-            if is_export(path):
-                with _named(path):
-                    read_log_lines(_raw_lines(path))
+    with track(files, "checking", total=len(files)) as checked:
+        for file in checked:
+            if is_export(file.path):
+                with _named(file.path):
+                    read_log_lines(_raw_lines(file.path))
                 count += 1
             else:
-                count += sum(1 for _ in read_recordings(path, format_))
+                for recording in scan_recordings(file, format_):
+                    recording.read()
+                    count += 1
     return count
 
 
@@ -157,7 +160,8 @@ def import_(ctx: click.Context, files: tuple[Path, ...], format_: str | None, as
       holdfast logs import work.jsonl
       holdfast logs import sessions/*.jsonl --from claude-code
     """
-    total = check_files(files, format_)
+    checked = [RecordingFile(path) for path in files]
+    total = check_files(checked, format_)
     with track(import_files(writable_store(ctx), files, format_), "importing", total=total) as found:
         logs = [(log, log.info) for log in found]
     if as_json:
@@ -167,6 +171,10 @@ def import_(ctx: click.Context, files: tuple[Path, ...], format_: str | None, as
         print_table([name("id"), number("entries"), name("state"), text("title")], rows)
     new = sum(not log.existed for log, _ in logs)
     note(f"{format_count(new, 'log')} stored, {len(logs) - new} there already")
+    for file in checked:
+        if file.notes and not file.lost_recordings:
+            note(f"{file.name}: {'; '.join(file.notes)}")
+    check_complete(checked)
 
 
 @command.command()

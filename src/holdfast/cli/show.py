@@ -20,6 +20,7 @@ from holdfast.events import Entry, Recording
 from holdfast.log import Log
 from holdfast.messages import Json
 from holdfast.packing.counting.families import family_for_model
+from holdfast.recordings.json_lines import RecordingFile, check_complete
 from holdfast.recordings.recording_files import scan_recordings
 from holdfast.store import MemoryStore
 from holdfast.tokenizers import counter_for_model
@@ -111,7 +112,8 @@ def _holds_several(choice: RecordingChoice) -> bool:
 def _show_list(choice: RecordingChoice, model: str | None, as_json: bool) -> None:
     assert choice.file is not None, "only a file holds recordings"
     rows: list[tuple[str, int, int, int, str]] = []
-    with track(scan_recordings(choice.file, choice.format), "reading") as found:
+    file = RecordingFile(choice.file)
+    with track(scan_recordings(file, choice.format), "reading") as found:
         for unread in found:
             recording = unread.read()
             seen = _listed(recording, model)
@@ -120,9 +122,10 @@ def _show_list(choice: RecordingChoice, model: str | None, as_json: bool) -> Non
     if as_json:
         keys = ("id", "rounds", "steps", "tokens", "title")
         write_json([dict(zip(keys, row, strict=True)) for row in rows])
-        return
-    print_table([name("id"), number("rounds"), number("steps"), number("tokens"), text("title")], rows)
-    note(f"{format_count(len(rows), 'recording')}; choose one with `--id`")
+    else:
+        print_table([name("id"), number("rounds"), number("steps"), number("tokens"), text("title")], rows)
+        note(f"{format_count(len(rows), 'recording')}; choose one with `--id`")
+    check_complete([file])
 
 
 def _listed(recording: Recording, model: str | None) -> Overview:

@@ -1,6 +1,7 @@
-"""A recording file as lines of bytes, plain or gzip.
+"""A recording file as lines of JSON, plain or gzip.
 
-Rule: lines end at b"\\n" and nowhere else, since recorded text is full of the other line breaks.
+Rule: lines end at b"\\n" and nowhere else, since recorded text is full of the other line breaks. Bytes become
+values or raise an `InputError` that names file, line and reason; what was forgiven is said in the file's notes.
 """
 
 import gzip
@@ -30,6 +31,7 @@ GZIP = b"\x1f\x8b"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 BOM = b"\xef\xbb\xbf"
 CHUNK = 1 << 18
+OFFSET = re.compile(r" ?\(byte (\d+)\)")
 
 
 class FileLine(Struct, frozen=True):
@@ -41,12 +43,14 @@ class FileLine(Struct, frozen=True):
 
 
 class RecordingFile:
-    """A file given by a person. `notes` say what was forgiven while reading it."""
+    """A file that a person gave. `notes` say what was forgiven while it was read; `lost_recordings` is set where
+    that cost whole recordings."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = path.name
         self.notes: list[str] = []
+        self.lost_recordings = False
 
     def lines(self) -> Iterator[FileLine]:
         """Every physical line, blank ones too, so that numbers are those an editor shows."""
@@ -77,29 +81,37 @@ class RecordingFile:
             self._refuse(error)
 
     def _inflated(self, file: BinaryIO) -> Iterator[bytes]:
-        lines = 1
+        line = 1
+        is_empty = True
         with gzip.GzipFile(fileobj=file) as stream:
             while True:
                 try:
                     chunk = stream.read1(CHUNK)
-                except EOFError:
-                    self.notes.append(f"the gzip stream breaks off in line {lines}; the rest is missing")
+                except EOFError as error:
+                    if is_empty:
+                        raise self._damaged(line, error) from error
+                    self.notes.append(f"the gzip data is cut off in line {line}; the rest is missing")
                     return
                 except (zlib.error, gzip.BadGzipFile) as error:
-                    raise InputError(
-                        f"{self.name} line {lines} is damaged: its gzip data cannot be read ({error}).",
-                        hint="restore the file from a copy.",
-                    ) from error
+                    raise self._damaged(line, error) from error
                 if not chunk:
                     return
-                lines += chunk.count(b"\n")
+                is_empty = False
+                line += chunk.count(b"\n")
                 yield chunk
+
+    def _damaged(self, line: int, error: Exception) -> InputError:
+        reason = str(error).rstrip(".")
+        return InputError(
+            f"{self.name} line {line} is damaged: its gzip data cannot be read ({reason}).",
+            hint="restore the file from a copy, or download it again.",
+        )
 
     def _check_start(self, start: bytes) -> None:
         if self.path.suffix == ".gz" and start:
             raise InputError(
                 f"{self.name} is named `.gz` but is not gzip data.",
-                hint="rename it if it is plain text, or fetch it again.",
+                hint="rename it if it is plain text, or download it again.",
             )
         if start.startswith(UTF16):
             raise InputError(
@@ -117,34 +129,61 @@ class RecordingFile:
         raise InputError(f"{self.path} cannot be read: {error.strerror}.", hint="check the file.") from error
 
 
-def json_lines(source: RecordingFile) -> Iterator[FileLine]:
+def check_complete(files: Iterable[RecordingFile]) -> None:
+    """Raises `InputError` if whole recordings were lost in files that have been read to their end."""
+    lost = [f"{file.name}: {'; '.join(file.notes)}" for file in files if file.lost_recordings]
+    if lost:
+        raise InputError(
+            f"recordings are missing. {'; '.join(lost)}.",
+            hint="the recordings before the damage were used; restore the file from a copy for the rest.",
+        )
+
+
+def json_lines(file: RecordingFile) -> Iterator[FileLine]:
     """Lines that hold whole JSON values; a document spread over many lines comes as one line."""
-    physical = source.lines()
+    physical = file.lines()
     first = next((line for line in physical if line.raw.strip()), None)
     if first is None:
-        raise InputError(f"{source.name} is empty.", hint="a recording has at least one message.")
+        raise InputError(f"{file.name} is empty.", hint="a recording has at least one message.")
     first = FileLine(first.number, first.raw.removeprefix(BOM), first.ended)
-    if _parses(source, first):
-        yield from _without_torn_end(source, chain([first], physical))
+    if _parses(file, first):
+        yield from _without_torn_end(file, chain([first], physical))
         return
     rest = list(physical)
     second = next((line for line in rest if line.raw.strip()), None)
     document = FileLine(first.number, b"\n".join([first.raw, *(line.raw for line in rest)]))
-    if second is not None and _parses(source, second) and not _parses(source, document):
-        yield from _without_torn_end(source, [first, *rest])
+    if _parses(file, document):
+        yield document
+    elif second is not None and _parses(file, second):
+        yield from _without_torn_end(file, [first, *rest])
     else:
+        _refuse_truncated(file, document)
         yield document
 
 
-def _without_torn_end(source: RecordingFile, lines: Iterable[FileLine]) -> Iterator[FileLine]:
-    """Held back by one line, so that whoever reads the last whole line finds the note about the torn one."""
+def _refuse_truncated(file: RecordingFile, document: FileLine) -> None:
+    """A document that ends too early: no single line can be deleted to make it whole."""
+    try:
+        DECODER.decode(document.raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if "truncated" in str(error):
+            last = _line_at(document.raw, len(document.raw.rstrip()), document.number)
+            raise InputError(
+                f"{file.name} line {last} is not valid JSON: the file ends in the middle of a value.",
+                hint="restore the file from a copy; or delete the unfinished value at its end and the comma before "
+                "it, and close the brackets that are still open, such as with `]`.",
+            ) from error
+
+
+def _without_torn_end(file: RecordingFile, lines: Iterable[FileLine]) -> Iterator[FileLine]:
+    """Held back by one line, so that the reader of the last whole line finds the note about the torn one."""
     held: FileLine | None = None
     for line in lines:
         if not line.raw.strip():
             continue
         kept: FileLine | None = line
-        if not line.ended and not _parses(source, line):
-            source.notes.append(f"line {line.number}, the last one, is torn and was left out")
+        if not line.ended and not _parses(file, line):
+            file.notes.append(f"line {line.number}, the last one, is torn and was left out")
             whole = line.raw[: whole_prefix(line.raw)]
             kept = FileLine(line.number, whole) if whole else None
         if held is not None:
@@ -154,15 +193,12 @@ def _without_torn_end(source: RecordingFile, lines: Iterable[FileLine]) -> Itera
         yield held
 
 
-def _parses(source: RecordingFile, line: FileLine) -> bool:
+def _parses(file: RecordingFile, line: FileLine) -> bool:
     try:
-        decode_line(line.raw, source.name, line.number, Losses())
+        decode_line(line.raw, file.name, line.number, Losses())
     except InputError:
         return False
     return True
-
-
-OFFSET = re.compile(r" ?\(byte (\d+)\)")
 
 
 def decode_line(raw: bytes, name: str, line: int, losses: Losses) -> list[Json]:
@@ -192,9 +228,9 @@ def _second_look(raw: bytes, name: str, line: int, losses: Losses, error: Except
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as bad:
-        _refuse(raw, bad.start, name, line, "is not valid UTF-8")
+        _refuse_byte(raw, bad.start, name, line, "is not valid UTF-8")
     if (nul := raw.find(b"\0")) >= 0:
-        _refuse(raw, nul, name, line, "is a NUL")
+        _refuse_byte(raw, nul, name, line, "is a NUL")
     if SURROGATE.search(raw) and (better := replace_lone_surrogates(raw, losses)) != raw:
         return decode_line(better, name, line, losses)
     spans = _spans(text)
@@ -235,7 +271,7 @@ def _line_at(raw: bytes, at: int, first: int) -> int:
     return first + raw.count(b"\n", 0, at)
 
 
-def _refuse(raw: bytes, at: int, name: str, line: int, what: str) -> NoReturn:
+def _refuse_byte(raw: bytes, at: int, name: str, line: int, what: str) -> NoReturn:
     start = raw.rfind(b"\n", 0, at) + 1
     raise InputError(
         f"{name} line {_line_at(raw, at, line)} is damaged: byte {at - start} of the line {what}.",

@@ -1,6 +1,7 @@
-"""The formats by name, and how a file tells which it is.
+"""Recording files: which format a file has, and the recordings in it.
 
-Rule: a format is recognised by the shape of its values; a file's name never decides.
+Rule: a format is recognised by the shape of its values; a file's name never decides. Where a file holds one
+recording a line, a recording is decoded only when it is asked for.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -113,10 +114,6 @@ def _list_format(values: list[Json]) -> str | None:
     return format_of(values[0]) if isinstance(values[0], dict | list) else None
 
 
-# Files, and plain lists of messages, into recordings.
-#
-# Rule: where a file holds one recording a line, a recording is decoded only when it is asked for.
-
 HEAD = 50
 """Lines looked at to tell a format: Claude Code may begin with a screenful of bookkeeping."""
 
@@ -159,41 +156,43 @@ class LazyRecording(Struct, frozen=True):
 
 def read_recordings(path: Path, format: str | None = None) -> Iterator[Recording]:  # noqa: A002
     """Every recording of a file, one at a time."""
-    for unread in scan_recordings(path, format):
-        yield unread.read()
+    for recording in scan_recordings(path, format):
+        yield recording.read()
 
 
 def find_recording(path: Path, id: str | None = None, format: str | None = None) -> Recording:  # noqa: A002
     """One recording: the only one, or the one with this id, its beginning, its end or the beginning of a part."""
-    path = Path(path)
-    recordings = scan_recordings(path, format)
+    file = RecordingFile(Path(path))
+    recordings = scan_recordings(file, format)
     if id is None:
-        return _only(recordings, path.name)
+        return _only(recordings, file.name)
     ids: list[str] = []
     near: list[str] = []
     match: LazyRecording | None = None
-    for unread in recordings:
-        if unread.id == id:
-            return unread.read()
-        ids.append(unread.id)
-        if id and (unread.id.startswith(id) or unread.id.endswith(id) or f"/{id}" in unread.id):
-            near.append(unread.id)
-            match = match or unread
+    for recording in recordings:
+        if recording.id == id:
+            return recording.read()
+        ids.append(recording.id)
+        if id and (recording.id.startswith(id) or recording.id.endswith(id) or f"/{id}" in recording.id):
+            near.append(recording.id)
+            match = match or recording
     if match is not None and len(near) == 1:
         return match.read()
     if near:
         raise InputError(
-            f"`{id}` fits {len(near)} recordings of {path.name}.", hint=f"say more: {_shown(near)}."
+            f"`{id}` fits {len(near)} recordings of {file.name}.",
+            hint=f"give more of the id: {_shown(near)}.",
         )
+    lost = f" ({'; '.join(file.notes)})" if file.lost_recordings else ""
     close = get_close_matches(id, ids, n=SHOWN, cutoff=0.4) or ids
-    raise NotFound(f"{path.name} holds no recording `{id}`.", hint=f"it has {_shown(close)}.")
+    raise NotFound(f"{file.name} holds no recording `{id}`{lost}.", hint=f"it has {_shown(close)}.")
 
 
 def _only(recordings: Iterator[LazyRecording], name: str) -> Recording:
     found = list(islice(recordings, SHOWN + 1))
     if len(found) == 1:
         return found[0].read()
-    ids = [unread.id for unread in found]
+    ids = [recording.id for recording in found]
     raise InputError(f"{name} holds several recordings.", hint=f"choose one with `--id`: {_shown(ids)}.")
 
 
@@ -202,11 +201,17 @@ def _shown(ids: Iterable[str]) -> str:
     return ", ".join(f"`{id}`" for id in some[:SHOWN]) + (", …" if len(some) > SHOWN else "")  # noqa: A001
 
 
-def scan_recordings(path: Path, format: str | None = None) -> Iterator[LazyRecording]:  # noqa: A002
-    """The recordings of a file in order, each with its id, none made into events yet."""
+def scan_recordings(
+    path: Path | RecordingFile,
+    format: str | None = None,  # noqa: A002
+) -> Iterator[LazyRecording]:
+    """The recordings of a file in order, each with its id, none made into events yet.
+
+    What a damaged end cost is known when all have been taken: give a `RecordingFile`, then `check_complete`.
+    """
     if format is not None:
         check_format(format)
-    source = RecordingFile(Path(path))
+    source = path if isinstance(path, RecordingFile) else RecordingFile(Path(path))
     lines = json_lines(source)
     head: list[FileLine] = []
     values: list[Json] = []
@@ -215,18 +220,17 @@ def scan_recordings(path: Path, format: str | None = None) -> Iterator[LazyRecor
         values += decode_line(line.raw, source.name, line.number, Losses())
         if any(map(format_of, values)) or len(head) == HEAD:
             break
-    name = _settled(format, values, source.name)
+    name = _checked_format(format, values, source.name)
     every = chain(head, lines)
-    if name in READERS:
+    if name in READERS or is_message(values[0]):
         yield _whole_file(source, every, name)
-    elif is_message(values[0]):
-        yield _message_lines(source, every, name)
     else:
         for line in every:
             yield from _line_recordings(source, line, name)
+        source.lost_recordings = bool(source.notes)
 
 
-def _settled(format: str | None, values: list[Json], name: str) -> str:  # noqa: A002
+def _checked_format(format: str | None, values: list[Json], name: str) -> str:  # noqa: A002
     """The named format, unless the file plainly has another."""
     if format is None:
         return detect_format(values, name)
@@ -238,14 +242,6 @@ def _settled(format: str | None, values: list[Json], name: str) -> str:  # noqa:
         f"{name} is not {format}: line 1 looks like {found or 'a list of messages'}.",
         hint=f"leave `--from` out, or say `--from {found or OPENAI}`.",
     )
-
-
-def _whole_file(source: RecordingFile, lines: Iterable[FileLine], name: str) -> LazyRecording:
-    builder = RecordingBuilder(name, where=source.name, notes=source.notes)
-    recording = READERS[name](_objects(source, lines, builder), builder)
-    if builder.is_empty():
-        builder.refuse(f"holds no message that {name} would have", hint="check that the agent took a turn.")
-    return LazyRecording(recording.id, partial(_given, recording), source.path.stat().st_size)
 
 
 def _given(recording: Recording) -> Recording:
@@ -263,11 +259,19 @@ def _objects(
             yield value
 
 
-def _message_lines(source: RecordingFile, lines: Iterable[FileLine], name: str) -> LazyRecording:
-    """One message a line: the file is one recording."""
+def _whole_file(source: RecordingFile, lines: Iterable[FileLine], name: str) -> LazyRecording:
+    """A line for each thing that happened, or one message a line: the file is one recording."""
     builder = RecordingBuilder(name, where=source.name, notes=source.notes)
-    messages = list(_objects(source, lines, builder))
-    recording = VALUE_READERS[name](messages, builder, content_id(name, messages))
+    values = _objects(source, lines, builder)
+    if name in READERS:
+        recording = READERS[name](values, builder)
+        if builder.is_empty():
+            builder.refuse(
+                f"holds no message that {name} would have", hint="check that the agent took a turn."
+            )
+    else:
+        messages = list(values)
+        recording = VALUE_READERS[name](messages, builder, content_id(name, messages))
     return LazyRecording(recording.id, partial(_given, recording), source.path.stat().st_size)
 
 
