@@ -89,12 +89,12 @@ def test_a_file_that_cannot_be_read(tmp_path, monkeypatch, name):
 def test_a_file_that_is_no_text(tmp_path):
     file = tmp_path / "table.toml"
     file.write_bytes(b"read = \xff")
-    with pytest.raises(InputError, match=r"table\.toml is no text in UTF-8"):
+    with pytest.raises(InputError, match=r"table\.toml is not text in UTF-8"):
         load_prices(str(file))
 
 
 WRONG = {
-    "no TOML": ("read = ", "is no valid TOML"),
+    "no TOML": ("read = ", "is not valid TOML"),
     "empty": ("", "`read` is missing"),
     "missing": (MINE.replace("output = 4.5", ""), "`output` is missing"),
     "unknown": (MINE + "writes = 1", "unknown key `writes`"),

@@ -406,8 +406,8 @@ def run(code: str, **environment: str) -> str:
 def test_without_kingfisher_our_own_rules_still_redact():
     code = (
         "import sys; sys.modules['kingfisher_sdk'] = None\n"
-        "from holdfast.redaction import missing_because, redact\n"
-        f"print(redact('password: hunter2 {KEYS['github']}'), 'kingfisher_sdk' in missing_because())"
+        "from holdfast.redaction import kingfisher_problem, redact\n"
+        f"print(redact('password: hunter2 {KEYS['github']}'), 'kingfisher_sdk' in kingfisher_problem())"
     )
     assert run(code) == f"password: {MARK} {MARK} True"
 

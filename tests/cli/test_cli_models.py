@@ -129,7 +129,7 @@ def test_check_asks_and_says_who_answers(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert cells["deepseek/deepseek-flash"] == ["no", "–"]
     assert cells["anthropic/claude-opus-5-5"] == ["–", "no"]
     assert "hint: ollama: " in done.err
-    assert "hint: anthropic: it wants a key: set `ANTHROPIC_API_KEY`" in done.err
+    assert "hint: anthropic: it needs a key: set `ANTHROPIC_API_KEY`" in done.err
     assert max(map(len, done.text.split("\n"))) <= 80
     # One question for all models of a provider, and none for those without a key.
     assert len(server.requests) == 1

@@ -87,7 +87,7 @@ def test_the_policy_to_compare_with(recording: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("read = ", "is no valid TOML"),
+        ("read = ", "is not valid TOML"),
         (PRICES.replace("output = 5\n", ""), "the key `output` is missing"),
         (PRICES + "wriet = 1\n", "unknown key `wriet`"),
         (PRICES.replace("0.1", "true"), "`read` should be a number"),

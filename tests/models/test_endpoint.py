@@ -41,7 +41,7 @@ def test_secrets_are_taken_out_of_what_others_say():
     ],
 )
 def test_a_base_url_that_is_none(url):
-    with pytest.raises(ConfigError, match="no web address") as raised:
+    with pytest.raises(ConfigError, match="not a web address") as raised:
         Endpoint(url=url)
     assert raised.value.hint
 

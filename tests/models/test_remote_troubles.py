@@ -41,7 +41,7 @@ from support.remote import CALLS, FAST, KEY, REQUEST, asked, each_protocol, remo
 def test_a_failure_in_the_providers_own_words(path, kind, error):
     with serving(Failure(kind=kind)) as server, pytest.raises(error) as raised:
         asked(remote(server, path))
-    assert raised.value.is_passing is (kind in ("rate", "overloaded", "server"))
+    assert raised.value.is_transient is (kind in ("rate", "overloaded", "server"))
     assert len(server.requests) == 1
 
 
@@ -52,7 +52,7 @@ def test_an_error_inside_a_stream(path, kind):
     with serving(Script(broken=Broken(before=5, kind=kind))) as server, pytest.raises(ModelError) as raised:
         streamed(remote(server, path), got)
     assert isinstance(raised.value, Overflowed) is (kind == "overflow")
-    assert raised.value.is_passing is (kind != "overflow")
+    assert raised.value.is_transient is (kind != "overflow")
     assert not any(isinstance(came, ReplyCompleted) for came in got)
 
 
@@ -105,7 +105,7 @@ def test_json_that_holds_no_error_is_no_reply_and_no_error_of_the_provider(path,
     with serving(Failure(status=200, body=body)) as server, pytest.raises(BadReply) as raised:
         asked(remote(server, path, FAST))
     assert body.decode() in raised.value.message
-    assert "does it stream?" in raised.value.hint
+    assert "that the server can stream" in raised.value.hint
     assert len(server.requests) == 1
 
 

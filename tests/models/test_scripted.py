@@ -139,7 +139,7 @@ def test_two_scripts_can_be_asked_at_once() -> None:
         await asyncio.gather(listen(ScriptedModel("aaaa", piece=1)), listen(ScriptedModel("bbbb", piece=1)))
 
     asyncio.run(both())
-    assert order == ["TextCamea", "TextCameb"] * 4 + ["Done", "Done"]
+    assert order == ["TextDeltaa", "TextDeltab"] * 4 + ["ReplyCompleted", "ReplyCompleted"]
 
 
 def test_it_is_reached_from_the_package_without_a_provider() -> None:

@@ -27,7 +27,7 @@ from holdfast.models.errors import AuthFailed, ModelError, NetworkFailed, Overfl
 from holdfast.models.model import ModelReply, ModelRequest, ask
 from holdfast.models.openai_chat_api import OpenAIChatAdapter
 from holdfast.models.openai_responses_api import OpenAIResponsesAdapter
-from holdfast.models.remote import NO_RETRIES, RemoteModel
+from holdfast.models.remote import RemoteModel, RetryPolicy
 from holdfast.models.transport import Endpoint
 from support.provider_server import Broken, Failure, ProviderServer, Script, serving
 
@@ -55,7 +55,7 @@ def ours(server: ProviderServer, wire: ProviderAdapter, *messages: Message) -> M
     async def run() -> ModelReply:
         url = server.url if isinstance(wire, AnthropicAdapter) else server.openai_url
         where = Endpoint(url=url, key=KEY)
-        async with RemoteModel("loopback/test", "test", wire, where, retries=NO_RETRIES) as model:
+        async with RemoteModel("loopback/test", "test", wire, where, retries=RetryPolicy(most=0)) as model:
             return await ask(model, ModelRequest(messages=messages or ASKED, tools=(READ,), max_tokens=500))
 
     return asyncio.run(run())
@@ -176,7 +176,7 @@ class ChatSdk:
 
 
 class ResponsesSdk:
-    wire = OpenAIResponsesAdapter(phases=False)
+    wire = OpenAIResponsesAdapter()
 
     def __init__(self, server: ProviderServer) -> None:
         self.client = openai.OpenAI(api_key=KEY, base_url=server.openai_url, max_retries=0)
@@ -285,7 +285,7 @@ def test_a_step_is_sent_back_the_same(sdk: Sdk):
     assert "c2lnbmVk" in str(bodies[1]) or sdk is ChatSdk
 
 
-_NAMED_BY_THE_API = ("status", "annotations", "logprobs", "index", "parsed_arguments")
+_NOT_COMPARED = ("status", "annotations", "logprobs", "index", "parsed_arguments", "phase")
 
 
 def plain(body: Any) -> Any:
@@ -300,7 +300,7 @@ def plain(body: Any) -> Any:
     kept = {
         key: plain(value)
         for key, value in body.items()
-        if value is not None and key not in _NAMED_BY_THE_API and not _is_own_id(body, key)
+        if value is not None and key not in _NOT_COMPARED and not _is_own_id(body, key)
     }
     if kept.get("type") == "message":
         del kept["type"]

@@ -32,22 +32,22 @@ async def whole(answer: StreamedResponse) -> int:
     while (some := await answer.next_events()) is not None:
         count += len(some)
         if any(event.name == "content_block_delta" for event in some):
-            answer.token_came()
+            answer.token_arrived()
     return count
 
 
-async def post(line: EndpointClient, path: str = PATH) -> int:
-    async with line.open(path, {}, BODY) as answer:
+async def post(client: EndpointClient, path: str = PATH) -> int:
+    async with client.open(path, {}, BODY) as answer:
         return await whole(answer)
 
 
 def post_once(where: Endpoint, path: str = PATH) -> int:
     async def run() -> int:
-        line = EndpointClient(where)
+        client = EndpointClient(where)
         try:
-            return await post(line, path)
+            return await post(client, path)
         finally:
-            await line.aclose()
+            await client.aclose()
 
     return asyncio.run(run())
 
@@ -102,15 +102,15 @@ def test_a_reply_may_take_as_long_as_it_likes_while_tokens_come():
 
 def test_the_time_a_reader_takes_is_not_the_providers():
     async def run(where: Endpoint) -> int:
-        line = EndpointClient(where)
+        client = EndpointClient(where)
         count = 0
-        async with line.open(PATH, {}, BODY) as answer:
+        async with client.open(PATH, {}, BODY) as answer:
             while (some := await answer.next_events()) is not None:
                 if not count:
                     # Nothing is awaited here, so that nothing is read meanwhile either.
                     time.sleep(0.5)  # noqa: ASYNC251
                 count += len(some)
-        await line.aclose()
+        await client.aclose()
         return count
 
     script = Script(pauses=(Pause(before=2, seconds=0.02),))
@@ -121,15 +121,15 @@ def test_the_time_a_reader_takes_is_not_the_providers():
 
 def test_cancelling_closes_the_connection_at_once():
     async def run(where: Endpoint, server: ProviderServer) -> bool:
-        line = EndpointClient(where)
-        task = asyncio.create_task(post(line))
+        client = EndpointClient(where)
+        task = asyncio.create_task(post(client))
         await asyncio.to_thread(server.asked)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         # The loop stands still meanwhile: nothing is left to be done in it.
         left = server.hung_up()
-        await line.aclose()
+        await client.aclose()
         return left
 
     with serving(Script(pauses=(Pause(before=3),))) as server:
@@ -138,11 +138,11 @@ def test_cancelling_closes_the_connection_at_once():
 
 def test_leaving_early_closes_the_connection():
     async def run(where: Endpoint, server: ProviderServer) -> bool:
-        line = EndpointClient(where)
-        async with line.open(PATH, {}, BODY) as answer:
+        client = EndpointClient(where)
+        async with client.open(PATH, {}, BODY) as answer:
             await answer.next_events()
         left = server.hung_up()
-        await line.aclose()
+        await client.aclose()
         return left
 
     with serving(Script(pauses=(Pause(before=3),))) as server:
@@ -152,12 +152,12 @@ def test_leaving_early_closes_the_connection():
 def test_a_hung_call_does_not_keep_a_program_from_ending():
     code = """if True:
         import asyncio, sys
-        from holdfast.models.sending import Endpoint, Line
+        from holdfast.models.transport import Endpoint, EndpointClient
 
         async def main():
-            line = Line(Endpoint(url=sys.argv[1]))
+            client = EndpointClient(Endpoint(url=sys.argv[1]))
             async def hang():
-                async with line.open("/v1/messages", {}, b'{"model": "test", "stream": true}') as answer:
+                async with client.open("/v1/messages", {}, b'{"model": "test", "stream": true}') as answer:
                     while await answer.next_events() is not None:
                         print("heard", flush=True)
             task = asyncio.create_task(hang())
@@ -183,11 +183,11 @@ def test_a_hung_call_does_not_keep_a_program_from_ending():
 
 def test_what_comes_after_the_reply_is_not_waited_for():
     async def run(where: Endpoint) -> None:
-        line = EndpointClient(where)
-        async with line.open(PATH, {}, BODY) as answer:
+        client = EndpointClient(where)
+        async with client.open(PATH, {}, BODY) as answer:
             await answer.next_events()
             await answer.finish()
-        await line.aclose()
+        await client.aclose()
 
     for script in (Script(pauses=(Pause(before=3),)), Script(drop=3)):
         with serving(script) as server:

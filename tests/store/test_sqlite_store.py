@@ -119,7 +119,7 @@ def test_a_folder_is_not_a_store(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="cannot be made"):
+    with pytest.raises(StoreError, match="cannot be created"):
         SqliteStore(tmp_path / "file" / "store.db")
 
 

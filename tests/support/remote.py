@@ -10,7 +10,7 @@ from holdfast.models.anthropic_api import AnthropicAdapter
 from holdfast.models.model import ModelReply, ModelRequest, StreamEvent, ask
 from holdfast.models.openai_chat_api import OpenAIChatAdapter
 from holdfast.models.openai_responses_api import OpenAIResponsesAdapter
-from holdfast.models.remote import NO_RETRIES, RemoteModel, RetryPolicy
+from holdfast.models.remote import RemoteModel, RetryPolicy
 from holdfast.models.transport import Endpoint, Timeouts
 from support.provider_server import PROTOCOLS, ProviderServer
 
@@ -30,6 +30,8 @@ CALLS = (
 )
 
 each_protocol = pytest.mark.parametrize("path", list(PROTOCOLS), ids=["anthropic", "chat", "responses"])
+
+NO_RETRIES = RetryPolicy(most=0)
 
 
 def remote(

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from holdfast.agents.outcomes import Stop
 from holdfast.messages import Usage
-from holdfast.prices.money import format_dollars
+from holdfast.prices import format_dollars
 
 
 class RunLimits(Struct, frozen=True):

@@ -1,7 +1,7 @@
-"""Cache breakpoints: `cache_control` marks where a layer of a pack ends.
+"""The Anthropic Messages API, and servers that are compatible with it.
 
-Rule: at most four, and where there are more ends than that the newest win: a mark covers everything in front of it,
-so the first, behind the tools, is the one that costs least to lose.
+Rule: thinking goes back verbatim or not at all. The order of a request (tools, system, messages) is the order of
+stability, so a cache mark at the end of a layer covers everything that is more stable.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,13 +44,14 @@ from holdfast.wire.anthropic import anthropic_usage
 from holdfast.wire.foreign_json import obj, text
 
 MAX_BREAKPOINTS = 4
+"""The API's limit for cache marks. The newest are kept: each covers everything before it."""
 Lifetime = Literal["5m", "1h"]
 
 _UNMARKABLE = ("thinking", "redacted_thinking")
 
 
 class WrittenBlocks(Struct, frozen=True):
-    """One message as blocks. Those of system messages stand in front of all others, wherever the message stood."""
+    """One message as blocks. Blocks of system messages are sent before all others, wherever the message was."""
 
     is_system: bool
     blocks: list[dict[str, Json]]
@@ -69,7 +70,7 @@ def mark_layer_ends(
     last: list[dict[str, Json]] = []
     for end in sorted(set(ends)):
         block = next(_blocks_before(end, tools, written), None)
-        # Layers that are empty end where the one before does.
+        # An empty layer ends where the one before it does.
         if block is not None and not (last and last[-1] is block):
             last.append(block)
     for block in last[-MAX_BREAKPOINTS:]:
@@ -79,7 +80,7 @@ def mark_layer_ends(
 def _blocks_before(
     end: int, tools: list[dict[str, Json]], written: Sequence[WrittenBlocks]
 ) -> Iterator[dict[str, Json]]:
-    """Blocks that may be marked, from an end backwards in the order of the wire."""
+    """Blocks that may be marked, backwards from an end in the order in which they are sent."""
     for is_system in (False, True):
         for one in reversed(written[:end]):
             if one.is_system is is_system:
@@ -87,16 +88,11 @@ def _blocks_before(
     yield from reversed(tools)
 
 
-# The Anthropic Messages API, and servers that speak it.
-#
-# Rule: thinking goes back verbatim or not at all, and the order on the wire (tools, system, messages) is the order of
-# stability, so that a cache mark at the end of a layer covers all that is more stable.
-
 LEAST_BUDGET = 1_024
 """Fewer tokens for thinking are refused."""
 
 BINDING_CONTROLS = "thinking-binding-controls-2026-08-01"
-"""The beta that lets a request say what becomes of thinking that no longer fits."""
+"""The beta that lets a request say what happens to thinking whose prefix has changed."""
 
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -109,8 +105,8 @@ _STOPS: dict[str, StopReason] = {
 
 
 class AnthropicAdapter(Struct, frozen=True, kw_only=True):
-    """`thinking` says how it is asked for: by a `budget`, or `adaptive`, the only way newer models take.
-    `thinking_off` is how a model that thinks by itself is told not to; some only know a low effort.
+    """`thinking` says how it is asked for: by a `budget`, or `adaptive`, the only way for newer models.
+    `thinking_off` is how a model that thinks by default is told not to; some only know a low effort.
     `takes_temperature` is for older models and other servers: newer models refuse the field, and so does the
     newer `version` 2026-10-21, which brings us nothing else.
     `cache` is how long marked layers are kept; empty sets no marks, for servers that do not know them."""
@@ -131,7 +127,7 @@ class AnthropicAdapter(Struct, frozen=True, kw_only=True):
 
     def body(self, model: str, request: ModelRequest) -> dict[str, Json]:
         asked, room = self._asked(request)
-        # Where a newer model cannot be told what becomes of thinking that no longer fits, none goes back.
+        # Where a newer model cannot be told to drop thinking whose prefix has changed, none goes back.
         is_safe = self.thinking == "budget" or "output_config" in asked
         sent = request.messages if is_safe else tuple(map(without_thinking, request.messages))
         wired = [anthropic_message(message) for message in sent]
@@ -157,7 +153,7 @@ class AnthropicAdapter(Struct, frozen=True, kw_only=True):
         return error_from_response(status, body, headers, auth_hint=self.auth_hint)
 
     def _asked(self, request: ModelRequest) -> tuple[dict[str, Json], int]:
-        """The fields that speak of thinking, and its room, which comes on top of that of the reply."""
+        """The fields about thinking, and its tokens, which come on top of those of the reply."""
         room = request.thinking_tokens
         if self.thinking == "adaptive":
             if room:
@@ -174,7 +170,7 @@ class AnthropicAdapter(Struct, frozen=True, kw_only=True):
 
 
 class AnthropicReader:
-    """One reply: blocks by their index, whichever order their pieces come in."""
+    """One reply: blocks by their index, in whatever order their pieces arrive."""
 
     def __init__(self, auth_hint: str = "") -> None:
         self._auth_hint = auth_hint
@@ -240,7 +236,7 @@ class AnthropicReader:
             yield from block.say(kind, delta.get(kind))
 
     def _count(self, value: dict[str, Json]) -> None:
-        """Counts are totals so far; one that is not repeated stays."""
+        """Counts are totals so far; a count that is not repeated stays."""
         usage = obj(value.get("usage"))
         self._usage |= {name: number for name, number in usage.items() if number is not None}
 
@@ -259,7 +255,7 @@ class AnthropicReader:
 
 
 class _Block:
-    """A content block on its way in. Kinds we have no part for keep nothing."""
+    """A content block that is still arriving. Blocks of unknown kinds keep nothing."""
 
     __slots__ = ("_said", "_signature", "_start", "call", "kind")
 
@@ -284,7 +280,7 @@ class _Block:
         self._signature.append(text(piece))
 
     def close(self) -> Iterator[StreamEvent]:
-        """Some servers send a call's arguments with its start, and nothing more."""
+        """Some servers send all arguments of a call with its start."""
         if self.call and not self.call.arguments and (given := self._start.get("input")):
             yield self.call.add(msgspec.json.encode(given).decode())
 
@@ -307,7 +303,7 @@ def _index(value: dict[str, Json]) -> int:
 
 
 def _written(message: Message, turns: list[WireDict]) -> WrittenBlocks:
-    """The very blocks that are sent, so that a mark on one is a mark in the request."""
+    """The same objects that are sent, so that a mark on one is a mark in the request."""
     if isinstance(message, SystemMessage):
         return WrittenBlocks(True, to_anthropic((message,)).system or [])
     return WrittenBlocks(False, [block for turn in turns for block in turn["content"]])
@@ -315,13 +311,13 @@ def _written(message: Message, turns: list[WireDict]) -> WrittenBlocks:
 
 def _adaptive(effort: str) -> dict[str, Json]:
     """Newer models bind thinking to every byte before it, and a fold or a new recap changes some. By default the
-    whole request is then refused; told so, the API drops the thinking instead."""
+    API then refuses the whole request; told to, it drops the thinking instead."""
     binding = {"prefix_mismatch_behavior": "drop_block"}
     return {"thinking": {"type": "adaptive", "block_binding": binding}, "output_config": {"effort": effort}}
 
 
 def _may_think(messages: Sequence[Message]) -> bool:
-    """With a budget, the newest reply must begin with thinking if it called tools; a pack may have dropped it."""
+    """With a budget, the newest reply must begin with thinking if it called tools; the pack may have dropped it."""
     reply = next((message for message in reversed(messages) if isinstance(message, AssistantMessage)), None)
     if reply is None or not reply.calls:
         return True
@@ -330,7 +326,7 @@ def _may_think(messages: Sequence[Message]) -> bool:
 
 
 def _strip_end(messages: list[WireDict]) -> None:
-    """A last reply is a beginning for the model, and one that ends in white space is refused."""
+    """The model continues a last assistant message, and the API refuses one that ends in white space."""
     if messages and messages[-1]["role"] == "assistant" and messages[-1]["content"][-1]["type"] == "text":
         block = messages[-1]["content"][-1]
         block["text"] = block["text"].rstrip()

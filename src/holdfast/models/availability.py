@@ -1,6 +1,6 @@
-"""Who answers: providers are asked for their list of models, all at once and not for long.
+"""Which models can be used: every provider is asked for its list of models, all at once and with a short timeout.
 
-Rule: nothing is asked that costs money, and no failure is more than a sentence.
+Rule: no request costs money, and every failure is one sentence.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ from holdfast.models.transport import Endpoint, EndpointClient, Timeouts
 
 SECONDS = 5.0
 _LONGEST = 8 * 1024 * 1024
-_SHUT = (401, 403)
+_UNAUTHORIZED = (401, 403)
 _LISTS = {"messages": "/v1/models?limit=1000"}
 _LIST = "/models"
 _WINDOWS = ("max_model_len", "context_length", "max_input_tokens")
-"""What vLLM, OpenRouter and Anthropic call the window of a model in their lists."""
+"""The names of a model's window in the lists of vLLM, OpenRouter and Anthropic."""
 
 
 class Availability(Struct, frozen=True):
-    """What came of asking. `served` are the models a server names, each with its window, 0 where it does not say;
-    it is empty for a server that answers and has no list."""
+    """The result of asking one provider. `served` are the models it names, each with its window, 0 where it does
+    not say; it is empty for a server that answers and has no list. `problem` says why it cannot be used."""
 
     served: dict[str, int] = field(default_factory=dict)
     problem: str = ""
@@ -36,61 +36,58 @@ class Availability(Struct, frozen=True):
 
 
 def check_availability(
-    chosen: Sequence[ResolvedModel], env: Mapping[str, str], seconds: float = SECONDS
+    models: Sequence[ResolvedModel], env: Mapping[str, str], seconds: float = SECONDS
 ) -> dict[tuple[str, str], Availability]:
-    """Ask every address among them once, with its key; by address and the variable of the key."""
-    places = {(one.url, one.key): one for one in chosen}
-    return asyncio.run(_reach(places, env, seconds))
+    """Ask every address once, with its key. The result is by address and the variable of the key."""
+    endpoints = {(model.url, model.key): model for model in models}
+
+    async def ask_all() -> list[Availability]:
+        return await asyncio.gather(*(_ask(one, env.get(one.key, ""), seconds) for one in endpoints.values()))
+
+    return dict(zip(endpoints, asyncio.run(ask_all()), strict=True))
 
 
-async def _reach(
-    places: Mapping[tuple[str, str], ResolvedModel], env: Mapping[str, str], seconds: float
-) -> dict[tuple[str, str], Availability]:
-    found = await asyncio.gather(*(_ask(one, env.get(one.key, ""), seconds) for one in places.values()))
-    return dict(zip(places, found, strict=True))
-
-
-async def _ask(chosen: ResolvedModel, key: str, seconds: float) -> Availability:
+async def _ask(model: ResolvedModel, key: str, seconds: float) -> Availability:
     limits = Timeouts(connect=seconds, first_token=seconds, idle=seconds, stalled=seconds)
     try:
-        line = EndpointClient(Endpoint(url=chosen.url, key=key.strip(), timeouts=limits))
+        client = EndpointClient(Endpoint(url=model.url, key=key.strip(), timeouts=limits))
     except HoldfastError as error:
         return Availability(problem=error.message)
-    path = _LISTS.get(chosen.entry.protocol, _LIST)
+    path = _LISTS.get(model.entry.protocol, _LIST)
     try:
         async with (
             asyncio.timeout(seconds),
-            line.open(path, create_adapter(chosen).headers(key.strip())) as answer,
+            client.open(path, create_adapter(model).headers(key.strip())) as answer,
         ):
-            if answer.status in _SHUT:
-                return Availability(problem=_locked(chosen, key))
+            if answer.status in _UNAUTHORIZED:
+                return Availability(problem=_key_problem(model, key))
             return _read(answer.status, await answer.read(_LONGEST))
     except TimeoutError:
-        return Availability(problem=f"`{line.endpoint.host}` did not answer within {seconds:g} s")
+        return Availability(problem=f"`{client.endpoint.host}` did not answer within {seconds:g} s")
     except HoldfastError as error:
-        return Availability(problem=line.endpoint.clean(error.message))
+        return Availability(problem=client.endpoint.clean(error.message))
     finally:
-        await line.aclose()
+        await client.aclose()
 
 
-def _locked(chosen: ResolvedModel, key: str) -> str:
+def _key_problem(model: ResolvedModel, key: str) -> str:
     if key.strip():
-        return f"the key in `{chosen.key}` was refused"
-    return f"it wants a key: set `{chosen.key}`" if chosen.key else "it wants a key"
+        return f"the key in `{model.key}` was refused"
+    return f"it needs a key: set `{model.key}`" if model.key else "it needs a key"
 
 
 def _read(status: int, body: bytes) -> Availability:
-    if status in (404, 405):  # It speaks, but keeps no list.
+    if status in (404, 405):  # It answers, but has no list.
         return Availability()
     if status != 200:
         return Availability(problem=f"it answered with status {status}")
     try:
         listed = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return Availability(problem="it answered with something else than a list of models")
+        return Availability(problem="its answer is not a list of models")
     items = listed.get("data") if isinstance(listed, dict) else listed
     rows = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-    # Google's names stand behind `models/` in the list, and nowhere else.
+    # Google's list, and only its list, puts `models/` before the names.
     return Availability({str(row.get("id", "")).removeprefix("models/"): _window(row) for row in rows})
 
 

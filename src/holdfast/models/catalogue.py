@@ -1,6 +1,7 @@
-"""What is known of models: windows, output limits, prices, protocols; data with a date that a user's file changes.
+"""What is known about models: windows, output limits, prices, protocols; dated data that a user's file can change.
 
-Rule: nothing is invented. What neither the catalogue nor the file says is 0 or None, and whoever needs it must ask.
+Rule: nothing is invented. What neither the catalogue nor the file says is 0 or None. A price that nobody wrote down
+is None, never 0: it must not look like a free model.
 """
 
 import datetime
@@ -34,14 +35,14 @@ OFF_WORDS: dict[ApiProtocol, tuple[ThinkingOff, ...]] = {
     "responses": ("default", "none", "minimal", "low"),
     "chat": ("default", "none", "minimal", "low"),
 }
-"""What each protocol can say of `thinking_off`."""
+"""The values of `thinking_off` for each protocol."""
 CAUTIOUS_SECONDS = 300
 CAUTIOUS_MINIMUM = 1_024
-"""For a cache of which only the price is known: no provider's life is shorter, few minimums are larger."""
+"""For a cache of which only the price is known: no provider keeps it for less, few minimums are larger."""
 
 
 class Price(Struct, frozen=True, kw_only=True):
-    """Dollars a million tokens. None where no price of its own is known: it is then billed as input."""
+    """Dollars for a million tokens. Cache prices are None where they are billed as input."""
 
     input: float
     output: float
@@ -56,12 +57,12 @@ class LongPromptPrice(Price, frozen=True, kw_only=True):
 
 
 class ModelEntry(Struct, frozen=True, kw_only=True):
-    """A model as the catalogue or a file knows it. `url` is set only where a file gives one.
+    """A model as the catalogue or a file describes it. `url` is set only where a file gives one.
 
-    `thinking_off`: what is said where no thinking is asked for. `always_thinks`: it cannot be left off, and takes
-    its room out of that of the reply. `temperature`: it may be set. `system`, `limit_field` and `reasoning_field`
-    are the habits of chat completions at this provider: where system messages stand, what the longest reply is
-    called, and where thinking goes back, if anywhere.
+    `thinking_off`: what is sent where no thinking is asked for. `always_thinks`: it cannot be turned off, and
+    counts against the length of the reply. `temperature`: it may be set. `system`, `limit_field` and
+    `reasoning_field` are how this provider does chat completions: where system messages go, the name of the field
+    for the longest reply, and the field in which thinking goes back, if any.
     """
 
     name: str = ""
@@ -91,17 +92,17 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
 
     @property
     def model(self) -> str:
-        """The name that the provider knows it by."""
+        """The provider's own name for it."""
         return self.name.partition("/")[2]
 
     def price_of(self, prompt: int) -> Price | None:
-        """What a request with a prompt of so many tokens is billed at."""
+        """The price of a request with so many prompt tokens."""
         return self.beyond if self.beyond and prompt > self.beyond.tokens else self.price
 
 
 class Provider(Struct, frozen=True, kw_only=True):
-    """Where models of one name answer. A local one needs no key, and says itself which models it has. `defaults`
-    is what its models have in common."""
+    """A provider. A local one needs no key, and lists its models itself. `defaults` is what its models have in
+    common."""
 
     name: str
     url: str = ""
@@ -117,14 +118,14 @@ class Catalogue(Struct, frozen=True):
     models: dict[str, ModelEntry] = field(default_factory=dict)
 
     def entry(self, name: str) -> ModelEntry:
-        """The entry of this name; of a model nobody has written down, only how its provider is spoken to."""
+        """The entry of this name; for a model that is not listed, the defaults of its provider."""
         if known := self.models.get(name):
             return known
         return replace(self.providers[name.partition("/")[0]].defaults, name=name)
 
 
 def load_catalogue(config: Config | None = None) -> Catalogue:
-    """What comes with Holdfast, changed and added to by the `[models]` of a configuration."""
+    """The catalogue that comes with Holdfast, with the `[models]` of a configuration over it."""
     return (
         merge_entries(_built_in(), config.models, config.where) if config and config.models else _built_in()
     )
@@ -141,7 +142,7 @@ def merge_entries(catalogue: Catalogue, own: Mapping[str, Mapping[str, Json]], w
         if provider not in providers:
             if "url" not in changes:
                 raise ConfigError(
-                    f"{where}: `{path}` is of an unknown provider `{provider}`",
+                    f"{where}: `{path}` names an unknown provider `{provider}`",
                     hint=f"the nearest is `{nearest(provider, list(providers))}`; or give its `url`",
                 )
             providers[provider] = Provider(name=provider, key=key_variable(provider))
@@ -151,15 +152,15 @@ def merge_entries(catalogue: Catalogue, own: Mapping[str, Mapping[str, Json]], w
 
 
 def price_table(entry: ModelEntry, *, prompt: int = 0) -> PriceTable:
-    """The table of `holdfast.prices` that an entry amounts to: its prices as multiples of uncached input.
+    """An entry's prices as a table of `holdfast.prices`: multiples of the price of uncached input.
 
-    Where only prices are known the cache is taken for a short-lived one; without a price for reading there is none.
+    Where only prices are known, the cache is assumed to be short-lived; without a price for reading there is none.
     """
     price = entry.price_of(prompt)
     if price is None or not price.input:
         raise ConfigError(
             f"the price of `{entry.name}` is not known",
-            hint=f'say it in holdfast.toml: `[models."{entry.name}"]` with `price = {{ input = 1, output = 5 }}`',
+            hint=f'set it in holdfast.toml: `[models."{entry.name}"]` with `price = {{ input = 1, output = 5 }}`',
         )
     is_cached = price.cache_read is not None
     read = price.input if price.cache_read is None else price.cache_read
@@ -177,12 +178,12 @@ def price_table(entry: ModelEntry, *, prompt: int = 0) -> PriceTable:
 
 
 def key_variable(provider: str) -> str:
-    """The variable of a provider's key where nothing else is said: `house` has `HOUSE_API_KEY`."""
+    """The default variable of a provider's key: `house` has `HOUSE_API_KEY`."""
     return "".join(c if c.isalnum() else "_" for c in provider).upper() + "_API_KEY"
 
 
 def _ratio(dollars: float, price: Price) -> float:
-    # Rounded: 0.2 / 2 and 0.02 / 0.2 are to be the same table.
+    # Rounded, so that 0.2 / 2 and 0.02 / 0.2 give the same table.
     return round(dollars / price.input, 6)
 
 
@@ -236,15 +237,12 @@ def _built_in() -> Catalogue:
     return Catalogue(table["date"], providers, models)
 
 
-# What a reply costs, in dollars, by the catalogue's prices.
-#
-# Rule: what is not known is None, never 0: a price that nobody wrote down must not look like a free model.
-
 MILLION = 1_000_000
 
 
 def request_cost(entry: ModelEntry, usage: Usage) -> float | None:
-    """Dollars of one request. What was read from and written to the cache is part of `usage.prompt`."""
+    """Dollars of one request, None if its price is unknown. `usage.prompt` includes what the cache read and
+    wrote."""
     price = entry.price_of(usage.prompt)
     if price is None:
         return None

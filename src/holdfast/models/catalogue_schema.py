@@ -1,7 +1,6 @@
-"""Tables of a TOML file that speak of models, read key by key.
+"""The keys of the TOML tables about models, and what each may hold.
 
-Rule: a key that is unknown or holds the wrong thing is refused in one sentence: which key, what it takes, what was
-found.
+Rule: an unknown key or a wrong value is refused in one sentence: which key, what it takes, what was found.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,24 +14,23 @@ from holdfast.packing.amounts import parse_tokens
 from holdfast.settings import nearest
 
 ReadKey = Callable[[Json, str, str], Json]
-"""A value, the file it stands in and its key there, to the value in its type."""
-
+"""Checks a value, given its file and its key there, and returns it in its type."""
 
 ApiProtocol = Literal["messages", "responses", "chat"]
-"""How a model is spoken to: Anthropic's messages, OpenAI's responses, or chat completions."""
+"""The API of a model: Anthropic's messages, OpenAI's responses, or chat completions."""
 
 ThinkingMode = Literal["no", "adaptive", "budget", "effort", "switch"]
-"""How thinking is asked for: as much as it takes, so many tokens, a word for how much, on or off."""
+"""How thinking is asked for: as the model sees fit, a number of tokens, an effort, on or off."""
 
 ThinkingOff = Literal["default", "none", "minimal", "low", "disabled", "between_tools"]
-"""What a model that thinks by itself is told where no thinking is asked for; `default` is nothing."""
+"""What is sent to a model that thinks by default where no thinking is asked for; `default` sends nothing."""
 
 LimitField = Literal["max_tokens", "max_completion_tokens"]
-"""What chat completions call the longest reply."""
+"""The field for the longest reply in chat completions."""
 
 
 def read_entry(table: Json, where: str, path: str) -> dict[str, Json]:
-    """What a `[models."provider/name"]` says, in its types; `price` and `beyond` as far as they are given."""
+    """The values of a `[models."provider/name"]` table; `price` and `beyond` as far as they are given."""
     return _read(table, ENTRY, where, path)
 
 
@@ -71,7 +69,7 @@ def _tokens(value: Json, where: str, path: str) -> Json:
 
 
 def _amount(value: Json, where: str, path: str) -> Json:
-    # `true` is an int to Python, and TOML knows `nan` and `inf`.
+    # `true` is an int in Python, and TOML has `nan` and `inf`.
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not isfinite(value) or value < 0:
         raise _refusal(where, path, "a number of at least 0", value)

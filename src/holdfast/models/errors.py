@@ -1,7 +1,7 @@
-"""What goes wrong with a model, by what can be done about it.
+"""Errors of models, by what can be done about them.
 
-Rule: every failure of a provider becomes one of these, with the provider's own words cut to a line; none of them
-carries a key.
+Rule: every failure of a provider becomes one of these, with the provider's own words on one line; none of them
+contains a key.
 """
 
 from holdfast.errors import HoldfastError
@@ -9,17 +9,17 @@ from holdfast.messages import Usage
 
 
 class ModelError(HoldfastError):
-    """A model could not be asked, or did not answer. `is_passing` says that the same request may yet succeed."""
+    """A model could not be asked, or did not answer. `is_transient`: the same request may succeed later."""
 
-    is_passing = False
+    is_transient = False
     retry_after: float | None = None
-    """The seconds that the provider asks to wait for, None where it does not say."""
+    """The seconds that the provider asks to wait, None where it does not say."""
     usage: Usage | None = None
-    """What was used before it came to this, where replies came that were no good."""
+    """What replies that could not be used have cost, where there were any."""
 
 
 class Overflowed(ModelError):
-    """The request is too long. `limit` is what the model takes, 0 where the provider does not say."""
+    """The request is too long. `limit` is the most tokens the model takes, 0 where the provider does not say."""
 
     def __init__(self, message: str, *, limit: int = 0, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -27,13 +27,13 @@ class Overflowed(ModelError):
 
 
 class AuthFailed(ModelError):
-    """No key, a wrong one, or one that may not use this model."""
+    """The key is missing, wrong, or not allowed to use this model."""
 
 
 class RateLimited(ModelError):
     """Too many requests, or the provider is overloaded. `retry_after` is in seconds, None where it does not say."""
 
-    is_passing = True
+    is_transient = True
 
     def __init__(self, message: str, *, retry_after: float | None = None, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -41,20 +41,20 @@ class RateLimited(ModelError):
 
 
 class Refused(ModelError):
-    """The provider declined: a request it does not accept, a model that is not there, content it will not touch."""
+    """The provider declined: a request it does not accept, an unknown model, content it rejects."""
 
 
 class NetworkFailed(ModelError):
-    """The provider could not be reached, broke off, or failed by itself."""
+    """The provider could not be reached, closed the connection, or failed by itself."""
 
-    is_passing = True
+    is_transient = True
 
 
 class TimedOut(NetworkFailed):
-    """No first token, or no further one, in time."""
+    """The first token, or the next one, did not arrive in time."""
 
 
 class BadReply(ModelError):
-    """What came is no reply: not the protocol, or cut off before its end."""
+    """What arrived is not a reply: it breaks the protocol, or ends too early."""
 
-    is_passing = True
+    is_transient = True

@@ -1,6 +1,6 @@
-"""What a model is to us: a request goes in, events come out, the last of them is the whole reply.
+"""The interface of a model: a request goes in, events come out, and the last of them is the whole reply.
 
-Rule: values of ours on both sides; a provider's shapes, names and quirks stay in its wire module.
+Rule: our own values on both sides; a provider's shapes, names and quirks stay in its adapter.
 """
 
 from collections.abc import AsyncIterator
@@ -11,12 +11,12 @@ from msgspec import Struct
 from holdfast.messages import AssistantPart, Message, ToolCall, ToolDefinition, Usage, joined_text
 
 StopReason = Literal["end", "calls", "length", "refused", "other"]
-"""Why a reply ended: it was done, it wants tools, it met `max_tokens`, the provider declined, something else."""
+"""Why a reply ended: it is complete, it calls tools, `max_tokens` was reached, the provider declined, other."""
 
 
 class ModelRequest(Struct, frozen=True, kw_only=True):
-    """What is sent. `layer_ends` are the numbers of messages after which a layer of the pack ends, where a provider
-    that is told may keep a cache; 0 as the first of them stands for the end of the tool definitions."""
+    """What is sent. `layer_ends` counts the messages up to the end of each layer of the pack, where a provider may
+    keep a cache; a 0 marks the end of the tool definitions."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolDefinition, ...] = ()
@@ -24,7 +24,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     max_tokens: int = 4_096
     temperature: float | None = None
     thinking_tokens: int = 0
-    """Room for thinking where the model has some; 0 leaves it off."""
+    """Tokens for thinking, for models that can think; 0 turns it off."""
 
 
 class ModelReply(Struct, frozen=True, kw_only=True):
@@ -61,14 +61,14 @@ class CallAnnounced(Struct, frozen=True):
 
 
 class ArgumentsDelta(Struct, frozen=True):
-    """A piece of a call's arguments as JSON text, not yet whole."""
+    """A piece of a call's arguments as JSON text."""
 
     number: int
     text: str
 
 
 class RetryScheduled(Struct, frozen=True):
-    """The request is made again after some seconds, and what came of it so far is void."""
+    """The request is made again after some seconds; everything received for it so far is void."""
 
     seconds: float
     reason: str
@@ -86,7 +86,7 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """As the user chose it, such as `anthropic/claude-opus-4-6`."""
+        """The name that the user chose, such as `anthropic/claude-opus-4-6`."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
@@ -94,13 +94,13 @@ class Model(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Let go of what is kept for the next request."""
+        """Close what is kept open for the next request."""
         ...
 
 
 async def ask(model: Model, request: ModelRequest) -> ModelReply:
-    """The whole reply, for those who need not look on."""
-    async for came in model.stream(request):
-        if isinstance(came, ReplyCompleted):
-            return came.reply
+    """The whole reply, for callers that need no events."""
+    async for event in model.stream(request):
+        if isinstance(event, ReplyCompleted):
+            return event.reply
     raise AssertionError("a model's stream ended without its reply")

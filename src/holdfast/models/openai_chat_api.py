@@ -1,6 +1,6 @@
-"""The OpenAI chat completions API, and everything that speaks it.
+"""The OpenAI chat completions API, and the servers that are compatible with it.
 
-Rule: what servers disagree on is a setting of the wire, never a guess by name; no chunk they invent ends a reply.
+Rule: where servers differ there is a setting, never a guess by name; a chunk of an unknown kind never ends a reply.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,6 +20,7 @@ from holdfast.models.adapter import (
     stop_reason,
     truncated_reply,
 )
+from holdfast.models.catalogue_schema import LimitField
 from holdfast.models.errors import ModelError
 from holdfast.models.model import (
     ModelReply,
@@ -44,26 +45,25 @@ _STOPS: dict[str, StopReason] = {
     "sensitive": "refused",
 }
 _FAILED = ("error", "network_error", "insufficient_system_resource")
-"""Reasons to finish that are failures: what came is no reply."""
+"""Finish reasons that are failures: what arrived is not a reply."""
 
 _UNSAID = " "
-"""For thinking that is not sent: servers that want the field refuse a reply without it, and some an empty one."""
+"""For a reply without thinking: servers that want the field refuse a reply without it, and some an empty one."""
 
 
 class OpenAIChatAdapter(Struct, frozen=True, kw_only=True):
-    """`limit_field`: compatible servers know only `max_tokens`, OpenAI's newer models only the other.
+    """`limit_field`: compatible servers know only `max_tokens`, OpenAI's newer models only the other name.
     `reasoning_field` is where thinking goes back, such as `reasoning_content`; empty sends none.
     `thinking` says how it is asked for: not at all, by `reasoning_effort`, or by a switch (DeepSeek, Moonshot).
-    `thinking_off` is the effort of a model that thinks by itself where none is asked for."""
+    `thinking_off` is the effort of a model that thinks by default where none is asked for."""
 
     path: str = "/chat/completions"
     system: SystemStyle = "blocks"
-    limit_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
+    limit_field: LimitField = "max_completion_tokens"
     reasoning_field: str = ""
     thinking: Literal["", "effort", "switch"] = ""
     thinking_off: EffortOff = ""
     takes_temperature: bool = True
-    asks_usage: bool = True
     auth_hint: str = ""
 
     def headers(self, key: str) -> dict[str, str]:
@@ -73,9 +73,12 @@ class OpenAIChatAdapter(Struct, frozen=True, kw_only=True):
         messages = join_openai(
             self._written(message) for message in apply_system_style(request.messages, self.system)
         )
-        body: dict[str, Json] = {"model": model, "messages": messages, "stream": True}
-        if self.asks_usage:
-            body["stream_options"] = {"include_usage": True}
+        body: dict[str, Json] = {
+            "model": model,
+            "messages": messages,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
         if request.tools:
             body["tools"] = [openai_tool(tool) for tool in request.tools]
         effort, room = requested_effort(request.thinking_tokens, self.thinking_off)
@@ -103,7 +106,7 @@ class OpenAIChatAdapter(Struct, frozen=True, kw_only=True):
 
 
 class OpenAIChatReader:
-    """One reply: thinking, text and refusal each as one, calls by their index."""
+    """One reply: one thinking part, one text, one refusal, and calls by their index."""
 
     def __init__(self, auth_hint: str = "") -> None:
         self._auth_hint = auth_hint
@@ -142,7 +145,7 @@ class OpenAIChatReader:
         yield ReplyCompleted(self._reply())
 
     def _read(self, choice: dict[str, Json]) -> Iterator[StreamEvent]:
-        # A server that was asked to stream and does not sends the whole message in one chunk.
+        # A server that does not stream sends the whole message in one chunk.
         delta = obj(choice.get("delta")) or obj(choice.get("message"))
         if thought := _thought(delta):
             self._thinking.append(thought)
@@ -194,9 +197,9 @@ class _Call(Struct, frozen=True):
     gathered: StreamedCall
 
     def takes(self, index: Json, given: str, name: str) -> bool:
-        """Whether a delta goes on with this call.
+        """Whether a delta belongs to this call.
 
-        Indices tell calls apart, but some servers give every call the index 0, some none at all, and some a new id
+        Calls differ by index, but some servers give every call the index 0, some none at all, and some a new id
         with every delta. Only a name begins a call.
         """
         if given and name:
@@ -205,7 +208,7 @@ class _Call(Struct, frozen=True):
 
 
 def chat_usage(value: Json) -> Usage | None:
-    """Tokens as OpenAI counts them, cached ones within the prompt, and under the names others give them."""
+    """Tokens as OpenAI counts them, cached ones within the prompt, also under the names of other servers."""
     usage = obj(value)
     prompt, completion = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
     details = obj(usage.get("prompt_tokens_details"))

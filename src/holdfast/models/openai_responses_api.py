@@ -1,12 +1,12 @@
 """The OpenAI Responses API.
 
-Rule: nothing is stored with the provider. Reasoning comes encrypted and goes back as it came, in front of the item
-it led to.
+Rule: nothing is stored at the provider. Reasoning arrives encrypted and goes back byte for byte, before the item it
+led to, and to no other API.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from holdfast.messages import (
@@ -27,13 +27,9 @@ from holdfast.messages import (
 from holdfast.models.adapter import (
     EffortOff,
     StreamedCall,
-    SystemStyle,
-    apply_system_style,
-    item_from_thinking,
     parse_event,
     requested_effort,
     stop_reason,
-    thinking_from_item,
     truncated_reply,
 )
 from holdfast.models.errors import ModelError
@@ -48,23 +44,22 @@ from holdfast.models.model import (
 )
 from holdfast.models.provider_errors import error_from_event, error_from_response
 from holdfast.wire import WireDict, openai_message, openai_tool
+from holdfast.wire.anthropic import is_reasoning_item
 from holdfast.wire.content_blocks import tool_call
 from holdfast.wire.foreign_json import Losses, count, items, obj, text
 
+_READABLE = ("type", "summary", "content", "status")
+"""Fields of a reasoning item that are not opaque: its text, and what only the API itself says of it."""
 _INCOMPLETE: dict[str, StopReason] = {"max_output_tokens": "length", "content_filter": "refused"}
 
 
 class OpenAIResponsesAdapter(Struct, frozen=True, kw_only=True):
-    """`system`: the first system message as `instructions`, or all of them in one of the styles of `shaping`.
-    `keeps_reasoning` asks for encrypted reasoning, which models that do not reason refuse.
-    `thinking_off` is the effort of a model that thinks by itself where none is asked for.
-    `phases` labels texts as commentary in front of a call, else as the answer, which newer models want back."""
+    """`keeps_reasoning` asks for encrypted reasoning, which models that do not reason refuse.
+    `thinking_off` is the effort of a model that thinks by default where none is asked for."""
 
     path: str = "/responses"
-    system: SystemStyle | Literal["instructions"] = "instructions"
     keeps_reasoning: bool = True
     thinking_off: EffortOff = ""
-    phases: bool = True
     takes_temperature: bool = False
     auth_hint: str = ""
 
@@ -73,10 +68,8 @@ class OpenAIResponsesAdapter(Struct, frozen=True, kw_only=True):
 
     def body(self, model: str, request: ModelRequest) -> dict[str, Json]:
         body: dict[str, Json] = {"model": model, "stream": True, "store": False}
-        messages = apply_system_style(
-            request.messages, "blocks" if self.system == "instructions" else self.system
-        )
-        if self.system == "instructions" and messages and isinstance(first := messages[0], SystemMessage):
+        messages = request.messages
+        if messages and isinstance(first := messages[0], SystemMessage):
             body["instructions"] = first.text
             messages = messages[1:]
         body["input"] = [item for message in messages for item in self._items(message)]
@@ -110,7 +103,7 @@ class OpenAIResponsesAdapter(Struct, frozen=True, kw_only=True):
         return [{"type": "message", "role": role, "content": content}] if content else []
 
     def _reply_items(self, message: AssistantMessage) -> list[WireDict]:
-        """The parts in order; reasoning that led to nothing is left out, because it may not stand alone."""
+        """The parts in order; reasoning that led to nothing is left out, because the API refuses it alone."""
         wired: list[WireDict] = []
         spoken = max((n for n, p in enumerate(message.parts) if not isinstance(p, Thinking)), default=-1)
         for number, part in enumerate(message.parts[: spoken + 1]):
@@ -121,16 +114,14 @@ class OpenAIResponsesAdapter(Struct, frozen=True, kw_only=True):
                 wired.append(_call(part))
             elif part.text:
                 called = any(isinstance(later, ToolCall) for later in message.parts[number:])
-                wired.append(self._said(part, "commentary" if called else "final_answer"))
+                # Newer models want to know again which texts were no more than comments on the way to a call.
+                phase = "commentary" if called else "final_answer"
+                wired.append({"type": "message", "role": "assistant", "content": part.text, "phase": phase})
         return wired
-
-    def _said(self, part: Text, phase: str) -> WireDict:
-        said: WireDict = {"type": "message", "role": "assistant", "content": part.text}
-        return {**said, "phase": phase} if self.phases else said
 
 
 class OpenAIResponsesReader:
-    """One reply: what its last event says it holds, or, where that names no output, the items as they came."""
+    """One reply: the output that its last event names, or, where it names none, the items as they arrived."""
 
     def __init__(self, auth_hint: str = "") -> None:
         self._auth_hint = auth_hint
@@ -168,7 +159,7 @@ class OpenAIResponsesReader:
         return iter(())
 
     def _begin(self, item: "_Item", value: dict[str, Json]) -> Iterator[StreamEvent]:
-        """An item is there, in part or whole; a call is announced once."""
+        """An item began or is whole; a call is announced once."""
         item.value = value
         if value.get("type") != "function_call" or item.call:
             return
@@ -194,7 +185,7 @@ class OpenAIResponsesReader:
 
 
 class _Item:
-    """An output item on its way in: its last known form, and the pieces that came for it."""
+    """An output item that is still arriving: its last known form, and the pieces received for it."""
 
     __slots__ = ("_pieces", "call", "is_done", "value")
 
@@ -210,7 +201,7 @@ class _Item:
             yield ThinkingDelta(piece) if kind.startswith("reasoning") else TextDelta(piece)
 
     def whole(self) -> dict[str, Json]:
-        """The item in its last form, or in the form its pieces make where it was never done."""
+        """The item in its last form, or put together from its pieces where the API never completed it."""
         if self.is_done:
             return self.value
         if self.call:
@@ -232,7 +223,7 @@ def responses_usage(value: Json) -> Usage | None:
 
 
 def _parts(item: dict[str, Json]) -> list[AssistantPart]:
-    """What an output item holds for us; items of the provider's own tools hold nothing."""
+    """The parts of an output item; items of the provider's own tools hold nothing for us."""
     match item.get("type"):
         case "message":
             content = [obj(part) for part in items(item.get("content"))]
@@ -251,7 +242,7 @@ def _is_refusal(item: dict[str, Json]) -> bool:
 
 
 def _tool(tool: ToolDefinition) -> WireDict:
-    """The chat API's function without its wrapper. Strictness, here the default, would refuse most schemas."""
+    """The chat API's function without its wrapper. Strict mode, the default here, would refuse most schemas."""
     function: WireDict = openai_tool(tool)["function"]
     return {"type": "function", **function, "strict": False}
 
@@ -272,3 +263,27 @@ def _content(parts: tuple[UserPart, ...]) -> str | list[WireDict]:
         else {"type": "input_image", "image_url": part["image_url"]["url"], "detail": "auto"}
         for part in content
     ]
+
+
+def thinking_from_item(item: dict[str, Json]) -> Thinking | None:
+    """A reasoning item as thinking; None if there is nothing in it.
+
+    `Thinking.redacted` holds what is opaque of the item, as a JSON object (Anthropic's redacted blocks are base64:
+    the first brace tells them apart). The readable summary stays in `Thinking.text`, where secrets are found
+    before a store sees them.
+    """
+    summary = [text(obj(part).get("text")) for part in items(item.get("summary"))]
+    content = [text(obj(part).get("text")) for part in items(item.get("content"))]
+    said = "\n\n".join(filter(None, summary)) or "\n\n".join(filter(None, content))
+    opaque = {key: value for key, value in item.items() if key not in _READABLE and value is not None}
+    redacted = msgspec.json.encode(opaque).decode() if text(item.get("encrypted_content")) else ""
+    return Thinking(said, redacted=redacted) if said or redacted else None
+
+
+def item_from_thinking(thinking: Thinking) -> dict[str, Json] | None:
+    """The reasoning item as the Responses API takes it back; None for thinking of another provider."""
+    if not is_reasoning_item(thinking):
+        return None
+    summary = [{"type": "summary_text", "text": thinking.text}] if thinking.text else []
+    opaque: dict[str, Json] = msgspec.json.decode(thinking.redacted)
+    return {"type": "reasoning", "summary": summary, **opaque}

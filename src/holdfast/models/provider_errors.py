@@ -1,7 +1,8 @@
-"""How providers and servers say that a request is too long, and the limit where they name it.
+"""A provider's refusal as one of our errors: by its HTTP status, its own codes and its words.
 
-Rule: a pattern stands for words a real server was seen to say; what only sounds like length (a rate of tokens a
-minute, a reply asked for too long) is none.
+Rule: the provider's words are shown on one line, shortened and without secrets. What they mean is decided here,
+once for all providers, because compatible servers use each other's words. A pattern comes from a real server's
+answer.
 """
 
 import re
@@ -73,7 +74,10 @@ _TOO_LARGE = re.compile(rf"request too large.*?limit:? {_NUMBER},? requested", r
 
 
 def overflow_limit(words: str) -> int | None:
-    """What the model takes, 0 if it is not said, where these words mean that a request is too long; else None."""
+    """The most tokens that the model takes, 0 if unsaid, if these words mean that a request is too long; else None.
+
+    What only sounds like length is not meant: a rate of tokens a minute, or too long a reply being asked for.
+    """
     found = [match for pattern in _PATTERNS if (match := pattern.search(words))]
     if not found:
         return None
@@ -81,7 +85,7 @@ def overflow_limit(words: str) -> int | None:
 
 
 def minute_limit(words: str) -> int | None:
-    """The tokens a minute, if one request alone asks for more of them: to wait would not help."""
+    """The limit of tokens a minute, if a single request exceeds it: waiting would not help."""
     match = _TOO_LARGE.search(words)
     return _limit(match) if match else None
 
@@ -91,16 +95,11 @@ def _limit(match: re.Match[str]) -> int:
     return int(number.replace(",", "").replace("_", ""))
 
 
-# A provider's refusal as one of our errors: by its HTTP status, its own codes and its words.
-#
-# Rule: the provider's words are shown, on one line, cut and without secrets; what they mean is decided here, once for
-# all providers, because compatible servers borrow each other's words.
-
 MAX_SHOWN = 300
 """Characters of the provider's words that are shown."""
 
 _READ = 4_000
-"""Characters of them that are looked at: a page of HTML may follow."""
+"""Characters of them that are read: a page of HTML may follow."""
 
 _NO_CREDIT = frozenset(
     (
@@ -149,7 +148,7 @@ _WAIT = re.compile(
 
 
 class ErrorDetails(Struct, frozen=True):
-    """What a provider said of a failure. `limit` is the window where a field of its own names it."""
+    """What a provider said about a failure. `limit` is the window, where a field of its own names it."""
 
     words: str
     codes: frozenset[str]
@@ -160,29 +159,29 @@ class ErrorDetails(Struct, frozen=True):
 def error_from_response(
     status: int, body: bytes, headers: Mapping[str, str], *, auth_hint: str = ""
 ) -> ModelError:
-    """What an answer that is no reply means. `auth_hint` says where a key comes from."""
+    """The error that an answer other than a reply means. `auth_hint` says where the key comes from."""
     said = _said(_decoded(body.decode("utf-8", "replace")))
     if status < 300:
-        # Some servers say what went wrong under a status that says nothing did.
+        # Some servers send errors with the status 200.
         status = said.status
-    return _meant(status, said, retry_after(headers, said.words), auth_hint)
+    return _classified(status, said, retry_after(headers, said.words), auth_hint)
 
 
 def holds_error(body: bytes) -> bool:
-    """Whether a body that should be a reply is an error instead, whatever its status said."""
+    """Whether a body that should be a reply is an error instead, whatever its status."""
     said = _decoded(body.decode("utf-8", "replace"))
     value = obj(said[0] if isinstance(said, list) and said else said)
     return bool(value.get("error")) or "error" in (value.get("type"), value.get("object"))
 
 
 def error_from_event(value: Json, *, auth_hint: str = "") -> ModelError:
-    """What an error inside a stream means; where it names no status, its codes and words must do."""
+    """The error that an event in a stream means, by its codes and words where it has no status."""
     said = _said(value)
-    return _meant(said.status, said, retry_after({}, said.words), auth_hint)
+    return _classified(said.status, said, retry_after({}, said.words), auth_hint)
 
 
 def redacted_line(words: str) -> str:
-    """The words as they may be shown: redacted before they are cut, so that no half of a key stays behind."""
+    """The words as they may be shown: redacted before they are shortened, so that no part of a key remains."""
     line = " ".join(redact(words[:_READ]).split())
     return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 1].rstrip() + "…"
 
@@ -190,7 +189,7 @@ def redacted_line(words: str) -> str:
 def retry_after(headers: Mapping[str, str], words: str = "") -> float | None:
     """Seconds to wait, from the headers, else from words such as "try again in 1.2s"; None where neither says.
 
-    A date is reckoned from the answer's own `date`, so that no clock of ours matters.
+    A date is compared with the answer's own `date`, so that our clock does not matter.
     """
     known = {name.lower(): value for name, value in headers.items()}
     if (ms := _seconds(known.get("retry-after-ms", ""))) is not None:
@@ -208,7 +207,7 @@ def retry_after(headers: Mapping[str, str], words: str = "") -> float | None:
     return None
 
 
-def _meant(status: int, said: ErrorDetails, wait: float | None, auth_hint: str) -> ModelError:
+def _classified(status: int, said: ErrorDetails, wait: float | None, auth_hint: str) -> ModelError:
     words = redacted_line(said.words) or "no reason given"
     where = f" ({status})" if status else ""
     if status == 402 or said.codes & _NO_CREDIT:
@@ -229,7 +228,7 @@ def _meant(status: int, said: ErrorDetails, wait: float | None, auth_hint: str) 
 
 
 def _overflow(status: int, said: ErrorDetails) -> int | None:
-    """The limit if the request is too long. A rate limit or a wrong key is never that, whatever its words."""
+    """The limit if the request is too long, else None. A rate limit or a wrong key never means that."""
     if status in (429, 413) and (limit := minute_limit(said.words)) is not None:
         return limit
     if status in (401, 403, 429):
@@ -248,7 +247,7 @@ def _decoded(words: str) -> Json:
 
 
 def _said(value: Json) -> ErrorDetails:
-    """The common shapes: an `error` object or text, the same without a wrapper, FastAPI's `detail`, a bare page."""
+    """The common shapes: an `error` object or text, the same unwrapped, FastAPI's `detail`, an HTML page."""
     if isinstance(value, str):
         return ErrorDetails(_TAG.sub(" ", value[:_READ]), frozenset())
     if isinstance(value, list):
@@ -265,7 +264,7 @@ def _said(value: Json) -> ErrorDetails:
 
 
 def _words(value: Json) -> str:
-    """Text as it is, or the messages of a list of complaints."""
+    """A text, or the messages of a list of complaints."""
     if isinstance(value, dict):
         return _words(value.get("detail"))
     complaints = [text(obj(item).get("msg")) or text(item) for item in items(value)]
@@ -273,13 +272,13 @@ def _words(value: Json) -> str:
 
 
 def _upstream(metadata: dict[str, Json]) -> str:
-    """What a router passes on from the provider behind it, itself JSON more often than not."""
+    """What a router passes on from the provider behind it, which is often JSON itself."""
     raw = text(metadata.get("raw"))
     return _said(_decoded(raw)).words or raw if raw else ""
 
 
 def _status(value: Json) -> int:
-    """An HTTP status that a code of a provider is, as a number or in digits; else 0."""
+    """The HTTP status in a provider's code, as a number or in digits; else 0."""
     number = count(int(value) if isinstance(value, str) and re.fullmatch(r"[45]\d\d", value) else value)
     return number if 400 <= number < 600 else 0
 

@@ -1,7 +1,7 @@
-"""A request made again when that may help: not too often, not for too long, never sooner than asked.
+"""A model behind a network: an adapter writes and reads, a client carries, and failed requests are repeated.
 
-Rule: only an error that is passing is tried again, and what was streamed before it is void. Waits are spread at
-random over their whole length, so that many agents stopped at once do not come back at once.
+Rule: a reply is whole, or it is an error. Only a transient error is retried, and what was streamed before it is
+void. Waits are random over their whole length, so that many agents stopped at once do not return at once.
 """
 
 import asyncio
@@ -22,23 +22,19 @@ from holdfast.models.transport import Endpoint, EndpointClient, StreamedResponse
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
-    """How often and how long. Waits are seconds."""
+    """How often to retry, and how long to wait, in seconds."""
 
     most: int = 5
     first: float = 0.5
-    """The longest first wait; each further one may be twice as long."""
+    """The longest first wait; each later one may be twice as long."""
     longest: float = 30.0
     """No wait is longer, unless the provider asks for more."""
     total: float = 300.0
-    """No wait begins that would end later than this after the first attempt began."""
+    """No wait may end later than this after the first attempt began."""
 
-    def span(self, number: int) -> float:
+    def longest_wait(self, number: int) -> float:
         """How long the wait of this number, counted from 0, may be."""
         return min(self.longest, self.first * 2.0 ** min(number, 64))
-
-
-NO_RETRIES = RetryPolicy(most=0)
-"""For those who do their own."""
 
 
 async def with_retries(
@@ -49,24 +45,24 @@ async def with_retries(
     clock: Callable[[], float] = time.monotonic,
     chance: Callable[[], float] = random.random,
 ) -> AsyncGenerator[StreamEvent, None]:
-    """The events of the first attempt that succeeds, with `RetryScheduled` between attempts. Raises the last error."""
+    """The events of the first attempt that succeeds, `RetryScheduled` between attempts. Raises the last error."""
     began = clock()
     number = 0
     while True:
         try:
-            async with aclosing(attempt()) as coming:
-                async for came in coming:
-                    yield came
-                    if isinstance(came, ReplyCompleted):
+            async with aclosing(attempt()) as events:
+                async for event in events:
+                    yield event
+                    if isinstance(event, ReplyCompleted):
                         return
             return
         except ModelError as error:
-            if not error.is_passing or number >= retries.most:
+            if not error.is_transient or number >= retries.most:
                 raise
-            wait = retries.span(number) * chance() + (error.retry_after or 0.0)
+            wait = retries.longest_wait(number) * chance() + (error.retry_after or 0.0)
             if clock() - began + wait > retries.total:
                 if error.retry_after and not error.hint:
-                    error.hint = f"the provider asks to wait for {error.retry_after:.0f} seconds"
+                    error.hint = f"the provider asks to wait {error.retry_after:.0f} seconds"
                 raise
             reason = error.message
         number += 1
@@ -74,35 +70,30 @@ async def with_retries(
         await sleep(wait)
 
 
-# A model behind a network: the wire says what is sent and what it means, the line carries it.
-#
-# Rule: a reply is whole, or it is an error. The connection is free before `ReplyCompleted` is given, and closed as soon as
-# nobody listens any more.
-
 _LONGEST_ERROR = 64 * 1024
 _OK = 200
 
 
 class RemoteModel:
-    """One model of one provider. It keeps a connection for the next request: close it, or use `async with`."""
+    """One model of one provider. It keeps a connection open for the next request: close it, or use `async with`."""
 
     def __init__(
         self,
         name: str,
         model: str,
-        wire: ProviderAdapter,
+        adapter: ProviderAdapter,
         endpoint: Endpoint,
         *,
         retries: RetryPolicy | None = None,
     ) -> None:
         self.name = name
         self._model = model
-        self._wire = wire
+        self._adapter = adapter
         self._retries = retries or RetryPolicy()
-        self._line = EndpointClient(endpoint)
+        self._client = EndpointClient(endpoint)
 
     def __repr__(self) -> str:
-        return f"RemoteModel({self.name!r}, {self._line.endpoint!r})"
+        return f"RemoteModel({self.name!r}, {self._client.endpoint!r})"
 
     async def __aenter__(self) -> Self:
         return self
@@ -113,72 +104,73 @@ class RemoteModel:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close what is open. The next request opens it again."""
-        await self._line.aclose()
+        """Close the connection. The next request opens a new one."""
+        await self._client.aclose()
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
-        body = encode_body(self._wire.body(self._model, request))
+        body = encode_body(self._adapter.body(self._model, request))
         return with_retries(lambda: self._attempt(body), self._retries)
 
     async def _attempt(self, body: bytes) -> AsyncGenerator[StreamEvent, None]:
-        endpoint = self._line.endpoint
-        headers = {"content-type": "application/json", **self._wire.headers(endpoint.key.strip())}
+        endpoint = self._client.endpoint
+        headers = {"content-type": "application/json", **self._adapter.headers(endpoint.key.strip())}
         done: ReplyCompleted | None = None
         try:
-            async with self._line.open(self._wire.path, headers, body) as answer:
+            async with self._client.open(self._adapter.path, headers, body) as answer:
                 await self._check(answer)
-                async with aclosing(_reading(answer, self._wire.reader())) as reading:
-                    async for came in reading:
-                        if isinstance(came, ReplyCompleted):
-                            done = came
+                async with aclosing(_read_events(answer, self._adapter.reader())) as events:
+                    async for event in events:
+                        if isinstance(event, ReplyCompleted):
+                            done = event
                             break
-                        yield came
+                        yield event
                 await answer.finish()
         except ModelError as error:
             raise _cleaned(error, endpoint) from None
         if done is None:
             raise BadReply(f"`{self.name}` ended its answer without a reply")
+        # The connection is free again before the reply is given.
         yield done
 
     async def _check(self, answer: StreamedResponse) -> None:
-        """Raises what an answer means that is no stream of events."""
+        """Raises the error that an answer means which is not a stream of events."""
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         is_json = kind.endswith("json")
         if answer.status == _OK and not is_json and kind != "text/html":
             return
         body = await answer.read(_LONGEST_ERROR)
-        # LM Studio, for one, says that a request is too long under a status that says all is well.
+        # LM Studio, for one, says that a request is too long with the status 200.
         if answer.status != _OK or (is_json and holds_error(body)):
             raise self._refusal(answer, body)
         begin = " ".join(body[:200].decode("utf-8", "replace").split())
         error = BadReply(
-            f"`{self._line.endpoint.host}` answered with `{kind}` instead of a stream of events: {begin}",
-            hint="is the base url the one of the API, and does it stream?",
+            f"`{self._client.endpoint.host}` answered with `{kind}` instead of a stream of events: {begin}",
+            hint="check that the base URL is the one of the API, and that the server can stream",
         )
-        error.is_passing = False
+        error.is_transient = False
         raise error
 
     def _refusal(self, answer: StreamedResponse, body: bytes) -> ModelError:
-        error = self._wire.error(answer.status, body, answer.headers)
+        error = self._adapter.error(answer.status, body, answer.headers)
         if error.retry_after is None:
             error.retry_after = retry_after(answer.headers)
         if answer.headers.get("x-should-retry") == "false":
-            error.is_passing = False
+            error.is_transient = False
         return error
 
 
-async def _reading(answer: StreamedResponse, reader: ReplyReader) -> AsyncGenerator[StreamEvent, None]:
+async def _read_events(answer: StreamedResponse, reader: ReplyReader) -> AsyncGenerator[StreamEvent, None]:
     while (events := await answer.next_events()) is not None:
         for event in events:
-            for came in reader.feed(event.name, event.data):
-                answer.token_came()
-                yield came
-    for came in reader.end():
-        yield came
+            for read in reader.feed(event.name, event.data):
+                answer.token_arrived()
+                yield read
+    for read in reader.end():
+        yield read
 
 
 def _cleaned(error: ModelError, endpoint: Endpoint) -> ModelError:
-    """The error without a key in it, whoever put it there."""
+    """The error without any key in its texts."""
     error.message = endpoint.clean(error.message)
     error.hint = endpoint.clean(error.hint)
     error.args = (error.message,)

@@ -1,6 +1,6 @@
-"""A model that says what it was told to say: for tests, demos and documents.
+"""A model that replies from a script: for tests, demos and documentation.
 
-Rule: the same script gives the same events, piece by piece; no clock, no chance, no network.
+Rule: the same script gives the same events, piece by piece; no clock, no randomness, no network.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ CHARS_PER_TOKEN = 4
 
 
 class ScriptedModel:
-    """Gives its replies one after the other, and keeps the requests it was asked.
+    """Gives its replies one after the other, and keeps the requests.
 
-    A reply may also be a function of the request. After the last one it fails, because a test that asks more often
-    than it says is wrong; with `repeat_last` the last one is given again and again.
+    A reply may also be a function of the request. A request after the last reply is an error of the test, unless
+    `repeat_last` is set.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class ScriptedModel:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         reply = self._next(request)
-        for came in _pieces(reply, self._piece):
-            yield came
-            await asyncio.sleep(0)  # Others get their turn between two pieces, as with a network.
+        for event in _pieces(reply, self._piece):
+            yield event
+            await asyncio.sleep(0)  # Other tasks run between two pieces, as with a network.
         yield ReplyCompleted(reply)
 
     async def aclose(self) -> None:

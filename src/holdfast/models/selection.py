@@ -1,8 +1,8 @@
-"""Which model: `provider/name`, or `provider/name@http://host/v1`, to something that can be asked.
+"""From a model's name, `provider/name` or `provider/name@http://host/v1`, to a model that can be asked.
 
-Rule: what a name means is a pure function of the name, the configuration and the environment; nothing of a provider
-is loaded before a model is made. A key goes where its provider is, or where a person sends it by name or variable;
-an address in a project's file never gets the key of a provider of the catalogue.
+Rule: what a name means is a pure function of the name, the configuration and the environment; no provider's code is
+loaded before a model is created. A key goes to its provider, or to the address that a person gives by name or
+variable; an address in a project's file never gets the key of a provider of the catalogue.
 """
 
 import os
@@ -23,7 +23,7 @@ MODEL_VARIABLE = "HOLDFAST_MODEL"
 
 
 class ResolvedModel(Struct, frozen=True, kw_only=True):
-    """What a name stands for. `key` is the variable that the key stands in, empty where none is sent."""
+    """What a name means. `key` is the environment variable that holds the key, empty where none is sent."""
 
     name: str
     entry: ModelEntry
@@ -32,34 +32,34 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
     is_key_needed: bool = True
 
     def missing(self, env: Mapping[str, str]) -> str:
-        """The variable that must be set first; empty if nothing is missing."""
+        """The environment variable that must be set first; empty if nothing is missing."""
         return self.key if self.is_key_needed and not env.get(self.key, "").strip() else ""
 
 
 def model_name(given: str, config: Config, env: Mapping[str, str]) -> str:
-    """The name that a person gave here, else by `HOLDFAST_MODEL`, else as `default_model`; empty if nowhere."""
+    """The name given here, else in `HOLDFAST_MODEL`, else as `default_model`; empty if there is none."""
     return given or env.get(MODEL_VARIABLE, "") or config.default_model
 
 
 def create_model(name: str, config: Config | None = None, env: Mapping[str, str] = os.environ) -> Model:
     """The model of this name, ready to be asked. Raises `ConfigError` if it is unknown or its key is not set."""
-    chosen = resolve_model(name, load_catalogue(config), env)
-    if variable := chosen.missing(env):
+    resolved = resolve_model(name, load_catalogue(config), env)
+    if variable := resolved.missing(env):
         raise ConfigError(
-            f"`{chosen.name}` needs a key, and `{variable}` is not set",
-            hint=f"`export {variable}=…`; `holdfast models` shows which keys are there",
+            f"`{resolved.name}` needs a key, and `{variable}` is not set",
+            hint=f"set it with `export {variable}=…`; `holdfast models` shows which keys are set",
         )
-    # Loaded late: a provider's code is needed when one is asked, and not to list models.
+    # Loaded late: a provider's code is needed to ask a model, and not to list models.
     from holdfast.models.remote import RemoteModel  # noqa: PLC0415
     from holdfast.models.transport import Endpoint  # noqa: PLC0415
 
-    endpoint = Endpoint(url=chosen.url, key=env.get(chosen.key, "").strip())
-    model = RemoteModel(chosen.name, chosen.entry.model, create_adapter(chosen), endpoint)
-    return model if chosen.entry.tools else TextProtocolModel(model)
+    endpoint = Endpoint(url=resolved.url, key=env.get(resolved.key, "").strip())
+    model = RemoteModel(resolved.name, resolved.entry.model, create_adapter(resolved), endpoint)
+    return model if resolved.entry.tools else TextProtocolModel(model)
 
 
 def resolve_model(name: str, catalogue: Catalogue, env: Mapping[str, str]) -> ResolvedModel:
-    """What a name stands for. Pure."""
+    """What a name means. Pure."""
     plain, given = _split(name)
     provider = _provider(plain, catalogue)
     entry = catalogue.entry(plain)
@@ -67,7 +67,9 @@ def resolve_model(name: str, catalogue: Catalogue, env: Mapping[str, str]) -> Re
     url = elsewhere or provider.url
     if not is_url(url):
         raise ConfigError(
-            f"`{name}` has no address" if not url else f"the address of `{plain}` is no web address: `{url}`",
+            f"`{name}` has no address"
+            if not url
+            else f"the address of `{plain}` is not a web address: `{url}`",
             hint=f"give it as `{plain}@http://127.0.0.1:8000/v1`",
         )
     is_from_file = bool(entry.url) and not given
@@ -75,26 +77,26 @@ def resolve_model(name: str, catalogue: Catalogue, env: Mapping[str, str]) -> Re
         name=plain,
         entry=entry,
         url=_base(url, entry),
-        key="" if is_from_file and provider.key in _keys_of_others() else provider.key,
+        key="" if is_from_file and provider.key in _catalogue_keys() else provider.key,
         is_key_needed=not elsewhere and not provider.is_local,
     )
 
 
-def create_adapter(chosen: ResolvedModel) -> ProviderAdapter:
-    """How a model is spoken to."""
-    # Loaded late, for the same reason as above.
+def create_adapter(resolved: ResolvedModel) -> ProviderAdapter:
+    """The adapter for a model's API, with what the catalogue knows about the model."""
+    # Loaded late, for the same reason.
     from holdfast.models.anthropic_api import AnthropicAdapter  # noqa: PLC0415
     from holdfast.models.openai_chat_api import OpenAIChatAdapter  # noqa: PLC0415
     from holdfast.models.openai_responses_api import OpenAIResponsesAdapter  # noqa: PLC0415
 
-    entry = chosen.entry
-    hint = f"the key is read from `{chosen.key}`" if chosen.key else ""
+    entry = resolved.entry
+    hint = f"the key is read from `{resolved.key}`" if resolved.key else ""
     if entry.protocol == "messages":
         return AnthropicAdapter(
             thinking="adaptive" if entry.thinking == "adaptive" else "budget",
             thinking_off=off if (off := entry.thinking_off) in ("disabled", "between_tools", "low") else "",
             takes_temperature=entry.temperature,
-            # Only a server that has a cache knows marks.
+            # Only servers with a cache know the marks.
             cache="5m" if entry.cache_seconds else "",
             auth_hint=hint,
         )
@@ -118,7 +120,7 @@ def create_adapter(chosen: ResolvedModel) -> ProviderAdapter:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """The name and the address behind it, if there is one. Names may have an `@` of their own."""
+    """The name and the address after it, if there is one. Names may contain an `@` themselves."""
     for scheme in ("@http://", "@https://"):
         plain, at, rest = name.partition(scheme)
         if at:
@@ -148,12 +150,12 @@ def _provider(name: str, catalogue: Catalogue) -> Provider:
     )
 
 
-def _keys_of_others() -> set[str]:
-    """Variables that people set for providers of the catalogue, and not for an address in a project's file."""
+def _catalogue_keys() -> set[str]:
+    """Variables that people set for providers of the catalogue, not for an address in a project's file."""
     return {provider.key for provider in load_catalogue().providers.values()}
 
 
 def _base(url: str, entry: ModelEntry) -> str:
-    """The address as the wire's paths go on from it: Anthropic's begin with `/v1`, the others' do not."""
+    """The address that an adapter's path continues: Anthropic's path begins with `/v1`, the others' do not."""
     url = url.rstrip("/")
     return url.removesuffix("/v1") if entry.protocol == "messages" else url

@@ -1,10 +1,10 @@
-"""Server-sent events out of bytes, however the bytes are cut.
+"""Server-sent events from bytes, however the bytes are split.
 
-Rule: what the WHATWG standard says, and nothing of what a provider means by it. Names and data come out; ids and
-retry times are for browsers that reconnect, comments are for nobody.
+Rule: the WHATWG standard, and nothing of what a provider means by an event. Names and data come out; ids, retry
+times and comments are dropped.
 
-httpx2 has a decoder too. It loses the first event behind a byte order mark, gives events that have no data or never
-ended, and reads a response of its own only.
+The decoder of httpx2 loses the first event after a byte order mark, yields events that have no data or never ended,
+and reads only its own responses.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from holdfast.models.errors import BadReply
 
 _BOM = b"\xef\xbb\xbf"
 LARGEST_EVENT = 64 * 1024 * 1024
-"""More than any reply with all it says back, and small enough to hold."""
+"""Bytes: larger than any reply that repeats its request, and small enough for memory."""
 
 
 class ServerSentEvent(Struct, frozen=True):
@@ -26,12 +26,12 @@ class ServerSentEvent(Struct, frozen=True):
 
 
 class SseDecoder:
-    """Takes pieces of one stream. An event that no blank line ended is not one."""
+    """Takes pieces of one stream. An event counts only once a blank line has ended it."""
 
     def __init__(self, largest: int = LARGEST_EVENT) -> None:
         self._largest = largest
         self._line: list[bytes] = []
-        """Pieces of the line that has not ended: joined once, however many there are."""
+        """Pieces of the unfinished line: joined once, however many there are."""
         self._name = ""
         self._data: list[bytes] = []
         self._held = 0

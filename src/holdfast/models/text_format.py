@@ -1,11 +1,12 @@
 """Tool use as text: what a model is told, what it may write, and how its history is shown to it.
 
-A reply is `Thought: …` and then either `Action: Tool[{"argument": "value"}]`, with nothing behind it, or
-`Finish: …` up to its end. Of the forms that ReAct is written in, this one can be read in one way only: arguments
-are one JSON object, so JSON itself says where they end, whatever brackets stand in them; and an answer, free text,
-ends where the reply does. `Finish[answer]` has no such end, and `Action: Tool[words]` no names of arguments.
+A reply is `Thought: …` and then either `Action: Tool[{"argument": "value"}]`, with nothing after it, or `Finish:
+…` up to its end. Of the forms of ReAct, only this one is unambiguous: the arguments are one JSON object, so JSON
+itself says where they end, whatever brackets they contain; and an answer, free text, ends where the reply does.
+`Finish[answer]` has no such end, and `Action: Tool[words]` has no names of arguments.
 
-Rule: strict. What is not exactly of this form is a `FormatFault` with one sentence for the model; nothing is guessed.
+Rule: strict. What is not exactly of this form is a `FormatFault` with one sentence for the model; nothing is
+guessed.
 """
 
 import json
@@ -61,7 +62,7 @@ SHOWN = 60
 
 _LABEL = re.compile(r"^(?:(Thought|Action|Finish):|(Observation)\b[^\n:]*:)", re.MULTILINE)
 _LABELLED = re.compile(r"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(?=(?:Thought|Action|Finish|Observation)\b)")
-"""Whatever may end a line for whoever reads it."""
+"""After anything that some reader takes for the end of a line."""
 _NAME = re.compile(r"\s*([^\[\]\s]+)\s*\[\s*")
 
 
@@ -84,7 +85,7 @@ class FormatFault(Struct, frozen=True):
 
 
 def instructions(tools: Sequence[ToolDefinition]) -> str:
-    """What the system message says of the form and of the tools."""
+    """What the system message says about the form and the tools."""
     return INSTRUCTIONS + "\n".join(_described(tool) for tool in tools)
 
 
@@ -95,7 +96,7 @@ def _described(tool: ToolDefinition) -> str:
 
 
 def write_call(call: ToolCall) -> str:
-    """A call as the model would have written it. Arguments that were no JSON are not shown as an example."""
+    """A call as the model would have written it. Arguments that were not JSON are no example to show."""
     return f"Action: {call.name}[{json.dumps(call.arguments, ensure_ascii=False)}]"
 
 
@@ -112,12 +113,12 @@ def write_observation(name: str, text: str, *, is_error: bool = False) -> str:
 
 
 def quote_lines(text: str) -> str:
-    """Every line behind a mark, whatever ends a line for whoever reads it: none of them can begin an action."""
+    """Every line after a mark, by any definition of a line, so that none of them can begin an action."""
     return "".join(QUOTE + line for line in text.splitlines(keepends=True)) or QUOTE
 
 
 def _indented(text: str) -> str:
-    """The text with every line that begins like a label moved in, so that it is none."""
+    """The text with every line that begins like a label indented, so that it is not one."""
     return _LABELLED.sub("  ", text)
 
 
@@ -140,7 +141,7 @@ def read_reply(text: str, names: Sequence[str]) -> TextAction | TextAnswer | For
 
 
 def _fault_of_order(text: str, marks: list[re.Match[str]]) -> str:
-    """What is wrong with the labels of a reply, and with what stands before them; empty if nothing is."""
+    """What is wrong with the labels of a reply, and with the text before them; empty if nothing is."""
     labels = [mark[1] or mark[2] for mark in marks]
     if not text:
         return "it was empty"
@@ -189,7 +190,7 @@ def _read_action(rest: str, names: Sequence[str]) -> tuple[str, dict[str, Json]]
 def _read_arguments(text: str, at: int) -> tuple[dict[str, Json], int]:
     try:
         value, end = _DECODER.raw_decode(text, at)
-        # Half a character, or a number beyond what JSON can hold elsewhere, must not come into the log.
+        # Neither a lone surrogate nor a number that JSON cannot hold may reach the log.
         msgspec.json.encode(value)
         json.dumps(value, allow_nan=False)
     except json.JSONDecodeError as error:
@@ -227,34 +228,32 @@ def _shown(text: str) -> str:
     return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
 
 
-# A history of calls and results as text, for models that have no messages of their own for them.
-#
-# Rule: pure, and nothing is lost: what a call said, what came back and in which order. What came from a tool stands
-# behind marks, so that no line of it can pass for an action of the model.
-
-
 def request_as_text(request: ModelRequest) -> ModelRequest:
-    """A request whose tools and whose calls and results are text. Without tools, answers carry no label either."""
-    shown = _TextHistory(is_labelled=bool(request.tools))
+    """The request with tools, calls and results as text, none lost and in order. Without tools, answers have no
+    label.
+
+    Results are quoted line by line, so that no line of a tool can pass for an action of the model.
+    """
+    history = _TextHistory(is_labelled=bool(request.tools))
     messages = request.messages
     if request.tools:
         told = instructions(request.tools)
         if messages and isinstance(first := messages[0], SystemMessage):
-            shown.messages.append(SystemMessage(f"{first.text}\n\n{told}"))
-            shown.ends.append(1)
+            history.messages.append(SystemMessage(f"{first.text}\n\n{told}"))
+            history.ends.append(1)
             messages = messages[1:]
         else:
-            shown.messages.append(SystemMessage(told))
+            history.messages.append(SystemMessage(told))
     at = 0
     while at < len(messages):
-        results = _results_behind(messages, at)
-        shown.add(messages[at], results)
+        results = _results_after(messages, at)
+        history.add(messages[at], results)
         at += 1 + len(results)
-    ends = {shown.ends[end] for end in request.layer_ends if end} - {0}
-    return replace(request, messages=tuple(shown.messages), tools=(), layer_ends=tuple(sorted(ends)))
+    ends = {history.ends[end] for end in request.layer_ends if end} - {0}
+    return replace(request, messages=tuple(history.messages), tools=(), layer_ends=tuple(sorted(ends)))
 
 
-def _results_behind(messages: Sequence[Message], at: int) -> list[ToolMessage]:
+def _results_after(messages: Sequence[Message], at: int) -> list[ToolMessage]:
     results: list[ToolMessage] = []
     if isinstance(messages[at], AssistantMessage):
         for message in messages[at + 1 :]:
@@ -265,7 +264,7 @@ def _results_behind(messages: Sequence[Message], at: int) -> list[ToolMessage]:
 
 
 class _TextHistory:
-    """Messages as text, being written. `ends[n]` is how many of them stand for the first n of the original."""
+    """Messages being written as text. `ends[n]` is how many of them the first n original messages became."""
 
     def __init__(self, *, is_labelled: bool) -> None:
         self.messages: list[Message] = []
@@ -284,11 +283,11 @@ class _TextHistory:
                 self._add_user(message.parts)
             case _:
                 self.messages.append(message)
-        # A layer that ends inside a step ends before it here.
+        # A layer that ends inside a step ends before the step here.
         self.ends += [before] * len(results) + [len(self.messages)]
 
     def _add_step(self, message: AssistantMessage, results: list[ToolMessage]) -> None:
-        """One call and its result after the other, as the model itself would have had to do it."""
+        """One call and its result after the other, as the model would have had to do it."""
         left = list(results)
         bound: tuple[AssistantPart, ...] = tuple(part for part in message.parts if _is_bound(part))
         lines = self._said(message)
@@ -324,7 +323,7 @@ class _TextHistory:
 
 
 def _is_bound(part: AssistantPart) -> bool:
-    """Thinking that a provider wants to see again as it was. Other thinking is not kept in a history."""
+    """Thinking that a provider wants back unchanged. Other thinking is not kept in a history."""
     return isinstance(part, Thinking) and bool(part.signature or part.redacted)
 
 

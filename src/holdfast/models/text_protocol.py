@@ -1,7 +1,7 @@
-"""Models without tool calling, through text: tools in the system message, actions and observations in the history.
+"""Tool calling for models that have none: tools in the system message, actions and observations in the history.
 
-Rule: a model of this kind looks like any other from outside. A reply that is not of the form is never acted upon:
-it is answered with what is wrong with it, a few times, and then it is a `BadReply`.
+Rule: from outside, such a model looks like any other. A reply in the wrong form is never acted upon: the model is
+told what is wrong with it, a few times, and then it is a `BadReply`.
 """
 
 import hashlib
@@ -34,19 +34,19 @@ from holdfast.models.text_format import (
     request_as_text,
 )
 
-ECHO = 2_000
-"""So many characters of a faulty reply are shown to the model again."""
+MAX_ECHO = 2_000
+"""Characters of a faulty reply that are shown to the model again."""
 
 
 class TextProtocolModel:
-    """Speaks the text protocol with a model that has no tools of its own.
+    """Uses the text protocol with a model that has no tool calling.
 
-    A request without tools goes through with its history as text, and its reply is not read. With tools, what a
-    reply says is known only when it is whole: its text comes in one piece, and a correction is a `RetryScheduled`.
+    A request without tools is sent with its history as text, and its reply is passed on. With tools, a reply can be
+    read only when it is whole: its text comes in one piece, and a correction is a `RetryScheduled`.
     """
 
     def __init__(self, model: Model, max_corrections: int = 2) -> None:
-        assert max_corrections >= 0, "corrections cannot be fewer than none"
+        assert max_corrections >= 0, "the number of corrections cannot be negative"
         self._model = model
         self._tries = max_corrections + 1
 
@@ -57,14 +57,14 @@ class TextProtocolModel:
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         sent = request_as_text(request)
         if not request.tools:
-            async with _listening(self._model.stream(sent)) as coming:
+            async with _closing(self._model.stream(sent)) as coming:
                 async for came in coming:
                     yield came
             return
         usage: Usage | None = None
         for tried in range(1, self._tries + 1):
             reply: ModelReply | None = None
-            async with _listening(self._model.stream(sent), used=usage) as coming:
+            async with _closing(self._model.stream(sent), used=usage) as coming:
                 async for came in coming:
                     if isinstance(came, ReplyCompleted):
                         reply = came.reply
@@ -96,11 +96,11 @@ class TextProtocolModel:
 
 
 @asynccontextmanager
-async def _listening(
+async def _closing(
     stream: AsyncIterator[StreamEvent], used: Usage | None = None
 ) -> AsyncIterator[AsyncIterator[StreamEvent]]:
-    """The stream of the model behind us, closed as soon as nobody listens to ours any more. An error of it carries
-    what was used by the tries before."""
+    """The stream of the model inside, closed as soon as nobody reads ours any more. Its error carries what the
+    attempts before it used."""
     try:
         yield stream
     except ModelError as error:
@@ -112,7 +112,7 @@ async def _listening(
 
 
 def _read(reply: ModelReply, request: ModelRequest) -> TextAction | TextAnswer | FormatFault | None:
-    """None for a refusal, which is passed on as it is."""
+    """What the reply says; None for a refusal, which is passed on as it is."""
     if reply.stop == "refused":
         return None
     if reply.calls:
@@ -124,8 +124,8 @@ def _read(reply: ModelReply, request: ModelRequest) -> TextAction | TextAnswer |
 
 
 def _corrected(sent: ModelRequest, fault: FormatFault) -> ModelRequest:
-    """The request with the faulty reply, but for what it invented, and with what is wrong with it."""
-    echo = fault.kept if len(fault.kept) <= ECHO else fault.kept[:ECHO] + "…"
+    """The request with the faulty reply, without invented observations, and what is wrong with it."""
+    echo = fault.kept if len(fault.kept) <= MAX_ECHO else fault.kept[:MAX_ECHO] + "…"
     words = (
         f"Your reply was not accepted: {fault.sentence}. Nothing was run. "
         f"Reply again: `Thought: …`, then {FORMS}."
@@ -137,7 +137,8 @@ def _corrected(sent: ModelRequest, fault: FormatFault) -> ModelRequest:
 def _events(
     reply: ModelReply, said: TextAction | TextAnswer | None, sent: ModelRequest
 ) -> Iterator[StreamEvent]:
-    """The reply as any model would have given it. A thought before an answer is thinking, no part of the answer."""
+    """The reply as any model would have given it. A thought before an answer is thinking, not part of the
+    answer."""
     if said is None:
         yield ReplyCompleted(reply)
         return
@@ -160,7 +161,7 @@ def _events(
 
 
 def _call_id(sent: ModelRequest, reply: ModelReply) -> str:
-    """An id that the same request and reply give again, and hardly any other."""
+    """An id that depends only on the request and the reply."""
     seen = msgspec.json.encode((sent.messages, reply.text))
     return "call_" + hashlib.sha256(seen).hexdigest()[:16]
 

@@ -1,6 +1,6 @@
-"""The way to a provider: JSON goes out, server-sent events come back.
+"""HTTP to a provider: JSON goes out, server-sent events come back.
 
-Rule: httpx2 is known here and nowhere else, and loaded when something is first sent. Whatever it raises becomes a
+Rule: only this module uses httpx2, and loads it when something is first sent. Whatever it raises becomes a
 `ModelError` that names the host, and neither key nor address.
 """
 
@@ -24,31 +24,31 @@ from holdfast.version import __version__
 
 _REDACTED = "<REDACTED>"
 _SHORTEST_SECRET = 8
-"""Servers without keys are given words such as `EMPTY`, which may stand in any message."""
+"""Servers without keys are given words such as `EMPTY`, which may be part of any message."""
 _SECRET_NAMES = ("auth", "cookie", "key", "secret", "token")
-_LAST_WORDS = 0.25
-"""Seconds that the end of a stream is waited for, once the reply is whole."""
+_END_OF_STREAM = 0.25
+"""Seconds to wait for the end of a stream once the reply is whole."""
 
 
 class Timeouts(Struct, frozen=True, kw_only=True):
-    """Seconds. Only time spent waiting counts, not what the reader of a reply takes.
+    """Seconds. Only waiting counts, not the time that the reader of a reply takes.
 
-    A ping, a comment, any byte says that the line is alive and holds off `first_token` and `idle`: healthy models
-    think for minutes, or write one large call, and send nothing but pings meanwhile. It does not say that the model
-    is: a reply that is nothing but pings ends after `stalled`.
+    Any byte, even a ping or a comment, shows that the connection is alive and restarts `first_token` and `idle`:
+    healthy models think for minutes, or write one large call, and send only pings meanwhile. But a reply of nothing
+    but pings ends after `stalled`.
     """
 
     connect: float = 10.0
     first_token: float = 120.0
-    """Nothing at all came, and no token has come yet."""
+    """Nothing arrived, and there is no token yet."""
     idle: float = 60.0
-    """Nothing at all came, in the middle of a reply."""
+    """Nothing arrived, in the middle of a reply."""
     stalled: float = 600.0
-    """No token came, be there pings or not."""
+    """No token arrived, with or without pings."""
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """Where a provider is, and what opens its door. `headers` are sent with every request, above the wire's own."""
+    """Where a provider is, and its key. `headers` are sent with every request, over those of the adapter."""
 
     url: str
     key: str = ""
@@ -59,12 +59,12 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         parts = _split(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError(
-                f"the base url of a provider is no web address: `{_REDACTED if '@' in self.url else self.url}`",
+                f"the base URL of a provider is not a web address: `{_REDACTED if '@' in self.url else self.url}`",
                 hint="give it as `https://host/path`",
             )
         if "@" in parts.netloc:
             raise ConfigError(
-                f"the base url of `{parts.hostname}` has a name or password in it, which would be seen in logs",
+                f"the base URL of `{parts.hostname}` contains a name or password, which logs would show",
                 hint="give it as a header instead",
             )
 
@@ -73,7 +73,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     @property
     def host(self) -> str:
-        """With the port, if one is given: enough to know it by."""
+        """With the port, if one is given."""
         return _split(self.url).netloc
 
     @property
@@ -86,18 +86,18 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         return False
 
     def at(self, path: str) -> str:
-        """The address of a path below the base; a query of the base stays behind it."""
+        """The address of a path below the base; a query of the base stays at the end."""
         parts = _split(self.url)
         return parts._replace(path=parts.path.rstrip("/") + path, fragment="").geturl()
 
     def secrets(self) -> list[str]:
-        """What may stand in no message."""
+        """What no message may contain."""
         named = [v for name, v in self.headers.items() if any(s in name.lower() for s in _SECRET_NAMES)]
         bare = [value.rpartition(" ")[2] for value in named]
         return [s for s in (self.key.strip(), *named, *bare) if len(s) >= _SHORTEST_SECRET]
 
     def clean(self, text: str) -> str:
-        """The text without secrets, nor the beginning of one where the text was cut."""
+        """The text without secrets, and without the beginning of one where the text was cut."""
         for secret in self.secrets():
             text = text.replace(secret, _REDACTED)
             begun = text.rstrip("… ")
@@ -117,7 +117,7 @@ def _split(url: str) -> SplitResult:
 
 
 class StreamedResponse:
-    """What a provider sends back, while it comes. `headers` have names in small letters."""
+    """What a provider sends back, while it arrives. Names of `headers` are in lower case."""
 
     def __init__(
         self, status: int, headers: Mapping[str, str], pieces: AsyncGenerator[bytes, None], endpoint: Endpoint
@@ -132,13 +132,13 @@ class StreamedResponse:
         self._waited = 0.0
         """Since the last token."""
 
-    def token_came(self) -> None:
-        """What came last was part of a reply."""
+    def token_arrived(self) -> None:
+        """The last piece was part of a reply."""
         self._has_begun = True
         self._waited = 0.0
 
     async def next_events(self) -> list[ServerSentEvent] | None:
-        """The events that end in what comes next, which may be none; None at the end."""
+        """The events that the next piece completes, which may be none; None at the end."""
         piece = await self._next_piece()
         return None if piece is None else list(self._decoder.feed(piece))
 
@@ -150,9 +150,9 @@ class StreamedResponse:
         return body[:most]
 
     async def finish(self) -> None:
-        """Read the end, so that the connection can be used again; not for long, and whatever comes of it."""
+        """Read to the end, so that the connection can be used again; not for long, and ignoring failures."""
         with suppress(TimeoutError, NetworkFailed):
-            async with asyncio.timeout(_LAST_WORDS):
+            async with asyncio.timeout(_END_OF_STREAM):
                 while await self._next_piece() is not None:
                     pass
 
@@ -163,7 +163,7 @@ class StreamedResponse:
         late = f"nothing for {silence:g} s" if silence <= left else f"no token for {timeouts.stalled:g} s"
         clock = asyncio.get_running_loop().time
         began = clock()
-        with _speaking_to(self._host, late):
+        with _named_failures(self._host, late):
             async with asyncio.timeout(min(silence, left)):
                 piece = await anext(self._pieces, None)
         self._waited += clock() - began
@@ -175,7 +175,7 @@ class EndpointClient:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        # An `httpx2.AsyncClient`, whose name would load it.
+        # An `httpx2.AsyncClient`: the annotation would load httpx2.
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -190,7 +190,7 @@ class EndpointClient:
         client = self._opened()
         method = "GET" if body is None else "POST"
         patience = min(self.endpoint.timeouts.first_token, self.endpoint.timeouts.stalled)
-        with _speaking_to(self.endpoint.host, f"nothing for {patience:g} s"):
+        with _named_failures(self.endpoint.host, f"nothing for {patience:g} s"):
             request = client.build_request(method, self.endpoint.at(path), headers=sent, content=body)
             async with asyncio.timeout(patience):
                 response = await client.send(request, stream=True)
@@ -219,15 +219,15 @@ def _client(endpoint: Endpoint) -> Any:
     import httpx2  # noqa: PLC0415
 
     try:
-        # Certificates are read for a tenth of a second. Where none are needed, a context that trusts nobody does.
+        # Reading certificates takes a tenth of a second. Where none are needed, a context without any will do.
         secure = endpoint.url.lower().startswith("https:")
         trusted = httpx2.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         return httpx2.AsyncClient(
             timeout=httpx2.Timeout(None, connect=endpoint.timeouts.connect),
             verify=trusted,
-            # A proxy of the environment cannot reach this machine's own ports.
+            # A proxy from the environment cannot reach the ports of this machine.
             trust_env=not endpoint.is_loopback,
-            # Compressed events wait in buffers on their way.
+            # Compressed events would wait in buffers on their way.
             headers={"user-agent": f"holdfast/{__version__}", "accept-encoding": "identity"},
         )
     except ImportError:
@@ -238,42 +238,40 @@ def _client(endpoint: Endpoint) -> Any:
     except (ValueError, OSError, httpx2.InvalidURL):
         raise ModelError(
             f"`{endpoint.host}` cannot be asked: the environment's proxy or certificates cannot be used",
-            hint="look at `HTTPS_PROXY`, `ALL_PROXY`, `SSL_CERT_FILE` and `SSL_CERT_DIR`",
+            hint="check `HTTPS_PROXY`, `ALL_PROXY`, `SSL_CERT_FILE` and `SSL_CERT_DIR`",
         ) from None
 
 
 @contextmanager
-def _speaking_to(host: str, late: str) -> Iterator[None]:
-    """What fails on the way, in our words. Those of httpx2 may hold headers, and so are not carried along."""
+def _named_failures(host: str, late: str) -> Iterator[None]:
+    """Failures on the way as our errors. Tracebacks of httpx2 may hold headers, so they are not chained."""
     # Loaded by now: the client was made with it.
     import httpx2  # noqa: PLC0415
 
     try:
         yield
     except httpx2.ConnectTimeout:
-        raise TimedOut(f"`{host}` did not take the connection in time") from None
+        raise TimedOut(f"`{host}` did not accept the connection in time") from None
     except TimeoutError:
         raise TimedOut(
-            f"`{host}` sent {late}", hint="is the model still loading, or the server busy?"
+            f"`{host}` sent {late}", hint="the model may still be loading, or the server busy"
         ) from None
     except (httpx2.ConnectError, httpx2.ProxyError) as error:
         raise _unreachable(host, _said(error)) from None
-    # Faults of TLS in the middle of a stream pass httpx2 as they are.
+    # httpx2 passes on TLS errors in the middle of a stream as they are.
     except (httpx2.HTTPError, OSError) as error:
-        raise NetworkFailed(f"`{host}` broke off: {_said(error)}") from None
+        raise NetworkFailed(f"`{host}` closed the connection: {_said(error)}") from None
     except httpx2.InvalidURL as error:
-        raise ModelError(f"`{host}` is no address: {_said(error)}") from None
+        raise ModelError(f"`{host}` is not an address: {_said(error)}") from None
 
 
 def _unreachable(host: str, said: str) -> ModelError:
     if "CERTIFICATE_VERIFY_FAILED" in said:
         return ModelError(
-            f"`{host}` shows a certificate that is not trusted: {said}",
-            hint="a private authority can be named in `SSL_CERT_FILE`",
+            f"`{host}` has a certificate that is not trusted: {said}",
+            hint="name the certificate of a private authority in `SSL_CERT_FILE`",
         )
-    return NetworkFailed(
-        f"`{host}` cannot be reached: {said}", hint="is the address right, and the network up?"
-    )
+    return NetworkFailed(f"`{host}` cannot be reached: {said}", hint="check the address and the network")
 
 
 def _said(error: Exception) -> str:
@@ -281,17 +279,17 @@ def _said(error: Exception) -> str:
 
 
 def _check_headers(headers: Mapping[str, str], endpoint: Endpoint) -> None:
-    """What no header can hold would be shown in the error that httpx2 raises."""
+    """The error that httpx2 raises for an invalid header would show its value."""
     for name, value in headers.items():
         if not (value.isascii() and value.isprintable()):
             raise AuthFailed(
-                f"what goes to `{endpoint.host}` as `{name}` has a line break or a letter that no header can hold",
-                hint="was the key copied whole and alone?",
+                f"the header `{name}` for `{endpoint.host}` has a line break or a character no header can hold",
+                hint="check that the key was copied whole and alone",
             )
 
 
 def encode_body(body: dict[str, Json]) -> bytes:
-    """JSON as providers take it. Half of a surrogate pair, as tools print at times, becomes a question mark."""
+    """JSON as providers take it. A lone surrogate, as tools sometimes print, becomes a question mark."""
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:

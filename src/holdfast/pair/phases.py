@@ -14,7 +14,7 @@ from holdfast.events import Event, Noted
 from holdfast.pair.evaluation import IterationResults
 from holdfast.pair.handover import Handover
 from holdfast.pair.stop_rules import StopRules, percent
-from holdfast.prices.money import format_dollars
+from holdfast.prices import format_dollars
 
 KIND = "pair"
 LONGEST_WORDS = 4_000

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from holdfast.pair.evaluation import IterationResults
-from holdfast.prices.money import format_dollars
+from holdfast.prices import format_dollars
 
 Reason = Literal["success", "cost", "critical", "layer", "oscillation", "gain", "iterations"]
 

@@ -1,6 +1,6 @@
-"""What tokens cost where, as data: multiples of the price of one uncached input token.
+"""Prices of tokens as data: multiples of the price of one uncached input token.
 
-Rule: a table is a TOML file, ours beside this module and a user's anywhere; none is read before it is asked for.
+Rule: a table is a TOML file, ours beside this module and a user's anywhere; none is read before it is needed.
 """
 
 import datetime
@@ -18,7 +18,7 @@ from msgspec import Struct
 from holdfast.errors import InputError, describe_value
 from holdfast.messages import Json
 
-__all__ = ["BUILT_IN", "DEFAULT", "NUMBERS", "PriceTable", "load_prices", "read_prices"]
+__all__ = ["BUILT_IN", "DEFAULT", "NUMBERS", "PriceTable", "format_dollars", "load_prices", "read_prices"]
 
 DEFAULT = "standard"
 NAMES = (DEFAULT, "deep-discount", "free-write", "uncached")
@@ -28,10 +28,10 @@ SUFFIX = ".toml"
 
 
 class PriceTable(Struct, frozen=True):
-    """`about` says whose figures these are, what is fact and what is model; `date` is when they were looked up.
+    """`about` says whose figures these are, what is fact and what is assumed; `date` is when they were looked up.
 
     `read`, `write` and `output` are the prices of a token read from the cache, written to it, and generated.
-    `life_seconds` is how long an unused cache entry lives, each use beginning it anew; 0 means there is no cache.
+    `life_seconds` is how long a cache entry lives after its last use; 0 means there is no cache.
     A prefix shorter than `minimum_tokens` is not cached.
     """
 
@@ -46,7 +46,7 @@ class PriceTable(Struct, frozen=True):
 
 
 class PriceTables(Mapping[str, PriceTable]):
-    """The tables that come with Holdfast, each read when first asked for."""
+    """The tables that come with Holdfast, each read when first used."""
 
     def __getitem__(self, name: str) -> PriceTable:
         if name not in NAMES:
@@ -64,7 +64,7 @@ BUILT_IN = PriceTables()
 
 
 def load_prices(name_or_path: str) -> PriceTable:
-    """A table by its name, or out of a TOML file; a name that is built in beats a file called the same."""
+    """A table by its name, or from a TOML file; the name of a built-in table comes before a file of that name."""
     if name_or_path in NAMES:
         return BUILT_IN[name_or_path]
     path = Path(name_or_path).expanduser()
@@ -78,17 +78,17 @@ def load_prices(name_or_path: str) -> PriceTable:
             hint=f"give a TOML file or one of {_listed(NAMES)}",
         ) from error
     except UnicodeDecodeError as error:
-        raise InputError(f"the price table {path} is no text in UTF-8", hint="save it as UTF-8") from error
+        raise InputError(f"the price table {path} is not text in UTF-8", hint="save it as UTF-8") from error
     return read_prices(text, str(path), path.stem)
 
 
 def read_prices(text: str, where: str, name: str) -> PriceTable:
-    """The table in a TOML text; `name` is what it is called unless it says so itself."""
+    """The table in a TOML text; `name` is its name unless the text gives one."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(
-            f"{where} is no valid TOML: {error}", hint=f"a price table says {_sample()}"
+            f"{where} is not valid TOML: {error}", hint=f"a price table has {_sample()}"
         ) from error
     for key in table:
         if key not in NUMBERS + WORDS:
@@ -96,10 +96,17 @@ def read_prices(text: str, where: str, name: str) -> PriceTable:
             raise InputError(f"{where}: unknown key `{key}`", hint=f"the nearest known key is `{near}`")
     for key in NUMBERS:
         if key not in table:
-            raise InputError(f"{where}: the key `{key}` is missing", hint=f"a price table says {_sample()}")
+            raise InputError(f"{where}: the key `{key}` is missing", hint=f"a price table has {_sample()}")
         _check_number(key, table[key], where)
     _check_words(table, where)
     return msgspec.convert({"name": name, **table}, PriceTable)
+
+
+def format_dollars(dollars: float) -> str:
+    """In cents; a part of a cent is shown where it matters, so that a small amount does not look like nothing."""
+    if dollars >= 1 or dollars == round(dollars, 2):
+        return f"${dollars:.2f}"
+    return f"${dollars:.6f}".rstrip("0").removesuffix(".")
 
 
 @cache
@@ -111,7 +118,7 @@ def _built_in(name: str) -> PriceTable:
 def _check_number(key: str, value: Json, where: str) -> None:
     whole = key == "minimum_tokens"
     kinds = (int,) if whole else (int, float)
-    # `true` is an int to Python, and TOML knows `nan` and `inf`.
+    # `true` is an int in Python, and TOML has `nan` and `inf`.
     if isinstance(value, bool) or not isinstance(value, kinds) or not isfinite(value) or value < 0:
         raise InputError(
             f"{where}: `{key}` should be a {'whole ' * whole}number of at least 0, found {describe_value(value)}",

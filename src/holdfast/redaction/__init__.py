@@ -1,7 +1,7 @@
-"""What may never be written: secrets, found and replaced by `<REDACTED>` before anything reaches a disk.
+"""Secrets, found and replaced by `<REDACTED>` before anything is written to disk.
 
-Rule: only the secret changes. Everything else, every line break included, stays byte for byte, and redacting twice
-is redacting once.
+Rule: only the secret changes. Everything else, every line break included, stays byte for byte, and redacting
+twice is the same as redacting once.
 
 Ids, hashes, UUIDs, paths and references to secrets (`$TOKEN`, `os.environ["API_KEY"]`) are not secrets.
 """
@@ -21,16 +21,16 @@ _HEADERS = frozenset(("authorization", "cookie"))
 
 
 def redact(text: str, *, second_net: bool = True) -> str:
-    """The text with every secret replaced. `second_net=False` leaves kingfisher out: own rules only."""
+    """The text with every secret replaced. `second_net=False` leaves out Kingfisher: own rules only."""
     while found := find_secrets(text, second_net=second_net):
-        # Again until nothing is found: a replaced secret can change how its neighbours read. Each pass leaves
-        # fewer characters outside the marks, so this ends; a text without secrets costs one pass.
+        # Repeated until nothing is found: a replaced secret can change how its neighbours are read. Each pass
+        # leaves fewer characters outside the marks, so this ends; a text without secrets costs one pass.
         text = _replaced(text, found)
     return text
 
 
 def find_secrets(text: str, *, second_net: bool = True) -> list[SecretSpan]:
-    """Where secrets stand, in order and without overlap. Empty for anything `redact` returned."""
+    """Where secrets are, in order and without overlap. Empty for anything that `redact` returned."""
     lower = text.lower()
     if len(lower) != len(text):
         lower = "".join(c.lower() if c.isascii() else c for c in text)
@@ -43,7 +43,7 @@ def find_secrets(text: str, *, second_net: bool = True) -> list[SecretSpan]:
 
 
 def redact_value(key: str, value: str, *, second_net: bool = True) -> str:
-    """The value of a field, redacted whole where its name promises a secret and it looks like one."""
+    """The value of a field, redacted whole where its name suggests a secret and it looks like one."""
     parts = name_words(key)
     if parts and parts[-1] in _HEADERS:
         head = parts[-1] + ": "
@@ -66,7 +66,7 @@ def _own(text: str, lower: str, runs: list[str]) -> Iterator[SecretSpan]:
 
 
 def _outside_marks(text: str, found: SecretSpan) -> Iterator[SecretSpan]:
-    """The parts of a span that are not yet redacted. A mark that only reaches into the span counts as inside it."""
+    """The parts of a span that are not redacted yet. A mark that overlaps the span counts as part of it."""
     start = found.start
     at = text.find(MARK, max(0, start - len(MARK) + 1))
     while 0 <= at < found.end:

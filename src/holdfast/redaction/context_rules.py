@@ -1,6 +1,9 @@
-"""A sensitive name and its value, however they are joined: `.env`, YAML, TOML, INI, JSON, escaped JSON, XML, code.
+"""Secrets by their context: after a sensitive name, in headers, cookies, URLs, command flags, SQL and netrc.
 
-Rule: the name decides how much the value must look like a secret; a call, a reference or a type never does.
+Names and values may be joined in any notation: `.env`, YAML, TOML, INI, JSON, escaped JSON, XML, code.
+
+Rule: the name decides how much the value must look like a secret; a call, a reference or a type never does. Only
+the secret goes; scheme, user, host and cookie names stay readable.
 """
 
 import binascii
@@ -23,13 +26,13 @@ from holdfast.redaction.randomness import is_random
 from holdfast.redaction.secret_rule import SecretRule, SecretSpan
 
 _STEMS = ("pass", "pw", "secret", "token", "key", "auth", "credential", "jwt", "dsn")
-"""Every sensitive name holds one of these: nine substring searches cost less than one alternation of them."""
+"""Every sensitive name contains one of these: nine substring searches cost less than one alternation."""
 
 _NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 _LONGEST_NAME = 48
 
 _QUOTE = r"\\{0,7}[\"'`]"
-_DRAWN = rf"[A-Za-z0-9+/_.~-]{{{LONGEST_WRITTEN},}}+={{0,2}}"
+_RANDOM = rf"[A-Za-z0-9+/_.~-]{{{LONGEST_WRITTEN},}}+={{0,2}}"
 _JOINED = re.compile(
     rf"""
     (?P<rest>[A-Za-z0-9_-]{{0,24}}+)
@@ -40,8 +43,9 @@ _JOINED = re.compile(
       | (?P<pair> ,?\s{{1,40}}(?:{_QUOTE})?value(?:{_QUOTE})?[ \t]{{0,4}}[:=]) )
     [ \t]{{0,8}}
     (?: [brufBRUF@]{{0,2}}(?P<quote>{_QUOTE})
-        (?P<quoted>{_DRAWN}|(?:(?!(?P=quote))(?:\\.|[^\\\r\n])){{1,{LONGEST_WRITTEN}}}) (?:(?P=quote)|(?=[\r\n])|\Z)
-      | (?P<bare>{_DRAWN}|[^\s"'`\\]{{1,{LONGEST_WRITTEN}}}+(?:\\(?![nrt"'`\\])[^\s"'`\\]{{0,40}}+){{0,3}}) )
+        (?P<quoted>{_RANDOM}|(?:(?!(?P=quote))(?:\\.|[^\\\r\n])){{1,{LONGEST_WRITTEN}}})
+        (?:(?P=quote)|(?=[\r\n])|\Z)
+      | (?P<bare>{_RANDOM}|[^\s"'`\\]{{1,{LONGEST_WRITTEN}}}+(?:\\(?![nrt"'`\\])[^\s"'`\\]{{0,40}}+){{0,3}}) )
     """,
     re.VERBOSE,
 )
@@ -68,8 +72,8 @@ def _judge(text: str, at: int, match: re.Match[str]) -> Iterator[SecretSpan]:
         left = left[1:]
     start = at - len(left)
     name = left + text[at : match.end("rest")]
-    promise = name_sensitivity(name)
-    if promise is NameSensitivity.NONE or text[start - 3 : start] == "://":  # the user of a URL
+    sensitivity = name_sensitivity(name)
+    if sensitivity is NameSensitivity.NONE or text[start - 3 : start] == "://":  # the user of a URL
         return
     if match["quoted"]:
         style = ValueStyle.ENV if _is_env(text, start, name, match) else ValueStyle.QUOTED
@@ -79,12 +83,12 @@ def _judge(text: str, at: int, match: re.Match[str]) -> Iterator[SecretSpan]:
         if _is_code(text, start, match) or not is_plausible(value):
             return
         style = _bare_style(text, start, name, match, begin + len(value))
-    if is_secret(value, promise, style) and name_words(value) != name_words(name):
+    if is_secret(value, sensitivity, style) and name_words(value) != name_words(name):
         yield SecretSpan(begin, begin + len(value), "assignment")
 
 
 def _is_code(text: str, start: int, match: re.Match[str]) -> bool:
-    """A call, a block, an arrow, an opened bracket; `>` joins only what is a tag."""
+    """A call, a block, an arrow, an opening bracket; `>` joins a name and a value only in a tag."""
     bare = match["bare"]
     if match["sep"] == ">":
         return not (text[start - 1 : start] == "<" and "</" in bare)
@@ -107,7 +111,7 @@ def _bare_style(text: str, start: int, name: str, match: re.Match[str], end: int
 
 
 def _is_env(text: str, start: int, name: str, match: re.Match[str]) -> bool:
-    """`NAME=value` as a shell or a `.env` file has it, or `NAME: value` on a line of its own."""
+    """`NAME=value` as in a shell or a `.env` file, or `NAME: value` on a line of its own."""
     if not name.isupper():
         return False
     if match["sep"] == "=" and not match["gap"]:
@@ -116,7 +120,7 @@ def _is_env(text: str, start: int, name: str, match: re.Match[str]) -> bool:
 
 
 def _trimmed(value: str, before: str, sep: str | None) -> str:
-    """An unquoted value up to where its surroundings go on: a query, a connection string, a tag, a sentence."""
+    """An unquoted value without what follows it: the rest of a query, a connection string, a tag, a sentence."""
     if before in ("?", "&", "<"):
         value = value.partition("<" if before == "<" else "&")[0]
     if sep == "=":
@@ -124,22 +128,18 @@ def _trimmed(value: str, before: str, sep: str | None) -> str:
     return value.rstrip(",;)]}>|.")
 
 
-# Places made to carry a secret: `Authorization` headers, cookies, URLs, command flags, SQL, netrc.
-#
-# Rule: only the secret goes; scheme, user, host and cookie names stay readable.
-
 _SCHEME = r"(?:Bearer|Basic|Token|ApiKey|Bot|Negotiate|Key|JWT)"
 _PROSE = frozenset(
     """flag flags option options argument arguments parameter parameters or and to is are for from in with if
     when as on at the via not value values switch instead must should can will was has requires only into
     then env of that which a an stdin here support does you it may but so this field""".split()
 )
-"""What follows a flag in a sentence about it."""
+"""Words that follow a flag in a sentence about it."""
 _VALUE = r"[A-Za-z0-9._~+/=:-]{5,}[A-Za-z0-9_~+/=-]"
 
 
 def _is_credential(match: re.Match[str]) -> bool:
-    """With a scheme before it anything goes that is no word; alone it must look drawn and be no scheme itself."""
+    """After a scheme, anything that is not a word; alone it must look random and not be a scheme itself."""
     value = match["v"].rstrip("=")
     return (
         not is_harmless(value)
@@ -160,12 +160,13 @@ def _is_basic(match: re.Match[str]) -> bool:
 
 
 def _is_written_out(match: re.Match[str]) -> bool:
-    """In a URL or a command even `password` may be the password; only references and blanks stay."""
+    """In a URL or a command even `password` may be the password; only references and placeholders stay."""
     return re.match(r"[$%{<*\[]|x+$|\.+$|…|•|REDACTED", match["v"]) is None
 
 
 def _is_command(match: re.Match[str]) -> bool:
-    """Short flags mean a password in few programs: their name must stand before the flag, in the same command."""
+    """Short flags mean a password in few programs: the program must be named before the flag, in the same
+    command."""
     line = re.split(r"[\n|;&]", match.string[max(0, match.start() - 200) : match.start()])[-1]
     flag, glued = match["flag"], not match["gap"]
     if flag in ("-u", "--user"):

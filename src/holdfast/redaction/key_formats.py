@@ -1,7 +1,8 @@
-"""Keys that are known by their shape alone, wherever they stand: `sk-ant-…`, `ghp_…`, `AKIA…`, JWTs.
+"""Keys that are known by their format alone: `sk-ant-…`, `ghp_…`, `AKIA…`, JWTs, private key blocks.
 
-Rule: a shape is a prefix its issuer guards plus a body too long to be a word; no shape matches an id, a hash or a
-UUID.
+Rule: a format is an issuer's prefix plus a body too long to be a word; no format matches an id, a hash or a UUID.
+Of a key block, the BEGIN and END lines and all line breaks stay, escaped ones too; the key in each line between
+them goes.
 """
 
 import re
@@ -12,10 +13,10 @@ from holdfast.redaction.secret_rule import SecretRule, SecretSpan
 
 _BODY = r"[A-Za-z0-9_-]"
 _FREE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
-"""A key starts at a word's start, or behind the `\\n` of a text that was escaped."""
+"""A key starts at the start of a word, or after the `\\n` of escaped text."""
 
 _START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
-"""The same where the body may hold `-`: else every `eyJ` of a long run would start a match of its own."""
+"""The same where the body may contain `-`: else every `eyJ` in a long run would start a match of its own."""
 
 _SHAPES: tuple[tuple[str, str], ...] = (
     ("anthropic", r"sk-ant-[A-Za-z0-9_-]{16,}"),
@@ -55,21 +56,21 @@ _SHAPE = re.compile(_FREE + "(?:" + "|".join(f"(?P<{name}>{shape})" for name, sh
 _ANYWHERE = re.compile("|".join(shape for _, shape in _SHAPES))
 
 _REPEATED = re.compile(r"(.)\1{7}")
-_LEAST_SURPRISE = 9
-"""Of 4 000 drawn keys of each issuer none lies below; samples made of words do."""
+_LEAST_RANDOMNESS = 9
+"""Of 4 000 random keys of each issuer none lies below; samples made of words do."""
 
 _AWS_SECRET = re.compile(
     r"[^A-Za-z0-9/+=][^\n]{0,60}?\n?[^\n]{0,60}?(?<![A-Za-z0-9/+=])(?P<v>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
 )
-"""What stands behind an AWS key id, on its line or the next, in any format."""
+"""The secret after an AWS key id, on its line or the next, in any notation."""
 
 
 def find_known_keys(text: str, runs: Iterable[str]) -> Iterator[SecretSpan]:
-    """`runs` are the text's long runs: every shape but the few in `DOTTED_RULES` lies within one."""
+    """`runs` are the text's long runs: every format but the few in `DOTTED_RULES` is inside one."""
     if not any(map(_ANYWHERE.search, runs)):
         return
     for match in _SHAPE.finditer(text):
-        if _is_drawn(match.group()):
+        if _looks_random(match.group()):
             yield SecretSpan(match.start(), match.end(), match.lastgroup or "")
             if match.lastgroup == "aws":
                 yield from _aws_secret(text, match.end())
@@ -81,9 +82,10 @@ def _aws_secret(text: str, at: int) -> Iterator[SecretSpan]:
         yield SecretSpan(match.start("v"), match.end("v"), "aws_secret")
 
 
-def _is_drawn(key: str) -> bool:
-    """Not `sk-xxxxxxxxxxxxxxxxxxxx`, not `sk-ant-your-key-here`. AWS's capitals are too few to be measured."""
-    return not _REPEATED.search(key) and (key.isupper() or randomness_score(key) >= _LEAST_SURPRISE)
+def _looks_random(key: str) -> bool:
+    """Not `sk-xxxxxxxxxxxxxxxxxxxx`, not `sk-ant-your-key-here`. AWS keys have too few different characters to
+    measure."""
+    return not _REPEATED.search(key) and (key.isupper() or randomness_score(key) >= _LEAST_RANDOMNESS)
 
 
 DOTTED_RULES = (
@@ -116,13 +118,8 @@ DOTTED_RULES = (
     ),
     SecretRule("azure", ("sig=",), re.compile(r"[?&]sig=(?P<v>[A-Za-z0-9+/%]{20,}={0,2})")),
 )
-"""Shapes with dots, colons or a neighbour. Their patterns run where their anchor stands."""
+"""Formats with dots, colons or a neighbour. Their patterns run only where their anchor is found."""
 
-
-# Private key blocks: PEM, OpenSSH, PGP; whole or cut off, on many lines or escaped into one.
-#
-# Rule: the BEGIN and END lines stay and so does every line break, escaped ones at the edges included; of each line
-# between them the key goes.
 
 _BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
 _END = "-----END "
@@ -147,13 +144,13 @@ def find_key_blocks(text: str) -> Iterator[SecretSpan]:
 
 
 def _whole(text: str, start: int, stop: int) -> Iterator[SecretSpan]:
-    """Between two markers all goes that is mostly key: code that names both markers is not."""
+    """Everything between the markers, if it is mostly key: code that names both markers is not."""
     if sum(len(piece) for piece in _PIECE.findall(text, start, stop)) * 2 >= stop - start:
         yield from _lines(text, start, stop)
 
 
 def _cut_off(text: str, start: int, stop: int) -> Iterator[SecretSpan]:
-    """Without an END marker: the long pieces that follow one another, and a short one at the very end."""
+    """Without an END marker: the long pieces that follow each other, and a short one at the very end."""
     end = start
     while piece := _PIECE.search(text, end, min(stop, end + 600)):
         if not _GAP.fullmatch(_HEADER.sub("", text[end : piece.start()])):

@@ -1,7 +1,7 @@
-"""Kingfisher, a scanner with some 500 rules of other issuers, as a second net under our own rules.
+"""Kingfisher, a secret scanner with some 500 rules for other issuers, in addition to our own rules.
 
-Rule: our own rules catch all that must be caught, so a platform without it still redacts; and it only ever scans,
-which needs no network (its validators, which do, are not imported).
+Rule: our own rules find everything that must be found, so a platform without Kingfisher still redacts. It only
+scans, which needs no network (its validators, which do, are not imported).
 """
 
 import re
@@ -33,11 +33,12 @@ _ASSIGNED = re.compile(
 
 
 def find_by_kingfisher(text: str, runs: Iterable[str]) -> Iterator[SecretSpan]:
-    """What kingfisher sees in a text one of whose `runs` looks drawn.
+    """What Kingfisher finds in a text if one of its `runs` looks random.
 
-    Loading costs half a second, five on a machine's first use, and few texts hold such a run, so a short session
-    never pays it. Private key blocks are blanked: our own rule keeps their edges, and many of them in one text take
-    kingfisher seconds. The condition belongs to the result: what is found never depends on what was scanned before.
+    Loading takes half a second, five on a machine's first use, and few texts have such a run, so a short session
+    never pays for it. Private key blocks are blanked: our own rule keeps their edges, and many of them in one
+    text take Kingfisher seconds. The condition is part of the result: it never depends on what was scanned
+    before.
     """
     if not any(map(is_random_run, runs)) and not _has_assigned_hash(text, runs):
         return
@@ -54,29 +55,29 @@ def find_by_kingfisher(text: str, runs: Iterable[str]) -> Iterator[SecretSpan]:
 
 
 def _position(text: str, data: bytes, offset: int) -> int:
-    """The place in the text of a byte of its encoding."""
+    """The index in the text of a byte of its encoding."""
     return offset if len(text) == len(data) else len(data[:offset].decode("utf-8", "ignore"))
 
 
 def _has_assigned_hash(text: str, runs: Iterable[str]) -> bool:
-    """Some issuers draw plain hashes and UUIDs; kingfisher knows them by the name they are assigned to."""
+    """Some keys are plain hashes and UUIDs; Kingfisher knows them by the name they are assigned to."""
     return any(map(_HASH.fullmatch, runs)) and _ASSIGNED.search(text) is not None
 
 
 def _is_document(found: str) -> bool:
-    """Some rules report the whole file around a key; its keys are found by themselves."""
+    """Some rules report the whole file around a key; the key itself is found by another rule."""
     return "\n" in found or found.startswith("{")
 
 
 def kingfisher_problem() -> str:
-    """Why kingfisher cannot be used here; empty where it can. Loads it."""
+    """Why Kingfisher cannot be used here; empty where it can. Loads it."""
     return _load()[1]
 
 
 @cache
 def _load() -> tuple[SecretScanner | None, str]:
     try:
-        # Loaded late, because that costs half a second. Two threads that come at once load it twice, no harm done.
+        # Loaded late: it takes half a second. Two threads at once load it twice, without harm.
         from kingfisher_sdk import Scanner as KingfisherScanner  # noqa: PLC0415
 
         return KingfisherScanner(), ""

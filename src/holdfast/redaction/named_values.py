@@ -1,6 +1,8 @@
-"""Which names promise a secret: `DB_PASSWORD`, `clientSecret`, `x-api-key`; not `max_tokens`, `token_url`.
+"""Whether a named value is a secret: by its name, how it is written, and what it looks like.
 
-Rule: the last word decides, because it says what the thing is (`token_count` is a count).
+Rule: the last word of a name decides (`token_count` is a count): `DB_PASSWORD`, `clientSecret` and `x-api-key`
+suggest a secret, `max_tokens` and `token_url` do not. What refers to a secret (`$TOKEN`, `os.environ[...]`,
+`<your-key>`, `str`) is not one.
 """
 
 import re
@@ -12,15 +14,15 @@ from holdfast.redaction.secret_rule import MARK
 
 
 class NameSensitivity(IntEnum):
-    """How much a name promises, and so how little its value must look like a secret to go."""
+    """How strongly a name suggests a secret: the more it does, the less its value must look like one."""
 
     NONE = 0
     WEAK = 1
-    """Some `…_key`: only what is plainly random."""
+    """Some `…_key`: only clearly random values."""
     MEDIUM = 2
-    """Tokens, secrets, API keys: what looks random, or anything in an environment assignment."""
+    """Tokens, secrets, API keys: values that look random, or any in an environment assignment."""
     STRONG = 3
-    """Passwords: low-entropy values too."""
+    """Passwords: values of low entropy too."""
 
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -31,7 +33,7 @@ _SUFFIXES = frozenset(
 _STRONG = ("password", "passwd", "passphrase", "passwort", "passcode")
 _STRONG_WORDS = frozenset((*_STRONG, "pwd"))
 _STRONG_LAST = frozenset(("pass", "pw", "psw"))
-"""Too common alone (`pass: 5, fail: 2`); as the last of several words they mean passwords."""
+"""Too common alone (`pass: 5, fail: 2`); as the last of several words they mean a password."""
 
 _MEDIUM_WORDS = frozenset(("secret", "token", "jwt", "authorization", "credential", "credentials", "dsn"))
 _MEDIUM_ENDINGS = tuple("token secret apikey accesskey secretkey privatekey accountkey authkey".split())
@@ -89,18 +91,13 @@ def is_label(value: str) -> bool:
     return bool(parts) and sum(map(len, parts)) + len(parts) >= len(value) and _LABEL_WORDS.issuperset(parts)
 
 
-# Which values are secrets, given how much their name promised and how they are written.
-#
-# Rule: what stands for a secret (`$TOKEN`, `os.environ[...]`, `<your-key>`, `str`) is not one.
-
-
 class ValueStyle(Enum):
     """How a value is written beside its name."""
 
     FIELD = "a field of its own, as in decoded JSON or a query"
     QUOTED = "a string literal"
     ENV = "NAME=value or NAME: value, the name in capitals"
-    LINE = "unquoted, alone on its line behind its name"
+    LINE = "unquoted, alone on its line after its name"
     BARE = "unquoted in the middle of a line: prose, logs or code"
 
 
@@ -131,7 +128,7 @@ _PLACEHOLDER_WORDS = (
     *("your-", "your_", "yourkey", "yourtoken", "placeholder", "example", "dummy", "insert-", "insert_"),
     *("replace-", "replace_", "redacted", "goes-here", "goes_here", "xxxx", "____", "----"),
 )
-"""Only in what is written, not drawn: the best known sample key of AWS contains EXAMPLE and is a key."""
+"""Only in written text, not in random keys: the best known sample key of AWS contains EXAMPLE and is a key."""
 _TYPE = re.compile(
     r"""(?ix)
     [&*]{0,2} (?: str | string | bytes? | char | text | varchar | int(?:eger)? | float | number | bool(?:ean)?
@@ -150,26 +147,26 @@ _ABOUT_PASSWORDS = re.compile(
     r"(?i)\spass(?:word|phrase|wd)s?\b|\bpass(?:word|phrase|wd)s?\s|pwd|secret|token"
 )
 _NAMES_SECRET = re.compile(r"(?i)pass|pwd|secret|token")
-_DRAWN = re.compile(r"[A-Za-z0-9+/_.~\r\n-]*+={0,2}\s*\Z")
+_RANDOM = re.compile(r"[A-Za-z0-9+/_.~\r\n-]*+={0,2}\s*\Z")
 _SPACE = re.compile(r"\s")
 
 LONGEST_WRITTEN = 128
-"""What a person types is shorter; longer values are secrets only if they look drawn."""
+"""What a person types is shorter; longer values are secrets only if they look random."""
 
 
-def is_secret(value: str, strength: NameSensitivity, style: ValueStyle) -> bool:
-    """Does this value, under a name of this strength, have to go?"""
-    if strength is NameSensitivity.NONE or not value or MARK in value:
+def is_secret(value: str, sensitivity: NameSensitivity, style: ValueStyle) -> bool:
+    """Is this value, under a name of this sensitivity, a secret?"""
+    if sensitivity is NameSensitivity.NONE or not value or MARK in value:
         return False
     if len(value) >= LONGEST_WRITTEN:
-        return _DRAWN.match(value) is not None and is_random("".join(value.split()))
+        return _RANDOM.match(value) is not None and is_random("".join(value.split()))
     if is_harmless(value):
         return False
-    if strength is NameSensitivity.STRONG:
+    if sensitivity is NameSensitivity.STRONG:
         return _is_password(value, style)
     if _PATH.fullmatch(value) or _NUMBER.fullmatch(value):
         return False
-    if strength is NameSensitivity.WEAK:
+    if sensitivity is NameSensitivity.WEAK:
         return style in (ValueStyle.ENV, ValueStyle.QUOTED) and is_random(value, shortest=20)
     match style:
         case ValueStyle.ENV:
@@ -185,14 +182,14 @@ def is_secret(value: str, strength: NameSensitivity, style: ValueStyle) -> bool:
 
 
 def _is_environment_value(value: str) -> bool:
-    """Anything goes that is long enough, but calls, sentences and cut-off samples (`sk-ant-`)."""
+    """Anything that is long enough, except calls, sentences and cut-off samples (`sk-ant-`)."""
     if len(value) < 6 or _SPACE.search(value) or ("(" in value and _is_expression(value)):
         return False
     return value[-1] not in "-_" or is_random(value)
 
 
 def _is_password(value: str, style: ValueStyle) -> bool:
-    """Low entropy does not save a password; being a word of prose or of code does."""
+    """A password may have low entropy, but not be a word of prose or of code."""
     if _PATH.fullmatch(value):
         return False
     if style is ValueStyle.FIELD:
@@ -213,7 +210,7 @@ def _is_password(value: str, style: ValueStyle) -> bool:
 
 
 def is_harmless(value: str) -> bool:
-    """A reference, a placeholder, a truth value or a label: what stands where a secret would."""
+    """A reference, a placeholder, a truth value or a label: something in the place of a secret."""
     if _PLACEHOLDER.fullmatch(value) or _REFERENCE.match(value) or _INSERTED.search(value):
         return True
     if is_label(value) or len(set(value)) == 1:
@@ -223,9 +220,9 @@ def is_harmless(value: str) -> bool:
 
 
 def is_plausible(value: str) -> bool:
-    """Can this, unquoted, be a value at all? Not a type, and nothing long that is not drawn."""
+    """Can this, unquoted, be a value at all? Not a type, and nothing long that is not random."""
     if len(value) >= LONGEST_WRITTEN:
-        return _DRAWN.match(value) is not None
+        return _RANDOM.match(value) is not None
     return _TYPE.fullmatch(value) is None
 
 

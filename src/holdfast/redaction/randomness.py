@@ -1,6 +1,6 @@
-"""Drawn or written: tells `h7sjhvz13cb0` from `getLocalAddr2`, by pairs of neighbouring characters.
+"""Random or written: tells `h7sjhvz13cb0` from `getLocalAddr2`, by pairs of neighbouring characters.
 
-Rule: a measure of form only. Whether something drawn is a secret depends on the name it stands under.
+Rule: a measure of form only. Whether something random is a secret depends on its name and context.
 """
 
 import re
@@ -18,7 +18,7 @@ _COMMON = frozenset(pair[0] + follower for pair in _FOLLOWERS for follower in pa
 
 
 def _weight(first: str, second: str) -> int:
-    """How much a pair speaks for drawing, in hundredths."""
+    """How much a pair of characters suggests randomness, in hundredths."""
     if first.isdigit():
         return 15 if second.isdigit() else 80
     if second.isdigit():
@@ -32,7 +32,7 @@ def _weight(first: str, second: str) -> int:
 
 _WEIGHTS = {pair: _weight(*pair) for pair in product(ascii_letters + digits, repeat=2)}
 _THRESHOLD = 27
-"""Of runs of 16 to 64 characters in recorded work 0.3 % lie above it, of drawn ones of 20 characters 99 %."""
+"""Of runs of 16 to 64 characters in recorded work 0.3 % lie above it, of random ones of 20 characters 99 %."""
 
 _SPACE = re.compile(r"\s")
 _HEX = re.compile(r"(?=.*[0-9])(?:[0-9a-f]{12,}|[0-9A-F]{12,})\Z")
@@ -40,26 +40,22 @@ _BARE_HASH = re.compile(r"[0-9a-f-]+|[0-9A-F-]+|[0-9]+T?[0-9]+Z?")
 
 
 def is_random(value: str, *, shortest: int = 8) -> bool:
-    """Does it look drawn rather than written?"""
+    """Does it look random rather than written?"""
     if len(value) < shortest or _SPACE.search(value):
         return False
     return randomness_score(value) >= _THRESHOLD or _HEX.match(value) is not None
 
 
 def is_random_run(run: str) -> bool:
-    """Is this run of `[A-Za-z0-9_-]` drawn, and not a bare hash, UUID or time?"""
+    """Is this run of `[A-Za-z0-9_-]` random, and not a bare hash, UUID or time?"""
     return _BARE_HASH.fullmatch(run) is None and randomness_score(run) >= _THRESHOLD
 
 
 def randomness_score(value: str) -> int:
-    """From 0 to 100: how little the value reads like words; drawn letters and digits are near 50."""
+    """From 0 to 100: how little the value reads like words; random letters and digits are near 50."""
     total = sum(_WEIGHTS.get(pair, 0) for pair in pairwise(value))
     return total // max(1, len(value) - 1)
 
-
-# Long runs of letters and digits: the only places where a drawn key can stand.
-#
-# Rule: cheap, because it looks at every text; what a run means is for others to say.
 
 _KEY_CHARACTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _SPACED = bytes(c if c in _KEY_CHARACTERS else 32 for c in range(256))
@@ -78,15 +74,16 @@ _ISSUED = (
     b"sk_",
     b"xox",
 )
-"""How keys begin that may come without a digit: always at Hugging Face, one in thirty at AWS."""
+"""How keys begin that may have no digit: all keys of Hugging Face, one in thirty of AWS."""
 SHORTEST_RUN = 16
 
 
 def long_runs(text: str) -> list[str]:
-    """The runs of `[A-Za-z0-9_-]` of at least `SHORTEST_RUN` characters that could be drawn.
+    """The runs of `[A-Za-z0-9_-]` of at least `SHORTEST_RUN` characters that could be a random key.
 
-    Translating and splitting takes half the time of a pattern. A run without a digit, and not begun like a key, is
-    an identifier or a line of dashes. The `n` of an escaped line break may stand before a key's beginning.
+    Every text goes through here: translating and splitting takes half the time of a pattern. A run without a
+    digit that does not begin like a key is an identifier or a line of dashes. The `n` of an escaped line break
+    may precede a key.
     """
     words = text.encode("utf-8", "replace").translate(_SPACED).split()
     return [

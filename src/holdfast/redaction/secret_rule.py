@@ -1,6 +1,6 @@
-"""What a rule is and what it finds: spans of a text, each inside one line.
+"""A rule that finds secrets, and what it finds: spans of a text, each inside one line.
 
-Rule: nothing here keeps the secret itself, so a report of what was found can be written anywhere.
+Rule: a span never holds the secret itself, so a report of what was found can be written anywhere.
 """
 
 import re
@@ -12,7 +12,7 @@ MARK = "<REDACTED>"
 
 
 class SecretSpan(Struct, frozen=True, order=True):
-    """A secret at `text[start:end]`, and the name of the rule that saw it."""
+    """A secret at `text[start:end]`, and the name of the rule that found it."""
 
     start: int
     end: int
@@ -22,8 +22,8 @@ class SecretSpan(Struct, frozen=True, order=True):
 class SecretRule(Struct, frozen=True):
     """A pattern whose group `v` is the secret.
 
-    The pattern only runs where one of the `anchors` stands: a substring search costs 3 µs in 4 kB, a pattern
-    ten times that.
+    The pattern runs only on texts with one of the `anchors`: a substring search costs 3 µs for 4 kB, a pattern ten
+    times that.
     """
 
     name: str

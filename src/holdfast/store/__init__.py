@@ -1,4 +1,4 @@
-"""Where logs and artifacts live: SQLite by default, memory for a stateless call, one protocol for both."""
+"""Where logs and artifacts are stored: in SQLite, or in memory for a stateless call, with one protocol for both."""
 
 from holdfast.store.integrity import Damage, verify
 from holdfast.store.memory import MemoryStore

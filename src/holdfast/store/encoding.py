@@ -1,8 +1,8 @@
 """Events as stored: JSON in which long strings are references to artifacts.
 
-Rule: what comes back is what went in. `{"$a": id}` stands for a text; a key of the user's own that starts with
-`$` gets one more, so no argument can pose as a reference. Fields at their default are left out, so that an
-optional field added later changes neither old bodies nor their ids.
+Rule: decoding gives back what was encoded. `{"$a": id}` refers to a text; a key of the user's own that starts
+with `$` gets a second one, so no argument can pass for a reference. Fields at their default are left out, so that
+an optional field added later changes neither old bodies nor their ids.
 """
 
 from collections.abc import Mapping
@@ -29,20 +29,20 @@ from holdfast.store.protocol import Artifact, ArtifactKind, EntryRow
 
 REFERENCE = "$a"
 INLINE_LIMIT = 200
-"""Shorter strings cost less in place than as a reference, except those that packs cut and name by their id."""
+"""Shorter strings stay in place, except those that packs cut and refer to by id."""
 
 RECALL = "Recall"
 
-_ALWAYS_APART = ("text", "index", "summary")
+_ALWAYS_REFERENCED = ("text", "index", "summary")
 _KINDS: dict[tuple[type, str], ArtifactKind] = {
     (Image, "data"): "image",
     (Image, "url"): "image",
     (Thinking, "signature"): "opaque",
     (Thinking, "redacted"): "opaque",
-    # A diff repeats what the call holds: search must not find it a second time.
+    # A diff repeats the call: search must not find it twice.
     (ToolReturned, "shown"): "echo",
 }
-_NEVER_LEFT_OUT = {(LogStarted, "schema")}
+_ALWAYS_WRITTEN = {(LogStarted, "schema")}
 _EVENTS: dict[Any, type] = {cls.__struct_config__.tag: cls for cls in get_args(Event)}
 
 
@@ -54,16 +54,16 @@ class _Field(Struct, frozen=True):
     name: str
     default: Any
     kind: ArtifactKind
-    apart: bool
+    is_referenced: bool
 
-    def left_out(self, value: Json) -> bool:
+    def is_left_out(self, value: Json) -> bool:
         return self.default is not NODEFAULT and bool(value == self.default)
 
 
 def encode_event(event: Event) -> tuple[bytes, dict[str, Artifact]]:
     """An event's body, and the artifacts it refers to by id."""
     kept: dict[str, Artifact] = {}
-    # What Recall answers is stored elsewhere already: search must not find it a second time.
+    # What Recall returns is stored elsewhere already: search must not find it twice.
     recalled = isinstance(event, ToolReturned) and event.name == RECALL
     try:
         body = msgspec.json.encode(_struct(event, kept, "echo" if recalled else "text"))
@@ -79,7 +79,7 @@ def encode_event(event: Event) -> tuple[bytes, dict[str, Artifact]]:
 
 def decode_event(body: bytes, texts: Mapping[str, str]) -> Event:
     """The event of a body. KeyError for a missing text, UnknownEvent for a newer version's event."""
-    plain = _whole(msgspec.json.decode(body), texts)
+    plain = _resolved(msgspec.json.decode(body), texts)
     tag = str(plain.get("type")) if isinstance(plain, dict) else ""
     if tag not in _EVENTS:
         raise UnknownEvent(tag)
@@ -94,7 +94,7 @@ def decode_entry(row: EntryRow, texts: Mapping[str, str]) -> Entry:
         event = decode_event(row.body, texts)
     except UnknownEvent as unknown:
         raise StoreError(
-            f"{where} is an event `{unknown}` that this version does not know (event schema {SCHEMA})",
+            f"{where} is of the type `{unknown}`, which this version does not know (event schema {SCHEMA})",
             hint="a newer Holdfast wrote it: upgrade this one",
         ) from None
     except KeyError as missing:
@@ -124,12 +124,12 @@ def referenced_ids(body: bytes) -> set[str]:
 
 
 def _keep_joined(event: UserSaid | AssistantReplied | ToolReturned, kept: dict[str, Artifact]) -> None:
-    """A message of several texts is shown, and cut, as one: its id must bring back the whole."""
+    """A message of several texts is shown, and cut, as one: its id must lead to the whole."""
     if sum(isinstance(part, Text) for part in event.parts) > 1:
-        _apart(joined_text(event.parts), kept, "echo")
+        _reference(joined_text(event.parts), kept, "echo")
 
 
-def _apart(text: str, kept: dict[str, Artifact], kind: ArtifactKind) -> dict[str, str]:
+def _reference(text: str, kept: dict[str, Artifact], kind: ArtifactKind) -> dict[str, str]:
     id_ = text_id(text)
     if id_ not in kept or kind == "text":
         kept[id_] = Artifact(id_, text, kind)
@@ -142,11 +142,11 @@ def _struct(value: Struct, kept: dict[str, Artifact], text_kind: ArtifactKind) -
     plain: dict[str, Json] = {} if tag is None else {"type": tag}
     for field in _layout(cls):
         content = getattr(value, field.name)
-        if field.left_out(content):
+        if field.is_left_out(content):
             continue
         kind = text_kind if field.kind == "text" else field.kind
-        if field.apart:
-            plain[field.name] = _apart(content, kept, kind)
+        if field.is_referenced:
+            plain[field.name] = _reference(content, kept, kind)
         else:
             plain[field.name] = _plain(content, kept, kind)
     return plain
@@ -154,7 +154,7 @@ def _struct(value: Struct, kept: dict[str, Artifact], text_kind: ArtifactKind) -
 
 def _plain(value: Any, kept: dict[str, Artifact], kind: ArtifactKind) -> Json:
     if isinstance(value, str):
-        return value if len(value) < INLINE_LIMIT else _apart(value, kept, kind)
+        return value if len(value) < INLINE_LIMIT else _reference(value, kept, kind)
     if isinstance(value, dict):
         return {"$" + k if k[:1] == "$" else k: _plain(v, kept, kind) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -164,13 +164,13 @@ def _plain(value: Any, kept: dict[str, Artifact], kind: ArtifactKind) -> Json:
     return value
 
 
-def _whole(value: Json, texts: Mapping[str, str]) -> Json:
+def _resolved(value: Json, texts: Mapping[str, str]) -> Json:
     if isinstance(value, dict):
         if REFERENCE in value:
             return texts[str(value[REFERENCE])]
-        return {k[1:] if k[:1] == "$" else k: _whole(v, texts) for k, v in value.items()}
+        return {k[1:] if k[:1] == "$" else k: _resolved(v, texts) for k, v in value.items()}
     if isinstance(value, list):
-        return [_whole(v, texts) for v in value]
+        return [_resolved(v, texts) for v in value]
     return value
 
 
@@ -181,9 +181,9 @@ def _layout(cls: type[Struct]) -> tuple[_Field, ...]:
         default = field.default
         if field.default_factory is not NODEFAULT:
             default = field.default_factory()
-        if (cls, field.name) in _NEVER_LEFT_OUT:
+        if (cls, field.name) in _ALWAYS_WRITTEN:
             default = NODEFAULT
         place = (cls, field.name)
-        apart = field.name in _ALWAYS_APART or (cls is Image and field.name != "media_type")
-        found.append(_Field(field.name, default, _KINDS.get(place, "text"), apart))
+        is_referenced = field.name in _ALWAYS_REFERENCED or (cls is Image and field.name != "media_type")
+        found.append(_Field(field.name, default, _KINDS.get(place, "text"), is_referenced))
     return tuple(found)

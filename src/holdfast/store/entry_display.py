@@ -1,6 +1,6 @@
-"""Entries as people and models read them: a head line, then real lines of text.
+"""Entries as people and models read them: a head line, then plain lines of text.
 
-Rule: a long string is never shown as JSON. It stands below as the lines it has, so that any part can be paged to.
+Rule: a long string is never shown as JSON. It follows below, line by line, so that any part of it can be addressed.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ def entry_text(entry: Entry) -> str:
 
 
 def log_index_text(info: LogInfo, entries: Sequence[Entry]) -> str:
-    """A log as a table of contents: one line an entry, with the ids that bring back the whole."""
+    """A log as a table of contents: one line for each entry, with the ids that lead to the whole text."""
     title = f" {_short(info.head.title)}" if info.head.title else ""
     lines = [f"[log {info.head.id}]{title}, {info.entries} entries"]
     lines += [f"{entry.seq} {entry.id} {event_label(entry.event)}{_gist(entry.event)}" for entry in entries]

@@ -1,6 +1,6 @@
-"""What an event loses on its way into a store: secrets, and strings that are no Unicode text.
+"""Events made fit for a store: without secrets, and with valid Unicode only.
 
-Rule: every string of an event is redacted unless it is named here as an id, a name or opaque data, so a field
+Rule: every string of an event is redacted unless it is listed here as an id, a name or opaque data, so a field
 added later is covered from its first day.
 """
 
@@ -37,7 +37,7 @@ EXACT: dict[type, frozenset[str]] = {
     ToolReturned: frozenset({"call_id", "name"}),
     ApprovalGiven: frozenset({"call_id", "decision"}),
     FoldedRun: frozenset({"first", "last", "level"}),
-    # Written by rule from entries that were redacted before; changed again, ids in them would lead nowhere.
+    # Built from entries that are redacted already; changed again, the ids in them would lead nowhere.
     FoldNote: frozenset({"first", "last", "text", "index"}),
     KeptLines: frozenset({"step", "call", "part", "lines"}),
     Folded: frozenset({"reason", "users", "pastes", "why"}),
@@ -54,7 +54,7 @@ EXACT: dict[type, frozenset[str]] = {
 
 
 class Redactor(Struct, frozen=True):
-    """`text` redacts running text; `value` does so for what stands under a name, such as `password`."""
+    """`text` redacts running text, `value` the value of a named field, such as `password`."""
 
     text: Callable[[str], str]
     value: Callable[[str, str], str]
@@ -63,7 +63,7 @@ class Redactor(Struct, frozen=True):
     def chosen(
         cls, redact: Callable[[str], str] | None, redact_value: Callable[[str, str], str] | None
     ) -> "Redactor":
-        """The given functions. A `redact` alone serves for named values too; nothing given means the default."""
+        """The given functions. A `redact` alone is used for named values too; without it the default is used."""
         if redact is None:
             # Loaded late: the secret scanner is the heaviest import of the package.
             from holdfast import redaction  # noqa: PLC0415
@@ -73,7 +73,7 @@ class Redactor(Struct, frozen=True):
 
 
 def redact_event(event: Event, redaction: Redactor) -> Event:
-    """The event as it may be stored; the same object where nothing had to go."""
+    """The event as it may be stored; the same object where nothing changed."""
     event_: Event = _struct(event, redaction)
     return event_
 
@@ -100,13 +100,13 @@ def _struct(value: Any, redaction: Redactor) -> Any:
         if after is not before:
             changes[name] = after
     if isinstance(value, Thinking) and "text" in changes:
-        # A provider rejects a signature over text that is no longer what was signed.
+        # A provider rejects a signature when the signed text has changed.
         changes["signature"] = ""
     return replace(value, **changes) if changes else value
 
 
 def _value(value: Any, redaction: Redactor | None, key: str) -> Any:
-    """`key` is the nearest name a value stands under; without a `redaction` only Unicode is mended."""
+    """`key` is the nearest name above a value; without a `redaction` only Unicode is repaired."""
     if isinstance(value, str):
         return _string(value, redaction, key)
     if isinstance(value, dict):
@@ -116,7 +116,7 @@ def _value(value: Any, redaction: Redactor | None, key: str) -> Any:
         same = all(new is old for new, old in zip(items, value, strict=True))
         return value if same else type(value)(items)
     if isinstance(value, Struct):
-        assert redaction is not None, "a field named as exact holds strings only"
+        assert redaction is not None, "an exact field holds strings only"
         return _struct(value, redaction)
     return value
 
@@ -132,7 +132,7 @@ def _dict(value: dict[str, Json], redaction: Redactor | None) -> dict[str, Json]
     items: dict[str, Json] = {}
     same = True
     for given, before in value.items():
-        # JSON has no other keys; a program that builds events by hand may.
+        # JSON has only string keys; a program that builds events by hand may have others.
         key = given if isinstance(given, str) else str(given)
         name = _string(key, redaction, "")
         after = _value(before, redaction, key)
@@ -142,7 +142,7 @@ def _dict(value: dict[str, Json], redaction: Redactor | None) -> dict[str, Json]
 
 
 def _free(name: str, taken: dict[str, Json]) -> str:
-    """Two secrets used as keys may become one name; neither value may be lost for that."""
+    """Two secret keys may become the same name; neither value may be lost."""
     number = 2
     free = name
     while free in taken:

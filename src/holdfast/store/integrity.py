@@ -1,6 +1,6 @@
-"""Is everything there, and is it what was written? Ids are hashes of content, so the store can tell.
+"""Checks that a store holds everything, as it was written. Ids are hashes of content, so the store can tell.
 
-Rule: a check reports all it finds, by entry, and changes nothing.
+Rule: a check reports everything it finds, by entry, and changes nothing.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ PAGE = 500
 
 
 class Damage(Struct, frozen=True):
-    """One thing that is wrong. `entry` is empty where the container itself is damaged."""
+    """One fault. `entry` is empty where the file itself is damaged."""
 
     what: str
     log: str = ""
@@ -26,7 +26,7 @@ class Damage(Struct, frozen=True):
 
 
 def verify(store: Store, log: str | None = None) -> list[Damage]:
-    """All damage in one log, or in every log and the container."""
+    """All damage in one log, or in every log and the file itself."""
     if log is not None:
         return list(_log_damage(store, log))
     found = [Damage(what) for what in store.damage()]
@@ -66,8 +66,8 @@ def _row_damage(row: EntryRow, page: EntryPage) -> Iterator[Damage]:
     if not wrong:
         try:
             body, kept = encode_event(decode_entry(row, page.texts).event)
-            # An event may keep a text that its body does not name: that of several parts joined. Another version
-            # may have taken the event apart in another way; then only what the body names can be checked.
+            # An event may keep a text that its body does not refer to: several parts joined. Another version may
+            # have encoded the event in another way; then only what the body refers to can be checked.
             if body == row.body:
                 wrong = _text_damage(kept.keys() - wanted, page)
         except StoreError as error:

@@ -27,7 +27,7 @@ class _Head(Struct, frozen=True, tag_field="holdfast", tag="log"):
 
 
 class LogFile(Struct, frozen=True):
-    """A file that was read and checked. `drafts` give the entries again, ids included."""
+    """A file that was read and checked. Storing `drafts` gives the same entries, ids included."""
 
     head: LogHead
     entries: tuple[Entry, ...]
@@ -35,7 +35,7 @@ class LogFile(Struct, frozen=True):
 
 
 def export_lines(store: Store, log: str) -> Iterator[bytes]:
-    """The file's lines. What is appended meanwhile is not in it."""
+    """The lines of the file. What is appended meanwhile is not included."""
     info = store.info(log)
     yield msgspec.json.encode(_Head(log, info.entries, info.head.schema)) + b"\n"
     seq = 0

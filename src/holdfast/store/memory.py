@@ -1,6 +1,6 @@
-"""A store that lives and dies with the process: for a stateless call and for trying things out.
+"""A store in memory, for a stateless call and for trying things out.
 
-Rule: it passes the same conformance suite as the one on disk. Search ranks by plain word counts.
+Rule: it passes the same conformance suite as the store on disk. Search ranks by plain word counts.
 """
 
 import threading
@@ -32,7 +32,7 @@ class MemoryStore:
         self._entries: dict[str, EntryRow] = {}
         self._artifacts: dict[str, Artifact] = {}
         self._refs: dict[str, tuple[str, ...]] = {}
-        """Entry to artifacts, in the order of entries: the first referrer is the oldest."""
+        """Artifacts by entry, in the order of entries: the first referrer is the oldest."""
 
     def create(self, head: LogHead, drafts: Sequence[EntryDraft]) -> tuple[EntryRow, ...]:
         with self._lock:
@@ -122,7 +122,7 @@ class MemoryStore:
         return ()
 
     def close(self) -> None:
-        """Nothing to let go of: what is in memory ends with the object."""
+        """Nothing is open."""
 
     def __enter__(self) -> Self:
         return self
@@ -141,7 +141,7 @@ class MemoryStore:
         return self._rows[log]
 
     def _placed(self, log: str, there: list[EntryRow], drafts: Sequence[EntryDraft]) -> tuple[EntryRow, ...]:
-        """The new rows, checked, with nothing written yet: a failure leaves the store as it was."""
+        """The new rows, checked before anything is written: a failure leaves the store unchanged."""
         rows = place_drafts(
             log,
             drafts,

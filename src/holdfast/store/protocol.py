@@ -1,8 +1,8 @@
-"""What a store is: a few verbs over logs and the texts they refer to.
+"""The interface of a store: a few verbs over logs and the texts they refer to.
 
-Rule: a store keeps bytes and order, and understands neither events nor secrets. `log.py` redacts, takes events
-apart and is the only caller of `create`, `append` and `put`. Reading a text by line or by pattern needs no store
-(`lines.py`, `patterns.py`); only search does.
+Rule: a store keeps bytes and their order, and understands neither events nor secrets. `log.py` redacts and encodes
+events, and is the only caller of `create`, `append` and `put`. Reading a text by line or by pattern needs no store
+(`text_parts.py`, `text_search.py`); only search over all texts does.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from holdfast.errors import InputError, NotFound
 from holdfast.ids import entry_id
 
 ArtifactKind = Literal["text", "image", "opaque", "echo"]
-"""Only `text` is found by search. `opaque` is a provider's own block; `echo` repeats what other texts hold."""
+"""Search finds only `text`. `opaque` is a provider's own block; `echo` repeats what other texts hold."""
 
 MIN_PREFIX = 6
 
@@ -27,7 +27,7 @@ class Artifact(Struct, frozen=True):
 
 
 class LogHead(Struct, frozen=True):
-    """What a store knows of a log besides its entries."""
+    """What a store knows about a log besides its entries."""
 
     id: str
     title: str = ""
@@ -44,7 +44,7 @@ class LogInfo(Struct, frozen=True):
 
 
 class EntryDraft(Struct, frozen=True):
-    """An entry before it has a place. It follows the entry `parent`, or the draft number `after` of the same
+    """An entry that is not stored yet. It follows the entry `parent`, or the draft number `after` of the same
     batch, or else the newest entry of its chain."""
 
     body: bytes
@@ -68,7 +68,7 @@ class EntryRow(Struct, frozen=True):
 
 
 class EntryPage(Struct, frozen=True):
-    """Whole entries and every text they refer to, from one moment."""
+    """Whole entries and every text they refer to, read in one transaction."""
 
     rows: tuple[EntryRow, ...]
     texts: Mapping[str, str]
@@ -89,14 +89,14 @@ class ResolvedId(Struct, frozen=True, order=True):
 
 
 class Store(Protocol):
-    """**Contract:** every method may be called from any thread; what one call writes is there whole or not at
-    all, and is seen by other processes once the call has returned."""
+    """**Contract:** every method may be called from any thread; what one call writes is stored whole or not at
+    all, and other processes see it once the call has returned."""
 
     def create(self, head: LogHead, drafts: Sequence[EntryDraft]) -> tuple[EntryRow, ...]:
-        """A new log with its first entries. Empty, and nothing written, if a log of that id is there."""
+        """A new log with its first entries. Empty, and nothing is written, if a log of that id exists."""
 
     def append(self, log: str, drafts: Sequence[EntryDraft]) -> tuple[EntryRow, ...]:
-        """The drafts in their places, next to each other. NotFound for an unknown log or parent."""
+        """The drafts as stored, one after the other. NotFound for an unknown log or parent."""
 
     def read(self, log: str, since: int = 0, limit: int | None = None) -> EntryPage:
         """The entries after `since`, oldest first."""
@@ -113,7 +113,7 @@ class Store(Protocol):
         """Remove a log and every text of it that no other log's entry refers to."""
 
     def put(self, artifact: Artifact, log: str) -> None:
-        """Keep a text that no entry speaks of, in a log's keeping: it goes when the log goes."""
+        """Keep a text that no entry refers to, as part of a log: it is deleted with the log."""
 
     def text(self, artifact: str) -> str:
         """A text by its full id."""
@@ -122,10 +122,10 @@ class Store(Protocol):
         """Texts that hold all words of `query`, best first; those with any word if none holds all."""
 
     def resolve(self, prefix: str) -> ResolvedId:
-        """The one thing whose id is `prefix` or begins with it (at least six characters)."""
+        """The one log, entry or artifact whose id is `prefix` or begins with it (at least six characters)."""
 
     def damage(self) -> tuple[str, ...]:
-        """What is wrong with the container itself; entries are checked by `verify`."""
+        """What is wrong with the file itself; `verify` checks the entries."""
 
     def close(self) -> None: ...
 
@@ -147,7 +147,7 @@ def place_drafts(
     tip: Callable[[str], str | None],
     known: Callable[[str], bool],
 ) -> tuple[EntryRow, ...]:
-    """Rows for `drafts` behind entry number `last`. Called inside the store's write lock.
+    """Rows for `drafts` after entry number `last`. Called inside the store's write lock.
 
     A chain without entries starts at the newest entry of the main chain.
     """
@@ -177,7 +177,7 @@ def place_drafts(
 
 
 def pick_id(prefix: str, exact: Sequence[ResolvedId], near: Sequence[ResolvedId]) -> ResolvedId:
-    """The one thing that `prefix` names, of those with that id and those whose id begins so."""
+    """The one id that `prefix` names: an exact match, or the only one that begins with it."""
     candidates = exact or (near if len(prefix) >= MIN_PREFIX else ())
     if not candidates:
         short = 0 < len(prefix) < MIN_PREFIX
@@ -187,5 +187,7 @@ def pick_id(prefix: str, exact: Sequence[ResolvedId], near: Sequence[ResolvedId]
         )
     if len(candidates) > 1:
         some = ", ".join(f"`{found.id}`" for found in sorted(candidates)[:5])
-        raise InputError(f"`{prefix}` begins more than one id: {some}", hint="give more characters of the id")
+        raise InputError(
+            f"more than one id begins with `{prefix}`: {some}", hint="give more characters of the id"
+        )
     return candidates[0]

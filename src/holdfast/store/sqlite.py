@@ -1,8 +1,8 @@
 """The default store: one SQLite file in WAL mode.
 
-Rule: one write is one transaction, taken with `BEGIN IMMEDIATE`, so that two processes queue instead of failing.
+Rule: one write is one transaction, begun with `BEGIN IMMEDIATE`, so that two processes queue instead of failing.
 `synchronous = NORMAL`: a killed process loses nothing that was acknowledged, and a write costs no fsync; only a
-power cut may take the newest entries, never the file's integrity.
+power cut may lose the newest entries, and never damages the file.
 """
 
 import os
@@ -32,7 +32,7 @@ from holdfast.store.sqlite_file import named_errors, open_database
 from holdfast.store.text_search import phrases, segmented
 
 INDEXED_AT_ONCE = 200
-"""Texts per transaction when search catches up: some 50 ms at 4 kB each."""
+"""Texts per transaction when search catches up: about 50 ms at 4 kB each."""
 
 _INFO = """
 SELECT l.id, l.title, l.source, l.origin, l.schema, l.at, e.seq, e.at
@@ -119,7 +119,7 @@ class SqliteStore:
             orphans = db.execute(_ORPHANS, {"log": number}).fetchall()
             forgotten = [_forget_words(db, orphan, text) for orphan, kind, text in orphans if kind == "text"]
             if any(forgotten):
-                # Until its pieces are merged, the index only marks words as deleted.
+                # Until its segments are merged, the index only marks words as deleted.
                 db.execute("INSERT INTO words (words) VALUES ('optimize')")
             db.executemany("DELETE FROM artifacts WHERE n = ?", [(orphan,) for orphan, _, _ in orphans])
             db.execute("DELETE FROM refs WHERE entry IN (SELECT n FROM entries WHERE log = ?)", (number,))
@@ -181,7 +181,7 @@ class SqliteStore:
         self.close()
 
     def _index(self) -> None:
-        """Index what was appended since the last search, in pieces, so that writers need not wait long."""
+        """Index what was appended since the last search, in batches, so that writers need not wait long."""
         while True:
             with self._transaction("BEGIN") as db:
                 if db.execute("SELECT 1 FROM unindexed LIMIT 1").fetchone() is None:
@@ -262,10 +262,10 @@ def _put(db: sqlite3.Connection, artifact: Artifact) -> int:
 
 
 def _forget_words(db: sqlite3.Connection, artifact: int, text: str) -> bool:
-    """Take a text out of the index; false if it was not in it yet."""
+    """Remove a text from the index; false if it was not indexed yet."""
     if db.execute("DELETE FROM unindexed WHERE artifact = ? RETURNING 1", (artifact,)).fetchone():
         return False
-    # A contentless index forgets a text only when it is shown that text again.
+    # A contentless index deletes a text only when it is given that text again.
     forget = "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)"
     db.execute(forget, (artifact, segmented(text)))
     return True

@@ -1,6 +1,7 @@
-"""A SQLite file as a store: its tables, how it is opened, and its errors in sentences.
+"""The SQLite file of a store: where it is, its tables, how it is opened, and its errors as sentences.
 
-Rule: a file that is not ours, or newer than we are, is left untouched and named.
+Rule: a file that is not ours, or newer than we are, is left untouched and named. Looking up the default path
+creates nothing.
 """
 
 import os
@@ -49,22 +50,22 @@ _TABLES = (
 
 def open_database(path: Path) -> sqlite3.Connection:
     """A connection to the store at `path`, which is created if there is none."""
-    _make_place(path)
+    _create_file(path)
     with named_errors(path):
-        # Absolute, so that no file name has a meaning of its own to SQLite, as `:memory:` has.
+        # Absolute, so that no file name is special to SQLite, as `:memory:` is.
         place = path.absolute()
         db = sqlite3.connect(place, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
-            # A damaged byte must not make its neighbours unreadable; `verify` finds it by its id.
+            # A damaged byte must not make the rest unreadable; `verify` finds it by the id.
             db.text_factory = partial(str, encoding="utf-8", errors="replace")
-            # In one transaction: tables that another process makes between two looks are no stranger's.
+            # In one transaction: another process may be creating the tables at this moment.
             with _transaction(db, "BEGIN"):
                 ready = _is_ready(db, path)
             if not ready:
                 _switch_to_wal(db, path)
                 _create(db, path)
             db.execute("PRAGMA synchronous = NORMAL")
-            # Small and often: at the usual 1000 pages the append that pays for a checkpoint took up to 50 ms.
+            # Small and often: with the default of 1000 pages, an append that made a checkpoint took up to 50 ms.
             db.execute("PRAGMA wal_autocheckpoint = 100")
             db.execute("PRAGMA secure_delete = ON")
         except BaseException:
@@ -75,7 +76,7 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def named_errors(path: Path) -> Iterator[None]:
-    """Whatever SQLite complains about, as a StoreError that names the file."""
+    """Errors of SQLite as a StoreError that names the file."""
     try:
         yield
     except sqlite3.Error as error:
@@ -86,7 +87,7 @@ def named_errors(path: Path) -> Iterator[None]:
                 "name another file with --store or HOLDFAST_STORE",
             )
         elif "readonly" in said:
-            message, hint = f"the store `{path}` is read-only", "give yourself the right to write to it"
+            message, hint = f"the store `{path}` is read-only", "make the file writable"
         elif "locked" in said:
             message = f"the store `{path}` was busy for {BUSY_SECONDS:.0f} seconds"
             hint = "another process is writing to it: try again when it has finished"
@@ -96,34 +97,34 @@ def named_errors(path: Path) -> Iterator[None]:
         else:
             message, hint = (
                 f"the store `{path}` cannot be used: {said}",
-                "check the folder, its rights and the disk",
+                "check the folder, its permissions and the disk",
             )
         raise StoreError(message, hint=hint) from error
 
 
-def _make_place(path: Path) -> None:
+def _create_file(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            # Logs hold whatever an agent saw: nobody else on the machine needs to read them.
+            # Logs hold whatever an agent saw: other users of the machine need not read them.
             path.touch(mode=0o600)
     except OSError as error:
         raise StoreError(
-            f"the store `{path}` cannot be made: {error.strerror or error}",
+            f"the store `{path}` cannot be created: {error.strerror or error}",
             hint="name a file in a folder you may write to with --store or HOLDFAST_STORE",
         ) from None
     if path.is_dir():
         raise StoreError(f"the store `{path}` is a folder, not a file", hint=f"try `{path / 'store.db'}`")
     if not os.access(path, os.W_OK):
-        raise StoreError(f"the store `{path}` is read-only", hint="give yourself the right to write to it")
+        raise StoreError(f"the store `{path}` is read-only", hint="make the file writable")
 
 
 def _is_ready(db: sqlite3.Connection, path: Path) -> bool:
-    """Whether the tables are there; false for an empty file. What is not ours is refused."""
+    """Whether the tables exist; false for an empty file. Raises StoreError for a file that is not ours."""
     version, application = _number(db, "user_version"), _number(db, "application_id")
     if application == APPLICATION and version > FILE_VERSION:
         raise StoreError(
-            f"the store `{path}` has format {version}, and this version of Holdfast knows formats up to {FILE_VERSION}",
+            f"the store `{path}` has format {version}, and this Holdfast knows formats up to {FILE_VERSION}",
             hint="a newer Holdfast wrote it: upgrade this one, or name another store",
         )
     if application == APPLICATION and version == FILE_VERSION:
@@ -137,7 +138,7 @@ def _is_ready(db: sqlite3.Connection, path: Path) -> bool:
 
 
 def _switch_to_wal(db: sqlite3.Connection, path: Path) -> None:
-    """Done once in a file's life. SQLite does not wait here when two processes do it at the same moment."""
+    """Done once for a file. SQLite does not wait here when two processes do it at the same time."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -149,14 +150,14 @@ def _switch_to_wal(db: sqlite3.Connection, path: Path) -> None:
             continue
         if mode != "wal":
             raise StoreError(
-                f"the store `{path}` lies where SQLite cannot share a file safely",
+                f"the store `{path}` is on a file system where SQLite cannot share a file safely",
                 hint="put it on a local disk",
             )
         return
 
 
 def _create(db: sqlite3.Connection, path: Path) -> None:
-    # A second look inside the lock: another process may have been faster.
+    # Checked again inside the lock: another process may have been faster.
     with _transaction(db, "BEGIN IMMEDIATE"):
         if not _is_ready(db, path):
             for statement in _TABLES:
@@ -179,14 +180,11 @@ def _number(db: sqlite3.Connection, pragma: str) -> int:
     return int(db.execute(f"PRAGMA {pragma}").fetchone()[0])
 
 
-# Where the store is when nobody says: `HOLDFAST_STORE`, else the user's data folder.
-#
-# Rule: looking a place up creates nothing.
-
 STORE_VARIABLE = "HOLDFAST_STORE"
 
 
 def default_path(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
+    """Where the store is unless a person says otherwise: `HOLDFAST_STORE`, else the user's data folder."""
     named = environ.get(STORE_VARIABLE, "")
     if named:
         return Path(named).expanduser()
@@ -200,5 +198,5 @@ def _data_folder(environ: Mapping[str, str], platform: str) -> Path:
     if platform == "darwin":
         return Path.home() / "Library" / "Application Support"
     data = environ.get("XDG_DATA_HOME", "")
-    # The XDG specification says that a relative path is to be ignored.
+    # The XDG specification: a relative path is ignored.
     return Path(data) if Path(data).is_absolute() else Path.home() / ".local" / "share"

@@ -1,6 +1,8 @@
-"""Parts of a text by line and by character, counted from 1.
+"""A part of one text: some lines, some characters, or the lines that match; counted from 1.
 
 Rule: a line ends at `\\n` and nowhere else, and keeps it, so that the parts of a text put together are the text.
+A part that was cut off names the call that continues it, and those calls together return every byte once. A match
+is listed in full, or says by characters which part of its line is shown.
 """
 
 import re
@@ -51,7 +53,7 @@ def check_range(span: Range, what: str) -> Range:
 
 
 def clamp_range(span: Range | None, total: int, what: str) -> tuple[int, int, str]:
-    """A range within 1 to `total`, and a sentence if it asked for more. Beyond the end it is empty."""
+    """A range within 1 to `total`, and a sentence if more was asked for. Beyond the end it is empty."""
     first, last = check_range(span, what) if span else (1, None)
     if first > total:
         return total + 1, total, f"{what} {first} and on do not exist: there are {total}"
@@ -60,10 +62,6 @@ def clamp_range(span: Range | None, total: int, what: str) -> tuple[int, int, st
     return first, total if last is None else last, ""
 
 
-# Matching lines as a list: their numbers, their neighbours, and never more than there is room for.
-#
-# Rule: a match that is listed is there in full, or says by characters which part of its line is shown.
-
 SHOWN_OF_LINE = 400
 """A longer line is shown around its match only."""
 
@@ -71,7 +69,7 @@ LINES_ABOUT = 50
 
 
 class OutputLimits(Struct, frozen=True):
-    """How much one answer holds; 0 is no limit."""
+    """The most that one answer holds; 0 is no limit."""
 
     lines: int = 0
     chars: int = 0
@@ -118,7 +116,7 @@ def list_matches(
 
 
 def lines_with_words(query: str, lines: Sequence[str], first: int = 1) -> TextMatches:
-    """The lines that hold all words of a query; if none does, the lines that hold most, in their order."""
+    """The lines with all words of a query; if there are none, the lines with the most words, in their order."""
     asked = folded_phrases(query)
     scores = [(count_phrases(line, asked), number) for number, line in enumerate(lines, first)]
     best = [number for found, number in scores if found and found == len(asked)]
@@ -153,11 +151,6 @@ def _shown(number: int, line: str, match: TextMatch | None) -> str:
     return f"{head}{'…' if start else ''}{part}… [{where}]"
 
 
-# A part of one text: some lines, some characters, or the lines that match.
-#
-# Rule: a part that was cut off names the call that goes on, and those calls together give every byte once.
-
-
 class RecalledText(Struct, frozen=True):
     """What was asked for. `chars` is set where characters were asked for, or a line was too long to show whole.
 
@@ -184,7 +177,7 @@ def line_part(id_: str, text: str, asked: Range | None, limits: OutputLimits) ->
     some = lines[first - 1 : last]
     fitting = _fitting(some, limits)
     if fitting == 0 and some:
-        # The first line alone is too long: from here on only characters can be counted.
+        # The first line alone is too long: continue by characters.
         return character_part(id_, text, (first, last), (1, None), limits, note)
     shown = first + fitting - 1
     more = {"id": id_, "lines": f"{shown + 1}-{last}"} if fitting < len(some) else None
@@ -205,7 +198,7 @@ def _fitting(lines: Sequence[str], limits: OutputLimits) -> int:
     size = 0
     for count, line in enumerate(lines):
         size += len(line)
-        # What follows the last line feed may be nothing, and nothing always fits.
+        # The part after the last line feed may be empty, and then always fits.
         if line and limits.broken_by(count + 1, size):
             return count
     return len(lines)

@@ -1,6 +1,13 @@
-"""Words as search sees them: every CJK character is a word of its own, since such text has no spaces.
+"""Finding lines in a text, by words or by a regular expression that nobody has checked.
 
-Rule: text and query go through the same cut, and nothing of a query but its words reaches an index.
+Rule: text and query are split into words in the same way, and only words of a query reach an index. Every CJK
+character is a word of its own, since such text has no spaces.
+
+No pattern may hang the caller. Python's `re` cannot be interrupted, so a pattern that can take exponential time
+is refused (a repeat of something that itself varies, such as `(a+)+`), lines longer than `WINDOW` are searched in
+overlapping windows, and the time is checked between windows. A pattern of many `.*` can still take seconds in one
+window; and in a line longer than a window, a match longer than `OVERLAP` may be missed and `$` also matches at
+the end of a window. Patterns without repeats have no such limits.
 """
 
 import re
@@ -24,12 +31,12 @@ MAX_PHRASES = 40
 
 
 def segmented(text: str) -> str:
-    """The text with room around each CJK character, for an index that cuts at spaces."""
+    """The text with spaces around each CJK character, for an index that splits at spaces."""
     return text if text.isascii() else _CJK.sub(r" \g<0> ", text)
 
 
 def phrases(query: str) -> list[str]:
-    """Each word of a query, or each part in double quotes, as the words that must stand side by side."""
+    """Each word of a query, or each part in double quotes, as words that must follow each other."""
     found: dict[str, None] = {}
     for quoted, word in _PIECE.findall(unicodedata.normalize("NFC", query)):
         words = _WORD.findall(segmented(quoted or word))
@@ -49,7 +56,7 @@ def folded(text: str) -> str:
 
 
 def count_phrases(text: str, wanted: list[str]) -> int:
-    """How many of the phrases (already folded) stand in the text."""
+    """How many of the phrases (already folded) the text contains."""
     words = folded(text)
     return sum(phrase in words for phrase in wanted)
 
@@ -59,20 +66,12 @@ def folded_phrases(query: str) -> list[str]:
     return [folded(phrase) for phrase in phrases(query)]
 
 
-# Regular expressions over lines, for patterns that nobody has checked.
-#
-# Rule: no pattern may hang the caller. Python's `re` cannot be interrupted, so what can take exponential time is
-# refused (a repeat of something that itself varies, such as `(a+)+`), lines longer than `WINDOW` are searched in
-# overlapping windows, and the clock is read between windows. A pattern of many `.*` can still take seconds in one
-# window; and in a line longer than a window, a match longer than `OVERLAP` may be missed and `$` also matches at a
-# window's end. Patterns without repeats have no such limits.
-
 WINDOW = 2_000
 OVERLAP = 200
 SECONDS = 5.0
 MAX_PATTERN = 1_000
 MANY = 10
-"""A repeat of at least so many counts as unbounded: 2 to the 10th is the last harmless power."""
+"""A repeat of at least this many counts as unbounded: 2 to the 10th is the last harmless power."""
 
 _COUNT = re.compile(r"\{(\d*)(,?)(\d*)\}")
 _CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
@@ -87,7 +86,7 @@ class TextMatch(Struct, frozen=True):
 
 
 class TextMatches(Struct, frozen=True):
-    """`stopped` is the last line looked at if time ran out, else 0."""
+    """`stopped` is the last line searched if time ran out, else 0."""
 
     found: tuple[TextMatch, ...]
     stopped: int = 0
@@ -132,7 +131,7 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], bool]:
 
 
 def _varies(pattern: str) -> bool:
-    """Whether a valid pattern holds a repeat or a choice; InputError if one stands inside a repeat."""
+    """Whether a valid pattern has a repeat or a choice; InputError if one is inside a repeat."""
     groups = [False]
     inner = False
     at = 0
@@ -143,7 +142,7 @@ def _varies(pattern: str) -> bool:
             if inner and times >= MANY:
                 raise InputError(
                     f"`{pattern}` repeats something that varies, which can take forever",
-                    hint="write [abc]+ for (a|b|c)+, or leave the outer repeat away",
+                    hint="write [abc]+ for (a|b|c)+, or leave out the outer repeat",
                 )
             groups[-1] = groups[-1] or inner or not fixed
             inner = False
@@ -151,7 +150,7 @@ def _varies(pattern: str) -> bool:
             groups.append(False)
             inner = False
         elif char == ")":
-            # Verbose patterns and conditions may close more than this simple reading has seen opened.
+            # Verbose patterns and conditions may close more groups than this simple reading has seen opened.
             inner = groups.pop() if len(groups) > 1 else groups[0]
             groups[-1] = groups[-1] or inner
         else:
@@ -162,7 +161,7 @@ def _varies(pattern: str) -> bool:
 
 
 def _token(pattern: str, at: int) -> tuple[int, float | None, bool]:
-    """Length of the token at `at`; for a repeat also how often at most, and whether always as often."""
+    """Length of the token at `at`; for a repeat also its maximum, and whether the count is fixed."""
     char = pattern[at]
     times: float | None = None
     fixed = False

@@ -30,7 +30,7 @@ from holdfast.pair.handover import Handover
 from holdfast.pair.phases import DecisionMade, DecisionRequested, TurnBegan
 from holdfast.pair.roles import Role
 from holdfast.pair.turn_texts import answer_of, design_lines, pending_lines, progress_lines
-from holdfast.prices.money import format_dollars
+from holdfast.prices import format_dollars
 
 MOST_LOOKS = 30
 """Designs that are asked about before a turn begins: what changes by itself is never approved as it is."""

@@ -128,7 +128,7 @@ def test_a_proxy_that_cannot_be_used_is_said_in_a_sentence(proxy, monkeypatch):
     with pytest.raises(ModelError, match=r"`models\.example` cannot be asked") as raised:
         post_once(Endpoint(url="http://models.example/v1"))
     assert raised.value.hint
-    assert not raised.value.is_passing
+    assert not raised.value.is_transient
 
 
 def test_a_proxy_is_asked_for_other_machines(monkeypatch):
@@ -151,7 +151,7 @@ def test_nobody_listens():
     host = f"127.0.0.1:{free_port()}"
     with pytest.raises(NetworkFailed, match=f"`{host}` cannot be reached") as raised:
         post_once(Endpoint(url=f"http://{host}"))
-    assert raised.value.is_passing
+    assert raised.value.is_transient
     assert not isinstance(raised.value, TimedOut)
 
 
@@ -162,7 +162,7 @@ def test_a_connection_that_is_not_taken_runs_out_of_time():
         host, port = deaf.getsockname()
         with socket.create_connection((host, port)):
             where = Endpoint(url=f"http://{host}:{port}", timeouts=Timeouts(connect=0.05))
-            with pytest.raises(TimedOut, match="did not take the connection in time"):
+            with pytest.raises(TimedOut, match="did not accept the connection in time"):
                 post_once(where)
 
 
@@ -170,7 +170,7 @@ def test_a_connection_that_is_not_taken_runs_out_of_time():
     "answer", [HangUp(), Script(drop=0), Script(drop=3)], ids=["no-answer", "no-event", "mid-stream"]
 )
 def test_a_dropped_connection(answer):
-    with serving(answer) as server, pytest.raises(NetworkFailed, match="broke off") as raised:
+    with serving(answer) as server, pytest.raises(NetworkFailed, match="closed the connection") as raised:
         post_once(endpoint(server))
     assert not isinstance(raised.value, TimedOut)
 

@@ -87,7 +87,7 @@ def test_a_name_says_provider_model_and_address(name: str, model: str, url: str)
         ("openai", "should be `provider/name`", "`openai/NAME`"),
         ("openai/", "should be `provider/name`", "`openai/NAME`"),
         ("compatible/x", "`compatible/x` has no address", "`compatible/x@http://127.0.0.1:8000/v1`"),
-        ("compatible/x@http://", "the address of `compatible/x` is no web address", "x@http://127.0.0.1"),
+        ("compatible/x@http://", "the address of `compatible/x` is not a web address", "x@http://127.0.0.1"),
         (
             "openai/gpt-6-luna",
             "`openai/gpt-6-luna` needs a key, and `OPENAI_API_KEY` is not set",
@@ -135,7 +135,7 @@ def test_a_variable_may_say_where_a_provider_is() -> None:
     assert resolved("openai/x", env).url == "https://gateway.example/v1"
     assert resolved("openai/x@http://other/v1", env).url == "http://other/v1"
     assert resolved("openai/x", env).key == "OPENAI_API_KEY"
-    with pytest.raises(ConfigError, match="is no web address: `nowhere`"):
+    with pytest.raises(ConfigError, match="is not a web address: `nowhere`"):
         resolved("openai/x", {"OPENAI_BASE_URL": "nowhere"})
 
 
@@ -319,7 +319,7 @@ def test_without_an_environment_the_process_has_one(monkeypatch: pytest.MonkeyPa
 
 def test_choosing_loads_no_provider() -> None:
     code = (
-        "import sys; from holdfast.models.choosing import *; from holdfast.models.catalogue import load_catalogue\n"
+        "import sys; from holdfast.models.selection import resolve_model, load_catalogue\n"
         "resolve_model('openai/x', load_catalogue(), {}); print({'httpx2', 'asyncio', 'ssl'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -379,8 +379,8 @@ def test_windows_are_read_where_a_server_says_them() -> None:
         ({"error": "no"}, 401, "the key in `OPENAI_API_KEY` was refused"),
         ({"error": "no"}, 403, "the key in `OPENAI_API_KEY` was refused"),
         ({"error": "no"}, 500, "it answered with status 500"),
-        (b"<html>hello</html>", 200, "it answered with something else than a list of models"),
-        (b"\xff\xfe", 200, "it answered with something else than a list of models"),
+        (b"<html>hello</html>", 200, "its answer is not a list of models"),
+        (b"\xff\xfe", 200, "its answer is not a list of models"),
         ({"error": "no such path"}, 404, ""),
         ({"data": None}, 200, ""),
         ([{"id": "x"}], 200, ""),
@@ -397,9 +397,9 @@ def test_any_answer_is_at_most_a_sentence(answer: object, status: int, problem: 
 def test_a_key_that_is_not_there_is_not_called_refused() -> None:
     config = parse_config('[models."openai/x"]\nurl = "http://h/v1"\n', "holdfast.toml")
     with listing(status=401) as server:
-        assert reached(f"openai/x@{server.url}").problem == "it wants a key: set `OPENAI_API_KEY`"
+        assert reached(f"openai/x@{server.url}").problem == "it needs a key: set `OPENAI_API_KEY`"
         chosen = replace(resolved("openai/x", {}, config), url=server.url)
-        assert [one.problem for one in check_availability([chosen], {}).values()] == ["it wants a key"]
+        assert [one.problem for one in check_availability([chosen], {}).values()] == ["it needs a key"]
 
 
 def test_silence_and_closed_doors_are_told_apart_and_end_soon() -> None:

@@ -24,7 +24,7 @@ from holdfast.models.errors import BadReply, ModelError, NetworkFailed, Overflow
 from holdfast.models.model import ModelRequest
 from holdfast.models.openai_chat_api import OpenAIChatAdapter, chat_usage
 from holdfast.packing.validator import check
-from support.wires import Event, calls, mixed, pieces, read, said, spoken, told
+from support.adapters import Event, calls, mixed, pieces, read, said, spoken, told
 
 WIRE = OpenAIChatAdapter()
 HELLO = UserMessage((Text("hello"),))
@@ -86,7 +86,6 @@ def test_what_servers_disagree_on_is_set():
     plain = OpenAIChatAdapter(
         limit_field="max_tokens",
         system="merged",
-        asks_usage=False,
         takes_temperature=False,
         thinking="effort",
     )
@@ -96,6 +95,7 @@ def test_what_servers_disagree_on_is_set():
     assert sent == {
         "model": "gpt",
         "stream": True,
+        "stream_options": {"include_usage": True},
         "max_tokens": 8_096,
         "reasoning_effort": "medium",
         "messages": [{"role": "system", "content": "a\n\nb"}, {"role": "user", "content": "hello"}],
@@ -299,7 +299,7 @@ def test_usage_in_the_choice_or_in_every_chunk_is_found():
 
 def test_a_reply_that_breaks_off_is_no_reply():
     for events in ([], [chunk({"content": "half"})], [usage(9, 2)], [DONE], [call(0, "a", "Read", "{}")]):
-        with pytest.raises(BadReply, match="broke off"):
+        with pytest.raises(BadReply, match="ended too early"):
             told(WIRE.reader(), events)
 
 

@@ -34,7 +34,7 @@ from holdfast.models.errors import (
 )
 from holdfast.models.model import ModelRequest, TextDelta
 from holdfast.packing.validator import check
-from support.wires import Event, calls, in_turns, mixed, pieces, read, spoken, told
+from support.adapters import Event, calls, in_turns, mixed, pieces, read, spoken, told
 
 WIRE = AnthropicAdapter()
 HELLO = UserMessage((Text("hello"),))
@@ -304,7 +304,7 @@ def test_a_reply_that_breaks_off_is_no_reply():
     whole = [start(), *text(0, "half"), *stop()]
     for number in range(len(whole) - 1):
         if whole[number][0] != "message_delta":
-            with pytest.raises(BadReply, match="broke off"):
+            with pytest.raises(BadReply, match="ended too early"):
                 told(WIRE.reader(), whole[: number + 1])
     assert read(WIRE.reader(), whole[:-1]).text == "half"
     with pytest.raises(BadReply):

@@ -157,7 +157,7 @@ def test_a_request_that_is_too_long_is_known_by_the_words_for_it(name: str, stat
     error = error_from_response(status, said(message, type="invalid_request_error"), {})
     assert isinstance(error, Overflowed), error
     assert error.limit == limit
-    assert not error.is_passing
+    assert not error.is_transient
     assert " ".join(message.split())[:60] in error.message
 
 

@@ -18,7 +18,7 @@ from holdfast.models.errors import (
     TimedOut,
 )
 from holdfast.models.model import ModelReply, ReplyCompleted, RetryScheduled, StreamEvent, TextDelta
-from holdfast.models.remote import NO_RETRIES, RetryPolicy, with_retries
+from holdfast.models.remote import RetryPolicy, with_retries
 
 DONE = ReplyCompleted(ModelReply(parts=(Text("ok"),), stop="end"))
 
@@ -107,7 +107,7 @@ def test_what_passes_is_tried_again(error):
 
 def test_one_instance_may_be_told_not_to_pass():
     error = RateLimited("never again")
-    error.is_passing = False
+    error.is_transient = False
     with pytest.raises(RateLimited):
         World(error).run(RetryPolicy())
 
@@ -121,7 +121,7 @@ def test_the_last_error_is_raised_when_there_were_enough():
 
 def test_once_is_once():
     with pytest.raises(NetworkFailed):
-        World(NetworkFailed("down")).run(NO_RETRIES)
+        World(NetworkFailed("down")).run(RetryPolicy(most=0))
 
 
 def test_what_the_provider_asks_for_is_waited_for_and_a_little_more():
@@ -143,7 +143,7 @@ def test_nobody_waits_for_longer_than_the_total():
     with pytest.raises(RateLimited) as raised:
         world.run(RetryPolicy(total=300.0))
     assert world.slept == []
-    assert raised.value.hint == "the provider asks to wait for 86400 seconds"
+    assert raised.value.hint == "the provider asks to wait 86400 seconds"
 
 
 def test_time_spent_trying_counts_into_the_total():

@@ -63,4 +63,4 @@ def test_nothing_but_an_error_of_ours_is_raised(wire: ProviderAdapter, said: lis
     assert [type(one) for one in came].count(ReplyCompleted) == (0 if raised else 1)
     if raised:
         assert "\n" not in raised.message
-        assert isinstance(raised, BadReply) is ("broke off" in raised.message)
+        assert isinstance(raised, BadReply) is ("ended too early" in raised.message)
