@@ -13,7 +13,8 @@ from holdfast.messages import (
     UserMessage,
     joined_text,
 )
-from holdfast.models.adapter import ACKNOWLEDGED, SystemStyle, apply_system_style
+from holdfast.models.adapter import ACKNOWLEDGED, apply_system_style
+from holdfast.models.catalogue_schema import SystemStyle
 
 STATIC, RULES, SUMMARY = (
     SystemMessage("You are careful."),

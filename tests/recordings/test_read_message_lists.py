@@ -235,7 +235,7 @@ def test_lone_surrogates_of_a_program_are_replaced_and_said() -> None:
     ("messages", "words"),
     [
         ([{"content": "who?"}], "message 0 has no `role`"),
-        ([{"role": "user", "content": object()}], "what JSON cannot"),
+        ([{"role": "user", "content": object()}], "something that JSON cannot"),
         ([{"role": "critic", "content": "?"}], "no message with a known role"),
     ],
 )

@@ -20,6 +20,7 @@ from holdfast.messages import (
     ToolCall,
     UserMessage,
 )
+from holdfast.models.catalogue_schema import SystemStyle
 from holdfast.models.errors import BadReply, ModelError
 from holdfast.models.model import ArgumentsDelta, CallAnnounced, ModelRequest, StopReason, StreamEvent
 from holdfast.models.provider_errors import redacted_line
@@ -61,10 +62,6 @@ class ProviderAdapter(Protocol):
         """The error that an answer other than a reply means."""
         ...
 
-
-SystemStyle = Literal["blocks", "merged", "mock_pair"]
-"""Where system messages go. `blocks`: each stays a message of its own. `merged`: all become one, the first message.
-`mock_pair`: for models without a system role, a user message with all of them and a short reply to it."""
 
 ACKNOWLEDGED = "Understood."
 

@@ -10,15 +10,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from holdfast.messages import (
-    AssistantMessage,
-    AssistantPart,
-    Json,
-    Message,
-    SystemMessage,
-    Text,
-    Thinking,
-)
+from holdfast.messages import AssistantMessage, AssistantPart, Json, Message, SystemMessage, Text, Thinking
 from holdfast.models.adapter import (
     UNREQUESTED_THINKING_ROOM,
     StreamedCall,

@@ -16,10 +16,10 @@ from msgspec.structs import asdict, replace
 from holdfast.config import Config
 from holdfast.errors import ConfigError
 from holdfast.messages import Json, Usage
-from holdfast.models.adapter import SystemStyle
 from holdfast.models.catalogue_schema import (
     ApiProtocol,
     LimitField,
+    SystemStyle,
     ThinkingMode,
     ThinkingOff,
     read_entry,

@@ -9,7 +9,6 @@ from typing import Literal, get_args
 
 from holdfast.errors import ConfigError, describe_value
 from holdfast.messages import Json
-from holdfast.models.adapter import SystemStyle
 from holdfast.packing.amounts import parse_tokens
 from holdfast.settings import nearest
 
@@ -24,6 +23,10 @@ ThinkingMode = Literal["no", "adaptive", "budget", "effort", "switch"]
 
 ThinkingOff = Literal["default", "none", "minimal", "low", "disabled", "between_tools"]
 """What is sent to a model that thinks by default where no thinking is asked for; `default` sends nothing."""
+
+SystemStyle = Literal["blocks", "merged", "mock_pair"]
+"""Where system messages go. `blocks`: each stays a message of its own. `merged`: all become one, the first message.
+`mock_pair`: for models without a system role, a user message with all of them and a short reply to it."""
 
 LimitField = Literal["max_tokens", "max_completion_tokens"]
 """The field for the longest reply in chat completions."""

@@ -13,14 +13,13 @@ from holdfast.messages import AssistantMessage, AssistantPart, Json, Message, Te
 from holdfast.models.adapter import (
     EffortOff,
     StreamedCall,
-    SystemStyle,
     apply_system_style,
     parse_event,
     requested_effort,
     stop_reason,
     truncated_reply,
 )
-from holdfast.models.catalogue_schema import LimitField
+from holdfast.models.catalogue_schema import LimitField, SystemStyle
 from holdfast.models.errors import ModelError
 from holdfast.models.model import (
     ModelReply,

@@ -14,14 +14,7 @@ from math import isfinite
 from msgspec import Struct
 
 from holdfast.messages import Json
-from holdfast.models.errors import (
-    AuthFailed,
-    ModelError,
-    NetworkFailed,
-    Overflowed,
-    RateLimited,
-    Refused,
-)
+from holdfast.models.errors import AuthFailed, ModelError, NetworkFailed, Overflowed, RateLimited, Refused
 from holdfast.redaction import redact
 from holdfast.wire.foreign_json import Losses, count, decode_text, items, obj, text
 
@@ -102,42 +95,17 @@ _READ = 4_000
 """Characters of them that are read: a page of HTML may follow."""
 
 _NO_CREDIT = frozenset(
-    (
-        "insufficient_quota",
-        "billing_error",
-        "billing_hard_limit_reached",
-        "exceeded_current_quota_error",
-        "insufficient_balance",
-    )
+    """insufficient_quota billing_error billing_hard_limit_reached exceeded_current_quota_error
+    insufficient_balance""".split()
 )
 _SLOW_DOWN = frozenset(
-    (
-        "rate_limit_error",
-        "rate_limit_exceeded",
-        "rate_limit_reached_error",
-        "overloaded_error",
-        "engine_overloaded_error",
-        "server_overloaded",
-        "server_is_overloaded",
-        "slow_down",
-        "insufficient_system_resource",
-    )
+    """rate_limit_error rate_limit_exceeded rate_limit_reached_error overloaded_error engine_overloaded_error
+    server_overloaded server_is_overloaded slow_down insufficient_system_resource""".split()
 )
-_WRONG_KEY = frozenset(
-    ("authentication_error", "permission_error", "invalid_api_key", "invalid_authentication")
-)
+_WRONG_KEY = frozenset("authentication_error permission_error invalid_api_key invalid_authentication".split())
 _DECLINED = frozenset(
-    (
-        "invalid_request_error",
-        "not_found_error",
-        "invalid_prompt",
-        "model_not_found",
-        "content_filter",
-        "content_policy_violation",
-        "bio_policy",
-        "BadRequestError",
-        "NotFoundError",
-    )
+    """invalid_request_error not_found_error invalid_prompt model_not_found content_filter content_policy_violation
+    bio_policy BadRequestError NotFoundError""".split()
 )
 _PASSING_STATUS = (408, 409, 425)
 _MODERATED = re.compile(r"moderation|flagged|content policy|guardrail", re.IGNORECASE)

@@ -50,11 +50,6 @@ class ScriptedModel:
         self._repeat_last = repeat_last
         self._piece = piece
 
-    @property
-    def left(self) -> int:
-        """How many replies have not been given yet."""
-        return max(0, len(self._replies) - len(self.requests))
-
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         reply = self._next(request)
         for event in _pieces(reply, self._piece):

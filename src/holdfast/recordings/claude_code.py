@@ -1,6 +1,7 @@
-"""Sub-agents inside a Claude Code session: which chain a line belongs to, and which call began it.
+"""Claude Code sessions: project JSONL files, a tree of lines by `uuid` and `parentUuid`.
 
-Rule: a chain begins with one `ChainStarted`, hung under the reply whose call started it where that is known.
+Rule: lines with the same message id are one reply, at the place of its first line. The chain of a sub-agent
+begins with one `ChainStarted`, after the reply whose call started it where that is known.
 """
 
 from collections.abc import Iterable
@@ -25,6 +26,8 @@ from holdfast.wire.recording_builder import EventTree, RecordingBuilder, first_l
 
 
 class SideChains:
+    """Which sub-agent's chain a line belongs to, and which call started it."""
+
     def __init__(self, lines: list[dict[str, Json]], builder: RecordingBuilder) -> None:
         self._builder = builder
         self._calls = _agent_calls(lines)
@@ -95,11 +98,6 @@ def _prompt(line: dict[str, Json]) -> str:
     return text(content) or (text(obj(blocks[0]).get("text")) if blocks else "")
 
 
-# Claude Code sessions: project JSONL files, a tree of lines by `uuid` and `parentUuid`.
-#
-# Rule: the lines that share a message id are one reply, placed where its first line stands; what hangs below
-# them follows.
-
 NAME = "claude-code"
 INTERRUPTED = "[Request interrupted by user"
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
@@ -134,7 +132,7 @@ def _unwrapped(line: dict[str, Json]) -> dict[str, Json]:
 
 
 class ClaudeCodeSession:
-    """One session on its way into a builder."""
+    """Reads one session into a builder."""
 
     def __init__(self, lines: list[dict[str, Json]], builder: RecordingBuilder) -> None:
         self._chains = SideChains(lines, builder)
@@ -167,7 +165,7 @@ class ClaudeCodeSession:
         elif kind == "attachment" and obj(line.get("attachment")).get("type") == "queued_command":
             self._read_queued(line, obj(line.get("attachment")))
         else:
-            self._pass_by(line, kind)
+            self._skip(line, kind)
 
     def _read_user(self, line: dict[str, Json]) -> None:
         for key in ("cwd", "gitBranch", "version"):
@@ -186,7 +184,7 @@ class ClaudeCodeSession:
             else:
                 self._add(event, line)
         if not events:
-            self._tree.pass_by(text(line.get("uuid")), text(line.get("parentUuid")))
+            self._tree.skip(text(line.get("uuid")), text(line.get("parentUuid")))
 
     def _origin(self, event: UserSaid, line: dict[str, Json]) -> Origin:
         kind = text(obj(line.get("origin")).get("kind")) or "human"
@@ -197,7 +195,7 @@ class ClaudeCodeSession:
         return "person" if kind == "human" else "reminder"
 
     def _read_queued(self, line: dict[str, Json], queued: dict[str, Json]) -> None:
-        """What was typed while the agent worked: there is no user line for it."""
+        """What was typed while the agent worked: it has no user line."""
         parts = user_parts(queued.get("prompt"), self._builder.losses)
         human = text(obj(queued.get("origin")).get("kind")) in ("", "human") and not queued.get("isMeta")
         typed = human and queued.get("commandMode", "prompt") == "prompt"
@@ -224,7 +222,7 @@ class ClaudeCodeSession:
         elif reply.index is not None:
             self._tree.alias(own, reply.index)
         else:
-            self._tree.pass_by(own, parent)
+            self._tree.skip(own, parent)
 
     def _boundary(self, line: dict[str, Json]) -> BoundarySeen:
         meta = obj(line.get("compactMetadata")) or obj(line.get("microcompactMetadata"))
@@ -238,7 +236,7 @@ class ClaudeCodeSession:
         )
 
     def _add(self, event: Event, line: dict[str, Json]) -> int | None:
-        """A compaction cuts `parentUuid`, though the talk goes on: only what a person says can be a root."""
+        """A compaction clears `parentUuid`, though the session continues: only what a person says can be a root."""
         own, parent = text(line.get("uuid")), text(line.get("parentUuid"))
         person = isinstance(event, UserSaid) and event.origin == "person"
         root = person and "parentUuid" in line and line["parentUuid"] is None
@@ -253,8 +251,8 @@ class ClaudeCodeSession:
             root=root,
         )
 
-    def _pass_by(self, line: dict[str, Json], kind: str) -> None:
-        self._tree.pass_by(text(line.get("uuid")), text(line.get("parentUuid")))
+    def _skip(self, line: dict[str, Json], kind: str) -> None:
+        self._tree.skip(text(line.get("uuid")), text(line.get("parentUuid")))
         if kind in TITLES and text(line.get("leafUuid")) in {*self._uuids, ""}:
             self.title = text(line.get(TITLES[kind])) or self.title
             return
@@ -302,7 +300,7 @@ def _said(line: dict[str, Json]) -> str:
 
 
 def _api_error(said: str) -> Event:
-    """Written by the program where a reply would stand; no model said or read it."""
+    """Written by the program in place of a reply; no model wrote or read it."""
     if "prompt is too long" in said.lower():
         return OverflowReported(message=said)
     return Noted(kind="error", text=said)

@@ -35,7 +35,7 @@ def read_codex(values: Iterable[dict[str, Json]], builder: RecordingBuilder) -> 
 
 
 class CodexRollout:
-    """One rollout on its way into a builder: the reply that is still open, and who speaks to it."""
+    """Reads one rollout into a builder: keeps the reply that is still open."""
 
     def __init__(self, builder: RecordingBuilder) -> None:
         self._builder = builder
@@ -46,7 +46,7 @@ class CodexRollout:
         self._spent = 0
         self._model = ""
         self._sub_agent = False
-        # What each turn followed, so that it can be taken back.
+        # The event before each turn, so that turns can be taken back.
         self._turns: list[int] = []
         self._id = ""
         self._meta: dict[str, Json] = {}
@@ -79,7 +79,7 @@ class CodexRollout:
 
     def _read_session(self, session: dict[str, Json]) -> None:
         if self._id:
-            # A fork carries the head of the session it came from below its own.
+            # A fork repeats the head of the session it came from after its own.
             self._builder.losses.add("left out", "further `session_meta` lines")
             return
         self._id = text(session.get("id"))
@@ -131,8 +131,8 @@ class CodexRollout:
                 self._turns.append(self._builder.newest() or 0)
             self._builder.add(UserSaid(parts, origin=origin), at=self._at)
         else:
-            # Developer messages come on different subjects at different times (permissions, modes). One slot
-            # that each replaces would lose the others and move the prefix; as reminders they keep their place.
+            # Developer messages are about different subjects (permissions, modes) at different times. If each one
+            # replaced the last, the others would be lost and the prefix would move; reminders keep their place.
             self._builder.losses.add("kept as reminders", f"{role} messages")
             self._builder.add(UserSaid(parts, origin="reminder"), at=self._at)
 
@@ -144,7 +144,7 @@ class CodexRollout:
         else:
             self._builder.losses.add("left out", "reasoning items without readable text")
         if item.get("encrypted_content"):
-            # Only OpenAI can open it, and only in its own Responses API, which chat messages are not.
+            # Only OpenAI can decrypt it, and only in its own Responses API.
             self._builder.losses.add("left out", "encrypted reasoning")
 
     def _read_output(self, item: dict[str, Json]) -> None:
@@ -204,7 +204,7 @@ class CodexRollout:
         self._builder.add(BoundarySeen(kind="compacted", summary=summary, data=data), at=self._at)
 
     def _roll_back(self, turns: int) -> None:
-        """The newest turns were taken back: the talk goes on from where they began."""
+        """The newest turns were taken back: the session continues from where they began."""
         self._close()
         if not 0 < turns <= len(self._turns):
             self._builder.losses.add("left out", "rollbacks of turns that are not in the file")

@@ -31,7 +31,7 @@ def read_copilot(values: Iterable[dict[str, Json]], builder: RecordingBuilder) -
 
 
 class CopilotSession:
-    """One session on its way into a builder: its pictures by id, and its sub-agents' chains."""
+    """Reads one session into a builder: keeps its images by id, and the chains of its sub-agents."""
 
     def __init__(self, builder: RecordingBuilder) -> None:
         self.id = ""
@@ -39,7 +39,7 @@ class CopilotSession:
         self._builder = builder
         self._systems: dict[str, str] = {}
         self._agents: dict[str, str] = {}
-        self._pictures: dict[str, Image] = {}
+        self._images: dict[str, Image] = {}
 
     def read(self, line: dict[str, Json]) -> None:
         kind, data = text(line.get("type")), obj(line.get("data"))
@@ -50,8 +50,8 @@ class CopilotSession:
         elif kind == "session.model_change":
             self.meta["model"] = data.get("newModel")
         elif kind == "session.binary_asset":
-            if (picture := self._picture(data)) is not None:
-                self._pictures[text(data.get("assetId"))] = picture
+            if (image := self._image(data)) is not None:
+                self._images[text(data.get("assetId"))] = image
         elif kind == "system.message":
             self._read_system(text(data.get("content")), chain, at)
         elif kind == "user.message":
@@ -80,7 +80,7 @@ class CopilotSession:
         }
 
     def _chain(self, line: dict[str, Json], data: dict[str, Json], at: float | None) -> str:
-        """The chain of a sub-agent's line, opened at its first sight; the main chain is empty."""
+        """The chain of a sub-agent's line, started at its first line; empty for the main chain."""
         agent = text(line.get("agentId"))
         if line.get("type") == "subagent.started":
             call = text(data.get("toolCallId"))
@@ -99,7 +99,7 @@ class CopilotSession:
         return self._agents.get(key, "")
 
     def _read_system(self, system: str, chain: str, at: float | None) -> None:
-        """Written again before every turn; only a change is an event."""
+        """Repeated before every turn; only a change is an event."""
         if system and self._systems.get(chain) != system:
             self._systems[chain] = system
             self._builder.add(SystemSet(system), chain=chain, at=at)
@@ -109,8 +109,8 @@ class CopilotSession:
         said = text(data.get("content"))
         parts: list[UserPart] = [Text(said)] if said else []
         for attachment in map(obj, items(data.get("attachments"))):
-            if (picture := self._picture(attachment)) is not None:
-                parts.append(picture)
+            if (image := self._image(attachment)) is not None:
+                parts.append(image)
             else:
                 self._builder.losses.add("left out", f"`{text(attachment.get('type'))}` attachments")
         if parts:
@@ -146,15 +146,15 @@ class CopilotSession:
         said = text(result.get("content")) or (text(obj(data.get("error")).get("message")) if failed else "")
         parts: list[UserPart] = [Text(said)] if said else []
         for binary in map(obj, items(result.get("binaryResultsForLlm"))):
-            if (picture := self._picture(binary)) is not None:
-                parts.append(picture)
+            if (image := self._image(binary)) is not None:
+                parts.append(image)
             else:
                 self._builder.losses.add("left out", "binary results that are no pictures")
         name = self._builder.names.get(call_id, "")
         return ToolReturned(call_id=call_id, name=name, parts=tuple(parts), error=failed)
 
-    def _picture(self, data: dict[str, Json]) -> Image | None:
-        if known := self._pictures.get(text(data.get("assetId"))):
+    def _image(self, data: dict[str, Json]) -> Image | None:
+        if known := self._images.get(text(data.get("assetId"))):
             return known
         media, content = text(data.get("mimeType")), text(data.get("data"))
         return Image(media_type=media, data=content) if content and media.startswith("image/") else None

@@ -18,14 +18,7 @@ from msgspec import Struct
 
 from holdfast.errors import InputError
 from holdfast.messages import Json
-from holdfast.wire.foreign_json import (
-    DECODER,
-    DEPTH,
-    SURROGATE,
-    Losses,
-    is_too_deep,
-    replace_lone_surrogates,
-)
+from holdfast.wire.foreign_json import DECODER, DEPTH, SURROGATE, Losses, is_too_deep, replace_lone_surrogates
 
 GZIP = b"\x1f\x8b"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")

@@ -1,6 +1,6 @@
 """The neutral shape: one recording a line, `{"id", "source", "system", "tools", "messages", "meta"}`.
 
-Rule: messages keep their order and number; `meta` dresses them with usage, clocks and boundaries.
+Rule: messages keep their order and number; `meta` adds usage, times and boundaries.
 """
 
 from typing import Any
@@ -45,13 +45,13 @@ def _read_messages(
         if usage is not None and obj(message).get("role") != "assistant":
             builder.add(UsageReported(usage, model=model, purpose=EMPTY_REPLY), at=at)
         for event in openai_events(obj(message), builder.names, builder.losses, opening=False):
-            builder.add(_dressed(event, usage, model), at=at, place=index)
+            builder.add(_with_usage(event, usage, model), at=at, place=index)
     for left in boundaries.values():
         builder.extend(left)
     builder.extend(UsageReported(usage, model=model, purpose=EMPTY_REPLY) for usage in usages.values())
 
 
-def _dressed(event: Event, usage: Usage | None, model: str) -> Event:
+def _with_usage(event: Event, usage: Usage | None, model: str) -> Event:
     if not isinstance(event, AssistantReplied):
         return event
     return msgspec.structs.replace(event, usage=usage, model=event.model or model)
@@ -68,7 +68,7 @@ def _usages(value: Json) -> dict[int, Usage]:
 
 
 def _boundaries(value: Json, first: int, messages: list[Json]) -> dict[int, list[Event]]:
-    """By message index. The summary of a compaction is its own row there; here it joins its boundary."""
+    """By message index. The summary of a compaction has a row of its own there; here it is part of the boundary."""
     found: dict[int, list[Event]] = {}
     for row in map(obj, items(value)):
         place = max(count(row.get("at")), first) if "at" in row else first + len(messages)

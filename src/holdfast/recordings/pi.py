@@ -1,19 +1,11 @@
 """pi sessions: a header, then entries; newer ones hang in a tree by `id` and `parentId`.
 
-Rule: every branch is kept where it left the talk; compactions are facts, not acted upon.
+Rule: every branch is kept where it left the session; compactions are recorded, not acted upon.
 """
 
 from collections.abc import Iterable
 
-from holdfast.events import (
-    AssistantReplied,
-    BoundarySeen,
-    Event,
-    Noted,
-    Recording,
-    ToolReturned,
-    UserSaid,
-)
+from holdfast.events import AssistantReplied, BoundarySeen, Event, Noted, Recording, ToolReturned, UserSaid
 from holdfast.messages import AssistantPart, Json, Text, Thinking, Usage
 from holdfast.wire.content_blocks import block_type, tool_call, user_message_events, user_parts
 from holdfast.wire.foreign_json import count, items, obj, seconds, small, text
@@ -39,7 +31,7 @@ def read_pi(values: Iterable[dict[str, Json]], builder: RecordingBuilder) -> Rec
         else:
             _read_entry(line, kind, tree, builder)
             continue
-        tree.pass_by(text(line.get("id")), text(line.get("parentId")))
+        tree.skip(text(line.get("id")), text(line.get("parentId")))
     return builder.finish(session, title=title, meta=meta)
 
 
@@ -65,7 +57,7 @@ def _read_entry(line: dict[str, Json], kind: str, tree: EventTree, builder: Reco
         tree.add(event, own=own, parent=parent, at=at, root=root)
         parent, root = own, False
     if not events:
-        tree.pass_by(own, parent)
+        tree.skip(own, parent)
 
 
 def _message_events(message: dict[str, Json], builder: RecordingBuilder) -> list[Event]:
@@ -88,7 +80,7 @@ def _message_events(message: dict[str, Json], builder: RecordingBuilder) -> list
 
 
 def _ran(message: dict[str, Json]) -> str:
-    """A command the person ran beside the agent, in the words pi shows the model."""
+    """A command that the person ran, in the words that pi shows the model."""
     output = text(message.get("output")) or "(no output)"
     ran = f"Ran `{text(message.get('command'))}`\n```\n{output}\n```"
     code = message.get("exitCode")
@@ -104,7 +96,7 @@ def _reply_events(message: dict[str, Json], builder: RecordingBuilder) -> list[E
             call, name, arguments = (block.get(key) for key in ("id", "name", "arguments"))
             parts.append(tool_call(call, name, arguments, builder.losses))
         elif block.get("type") == "thinking":
-            # Other providers' signatures are opaque items that no messages API takes back.
+            # Signatures of other providers are opaque items that no messages API takes back.
             signature = text(block.get("thinkingSignature")) if signed else ""
             if (thought := text(block.get("thinking"))) or signature:
                 parts.append(Thinking(thought, signature=signature))

@@ -1,7 +1,7 @@
 """SWE-agent `.traj` files: the history a model saw, or the bare trajectory.
 
-Rule: an action is a call. Where it was written as plain text it becomes a call of `bash`, and the observation
-that follows becomes its result.
+Rule: an action is a call. An action in plain text becomes a call of `bash`, and the observation after it becomes
+its result.
 """
 
 from holdfast.events import AssistantReplied, Recording, ToolReturned, UserSaid
@@ -45,7 +45,7 @@ def _read_history(history: list[Json], builder: RecordingBuilder) -> None:
 
 
 def _read_input(message: dict[str, Json], waiting: str | None, builder: RecordingBuilder) -> str | None:
-    """A result if a call waits for one, else something said; returns the call that still waits.
+    """A result if a call waits for one, else a user message; returns the call that still waits.
 
     Before the first reply (`waiting` is None) a person speaks; later only the program does, about format errors.
     """
@@ -90,7 +90,7 @@ def _acted(thought: Json, content: Json, action: Json, call_id: str) -> tuple[As
 
 
 def _read_trajectory(steps: list[Json], builder: RecordingBuilder) -> None:
-    """The steps alone: neither system prompt nor task stand in a trajectory."""
+    """The steps alone: a trajectory has neither system prompt nor task."""
     for number, step in enumerate(map(obj, steps)):
         call_id = f"call_{number}"
         reply = _acted(step.get("thought"), step.get("response"), step.get("action"), call_id)

@@ -14,15 +14,7 @@ from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
 from holdfast.errors import InputError, StoreError
-from holdfast.events import (
-    SCHEMA,
-    AssistantReplied,
-    Entry,
-    Event,
-    LogStarted,
-    ToolReturned,
-    UserSaid,
-)
+from holdfast.events import SCHEMA, AssistantReplied, Entry, Event, LogStarted, ToolReturned, UserSaid
 from holdfast.ids import text_id
 from holdfast.messages import Image, Json, Text, Thinking, joined_text
 from holdfast.store.protocol import Artifact, ArtifactKind, EntryRow

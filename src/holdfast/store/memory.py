@@ -5,7 +5,6 @@ Rule: it passes the same conformance suite as the store on disk. Search ranks by
 
 import threading
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self
 
 from holdfast.errors import NotFound, StoreError
@@ -127,12 +126,7 @@ class MemoryStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _of(self, log: str) -> list[EntryRow]:

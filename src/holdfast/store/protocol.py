@@ -6,7 +6,6 @@ events, and is the only caller of `create`, `append` and `put`. Reading a text b
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import Literal, Protocol, Self
 
 from msgspec import Struct
@@ -131,12 +130,7 @@ class Store(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 def place_drafts(

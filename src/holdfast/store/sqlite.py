@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from holdfast.errors import NotFound, StoreError
@@ -28,7 +27,7 @@ from holdfast.store.protocol import (
     pick_id,
     place_drafts,
 )
-from holdfast.store.sqlite_file import named_errors, open_database
+from holdfast.store.sqlite_file import named_errors, open_database, transaction
 from holdfast.store.text_search import phrases, segmented
 
 INDEXED_AT_ONCE = 200
@@ -172,12 +171,7 @@ class SqliteStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _index(self) -> None:
@@ -196,15 +190,8 @@ class SqliteStore:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with self._lock, named_errors(self.path):
-            self._db.execute(begin)
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
+        with self._lock, named_errors(self.path), transaction(self._db, begin):
+            yield self._db
 
 
 def _append(

@@ -59,7 +59,7 @@ def open_database(path: Path) -> sqlite3.Connection:
             # A damaged byte must not make the rest unreadable; `verify` finds it by the id.
             db.text_factory = partial(str, encoding="utf-8", errors="replace")
             # In one transaction: another process may be creating the tables at this moment.
-            with _transaction(db, "BEGIN"):
+            with transaction(db, "BEGIN"):
                 ready = _is_ready(db, path)
             if not ready:
                 _switch_to_wal(db, path)
@@ -158,14 +158,14 @@ def _switch_to_wal(db: sqlite3.Connection, path: Path) -> None:
 
 def _create(db: sqlite3.Connection, path: Path) -> None:
     # Checked again inside the lock: another process may have been faster.
-    with _transaction(db, "BEGIN IMMEDIATE"):
+    with transaction(db, "BEGIN IMMEDIATE"):
         if not _is_ready(db, path):
             for statement in _TABLES:
                 db.execute(statement)
 
 
 @contextmanager
-def _transaction(db: sqlite3.Connection, begin: str) -> Iterator[None]:
+def transaction(db: sqlite3.Connection, begin: str) -> Iterator[None]:
     db.execute(begin)
     try:
         yield

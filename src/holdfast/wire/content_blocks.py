@@ -1,6 +1,8 @@
-"""Content blocks of any vendor into parts.
+"""Content blocks, system and user turns of any provider, read into parts and events.
 
-Rule: a picture stays a picture. Blocks without a place are tallied, never turned into text.
+Rule: an image stays an image. Blocks that have no place are counted as losses, never turned into text. Only what
+opens a list sets the system prompt; a later system message adds to it, as a reminder. A user message is a
+reminder only if nothing a person wrote is left once the known wrappers are removed.
 """
 
 import re
@@ -17,7 +19,7 @@ DATA_URL = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,")
 
 
 def user_parts(content: Json, losses: Losses) -> tuple[UserPart, ...]:
-    """Text and pictures of a user message or a tool result, in order; empty text is no part."""
+    """Text and images of a user message or a tool result, in order; empty text is left out."""
     if isinstance(content, str):
         return (Text(content),) if content else ()
     parts: list[UserPart] = []
@@ -49,7 +51,7 @@ def user_part(block: Json) -> UserPart | None:
 
 
 def _image(block: dict[str, Json]) -> Image | None:
-    """Anthropic's picture (`source`), or the one of pi and MCP (`data`, `mimeType`)."""
+    """Anthropic's image (`source`), or that of pi and MCP (`data`, `mimeType`)."""
     source = obj(block.get("source"))
     data = text(source.get("data")) or text(block.get("data"))
     if data:
@@ -69,7 +71,7 @@ def block_type(block: Json) -> str:
 
 
 def tool_call(call_id: Json, name: Json, arguments: Json, losses: Losses) -> ToolCall:
-    """A call with its arguments decoded; what is no JSON object is kept in `raw` as the model wrote it."""
+    """A call with its arguments decoded; anything but a JSON object is kept in `raw` as the model wrote it."""
     call = ToolCall(id=text(call_id), name=text(name), arguments={})
     if isinstance(arguments, str):
         try:
@@ -100,10 +102,6 @@ def tool_definitions(tools: Json, losses: Losses) -> tuple[ToolDefinition, ...]:
             definitions.append(ToolDefinition(name=name, description=description, schema=schema or {}))
     return tuple(definitions)
 
-
-# Who wrote a user message: a person, or the program around the model.
-#
-# Rule: a message is a reminder only if nothing a person wrote is left once the known wrappers are taken away.
 
 Origin = Literal["person", "agent", "reminder"]
 
@@ -147,7 +145,7 @@ ARGUMENTS = re.compile(r"<command-args>\s*[^<\s]")
 
 
 def origin_of(parts: tuple[UserPart, ...]) -> Origin:
-    """Who wrote these parts, judged by their text alone; a picture without text is a person's."""
+    """Who wrote these parts, judged by their text alone; an image without text is a person's."""
     return "reminder" if is_machine_made(joined_text(parts)) else "person"
 
 
@@ -155,8 +153,8 @@ def is_machine_made(text: str) -> bool:
     text = text.lstrip()
     if text.startswith(OPENINGS):
         return True
-    # A prompt command (`/review the parser`) opens with its message or carries arguments; only a local
-    # command (`/model`) says nothing to the model.
+    # A prompt command (`/review the parser`) begins with its message or has arguments; only a local command
+    # (`/model`) tells the model nothing.
     if text.startswith("<command-message>"):
         return False
     if text.startswith("<command-name>") and ARGUMENTS.search(text, 0, 2000):
@@ -174,10 +172,6 @@ def _is_wrapped(text: str) -> bool:
         at = end + len(closing)
     return at > 0 and not text[at:].strip()
 
-
-# System and user turns, read alike from every list of messages.
-#
-# Rule: only what opens a list sets the system prompt; a later system message adds to it, as a reminder.
 
 SYSTEM_ROLES = ("system", "developer")
 
@@ -199,7 +193,8 @@ def system_text(content: Json, losses: Losses) -> str:
 
 
 def system_message_events(message: dict[str, Json], losses: Losses, *, opening: bool) -> list[Event]:
-    """A `SystemSet` after the first turn would replace the whole prompt where its author meant to add to it."""
+    """After the first turn a reminder: a `SystemSet` would replace the whole prompt, where its author meant to
+    add."""
     said = system_text(message.get("content"), losses)
     if not said:
         return []

@@ -28,7 +28,7 @@ class Losses:
 
 
 MILLISECONDS = 1e11
-"""Epoch numbers above this are milliseconds: as seconds it would be the year 5138."""
+"""Epoch numbers above this are milliseconds: as seconds they would be after the year 5138."""
 
 
 def obj(value: Json) -> dict[str, Json]:
@@ -51,7 +51,7 @@ def count(value: Json) -> int:
 
 
 def seconds(value: Json) -> float | None:
-    """Unix seconds from an ISO timestamp or an epoch number; None where there is no clock."""
+    """Unix seconds from an ISO timestamp or an epoch number; None for anything else."""
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)
@@ -64,7 +64,7 @@ def seconds(value: Json) -> float | None:
 
 
 def small(values: dict[str, Json], limit: int = 300) -> dict[str, Json]:
-    """The entries short enough to stand in the head of a log."""
+    """The entries that are short enough for the head of a log."""
     return {key: value for key, value in values.items() if value is not None and _size(value) <= limit}
 
 
@@ -77,7 +77,7 @@ def _size(value: Json) -> int:
 
 
 DEPTH = 200
-"""Deeper nesting is no agent's work, and would overflow the stack of whoever walks the value later."""
+"""No agent nests deeper, and it would overflow the stack of functions that walk the value later."""
 
 DECODER = msgspec.json.Decoder()
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -90,7 +90,7 @@ ESCAPES = re.compile(
 
 
 def decode_text(text: str, losses: Losses) -> Json:
-    """The value of JSON inside a JSON string, such as a call's arguments. Raises `ValueError` if it is none."""
+    """The value of JSON inside a JSON string, such as a call's arguments. Raises `ValueError` if it is not JSON."""
     raw = text.encode("utf-8", "replace")
     try:
         value = DECODER.decode(raw)
@@ -104,7 +104,7 @@ def decode_text(text: str, losses: Losses) -> Json:
 
 
 def replace_lone_surrogates(raw: bytes, losses: Losses) -> bytes:
-    """The same JSON with U+FFFD for each lone surrogate: no UTF-8 file could ever hold one."""
+    """The same JSON with U+FFFD for each lone surrogate, which UTF-8 cannot hold."""
     lone = 0
 
     def replace(match: re.Match[bytes]) -> bytes:

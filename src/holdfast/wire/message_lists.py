@@ -20,7 +20,7 @@ NEUTRAL = "neutral"
 OPENAI = "openai"
 ANTHROPIC = "anthropic"
 MESSAGE_FORMATS = (NEUTRAL, OPENAI, ANTHROPIC)
-"""Formats that are lists of messages, and so overlap where a message is plain text."""
+"""Formats that are lists of messages; they are the same where a message is plain text."""
 
 ANTHROPIC_BLOCKS = {"tool_use", "tool_result", "thinking", "redacted_thinking", "document", "image"}
 OPENAI_ROLES = (*SYSTEM_ROLES, "user", "assistant", "tool", "function")
@@ -43,7 +43,7 @@ def request_format(request: dict[str, Json]) -> str:
 
 
 def request_of(record: dict[str, Json]) -> dict[str, Json]:
-    """The request with its messages, out of the envelope of a batch line if it is in one."""
+    """The request with its messages, without the envelope of a batch line if it has one."""
     for request in (record, obj(record.get("body")), obj(record.get("params"))):
         if isinstance(request.get("messages"), list):
             return request
@@ -90,7 +90,7 @@ def recording_from_messages(
     tools: Sequence[dict[str, Json]] | None = None,
     format: str | None = None,  # noqa: A002
 ) -> Recording:
-    """A recording from a list of OpenAI or Anthropic messages; the shape tells which, unless `format` does."""
+    """A recording from a list of OpenAI or Anthropic messages, told apart by shape unless `format` is given."""
     losses = Losses()
     request = _checked_json(
         {"messages": list(messages), "system": system, "tools": list(tools or ())}, losses
@@ -114,8 +114,8 @@ def events_from_message(
 ) -> list[Event]:
     """The events of one message, for appending one at a time.
 
-    `names` gives the tool of a call id, for formats whose results do not say it. `opening` is True until a turn
-    has been taken: a system message then sets the prompt, later it is a reminder.
+    `names` are the tools by call id, for formats whose results do not name them. `opening` is True until the first
+    turn: a system message then sets the prompt, later it is a reminder.
     """
     losses = Losses()
     message = _checked_json(message, losses)
@@ -142,7 +142,7 @@ def _checked_format(format: str) -> str:  # noqa: A002
 
 
 def _checked_json(value: Json, losses: Losses) -> Json:
-    """The value if it is plain JSON, with U+FFFD for lone surrogates: Python strings can hold them."""
+    """The value if it is plain JSON, with U+FFFD for lone surrogates, which Python strings can hold."""
     try:
         msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -151,8 +151,8 @@ def _checked_json(value: Json, losses: Losses) -> Json:
         raise InputError("a message nests values too deep.", hint="messages are plain JSON.") from error
     except TypeError as error:
         raise InputError(
-            f"a message holds what JSON cannot: {error}.",
-            hint="pass plain dicts; SDK objects have `model_dump()`.",
+            f"a message holds something that JSON cannot: {error}.",
+            hint="pass plain dicts; objects of an SDK have `model_dump()`.",
         ) from error
     if is_too_deep(value):
         raise InputError("a message nests values too deep.", hint="messages are plain JSON.")

@@ -37,7 +37,7 @@ from holdfast.wire.request import WireDict, WireRequest
 def openai_events(
     message: dict[str, Json], names: Mapping[str, str], losses: Losses, *, opening: bool
 ) -> list[Event]:
-    """The events of one message; `opening` while no turn has been taken yet."""
+    """The events of one message; `opening` is True before the first turn."""
     role = message.get("role")
     if role in SYSTEM_ROLES:
         return system_message_events(message, losses, opening=opening)
@@ -52,7 +52,7 @@ def openai_events(
 
 
 def reply_parts(message: dict[str, Json], losses: Losses) -> tuple[AssistantPart, ...]:
-    """Thinking, then text, then calls: the only order a chat message has."""
+    """Thinking, then text, then calls: the only order of a chat message."""
     reasoning = text(message.get("reasoning")) or text(message.get("reasoning_content"))
     parts: list[AssistantPart] = [Thinking(reasoning)] if reasoning else []
     for part in user_parts(message.get("content"), losses):
@@ -114,7 +114,7 @@ def openai_tool(tool: ToolDefinition) -> WireDict:
 
 
 def openai_message(message: Message) -> list[WireDict]:
-    """One message for OpenAI: none if nothing of it can be sent, two if a result returned pictures."""
+    """One message for OpenAI: none if nothing of it can be sent, two if a result has images."""
     if isinstance(message, SystemMessage):
         return [{"role": "system", "content": message.text}]
     if isinstance(message, UserMessage):
@@ -125,7 +125,7 @@ def openai_message(message: Message) -> list[WireDict]:
 
 
 def join_openai(wired: Iterable[list[WireDict]]) -> list[WireDict]:
-    """All messages in order; pictures of results wait until the results of a step are complete."""
+    """All messages in order; images of results follow when the results of a step are complete."""
     joined: list[WireDict] = []
     waiting: list[WireDict] = []
     for messages in wired:
@@ -153,7 +153,7 @@ def _openai_call(call: ToolCall) -> WireDict:
 
 
 def _openai_result(message: ToolMessage) -> list[WireDict]:
-    """A tool message takes text only: pictures follow in a user message, with a mark where they stood."""
+    """A tool message takes text only: images follow in a user message, with a mark in their place."""
     pictures = [part for part in message.parts if isinstance(part, Image)]
     marks = iter(range(1, len(pictures) + 1))
     shown = tuple(

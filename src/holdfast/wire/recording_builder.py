@@ -1,6 +1,8 @@
-"""A recording being put together.
+"""Builds a recording event by event, in a line or in the tree that a recorder kept.
 
-Rule: a builder only grows; what an importer could not place is counted in its losses and said in its notes.
+Rule: a builder only grows; what an importer could not place is counted in its losses and said in its notes. A
+branch is what a person made by saying something else at an earlier point. Parallel results, progress lines and
+reminders fork the recorders' trees too; those are one step and stay in a line.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,13 +32,13 @@ from holdfast.wire.foreign_json import Losses, small
 TITLE = 80
 EMPTY_REPLY = "a reply without content"
 NOWHERE = -1
-"""The place of an event that is no message of a list."""
+"""The place of an event that is not a message of a list."""
 
 
 class RecordingBuilder:
     """Events in the order found, the names of calls by id, and what was lost on the way.
 
-    `where` names file and line for errors; `notes` belong to the file and are read when the builder is finished.
+    `where` names file and line for errors; `notes` are those of the file, read when the recording is finished.
     """
 
     def __init__(self, source: str, *, where: str = "the recording", notes: Sequence[str] = ()) -> None:
@@ -61,7 +63,7 @@ class RecordingBuilder:
         after: int | None = None,
         place: int = NOWHERE,
     ) -> int | None:
-        """Append an event; its index, or None if it was a reply of which nothing is worth keeping."""
+        """Append an event. Returns its index, or None for a reply that has nothing to keep."""
         index = len(self._recorded)
         if isinstance(event, AssistantReplied):
             if all(isinstance(part, Thinking) for part in event.parts):
@@ -112,7 +114,7 @@ class RecordingBuilder:
         return self._callers.get(call_id)
 
     def report_usage(self, index: int, usage: Usage) -> None:
-        """Usage that the recorder wrote after the reply it belongs to."""
+        """Add the usage of a reply, where the recorder wrote it later."""
         recorded = self._recorded[index]
         if isinstance(recorded.event, AssistantReplied):
             event = msgspec.structs.replace(recorded.event, usage=usage)
@@ -122,7 +124,7 @@ class RecordingBuilder:
         raise InputError(f"{self.where} {what}.", hint=hint)
 
     def finish(self, id: str, *, title: str = "", meta: dict[str, Json] | None = None) -> Recording:  # noqa: A002
-        """The recording. Without an `id` of its own it gets one from its content."""
+        """The recording. Without an `id` it gets one from its content."""
         started = LogStarted(
             origin="import",
             source=self.source,
@@ -164,15 +166,9 @@ def first_line(text: str) -> str:
 
 
 def content_id(source: str, value: object) -> str:
-    """An id for what has none: the same content has the same id on any machine."""
+    """An id from the content: the same content has the same id on any machine."""
     raw = msgspec.json.encode(value, order="deterministic")
     return f"{source}-{blake2b(raw, digest_size=6).hexdigest()}"
-
-
-# Where an event of a recorded tree stands.
-#
-# Rule: a branch is what a person made by saying something else at an earlier point. Parallel results, progress
-# lines and reminders fork the recorders' trees too; those are one step and stay in a line.
 
 
 class EventTree:
@@ -194,13 +190,13 @@ class EventTree:
         at: float | None = None,
         root: bool = False,
     ) -> int | None:
-        """Append an event the recorder calls `own` and hangs under `parent`; a `root` hangs under nothing."""
+        """Append an event with the recorder's id `own` below its event `parent`; a `root` has no parent."""
         target = 0 if root and not chain else self._places.get(parent)
         after = self._branch(event, target, chain)
         before = self._builder.newest(chain) if after is None else after
         index = self._builder.add(event, chain=chain, at=at, after=after)
         if index is None:
-            self.pass_by(own, parent)
+            self.skip(own, parent)
             return None
         replied = isinstance(self._builder.event(index), AssistantReplied)
         self._steps[index] = index if replied else self._steps.get(before or 0, 0)
@@ -213,8 +209,8 @@ class EventTree:
     def knows(self, own: str) -> bool:
         return own in self._places
 
-    def pass_by(self, own: str, parent: str) -> None:
-        """A line without an event: its children hang where it hangs."""
+    def skip(self, own: str, parent: str) -> None:
+        """A line without an event: its children have the same place."""
         if own and own not in self._places and parent in self._places:
             self._places[own] = self._places[parent]
 
@@ -229,12 +225,12 @@ class EventTree:
         step = self._steps.get(target, 0)
         if isinstance(self._builder.event(target), AssistantReplied | ToolReturned):
             target = self._last_result.get(step, target)
-        within_step = step == self._steps.get(newest, 0) and not _chosen_by_person(event)
+        within_step = step == self._steps.get(newest, 0) and not _is_by_person(event)
         return None if target == newest or within_step else target
 
 
-def _chosen_by_person(event: Event) -> bool:
-    """Only a person goes back: by saying something else, or by walking to another place of the tree."""
+def _is_by_person(event: Event) -> bool:
+    """Only a person goes back: by saying something else, or by moving to another place in the tree."""
     if isinstance(event, BoundarySeen):
         return event.kind == "branch_summary"
     return isinstance(event, UserSaid) and event.origin == "person"

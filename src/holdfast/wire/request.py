@@ -13,7 +13,7 @@ WireDict = dict[str, Json]
 
 
 class WireRequest(Struct, frozen=True):
-    """A request's messages in one vendor's shape. `system` is apart only where the vendor has it apart."""
+    """A request's messages in one provider's shape. `system` is set only where the provider keeps it apart."""
 
     format: Literal["openai", "anthropic"]
     messages: list[WireDict]
