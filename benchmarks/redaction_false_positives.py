@@ -33,8 +33,8 @@ def main() -> None:
     size = sum(map(len, texts)) / 1e6
     print(f"{len(texts)} texts, {size:.1f} MB, median {int(statistics.median(map(len, texts)))} characters\n")
     find_secrets("warm-up k3yW1thDr4wnL00k5")
-    for second_net in (True, False):
-        _measure(texts, size, second_net=second_net)
+    for kingfisher in (True, False):
+        _measure(texts, size, kingfisher=kingfisher)
     _report(texts, size)
     _report_fields(pairs, size)
 
@@ -62,19 +62,19 @@ def _strings(key: str, value: object) -> Iterator[tuple[str, str]]:
             yield from _strings(name, item)
 
 
-def _measure(texts: list[str], size: float, *, second_net: bool) -> None:
+def _measure(texts: list[str], size: float, *, kingfisher: bool) -> None:
     of_4kb = [t for t in texts if 3500 <= len(t) <= 4500]
     began = time.perf_counter()
     for text in texts:
-        find_secrets(text, second_net=second_net)
+        find_secrets(text, kingfisher=kingfisher)
     whole = time.perf_counter() - began
     times = []
     for text in of_4kb:
         began = time.perf_counter()
-        find_secrets(text, second_net=second_net)
+        find_secrets(text, kingfisher=kingfisher)
         times.append(time.perf_counter() - began)
     times.sort()
-    name = "with" if second_net else "without"
+    name = "with" if kingfisher else "without"
     median, worst = statistics.median(times) * 1e3, times[len(times) * 99 // 100] * 1e3
     print(f"{name} kingfisher: {size / whole:.0f} MB/s; of {len(times)} texts of 4 kB: ", end="")
     print(f"median {median:.3f} ms, 99 % {worst:.3f} ms")

@@ -197,7 +197,7 @@ mysql -u root -p
 curl -u "$USER:$PASS" https://x.org
 """.strip("\n").split("\n")
 
-both_nets = pytest.mark.parametrize("second_net", [False, True], ids=["own rules", "with kingfisher"])
+both_nets = pytest.mark.parametrize("kingfisher", [False, True], ids=["own rules", "with kingfisher"])
 
 
 @both_nets
@@ -205,41 +205,41 @@ both_nets = pytest.mark.parametrize("second_net", [False, True], ids=["own rules
 @pytest.mark.parametrize(
     "place", ["{}", "a {} b", '"{}"', "\\n{}\\n", "x={}", "({})", '\\t{}\\"', "the end: {}."]
 )
-def test_keys_go_wherever_they_stand(issuer, place, second_net):
-    assert redact(place.format(KEYS[issuer]), second_net=second_net) == place.format(MARK)
+def test_keys_go_wherever_they_stand(issuer, place, kingfisher):
+    assert redact(place.format(KEYS[issuer]), kingfisher=kingfisher) == place.format(MARK)
 
 
 @both_nets
 @pytest.mark.parametrize("name", PLACES)
-def test_secrets_go_and_what_is_around_them_stays(name, second_net):
+def test_secrets_go_and_what_is_around_them_stays(name, kingfisher):
     text, secret = PLACES[name]
-    assert redact(text, second_net=second_net) == text.replace(secret, MARK)
+    assert redact(text, kingfisher=kingfisher) == text.replace(secret, MARK)
 
 
 @both_nets
 @pytest.mark.parametrize("password", ["hunter2", "Tr0ub4dor&3", drawn(12)], ids=["weak", "symbols", "drawn"])
 @pytest.mark.parametrize("place", PASSWORDS)
-def test_passwords_go_even_those_of_low_entropy(place, password, second_net):
+def test_passwords_go_even_those_of_low_entropy(place, password, kingfisher):
     if place.lstrip().startswith(("curl", "mysql", "docker", "redis-cli")):
         password = password.replace("&", "_")  # a shell would end the word there
     text = place.replace("PW", password)
-    assert redact(text, second_net=second_net) == place.replace("PW", MARK)
+    assert redact(text, kingfisher=kingfisher) == place.replace("PW", MARK)
 
 
 @both_nets
-def test_an_aws_secret_behind_its_key_id_goes_in_any_format(second_net):
+def test_an_aws_secret_behind_its_key_id_goes_in_any_format(kingfisher):
     text = f"user,{KEYS['aws']},{AWS_SECRET}\n{KEYS['aws']}\n{AWS_SECRET}\n"
-    assert redact(text, second_net=second_net) == f"user,{MARK},{MARK}\n{MARK}\n{MARK}\n"
+    assert redact(text, kingfisher=kingfisher) == f"user,{MARK},{MARK}\n{MARK}\n{MARK}\n"
 
 
 @both_nets
 @pytest.mark.parametrize("text", STAYS)
-def test_what_only_looks_like_a_secret_stays(text, second_net):
-    assert redact(text, second_net=second_net) == text
+def test_what_only_looks_like_a_secret_stays(text, kingfisher):
+    assert redact(text, kingfisher=kingfisher) == text
 
 
 @both_nets
-def test_fault_10_bearer_and_key_value_are_redacted_and_call_ids_are_not(second_net):
+def test_fault_10_bearer_and_key_value_are_redacted_and_call_ids_are_not(kingfisher):
     text = (
         f"call_{TOKEN[:24]} toolu_01{TOKEN[:22]} fc_{TOKEN[:32]}\n"
         f'{{"tool_call_id": "call_{TOKEN[:24]}"}}\n'
@@ -248,7 +248,7 @@ def test_fault_10_bearer_and_key_value_are_redacted_and_call_ids_are_not(second_
     kept = text.replace(f"Bearer {TOKEN}", f"Bearer {MARK}").replace(
         f"SERVICE_TOKEN={TOKEN}", f"SERVICE_TOKEN={MARK}"
     )
-    assert redact(text, second_net=second_net) == kept
+    assert redact(text, kingfisher=kingfisher) == kept
 
 
 def test_the_edges_of_a_private_key_and_its_line_breaks_stay():
@@ -384,7 +384,7 @@ def test_findings_name_place_and_rule_in_order_and_hold_no_secret():
 def test_the_second_net_catches_what_no_rule_of_ours_knows():
     key = "rubygems_" + drawn(48, HEX)
     text = f"é\n{key}\nx"
-    assert redact(text, second_net=False) == text
+    assert redact(text, kingfisher=False) == text
     assert redact(text) == f"é\n{MARK}\nx"
     assert find_secrets(text)[0].rule.startswith("kingfisher.")
 
@@ -527,26 +527,26 @@ pieces = st.sampled_from(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.one_of(pieces, pieces, st.text(max_size=8)), max_size=24).map("".join), st.booleans())
-def test_redacting_twice_is_redacting_once_and_lines_are_kept(text, second_net):
-    once = redact(text, second_net=second_net)
-    assert redact(once, second_net=second_net) == once
-    assert find_secrets(once, second_net=second_net) == []
+def test_redacting_twice_is_redacting_once_and_lines_are_kept(text, kingfisher):
+    once = redact(text, kingfisher=kingfisher)
+    assert redact(once, kingfisher=kingfisher) == once
+    assert find_secrets(once, kingfisher=kingfisher) == []
     assert once.count("\n") == text.count("\n")
     for key in ("password", "apiKey", "authorization", "text"):
-        value = redact_value(key, text, second_net=second_net)
-        assert redact_value(key, value, second_net=second_net) == value
+        value = redact_value(key, text, kingfisher=kingfisher)
+        assert redact_value(key, value, kingfisher=kingfisher) == value
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.one_of(pieces, st.text(max_size=8)), max_size=16).map("".join))
 def test_findings_are_ordered_apart_and_within_a_line(text):
-    found = find_secrets(text, second_net=False)
+    found = find_secrets(text, kingfisher=False)
     edges = [edge for f in found for edge in (f.start, f.end)]
     assert edges == sorted(edges)
     assert all(f.start < f.end <= len(text) and "\n" not in text[f.start : f.end] for f in found)
     kept = [text[a:b] for a, b in zip([0, *edges[1::2]], [*edges[::2], len(text)], strict=True)]
-    if MARK not in text and len(find_secrets(MARK.join(kept), second_net=False)) == 0:
-        assert redact(text, second_net=False) == MARK.join(kept)
+    if MARK not in text and len(find_secrets(MARK.join(kept), kingfisher=False)) == 0:
+        assert redact(text, kingfisher=False) == MARK.join(kept)
 
 
 prose = st.text(st.sampled_from("abcdefghij klmnop qrstu vwxyz .,()äß中文0123"), max_size=60)
@@ -561,13 +561,13 @@ TOKEN_PLACES = [
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), prose, prose, st.booleans())
-def test_a_planted_secret_of_any_kind_goes_and_its_surroundings_stay(seed, before, after, second_net):
+def test_a_planted_secret_of_any_kind_goes_and_its_surroundings_stay(seed, before, after, kingfisher):
     draws = random.Random(seed)
     planted = [("{}", key) for key in keys(draws).values()]
     planted += [(place, drawn(40, ALNUM, draws)) for place in TOKEN_PLACES]
     for place, secret in planted:
         text = f"{before}\n{place.format(secret)}\n{after}"
-        assert redact(text, second_net=second_net) == f"{before}\n{place.format(MARK)}\n{after}", place
+        assert redact(text, kingfisher=kingfisher) == f"{before}\n{place.format(MARK)}\n{after}", place
 
 
 @settings(max_examples=100, deadline=None)

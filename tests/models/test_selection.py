@@ -340,7 +340,7 @@ def test_servers_say_which_models_they_have() -> None:
         {"qwen3": 0, "glm": 0},
         {"claude-opus-5-5": 0},
     ]
-    assert all(one.is_reached for one in found.values())
+    assert all(one.is_available for one in found.values())
     # Two names of one address are one question, and each question is a GET with the provider's own header.
     assert [(seen.method, seen.path.partition("?")[0]) for seen in server.requests] == [("GET", "/v1/models")]
     assert "authorization" not in server.requests[0].headers
@@ -391,7 +391,7 @@ def test_any_answer_is_at_most_a_sentence(answer: object, status: int, problem: 
     with listing(answer, status=status) as server:
         found = reached(f"openai/x@{server.url}", {"OPENAI_API_KEY": KEY})
     assert found.problem == problem
-    assert found.is_reached is not bool(problem)
+    assert found.is_available is not bool(problem)
 
 
 def test_a_key_that_is_not_there_is_not_called_refused() -> None:

@@ -54,7 +54,7 @@ def local_servers(catalogue: Catalogue, env: Mapping[str, str], seconds: float =
     found: dict[str, str] = {}
     for name, one in chosen.items():
         answer = reached[one.url, one.key]
-        if answer.is_reached:
+        if answer.is_available:
             found[one.url] = next((f"{name}/{model}" for model in sorted(answer.served)), "")
     return found
 

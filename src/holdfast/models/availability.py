@@ -31,7 +31,7 @@ class Availability(Struct, frozen=True):
     problem: str = ""
 
     @property
-    def is_reached(self) -> bool:
+    def is_available(self) -> bool:
         return not self.problem
 
 

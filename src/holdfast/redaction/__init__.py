@@ -20,37 +20,37 @@ __all__ = ["MARK", "SecretSpan", "find_secrets", "kingfisher_problem", "redact",
 _HEADERS = frozenset(("authorization", "cookie"))
 
 
-def redact(text: str, *, second_net: bool = True) -> str:
-    """The text with every secret replaced. `second_net=False` leaves out Kingfisher: own rules only."""
-    while found := find_secrets(text, second_net=second_net):
+def redact(text: str, *, kingfisher: bool = True) -> str:
+    """The text with every secret replaced. `kingfisher=False` leaves out Kingfisher: own rules only."""
+    while found := find_secrets(text, kingfisher=kingfisher):
         # Repeated until nothing is found: a replaced secret can change how its neighbours are read. Each pass
         # leaves fewer characters outside the marks, so this ends; a text without secrets costs one pass.
         text = _replaced(text, found)
     return text
 
 
-def find_secrets(text: str, *, second_net: bool = True) -> list[SecretSpan]:
+def find_secrets(text: str, *, kingfisher: bool = True) -> list[SecretSpan]:
     """Where secrets are, in order and without overlap. Empty for anything that `redact` returned."""
     lower = text.lower()
     if len(lower) != len(text):
         lower = "".join(c.lower() if c.isascii() else c for c in text)
     runs = long_runs(text)
-    found = [*_own(text, lower, runs), *(find_by_kingfisher(text, runs) if second_net else ())]
+    found = [*_own(text, lower, runs), *(find_by_kingfisher(text, runs) if kingfisher else ())]
     found.sort(key=lambda one: one.start)
     if MARK in text:
         found = [rest for one in found for rest in _outside_marks(text, one)]
     return _merged(found)
 
 
-def redact_value(key: str, value: str, *, second_net: bool = True) -> str:
+def redact_value(key: str, value: str, *, kingfisher: bool = True) -> str:
     """The value of a field, redacted whole where its name suggests a secret and it looks like one."""
     parts = name_words(key)
     if parts and parts[-1] in _HEADERS:
         head = parts[-1] + ": "
-        return redact(head + value, second_net=second_net).removeprefix(head)
+        return redact(head + value, kingfisher=kingfisher).removeprefix(head)
     if not is_type(value) and is_secret(value, name_sensitivity(key), ValueStyle.FIELD):
         return MARK
-    return redact(value, second_net=second_net)
+    return redact(value, kingfisher=kingfisher)
 
 
 def _own(text: str, lower: str, runs: list[str]) -> Iterator[SecretSpan]:

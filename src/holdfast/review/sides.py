@@ -45,7 +45,7 @@ class Sides:
         key = (path, side)
         if key not in self._safe:
             lines = self.lines(path, side) or {}
-            text = redact("\n".join(lines.values()), second_net=False).split("\n")
+            text = redact("\n".join(lines.values()), kingfisher=False).split("\n")
             self._safe[key] = dict(zip(lines, text, strict=True)) if lines else {}
         return self._safe[key]
 

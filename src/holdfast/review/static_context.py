@@ -121,7 +121,7 @@ def _index(ranked: Sequence[Unit], named: int, depth: int) -> str:
     if rest := ranked[named:]:
         folders = ",\n".join(_compact(row) for row in _folders(rest, depth))
         text += f',\n"more":[\n{folders}]'
-    return redact(text + "}", second_net=False)
+    return redact(text + "}", kingfisher=False)
 
 
 def _compact(value: object) -> str:
@@ -190,7 +190,7 @@ def _block(unit: Unit) -> str:
     tags = f", {', '.join(unit.tags)}" if unit.tags else ""
     head = f"### `{unit.id}` {code_span(where)}{inside} ({unit.change}, {unit.risk} risk{tags})"
     note = f"\n\n{escape_inline(unit.note)}" if unit.note else ""
-    return f"{head}{note}\n\n{code_block(redact(_diff_text(unit.hunks), second_net=False), 'diff')}"
+    return f"{head}{note}\n\n{code_block(redact(_diff_text(unit.hunks), kingfisher=False), 'diff')}"
 
 
 def _diff_text(hunks: Sequence[Hunk]) -> str:
@@ -204,5 +204,5 @@ def _diff_text(hunks: Sequence[Hunk]) -> str:
 
 def _snippet(snippet: Snippet) -> str:
     last = snippet.first + snippet.text.rstrip("\n").count("\n")
-    body = redact(snippet.text, second_net=False)
+    body = redact(snippet.text, kingfisher=False)
     return f"### {code_span(f'{snippet.path}:{snippet.first}-{last}')}, as it is\n\n{code_block(body)}"

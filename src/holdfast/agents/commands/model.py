@@ -98,7 +98,7 @@ def _expected(name: str, catalogue: Catalogue) -> ResolvedModel:
     if chosen.name in catalogue.models:
         return chosen
     reached = _asked([chosen])[(chosen.url, chosen.key)]
-    if not reached.is_reached:
+    if not reached.is_available:
         raise InputError(
             f"`{chosen.name}` is not in the catalogue, and its provider cannot be asked: {reached.problem}",
             hint="`/model` lists what can be asked",
@@ -136,7 +136,7 @@ def _asked(chosen: list[ResolvedModel]) -> dict[tuple[str, str], Availability]:
 def _found(chosen: ResolvedModel, reached: Availability) -> list[ModelOffer]:
     entry = chosen.entry
     if entry.model != ANY:
-        if reached.is_reached and reached.served and entry.model not in reached.served:
+        if reached.is_available and reached.served and entry.model not in reached.served:
             return [ModelOffer(chosen, "the provider does not list it")]
         return [ModelOffer(chosen, reached.problem)]
     # A server that nobody runs is no news; what one serves is.

@@ -59,7 +59,7 @@ def _in_file(scene: CheckInput, file: FileChange, gone: str) -> Iterator[Finding
         return
     # Lines around the added ones are read too: what makes a value secret may be its neighbour.
     text = "\n".join(line.text for line in lines)
-    found = find_secrets(text, second_net=not is_lock_file(file.path))
+    found = find_secrets(text, kingfisher=not is_lock_file(file.path))
     is_sample = (
         is_test_file(file.path) or is_program_file(file.path) or language_family(file.path) == "markup"
     )
