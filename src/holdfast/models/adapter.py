@@ -27,6 +27,13 @@ from holdfast.models.provider_errors import redacted_line
 from holdfast.wire.content_blocks import tool_call
 from holdfast.wire.foreign_json import Losses, decode_text
 
+ACKNOWLEDGED = "Understood."
+Effort = Literal["low", "medium", "high"]
+EffortOff = Literal["", "none", "minimal", "low"]
+"""The effort for a model that thinks by default, where no thinking is asked for; empty sends none."""
+UNREQUESTED_THINKING_ROOM = 2_048
+"""Tokens for a model that thinks a little even when told not to, so that its reply is not cut short."""
+
 
 class ReplyReader(Protocol):
     """Reads one reply, event by event."""
@@ -63,9 +70,6 @@ class ProviderAdapter(Protocol):
         ...
 
 
-ACKNOWLEDGED = "Understood."
-
-
 def apply_system_style(messages: Sequence[Message], style: SystemStyle) -> tuple[Message, ...]:
     """The messages with system messages in that style; blank ones are dropped where they are joined."""
     if style == "blocks":
@@ -78,14 +82,6 @@ def apply_system_style(messages: Sequence[Message], style: SystemStyle) -> tuple
         return (SystemMessage("\n\n".join(texts)), *rest)
     pair = UserMessage(tuple(map(Text, texts))), AssistantMessage((Text(ACKNOWLEDGED),))
     return (*pair, *rest)
-
-
-Effort = Literal["low", "medium", "high"]
-EffortOff = Literal["", "none", "minimal", "low"]
-"""The effort for a model that thinks by default, where no thinking is asked for; empty sends none."""
-
-UNREQUESTED_THINKING_ROOM = 2_048
-"""Tokens for a model that thinks a little even when told not to, so that its reply is not cut short."""
 
 
 def effort_for(tokens: int) -> Effort:

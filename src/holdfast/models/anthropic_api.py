@@ -41,6 +41,19 @@ Lifetime = Literal["5m", "1h"]
 
 _UNMARKABLE = ("thinking", "redacted_thinking")
 
+LEAST_BUDGET = 1_024
+"""Fewer tokens for thinking are refused."""
+BINDING_CONTROLS = "thinking-binding-controls-2026-08-01"
+"""The beta that lets a request say what happens to thinking whose prefix has changed."""
+_STOPS: dict[str, StopReason] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "tool_use": "calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refused",
+}
+
 
 class WrittenBlocks(Struct, frozen=True):
     """One message as blocks. Blocks of system messages are sent before all others, wherever the message was."""
@@ -55,7 +68,7 @@ def mark_layer_ends(
     written: Sequence[WrittenBlocks],
     lifetime: Lifetime = "5m",
 ) -> None:
-    """Mark the last block in front of each end, in place. `ends` are as in `Request.layer_ends`."""
+    """Mark the last block before each end with `cache_control`, in place. `ends` are `ModelRequest.layer_ends`."""
     mark: dict[str, Json] = {"type": "ephemeral"}
     if lifetime != "5m":
         mark["ttl"] = lifetime
@@ -78,22 +91,6 @@ def _blocks_before(
             if one.is_system is is_system:
                 yield from (block for block in reversed(one.blocks) if block["type"] not in _UNMARKABLE)
     yield from reversed(tools)
-
-
-LEAST_BUDGET = 1_024
-"""Fewer tokens for thinking are refused."""
-
-BINDING_CONTROLS = "thinking-binding-controls-2026-08-01"
-"""The beta that lets a request say what happens to thinking whose prefix has changed."""
-
-_STOPS: dict[str, StopReason] = {
-    "end_turn": "end",
-    "stop_sequence": "end",
-    "tool_use": "calls",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "refused",
-}
 
 
 class AnthropicAdapter(Struct, frozen=True, kw_only=True):

@@ -40,6 +40,8 @@ CAUTIOUS_SECONDS = 300
 CAUTIOUS_MINIMUM = 1_024
 """For a cache of which only the price is known: no provider keeps it for less, few minimums are larger."""
 
+MILLION = 1_000_000
+
 
 class Price(Struct, frozen=True, kw_only=True):
     """Dollars for a million tokens. Cache prices are None where they are billed as input."""
@@ -48,6 +50,14 @@ class Price(Struct, frozen=True, kw_only=True):
     output: float
     cache_read: float | None = None
     cache_write: float | None = None
+
+    @property
+    def read(self) -> float:
+        return self.input if self.cache_read is None else self.cache_read
+
+    @property
+    def write(self) -> float:
+        return self.input if self.cache_write is None else self.cache_write
 
 
 class LongPromptPrice(Price, frozen=True, kw_only=True):
@@ -126,9 +136,8 @@ class Catalogue(Struct, frozen=True):
 
 def load_catalogue(config: Config | None = None) -> Catalogue:
     """The catalogue that comes with Holdfast, with the `[models]` of a configuration over it."""
-    return (
-        merge_entries(_built_in(), config.models, config.where) if config and config.models else _built_in()
-    )
+    built_in = _built_in()
+    return merge_entries(built_in, config.models, config.where) if config and config.models else built_in
 
 
 def merge_entries(catalogue: Catalogue, own: Mapping[str, Mapping[str, Json]], where: str) -> Catalogue:
@@ -163,18 +172,26 @@ def price_table(entry: ModelEntry, *, prompt: int = 0) -> PriceTable:
             hint=f'set it in holdfast.toml: `[models."{entry.name}"]` with `price = {{ input = 1, output = 5 }}`',
         )
     is_cached = price.cache_read is not None
-    read = price.input if price.cache_read is None else price.cache_read
-    write = price.input if price.cache_write is None else price.cache_write
     return PriceTable(
         name=entry.name,
-        read=_ratio(read, price),
-        write=_ratio(write, price),
+        read=_ratio(price.read, price),
+        write=_ratio(price.write, price),
         output=_ratio(price.output, price),
         life_seconds=(entry.cache_seconds or CAUTIOUS_SECONDS) if is_cached else 0,
         minimum_tokens=(entry.cache_minimum or CAUTIOUS_MINIMUM) if is_cached else 0,
         about=f"{entry.name}: input ${price.input:g}, output ${price.output:g} a million tokens",
         date=entry.date,
     )
+
+
+def request_cost(entry: ModelEntry, usage: Usage) -> float | None:
+    """Dollars of one request, None if its price is unknown. `usage.prompt` includes the cached tokens."""
+    price = entry.price_of(usage.prompt)
+    if price is None:
+        return None
+    plain = max(0, usage.prompt - usage.cache_read - usage.cache_write)
+    dollars = plain * price.input + usage.cache_read * price.read + usage.cache_write * price.write
+    return (dollars + usage.completion * price.output) / MILLION
 
 
 def key_variable(provider: str) -> str:
@@ -235,19 +252,3 @@ def _built_in() -> Catalogue:
     written = merge_entries(catalogue, table["models"], FILE).models
     models = {name: replace(entry, origin=BUILT_IN, date=table["date"]) for name, entry in written.items()}
     return Catalogue(table["date"], providers, models)
-
-
-MILLION = 1_000_000
-
-
-def request_cost(entry: ModelEntry, usage: Usage) -> float | None:
-    """Dollars of one request, None if its price is unknown. `usage.prompt` includes what the cache read and
-    wrote."""
-    price = entry.price_of(usage.prompt)
-    if price is None:
-        return None
-    read = price.input if price.cache_read is None else price.cache_read
-    write = price.input if price.cache_write is None else price.cache_write
-    plain = max(0, usage.prompt - usage.cache_read - usage.cache_write)
-    dollars = plain * price.input + usage.cache_read * read + usage.cache_write * write
-    return (dollars + usage.completion * price.output) / MILLION

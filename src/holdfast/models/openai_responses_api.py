@@ -114,7 +114,7 @@ class OpenAIResponsesAdapter(Struct, frozen=True, kw_only=True):
                 wired.append(_call(part))
             elif part.text:
                 called = any(isinstance(later, ToolCall) for later in message.parts[number:])
-                # Newer models want to know again which texts were no more than comments on the way to a call.
+                # Newer models want to be told which texts were only comments before a call.
                 phase = "commentary" if called else "final_answer"
                 wired.append({"type": "message", "role": "assistant", "content": part.text, "phase": phase})
         return wired

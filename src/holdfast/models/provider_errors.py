@@ -65,6 +65,30 @@ _PATTERNS = tuple(
 )
 _TOO_LARGE = re.compile(rf"request too large.*?limit:? {_NUMBER},? requested", re.IGNORECASE | re.DOTALL)
 
+MAX_SHOWN = 300
+"""Characters of the provider's words that are shown."""
+_READ = 4_000
+"""Characters of them that are read: a page of HTML may follow."""
+_NO_CREDIT = frozenset(
+    """insufficient_quota billing_error billing_hard_limit_reached exceeded_current_quota_error
+    insufficient_balance""".split()
+)
+_SLOW_DOWN = frozenset(
+    """rate_limit_error rate_limit_exceeded rate_limit_reached_error overloaded_error engine_overloaded_error
+    server_overloaded server_is_overloaded slow_down insufficient_system_resource""".split()
+)
+_WRONG_KEY = frozenset("authentication_error permission_error invalid_api_key invalid_authentication".split())
+_DECLINED = frozenset(
+    """invalid_request_error not_found_error invalid_prompt model_not_found content_filter content_policy_violation
+    bio_policy BadRequestError NotFoundError""".split()
+)
+_PASSING_STATUS = (408, 409, 425)
+_MODERATED = re.compile(r"moderation|flagged|content policy|guardrail", re.IGNORECASE)
+_TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
+_WAIT = re.compile(
+    r"try again in (?:(?P<m>\d+)m)?(?:(?P<s>\d+(?:\.\d+)?)s)?(?:(?P<ms>\d+)ms)?\b", re.IGNORECASE
+)
+
 
 def overflow_limit(words: str) -> int | None:
     """The most tokens that the model takes, 0 if unsaid, if these words mean that a request is too long; else None.
@@ -86,33 +110,6 @@ def minute_limit(words: str) -> int | None:
 def _limit(match: re.Match[str]) -> int:
     number = match.groupdict().get("limit") or "0"
     return int(number.replace(",", "").replace("_", ""))
-
-
-MAX_SHOWN = 300
-"""Characters of the provider's words that are shown."""
-
-_READ = 4_000
-"""Characters of them that are read: a page of HTML may follow."""
-
-_NO_CREDIT = frozenset(
-    """insufficient_quota billing_error billing_hard_limit_reached exceeded_current_quota_error
-    insufficient_balance""".split()
-)
-_SLOW_DOWN = frozenset(
-    """rate_limit_error rate_limit_exceeded rate_limit_reached_error overloaded_error engine_overloaded_error
-    server_overloaded server_is_overloaded slow_down insufficient_system_resource""".split()
-)
-_WRONG_KEY = frozenset("authentication_error permission_error invalid_api_key invalid_authentication".split())
-_DECLINED = frozenset(
-    """invalid_request_error not_found_error invalid_prompt model_not_found content_filter content_policy_violation
-    bio_policy BadRequestError NotFoundError""".split()
-)
-_PASSING_STATUS = (408, 409, 425)
-_MODERATED = re.compile(r"moderation|flagged|content policy|guardrail", re.IGNORECASE)
-_TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
-_WAIT = re.compile(
-    r"try again in (?:(?P<m>\d+)m)?(?:(?P<s>\d+(?:\.\d+)?)s)?(?:(?P<ms>\d+)ms)?\b", re.IGNORECASE
-)
 
 
 class ErrorDetails(Struct, frozen=True):

@@ -19,6 +19,9 @@ from holdfast.models.model import ModelRequest, ReplyCompleted, RetryScheduled, 
 from holdfast.models.provider_errors import holds_error, retry_after
 from holdfast.models.transport import Endpoint, EndpointClient, StreamedResponse, encode_body
 
+_LONGEST_ERROR = 64 * 1024
+_OK = 200
+
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
     """How often to retry, and how long to wait, in seconds."""
@@ -67,10 +70,6 @@ async def with_retries(
         number += 1
         yield RetryScheduled(wait, reason)
         await sleep(wait)
-
-
-_LONGEST_ERROR = 64 * 1024
-_OK = 200
 
 
 class RemoteModel:

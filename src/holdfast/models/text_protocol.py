@@ -57,19 +57,19 @@ class TextProtocolModel:
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         sent = request_as_text(request)
         if not request.tools:
-            async with _closing(self._model.stream(sent)) as coming:
-                async for came in coming:
-                    yield came
+            async with _closing(self._model.stream(sent)) as events:
+                async for event in events:
+                    yield event
             return
         usage: Usage | None = None
         for tried in range(1, self._tries + 1):
             reply: ModelReply | None = None
-            async with _closing(self._model.stream(sent), used=usage) as coming:
-                async for came in coming:
-                    if isinstance(came, ReplyCompleted):
-                        reply = came.reply
-                    elif isinstance(came, ThinkingDelta | RetryScheduled):
-                        yield came
+            async with _closing(self._model.stream(sent), used=usage) as events:
+                async for event in events:
+                    if isinstance(event, ReplyCompleted):
+                        reply = event.reply
+                    elif isinstance(event, ThinkingDelta | RetryScheduled):
+                        yield event
             assert reply is not None, "a model's stream ended without its reply"
             usage = _added(usage, reply.usage)
             reply = replace(reply, usage=usage)

@@ -24,6 +24,10 @@ from holdfast.wire.content_blocks import Origin, is_machine_made, user_parts
 from holdfast.wire.foreign_json import count, items, obj, seconds, small, text
 from holdfast.wire.recording_builder import EventTree, RecordingBuilder, first_line
 
+NAME = "claude-code"
+INTERRUPTED = "[Request interrupted by user"
+TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
+
 
 class SideChains:
     """Which sub-agent's chain a line belongs to, and which call started it."""
@@ -96,11 +100,6 @@ def _prompt(line: dict[str, Json]) -> str:
     content = obj(line.get("message")).get("content")
     blocks = items(content)
     return text(content) or (text(obj(blocks[0]).get("text")) if blocks else "")
-
-
-NAME = "claude-code"
-INTERRUPTED = "[Request interrupted by user"
-TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 
 
 class ReplyLines(Struct):

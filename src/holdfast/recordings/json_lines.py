@@ -133,7 +133,7 @@ def check_complete(files: Iterable[RecordingFile]) -> None:
 
 
 def json_lines(file: RecordingFile) -> Iterator[FileLine]:
-    """Lines that hold whole JSON values; a document spread over many lines comes as one line."""
+    """Lines that hold whole JSON values; a document spread over many lines is one line here."""
     physical = file.lines()
     first = next((line for line in physical if line.raw.strip()), None)
     if first is None:
@@ -235,7 +235,7 @@ def _second_look(raw: bytes, name: str, line: int, losses: Losses, error: Except
     reason = OFFSET.sub("", str(error)).removeprefix("JSON is malformed: ")
     raise InputError(
         f"{name} line {_line_at(raw, at, line)} is not valid JSON: {reason[:1].lower()}{reason[1:]}.",
-        hint="only a torn last line is forgiven; restore the file, or delete that line to go on without it.",
+        hint="only a torn last line is forgiven; restore the file, or delete that line to read the rest.",
     ) from error
 
 

@@ -1,4 +1,4 @@
-"""pi sessions: a header, then entries; newer ones hang in a tree by `id` and `parentId`.
+"""pi sessions: a header, then entries; newer ones form a tree by `id` and `parentId`.
 
 Rule: every branch is kept where it left the session; compactions are recorded, not acted upon.
 """

@@ -47,6 +47,24 @@ FORMATS = (
 CODEX_ITEMS = (*codex.CALLS, *codex.OUTPUTS, "reasoning")
 CLAUDE_CODE_KEYS = ("parentUuid", "sessionId", "leafUuid", "isSnapshotUpdate", "session_id")
 
+HEAD = 50
+"""Lines looked at to tell a format: Claude Code may begin with a screenful of bookkeeping."""
+SHOWN = 5
+READERS: dict[str, Callable[[Iterable[dict[str, Json]], RecordingBuilder], Recording]] = {
+    claude_code.NAME: claude_code.read_claude_code,
+    codex.NAME: codex.read_codex,
+    copilot.NAME: copilot.read_copilot,
+    pi.NAME: pi.read_pi,
+}
+"""Formats with one recording a file, a line for each thing that happened."""
+VALUE_READERS: dict[str, Callable[[Json, RecordingBuilder, str], Recording]] = {
+    NEUTRAL: neutral.read_neutral,
+    OPENAI: read_message_list,
+    ANTHROPIC: read_message_list,
+    swe_agent.NAME: swe_agent.read_swe_agent,
+}
+"""Formats with one recording a value, so that a file may hold many."""
+
 
 def check_format(name: str) -> str:
     if name not in FORMATS:
@@ -112,28 +130,6 @@ def _list_format(values: list[Json]) -> str | None:
     if is_message(values[0]):
         return message_format(values)
     return format_of(values[0]) if isinstance(values[0], dict | list) else None
-
-
-HEAD = 50
-"""Lines looked at to tell a format: Claude Code may begin with a screenful of bookkeeping."""
-
-SHOWN = 5
-
-READERS: dict[str, Callable[[Iterable[dict[str, Json]], RecordingBuilder], Recording]] = {
-    claude_code.NAME: claude_code.read_claude_code,
-    codex.NAME: codex.read_codex,
-    copilot.NAME: copilot.read_copilot,
-    pi.NAME: pi.read_pi,
-}
-"""Formats with one recording a file, a line for each thing that happened."""
-
-VALUE_READERS: dict[str, Callable[[Json, RecordingBuilder, str], Recording]] = {
-    NEUTRAL: neutral.read_neutral,
-    OPENAI: read_message_list,
-    ANTHROPIC: read_message_list,
-    swe_agent.NAME: swe_agent.read_swe_agent,
-}
-"""Formats with one recording a value, so that a file may hold many."""
 
 
 class LineIds(Struct):

@@ -54,6 +54,22 @@ _LINE_START = re.compile(
     r"(?:\A|\n|\\n|(?<=[→\t]))[ \t>+#-]{0,40}(?:export[ \t]+)?(?:[\w-]{1,40}\.){0,6}[\"']?\Z"
 )
 
+_SCHEME = r"(?:Bearer|Basic|Token|ApiKey|Bot|Negotiate|Key|JWT)"
+_PROSE = frozenset(
+    """flag flags option options argument arguments parameter parameters or and to is are for from in with if
+    when as on at the via not value values switch instead must should can will was has requires only into
+    then env of that which a an stdin here support does you it may but so this field""".split()
+)
+"""Words that follow a flag in a sentence about it."""
+_VALUE = r"[A-Za-z0-9._~+/=:-]{5,}[A-Za-z0-9_~+/=-]"
+_COOKIE_HEADER = re.compile(
+    r"cookie\\*[\"'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\*[\"'`]?(?=[\w.$-]{1,80}=)(?P<pairs>[^\n\"'\\]{1,4000})"
+    r"|[ \t](?:-b|--cookie)[ \t=]\\*[\"'](?P<flag>[^\n\"'\\]{1,4000})"
+)
+_COOKIE_PAIR = re.compile(r"(?P<name>[\w.$-]{1,80})=(?P<v>[^;\s]{6,4000})")
+_COOKIE_ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "version", "priority"))
+_SESSION_NAME = re.compile(r"(?i)sess|sid\b|auth|token|csrf|xsrf|jwt|remember|login|secret|identity")
+
 
 def find_assignments(text: str, lower: str) -> Iterator[SecretSpan]:
     for stem in _STEMS:
@@ -126,16 +142,6 @@ def _trimmed(value: str, before: str, sep: str | None) -> str:
     if sep == "=":
         value = _NEXT_PAIR.split(value, maxsplit=1)[0]
     return value.rstrip(",;)]}>|.")
-
-
-_SCHEME = r"(?:Bearer|Basic|Token|ApiKey|Bot|Negotiate|Key|JWT)"
-_PROSE = frozenset(
-    """flag flags option options argument arguments parameter parameters or and to is are for from in with if
-    when as on at the via not value values switch instead must should can will was has requires only into
-    then env of that which a an stdin here support does you it may but so this field""".split()
-)
-"""Words that follow a flag in a sentence about it."""
-_VALUE = r"[A-Za-z0-9._~+/=:-]{5,}[A-Za-z0-9_~+/=-]"
 
 
 def _is_credential(match: re.Match[str]) -> bool:
@@ -244,14 +250,6 @@ CONTEXT_RULES = (
         _is_written_out,
     ),
 )
-
-_COOKIE_HEADER = re.compile(
-    r"cookie\\*[\"'`]?[ \t]{0,4}[:=,][ \t]{0,4}\\*[\"'`]?(?=[\w.$-]{1,80}=)(?P<pairs>[^\n\"'\\]{1,4000})"
-    r"|[ \t](?:-b|--cookie)[ \t=]\\*[\"'](?P<flag>[^\n\"'\\]{1,4000})"
-)
-_COOKIE_PAIR = re.compile(r"(?P<name>[\w.$-]{1,80})=(?P<v>[^;\s]{6,4000})")
-_COOKIE_ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "version", "priority"))
-_SESSION_NAME = re.compile(r"(?i)sess|sid\b|auth|token|csrf|xsrf|jwt|remember|login|secret|identity")
 
 
 def find_cookies(text: str, lower: str) -> Iterator[SecretSpan]:

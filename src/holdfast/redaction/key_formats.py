@@ -64,30 +64,6 @@ _AWS_SECRET = re.compile(
 )
 """The secret after an AWS key id, on its line or the next, in any notation."""
 
-
-def find_known_keys(text: str, runs: Iterable[str]) -> Iterator[SecretSpan]:
-    """`runs` are the text's long runs: every format but the few in `DOTTED_RULES` is inside one."""
-    if not any(map(_ANYWHERE.search, runs)):
-        return
-    for match in _SHAPE.finditer(text):
-        if _looks_random(match.group()):
-            yield SecretSpan(match.start(), match.end(), match.lastgroup or "")
-            if match.lastgroup == "aws":
-                yield from _aws_secret(text, match.end())
-
-
-def _aws_secret(text: str, at: int) -> Iterator[SecretSpan]:
-    match = _AWS_SECRET.match(text, at)
-    if match and not re.fullmatch(r"[0-9a-f]{40}", match["v"]):
-        yield SecretSpan(match.start("v"), match.end("v"), "aws_secret")
-
-
-def _looks_random(key: str) -> bool:
-    """Not `sk-xxxxxxxxxxxxxxxxxxxx`, not `sk-ant-your-key-here`. AWS keys have too few different characters to
-    measure."""
-    return not _REPEATED.search(key) and (key.isupper() or randomness_score(key) >= _LEAST_RANDOMNESS)
-
-
 DOTTED_RULES = (
     SecretRule(
         "jwt",
@@ -119,18 +95,38 @@ DOTTED_RULES = (
     SecretRule("azure", ("sig=",), re.compile(r"[?&]sig=(?P<v>[A-Za-z0-9+/%]{20,}={0,2})")),
 )
 """Formats with dots, colons or a neighbour. Their patterns run only where their anchor is found."""
-
-
 _BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
 _END = "-----END "
 _LONGEST = 65_536
-
 _PIECE = re.compile(r"[A-Za-z0-9+/=]{20,}")
 _HEADER = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): (?:[^\n\\]|\\(?!r?n)){0,200}")
 _GAP = re.compile(r"(?:\\+[rnt]|[^A-Za-z\\]){0,60}")
 _LEAD = re.compile(r"(?:\\+[rnt]|[0-9]{1,6}(?=[ \t]*[→:|│\t])|[^A-Za-z0-9+/=\\])*")
 _TRAIL = " \t\r\"'`,;>|"
 _LAST = re.compile(r"(?P<gap>(?:\\+[rnt]|[^A-Za-z\\]){1,60}?)(?P<v>[A-Za-z0-9+/=]{1,76})(?=\s*\Z)")
+
+
+def find_known_keys(text: str, runs: Iterable[str]) -> Iterator[SecretSpan]:
+    """`runs` are the text's long runs: every format but the few in `DOTTED_RULES` is inside one."""
+    if not any(map(_ANYWHERE.search, runs)):
+        return
+    for match in _SHAPE.finditer(text):
+        if _looks_random(match.group()):
+            yield SecretSpan(match.start(), match.end(), match.lastgroup or "")
+            if match.lastgroup == "aws":
+                yield from _aws_secret(text, match.end())
+
+
+def _aws_secret(text: str, at: int) -> Iterator[SecretSpan]:
+    match = _AWS_SECRET.match(text, at)
+    if match and not re.fullmatch(r"[0-9a-f]{40}", match["v"]):
+        yield SecretSpan(match.start("v"), match.end("v"), "aws_secret")
+
+
+def _looks_random(key: str) -> bool:
+    """Not `sk-xxxxxxxxxxxxxxxxxxxx`, not `sk-ant-your-key-here`. AWS keys have too few different characters to
+    measure."""
+    return not _REPEATED.search(key) and (key.isupper() or randomness_score(key) >= _LEAST_RANDOMNESS)
 
 
 def find_key_blocks(text: str) -> Iterator[SecretSpan]:

@@ -12,6 +12,11 @@ from typing import Protocol
 from holdfast.redaction.randomness import is_random_run
 from holdfast.redaction.secret_rule import SecretSpan
 
+_HASH = re.compile(r"[0-9a-fA-F-]{32,}")
+_ASSIGNED = re.compile(
+    r"[=:>|,](?<!sha1.)(?<!sha256.)(?<!sha512.)(?<!commit.)[\"'`= ]{0,5}[0-9a-fA-F-]{32,}(?![0-9A-Za-z])"
+)
+
 
 class KingfisherFinding(Protocol):
     @property
@@ -24,12 +29,6 @@ class KingfisherFinding(Protocol):
 
 class SecretScanner(Protocol):
     def scan(self, data: str | bytes) -> Sequence[KingfisherFinding]: ...
-
-
-_HASH = re.compile(r"[0-9a-fA-F-]{32,}")
-_ASSIGNED = re.compile(
-    r"[=:>|,](?<!sha1.)(?<!sha256.)(?<!sha512.)(?<!commit.)[\"'`= ]{0,5}[0-9a-fA-F-]{32,}(?![0-9A-Za-z])"
-)
 
 
 def find_by_kingfisher(text: str, runs: Iterable[str]) -> Iterator[SecretSpan]:

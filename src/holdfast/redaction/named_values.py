@@ -12,95 +12,31 @@ from functools import lru_cache
 from holdfast.redaction.randomness import is_random
 from holdfast.redaction.secret_rule import MARK
 
-
-class NameSensitivity(IntEnum):
-    """How strongly a name suggests a secret: the more it does, the less its value must look like one."""
-
-    NONE = 0
-    WEAK = 1
-    """Some `…_key`: only clearly random values."""
-    MEDIUM = 2
-    """Tokens, secrets, API keys: values that look random, or any in an environment assignment."""
-    STRONG = 3
-    """Passwords: values of low entropy too."""
-
-
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SUFFIXES = frozenset(
     "prod production dev test staging stage local live value raw plain plaintext b64 base64".split()
 )
-
 _STRONG = ("password", "passwd", "passphrase", "passwort", "passcode")
 _STRONG_WORDS = frozenset((*_STRONG, "pwd"))
 _STRONG_LAST = frozenset(("pass", "pw", "psw"))
 """Too common alone (`pass: 5, fail: 2`); as the last of several words they mean a password."""
-
 _MEDIUM_WORDS = frozenset(("secret", "token", "jwt", "authorization", "credential", "credentials", "dsn"))
 _MEDIUM_ENDINGS = tuple("token secret apikey accesskey secretkey privatekey accountkey authkey".split())
 _KEY_OWNERS = frozenset(
     "api access secret private auth signing encryption account master shared service session deploy".split()
 )
-
 _NOT_SECRET = frozenset(
     """page next prev continuation pagination sync start end eos bos pad sep mask unk cls special stop begin
     image input output prompt completion cached per cancel cancellation max min num total count public
     primary foreign cache partition sort object idempotency lookup dedupe query row""".split()
 )
 """Words that turn a token or a key into something else: cursors, vocabulary, counts, columns."""
-
-
-def name_words(name: str) -> tuple[str, ...]:
-    """The lowercase words of a name, whatever joins them: `apiKey`, `API_KEY`, `x-api-key`."""
-    return tuple(w.lower() for w in _WORDS.findall(name))
-
-
-@lru_cache(maxsize=4096)
-def name_sensitivity(name: str) -> NameSensitivity:
-    parts = list(name_words(name))
-    while len(parts) > 1 and (parts[-1].isdigit() or parts[-1] in _SUFFIXES):
-        parts.pop()
-    if not parts:
-        return NameSensitivity.NONE
-    last = parts[-1]
-    if last in _STRONG_WORDS or last.endswith(_STRONG):
-        return NameSensitivity.NONE if name in ("PWD", "OLDPWD") else NameSensitivity.STRONG
-    if len(parts) > 1 and last in _STRONG_LAST:
-        return NameSensitivity.STRONG
-    if not _NOT_SECRET.isdisjoint(parts):
-        return NameSensitivity.NONE
-    if last in _MEDIUM_WORDS or last.endswith(_MEDIUM_ENDINGS):
-        return NameSensitivity.MEDIUM
-    if len(parts) > 1 and last == "key":
-        return NameSensitivity.MEDIUM if parts[-2] in _KEY_OWNERS else NameSensitivity.WEAK
-    return NameSensitivity.MEDIUM if parts == ["auth"] else NameSensitivity.NONE
-
-
 _LABEL_WORDS = frozenset(
     """access admin api auth authorization basic bearer client credential credentials csrf current customer
     database db default email env field form github gitlab hash header id input jwt key login name new oauth
     old openai passphrase passwd password private pwd refresh reset secret session string text token type
     user username value web webhook x""".split()
 )
-
-
-def is_label(value: str) -> bool:
-    """Is this the name of a secret rather than one: `access_token`, `Password`, `x-api-key`?"""
-    if len(value) > 40:
-        return False
-    parts = name_words(value)
-    return bool(parts) and sum(map(len, parts)) + len(parts) >= len(value) and _LABEL_WORDS.issuperset(parts)
-
-
-class ValueStyle(Enum):
-    """How a value is written beside its name."""
-
-    FIELD = "a field of its own, as in decoded JSON or a query"
-    QUOTED = "a string literal"
-    ENV = "NAME=value or NAME: value, the name in capitals"
-    LINE = "unquoted, alone on its line after its name"
-    BARE = "unquoted in the middle of a line: prose, logs or code"
-
-
 _REFERENCE = re.compile(
     r"""(?x)
     \$ (?: [A-Za-z_][\w.:>\[\]-]* | [0-9@*\#?!] | [({].* ) \Z
@@ -149,9 +85,64 @@ _ABOUT_PASSWORDS = re.compile(
 _NAMES_SECRET = re.compile(r"(?i)pass|pwd|secret|token")
 _RANDOM = re.compile(r"[A-Za-z0-9+/_.~\r\n-]*+={0,2}\s*\Z")
 _SPACE = re.compile(r"\s")
-
 LONGEST_WRITTEN = 128
 """What a person types is shorter; longer values are secrets only if they look random."""
+
+
+class NameSensitivity(IntEnum):
+    """How strongly a name suggests a secret: the more it does, the less its value must look like one."""
+
+    NONE = 0
+    WEAK = 1
+    """Some `…_key`: only clearly random values."""
+    MEDIUM = 2
+    """Tokens, secrets, API keys: values that look random, or any in an environment assignment."""
+    STRONG = 3
+    """Passwords: values of low entropy too."""
+
+
+def name_words(name: str) -> tuple[str, ...]:
+    """The lowercase words of a name, whatever joins them: `apiKey`, `API_KEY`, `x-api-key`."""
+    return tuple(w.lower() for w in _WORDS.findall(name))
+
+
+@lru_cache(maxsize=4096)
+def name_sensitivity(name: str) -> NameSensitivity:
+    parts = list(name_words(name))
+    while len(parts) > 1 and (parts[-1].isdigit() or parts[-1] in _SUFFIXES):
+        parts.pop()
+    if not parts:
+        return NameSensitivity.NONE
+    last = parts[-1]
+    if last in _STRONG_WORDS or last.endswith(_STRONG):
+        return NameSensitivity.NONE if name in ("PWD", "OLDPWD") else NameSensitivity.STRONG
+    if len(parts) > 1 and last in _STRONG_LAST:
+        return NameSensitivity.STRONG
+    if not _NOT_SECRET.isdisjoint(parts):
+        return NameSensitivity.NONE
+    if last in _MEDIUM_WORDS or last.endswith(_MEDIUM_ENDINGS):
+        return NameSensitivity.MEDIUM
+    if len(parts) > 1 and last == "key":
+        return NameSensitivity.MEDIUM if parts[-2] in _KEY_OWNERS else NameSensitivity.WEAK
+    return NameSensitivity.MEDIUM if parts == ["auth"] else NameSensitivity.NONE
+
+
+def is_label(value: str) -> bool:
+    """Is this the name of a secret rather than one: `access_token`, `Password`, `x-api-key`?"""
+    if len(value) > 40:
+        return False
+    parts = name_words(value)
+    return bool(parts) and sum(map(len, parts)) + len(parts) >= len(value) and _LABEL_WORDS.issuperset(parts)
+
+
+class ValueStyle(Enum):
+    """How a value is written beside its name."""
+
+    FIELD = "a field of its own, as in decoded JSON or a query"
+    QUOTED = "a string literal"
+    ENV = "NAME=value or NAME: value, the name in capitals"
+    LINE = "unquoted, alone on its line after its name"
+    BARE = "unquoted in the middle of a line: prose, logs or code"
 
 
 def is_secret(value: str, sensitivity: NameSensitivity, style: ValueStyle) -> bool:

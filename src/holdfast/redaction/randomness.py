@@ -16,6 +16,18 @@ _FOLLOWERS = """
 """Which letters follow which: 93 % of the pairs in 35 000 words of program text, 42 % of all possible ones."""
 _COMMON = frozenset(pair[0] + follower for pair in _FOLLOWERS for follower in pair[2:])
 
+_THRESHOLD = 27
+"""Of runs of 16 to 64 characters in recorded work 0.3 % lie above it, of random ones of 20 characters 99 %."""
+_SPACE = re.compile(r"\s")
+_HEX = re.compile(r"(?=.*[0-9])(?:[0-9a-f]{12,}|[0-9A-F]{12,})\Z")
+_BARE_HASH = re.compile(r"[0-9a-f-]+|[0-9A-F-]+|[0-9]+T?[0-9]+Z?")
+_KEY_CHARACTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+_SPACED = bytes(c if c in _KEY_CHARACTERS else 32 for c in range(256))
+_DIGITS = b"0123456789"
+_ISSUED = tuple(b"AKIA ASIA AIza gh gl github_ hf_ npm_ rk_ sk- sk_ xox".split())
+"""How keys begin that may have no digit: all keys of Hugging Face, one in thirty of AWS."""
+SHORTEST_RUN = 16
+
 
 def _weight(first: str, second: str) -> int:
     """How much a pair of characters suggests randomness, in hundredths."""
@@ -31,12 +43,6 @@ def _weight(first: str, second: str) -> int:
 
 
 _WEIGHTS = {pair: _weight(*pair) for pair in product(ascii_letters + digits, repeat=2)}
-_THRESHOLD = 27
-"""Of runs of 16 to 64 characters in recorded work 0.3 % lie above it, of random ones of 20 characters 99 %."""
-
-_SPACE = re.compile(r"\s")
-_HEX = re.compile(r"(?=.*[0-9])(?:[0-9a-f]{12,}|[0-9A-F]{12,})\Z")
-_BARE_HASH = re.compile(r"[0-9a-f-]+|[0-9A-F-]+|[0-9]+T?[0-9]+Z?")
 
 
 def is_random(value: str, *, shortest: int = 8) -> bool:
@@ -55,27 +61,6 @@ def randomness_score(value: str) -> int:
     """From 0 to 100: how little the value reads like words; random letters and digits are near 50."""
     total = sum(_WEIGHTS.get(pair, 0) for pair in pairwise(value))
     return total // max(1, len(value) - 1)
-
-
-_KEY_CHARACTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
-_SPACED = bytes(c if c in _KEY_CHARACTERS else 32 for c in range(256))
-_DIGITS = b"0123456789"
-_ISSUED = (
-    b"AKIA",
-    b"ASIA",
-    b"AIza",
-    b"gh",
-    b"gl",
-    b"github_",
-    b"hf_",
-    b"npm_",
-    b"rk_",
-    b"sk-",
-    b"sk_",
-    b"xox",
-)
-"""How keys begin that may have no digit: all keys of Hugging Face, one in thirty of AWS."""
-SHORTEST_RUN = 16
 
 
 def long_runs(text: str) -> list[str]:

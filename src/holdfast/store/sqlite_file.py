@@ -47,6 +47,8 @@ _TABLES = (
     f"PRAGMA user_version = {FILE_VERSION}",
 )
 
+STORE_VARIABLE = "HOLDFAST_STORE"
+
 
 def open_database(path: Path) -> sqlite3.Connection:
     """A connection to the store at `path`, which is created if there is none."""
@@ -178,9 +180,6 @@ def transaction(db: sqlite3.Connection, begin: str) -> Iterator[None]:
 
 def _number(db: sqlite3.Connection, pragma: str) -> int:
     return int(db.execute(f"PRAGMA {pragma}").fetchone()[0])
-
-
-STORE_VARIABLE = "HOLDFAST_STORE"
 
 
 def default_path(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:

@@ -25,6 +25,10 @@ Range = tuple[int, int | None]
 
 _RANGE = re.compile(r"\s*(\d{1,12})\s*(?:(-|–|:|,|\.\.)\s*(\d{1,12})?\s*)?")
 
+SHOWN_OF_LINE = 400
+"""A longer line is shown around its match only."""
+LINES_ABOUT = 50
+
 
 def split_lines(text: str) -> list[str]:
     """The lines with their line feeds. What follows the last line feed is a line too, even if empty."""
@@ -60,12 +64,6 @@ def clamp_range(span: Range | None, total: int, what: str) -> tuple[int, int, st
     if last is not None and last > total:
         return first, total, f"{what} end at {total}"
     return first, total if last is None else last, ""
-
-
-SHOWN_OF_LINE = 400
-"""A longer line is shown around its match only."""
-
-LINES_ABOUT = 50
 
 
 class OutputLimits(Struct, frozen=True):
@@ -155,7 +153,7 @@ class RecalledText(Struct, frozen=True):
     """What was asked for. `chars` is set where characters were asked for, or a line was too long to show whole.
 
     `matches` counts matching lines, or texts where no id was given. `note` says what is not as asked; `more` is
-    the arguments of the call that goes on where this one was cut off.
+    the arguments of the call that continues where this one was cut off.
     """
 
     id: str

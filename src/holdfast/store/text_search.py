@@ -29,6 +29,15 @@ _PIECE = re.compile(r'"([^"]*)"|(\S+)')
 MAX_PHRASES = 40
 """More add nothing to a ranking, and an FTS5 expression may not be nested deeper than 256."""
 
+WINDOW = 2_000
+OVERLAP = 200
+SECONDS = 5.0
+MAX_PATTERN = 1_000
+MANY = 10
+"""A repeat of at least this many counts as unbounded: 2 to the 10th is the last harmless power."""
+_COUNT = re.compile(r"\{(\d*)(,?)(\d*)\}")
+_CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+
 
 def segmented(text: str) -> str:
     """The text with spaces around each CJK character, for an index that splits at spaces."""
@@ -64,17 +73,6 @@ def count_phrases(text: str, wanted: list[str]) -> int:
 def folded_phrases(query: str) -> list[str]:
     """The phrases of a query, ready for `score`."""
     return [folded(phrase) for phrase in phrases(query)]
-
-
-WINDOW = 2_000
-OVERLAP = 200
-SECONDS = 5.0
-MAX_PATTERN = 1_000
-MANY = 10
-"""A repeat of at least this many counts as unbounded: 2 to the 10th is the last harmless power."""
-
-_COUNT = re.compile(r"\{(\d*)(,?)(\d*)\}")
-_CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 
 
 class TextMatch(Struct, frozen=True):

@@ -10,6 +10,19 @@ import msgspec
 
 from holdfast.messages import Json
 
+MILLISECONDS = 1e11
+"""Epoch numbers above this are milliseconds: as seconds they would be after the year 5138."""
+DEPTH = 200
+"""No agent nests deeper, and it would overflow the stack of functions that walk the value later."""
+DECODER = msgspec.json.Decoder()
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+ESCAPES = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+    rb"|\\.",
+    re.DOTALL,
+)
+
 
 class Losses:
     """What could not be carried over as it was: counts by what was done (`left out`, `kept as reminders`) and to
@@ -25,10 +38,6 @@ class Losses:
 
     def sentences(self) -> tuple[str, ...]:
         return tuple(f"{what}: {things} ({count})" for (what, things), count in self._counts.items())
-
-
-MILLISECONDS = 1e11
-"""Epoch numbers above this are milliseconds: as seconds they would be after the year 5138."""
 
 
 def obj(value: Json) -> dict[str, Json]:
@@ -74,19 +83,6 @@ def _size(value: Json) -> int:
     if isinstance(value, list):
         return sum(_size(item) + 1 for item in value)
     return len(value) if isinstance(value, str) else 8
-
-
-DEPTH = 200
-"""No agent nests deeper, and it would overflow the stack of functions that walk the value later."""
-
-DECODER = msgspec.json.Decoder()
-SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-ESCAPES = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-    rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
-    rb"|\\.",
-    re.DOTALL,
-)
 
 
 def decode_text(text: str, losses: Losses) -> Json:
