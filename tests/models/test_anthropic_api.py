@@ -36,13 +36,13 @@ from holdfast.models.model import ModelRequest, TextDelta
 from holdfast.packing.validator import check
 from support.adapters import Event, calls, in_turns, mixed, pieces, read, spoken, told
 
-WIRE = AnthropicAdapter()
+ADAPTER = AnthropicAdapter()
 HELLO = UserMessage((Text("hello"),))
 READ = ToolDefinition("Read", "reads a file", {"type": "object", "properties": {"path": {"type": "string"}}})
 
 
-def body(*messages: Message, wire: AnthropicAdapter = WIRE, **settings: Any) -> dict[str, Any]:
-    return wire.body("claude", ModelRequest(messages=messages, **settings))
+def body(*messages: Message, adapter: AnthropicAdapter = ADAPTER, **settings: Any) -> dict[str, Any]:
+    return adapter.body("claude", ModelRequest(messages=messages, **settings))
 
 
 def event(kind: str, **fields: Any) -> Event:
@@ -93,8 +93,8 @@ def test_without_system_text_and_tools_their_fields_are_absent():
 
 
 def test_the_key_goes_into_a_header_of_its_own():
-    assert WIRE.headers("sk-1") == {"anthropic-version": "2023-06-01", "x-api-key": "sk-1"}
-    assert "x-api-key" not in WIRE.headers("")
+    assert ADAPTER.headers("sk-1") == {"anthropic-version": "2023-06-01", "x-api-key": "sk-1"}
+    assert "x-api-key" not in ADAPTER.headers("")
 
 
 def test_signed_and_redacted_thinking_goes_back_verbatim_and_unsigned_not_at_all():
@@ -113,7 +113,7 @@ def test_reasoning_of_another_provider_is_left_out():
     assert sent["messages"][1]["content"] == [{"type": "text", "text": "done"}]
 
 
-def test_results_of_one_step_are_one_message_with_what_was_said_behind_them():
+def test_results_of_one_step_are_one_message_with_the_user_text_after_them():
     reply = AssistantMessage((ToolCall("a", "Read", {"path": "x"}), ToolCall("b", "Read", {}, raw='{"pa')))
     picture = Image("image/png", data="aWE=")
     results = (
@@ -144,12 +144,12 @@ DROPPING = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "d
 
 
 def test_newer_models_are_told_an_effort_and_to_drop_what_no_longer_fits():
-    sent = body(HELLO, thinking_tokens=2_000, max_tokens=500, wire=NEWER)
+    sent = body(HELLO, thinking_tokens=2_000, max_tokens=500, adapter=NEWER)
     assert sent["thinking"] == DROPPING
     assert sent["output_config"] == {"effort": "low"}
     assert sent["max_tokens"] == 2_500
     assert NEWER.headers("k")["anthropic-beta"] == "thinking-binding-controls-2026-08-01"
-    assert "anthropic-beta" not in WIRE.headers("k")
+    assert "anthropic-beta" not in ADAPTER.headers("k")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_newer_models_are_told_an_effort_and_to_drop_what_no_longer_fits():
     ],
 )
 def test_a_newer_model_is_told_not_to_think_as_far_as_it_can(off: Any, fields: dict[str, Any], room: int):
-    sent = body(HELLO, wire=AnthropicAdapter(thinking="adaptive", thinking_off=off))
+    sent = body(HELLO, adapter=AnthropicAdapter(thinking="adaptive", thinking_off=off))
     assert {key: value for key, value in sent.items() if key in ("thinking", "output_config")} == fields
     assert sent["max_tokens"] == 4_096 + room
 
@@ -170,8 +170,8 @@ def test_a_newer_model_is_told_not_to_think_as_far_as_it_can(off: Any, fields: d
 def test_a_newer_model_gets_no_thinking_back_that_could_make_it_refuse():
     talk = (HELLO, AssistantMessage((Thinking("so", signature="s"), Text("done"))), HELLO)
     told = AnthropicAdapter(thinking="adaptive", thinking_off="low")
-    for wire, asked, expected in ((NEWER, 0, 0), (NEWER, 9_000, 1), (told, 0, 1), (WIRE, 0, 1)):
-        content = body(*talk, wire=wire, thinking_tokens=asked)["messages"][1]["content"]
+    for adapter, asked, expected in ((NEWER, 0, 0), (NEWER, 9_000, 1), (told, 0, 1), (ADAPTER, 0, 1)):
+        content = body(*talk, adapter=adapter, thinking_tokens=asked)["messages"][1]["content"]
         assert [block["type"] for block in content].count("thinking") == expected
 
 
@@ -190,8 +190,8 @@ def test_no_thinking_is_asked_for_in_a_step_whose_thinking_was_dropped():
 def test_temperature_is_sent_only_where_the_model_takes_it_and_never_beside_thinking():
     older = AnthropicAdapter(takes_temperature=True)
     assert "temperature" not in body(HELLO, temperature=0.0)
-    assert body(HELLO, temperature=0.0, wire=older)["temperature"] == 0.0
-    assert "temperature" not in body(HELLO, temperature=0.0, thinking_tokens=2_000, wire=older)
+    assert body(HELLO, temperature=0.0, adapter=older)["temperature"] == 0.0
+    assert "temperature" not in body(HELLO, temperature=0.0, thinking_tokens=2_000, adapter=older)
 
 
 def test_a_reply_is_read_whole():
@@ -211,7 +211,7 @@ def test_a_reply_is_read_whole():
     hidden = block(1, {"type": "redacted_thinking", "data": "b3Bh"})
     made = call(3, "Read", "", '{"path": ', '"a.py"}')
     events = [start(usage), ("ping", {"type": "ping"}), *thinking, *hidden, *text(2, "I ", "look."), *made]
-    reply = read(WIRE.reader(), [*events, *stop("tool_use")])
+    reply = read(ADAPTER.reader(), [*events, *stop("tool_use")])
     assert reply.parts == (
         Thinking("Let me see.", signature="c2ln"),
         Thinking(redacted="b3Bh"),
@@ -224,10 +224,10 @@ def test_a_reply_is_read_whole():
 
 def test_later_counts_replace_earlier_ones_and_missing_ones_stay():
     counted = read(
-        WIRE.reader(), [start(), *text(0, "a"), *stop(input_tokens=90, cache_read_input_tokens=None)]
+        ADAPTER.reader(), [start(), *text(0, "a"), *stop(input_tokens=90, cache_read_input_tokens=None)]
     )
     assert counted.usage == Usage(prompt=90, completion=7)
-    assert read(WIRE.reader(), [start({"output_tokens": 1}), *text(0, "a"), *stop()]).usage is None
+    assert read(ADAPTER.reader(), [start({"output_tokens": 1}), *text(0, "a"), *stop()]).usage is None
 
 
 @pytest.mark.parametrize(
@@ -244,32 +244,32 @@ def test_later_counts_replace_earlier_ones_and_missing_ones_stay():
     ],
 )
 def test_why_a_reply_ended(reason: str, expected: str):
-    reply = read(WIRE.reader(), [start(), *text(0, "as far as"), *stop(reason)])
+    reply = read(ADAPTER.reader(), [start(), *text(0, "as far as"), *stop(reason)])
     assert (reply.stop, reply.text) == (expected, "as far as")
 
 
 def test_a_refusal_without_a_word_is_explained_by_the_provider():
     details = {"type": "refusal", "category": "cyber", "explanation": "This could do harm."}
     ending = event("message_delta", delta={"stop_reason": "refusal", "stop_details": details}, usage={})
-    assert read(WIRE.reader(), [start(), ending]).parts == (Text("This could do harm."),)
-    assert read(WIRE.reader(), [start(), *text(0, "no"), ending]).parts == (Text("no"),)
+    assert read(ADAPTER.reader(), [start(), ending]).parts == (Text("This could do harm."),)
+    assert read(ADAPTER.reader(), [start(), *text(0, "no"), ending]).parts == (Text("no"),)
 
 
 def test_a_call_cut_short_keeps_what_was_written():
-    reply = read(WIRE.reader(), [start(), *call(0, "Write", '{"path": "a', ".py"), *stop("max_tokens")])
+    reply = read(ADAPTER.reader(), [start(), *call(0, "Write", '{"path": "a', ".py"), *stop("max_tokens")])
     assert reply.calls == (ToolCall("toolu_0", "Write", {}, raw='{"path": "a.py'),)
     assert reply.stop == "length"
 
 
 def test_calls_come_in_turns():
     first, second = call(0, "Read", '{"a"', ": 1}"), call(1, "Bash", '{"b"', ": 2}")
-    reply = read(WIRE.reader(), [start(), *in_turns(first, second), *stop("tool_use")])
+    reply = read(ADAPTER.reader(), [start(), *in_turns(first, second), *stop("tool_use")])
     assert reply.calls == (ToolCall("toolu_0", "Read", {"a": 1}), ToolCall("toolu_1", "Bash", {"b": 2}))
 
 
 def test_a_server_that_sends_arguments_at_once_is_understood():
     content = {"type": "tool_use", "id": "c", "name": "Read", "input": {"path": "a"}}
-    reply = read(WIRE.reader(), [start(), *block(0, content), *stop("end_turn")])
+    reply = read(ADAPTER.reader(), [start(), *block(0, content), *stop("end_turn")])
     assert (reply.calls, reply.stop) == ((ToolCall("c", "Read", {"path": "a"}),), "calls")
 
 
@@ -289,7 +289,7 @@ def test_what_a_server_invents_is_passed_over():
         ("message", {"no": "type"}),
     ]
     events = [start(), *text(0, "still ", "here")]
-    reply = read(WIRE.reader(), [*events[:3], *invented, *events[3:], *stop(), *text(0, "late")])
+    reply = read(ADAPTER.reader(), [*events[:3], *invented, *events[3:], *stop(), *text(0, "late")])
     assert reply.parts == (Text("still here"),)
 
 
@@ -297,7 +297,7 @@ def test_a_stream_that_names_its_events_in_the_head_only_is_understood():
     events = [
         (name, {key: v for key, v in data.items() if key != "type"}) for name, data in (start(), *stop())
     ]
-    assert read(WIRE.reader(), events).stop == "end"
+    assert read(ADAPTER.reader(), events).stop == "end"
 
 
 def test_a_reply_that_breaks_off_is_no_reply():
@@ -305,15 +305,15 @@ def test_a_reply_that_breaks_off_is_no_reply():
     for number in range(len(whole) - 1):
         if whole[number][0] != "message_delta":
             with pytest.raises(BadReply, match="ended too early"):
-                told(WIRE.reader(), whole[: number + 1])
-    assert read(WIRE.reader(), whole[:-1]).text == "half"
+                told(ADAPTER.reader(), whole[: number + 1])
+    assert read(ADAPTER.reader(), whole[:-1]).text == "half"
     with pytest.raises(BadReply):
-        told(WIRE.reader(), [])
+        told(ADAPTER.reader(), [])
 
 
 @pytest.mark.parametrize("data", ['{"type": "mess', "[]", "<html>"], ids=["torn", "list", "html"])
 def test_an_event_that_is_no_object_is_no_reply(data: str):
-    reader = WIRE.reader()
+    reader = ADAPTER.reader()
     with pytest.raises(BadReply):
         list(reader.feed("message_start", data))
 
@@ -347,7 +347,7 @@ def _encoded(one: Event) -> tuple[str, str]:
 
 
 def test_text_comes_as_it_is_sent():
-    came = told(WIRE.reader(), [start(), *text(0, "a", "b"), *stop()])
+    came = told(ADAPTER.reader(), [start(), *text(0, "a", "b"), *stop()])
     assert came[:-1] == [TextDelta("a"), TextDelta("b")]
 
 
@@ -399,7 +399,7 @@ def test_a_reply_goes_back_as_it_came_however_it_was_cut(parts: tuple[AssistantP
     sent = body(*conversation(parts))
     assert check(sent["messages"], "anthropic", system=sent["system"]) == ()
     events = events_of(sent["messages"][1]["content"], random)
-    reply = read(WIRE.reader(), [start(), *events, *stop()])
+    reply = read(ADAPTER.reader(), [start(), *events, *stop()])
     assert body(*conversation(reply.parts)) == sent
     plain = [part for part in parts if not (isinstance(part, ToolCall) and part.raw)]
     assert [part for part in reply.parts if part in plain] == plain
@@ -411,7 +411,7 @@ def test_arguments_that_are_no_object_are_kept_as_written(parts: tuple[Assistant
         call(index, made.name, *pieces(made.raw or msgspec.json.encode(made.arguments).decode(), random))
         for index, made in enumerate(part for part in parts if isinstance(part, ToolCall))
     ]
-    reply = read(WIRE.reader(), [start(), *mixed(strands, random), *stop("tool_use")])
+    reply = read(ADAPTER.reader(), [start(), *mixed(strands, random), *stop("tool_use")])
     expected = [part for part in parts if isinstance(part, ToolCall)]
     assert [(c.name, c.arguments, c.raw) for c in reply.calls] == [
         (c.name, c.arguments, c.raw) for c in expected

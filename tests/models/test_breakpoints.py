@@ -53,14 +53,14 @@ ENDS = (0, 2, 3, 6, 9)
 
 
 def body(
-    messages: list[Message], ends: tuple[int, ...], wire: AnthropicAdapter | None = None
+    messages: list[Message], ends: tuple[int, ...], adapter: AnthropicAdapter | None = None
 ) -> dict[str, Any]:
     request = ModelRequest(messages=tuple(messages), tools=TOOLS, layer_ends=ends)
-    return (wire or AnthropicAdapter()).body("test", request)
+    return (adapter or AnthropicAdapter()).body("test", request)
 
 
 def flat(sent: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every block in the order of the wire."""
+    """Every block in the order of the adapter."""
     spoken = [block for message in sent["messages"] for block in message["content"]]
     return [*sent.get("tools", []), *sent.get("system", []), *spoken]
 
@@ -111,7 +111,7 @@ def test_the_mark_says_how_long(lifetime: Any, mark: dict[str, str]):
     assert [block["cache_control"] for block in flat(sent) if "cache_control" in block] == [mark] * 4
 
 
-def test_an_end_without_tools_or_behind_the_last_message_is_no_harm():
+def test_a_layer_end_without_tools_or_after_the_last_message_does_no_harm():
     request = ModelRequest(messages=(user("hi"),), layer_ends=(0, 1, 7))
     assert marked(AnthropicAdapter().body("test", request)) == ["hi"]
 
@@ -121,7 +121,7 @@ def test_thinking_is_passed_over():
     assert marked(body([user("hi"), thought, user("go on")], (2,))) == ["said"]
 
 
-def test_a_late_system_message_stands_before_the_marks_of_what_was_said():
+def test_a_late_system_message_comes_before_the_marks_of_messages():
     sent = body([SystemMessage("stable"), user("hi"), SystemMessage("late")], (1, 2, 3))
     assert marked(sent) == ["stable", "hi"]
 

@@ -96,7 +96,7 @@ def test_each_group_of_models_says_where_its_figures_are_from() -> None:
             provider, commented = name, False
 
 
-def test_a_model_nobody_knows_has_its_providers_ways_and_no_window() -> None:
+def test_an_unknown_model_has_its_providers_defaults_and_no_window() -> None:
     entry = CATALOGUE.entry("anthropic/claude-next")
     assert (entry.window, entry.price, entry.protocol) == (0, None, "messages")
     assert (entry.thinking, entry.cache_seconds) == ("adaptive", 300)

@@ -26,14 +26,14 @@ from holdfast.models.openai_chat_api import OpenAIChatAdapter, chat_usage
 from holdfast.packing.validator import check
 from support.adapters import Event, calls, mixed, pieces, read, said, spoken, told
 
-WIRE = OpenAIChatAdapter()
+ADAPTER = OpenAIChatAdapter()
 HELLO = UserMessage((Text("hello"),))
 READ = ToolDefinition("Read", "reads a file", {"type": "object", "properties": {"path": {"type": "string"}}})
 DONE: Event = ("", "[DONE]")
 
 
-def body(*messages: Message, wire: OpenAIChatAdapter = WIRE, **settings: Any) -> dict[str, Any]:
-    return wire.body("gpt", ModelRequest(messages=messages, **settings))
+def body(*messages: Message, adapter: OpenAIChatAdapter = ADAPTER, **settings: Any) -> dict[str, Any]:
+    return adapter.body("gpt", ModelRequest(messages=messages, **settings))
 
 
 def chunk(delta: dict[str, Any], finish: str | None = None, **fields: Any) -> Event:
@@ -78,8 +78,8 @@ def test_a_request_has_its_system_messages_among_the_others():
 
 
 def test_the_key_goes_into_a_bearer_header():
-    assert WIRE.headers("sk-1") == {"authorization": "Bearer sk-1"}
-    assert WIRE.headers("") == {}
+    assert ADAPTER.headers("sk-1") == {"authorization": "Bearer sk-1"}
+    assert ADAPTER.headers("") == {}
 
 
 def test_what_servers_disagree_on_is_set():
@@ -90,7 +90,7 @@ def test_what_servers_disagree_on_is_set():
         thinking="effort",
     )
     sent = body(
-        SystemMessage("a"), SystemMessage("b"), HELLO, wire=plain, temperature=0.5, thinking_tokens=4_000
+        SystemMessage("a"), SystemMessage("b"), HELLO, adapter=plain, temperature=0.5, thinking_tokens=4_000
     )
     assert sent == {
         "model": "gpt",
@@ -101,16 +101,16 @@ def test_what_servers_disagree_on_is_set():
         "messages": [{"role": "system", "content": "a\n\nb"}, {"role": "user", "content": "hello"}],
     }
     switched = OpenAIChatAdapter(thinking="switch")
-    assert body(HELLO, wire=switched, thinking_tokens=9)["thinking"] == {"type": "enabled"}
-    assert body(HELLO, wire=switched)["thinking"] == {"type": "disabled"}
-    assert "reasoning_effort" not in body(HELLO, wire=OpenAIChatAdapter(thinking="effort"))
-    paired = body(SystemMessage("a"), HELLO, wire=OpenAIChatAdapter(system="mock_pair"))["messages"]
+    assert body(HELLO, adapter=switched, thinking_tokens=9)["thinking"] == {"type": "enabled"}
+    assert body(HELLO, adapter=switched)["thinking"] == {"type": "disabled"}
+    assert "reasoning_effort" not in body(HELLO, adapter=OpenAIChatAdapter(thinking="effort"))
+    paired = body(SystemMessage("a"), HELLO, adapter=OpenAIChatAdapter(system="mock_pair"))["messages"]
     assert [m["role"] for m in paired] == ["user", "assistant", "user"]
 
 
 @pytest.mark.parametrize(("off", "room"), [("none", 0), ("minimal", 2_048), ("low", 2_048)])
 def test_a_model_that_thinks_by_itself_is_told_how_little(off: Any, room: int):
-    sent = body(HELLO, wire=OpenAIChatAdapter(thinking="effort", thinking_off=off))
+    sent = body(HELLO, adapter=OpenAIChatAdapter(thinking="effort", thinking_off=off))
     assert (sent["reasoning_effort"], sent["max_completion_tokens"]) == (off, 4_096 + room)
 
 
@@ -118,7 +118,7 @@ def test_thinking_goes_back_where_the_server_wants_it():
     step = AssistantMessage((Thinking("first "), Text("I look."), ToolCall("a", "Read", {})))
     bare = AssistantMessage((ToolCall("b", "Read", {}),))
     talk = (HELLO, step, ToolMessage("a", "Read", (Text("1"),)), bare, ToolMessage("b", "Read", (Text("2"),)))
-    wanted = body(*talk, wire=OpenAIChatAdapter(reasoning_field="reasoning_content"))["messages"]
+    wanted = body(*talk, adapter=OpenAIChatAdapter(reasoning_field="reasoning_content"))["messages"]
     assert wanted[1]["reasoning_content"] == "first "
     assert wanted[3]["reasoning_content"] == " "
     assert [m for m in wanted if "reasoning_content" in m] == [wanted[1], wanted[3]]
@@ -144,7 +144,7 @@ def test_a_reply_is_read_whole():
         usage(100, 7, cached_tokens=80, cache_write_tokens=5),
         DONE,
     ]
-    reply = read(WIRE.reader(), events)
+    reply = read(ADAPTER.reader(), events)
     read_, ran = ToolCall("call_a", "Read", {"path": "a.py"}), ToolCall("call_b", "Bash", {})
     assert reply.parts == (Text("I look."), read_, ran)
     assert (reply.stop, reply.model) == ("calls", "gpt")
@@ -154,19 +154,22 @@ def test_a_reply_is_read_whole():
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_thinking_is_read_under_either_name(field: str):
     thought = [chunk({field: "Let ", "content": None}), chunk({field: "me see.", "content": ""})]
-    reply = read(WIRE.reader(), [*thought, chunk({"content": "Yes."}), chunk({}, "stop"), DONE])
+    reply = read(ADAPTER.reader(), [*thought, chunk({"content": "Yes."}), chunk({}, "stop"), DONE])
     assert reply.parts == (Thinking("Let me see."), Text("Yes."))
 
 
 def test_thinking_given_under_both_names_is_read_once():
     both = chunk({"reasoning_content": "hm", "reasoning": "hm"})
-    assert read(WIRE.reader(), [both, chunk({"content": "x"}, "stop")]).parts == (Thinking("hm"), Text("x"))
+    assert read(ADAPTER.reader(), [both, chunk({"content": "x"}, "stop")]).parts == (
+        Thinking("hm"),
+        Text("x"),
+    )
 
 
 def test_content_in_parts_is_read():
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
     parts = [chunk({"content": [thinking]}), chunk({"content": [{"type": "text", "text": "so"}]}, "stop")]
-    assert read(WIRE.reader(), parts).parts == (Thinking("hm"), Text("so"))
+    assert read(ADAPTER.reader(), parts).parts == (Thinking("hm"), Text("so"))
 
 
 @pytest.mark.parametrize(
@@ -180,21 +183,21 @@ def test_content_in_parts_is_read():
     ],
 )
 def test_why_a_reply_ended(finish: str, expected: str):
-    reply = read(WIRE.reader(), [chunk({"content": "so far"}), chunk({}, finish), DONE])
+    reply = read(ADAPTER.reader(), [chunk({"content": "so far"}), chunk({}, finish), DONE])
     assert (reply.stop, reply.text) == (expected, "so far")
 
 
 def test_a_refusal_is_kept_and_said():
     events = [chunk({"refusal": "I can"}), chunk({"refusal": "not."}), chunk({}, "stop"), DONE]
-    reply = read(WIRE.reader(), events)
+    reply = read(ADAPTER.reader(), events)
     assert (reply.stop, reply.parts) == ("refused", (Text("I cannot."),))
 
 
-def test_servers_that_say_stop_behind_a_call_mean_a_call():
+def test_servers_that_say_stop_after_a_call_mean_a_call():
     events = [call(0, "a", "Read", '{"path": "x"}'), chunk({}, "stop"), DONE]
-    assert read(WIRE.reader(), events).stop == "calls"
+    assert read(ADAPTER.reader(), events).stop == "calls"
     cut = [call(0, "a", "Read", '{"path": "x'), chunk({}, "length"), DONE]
-    reply = read(WIRE.reader(), cut)
+    reply = read(ADAPTER.reader(), cut)
     assert (reply.stop, reply.calls) == ("length", (ToolCall("a", "Read", {}, raw='{"path": "x'),))
 
 
@@ -228,13 +231,13 @@ def test_servers_that_say_stop_behind_a_call_mean_a_call():
     ],
 )
 def test_calls_are_told_apart_whatever_servers_do_to_their_numbers(events: list[Event]):
-    reply = read(WIRE.reader(), [*events, chunk({}, "tool_calls"), DONE])
+    reply = read(ADAPTER.reader(), [*events, chunk({}, "tool_calls"), DONE])
     assert reply.calls == (ToolCall("a", "Read", {}), ToolCall("b", "Bash", {}))
 
 
 def test_calls_without_an_id_are_given_one():
     reply = read(
-        WIRE.reader(), [call(0, None, "Read", "{}"), call(1, "", "Bash", "{}"), chunk({}, "tool_calls")]
+        ADAPTER.reader(), [call(0, None, "Read", "{}"), call(1, "", "Bash", "{}"), chunk({}, "tool_calls")]
     )
     assert [made.id for made in reply.calls] == ["call_0", "call_1"]
 
@@ -243,12 +246,14 @@ def test_arguments_as_an_object_are_understood():
     delta = {
         "tool_calls": [{"index": 0, "id": "a", "function": {"name": "Read", "arguments": {"path": "x"}}}]
     }
-    assert read(WIRE.reader(), [chunk(delta, "tool_calls")]).calls == (ToolCall("a", "Read", {"path": "x"}),)
+    assert read(ADAPTER.reader(), [chunk(delta, "tool_calls")]).calls == (
+        ToolCall("a", "Read", {"path": "x"}),
+    )
 
 
 def test_a_server_that_does_not_stream_is_understood():
     whole = {"index": 0, "message": {"role": "assistant", "content": "all"}, "finish_reason": "stop"}
-    assert read(WIRE.reader(), [("", {"object": "chat.completion", "choices": [whole]})]).text == "all"
+    assert read(ADAPTER.reader(), [("", {"object": "chat.completion", "choices": [whole]})]).text == "all"
 
 
 def test_what_a_server_invents_is_passed_over():
@@ -261,7 +266,8 @@ def test_what_a_server_invents_is_passed_over():
         chunk({"tool_calls": [None, {"index": 4, "function": {"arguments": "lost"}}], "annotations": []}),
     ]
     reply = read(
-        WIRE.reader(), [chunk({"content": "a"}), *invented, chunk({"content": "b"}, "stop"), DONE, *invented]
+        ADAPTER.reader(),
+        [chunk({"content": "a"}), *invented, chunk({"content": "b"}, "stop"), DONE, *invented],
     )
     assert reply.parts == (Text("ab"),)
 
@@ -289,23 +295,23 @@ def test_usage_under_the_names_that_servers_give_it(counts: Any, expected: Usage
 def test_usage_in_the_choice_or_in_every_chunk_is_found():
     counts = {"prompt_tokens": 9, "completion_tokens": 2}
     last = {"index": 0, "delta": {}, "finish_reason": "stop", "usage": counts}
-    assert read(WIRE.reader(), [("", {"choices": [last]}), DONE]).usage == Usage(9, 2)
+    assert read(ADAPTER.reader(), [("", {"choices": [last]}), DONE]).usage == Usage(9, 2)
     growing = [
         chunk({"content": "a"}, usage={**counts, "completion_tokens": 1}),
         chunk({}, "stop", usage=counts),
     ]
-    assert read(WIRE.reader(), [*growing, ("", {"choices": [], "usage": None}), DONE]).usage == Usage(9, 2)
+    assert read(ADAPTER.reader(), [*growing, ("", {"choices": [], "usage": None}), DONE]).usage == Usage(9, 2)
 
 
 def test_a_reply_that_breaks_off_is_no_reply():
     for events in ([], [chunk({"content": "half"})], [usage(9, 2)], [DONE], [call(0, "a", "Read", "{}")]):
         with pytest.raises(BadReply, match="ended too early"):
-            told(WIRE.reader(), events)
+            told(ADAPTER.reader(), events)
 
 
-def test_without_the_last_word_a_finished_reply_is_whole():
-    assert read(WIRE.reader(), [chunk({"content": "all"}, "stop")]).stop == "end"
-    assert read(WIRE.reader(), [chunk({"content": "all"}), DONE]).stop == "other"
+def test_a_finished_reply_is_whole_without_the_final_event():
+    assert read(ADAPTER.reader(), [chunk({"content": "all"}, "stop")]).stop == "end"
+    assert read(ADAPTER.reader(), [chunk({"content": "all"}), DONE]).stop == "other"
 
 
 @pytest.mark.parametrize(
@@ -327,14 +333,14 @@ def test_without_the_last_word_a_finished_reply_is_whole():
 )
 def test_an_error_inside_a_stream(event: Event, expected: type[ModelError]):
     with pytest.raises(expected) as raised:
-        told(WIRE.reader(), [chunk({"content": "half"}), event])
+        told(ADAPTER.reader(), [chunk({"content": "half"}), event])
     assert type(raised.value) is expected
 
 
 def test_an_overflow_in_the_stream_names_the_window_where_the_server_does():
     error = {"error": {"code": 500, "message": "Context size has been exceeded.", "n_ctx": 4096}}
     with pytest.raises(Overflowed) as raised:
-        told(WIRE.reader(), [("", error)])
+        told(ADAPTER.reader(), [("", error)])
     assert raised.value.limit == 4_096
 
 
@@ -373,14 +379,14 @@ def conversation(parts: tuple[AssistantPart, ...]) -> list[Message]:
 
 @given(replies(), st.randoms(use_true_random=False))
 def test_a_reply_goes_back_as_it_came_however_it_was_cut(parts: tuple[AssistantPart, ...], random: Random):
-    sent = body(*conversation(parts), wire=KEEPING)
+    sent = body(*conversation(parts), adapter=KEEPING)
     broken = {violation.rule for violation in check(sent["messages"], "openai")}
     assert broken <= (
         {"openai.call-arguments"} if any(c.raw for c in AssistantMessage(parts).calls) else set()
     )
     events = [*events_of(sent["messages"][2], random), chunk({}, "stop"), DONE]
     reply = read(KEEPING.reader(), events)
-    assert body(*conversation(reply.parts), wire=KEEPING) == sent
+    assert body(*conversation(reply.parts), adapter=KEEPING) == sent
     assert reply.parts == parts
 
 
@@ -388,7 +394,7 @@ def test_a_reply_goes_back_as_it_came_however_it_was_cut(parts: tuple[AssistantP
 def test_no_cut_and_no_mixture_changes_the_reply(
     parts: tuple[AssistantPart, ...], one: Random, other: Random
 ):
-    message = body(*conversation(parts), wire=KEEPING)["messages"][2]
+    message = body(*conversation(parts), adapter=KEEPING)["messages"][2]
     ending = [chunk({}, "stop"), usage(9, 2), DONE]
     first, second = ([*events_of(message, random), *ending] for random in (one, other))
     assert read(KEEPING.reader(), first) == read(KEEPING.reader(), second)

@@ -27,13 +27,13 @@ from holdfast.models.model import ModelRequest
 from holdfast.models.openai_responses_api import OpenAIResponsesAdapter
 from support.adapters import Event, calls, mixed, pieces, read, said, told
 
-WIRE = OpenAIResponsesAdapter()
+ADAPTER = OpenAIResponsesAdapter()
 HELLO = UserMessage((Text("hello"),))
 READ = ToolDefinition("Read", "reads a file", {"type": "object", "properties": {"path": {"type": "string"}}})
 
 
-def body(*messages: Message, wire: OpenAIResponsesAdapter = WIRE, **settings: Any) -> dict[str, Any]:
-    return wire.body("gpt", ModelRequest(messages=messages, **settings))
+def body(*messages: Message, adapter: OpenAIResponsesAdapter = ADAPTER, **settings: Any) -> dict[str, Any]:
+    return adapter.body("gpt", ModelRequest(messages=messages, **settings))
 
 
 def event(kind: str, **fields: Any) -> Event:
@@ -123,7 +123,7 @@ def test_what_models_and_servers_disagree_on_is_set():
     plain = OpenAIResponsesAdapter(keeps_reasoning=False, takes_temperature=True)
     reply = AssistantMessage((Thinking("so", redacted='{"encrypted_content":"gAAA"}'), Text("done")))
     sent = body(
-        SystemMessage("a"), SystemMessage("b"), reply, wire=plain, temperature=0.5, thinking_tokens=9_000
+        SystemMessage("a"), SystemMessage("b"), reply, adapter=plain, temperature=0.5, thinking_tokens=9_000
     )
     assert sent == {
         "model": "gpt",
@@ -143,13 +143,13 @@ def test_what_models_and_servers_disagree_on_is_set():
 
 @pytest.mark.parametrize(("off", "room"), [("none", 0), ("minimal", 2_048), ("low", 2_048)])
 def test_a_model_that_thinks_by_itself_is_told_how_little(off: Any, room: int):
-    sent = body(HELLO, wire=OpenAIResponsesAdapter(thinking_off=off))
+    sent = body(HELLO, adapter=OpenAIResponsesAdapter(thinking_off=off))
     assert (sent["reasoning"], sent["max_output_tokens"]) == ({"effort": off}, 4_096 + room)
 
 
 def test_the_key_goes_into_a_bearer_header():
-    assert WIRE.headers("sk-1") == {"authorization": "Bearer sk-1"}
-    assert WIRE.headers("") == {}
+    assert ADAPTER.headers("sk-1") == {"authorization": "Bearer sk-1"}
+    assert ADAPTER.headers("") == {}
 
 
 def test_a_step_is_sent_in_the_order_it_was_said():
@@ -217,7 +217,7 @@ def test_a_reply_is_read_whole(named: bool):
     ]
     output = [data["item"] for name, data in made if name == "response.output_item.done"]
     events = [event("created", response={}), *made, last(output if named else [])]
-    reply = read(WIRE.reader(), events)
+    reply = read(ADAPTER.reader(), events)
     assert reply.parts == (
         Thinking("I should look.", redacted='{"id":"rs_0","encrypted_content":"gAAAAfull"}'),
         Text("I look."),
@@ -230,7 +230,7 @@ def test_a_reply_is_read_whole(named: bool):
 def test_pieces_alone_make_a_reply_where_items_are_never_done():
     made = [*reasoning(0, "x", "hm"), *message(1, "so"), *call(2, "Read", "{", "}")]
     bare = [one for one in made if not one[0].endswith("done")]
-    reply = read(WIRE.reader(), [*bare, last()])
+    reply = read(ADAPTER.reader(), [*bare, last()])
     assert [type(part) for part in reply.parts] == [Thinking, Text, ToolCall]
     assert reply.parts[0] == Thinking("hm", redacted='{"id":"rs_0","encrypted_content":"half"}')
     assert (reply.text, reply.calls) == ("so", (ToolCall("call_2", "Read", {}),))
@@ -239,14 +239,16 @@ def test_pieces_alone_make_a_reply_where_items_are_never_done():
 def test_items_that_come_only_whole_make_a_reply():
     made = [*reasoning(0, "gA", "hm"), *message(1, "so"), *call(2, "Read", '{"a": 1}')]
     done = [data["item"] for name, data in made if name == "response.output_item.done"]
-    expected = read(WIRE.reader(), [*made, last()])
-    assert read(WIRE.reader(), [last(done)], streamed=False) == expected
+    expected = read(ADAPTER.reader(), [*made, last()])
+    assert read(ADAPTER.reader(), [last(done)], streamed=False) == expected
     only = [one for one in made if one[0].endswith("item.done")]
-    assert read(WIRE.reader(), [*only, last()], streamed=False) == expected
+    assert read(ADAPTER.reader(), [*only, last()], streamed=False) == expected
 
 
 def test_reasoning_is_kept_with_every_field_that_is_not_to_be_read():
-    encrypted = read(WIRE.reader(), [*reasoning(0, "gA", model_hint="x"), *message(1, "a"), last()]).parts[0]
+    encrypted = read(ADAPTER.reader(), [*reasoning(0, "gA", model_hint="x"), *message(1, "a"), last()]).parts[
+        0
+    ]
     assert encrypted == Thinking(redacted='{"id":"rs_0","model_hint":"x","encrypted_content":"gA"}')
 
 
@@ -261,7 +263,7 @@ def test_reasoning_is_kept_with_every_field_that_is_not_to_be_read():
 )
 def test_reasoning_without_encryption_is_plain_thinking_or_nothing(fields: dict[str, Any], expected: Any):
     item = {"type": "reasoning", "id": "rs_0", "summary": [], **fields}
-    assert read(WIRE.reader(), [last([item])], streamed=False).parts == expected
+    assert read(ADAPTER.reader(), [last([item])], streamed=False).parts == expected
 
 
 @pytest.mark.parametrize(
@@ -275,7 +277,7 @@ def test_reasoning_without_encryption_is_plain_thinking_or_nothing(fields: dict[
 )
 def test_why_a_reply_ended(status: str, reason: str | None, expected: str):
     ending = last(status=status, incomplete_details={"reason": reason} if reason else None)
-    reply = read(WIRE.reader(), [*message(0, "so far"), ending])
+    reply = read(ADAPTER.reader(), [*message(0, "so far"), ending])
     assert (reply.stop, reply.text) == (expected, "so far")
 
 
@@ -288,7 +290,7 @@ def test_a_refusal_is_kept_and_said():
         [event("output_item.done", output_index=0, item=whole), last()],
         [last([whole])],
     ):
-        reply = read(WIRE.reader(), [*deltas, *ending])
+        reply = read(ADAPTER.reader(), [*deltas, *ending])
         assert (reply.stop, reply.parts) == ("refused", (Text("I cannot."),))
 
 
@@ -305,7 +307,7 @@ def test_what_a_server_invents_is_passed_over():
         ("", {"no": "type"}),
     ]
     made = message(0, "still ", "here")
-    reply = read(WIRE.reader(), [*made[:3], *invented, *made[3:], last(), *invented, *message(0, "late")])
+    reply = read(ADAPTER.reader(), [*made[:3], *invented, *made[3:], last(), *invented, *message(0, "late")])
     assert reply.parts == (Text("still here"),)
 
 
@@ -313,7 +315,7 @@ def test_a_reply_that_breaks_off_is_no_reply():
     whole = [*message(0, "half"), last()]
     for number in range(len(whole)):
         with pytest.raises(BadReply, match="ended too early"):
-            told(WIRE.reader(), whole[:number])
+            told(ADAPTER.reader(), whole[:number])
 
 
 @pytest.mark.parametrize(
@@ -333,7 +335,7 @@ def test_an_error_inside_a_stream(error: dict[str, str], expected: type[ModelErr
     nested = ("error", {"type": "error", "error": error})
     for one in (failed, bare, nested):
         with pytest.raises(ModelError, match=error["message"][:6]) as raised:
-            told(WIRE.reader(), [*message(0, "half"), one])
+            told(ADAPTER.reader(), [*message(0, "half"), one])
         assert type(raised.value) is expected
         if expected is RateLimited:
             assert raised.value.retry_after == 3.0
@@ -389,7 +391,7 @@ def test_a_reply_goes_back_as_it_came_however_it_was_cut(
 ):
     sent = body(*conversation(parts))
     output = [item for item in sent["input"][1:] if item["type"] != "function_call_output"]
-    reply = read(WIRE.reader(), events_of(output, random, named))
+    reply = read(ADAPTER.reader(), events_of(output, random, named))
     assert reply.parts == parts
     assert body(*conversation(reply.parts)) == sent
     assert msgspec.json.decode(msgspec.json.encode(sent)) == sent

@@ -11,7 +11,7 @@ from holdfast.models.openai_chat_api import OpenAIChatAdapter
 from holdfast.models.openai_responses_api import OpenAIResponsesAdapter
 from holdfast.models.provider_errors import MAX_SHOWN, error_from_response, retry_after
 
-WIRES = [AnthropicAdapter(), OpenAIChatAdapter(), OpenAIResponsesAdapter()]
+ADAPTERS = [AnthropicAdapter(), OpenAIChatAdapter(), OpenAIResponsesAdapter()]
 
 
 def said(message: str, **fields: object) -> bytes:
@@ -234,17 +234,17 @@ def test_one_request_above_the_rate_of_a_minute_is_too_long_for_ever():
     ],
 )
 def test_other_refusals(status: int, message: str, fields: dict[str, object], expected: type[ModelError]):
-    for wire in WIRES:
-        error = wire.error(status, said(message, **fields), {})
+    for adapter in ADAPTERS:
+        error = adapter.error(status, said(message, **fields), {})
         assert type(error) is expected, error
         assert f"({status})" in error.message
         assert message[:20] in error.message
 
 
 def test_the_hint_of_a_wrong_key_is_the_one_given():
-    wire = OpenAIChatAdapter(auth_hint="set OPENAI_API_KEY")
-    assert wire.error(401, said("no"), {}).hint == "set OPENAI_API_KEY"
-    assert wire.error(400, said("no"), {}).hint == ""
+    adapter = OpenAIChatAdapter(auth_hint="set OPENAI_API_KEY")
+    assert adapter.error(401, said("no"), {}).hint == "set OPENAI_API_KEY"
+    assert adapter.error(400, said("no"), {}).hint == ""
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_the_hint_of_a_wrong_key_is_the_one_given():
         (b'{"error": {"message": 5, "code": {}}}', "no reason given"),
     ],
 )
-def test_the_words_are_found_wherever_they_stand(body: bytes, words: str):
+def test_the_message_is_found_in_any_field(body: bytes, words: str):
     message = error_from_response(400, body, {}).message
     assert words in message
     assert "\n" not in message

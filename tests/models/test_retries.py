@@ -61,7 +61,7 @@ class World:
         return asyncio.run(gather())
 
 
-def test_what_came_before_a_retry_is_followed_by_the_word_that_it_is_void():
+def test_a_retry_event_voids_what_was_streamed_before():
     world = World(NetworkFailed("broke off"))
     assert world.run(RetryPolicy()) == [
         TextDelta("some"),
@@ -138,7 +138,7 @@ def test_any_error_can_carry_what_the_provider_asks_for():
     assert world.slept == [7.0]
 
 
-def test_nobody_waits_for_longer_than_the_total():
+def test_waits_never_exceed_the_total():
     world = World(RateLimited("come back tomorrow", retry_after=86_400.0))
     with pytest.raises(RateLimited) as raised:
         world.run(RetryPolicy(total=300.0))

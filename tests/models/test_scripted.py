@@ -52,7 +52,7 @@ def test_texts_parts_replies_and_functions_are_given_in_order() -> None:
     assert [sent.messages[0] for sent in model.requests] == [UserMessage((Text(t),)) for t in "abcd"]
 
 
-def test_an_error_is_raised_and_the_script_goes_on() -> None:
+def test_an_error_is_raised_and_the_script_continues() -> None:
     model = ScriptedModel(RateLimited("slow down", retry_after=2.0), "better")
     with pytest.raises(RateLimited, match="slow down"):
         asyncio.run(ask(model, request()))
@@ -82,7 +82,7 @@ def test_the_last_reply_can_be_given_again_and_again() -> None:
     assert len(model.requests) == 4
 
 
-def test_a_reply_comes_in_pieces_and_ends_with_the_whole() -> None:
+def test_a_reply_arrives_in_pieces_and_ends_with_the_whole() -> None:
     model = ScriptedModel(
         [Thinking("thinking it over", signature="s"), Text("some words here"), READ, GREP], piece=4
     )

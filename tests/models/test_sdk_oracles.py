@@ -51,11 +51,11 @@ Seen = dict[str, Any]
 """A reply in plain words, the same from either side."""
 
 
-def ours(server: ProviderServer, wire: ProviderAdapter, *messages: Message) -> ModelReply:
+def ours(server: ProviderServer, adapter: ProviderAdapter, *messages: Message) -> ModelReply:
     async def run() -> ModelReply:
-        url = server.url if isinstance(wire, AnthropicAdapter) else server.openai_url
+        url = server.url if isinstance(adapter, AnthropicAdapter) else server.openai_url
         where = Endpoint(url=url, key=KEY)
-        async with RemoteModel("loopback/test", "test", wire, where, retries=RetryPolicy(most=0)) as model:
+        async with RemoteModel("loopback/test", "test", adapter, where, retries=RetryPolicy(most=0)) as model:
             return await ask(model, ModelRequest(messages=messages or ASKED, tools=(READ,), max_tokens=500))
 
     return asyncio.run(run())
@@ -85,7 +85,7 @@ def _arguments(text: str) -> Any:
 
 
 class AnthropicSdk:
-    wire = AnthropicAdapter(cache="")
+    adapter = AnthropicAdapter(cache="")
     stops: ClassVar = {"end_turn": "end", "tool_use": "calls", "max_tokens": "length", "refusal": "refused"}
 
     def __init__(self, server: ProviderServer) -> None:
@@ -126,7 +126,7 @@ class AnthropicSdk:
 
 
 class ChatSdk:
-    wire = OpenAIChatAdapter(reasoning_field="reasoning_content")
+    adapter = OpenAIChatAdapter(reasoning_field="reasoning_content")
     stops: ClassVar = {"stop": "end", "tool_calls": "calls", "length": "length", "content_filter": "refused"}
 
     def __init__(self, server: ProviderServer) -> None:
@@ -176,7 +176,7 @@ class ChatSdk:
 
 
 class ResponsesSdk:
-    wire = OpenAIResponsesAdapter()
+    adapter = OpenAIResponsesAdapter()
 
     def __init__(self, server: ProviderServer) -> None:
         self.client = openai.OpenAI(api_key=KEY, base_url=server.openai_url, max_retries=0)
@@ -256,7 +256,7 @@ def test_the_same_reply_is_read(sdk: Sdk, script: Script):
         theirs = sdk(server)
         with theirs.client:
             expected = theirs.told(theirs.ask())
-        assert told(ours(server, theirs.wire)) == expected
+        assert told(ours(server, theirs.adapter)) == expected
 
 
 @pytest.mark.parametrize("sdk", [ChatSdk, ResponsesSdk], ids=["chat", "responses"])
@@ -266,7 +266,7 @@ def test_arguments_that_are_no_json_are_read_the_same(sdk: Sdk):
         theirs = sdk(server)
         with theirs.client:
             expected = theirs.told(theirs.ask())
-        assert told(ours(server, theirs.wire)) == expected
+        assert told(ours(server, theirs.adapter)) == expected
 
 
 @each_sdk
@@ -276,9 +276,9 @@ def test_a_step_is_sent_back_the_same(sdk: Sdk):
         theirs = sdk(server)
         with theirs.client:
             theirs.ask(*theirs.answered(theirs.ask()))
-        reply = ours(server, theirs.wire)
+        reply = ours(server, theirs.adapter)
         results = [ToolMessage(k, "Read", (Text(v),)) for k, v in RESULTS.items()]
-        ours(server, theirs.wire, *ASKED, AssistantMessage(reply.parts), *results)
+        ours(server, theirs.adapter, *ASKED, AssistantMessage(reply.parts), *results)
         bodies = [plain(seen.json) for seen in server.requests]
     assert bodies[2] == bodies[0]
     assert bodies[3] == bodies[1]
@@ -335,7 +335,7 @@ def test_a_refusal_is_understood_the_same(sdk: Sdk, kind: Any, expected: type[Mo
         with theirs.client, pytest.raises((anthropic.APIStatusError, openai.APIStatusError)) as their:
             theirs.ask()
         with pytest.raises(ModelError) as our:
-            ours(server, theirs.wire)
+            ours(server, theirs.adapter)
     assert type(our.value) is expected
     assert f"({their.value.status_code})" in our.value.message
     said = their.value.body.get("error", their.value.body)["message"]
@@ -354,7 +354,7 @@ def test_an_error_inside_a_stream_is_seen_by_both(sdk: Sdk):
                 with pytest.raises((anthropic.APIError, openai.APIError)):
                     theirs.ask()
         with pytest.raises((RateLimited, NetworkFailed)):
-            ours(server, theirs.wire)
+            ours(server, theirs.adapter)
 
 
 def test_our_bodies_have_the_types_of_the_sdks():
@@ -373,18 +373,18 @@ def test_our_bodies_have_the_types_of_the_sdks():
     responses = openai.types.responses.response_create_params.ResponseCreateParamsStreaming
     messages = anthropic.types.message_create_params.MessageCreateParamsStreaming
     with_betas = anthropic.types.beta.message_create_params.MessageCreateParamsStreaming
-    for wire, kind in (
+    for adapter, kind in (
         (AnthropicAdapter(), messages),
         (AnthropicAdapter(thinking="adaptive"), with_betas),
         (OpenAIChatAdapter(thinking="effort"), chat),
         (OpenAIResponsesAdapter(), responses),
     ):
-        body = wire.body("test", request)
-        # Lists are checked while they are read, with the help of what would otherwise be gone by then.
-        adapter = pydantic.TypeAdapter(kind)
-        checked = adapter.validate_python(body)
+        body = adapter.body("test", request)
+        # Lists are checked while they are read, so the type adapter must live until then.
+        types = pydantic.TypeAdapter(kind)
+        checked = types.validate_python(body)
         assert set(checked) == set(body)
-        assert exhausted(checked), wire
+        assert exhausted(checked), adapter
 
 
 def exhausted(value: Any) -> bool:

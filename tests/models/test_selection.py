@@ -402,7 +402,7 @@ def test_a_key_that_is_not_there_is_not_called_refused() -> None:
         assert [one.problem for one in check_availability([chosen], {}).values()] == ["it needs a key"]
 
 
-def test_silence_and_closed_doors_are_told_apart_and_end_soon() -> None:
+def test_silence_and_closed_ports_differ_and_end_soon() -> None:
     with listing(silent=True) as server:
         assert "did not answer within 0.2 s" in reached(f"vllm/x@{server.url}", seconds=0.2).problem
     assert "cannot be reached" in reached(f"vllm/x@{server.url}").problem

@@ -131,7 +131,7 @@ def test_a_character_cut_in_two_is_whole_again():
     assert all(decoded([raw[:i], raw[i:]]) == [ServerSentEvent("", "你好")] for i in range(len(raw)))
 
 
-def test_a_carriage_return_ends_an_event_before_the_next_byte_comes():
+def test_a_carriage_return_ends_an_event_before_the_next_byte_arrives():
     decoder = SseDecoder()
     assert list(decoder.feed(b"data: a\r\r")) == [ServerSentEvent("", "a")]
     assert list(decoder.feed(b"\ndata: b\r\n\r\n")) == [ServerSentEvent("", "b")]

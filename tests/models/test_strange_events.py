@@ -44,14 +44,14 @@ events = st.builds(
 
 
 @pytest.mark.parametrize(
-    "wire",
+    "adapter",
     [AnthropicAdapter(), OpenAIChatAdapter(), OpenAIResponsesAdapter()],
     ids=["anthropic", "chat", "responses"],
 )
 @settings(max_examples=150)
 @given(st.lists(events, max_size=6))
-def test_nothing_but_an_error_of_ours_is_raised(wire: ProviderAdapter, said: list[dict[str, Any]]):
-    reader = wire.reader()
+def test_nothing_but_an_error_of_ours_is_raised(adapter: ProviderAdapter, said: list[dict[str, Any]]):
+    reader = adapter.reader()
     came: list[Any] = []
     raised: ModelError | None = None
     try:

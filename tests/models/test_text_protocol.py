@@ -238,7 +238,7 @@ def test_only_what_was_called_looks_like_an_action(results: list[str], thoughts:
             assert not [line for line in lines if LABEL.match(line)]
 
 
-def test_tools_stand_in_the_system_message_and_nowhere_else() -> None:
+def test_tools_are_in_the_system_message_and_nowhere_else() -> None:
     shown = request_as_text(request(SystemMessage("Be brief."), user("go")))
     first = shown.messages[0]
     assert isinstance(first, SystemMessage)
@@ -472,7 +472,7 @@ def test_refusals_and_failures_are_passed_on() -> None:
         events(TextProtocolModel(ScriptedModel(NetworkFailed("gone"))), request())
 
 
-def test_whoever_stops_listening_ends_the_stream_behind() -> None:
+def test_a_reader_that_stops_ends_the_inner_stream() -> None:
     class Endless:
         name = "endless/model"
         ended = False

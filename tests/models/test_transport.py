@@ -1,4 +1,4 @@
-"""What goes over the wire, over real sockets on loopback."""
+"""What goes over the adapter, over real sockets on loopback."""
 
 import asyncio
 import gc
@@ -147,7 +147,7 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def test_nobody_listens():
+def test_a_closed_port_cannot_be_reached():
     host = f"127.0.0.1:{free_port()}"
     with pytest.raises(NetworkFailed, match=f"`{host}` cannot be reached") as raised:
         post_once(Endpoint(url=f"http://{host}"))
@@ -155,7 +155,7 @@ def test_nobody_listens():
     assert not isinstance(raised.value, TimedOut)
 
 
-def test_a_connection_that_is_not_taken_runs_out_of_time():
+def test_a_connection_that_is_not_accepted_times_out():
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)

@@ -150,7 +150,7 @@ def test_parallel_results_and_queued_prompts_are_no_branches(tmp_path: Path) -> 
     assert [said.origin for said in events_of(recording, UserSaid)] == ["person", "reminder", "person"]
 
 
-def test_a_compaction_is_a_boundary_with_its_summary_and_the_talk_goes_on(tmp_path: Path) -> None:
+def test_a_compaction_is_a_boundary_with_its_summary_and_the_session_continues(tmp_path: Path) -> None:
     lines = [
         cc_line("user", "u1", None, "one"),
         reply("a1", "u1", "first"),

@@ -53,7 +53,7 @@ def test_arguments_that_look_like_references_round_trip(value: object) -> None:
     assert decode_event(body, {id_: a.text for id_, a in kept.items()}) == event
 
 
-def test_texts_and_long_strings_stand_apart_and_short_ones_do_not() -> None:
+def test_texts_and_long_strings_are_references_and_short_ones_are_not() -> None:
     event = AssistantReplied(
         (
             Text("hi"),

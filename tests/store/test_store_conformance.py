@@ -178,7 +178,7 @@ def test_a_log_may_come_back_after_deletion(store: Store) -> None:
     assert store.search("here") == ()
 
 
-def test_a_text_in_a_logs_keeping_is_found_and_goes_with_the_log(store: Store) -> None:
+def test_a_text_kept_for_a_log_is_found_and_deleted_with_the_log(store: Store) -> None:
     start(store)
     store.put(artifact("put alone"), "one")
     store.put(artifact("put alone"), "one")
@@ -221,7 +221,7 @@ def search(store: Store, query: str, log: str | None = None) -> list[str]:
     return [store.text(hit.artifact) for hit in store.search(query, log=log)]
 
 
-def test_search_wants_all_words_and_falls_back_to_any(store: Store) -> None:
+def test_search_asks_for_all_words_and_falls_back_to_any(store: Store) -> None:
     start(store, "one", "the parser failed", "the lexer failed", "all is well")
     assert search(store, "parser FAILED") == ["the parser failed"]
     assert set(search(store, "parser lexer")) == {"the parser failed", "the lexer failed"}
