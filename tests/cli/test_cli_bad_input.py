@@ -26,7 +26,7 @@ def refused(done: Outcome, code: int, sentence: str) -> None:
         (b'{"role": "user", "content": "caf\xe9"}\n', "byte 32 of the line is not valid UTF-8"),
         (b'{"role": "user", "content": "a\x00b"}\n', "byte 30 of the line is a NUL"),
         (b"\xff\xfe{\x00}\x00", "a.jsonl line 1 is UTF-16"),
-        (gzip.compress(b"", mtime=0)[:12], "a.jsonl is empty"),
+        (gzip.compress(b"", mtime=0)[:12], "a.jsonl line 1 is damaged: its gzip data cannot be read"),
         (b"[" * 100_000, "a.jsonl line 1 "),
     ],
 )
