@@ -51,7 +51,7 @@ def test_quiet_says_something_only_if_it_fails(repo: Repo) -> None:
         (["--diff", "no-such"], 3, "no revision `no-such`"),
         (["--diff", "main...no-such"], 3, "no revision `no-such`"),
         (["--diff", "--output=x"], 2, "begins with `-`"),
-        (["--diff", "prose.diff"], 2, "no diff in this text"),
+        (["--diff", "prose.diff"], 2, "contains no diff"),
         (["--diff", "torn.patch"], 2, "`torn.patch`: Line 3"),
         (["--diff", "gone.patch"], 3, "no revision `gone.patch`"),
         (["--json", "--sarif"], 2, "one form"),
@@ -75,7 +75,7 @@ def test_outside_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     done = holdfast("review")
     assert (done.code, done.out) == (2, b"")
-    assert re.fullmatch(r"error: .* is in no git repository .*\nhint: .*\n", done.err)
+    assert re.fullmatch(r"error: .* is not in a readable git repository .*\nhint: .*\n", done.err)
 
 
 def test_a_hook_stops_a_commit(repo: Repo) -> None:
@@ -147,5 +147,5 @@ def test_ctrl_c_while_a_diff_is_piped_in(repo: Repo) -> None:
 
 def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
     large = large_repo(tmp_path / "large")
-    code, out, said = interrupted(large.folder, "--diff", "staged", at=b"cutting")
+    code, out, said = interrupted(large.folder, "--diff", "staged", at=b"splitting")
     assert (code, out, said) == (130, b"", "interrupted\n")

@@ -157,10 +157,10 @@ def test_a_report_for_people_has_all_of_it():
     assert headings(text) == [
         "Review of ordinary",
         *("Medium", "Second", "Low", "ordinary"),
-        *("Units by risk", "Not looked at"),
+        *("Units by risk", "Not reviewed"),
     ]
     assert (
-        "**Findings: 1 medium, 1 low.** 1 file, 1 unit, +5 −2 lines; looked at by rules and some/model."
+        "**Findings: 1 medium, 1 low.** 1 file, 1 unit, +5 −2 lines; reviewed by rules and some/model."
         in text
     )
     assert "`src/a.py:4-6`" in text

@@ -15,7 +15,7 @@ from holdfast.review.diff_parser import parse_diff
 from holdfast.review.git_changes import added_hunk, read_diff, read_diff_text
 from holdfast.review.hunk_groups import NEAR, WHOLE_FILE
 from holdfast.review.unit import Span
-from holdfast.review.units import build_units, count_uses, uses_below
+from holdfast.review.units import build_units, count_uses
 from support.review_repos import Repo
 
 
@@ -171,9 +171,9 @@ def test_ids_are_equal_across_runs(tmp_path):
     repo.write("a.py", module("one", "two", "three").replace("one_1 = 1", "one_1 = 2"))
     repo.write("b.go", "package b\nfunc F() { G() }\n")
     code = (
-        "import pathlib, sys\nfrom holdfast.review.reading.git import read_diff\n"
-        "from holdfast.review.units import units_of\n"
-        "for u in units_of(*read_diff(pathlib.Path(sys.argv[1]), 'working')): print(u.id, u.tags, u.suggestion)\n"
+        "import pathlib, sys\nfrom holdfast.review.git_changes import read_diff\n"
+        "from holdfast.review.units import build_units\n"
+        "for u in build_units(*read_diff(pathlib.Path(sys.argv[1]), 'working')):\n print(u.id, u.tags, u.suggestion)\n"
     )
     runs = {
         subprocess.run(
@@ -253,9 +253,9 @@ def test_uses_are_counted_at_once(tmp_path):
 
     def uses(names):
         asked.append(list(names))
-        return uses_below(tmp_path)(names)
+        return count_uses(tmp_path, names)
 
-    units = build_units(*read_diff(tmp_path, "working"), uses=uses)
+    units = build_units(*read_diff(tmp_path, "working"), count_uses=uses)
     assert asked == [["alpha", "beta_gamma"]]
     assert {u.symbol.name: u.metrics.fan_in for u in units} == {"alpha": 2, "beta_gamma": 0}
     assert count_uses(tmp_path, ["get", "x", "operator==", "-e"]) == {}

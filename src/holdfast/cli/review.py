@@ -71,7 +71,7 @@ def _revisions() -> list[str]:
     """Branches and tags of this repository."""
     with suppress(HoldfastError):
         asked = ("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes", "refs/tags")
-        return decode_text(open_repository(Path.cwd()).ask(*asked)).split()
+        return decode_text(open_repository(Path.cwd()).run(*asked)).split()
     return []
 
 

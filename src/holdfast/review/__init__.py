@@ -1,7 +1,5 @@
-"""What code says of itself: which function stands where, how it branches, what it brings in."""
+"""Code review: read a change, split it into units, check it with rules, verify findings, report them.
 
-
-# What kind of change a unit is, told by where it stands and by what it says.
-
-
-# From git, or from a text, to a diff and both versions of its files.
+The pipeline goes one way: `git_changes` and `diff_parser` read a diff, `units` splits it, `checks` look at it,
+`verification` and `findings` keep what holds, `reports` write it. `review` runs all of this.
+"""

@@ -1,10 +1,10 @@
-"""A diff as values: files that changed, their hunks, and the lines of these.
+"""A diff as values: changed files, their hunks and the lines of these; and operations on hunks.
 
-Rule: pure and whole. What a diff says of a file (moved, its mode, binary, a submodule) is kept beside its
-lines, and a file without lines is still there.
+Rule: pure and complete. What a diff says about a file (moved, mode, binary, submodule) is kept beside its lines,
+and a file without lines is kept too. A hunk applies exactly where it says, or not at all; line breaks count.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -15,9 +15,8 @@ LineEnd = Literal["\n", "\r\n", ""]
 
 
 class DiffLine(Struct, frozen=True, gc=False):
-    """A line without its sign and without its line break. `old` and `new` are its numbers, from 1; 0 where it
-    does not stand on that side. `text + end` is what the file holds; `end` is empty where the file ends without
-    a line break."""
+    """A line without its sign and its line break. `old` and `new` are its numbers, from 1; 0 on the side that does
+    not have it. `text + end` is what the file contains; `end` is empty if the file ends without a line break."""
 
     kind: LineKind
     old: int
@@ -27,7 +26,7 @@ class DiffLine(Struct, frozen=True, gc=False):
 
 
 class Hunk(Struct, frozen=True):
-    """`heading` is what git says after the second `@@`."""
+    """`heading` is what git writes after the second `@@`."""
 
     old_start: int
     old_count: int
@@ -46,9 +45,9 @@ class Hunk(Struct, frozen=True):
 
 
 class FileChange(Struct, frozen=True, kw_only=True):
-    """`old_path` differs from `path` where the file was moved or copied; modes are as git writes them
-    (`100644`), or empty where the diff does not say. `note` says why a file has no lines where nothing else
-    here does: not merged yet, too large, cannot be read."""
+    """`old_path` differs from `path` if the file was moved or copied. Modes are as git writes them (`100644`), or
+    empty if the diff does not say. `note` says why a file has no lines if nothing else here does: not merged yet,
+    too large, unreadable."""
 
     path: str
     old_path: str
@@ -60,52 +59,52 @@ class FileChange(Struct, frozen=True, kw_only=True):
     hunks: tuple[Hunk, ...] = ()
     note: str = ""
 
+    def lines(self, kind: LineKind) -> Iterator[DiffLine]:
+        """The added (`+`), removed (`-`) or unchanged (` `) lines."""
+        return (line for hunk in self.hunks for line in hunk.lines if line.kind == kind)
+
+    @property
+    def mode_change(self) -> tuple[str, str] | None:
+        """The old and the new mode, if they differ."""
+        is_changed = self.old_mode and self.new_mode and self.old_mode != self.new_mode
+        return (self.old_mode, self.new_mode) if is_changed else None
+
 
 class Diff(Struct, frozen=True):
-    """`title` says what is compared, for people: `working`, `main...HEAD`, a file's name."""
+    """`title` says what is compared, for people: `working`, `main...HEAD`, the name of a file."""
 
     title: str
     files: tuple[FileChange, ...]
 
 
 class Versions(Protocol):
-    """Both sides of a diff. None where there is no such file on that side, it is not text, or it cannot be had
-    (a diff out of a file names no repository)."""
+    """The text of files on both sides of a diff. None if that side has no such file, it is not text, or it cannot
+    be read (a diff in a file names no repository)."""
 
     def old(self, path: str) -> str | None: ...
 
     def new(self, path: str) -> str | None: ...
 
 
-# What can be done with hunks: apply them, take them back, look whether they fit.
-#
-# Rule: exact. A hunk fits where it says it stands or nowhere; line breaks count.
-
-
 def apply_hunks(old: str, hunks: Sequence[Hunk]) -> str | None:
-    """The newer text; None where a hunk does not fit the older one."""
+    """The new text; None if a hunk does not match the old one."""
     return _replace_hunks(old, hunks, "-", "+")
 
 
 def revert_hunks(new: str, hunks: Sequence[Hunk]) -> str | None:
-    """The older text; None where a hunk does not fit the newer one."""
+    """The old text; None if a hunk does not match the new one."""
     return _replace_hunks(new, hunks, "+", "-")
 
 
-def side_text(lines: Sequence[DiffLine], kind: str) -> str:
-    """What lines of a diff are on one side, `-` or `+`."""
-    return "".join(line.text + line.end for line in lines if line.kind in (" ", kind))
-
-
 def text_of_added_or_deleted(file: FileChange) -> str | None:
-    """The text of a file that was added or deleted, out of its only hunk."""
+    """The text of a file that was added or deleted, taken from its only hunk."""
     if file.is_binary or len(file.hunks) != 1:
         return None if file.hunks or file.is_binary else ""
-    return side_text(file.hunks[0].lines, "+" if file.change == "added" else "-")
+    return _side_text(file.hunks[0], "+" if file.change == "added" else "-")
 
 
 def slice_hunk(hunk: Hunk, first: int, end: int) -> Hunk:
-    """A run of a hunk's lines (by their place in it) as a hunk by itself."""
+    """A range of a hunk's lines, by index, as a hunk of its own."""
     if first == 0 and end == len(hunk.lines):
         return hunk
     before, lines = hunk.lines[:first], hunk.lines[first:end]
@@ -124,32 +123,35 @@ def slice_hunk(hunk: Hunk, first: int, end: int) -> Hunk:
 
 
 def _start(start: int, count: int, before: int, own: int) -> int:
-    """Where there are no lines on a side, a hunk names the line before it."""
+    """A hunk without lines on a side names the line before it."""
     first = start + before if count else start + 1
     return first if own else first - 1
 
 
-def _replace_hunks(text: str, hunks: Sequence[Hunk], gone: str, come: str) -> str | None:
+def _side_text(hunk: Hunk, kind: str) -> str:
+    return "".join(line.text + line.end for line in hunk.lines if line.kind in (" ", kind))
+
+
+def _replace_hunks(text: str, hunks: Sequence[Hunk], removed: str, added: str) -> str | None:
     lines = text.split("\n")
     parts: list[str] = []
     at = 0
     for hunk in hunks:
-        start, count = (hunk.old_start, hunk.old_count) if gone == "-" else (hunk.new_start, hunk.new_count)
+        is_forward = removed == "-"
+        start, count = (hunk.old_start, hunk.old_count) if is_forward else (hunk.new_start, hunk.new_count)
         first = start - 1 if count else start
         if first < at or first > len(lines):
             return None
         parts.append(_join_lines(lines, at, first))
         at = first + count
-        before = side_text(hunk.lines, gone)
-        if _join_lines(lines, first, at) != before:
+        if _join_lines(lines, first, at) != _side_text(hunk, removed):
             return None
-        parts.append(side_text(hunk.lines, come))
+        parts.append(_side_text(hunk, added))
     parts.append(_join_lines(lines, at, len(lines)))
     return "".join(parts)
 
 
 def _join_lines(lines: Sequence[str], first: int, end: int) -> str:
-    """Lines with their breaks; the last of a text has none."""
-    return "".join(
-        line + ("\n" if i < len(lines) - 1 else "") for i, line in enumerate(lines[first:end], start=first)
-    )
+    """Lines with their line breaks; the last line of a text has none."""
+    text = "".join(f"{line}\n" for line in lines[first:end])
+    return text if end < len(lines) else text[:-1]

@@ -1,7 +1,7 @@
-"""Text of strangers, made fit to stand in Markdown: paths, claims, lines of code.
+"""Escape untrusted text (paths, claims, lines of code) for Markdown and JSON.
 
-Rule: whatever it holds, it stays text. It opens no heading, link, picture or tag, ends no fence, and shows every
-character that would change what is seen.
+Rule: whatever it contains, it stays text. It starts no heading, link, image or tag, ends no fence, and every
+character that would change how text looks is shown.
 """
 
 import re
@@ -12,18 +12,19 @@ _ADDRESS = re.compile(r"(?i)\b(?:https?|ftp|mailto|data|javascript|file)(?=:)|\b
 _ORDERED = re.compile(r"^(\s*\d+)([.)])")
 _RUNS = re.compile("`+")
 _WIDE = re.compile(r"[^\x00-\x7e]")
-"""What an encoder of JSON leaves as it is."""
+"""What a JSON encoder leaves as it is."""
 
 
 def show_invisible(text: str) -> str:
-    """Control characters and those that turn or hide text, by their number; tabs and line breaks stay."""
+    """Show control characters, and those that hide text or change its direction, by their number; tabs and line
+    breaks stay."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return "".join(c if c in "\n\t" or not _is_hidden(c) else f"⟨U+{ord(c):04X}⟩" for c in text)
 
 
 def escape_json(json: str) -> str:
-    """The same JSON, with what a terminal would obey and what turns or hides text as `\\uXXXX`."""
+    """The same JSON, with the same characters as `\\uXXXX`."""
     return _WIDE.sub(_escaped, json)
 
 
@@ -39,16 +40,16 @@ def _is_hidden(char: str) -> bool:
 
 
 def escape_inline(text: str) -> str:
-    """In one line, with no character that Markdown or HTML would take for its own."""
+    """In one line, with every character escaped that means something in Markdown or HTML."""
     line = " ".join(show_invisible(text).split())
     line = _SPECIAL.sub(lambda found: "\\" + found.group(), line)
     line = _ORDERED.sub(r"\1\\\2", line)
-    # An address becomes a link by itself, unless its colon or dot is escaped.
+    # A URL becomes a link by itself, unless its colon or dot is escaped.
     return _ADDRESS.sub(lambda found: found.group() + "\\", line)
 
 
 def code_span(text: str) -> str:
-    """A span of code, in as many backticks as it needs."""
+    """A code span, in as many backticks as it needs."""
     line = " ".join(show_invisible(text).split())
     ticks = "`" * (max((len(run) for run in _RUNS.findall(line)), default=0) + 1)
     pad = " " if line.startswith("`") or line.endswith("`") or not line else ""
@@ -56,12 +57,12 @@ def code_span(text: str) -> str:
 
 
 def table_cell(text: str) -> str:
-    """A span of code in a table, where even there a bar must be escaped."""
+    """A code span in a table, where a bar must be escaped."""
     return code_span(text).replace("|", "\\|")
 
 
 def code_block(text: str, language: str = "") -> str:
-    """A block of code that nothing in it can end."""
+    """A code block that nothing in it can end."""
     body = show_invisible(text.replace("\r\n", "\n").replace("\r", "␍")).rstrip("\n")
     ticks = "`" * max(3, max((len(run) for run in _RUNS.findall(body)), default=0) + 1)
     return f"{ticks}{language}\n{body}\n{ticks}"

@@ -1,6 +1,7 @@
-"""Which language a file is written in, told by its name and, without one that says so, by its first line.
+"""What type a file has: its language, its language family, and whether it is a test, a program or a lock file.
 
-Rule: a name that is not known gives an empty language, never a guess.
+Rule: by name, and for the language of a file without a known ending by its first line. An unknown name gives an
+empty language, never a guess.
 """
 
 import re
@@ -70,7 +71,7 @@ _ONLY_CPP = re.compile(
 
 
 def detect_language(path: str, text: str | None = None) -> str:
-    """`python`, `tsx`, `yaml`, …; empty where it is not known."""
+    """`python`, `tsx`, `yaml`, …; empty if unknown."""
     name = path.rpartition("/")[2].lower()
     if name in _BY_NAME:
         return _BY_NAME[name]
@@ -84,10 +85,6 @@ def detect_language(path: str, text: str | None = None) -> str:
     found = _SHEBANG.match(text[:200]) if text else None
     return _BY_PROGRAM.get(found[1], "") if found else ""
 
-
-# What sort of file a path is, as far as a check must know: its language family, a test, a program, a lock file.
-#
-# Rule: by name alone, and only what is sure.
 
 LanguageFamily = Literal[
     "python", "js", "go", "rust", "ruby", "java", "php", "c", "shell", "markup", "data", ""
@@ -138,7 +135,7 @@ def is_test_file(path: str) -> bool:
 
 
 def is_program_file(path: str) -> bool:
-    """May write to a person's screen: a command, a script, an example."""
+    """A command, a script or an example: it may print."""
     return _PROGRAM.search(path) is not None
 
 

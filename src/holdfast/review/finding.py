@@ -1,7 +1,6 @@
-"""A finding: one claim about one place of a change, with the lines that bear it out.
+"""A finding: one claim about one place in a change, with the lines that prove it.
 
-Rule: a value. Whether its evidence is in the file, and whether its patch applies, is checked before it is
-kept.
+Rule: a value. Before it is kept, its evidence is looked up in the file and its patch is tried.
 """
 
 import re
@@ -29,10 +28,9 @@ Side = Literal["new", "old"]
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """`line` is the first line it is about, on `side` (`old` only where the lines were deleted); `evidence`
-    are lines of that side as they stand there. `patch` is a unified diff against the newer side, or empty.
-    `rule` is the name of the check that found it, or empty where a model did. `id` is content-derived (`f-`
-    and twelve hexadecimal digits)."""
+    """`line` is the first line it is about, on `side` (`old` only for deleted lines); `evidence` are lines of that
+    side as the file has them. `patch` is a unified diff against the new side, or empty. `rule` names the check that
+    found it, or is empty if a model did. `id` is derived from the content (`f-` and twelve hexadecimal digits)."""
 
     id: str
     unit: str
@@ -50,10 +48,9 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 def finding_id(finding: Finding, nth: int = 0) -> str:
-    """The finding's name, out of what it says and the lines it shows, not of where these stand: it stays when
-    lines above are added. `nth` tells places apart that show the same lines: how many come before it in the
-    file."""
-    said = " ".join(re.findall(r"\w+", finding.claim.lower()))
-    shown = "\n".join(line.strip() for line in finding.evidence)
-    parts = (finding.path, finding.side, finding.category, finding.rule, said, shown, str(nth))
+    """An id made of what the finding says and shows, not of line numbers, so that it stays when lines are added
+    above. `nth` distinguishes places that show the same lines: how many of them come before it in the file."""
+    claim = " ".join(re.findall(r"\w+", finding.claim.lower()))
+    evidence = "\n".join(line.strip() for line in finding.evidence)
+    parts = (finding.path, finding.side, finding.category, finding.rule, claim, evidence, str(nth))
     return "f-" + blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

@@ -1,7 +1,7 @@
-"""Files that git does not track yet, as added files of a diff.
+"""Changes from git: the working tree, staged changes, a commit, two revisions compared, or a diff in a file.
 
-Rule: none is left out; what is not read (large, a picture, no permission, a repository of its own) is there
-without lines.
+Rule: the same change gives the same diff on every machine. A user's settings for diffs (context, prefixes, order,
+algorithm, colours) are ignored, because the ids of units follow from the lines.
 """
 
 import os
@@ -23,65 +23,9 @@ from holdfast.review.versions import (
     read_inside,
 )
 
-MOST_BYTES = 1024 * 1024
-"""Of one file. Larger ones are data more often than code, and nobody reads them line by line."""
-
-
-def untracked_files(repository: Repository) -> tuple[FileChange, ...]:
-    """In the order of their names."""
-    out = repository.ask("ls-files", "--others", "--exclude-standard", "-z")
-    names = sorted(decode_text(name) for name in out.split(b"\0") if name)
-    return tuple(added_file(repository.working_tree, name) for name in names)
-
-
-def added_file(top: Path, name: str) -> FileChange:
-    if name.endswith("/"):
-        name = name.removesuffix("/")
-        return FileChange(path=name, old_path=name, change="added", new_mode="160000", is_submodule=True)
-    try:
-        status = (top / name).lstat()
-    except OSError as error:
-        return _without_lines(name, "", f"cannot be read ({error.strerror})")
-    mode = _mode(status.st_mode)
-    if status.st_size > MOST_BYTES:
-        return _without_lines(name, mode, f"too large to be read ({status.st_size // 1024} KiB)")
-    raw = read_inside(top, name, MOST_BYTES)
-    if raw is None:
-        return _without_lines(name, mode, "cannot be read")
-    if is_binary(raw):
-        return FileChange(path=name, old_path=name, change="added", new_mode=mode, is_binary=True)
-    hunks = (added_hunk(decode_text(raw)),) if raw else ()
-    return FileChange(path=name, old_path=name, change="added", new_mode=mode, hunks=hunks)
-
-
-def added_hunk(text: str) -> Hunk:
-    """A whole text as added lines, as git would show it."""
-    rows = text.split("\n")
-    is_ended = rows[-1] == ""
-    if is_ended:
-        rows.pop()
-    lines = [diff_line("+", 0, i, row) for i, row in enumerate(rows, start=1)]
-    if not is_ended:
-        lines[-1] = diff_line("+", 0, len(rows), rows[-1], is_last=True)
-    return Hunk(0, 0, 1, len(lines), "", tuple(lines))
-
-
-def _without_lines(name: str, mode: str, note: str) -> FileChange:
-    return FileChange(path=name, old_path=name, change="added", new_mode=mode, note=note)
-
-
-def _mode(mode: int) -> str:
-    if stat.S_ISLNK(mode):
-        return "120000"
-    return "100755" if mode & os.X_OK << 6 else "100644"
-
-
-# Diffs out of git: of the working tree, of what is staged, of a commit, between two, or out of a file.
-#
-# Rule: the same change gives the same diff on every machine. A person's settings for how diffs look (context,
-# prefixes, order, algorithm, colours) are not heard, because ids of units follow from the lines.
-
 MOST_DIFF = 64 * 1024 * 1024
+MOST_BYTES = 1024 * 1024
+"""Of an untracked file. Larger ones are more often data than code, and nobody reads them line by line."""
 
 _OPTIONS = (
     *("--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "-O/dev/null", "--full-index"),
@@ -92,11 +36,12 @@ _OPTIONS = (
 
 
 def read_diff(root: Path, spec: str) -> tuple[Diff, Versions]:
-    """`working` (tracked files against the last commit, and files that are not tracked), `staged`, `A...B`,
-    `A..B`, a commit (against its first parent), or a file that holds a diff. What begins with `.` or `/`, or ends
-    in `.diff` or `.patch`, is a file if there is one; a revision comes before any other file."""
-    if _names_a_file(root, spec):
-        return _out_of_file(root, spec)
+    """`spec` is `working` (tracked files against the last commit, and untracked files), `staged`, `A...B`,
+    `A..B`, a commit (against its first parent), or a file that contains a diff. A spec that begins with `.` or
+    `/`, or ends in `.diff` or `.patch`, is a file if that exists; otherwise a revision takes precedence over a
+    file."""
+    if _is_diff_file(root, spec):
+        return _read_file(root, spec)
     if spec in ("working", "staged"):
         repository = open_repository(root)
         return _working(repository) if spec == "working" else _staged(repository)
@@ -106,17 +51,17 @@ def read_diff(root: Path, spec: str) -> tuple[Diff, Versions]:
         repository = open_repository(root)
         commit = repository.commit(spec)
     except (InputError, NotFound) as error:
-        if _place(root, spec).is_file():
-            return _out_of_file(root, spec)
+        if _path(root, spec).is_file():
+            return _read_file(root, spec)
         if isinstance(error, NotFound):
-            error.hint = "`working`, `staged`, `A...B`, `A..B`, a commit, or a file that holds a diff"
+            error.hint = "use `working`, `staged`, `A...B`, `A..B`, a commit, or a file that contains a diff"
         raise
     return _compared(repository, spec, _parent(repository, commit), commit)
 
 
 def pin_revisions(root: Path, spec: str) -> str:
-    """The same change, named so that it stays this one: revisions as the commits that they are now."""
-    if spec in ("working", "staged") or _names_a_file(root, spec):
+    """The same spec with revisions replaced by the commits they name now, so that it keeps its meaning."""
+    if spec in ("working", "staged") or _is_diff_file(root, spec):
         return spec
     dots = "..." if "..." in spec else ".."
     left, between, right = spec.partition(dots)
@@ -128,27 +73,25 @@ def pin_revisions(root: Path, spec: str) -> str:
 
 
 def read_diff_text(text: str, title: str, root: Path | None) -> tuple[Diff, Versions]:
-    """A diff that came as a text. Where it fits the files below `root`, both versions can be had."""
+    """A diff given as text. If it matches the files below `root`, both versions can be read."""
     files = parse_diff(text)
     return Diff(title, files), TextVersions(root, files)
 
 
-def _names_a_file(root: Path, spec: str) -> bool:
-    return (spec.startswith((".", "/")) or spec.endswith((".diff", ".patch"))) and _place(
-        root, spec
-    ).is_file()
+def _is_diff_file(root: Path, spec: str) -> bool:
+    return (spec.startswith((".", "/")) or spec.endswith((".diff", ".patch"))) and _path(root, spec).is_file()
 
 
-def _place(root: Path, spec: str) -> Path:
+def _path(root: Path, spec: str) -> Path:
     return Path(os.path.normpath(root / spec))
 
 
-def _out_of_file(root: Path, spec: str) -> tuple[Diff, Versions]:
-    place = _place(root, spec)
+def _read_file(root: Path, spec: str) -> tuple[Diff, Versions]:
+    path = _path(root, spec)
     try:
-        if place.stat().st_size > MOST_DIFF:
+        if path.stat().st_size > MOST_DIFF:
             raise InputError(f"`{spec}` is larger than {MOST_DIFF // 2**20} MiB.")
-        raw = place.read_bytes()
+        raw = path.read_bytes()
     except OSError as error:
         raise InputError(f"`{spec}` cannot be read: {error.strerror}") from None
     try:
@@ -167,7 +110,7 @@ def _top(root: Path) -> Path:
 def _working(repository: Repository) -> tuple[Diff, Versions]:
     top = repository.working_tree
     last = _last_tree(repository)
-    files = (*_diff(repository, last), *untracked_files(repository))
+    files = (*_diff(repository, last), *_untracked_files(repository))
     return _read("working", files, GitTexts(repository, last), DiskTexts(top))
 
 
@@ -182,12 +125,12 @@ def _between(repository: Repository, spec: str) -> tuple[Diff, Versions]:
     left, _, right = spec.partition("..." if from_base else "..")
     old, new = repository.commit(left), repository.commit(right)
     if from_base:
-        answer = repository.try_asking("merge-base", old, new)
-        if answer.code or not answer.out:
+        output = repository.try_run("merge-base", old, new)
+        if output.code or not output.out:
             raise InputError(
                 f"`{left or 'HEAD'}` and `{right or 'HEAD'}` have no common commit.", hint="use `A..B`"
             )
-        old = answer.out.decode("ascii").split()[0]
+        old = output.out.decode("ascii").split()[0]
     return _compared(repository, spec, old, new)
 
 
@@ -202,23 +145,71 @@ def _read(
 
 
 def _diff(repository: Repository, *what: str) -> tuple[FileChange, ...]:
-    return parse_diff(decode_text(repository.ask("diff", *_OPTIONS, *what, "--", most=MOST_DIFF)))
+    return parse_diff(decode_text(repository.run("diff", *_OPTIONS, *what, "--", most=MOST_DIFF)))
 
 
 def _last_tree(repository: Repository) -> str:
-    """The last commit, or a tree without files where there is none yet."""
-    answer = repository.try_asking("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    return repository.empty_tree() if answer.code else answer.out.decode("ascii").strip()
+    """The last commit, or an empty tree if there is none yet."""
+    output = repository.try_run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    return repository.empty_tree() if output.code else output.out.decode("ascii").strip()
 
 
 def _parent(repository: Repository, commit: str) -> str:
-    """The commit itself is asked, because git hides parents that a shallow clone lacks."""
-    head, _, _ = repository.ask("cat-file", "commit", commit).partition(b"\n\n")
+    """Read from the commit itself, because git hides parents that a shallow clone lacks."""
+    head, _, _ = repository.run("cat-file", "commit", commit).partition(b"\n\n")
     parents = [line[7:].decode("ascii") for line in head.split(b"\n") if line.startswith(b"parent ")]
     if not parents:
         return repository.empty_tree()
-    if repository.try_asking("cat-file", "-e", parents[0]).code:
+    if repository.try_run("cat-file", "-e", parents[0]).code:
         raise InputError(
             f"The commit before `{commit[:12]}` is not in this clone.", hint="`git fetch --deepen=1` gets it"
         )
     return parents[0]
+
+
+def _untracked_files(repository: Repository) -> tuple[FileChange, ...]:
+    """Files that git does not track yet, as added files, in the order of their names. None is left out: a file that
+    is not read (large, binary, no permission, a repository of its own) has no lines."""
+    out = repository.run("ls-files", "--others", "--exclude-standard", "-z")
+    names = sorted(decode_text(name) for name in out.split(b"\0") if name)
+    return tuple(_added_file(repository.working_tree, name) for name in names)
+
+
+def _added_file(top: Path, name: str) -> FileChange:
+    if name.endswith("/"):
+        name = name.removesuffix("/")
+        return FileChange(path=name, old_path=name, change="added", new_mode="160000", is_submodule=True)
+    try:
+        status = (top / name).lstat()
+    except OSError as error:
+        return _without_lines(name, "", f"cannot be read ({error.strerror})")
+    mode = _mode(status.st_mode)
+    if status.st_size > MOST_BYTES:
+        return _without_lines(name, mode, f"too large to read ({status.st_size // 1024} KiB)")
+    raw = read_inside(top, name, MOST_BYTES)
+    if raw is None:
+        return _without_lines(name, mode, "cannot be read")
+    if is_binary(raw):
+        return FileChange(path=name, old_path=name, change="added", new_mode=mode, is_binary=True)
+    hunks = (added_hunk(decode_text(raw)),) if raw else ()
+    return FileChange(path=name, old_path=name, change="added", new_mode=mode, hunks=hunks)
+
+
+def added_hunk(text: str) -> Hunk:
+    """A whole text as added lines, as git shows it."""
+    texts = text.split("\n")
+    last = texts.pop()
+    lines = [diff_line("+", 0, i, line) for i, line in enumerate(texts, start=1)]
+    if last:
+        lines.append(diff_line("+", 0, len(lines) + 1, last, is_last=True))
+    return Hunk(0, 0, 1, len(lines), "", tuple(lines))
+
+
+def _without_lines(name: str, mode: str, note: str) -> FileChange:
+    return FileChange(path=name, old_path=name, change="added", new_mode=mode, note=note)
+
+
+def _mode(mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return "120000"
+    return "100755" if mode & os.X_OK << 6 else "100644"

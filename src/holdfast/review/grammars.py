@@ -1,6 +1,6 @@
-"""Grammars: how each language writes functions, branches, imports and comments, and tree-sitter's reading of it.
+"""Grammars: a tree-sitter query for each language that finds functions, branches, imports, comments and calls.
 
-Rule: one query a language, as data. tree-sitter and its grammars are an extra; without them a language has no
+Rule: one query a language, as data. tree-sitter and its grammars are an extra; without them no language has a
 grammar, and `missing_grammars` says so.
 """
 
@@ -139,12 +139,11 @@ QUERIES = {
     "ruby": _RUBY,
 }
 
-_IDENTIFIERS = ("identifier", "type_identifier", "field_identifier", "property_identifier", "constant")
-_MISSING = "Functions are told by git's headings alone: no grammars ({}); `pip install holdfast[review]`"
+_MISSING = "Functions are found by git's hunk headings only: no grammars ({}); `pip install holdfast[review]`"
 
 
 class Grammar(Struct, frozen=True):
-    """tree-sitter's parser of one language, and the query above."""
+    """tree-sitter's parser and the query of one language."""
 
     parser: Any
     query: Any
@@ -152,7 +151,7 @@ class Grammar(Struct, frozen=True):
 
 @cache
 def load_grammar(language: str) -> Grammar | None:
-    """None where the language has none here, or the extra is not installed."""
+    """None if there is no grammar for the language, or the extra is not installed."""
     if language not in QUERIES or missing_grammars():
         return None
     # Heavy, and an extra.
@@ -171,20 +170,8 @@ def load_grammar(language: str) -> Grammar | None:
 
 
 @cache
-def identifiers_of(language: str) -> Any:
-    """A query for the identifiers of a language that has a grammar."""
-    from tree_sitter import Query  # noqa: PLC0415 -- heavy, an extra
-
-    grammar = load_grammar(language)
-    assert grammar is not None, language
-    known = grammar.parser.language
-    kinds = [f"({kind})" for kind in _IDENTIFIERS if known.id_for_node_kind(kind, True)]
-    return Query(known, f"[{' '.join(kinds)}] @name")
-
-
-@cache
 def missing_grammars() -> str:
-    """Why there are no grammars, as a sentence; empty where there are."""
+    """Why there are no grammars, as a sentence; empty if there are."""
     try:
         from semble_grammars import (  # noqa: PLC0415 -- heavy, an extra
             GrammarLoadError,
@@ -194,7 +181,7 @@ def missing_grammars() -> str:
     except ImportError:
         return _MISSING.format("not installed")
     try:
-        # One grammar shows whether they can be unpacked at all.
+        # One grammar shows whether they can be loaded at all.
         get_language("python")
     except (GrammarLoadError, UnsupportedPlatformError) as error:
         return _MISSING.format(str(error).splitlines()[0])

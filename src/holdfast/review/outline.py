@@ -1,6 +1,7 @@
-"""What a definition is called, out of the part of the tree that names it.
+"""The outline of a source text: its functions and classes, branches, imports, comments and calls, by line.
 
-Rule: names are as people say them, with dots: `Server.handle` for Go's `(s *Server) handle` and C++'s
+Rule: broken code has an outline too, as far as it can be read; a text that is too large, or in a language without a
+grammar, has none. Names are written with dots: `Server.handle` for Go's `(s *Server) handle` and C++'s
 `Server::handle`.
 """
 
@@ -11,49 +12,11 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from holdfast.review.grammars import Grammar, identifiers_of, load_grammar
+from holdfast.review.grammars import Grammar, load_grammar
 from holdfast.review.unit import Span, Symbol
 
-_OWNER = re.compile(r"([^\W\d]\w*)\s*(?:\[[^\]]*\])?\s*,?\s*\)\s*$")
-_GENERIC = re.compile(r"<.*>|\[.*\]", re.DOTALL)
-_OUTER = re.compile(r"^(?:module\.)?exports\.|^this\.|\.prototype(?=\.)")
-_NAMED = {"identifier", "field_identifier", "type_identifier", "qualified_identifier", "destructor_name"}
-_NAMED |= {"operator_name", "operator_cast"}
-
-
-def receiver_type(receiver: str) -> str:
-    """The type in the receiver of a Go method: `(s *Server[T])`."""
-    found = _OWNER.search(receiver)
-    return found[1] if found else ""
-
-
-def definition_name(node: Any) -> str:
-    """From a name, or from C's declarators, in which the name stands innermost."""
-    while node.type not in _NAMED and (inner := _inner(node)) is not None:
-        node = inner
-    text = (node.text or b"").decode("utf-8", "replace")
-    if node.type == "qualified_identifier":
-        text = _GENERIC.sub("", text).replace("::", ".").strip(".")
-    elif node.type in ("generic_type", "scoped_type_identifier", "reference_type"):
-        text = _GENERIC.sub("", text).replace("::", ".").strip("&. ")
-    elif node.type == "member_expression":
-        text = _OUTER.sub("", text)
-    return " ".join(text.split())[:120]
-
-
-def _inner(node: Any) -> Any:
-    if node.type == "parenthesized_declarator":
-        return node.named_child(0)
-    return node.child_by_field_name("declarator")
-
-
-# The outline of a text: which functions and classes stand where, where it branches, imports and comments.
-#
-# Rule: broken code has an outline too, as far as it can be read; a text that is too large, or in a language without a
-# grammar, has none.
-
 MOST_CHARACTERS = 512 * 1024
-"""Read in well under a second."""
+"""Parsed in well under a second."""
 
 _AROUND = {
     "decorated_definition",
@@ -64,21 +27,27 @@ _AROUND = {
     "type_declaration",
     "expression_statement",
 }
-"""What may stand around a definition and belong to it, if it holds nothing else."""
+"""Nodes that wrap a definition and belong to it, if they contain nothing else."""
 _ABOVE = {"decorator", "attribute_item", "comment", "line_comment", "block_comment"}
 
-_MARKS = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?$", re.MULTILINE)
+_CONFLICT_MARKERS = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?$", re.MULTILINE)
+_OWNER = re.compile(r"([^\W\d]\w*)\s*(?:\[[^\]]*\])?\s*,?\s*\)\s*$")
+_GENERIC = re.compile(r"<.*>|\[.*\]", re.DOTALL)
+_OUTER = re.compile(r"^(?:module\.)?exports\.|^this\.|\.prototype(?=\.)")
+_NAMED = {"identifier", "field_identifier", "type_identifier", "qualified_identifier", "destructor_name"}
+_NAMED |= {"operator_name", "operator_cast"}
 
 
 class CallStatement(Struct, frozen=True, gc=False):
-    """A call that is a statement by itself, and how it begins."""
+    """A call that is a statement of its own; `head` is how it begins."""
 
     span: Span
     head: str
 
 
 class Outline(Struct, frozen=True):
-    """`branches` are the lines that branch, in order; `imports` and `comments` lines that are nothing else."""
+    """`branches` are the lines that branch, in order; `imports` and `comments` are lines with nothing else on
+    them."""
 
     symbols: tuple[Symbol, ...] = ()
     branches: tuple[int, ...] = ()
@@ -86,41 +55,23 @@ class Outline(Struct, frozen=True):
     comments: frozenset[int] = frozenset()
     calls: tuple[CallStatement, ...] = ()
 
-    def branches_in(self, span: Span) -> int:
-        return bisect_right(self.branches, span.last) - bisect_left(self.branches, span.first)
+    def branches_on(self, line: int) -> int:
+        return bisect_right(self.branches, line) - bisect_left(self.branches, line)
 
 
 def parse_outline(text: str, language: str) -> Outline | None:
-    """None where the language has no grammar here or the text is too large."""
+    """None if the language has no grammar here or the text is too large."""
     grammar = load_grammar(language) if len(text) <= MOST_CHARACTERS else None
-    return None if grammar is None else _read(text, grammar)
-
-
-def symbols_of(text: str, language: str) -> tuple[Symbol, ...]:
-    """Functions, methods (`Class.method`), classes and modules, in the order they stand."""
-    outline = parse_outline(text, language)
-    return outline.symbols if outline else ()
+    return None if grammar is None else _parse(text, grammar)
 
 
 def innermost_symbol(symbols: Sequence[Symbol], first: int, last: int) -> Symbol | None:
-    """The smallest symbol that holds all these lines."""
+    """The smallest symbol that contains all these lines."""
     around = [s for s in symbols if s.span.first <= first and last <= s.span.last]
     return min(around, key=lambda s: s.span.last - s.span.first, default=None)
 
 
-def names_used(text: str, language: str, span: Span) -> frozenset[str]:
-    """Identifiers on these lines."""
-    grammar = load_grammar(language) if len(text) <= MOST_CHARACTERS else None
-    if grammar is None:
-        return frozenset(re.findall(r"[^\W\d]\w*", "\n".join(text.split("\n")[span.first - 1 : span.last])))
-    from tree_sitter import QueryCursor  # noqa: PLC0415 -- heavy, an extra
-
-    tree = _Tree(text, grammar)
-    found = QueryCursor(identifiers_of(language)).captures(tree.root).get("name", [])
-    return frozenset(_node_text(node) for node in found if span.first <= tree.span(node).first <= span.last)
-
-
-class _Found(Struct, frozen=True):
+class _Definition(Struct, frozen=True):
     kind: Literal["function", "class", "module"]
     name: str
     owner: str
@@ -130,42 +81,41 @@ class _Found(Struct, frozen=True):
 
 
 class _Tree:
-    """A text as tree-sitter reads it. Lines are told by bytes: the points that tree-sitter 0.26.0 gives are not
-    counted right by Python, and end in a crash."""
+    """A text as tree-sitter parses it. Lines are computed from byte offsets: reference counts of the points that
+    tree-sitter 0.26.0 returns are wrong, which ends in a crash."""
 
     def __init__(self, text: str, grammar: Grammar) -> None:
-        # Marks of a conflict are no code; what stands between them is.
-        self._raw = _MARKS.sub(lambda found: b" " * len(found[0]), text.encode("utf-8", "replace"))
+        # Conflict markers are not code; what is between them is.
+        self._raw = _CONFLICT_MARKERS.sub(lambda found: b" " * len(found[0]), text.encode("utf-8", "replace"))
         self._starts = [0, *(found.end() for found in re.finditer(b"\n", self._raw))]
         self._parsed = grammar.parser.parse(self._raw)
         self.root = self._parsed.root_node
 
     def span(self, node: Any) -> Span:
-        """A node that takes its line break with it ends where the next line begins, and is not on that one."""
+        """A node that includes its line break ends at the start of the next line, but is not on it."""
         first, end = node.start_byte, node.end_byte
         return Span(bisect_right(self._starts, first), bisect_right(self._starts, max(first, end - 1)))
 
     def whole(self, node: Any) -> Span:
-        """The lines of a definition with its decorators and the comment right above it."""
+        """The lines of a definition with its decorators and the comment directly above."""
         parent = node.parent
         while parent is not None and parent.type in _AROUND and _is_alone_in(node, parent):
             node, parent = parent, parent.parent
         span = self.span(node)
         first = span.first
-        # The first of a block has nothing before it; what stands above it stands before the block.
+        # The first node of a block has no sibling before it; what is above it is before the block.
         while node.prev_sibling is None and parent is not None and parent.start_byte == node.start_byte:
             node, parent = parent, parent.parent
         above = node.prev_sibling
         while above is not None and above.type in _ABOVE and self.span(above).last == first - 1:
             before = above.prev_sibling
             if before is not None and self.span(before).last == self.span(above).first:
-                # It stands behind something else on its line.
-                break
+                break  # it follows something else on its line
             first, above = self.span(above).first, before
         return Span(first, span.last)
 
     def lines_alone(self, node: Any) -> range:
-        """The lines of a node, without those on which something stands before or behind it."""
+        """The lines of a node, without those that have something else on them."""
         span = self.span(node)
         before = self._raw[self._starts[span.first - 1] : node.start_byte]
         after = self._raw[node.end_byte : self._end(span.last)]
@@ -175,13 +125,13 @@ class _Tree:
         return self._starts[line] if line < len(self._starts) else len(self._raw)
 
 
-def _read(text: str, grammar: Grammar) -> Outline:
+def _parse(text: str, grammar: Grammar) -> Outline:
     from tree_sitter import QueryCursor  # noqa: PLC0415 -- heavy, an extra
 
     tree = _Tree(text, grammar)
-    definitions: list[_Found] = []
+    definitions: list[_Definition] = []
     branches: list[int] = []
-    rows: dict[str, set[int]] = {"import": set(), "comment": set()}
+    lines: dict[str, set[int]] = {"import": set(), "comment": set()}
     calls: list[CallStatement] = []
     for _, captured in QueryCursor(grammar.query).matches(tree.root):
         for kind, nodes in captured.items():
@@ -191,30 +141,30 @@ def _read(text: str, grammar: Grammar) -> Outline:
                 case "branch":
                     branches.append(tree.span(nodes[0]).first)
                 case "import" | "comment":
-                    rows[kind].update(tree.lines_alone(nodes[0]))
+                    lines[kind].update(tree.lines_alone(nodes[0]))
                 case "call":
                     calls.append(CallStatement(tree.span(nodes[0]), _node_text(nodes[0])[:60]))
     return Outline(
         tuple(_nested(definitions)),
         tuple(sorted(branches)),
-        frozenset(rows["import"]),
-        frozenset(rows["comment"]),
+        frozenset(lines["import"]),
+        frozenset(lines["comment"]),
         tuple(calls),
     )
 
 
 def _definition(
     tree: _Tree, kind: Literal["function", "class", "module"], node: Any, captured: dict[str, list[Any]]
-) -> _Found:
-    owner = receiver_type(_node_text(captured["owner"][0])) if "owner" in captured else ""
-    name = definition_name(captured["name"][0])
-    return _Found(kind, name, owner, tree.whole(node), node.start_byte, node.end_byte)
+) -> _Definition:
+    owner = _receiver_type(_node_text(captured["owner"][0])) if "owner" in captured else ""
+    name = _definition_name(captured["name"][0])
+    return _Definition(kind, name, owner, tree.whole(node), node.start_byte, node.end_byte)
 
 
-def _nested(found: list[_Found]) -> Iterator[Symbol]:
-    """With the names of what they stand in before their own."""
+def _nested(definitions: list[_Definition]) -> Iterator[Symbol]:
+    """Symbols with the names of the symbols around them as prefix."""
     around: list[tuple[int, Symbol]] = []
-    for one in sorted(found, key=lambda f: (f.first_byte, -f.end_byte)):
+    for one in sorted(definitions, key=lambda one: (one.first_byte, -one.end_byte)):
         while around and around[-1][0] < one.end_byte:
             around.pop()
         outer = around[-1][1] if around else None
@@ -234,3 +184,29 @@ def _is_alone_in(node: Any, parent: Any) -> bool:
 
 def _node_text(node: Any) -> str:
     return (node.text or b"").decode("utf-8", "replace")
+
+
+def _receiver_type(receiver: str) -> str:
+    """The type in the receiver of a Go method: `Server` in `(s *Server[T])`."""
+    found = _OWNER.search(receiver)
+    return found[1] if found else ""
+
+
+def _definition_name(node: Any) -> str:
+    """From the node that names a definition. C's declarators have the name innermost."""
+    while node.type not in _NAMED and (inner := _inner(node)) is not None:
+        node = inner
+    text = (node.text or b"").decode("utf-8", "replace")
+    if node.type == "qualified_identifier":
+        text = _GENERIC.sub("", text).replace("::", ".").strip(".")
+    elif node.type in ("generic_type", "scoped_type_identifier", "reference_type"):
+        text = _GENERIC.sub("", text).replace("::", ".").strip("&. ")
+    elif node.type == "member_expression":
+        text = _OUTER.sub("", text)
+    return " ".join(text.split())[:120]
+
+
+def _inner(node: Any) -> Any:
+    if node.type == "parenthesized_declarator":
+        return node.named_child(0)
+    return node.child_by_field_name("declarator")

@@ -1,10 +1,11 @@
-"""A review: a change cut into units, what was found in it so far, and how closely each unit is looked at.
+"""A review: the units of a change, the findings so far, and how closely each unit is reviewed.
 
-Rule: what follows from the diff is read once; findings and decisions only gather. Whoever looks, rules or a model,
-reports here and passes the same door.
+Rule: what follows from the diff is computed once; findings and decisions only grow. Rules and models report
+findings through the same verification.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,11 +22,11 @@ from holdfast.review.reports import ReviewReport, SkippedUnit
 from holdfast.review.repository import locate_repository
 from holdfast.review.sides import Sides
 from holdfast.review.unit import Level, LevelDecision, Unit, decide_level
-from holdfast.review.units import build_units, uses_below
+from holdfast.review.units import build_units, count_uses
 
 
 class Review(Struct):
-    """`root` is the folder that all paths are below. `notes` are what a person should know of how it was read."""
+    """`root` is the folder that paths are relative to. `notes` tell the user about limits of this review."""
 
     root: Path
     diff: Diff
@@ -39,21 +40,24 @@ class Review(Struct):
     def unit(self, id_: str) -> Unit | None:
         return next((unit for unit in self.units if unit.id == id_), None)
 
-    def level(self, unit: Unit) -> Level:
-        """How closely a unit is looked at: what was decided, else what the rules suggest."""
-        return (self.decisions.get(unit.id) or decide_level(unit.suggestion, None, unit.risk)).level
+    def decision(self, unit: Unit) -> LevelDecision:
+        """How closely a unit is reviewed: what was decided, else what the rules suggest."""
+        return self.decisions.get(unit.id) or decide_level(unit.suggestion, None, unit.risk)
 
-    def wish(self, unit: Unit, level: Level) -> LevelDecision:
-        """A model's word on a unit, fused with that of the rules."""
+    def level(self, unit: Unit) -> Level:
+        return self.decision(unit).level
+
+    def ask_level(self, unit: Unit, level: Level) -> LevelDecision:
+        """Decide the level of a unit from what a model asks for and what the rules suggest."""
         self.decisions[unit.id] = decided = decide_level(unit.suggestion, level, unit.risk)
         return decided
 
     def report(self, *, model: str = "", summary: str = "") -> ReviewReport:
-        """What is to be told of it. Units that were to be skipped are named as not looked at."""
+        """The report so far. Skipped units are listed as not reviewed."""
         skipped = [
-            SkippedUnit(unit.path, self._why_skipped(unit), unit.id)
+            SkippedUnit(unit.path, decision.reason or unit.suggestion.reason, unit.id)
             for unit in self.units
-            if self.level(unit) == "skip"
+            if (decision := self.decision(unit)).level == "skip"
         ]
         return ReviewReport(
             title=self.diff.title,
@@ -65,10 +69,6 @@ class Review(Struct):
             summary=summary,
         )
 
-    def _why_skipped(self, unit: Unit) -> str:
-        decided = self.decisions.get(unit.id)
-        return (decided.reason if decided else "") or unit.suggestion.reason
-
 
 def start_review(
     root: Path,
@@ -78,18 +78,17 @@ def start_review(
     counts_uses: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Review:
-    """Read a change, cut it into units, and let the rules look at it. `text` is a diff that `spec` is the title of;
-    `tell` hears what is being done."""
+    """Read a change, split it into units and run the checks. If the diff is given as `text`, `spec` is its title.
+    `tell` receives the progress."""
     tell("reading the diff")
     with Outliner() as outliner:
-        # It starts while git reads.
-        outliner.start()
+        outliner.start()  # it starts while git reads
         top = review_root(root)
         diff, versions = read_diff(root, spec) if text is None else read_diff_text(text, spec, top)
         loading = preload_scanner(diff)
-        tell(f"cutting {len(diff.files)} files into units")
-        uses = uses_below(top) if counts_uses else None
-        units = build_units(diff, versions, uses=uses, outliner=outliner)
+        tell(f"splitting {len(diff.files)} files into units")
+        uses = partial(count_uses, top) if counts_uses else None
+        units = build_units(diff, versions, count_uses=uses, outliner=outliner)
     if loading is not None:
         loading.join()
     tell(f"checking {len(units)} units")
@@ -106,15 +105,15 @@ def start_review(
 
 
 def _notes(units: Sequence[Unit]) -> tuple[str, ...]:
-    """To look for the grammars takes as long as to read a small diff: only where they have found nothing."""
-    has_found = any(unit.symbol is not None and unit.symbol.kind != "section" for unit in units)
+    """Looking for the grammars takes as long as reading a small diff: only done if they found nothing."""
+    has_symbols = any(unit.symbol is not None and unit.symbol.kind != "section" for unit in units)
     is_code = any(unit.hunks and unit.language in QUERIES for unit in units)
-    missing = missing_grammars() if is_code and not has_found else ""
+    missing = missing_grammars() if is_code and not has_symbols else ""
     return (missing,) if missing else ()
 
 
 def review_root(root: Path) -> Path:
-    """Paths of a diff begin at the repository's top; of a diff out of a file without one, where we are."""
+    """The folder that paths of a diff are relative to: the top of the repository, else the folder itself."""
     try:
         return locate_repository(root).top or root.resolve()
     except InputError:

@@ -1,6 +1,6 @@
-"""Where things stand: the lines of one side of a file, as far as they are known, and the unit that holds one.
+"""Both sides of the files of a diff, line by line, as far as they are known; and the unit a line belongs to.
 
-Rule: lines are numbered from 1 and compared as they are; `\\r` at their end is not a part of them.
+Rule: lines are numbered from 1 and compared as they are; a `\\r` at the end is not part of a line.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,12 @@ from holdfast.review.finding import Side
 from holdfast.review.unit import Unit
 
 Lines = Mapping[int, str]
-"""By number. With gaps where only the hunks are known."""
+"""By number. With gaps if only the hunks are known."""
 
 
 def find_unit(units: Sequence[Unit], side: Side, line: int) -> str:
-    """Of the units of one file, the one that holds the line, else the nearest; empty where there are none."""
+    """The id of the unit that contains the line, else of the nearest one. All units are of one file; empty if there
+    are none."""
 
     def distance(unit: Unit) -> int:
         span = unit.new if side == "new" else unit.old
@@ -25,7 +26,7 @@ def find_unit(units: Sequence[Unit], side: Side, line: int) -> str:
 
 
 class Sides:
-    """Both sides of the files of a diff, as far as they are known. A file is read once, when first asked for."""
+    """Reads each side of a file once, when it is first needed."""
 
     def __init__(self, units: Sequence[Unit], versions: Versions) -> None:
         self.units = tuple(units)
@@ -34,14 +35,14 @@ class Sides:
         self._safe: dict[tuple[str, Side], Lines] = {}
 
     def lines(self, path: str, side: Side) -> Lines | None:
-        """All lines of the file on that side, else those that the hunks show; None where nothing is known."""
+        """All lines of that side, else those that the hunks show; None if nothing is known."""
         key = (path, side)
         if key not in self._lines:
-            self._lines[key] = _known(path, side, self.units_of(path), self.versions)
+            self._lines[key] = self._read(path, side)
         return self._lines[key]
 
     def safe_lines(self, path: str, side: Side) -> Lines:
-        """The same without secrets. Redacted as one text: what makes a line secret may stand on the one before."""
+        """The same without secrets. Redacted as one text: what makes a line secret may be in the line before."""
         key = (path, side)
         if key not in self._safe:
             lines = self.lines(path, side) or {}
@@ -52,28 +53,27 @@ class Sides:
     def units_of(self, path: str) -> list[Unit]:
         return [unit for unit in self.units if path in (unit.path, unit.old_path)]
 
+    def _read(self, path: str, side: Side) -> Lines | None:
+        units = self.units_of(path)
+        if side == "new":
+            text = self.versions.new(path)
+        else:
+            text = self.versions.old(next((unit.old_path for unit in units if unit.path == path), path))
+        if text is not None:
+            return _split_lines(text)
+        # On the new side, the old name of a moved file belongs to another file, or to none.
+        own = [unit for unit in units if unit.path == path] or (units if side == "old" else [])
+        lines = {
+            number: line.text.removesuffix("\r")
+            for unit in own
+            for hunk in unit.hunks
+            for line in hunk.lines
+            if (number := line.old if side == "old" else line.new)
+        }
+        return dict(sorted(lines.items())) or None
 
-def _known(path: str, side: Side, units: Sequence[Unit], versions: Versions) -> Lines | None:
-    if side == "new":
-        text = versions.new(path)
-    else:
-        moved = next((unit.old_path for unit in units if unit.path == path), path)
-        text = versions.old(moved)
-    if text is not None:
-        return split_lines(text)
-    # A name that a file had before is that of another one, or of none, on the newer side.
-    own = [unit for unit in units if unit.path == path] or (units if side == "old" else [])
-    shown = {
-        number: line.text.removesuffix("\r")
-        for unit in own
-        for hunk in unit.hunks
-        for line in hunk.lines
-        if (number := line.old if side == "old" else line.new)
-    }
-    return dict(sorted(shown.items())) or None
 
-
-def split_lines(text: str) -> Lines:
+def _split_lines(text: str) -> Lines:
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()

@@ -1,9 +1,9 @@
-"""The change under review as the model reads it once: an index of all units, the hunks that matter most, and what
-was left out.
+"""The change under review as the model reads it once: an index of all units, the most important hunks, and what
+is left out.
 
-Rule: a pure function of diff, units and budget, byte for byte, and never over the budget. The index comes first: a
-unit without its hunk can be fetched, one that is not named cannot. What comes out of the diff stands between fences
-and is introduced as data.
+Rule: a pure function of diff, units and budget, byte for byte, and never over the budget. The index comes first:
+the hunk of a unit can be fetched, but a unit that is not named cannot. Text from the diff is fenced and
+introduced as data.
 """
 
 import json
@@ -20,7 +20,7 @@ from holdfast.review.escaping import code_block, code_span, escape_inline
 from holdfast.review.unit import Risk, Unit
 
 INDEX_SHARE = 0.5
-"""Of the budget, at most, where there are more units than can be named."""
+"""The largest share of the budget for the index, if not all units can be named."""
 
 _WEIGHTS: dict[Risk, int] = {"high": 9, "medium": 3, "low": 1}
 _COLUMNS = ("id", "path", "lines", "symbol", "tags", "level", "risk", "size")
@@ -31,7 +31,7 @@ _DATA = (
 
 
 class Snippet(Struct, frozen=True):
-    """Lines of a file that help to understand the change; `first` is the number of the first."""
+    """Lines of a file that help to understand the change, from line `first` on."""
 
     path: str
     first: int
@@ -39,8 +39,8 @@ class Snippet(Struct, frozen=True):
 
 
 class StaticContext(Struct, frozen=True):
-    """`text` is what the model reads, `index` the JSON in it; `shown` are units whose hunks are in it, `left_out`
-    the others, the riskiest first; `unnamed` how many of these the index only counts."""
+    """`text` is what the model reads, `index` the JSON in it; `shown` are the units with their hunks in it,
+    `left_out` the others, the riskiest first; `unnamed` is how many of these the index only counts."""
 
     text: str
     index: str
@@ -63,7 +63,7 @@ def build_static_context(
     index, named = _fitted_index(diff, ranked, budget, count)
     blocks = [(unit.id, _block(unit)) for unit in ranked if unit.hunks and unit.suggestion.level != "skip"]
     extra = [("", _snippet(one)) for one in snippets]
-    # Counts do not add up to the token, so that the sum is only where to begin.
+    # Token counts do not add up exactly, so the sum is only a first estimate.
     left = budget - count(_page(diff, index, ranked, named, []))
     taken: list[tuple[str, str]] = []
     for block in (*blocks, *extra):
@@ -89,7 +89,7 @@ def _rank(unit: Unit) -> tuple[float, str, int, str]:
 
 
 def unit_weight(unit: Unit) -> float:
-    """Risk times size; what is twice as long is not twice as important."""
+    """Risk times size; twice the length is not twice the importance."""
     if unit.suggestion.level == "skip":
         return 0.0
     return _WEIGHTS[unit.risk] * math.log2(2 + unit.metrics.added + unit.metrics.removed)
@@ -98,7 +98,7 @@ def unit_weight(unit: Unit) -> float:
 def _fitted_index(
     diff: Diff, ranked: Sequence[Unit], budget: int, count: Callable[[str], int]
 ) -> tuple[str, int]:
-    """All units, else as many as fit and folders for the rest, the deepest folders that fit."""
+    """All units, else as many as fit, and the rest by folder, as deep as fits."""
     room = int(budget * INDEX_SHARE)
     everything = _index(ranked, len(ranked), 0)
     if count(_page(diff, everything, ranked, len(ranked), [])) <= room or not ranked:
@@ -115,7 +115,7 @@ def _fitted_index(
 
 
 def _index(ranked: Sequence[Unit], named: int, depth: int) -> str:
-    """Compact JSON, one row to a line."""
+    """Compact JSON, one row a line."""
     rows = ",\n".join(_compact(_row(unit)) for unit in ranked[:named])
     text = f'{{"columns":{_compact(list(_COLUMNS))},\n"units":[\n{rows}]'
     if rest := ranked[named:]:
@@ -177,11 +177,11 @@ def _left_out(ranked: Sequence[Unit], named: int, shown: set[str]) -> str:
     missing = sum(bool(unit.hunks) and unit.id not in shown for unit in ranked)
     if not missing:
         return "Nothing is left out: every hunk is above."
-    said = f"Left out for lack of room: the hunks of {missing} of {len(ranked)} units. "
-    said += "`read_file_hunk` with a unit's id shows them."
+    note = f"Left out for lack of room: the hunks of {missing} of {len(ranked)} units. "
+    note += "`read_file_hunk` with a unit's id shows them."
     if named < len(ranked):
-        said += f" {len(ranked) - named} units are only counted, by folder; `list_project_files` names their files."
-    return said
+        note += f" {len(ranked) - named} units are only counted, by folder; `list_project_files` names their files."
+    return note
 
 
 def _block(unit: Unit) -> str:

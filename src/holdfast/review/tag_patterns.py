@@ -1,6 +1,8 @@
-"""What a path says of a change.
+"""What a path, and what a line of code, says about a change: tags by path, and reasons to look at security.
 
-Rule: words, not letters. `author.py` is not about `auth`, and `latest/` holds no tests.
+Rule: words, not substrings: `author.py` is not about `auth`, and `latest/` contains no tests. Each security
+pattern names a reason, so that a tag can be explained. Words that often mean something else (a token of a parser
+or a model, a hash that names content, a database session) are left out.
 """
 
 import re
@@ -77,7 +79,7 @@ def path_tags(path: str) -> frozenset[Tag]:
 
 
 def _code_tags(path: str) -> set[Tag]:
-    """Of what is neither a test nor text for people."""
+    """Tags of a path that is neither a test nor documentation."""
     tags: set[Tag] = set()
     if _CONFIG.search(path):
         tags.add("config")
@@ -89,11 +91,6 @@ def _code_tags(path: str) -> set[Tag]:
         tags.add("security")
     return tags
 
-
-# What in a line of code makes it worth a second look for its safety.
-#
-# Rule: each pattern names a reason, so that a tag can be explained. Words that mean something else as often (a token
-# of a parser or a model, a hash as a name for content, a session of a database) are not among them.
 
 _EVERYWHERE = {
     "authentication": r"\b(?:is_?|has_?|check_?|require_?|verify_?)?"
@@ -168,12 +165,12 @@ _ALIKE = {
     "svelte": "javascript",
     "cpp": "c",
 }
-_SPOKEN = {"markdown", "rst", "text", "json", "css", ""}
-"""Not code: words mean nothing there."""
+_PROSE = {"markdown", "rst", "text", "json", "css", ""}
+"""Not code: these words mean nothing there."""
 
 
 def _compiled(patterns: dict[str, str]) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    # Names are matched in any case, but SQL's words only in capitals: `select from` is also English.
+    # Names match in any case, but SQL keywords only in capitals: `select from` is also English.
     return tuple(
         (name, re.compile(pattern, 0 if name == "SQL built from strings" else re.IGNORECASE))
         for name, pattern in patterns.items()
@@ -183,14 +180,14 @@ def _compiled(patterns: dict[str, str]) -> tuple[tuple[str, re.Pattern[str]], ..
 _GENERAL = _compiled(_EVERYWHERE)
 _OWN = {language: _compiled(patterns) for language, patterns in _IN_LANGUAGES.items()}
 
-LONGEST = 2000
-"""Characters of a line that are looked at."""
+LONG_LINE = 2000
+"""Characters of a line that are searched."""
 
 
 def security_reasons(lines: Iterable[str], language: str) -> tuple[str, ...]:
-    """Which patterns are found in these lines, in a fixed order; none in a language that is not code."""
-    if language in _SPOKEN:
+    """The names of the patterns that match these lines, in a fixed order; none in a language that is not code."""
+    if language in _PROSE:
         return ()
-    text = "\n".join(line[:LONGEST] for line in lines)
+    text = "\n".join(line[:LONG_LINE] for line in lines)
     patterns = (*_GENERAL, *_OWN.get(_ALIKE.get(language, language), ()))
     return tuple(name for name, pattern in patterns if pattern.search(text))

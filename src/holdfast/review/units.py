@@ -1,6 +1,8 @@
-"""How often names stand in a project: one search for all of them.
+"""From a diff to units of review.
 
-Rule: one process, however many names. ripgrep looks for all at once; where there is none, nothing is counted.
+Rule: the same change gives the same units in the same order, with the same ids. An id is made of the path, the
+kind of change and the changed lines; if a file has the same change twice, the second one is numbered. Uses of
+names are counted by one run of ripgrep, however many names there are.
 """
 
 import os
@@ -15,211 +17,132 @@ from contextlib import nullcontext
 from hashlib import blake2b
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.review.diff import Diff, FileChange, Hunk, Versions
+from holdfast.review.diff import Diff, FileChange, Versions
 from holdfast.review.file_types import detect_language
 from holdfast.review.hunk_groups import HunkGroup, OutlinePair, group_hunks
+from holdfast.review.outline import Outline
 from holdfast.review.outliner import Outliner
 from holdfast.review.tag_patterns import path_tags
 from holdfast.review.tags import OutlinedFile, tag_unit
 from holdfast.review.unit import Metrics, Span, Symbol, Unit, UnitFacts, assess_risk, suggest_level
 
-MOST = 999
-"""A name that stands in more places says nothing of the one that changed."""
-MOST_OUTPUT = 32 * 1024 * 1024
+CountUses = Callable[[Sequence[str]], Mapping[str, int]]
+"""How often each name is used in the project, its definition aside; names that were not counted are missing."""
+
+AHEAD = 8
+"""Files that are submitted for parsing before the first of them is split."""
+HEAD = 2000
+"""Characters at the beginning of a file that are searched for a header."""
+
+MAX_USES = 999
+"""A name with more uses says nothing about the symbol that changed."""
+MAX_OUTPUT = 32 * 1024 * 1024
 SECONDS = 20.0
-
 _COUNTED = re.compile(r"[^\W\d]\w{2,}")
-_COMMON = {
-    "get",
-    "set",
-    "run",
-    "main",
-    "init",
-    "new",
-    "test",
-    "setup",
-    "close",
-    "open",
-    "read",
-    "write",
-    "name",
-}
+_COMMON = frozenset("get set run main init new test setup close open read write name".split())
 
 
-def uses_below(top: Path) -> Callable[[Sequence[str]], Mapping[str, int]]:
-    """Counts names in the files below a folder that are not ignored."""
-    return lambda names: count_uses(top, names)
+def build_units(
+    diff: Diff, versions: Versions, *, count_uses: CountUses | None = None, outliner: Outliner | None = None
+) -> tuple[Unit, ...]:
+    """In the order of the diff. An `outliner` that was started before is ready sooner."""
+    seen: Counter[str] = Counter()
+    with nullcontext(outliner) if outliner else Outliner() as reader:
+        units = [
+            _unit(file, group, seen)
+            for file in _outlined_files(diff.files, versions, reader)
+            for group in group_hunks(file.change, file.outlines) or [HunkGroup(None, ())]
+        ]
+    return tuple(_with_uses(units, count_uses) if count_uses else units)
 
 
 def count_uses(top: Path, names: Sequence[str]) -> dict[str, int]:
-    """The first place of each name is taken for its definition. Names that are short, common or no words (an
-    operator) are not counted."""
+    """Count names in the files below a folder that are not ignored. One occurrence is taken for the definition.
+    Names that are short, common or not words (an operator) are not counted."""
     counted = [name for name in names if _COUNTED.fullmatch(name) and name not in _COMMON]
     program = _ripgrep()
     if not counted or not program:
         return {}
     found = Counter(_search(program, top, counted).split("\n"))
-    return {name: min(max(found[name] - 1, 0), MOST) for name in counted}
+    return {name: min(max(found[name] - 1, 0), MAX_USES) for name in counted}
 
 
-def _ripgrep() -> str:
-    beside = Path(sysconfig.get_path("scripts")) / "rg"
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("rg") or ""
-    return found if Path(found).is_absolute() else ""
-
-
-def _search(program: str, top: Path, names: Sequence[str]) -> str:
-    command = [program, "--no-config", "--no-messages", "--no-heading", "--no-filename", "--no-line-number"]
-    command += [
-        "--color=never",
-        "--hidden",
-        "--glob=!.git",
-        "--max-filesize=2M",
-        "--word-regexp",
-        "--fixed-strings",
-    ]
-    command += ["--only-matching", "--case-sensitive", "--file=-", "--", "."]
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out:
-        given.write("\n".join(names).encode("utf-8"))
-        given.seek(0)
-        try:
-            subprocess.run(  # noqa: S603 -- names go in as data
-                command,
-                cwd=top,
-                stdin=given,
-                stdout=out,
-                stderr=subprocess.DEVNULL,
-                timeout=SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return ""
-        out.seek(0)
-        return out.read(MOST_OUTPUT).decode("utf-8", "replace")
-
-
-# From a diff to units of review.
-#
-# Rule: the same change gives the same units in the same order, with the same ids. An id is made of the path, the kind
-# of change and the lines that changed; where a file has the same change twice, the second one is counted.
-
-CountUses = Callable[[Sequence[str]], Mapping[str, int]]
-"""How often names stand in the project, where they are defined aside; a name that was not counted is missing."""
-
-AHEAD = 8
-"""Files that are read before the first of them is cut."""
-HEAD = 2000
-"""Characters of a file's beginning that are looked at."""
-
-
-def build_units(
-    diff: Diff, versions: Versions, *, uses: CountUses | None = None, outliner: Outliner | None = None
-) -> tuple[Unit, ...]:
-    """In the order of the diff. `uses` counts how often names stand in the project, all at once; an `outliner` that
-    was started before is ready sooner."""
-    seen: Counter[str] = Counter()
-    with nullcontext(outliner) if outliner else Outliner() as reader:
-        read = _read_ahead(diff.files, versions, reader)
-        units = [unit for one in read for unit in _units_of_file(*one, seen)]
-    return tuple(_with_uses(units, uses) if uses else units)
-
-
-def _read_ahead(
+def _outlined_files(
     files: Sequence[FileChange], versions: Versions, outliner: Outliner
-) -> Iterator[tuple["_Read", OutlinePair]]:
-    """Files with their outlines. Those to come are being read meanwhile."""
-    ahead: deque[_Read] = deque()
+) -> Iterator[OutlinedFile]:
+    """Files with their outlines. The next files are parsed meanwhile."""
+    ahead: deque[tuple[FileChange, str, str]] = deque()
     for file in files:
-        ahead.append(_asked(file, versions, outliner))
+        ahead.append(_submit(file, versions, outliner))
         if len(ahead) > AHEAD:
-            yield ahead.popleft(), OutlinePair(outliner.take(), outliner.take())
+            yield OutlinedFile(*ahead.popleft(), OutlinePair(outliner.take(), outliner.take()))
     while ahead:
-        yield ahead.popleft(), OutlinePair(outliner.take(), outliner.take())
+        yield OutlinedFile(*ahead.popleft(), OutlinePair(outliner.take(), outliner.take()))
 
 
-class _Read(Struct, frozen=True):
-    file: FileChange
-    language: str
-    head: str
-
-
-def _asked(file: FileChange, versions: Versions, outliner: Outliner) -> _Read:
-    old_text, new_text = _texts(file, versions)
-    text = new_text if new_text is not None else old_text
+def _submit(file: FileChange, versions: Versions, outliner: Outliner) -> tuple[FileChange, str, str]:
+    """Have both versions parsed; gives the file, its language and its head."""
+    old = new = None
+    if file.hunks and not file.is_submodule:
+        old = None if file.change == "added" else versions.old(file.old_path)
+        new = None if file.change == "deleted" else versions.new(file.path)
+    text = new if new is not None else old
     language = detect_language(file.path, text)
     is_generated = "generated" in path_tags(file.path)
-    outliner.ask(None if is_generated else old_text, detect_language(file.old_path, old_text))
-    outliner.ask(None if is_generated else new_text, language)
-    return _Read(file, language, (text or "")[:HEAD])
+    outliner.submit(None if is_generated else old, detect_language(file.old_path, old))
+    outliner.submit(None if is_generated else new, language)
+    return file, language, (text or "")[:HEAD]
 
 
-def _units_of_file(read: _Read, outlines: OutlinePair, seen: Counter[str]) -> Iterator[Unit]:
-    for cut in group_hunks(read.file, outlines) or [HunkGroup(None, ())]:
-        yield _unit(OutlinedFile(read.file, cut, outlines, read.language, read.head), seen)
-
-
-def _texts(file: FileChange, versions: Versions) -> tuple[str | None, str | None]:
-    """Both versions, where lines changed at all."""
-    if not file.hunks or file.is_submodule:
-        return None, None
-    old = None if file.change == "added" else versions.old(file.old_path)
-    return old, None if file.change == "deleted" else versions.new(file.path)
-
-
-def _unit(told: OutlinedFile, seen: Counter[str]) -> Unit:
-    file, cut = told.file, told.cut
-    tags = tag_unit(told)
+def _unit(file: OutlinedFile, group: HunkGroup, seen: Counter[str]) -> Unit:
+    change, hunks = file.change, group.hunks
+    tags = tag_unit(file, group)
     metrics = Metrics(
-        sum(hunk.added for hunk in cut.hunks),
-        sum(hunk.removed for hunk in cut.hunks),
-        len(cut.hunks),
-        _complexity(cut.hunks, told.outlines),
+        sum(hunk.added for hunk in hunks),
+        sum(hunk.removed for hunk in hunks),
+        len(hunks),
+        _complexity(group, file.outlines),
     )
-    facts = UnitFacts(file.change, frozenset(tags), metrics, _is_in_function(cut.symbol))
+    facts = UnitFacts(change.change, frozenset(tags), metrics, _is_in_function(group.symbol))
     risk = assess_risk(facts)
     return Unit(
-        id=_id(file, cut.hunks, seen),
-        path=file.path,
-        old_path=file.old_path,
-        language=told.language,
-        change=file.change,
-        old=_span([(hunk.old_start, hunk.old_count) for hunk in cut.hunks]),
-        new=_span([(hunk.new_start, hunk.new_count) for hunk in cut.hunks]),
-        symbol=cut.symbol,
-        hunks=cut.hunks,
+        id=_id(change, group, seen),
+        path=change.path,
+        old_path=change.old_path,
+        language=file.language,
+        change=change.change,
+        old=_span([(hunk.old_start, hunk.old_count) for hunk in hunks]),
+        new=_span([(hunk.new_start, hunk.new_count) for hunk in hunks]),
+        symbol=group.symbol,
+        hunks=hunks,
         tags=tags,
         metrics=metrics,
         suggestion=suggest_level(facts, risk),
         risk=risk,
-        note=_note(file),
+        note=_note(change),
     )
 
 
-def _complexity(hunks: Sequence[Hunk], outlines: OutlinePair) -> int:
-    """Branches on lines that came, less those on lines that went."""
-    lines = [line for hunk in hunks for line in hunk.lines]
-    came = [line.new for line in lines if line.kind == "+"]
-    went = [line.old for line in lines if line.kind == "-"]
-    more = sum(outlines.new.branches_in(Span(n, n)) for n in came) if outlines.new else 0
-    less = sum(outlines.old.branches_in(Span(n, n)) for n in went) if outlines.old else 0
-    return more - less
+def _complexity(group: HunkGroup, outlines: OutlinePair) -> int:
+    """Branches on added lines, less those on removed lines."""
+    old, new = outlines.old or Outline(), outlines.new or Outline()
+    added = sum(new.branches_on(line.new) for line in group.lines if line.kind == "+")
+    removed = sum(old.branches_on(line.old) for line in group.lines if line.kind == "-")
+    return added - removed
 
 
 def _span(ranges: Sequence[tuple[int, int]]) -> Span:
-    held = [(start, start + count - 1) for start, count in ranges if count]
-    return Span(held[0][0], held[-1][1]) if held else Span(0, 0)
+    filled = [(start, start + count - 1) for start, count in ranges if count]
+    return Span(filled[0][0], filled[-1][1]) if filled else Span(0, 0)
 
 
-def _id(file: FileChange, hunks: Sequence[Hunk], seen: Counter[str]) -> str:
-    changed = [
-        f"{line.kind}{line.text}{line.end}" for hunk in hunks for line in hunk.lines if line.kind != " "
-    ]
-    parts = [file.path, file.old_path, file.change, *changed]
+def _id(change: FileChange, group: HunkGroup, seen: Counter[str]) -> str:
+    changed = [f"{line.kind}{line.text}{line.end}" for line in group.lines if line.kind != " "]
+    parts = [change.path, change.old_path, change.change, *changed]
     if not changed:
-        parts += [file.old_mode, file.new_mode, str(file.is_binary)]
+        parts += [change.old_mode, change.new_mode, str(change.is_binary)]
     key = _digest(parts)
     seen[key] += 1
     return f"u-{key if seen[key] == 1 else _digest([key, str(seen[key])])}"
@@ -227,45 +150,45 @@ def _id(file: FileChange, hunks: Sequence[Hunk], seen: Counter[str]) -> str:
 
 def _digest(parts: Sequence[str]) -> str:
     """Lengths are hashed too, so that no two lists of parts are the same text."""
-    hashed = blake2b(digest_size=6)
+    digest = blake2b(digest_size=6)
     for part in parts:
         raw = part.encode("utf-8", "surrogatepass")
-        hashed.update(b"%d:" % len(raw) + raw)
-    return hashed.hexdigest()
+        digest.update(b"%d:" % len(raw) + raw)
+    return digest.hexdigest()
 
 
-def _note(file: FileChange) -> str:
-    said = []
-    if file.change in ("renamed", "copied"):
-        said.append(f"{'moved' if file.change == 'renamed' else 'copied'} from {file.old_path}")
-    if file.old_mode and file.new_mode and file.old_mode != file.new_mode:
-        said.append(f"mode {file.old_mode} became {file.new_mode}")
-    if file.is_binary:
-        said.append("binary file")
-    if file.is_submodule:
-        said.append("submodule")
-    if file.note:
-        said.append(file.note)
-    if not said and not file.hunks:
-        said.append("an empty file" if file.change in ("added", "deleted") else "no lines changed")
-    return "; ".join(said)
+def _note(change: FileChange) -> str:
+    notes = []
+    if change.change in ("renamed", "copied"):
+        notes.append(f"{'moved' if change.change == 'renamed' else 'copied'} from {change.old_path}")
+    if modes := change.mode_change:
+        notes.append(f"mode {modes[0]} became {modes[1]}")
+    if change.is_binary:
+        notes.append("binary file")
+    if change.is_submodule:
+        notes.append("submodule")
+    if change.note:
+        notes.append(change.note)
+    if not notes and not change.hunks:
+        notes.append("an empty file" if change.change in ("added", "deleted") else "no lines changed")
+    return "; ".join(notes)
 
 
-def _with_uses(units: Sequence[Unit], uses: CountUses) -> list[Unit]:
-    names = [_name(unit) for unit in units]
-    counts = uses(sorted({name for name in names if name}))
-    return [_with_fan_in(unit, counts.get(name, -1)) for unit, name in zip(units, names, strict=True)]
+def _with_uses(units: Sequence[Unit], count_uses: CountUses) -> list[Unit]:
+    names = [_called_name(unit.symbol) for unit in units]
+    counts = count_uses(sorted({name for name in names if name}))
+    return [
+        _with_fan_in(unit, counts[name]) if name in counts else unit
+        for unit, name in zip(units, names, strict=True)
+    ]
 
 
-def _name(unit: Unit) -> str:
-    """What callers write; empty where the unit is in nothing that could be called."""
-    symbol = unit.symbol
+def _called_name(symbol: Symbol | None) -> str:
+    """What callers write; empty if the unit is in nothing that can be called."""
     return "" if symbol is None or symbol.kind == "section" else symbol.name.rpartition(".")[2]
 
 
 def _with_fan_in(unit: Unit, fan_in: int) -> Unit:
-    if fan_in < 0:
-        return unit
     metrics = replace(unit.metrics, fan_in=fan_in)
     facts = UnitFacts(unit.change, frozenset(unit.tags), metrics, _is_in_function(unit.symbol))
     risk = assess_risk(facts)
@@ -274,3 +197,32 @@ def _with_fan_in(unit: Unit, fan_in: int) -> Unit:
 
 def _is_in_function(symbol: Symbol | None) -> bool:
     return symbol is not None and symbol.kind in ("function", "method", "section")
+
+
+def _ripgrep() -> str:
+    installed = Path(sysconfig.get_path("scripts")) / "rg"
+    found = str(installed) if os.access(installed, os.X_OK) else shutil.which("rg") or ""
+    return found if Path(found).is_absolute() else ""
+
+
+def _search(program: str, top: Path, names: Sequence[str]) -> str:
+    """Every occurrence of a name, one a line."""
+    options = """--no-config --no-messages --no-heading --no-filename --no-line-number --color=never --hidden
+        --glob=!.git --max-filesize=2M --word-regexp --fixed-strings --only-matching --case-sensitive --file=-"""
+    with tempfile.TemporaryFile() as patterns, tempfile.TemporaryFile() as out:
+        patterns.write("\n".join(names).encode("utf-8"))
+        patterns.seek(0)
+        try:
+            subprocess.run(  # noqa: S603 -- names go in as data
+                [program, *options.split(), "--", "."],
+                cwd=top,
+                stdin=patterns,
+                stdout=out,
+                stderr=subprocess.DEVNULL,
+                timeout=SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+        out.seek(0)
+        return out.read(MAX_OUTPUT).decode("utf-8", "replace")

@@ -1,10 +1,10 @@
-"""Is a finding about something that is there? Its lines are looked up, its patch is tried, its secrets go.
+"""Verify a finding: look up its evidence in the file, try its patch, remove secrets.
 
-Rule: what is kept can be shown: every evidence line stands in the named file, as written here (secrets aside),
-and the patch, if there is one, applies. Verifying twice is verifying once.
+Rule: what is kept can be shown. Every line of evidence is in the named file as written here (secrets aside), and
+the patch, if there is one, applies. Verifying twice gives the same as verifying once.
 
-A line with a secret in it is shown with `<REDACTED>`, and whoever quotes it knows it no other way. Such a quote
-stands where the file's line has a secret in just that place; it matches no other line.
+A line with a secret is shown with `<REDACTED>`, so whoever quotes it knows it only that way. Such a quote matches
+a line that has a secret in exactly that place, and no other line.
 """
 
 import re
@@ -21,171 +21,160 @@ from holdfast.review.patches import AppliedPatch, PatchProblem, try_patch
 from holdfast.review.sides import Lines, Sides, find_unit
 
 RejectionReason = Literal["severity", "category", "claim", "unit", "file", "evidence", "no_evidence"]
-"""Of a finding that is dropped: what it lacks, or what of it is not so."""
+"""Why a finding is dropped: what it lacks, or what is wrong with it."""
 
 _CATEGORIES = frozenset(get_args(Category))
 _WORD = re.compile(r"[^\W_]")
 _NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|:|\s*\|)\s?")
 
-
-_MOST_SECRETS = 3
-_LONGEST = 2_000
-"""Of a line that is compared part by part: what is longer is compared whole."""
+_MAX_SECRETS = 3
+_MAX_LENGTH = 2_000
+"""Of a line that is compared around its secrets; a longer one only matches as it is shown."""
 
 
 class RejectedFinding(Struct, frozen=True):
     reason: RejectionReason
-    path: str
-    claim: str
     detail: str = ""
 
 
 class VerifiedFinding(Struct, frozen=True):
-    """`patch` says why the suggested patch was dropped, where it was."""
+    """`patch_problem` says why the suggested patch was dropped, if it was."""
 
     finding: Finding
-    patch: PatchProblem | Literal["secret"] | None = None
+    patch_problem: PatchProblem | Literal["secret"] | None = None
 
 
 def verify_finding(finding: Finding, sides: Sides) -> VerifiedFinding | RejectedFinding:
-    """The finding as it is kept: in its place, with exact lines, an id, and a patch that applies or none."""
+    """The finding as it is kept: at its place, with exact lines, an id, and a patch that applies or none."""
     if finding.severity not in SEVERITIES:
-        return _rejected("severity", finding, str(finding.severity))
+        return _rejected("severity", str(finding.severity))
     if finding.category not in _CATEGORIES:
-        return _rejected("category", finding, str(finding.category))
+        return _rejected("category", str(finding.category))
     if not finding.claim.strip():
-        return _rejected("claim", finding)
+        return _rejected("claim")
     unit = _unit(finding, sides)
     if not unit:
-        return _rejected("unit", finding, finding.unit)
-    placed = _placed(finding, sides)
-    if isinstance(placed, RejectedFinding):
-        return placed
-    return _with_patch(replace(placed, unit=unit, claim=redact(placed.claim.strip())), sides)
+        return _rejected("unit", finding.unit)
+    located = _locate(finding, sides)
+    if isinstance(located, RejectedFinding):
+        return located
+    return _check_patch(replace(located, unit=unit, claim=redact(located.claim.strip())), sides)
 
 
-def _rejected(reason: RejectionReason, finding: Finding, detail: str = "") -> RejectedFinding:
-    return RejectedFinding(reason, finding.path, redact(finding.claim), redact(detail))
+def _rejected(reason: RejectionReason, detail: str = "") -> RejectedFinding:
+    return RejectedFinding(reason, redact(detail))
 
 
 def _unit(finding: Finding, sides: Sides) -> str:
-    """The unit it names (which may lie in another file: a caller that was not changed), else the one there."""
+    """The unit it names (which may be in another file: a caller that did not change), else the one at its place."""
     if any(unit.id == finding.unit for unit in sides.units):
         return finding.unit
     return find_unit(sides.units_of(finding.path), finding.side, finding.line)
 
 
-def _placed(finding: Finding, sides: Sides) -> Finding | RejectedFinding:
+def _locate(finding: Finding, sides: Sides) -> Finding | RejectedFinding:
+    """The finding with the line numbers and the exact text of its evidence."""
     lines = sides.lines(finding.path, finding.side)
-    quoted = [line for part in finding.evidence for line in part.split("\n") if line.strip()]
-    if not quoted:
-        return _without_lines(finding, lines, sides)
+    quotes = [line for part in finding.evidence for line in part.split("\n") if line.strip()]
+    if not quotes:
+        return _locate_file(finding, lines, sides)
     if lines is None:
-        return _rejected("file", finding)
+        return _rejected("file")
     safe = sides.safe_lines(finding.path, finding.side)
-    at = _find(quoted, lines, safe, finding.line)
-    if at is None:
-        return _rejected("evidence", finding, next(iter(_missing(quoted, lines, safe)), ""))
-    is_there = at[0] <= finding.line <= at[-1]
-    if not is_there and _says_nothing(quoted, lines, safe):
-        return _rejected("evidence", finding, quoted[0].strip()[:80])
-    first = finding.line if is_there else at[0]
-    last = min(finding.last_line, max(lines)) if is_there and finding.last_line >= first else at[-1]
-    exact = tuple(redact("\n".join(safe[number] for number in at)).split("\n"))
-    placed = replace(finding, line=first, last_line=max(first, last), evidence=exact)
-    return replace(placed, id=finding_id(placed, _earlier(exact[0], safe, at[0])))
+    found = _find(quotes, lines, safe, finding.line)
+    if found is None:
+        missing = next((quote for quote in quotes if not _matches(quote, lines, safe)), "")
+        return _rejected("evidence", missing.strip()[:80])
+    is_at_line = found[0] <= finding.line <= found[-1]
+    if not is_at_line and _is_ambiguous(quotes, lines, safe):
+        return _rejected("evidence", quotes[0].strip()[:80])
+    first = finding.line if is_at_line else found[0]
+    last = min(finding.last_line, max(lines)) if is_at_line and finding.last_line >= first else found[-1]
+    exact = tuple(redact("\n".join(safe[number] for number in found)).split("\n"))
+    located = replace(finding, line=first, last_line=max(first, last), evidence=exact)
+    same_above = sum(number < found[0] and line.strip() == exact[0].strip() for number, line in safe.items())
+    return replace(located, id=finding_id(located, same_above))
 
 
-def _says_nothing(quoted: Sequence[str], lines: Lines, safe: Lines) -> bool:
-    """Braces alone, which stand in many places: only the line number could tell which are meant."""
-    return not any(map(_WORD.search, quoted)) and len(_places(quoted[0], lines, safe)) > 1
+def _is_ambiguous(quotes: Sequence[str], lines: Lines, safe: Lines) -> bool:
+    """Only punctuation, which is in many places: only the line number could say which one is meant."""
+    return not any(map(_WORD.search, quotes)) and len(_matches(quotes[0], lines, safe)) > 1
 
 
-def _without_lines(finding: Finding, lines: Lines | None, sides: Sides) -> Finding | RejectedFinding:
-    """Of a mode, a move or a binary file there are no lines to show; of all else there are."""
+def _locate_file(finding: Finding, lines: Lines | None, sides: Sides) -> Finding | RejectedFinding:
+    """Without evidence. A mode, a move or a binary file has no lines to show; everything else does."""
     own = sides.units_of(finding.path)
     if not finding.rule and any(unit.hunks for unit in own):
-        return _rejected("no_evidence", finding)
+        return _rejected("no_evidence")
     if not own and lines is None:
-        return _rejected("file", finding)
+        return _rejected("file")
     end = max(lines, default=0) if lines else 0
     first = min(max(finding.line, 0), end)
-    bare = replace(finding, line=first, last_line=min(max(finding.last_line, first), end), evidence=())
-    return replace(bare, id=finding_id(bare))
+    located = replace(finding, line=first, last_line=min(max(finding.last_line, first), end), evidence=())
+    return replace(located, id=finding_id(located))
 
 
-def _earlier(line: str, safe: Lines, at: int) -> int:
-    return sum(number < at and other.strip() == line.strip() for number, other in safe.items())
+def _find(quotes: Sequence[str], lines: Lines, safe: Lines, near: int) -> list[int] | None:
+    """A line number for each quote, in order; the shortest block, and among these the one nearest to `near`."""
+    matches = [_matches(quote, lines, safe) for quote in quotes]
+    blocks = [block for start in matches[0] if (block := _block(start, matches))]
+    return min(blocks, key=lambda block: (block[-1] - block[0], abs(block[0] - near), block[0]), default=None)
 
 
-def _readings(quoted: str) -> Iterator[str]:
-    """What the quote may mean, the most literal first: with a diff's sign, with a line number before it."""
-    yield quoted
-    if quoted[:1] in ("+", "-"):
-        yield quoted[1:]
-    if numbered := _NUMBERED.match(quoted):
-        yield quoted[numbered.end() :]
+def _block(start: int, matches: Sequence[Sequence[int]]) -> list[int] | None:
+    """From `start`, for each quote the next line that matches it; None if the quotes are not in this order."""
+    block = [start]
+    for numbers in matches[1:]:
+        after = bisect_right(numbers, block[-1])
+        if after == len(numbers):
+            return None
+        block.append(numbers[after])
+    return block
 
 
-def _stands(quoted: str, line: str, safe: str) -> bool:
-    if MARK not in quoted:
-        return quoted.strip() == line.strip()
-    return quoted.strip() == safe.strip() or _hides(quoted.strip().split(MARK), line.strip())
-
-
-def _hides(parts: list[str], line: str) -> bool:
-    """Do the parts frame the line's secrets? Whatever they leave out must be one."""
-    if len(parts) > _MOST_SECRETS + 1 or len(line) > _LONGEST or not any(part.strip() for part in parts):
-        return False
-    framed = re.fullmatch("(.+?)".join(map(re.escape, parts)), line)
-    if framed is None:
-        return False
-    hidden = {at for one in find_secrets(line) for at in range(one.start, one.end)}
-    spans = (range(*framed.span(number)) for number in range(1, len(parts)))
-    return all(
-        not hidden.isdisjoint(span) and not any(_WORD.match(line[at]) for at in span if at not in hidden)
-        for span in spans
-    )
-
-
-def _places(quoted: str, lines: Lines, safe: Lines) -> list[int]:
-    """Where the quote stands: exactly, if it does so anywhere; else but for the space around it."""
-    if MARK not in quoted and (exact := [number for number, line in lines.items() if line == quoted]):
+def _matches(quote: str, lines: Lines, safe: Lines) -> list[int]:
+    """The lines that match a quote: exactly if there are any, else up to the whitespace around it."""
+    if MARK not in quote and (exact := [number for number, line in lines.items() if line == quote]):
         return exact
-    for reading in _readings(quoted):
+    for reading in _readings(quote):
         if reading.strip() and (
-            found := [number for number, line in lines.items() if _stands(reading, line, safe[number])]
+            found := [number for number, line in lines.items() if _is_line(reading, line, safe[number])]
         ):
             return found
     return []
 
 
-def _missing(quoted: Sequence[str], lines: Lines, safe: Lines) -> Iterator[str]:
-    for one in quoted:
-        if not _places(one, lines, safe):
-            yield one.strip()[:80]
+def _readings(quote: str) -> Iterator[str]:
+    """What the quote may mean, the most literal first: as it is, after a diff's sign, after a line number."""
+    yield quote
+    if quote[:1] in ("+", "-"):
+        yield quote[1:]
+    if numbered := _NUMBERED.match(quote):
+        yield quote[numbered.end() :]
 
 
-def _find(quoted: Sequence[str], lines: Lines, safe: Lines, near: int) -> list[int] | None:
-    """A line number for each quote, in order. One block if they stand so, and as near to `near` as can be."""
-    places = [_places(one, lines, safe) for one in quoted]
-    if not all(places):
-        return None
-    ways = [way for start in places[0] if (way := _way(start, places))]
-    return min(ways, key=lambda way: (way[-1] - way[0], abs(way[0] - near), way[0]), default=None)
+def _is_line(quote: str, line: str, safe: str) -> bool:
+    if MARK not in quote:
+        return quote.strip() == line.strip()
+    return quote.strip() == safe.strip() or _hides_secrets(quote.strip().split(MARK), line.strip())
 
 
-def _way(start: int, places: Sequence[Sequence[int]]) -> list[int] | None:
-    way = [start]
-    for one in places[1:]:
-        after = bisect_right(one, way[-1])
-        if after == len(one):
-            return None
-        way.append(one[after])
-    return way
+def _hides_secrets(parts: list[str], line: str) -> bool:
+    """Do these parts surround the secrets of the line? Whatever they leave out must be one."""
+    if len(parts) > _MAX_SECRETS + 1 or len(line) > _MAX_LENGTH or not any(part.strip() for part in parts):
+        return False
+    match = re.fullmatch("(.+?)".join(map(re.escape, parts)), line)
+    if match is None:
+        return False
+    secret = {at for one in find_secrets(line) for at in range(one.start, one.end)}
+    gaps = (range(*match.span(number)) for number in range(1, len(parts)))
+    return all(
+        not secret.isdisjoint(gap) and not any(_WORD.match(line[at]) for at in gap if at not in secret)
+        for gap in gaps
+    )
 
 
-def _with_patch(finding: Finding, sides: Sides) -> VerifiedFinding:
+def _check_patch(finding: Finding, sides: Sides) -> VerifiedFinding:
     finding = replace(finding, suggestion=redact(finding.suggestion.strip()))
     if not finding.patch.strip():
         return VerifiedFinding(replace(finding, patch=""))

@@ -1,7 +1,8 @@
-"""Bytes of a file or of a diff as text.
+"""The text of both versions of the files of a diff, read when it is needed.
 
-Rule: line by line where it is not UTF-8, so that a line of a diff and the same line of its file are decoded alike;
-what comes out can always be written as UTF-8.
+Rule: bounded. Texts are read in batches by one run of git, the latest are cached, and a file that is large, not
+text or outside the repository is not read at all. What is not UTF-8 is decoded line by line, so that a line of a
+diff and the same line of its file become the same text; the result can always be written as UTF-8.
 """
 
 import os
@@ -15,46 +16,41 @@ from typing import Protocol
 from holdfast.review.diff import FileChange, apply_hunks, revert_hunks, text_of_added_or_deleted
 from holdfast.review.repository import Repository
 
-LOOKED_AT = 8000
-"""Bytes at the beginning among which a NUL makes a file binary, as git has it."""
+BINARY_PREFIX = 8000
+"""Bytes at the beginning of a file in which a NUL makes it binary, as in git."""
 
 _CHINESE = re.compile(rb"(?:[\x00-\x7f]|[\xa1-\xf7][\xa1-\xfe])*")
-"""ASCII and pairs of GB 2312. Latin letters with accents rarely stand in pairs."""
+"""ASCII and pairs of GB 2312. Accented Latin letters rarely come in pairs."""
 
 
 def is_binary(raw: bytes) -> bool:
-    return b"\0" in raw[:LOOKED_AT]
+    return b"\0" in raw[:BINARY_PREFIX]
 
 
 def decode_text(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        return "\n".join(_line(line) for line in raw.split(b"\n"))
+        return "\n".join(_decode_line(line) for line in raw.split(b"\n"))
 
 
-def _line(raw: bytes) -> str:
+def _decode_line(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
         return raw.decode("gb18030", "replace") if _CHINESE.fullmatch(raw) else raw.decode("latin-1")
 
 
-# Both versions of the files of a diff, read when they are asked for.
-#
-# Rule: bounded. Texts are read by the dozen in one run of git, the latest are kept, and a file that is large, no text
-# or outside of the repository is not read at all.
-
 MOST_TEXT = 2 * 1024 * 1024
-AT_ONCE = 512
-AT_ONCE_BYTES = 8 * 1024 * 1024
-KEPT = 2 * AT_ONCE
-KEPT_CHARACTERS = 2 * AT_ONCE_BYTES
+BATCH = 512
+BATCH_BYTES = 8 * 1024 * 1024
+CACHED = 2 * BATCH
+CACHED_CHARACTERS = 2 * BATCH_BYTES
 
 
 class TextSource(Protocol):
-    """Where one side's texts come from. **Contract:** answers for the first path, and for as many of the next ones
-    as together are no more than `AT_ONCE_BYTES`."""
+    """Where the texts of one side come from. **Contract:** gives the first path, and as many of the next ones as
+    are together no more than `BATCH_BYTES`."""
 
     def texts(self, paths: Sequence[str]) -> Mapping[str, str | None]: ...
 
@@ -67,13 +63,13 @@ class GitTexts:
         self._tree = tree
 
     def texts(self, paths: Sequence[str]) -> dict[str, str | None]:
-        # Names are asked for one a line.
-        asked = [path for path in paths if is_downward(path) and "\n" not in path]
-        sizes = dict(zip(asked, self._sizes(asked), strict=True))
-        taken = _fitting(paths, [sizes.get(path, -1) for path in paths])
+        # git reads one name a line.
+        named = [path for path in paths if is_downward(path) and "\n" not in path]
+        sizes = dict(zip(named, self._sizes(named), strict=True))
+        taken = _batch(paths, [sizes.get(path, -1) for path in paths])
         small = [path for path in taken if 0 <= sizes.get(path, -1) <= MOST_TEXT]
         out = (
-            self._repository.ask("cat-file", "--batch", stdin=self._names(small), most=2**31)
+            self._repository.run("cat-file", "--batch", stdin=self._names(small), most=2**31)
             if small
             else b""
         )
@@ -88,10 +84,10 @@ class GitTexts:
         return found
 
     def _sizes(self, paths: Sequence[str]) -> list[int]:
-        """-1 where there is no such file."""
+        """-1 if there is no such file."""
         if not paths:
             return []
-        out = self._repository.ask(
+        out = self._repository.run(
             "cat-file", "--batch-check=%(objecttype) %(objectsize)", stdin=self._names(paths)
         )
         return [
@@ -105,14 +101,14 @@ class GitTexts:
 
 
 class DiskTexts:
-    """Texts on the disk, inside of one folder."""
+    """Texts on disk, inside one folder."""
 
     def __init__(self, top: Path) -> None:
         self._top = top
 
     def texts(self, paths: Sequence[str]) -> dict[str, str | None]:
         found: dict[str, str | None] = {}
-        left = AT_ONCE_BYTES
+        left = BATCH_BYTES
         for path in paths:
             raw = read_inside(self._top, path)
             found[path] = None if raw is None else _text(raw)
@@ -123,31 +119,31 @@ class DiskTexts:
 
 
 class PrefetchedTexts:
-    """One side, asked in the order of the diff and read ahead."""
+    """One side with a cache, read ahead in the order of the diff."""
 
     def __init__(self, side: TextSource, order: Sequence[str]) -> None:
         self._side = side
         self._order = list(dict.fromkeys(order))
         self._places = {path: i for i, path in enumerate(self._order)}
-        self._kept: OrderedDict[str, str | None] = OrderedDict()
+        self._cache: OrderedDict[str, str | None] = OrderedDict()
         self._size = 0
 
     def text(self, path: str) -> str | None:
-        if path not in self._kept:
+        if path not in self._cache:
             at = self._places.get(path)
-            ahead = [path] if at is None else self._order[at : at + AT_ONCE]
-            texts = self._side.texts([p for p in ahead if p not in self._kept])
-            # The one asked for comes last, so that it is the latest.
-            self._kept.update(reversed(list(texts.items())))
+            ahead = [path] if at is None else self._order[at : at + BATCH]
+            texts = self._side.texts([p for p in ahead if p not in self._cache])
+            # The requested text is added last, so that it is dropped last.
+            self._cache.update(reversed(list(texts.items())))
             self._size += sum(len(text or "") for text in texts.values())
-            while len(self._kept) > 1 and (len(self._kept) > KEPT or self._size > KEPT_CHARACTERS):
-                _, gone = self._kept.popitem(last=False)
-                self._size -= len(gone or "")
-        return self._kept[path]
+            while len(self._cache) > 1 and (len(self._cache) > CACHED or self._size > CACHED_CHARACTERS):
+                _, dropped = self._cache.popitem(last=False)
+                self._size -= len(dropped or "")
+        return self._cache[path]
 
 
 class GitVersions:
-    """Both sides out of a repository."""
+    """Both sides from a repository."""
 
     def __init__(self, old: TextSource, new: TextSource, files: Sequence[FileChange]) -> None:
         self._old = PrefetchedTexts(old, [file.old_path for file in files if file.change != "added"])
@@ -161,9 +157,9 @@ class GitVersions:
 
 
 class TextVersions:
-    """Both sides of a diff that came as a text: out of the diff where it holds a whole file, and otherwise out of
-    the file on the disk, if the diff fits it (not applied yet) or fits it backwards (already applied). A file that
-    the diff does not name is that on the disk."""
+    """Both sides of a diff that was given as text: from the diff if it contains a whole file, else from the file
+    on disk, if the diff applies to it (not applied yet) or can be reverted (already applied). A file that the
+    diff does not name is read from disk."""
 
     def __init__(self, top: Path | None, files: Sequence[FileChange]) -> None:
         self._top = top
@@ -178,10 +174,10 @@ class TextVersions:
             return None
         if file.change == "deleted":
             return text_of_added_or_deleted(file)
-        if (now := self._on_disk(file.path)) is not None and (
-            back := revert_hunks(now, file.hunks)
-        ) is not None:
-            return back
+        now = self._on_disk(file.path)
+        reverted = None if now is None else revert_hunks(now, file.hunks)
+        if reverted is not None:
+            return reverted
         before = self._on_disk(path)
         return before if before is not None and apply_hunks(before, file.hunks) is not None else None
 
@@ -199,7 +195,7 @@ class TextVersions:
         return None if before is None else apply_hunks(before, file.hunks)
 
     def _untouched(self, path: str) -> str | None:
-        """A file that the diff does not name is the same on both sides."""
+        """A file that the diff does not name, which is the same on both sides."""
         is_named = path in self._by_old or path in self._by_new
         return None if is_named or ".git" in path.split("/") else self._on_disk(path)
 
@@ -209,20 +205,20 @@ class TextVersions:
 
 
 def is_downward(path: str) -> bool:
-    """Whether a path goes only downwards. A diff, or whoever asks, may name any."""
+    """Does a path only go down? A diff may name any path."""
     return bool(path) and "\0" not in path and not {"", ".", ".."} & set(path.split("/"))
 
 
 def read_inside(top: Path, path: str, most: int = MOST_TEXT) -> bytes | None:
-    """The bytes of a file (of a link, where it leads); None where it is not there, too large, no file, cannot be
-    read, or would lead outside."""
+    """The bytes of a file (of a link, its target); None if it is missing, too large, not a file, unreadable or
+    outside."""
     if not is_downward(path):
         return None
     place = top / path
     try:
-        # Not by pathlib: it takes three times as long, and this is done for every file.
-        folder, inside = os.path.realpath(place.parent), os.path.realpath(top)
-        if folder != inside and not folder.startswith(inside.rstrip("/") + "/"):
+        # Not with pathlib, which takes three times as long: this runs for every file.
+        folder, root = os.path.realpath(place.parent), os.path.realpath(top)
+        if folder != root and not folder.startswith(root.rstrip("/") + "/"):
             return None
         status = place.lstat()
         if stat.S_ISLNK(status.st_mode):
@@ -235,10 +231,11 @@ def read_inside(top: Path, path: str, most: int = MOST_TEXT) -> bytes | None:
         return None
 
 
-def _fitting(paths: Sequence[str], sizes: Sequence[int]) -> list[str]:
-    """The first path, and as many of the next ones as may be read with it. What is too large is not read."""
+def _batch(paths: Sequence[str], sizes: Sequence[int]) -> list[str]:
+    """The first path, and as many of the next ones as may be read with it. Files that are too large are not
+    read."""
     taken: list[str] = []
-    left = AT_ONCE_BYTES
+    left = BATCH_BYTES
     for path, size in zip(paths, sizes, strict=True):
         left -= size if 0 <= size <= MOST_TEXT else 0
         if taken and left < 0:

@@ -1,11 +1,12 @@
-"""The rule half of a review: checks that need no model, one module each.
+"""The checks that need no model, one module each.
 
-Rule: precision first. A check that cries wolf gets switched off, so where it cannot be sure it says nothing; and
-what a check finds passes the same door as what a model finds.
+Rule: precision first. A check with false alarms gets switched off, so if it is not sure it reports nothing. What a
+check finds is verified like what a model finds.
+
+A check is a module with `RULES`, the things it looks for, and `check`, which yields findings; `MODULES` lists it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from types import ModuleType
 
 from holdfast.review.checks import (
     conflict_markers,
@@ -24,32 +25,30 @@ from holdfast.review.findings import ReviewFindings
 from holdfast.review.sides import Sides
 from holdfast.review.unit import Unit
 
-__all__ = ["CHECKS", "RULES", "Check", "CheckInput", "ReviewRule", "run_checks"]
-
-Check = Callable[[CheckInput], Iterable[Finding]]
-
-_MODULES: dict[str, ModuleType] = {
-    "secrets": secrets,
-    "conflicts": conflict_markers,
-    "tests": weakened_tests,
-    "dependencies": dependencies,
-    "dangers": unsafe_code,
-    "hidden": hidden_characters,
-    "leftovers": leftovers,
-    "files": stray_files,
+MODULES = (
+    secrets,
+    conflict_markers,
+    weakened_tests,
+    dependencies,
+    unsafe_code,
+    hidden_characters,
+    leftovers,
+    stray_files,
+)
+CHECKS: dict[str, Callable[[CheckInput], Iterable[Finding]]] = {
+    module.__name__.rpartition(".")[2]: module.check for module in MODULES
 }
-CHECKS: dict[str, Check] = {name: module.check for name, module in _MODULES.items()}
-RULES: dict[str, ReviewRule] = {rule.name: rule for module in _MODULES.values() for rule in module.RULES}
+RULES: dict[str, ReviewRule] = {rule.name: rule for module in MODULES for rule in module.RULES}
 
 
 def run_checks(
     diff: Diff, units: Sequence[Unit], versions: Versions, *, only: Iterable[str] | None = None
 ) -> ReviewFindings:
     """What the checks find, all of them or those named."""
-    scene = CheckInput(diff, units, versions)
+    change = CheckInput(diff, units, versions)
     sides = Sides(units, versions)
     findings = ReviewFindings()
     for name in CHECKS if only is None else only:
-        for finding in CHECKS[name](scene):
+        for finding in CHECKS[name](change):
             findings = findings.report(finding, sides)
     return findings

@@ -1,21 +1,21 @@
-"""Conflict markers that were left in a file.
+"""Merge conflict markers left in a file.
 
-Rule: only markers that belong together, in order and in their column; an underline of `=======` is none, nor is a
-string or a quoted block that shows them.
+Rule: only complete sets of markers, in order and in the first column; a `=======` underline is none, nor is a
+string or a fenced block that shows them.
 """
 
 import re
 from collections.abc import Iterator
 
-from holdfast.review.checks.check_input import CheckInput, FindingPlace, ReviewRule, changed_lines
+from holdfast.review.checks.check_input import CheckInput, ReviewRule
 from holdfast.review.diff import DiffLine, FileChange
 from holdfast.review.file_types import language_family
 from holdfast.review.finding import Finding
 
 CONFLICT = ReviewRule(
     "conflict-marker",
-    "A conflict marker was left",
-    "A merge was not finished: the file holds both sides and the lines between them.",
+    "A conflict marker is left",
+    "A merge was not finished: the file contains both sides and the lines between them.",
     "critical",
     "bug",
 )
@@ -27,16 +27,14 @@ _END = re.compile(r">{7}(?: \S.*)?\r?")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
-def check(scene: CheckInput) -> Iterator[Finding]:
-    for file in scene.files():
+def check(change: CheckInput) -> Iterator[Finding]:
+    for file in change.files():
         if file.change == "deleted":
             continue
-        lines = [line for line in changed_lines(file, "+") if line.text[:1] in ("<", "=", ">")]
-        if any(map(_is_edge, lines)) and not _is_shown(scene, file):
-            for block in _blocks(lines):
-                yield scene.finding(
-                    CONFLICT, FindingPlace(file.path, block), "Conflict markers of a merge are left here."
-                )
+        markers = [line for line in file.lines("+") if line.text[:1] in ("<", "=", ">")]
+        if any(map(_is_edge, markers)) and not _is_quoted(change, file):
+            for block in _blocks(markers):
+                yield change.finding(CONFLICT, file.path, block, "Merge conflict markers are left here.")
 
 
 def _is_edge(line: DiffLine) -> bool:
@@ -44,7 +42,7 @@ def _is_edge(line: DiffLine) -> bool:
 
 
 def _blocks(lines: list[DiffLine]) -> Iterator[tuple[DiffLine, ...]]:
-    """Start, middle and end; a start without its end is none."""
+    """Start, middle and end; a start without its end does not count."""
     block: list[DiffLine] = []
     for line in lines:
         if _START.fullmatch(line.text):
@@ -58,17 +56,17 @@ def _blocks(lines: list[DiffLine]) -> Iterator[tuple[DiffLine, ...]]:
             block = []
 
 
-def _is_shown(scene: CheckInput, file: FileChange) -> bool:
-    """A Python file that parses has them in a string; a page of text may have them between fences."""
-    text = scene.new(file.path)
+def _is_quoted(change: CheckInput, file: FileChange) -> bool:
+    """A Python file that parses has them in a string; a document may have them in a fenced block."""
+    text = change.new(file.path)
     if language_family(file.path) == "python":
-        return scene.tree(file.path) is not None
+        return change.tree(file.path) is not None
     if language_family(file.path) != "markup" or text is None:
         return False
-    inside = False
+    is_fenced = False
     for line in text.split("\n"):
         if _FENCE.match(line):
-            inside = not inside
-        elif _START.fullmatch(line) and not inside:
+            is_fenced = not is_fenced
+        elif _START.fullmatch(line) and not is_fenced:
             return False
     return True

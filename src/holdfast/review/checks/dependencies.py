@@ -1,6 +1,7 @@
-"""What a manifest asks for, and which lock file answers it.
+"""Manifests and lock files that disagree, and dependencies that are not pinned.
 
-Rule: read, never resolved; a manifest that cannot be read asks for nothing.
+Rule: a missing update of the lock file is reported only if the project has a lock file and the requirements
+changed. Manifests are read, never resolved; a manifest that cannot be read requires nothing.
 """
 
 import json
@@ -9,14 +10,14 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 
-from holdfast.review.checks.check_input import CheckInput, FindingPlace, ReviewRule, changed_lines
+from holdfast.review.checks.check_input import CheckInput, ReviewRule
 from holdfast.review.diff import DiffLine, FileChange
 from holdfast.review.finding import Finding, Severity, Side
 
 Requirements = dict[str, str]
-"""By name, what is asked for: a version, a range, a place; as it is written."""
+"""By name, what is required as it is written: a version, a range, a URL."""
 
-LOCKS: Mapping[str, tuple[str, ...]] = {
+_LOCKS: Mapping[str, tuple[str, ...]] = {
     "pyproject.toml": ("uv.lock", "poetry.lock", "pdm.lock"),
     "Pipfile": ("Pipfile.lock",),
     "package.json": ("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock"),
@@ -25,7 +26,7 @@ LOCKS: Mapping[str, tuple[str, ...]] = {
     "Gemfile": ("Gemfile.lock",),
     "composer.json": ("composer.lock",),
 }
-"""A project uses one of them."""
+"""The lock files of each manifest; a project uses one of them."""
 
 _REQUIREMENTS = re.compile(
     r"(?:^|[-_.])requirements(?:[-_.][\w-]+)?\.(?:txt|in)$|^requirements/[\w-]+\.(?:txt|in)$"
@@ -35,13 +36,153 @@ _GO = re.compile(r"\s*(?:require\s+)?(?P<name>[\w.-]+\.[\w-]+(?:/[\w.~-]+)*)\s+(
 _REPLACE = re.compile(r"\s*(?:replace\s+)?(?P<name>\S+)(?:\s+v\S+)?\s+=>\s+(?P<to>\S+.*)")
 _GEM = re.compile(r"\s*gem\s+['\"](?P<name>[\w.-]+)['\"](?P<rest>.*)")
 
+LOCK_BEHIND = ReviewRule(
+    "lock-not-updated",
+    "A manifest changes, but its lock file does not",
+    "The old versions are installed, or the next build fails because the two do not match.",
+    "medium",
+    "dependencies",
+)
+LOCK_ALONE = ReviewRule(
+    "lock-without-manifest",
+    "A lock file has a new package, but no manifest changes",
+    "Another package may need it now, or nobody may have asked for it: check what it is.",
+    "low",
+    "dependencies",
+)
+UNPINNED = ReviewRule(
+    "moving-dependency",
+    "A dependency is added without a fixed version",
+    "Without a version or a commit, tomorrow's build is not today's.",
+    "low",
+    "dependencies",
+)
+RULES = (LOCK_BEHIND, LOCK_ALONE, UNPINNED)
 
-def is_manifest(path: str) -> bool:
+_NEW_IN_LOCK: dict[str, re.Pattern[str]] = {
+    name: re.compile(pattern)
+    for names, pattern in (
+        ("uv.lock poetry.lock pdm.lock Cargo.lock", r"name = \"(?P<name>[^\"]+)\"\s*"),
+        ("package-lock.json npm-shrinkwrap.json", r"\s*\"node_modules/(?P<name>(?:@[^/\"]+/)?[^/\"]+)\": \{"),
+        ("yarn.lock", r"\"?(?P<name>@?[^@\"\s]+)@[^:]*:\s*"),
+        ("pnpm-lock.yaml", r"  ['/]?(?P<name>@?[^@'\s:]+)@[^:]+:\s*"),
+        ("go.sum", r"(?P<name>\S+) v\S+ h1:\S+"),
+        ("Gemfile.lock", r"    (?P<name>[\w.-]+) \([^)]*\)\s*"),
+    )
+    for name in names.split()
+}
+_URL = re.compile(
+    r"(?:git\+|git:|git@|hg\+|svn\+|https?:|ssh:|github:|gitlab:|bitbucket:|\"git\"|:git|:github|\bgit:|\bgithub:)"
+)
+_COMMIT = re.compile(r"[0-9a-f]{40}|\"(?:rev|tag)\"|\btag:|\bref:|sha256=")
+_TAGGED = re.compile(
+    r"@v?\d+(?:\.\d+)+|#semver:|/v?\d+(?:\.\d+)+[./]|[-_]v?\d+\.\d+[\w.]*\.(?:tar\.gz|tgz|zip|whl)"
+)
+_ANY = frozenset(("*", "latest", "x", ">=0", ">= 0"))
+_MAX_SHOWN = 5
+
+
+def check(change: CheckInput) -> Iterator[Finding]:
+    paths = {file.path for file in change.diff.files}
+    for file in change.files():
+        if file.change == "deleted" or change.has_tag(file.path, "tests", "docs"):
+            continue
+        if _is_manifest(file.path) and file.change != "renamed":
+            yield from _in_manifest(change, file, paths)
+        elif pattern := _NEW_IN_LOCK.get(PurePosixPath(file.path).name):
+            yield from _in_lock(change, file, pattern, paths)
+
+
+def _in_manifest(change: CheckInput, file: FileChange, paths: set[str]) -> Iterator[Finding]:
+    after, before = change.new(file.path), change.old(file.old_path) if file.change != "added" else ""
+    if after is None or before is None:
+        return
+    old, new = _parse_manifest(file.path, before), _parse_manifest(file.path, after)
+    if old == new:
+        return
+    differ = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    lock = next((path for path in _lock_file_paths(file.path) if change.new(path) is not None), None)
+    if lock is not None and lock not in paths and file.change == "modified":
+        lines = list(_lines_about(file, differ))
+        side: Side = "old" if lines and lines[0].kind == "-" else "new"
+        evidence = [line for line in lines if line.kind == lines[0].kind][:_MAX_SHOWN]
+        claim = f"The requirements change ({', '.join(differ[:_MAX_SHOWN])}), but `{lock}` does not."
+        suggestion = "Update the lock file in the same change."
+        yield change.finding(LOCK_BEHIND, file.path, evidence, claim, suggestion, side=side)
+    yield from _unpinned(change, file, old, new)
+
+
+def _lines_about(file: FileChange, names: list[str]) -> Iterator[DiffLine]:
+    """Changed lines with one of these names, the added ones first."""
+    wanted = re.compile(
+        "|".join(re.escape(name.removeprefix("=> ")).replace("\\-", "[-_.]") for name in names), re.IGNORECASE
+    )
+    for line in (*file.lines("+"), *file.lines("-")):
+        if wanted.search(line.text):
+            yield line
+
+
+def _unpinned(
+    change: CheckInput, file: FileChange, old: Requirements, new: Requirements
+) -> Iterator[Finding]:
+    for name, spec in new.items():
+        problem = _pin_problem(file.path, name, spec, new)
+        if old.get(name) == spec or problem is None:
+            continue
+        severity, text = problem
+        line = next(_lines_about(file, [name]), None)
+        if line is not None and line.kind == "+":
+            claim = f"`{name.removeprefix('=> ')}` {text}."
+            yield change.finding(UNPINNED, file.path, [line], claim, severity=severity)
+
+
+def _pin_problem(path: str, name: str, spec: str, requirements: Requirements) -> tuple[Severity, str] | None:
+    if name.startswith("=> "):
+        is_local = spec.startswith((".", "/"))
+        return ("medium", "is replaced by a local folder") if is_local else None
+    if "http://" in spec and "localhost" not in spec:
+        return "high", "is fetched over plain HTTP"
+    if _URL.search(spec) and "workspace" not in spec:
+        if _COMMIT.search(spec) or _TAGGED.search(spec):
+            return None
+        return "medium", "is fetched from a URL without a commit"
+    if spec.strip() in _ANY:
+        return "low", "is not limited to any version"
+    if not spec and path.endswith(".txt") and _are_pinned(requirements):
+        return "low", "has no version, in a file where the others have one"
+    return None
+
+
+def _are_pinned(requirements: Requirements) -> bool:
+    pinned = sum("==" in spec for spec in requirements.values())
+    return pinned >= 2 and pinned >= len(requirements) - 2
+
+
+def _in_lock(
+    change: CheckInput, file: FileChange, pattern: re.Pattern[str], paths: set[str]
+) -> Iterator[Finding]:
+    """New names in a lock file, if no manifest of its kind is in the change."""
+    name = PurePosixPath(file.path).name
+    kinds = {manifest for manifest, locks in _LOCKS.items() if name in locks}
+    if file.change == "added" or any(PurePosixPath(path).name in kinds for path in paths):
+        return
+    old = {found["name"] for line in file.lines("-") if (found := pattern.fullmatch(line.text))}
+    before = (change.old(file.old_path) or "").split("\n")
+    old |= {found["name"] for line in before if (found := pattern.fullmatch(line))}
+    matches = [(line, pattern.fullmatch(line.text)) for line in file.lines("+")]
+    new = [(line, found["name"]) for line, found in matches if found and found["name"] not in old]
+    if new:
+        names = list(dict.fromkeys(name for _, name in new))
+        claim = f"The lock file has new packages, but no manifest changes: {', '.join(names[:_MAX_SHOWN])}."
+        yield change.finding(LOCK_ALONE, file.path, [line for line, _ in new[:_MAX_SHOWN]], claim)
+
+
+def _is_manifest(path: str) -> bool:
     name = PurePosixPath(path).name
-    return name in LOCKS or _REQUIREMENTS.search(name) is not None
+    return name in _LOCKS or _REQUIREMENTS.search(name) is not None
 
 
-def parse_manifest(path: str, text: str | None) -> Requirements:
+def _parse_manifest(path: str, text: str | None) -> Requirements:
     name = PurePosixPath(path).name
     if text is None:
         return {}
@@ -54,11 +195,11 @@ def parse_manifest(path: str, text: str | None) -> Requirements:
         return {}
 
 
-def lock_file_paths(path: str) -> Iterator[str]:
-    """Where the lock file may lie: beside the manifest, or in a folder above it (a workspace)."""
+def _lock_file_paths(path: str) -> Iterator[str]:
+    """Where the lock file may be: beside the manifest, or in a folder above it (a workspace)."""
     pure = PurePosixPath(path)
     for folder in pure.parents:
-        for name in LOCKS.get(pure.name, ()):
+        for name in _LOCKS.get(pure.name, ()):
             yield str(folder / name)
 
 
@@ -105,7 +246,7 @@ def _read_composer(text: str) -> Iterator[tuple[str, str]]:
     data = json.loads(text)
     for kind in ("require", "require-dev"):
         for name, spec in data.get(kind, {}).items():
-            if "/" in name:  # else PHP itself, or a part of it
+            if "/" in name:  # otherwise PHP itself, or a part of it
                 yield name, _spec(spec)
 
 
@@ -154,156 +295,3 @@ _READERS: dict[str, Callable[[str], Iterator[tuple[str, str]]]] = {
     "Gemfile": _read_gems,
     "composer.json": _read_composer,
 }
-
-
-# Manifests and lock files that do not go together, and dependencies that can change under one's feet.
-#
-# Rule: a lock file is missed only where the project has one, and only when what the manifest asks for has changed.
-
-LOCK_BEHIND = ReviewRule(
-    "lock-not-updated",
-    "A manifest asks for something else, and its lock file stays",
-    "What is installed is what the lock file says, or the next build fails because the two do not agree.",
-    "medium",
-    "dependencies",
-)
-LOCK_ALONE = ReviewRule(
-    "lock-without-manifest",
-    "A lock file has a new package that no manifest asks for",
-    "It may be what another one needs now. It may also be one that nobody asked for: look who it is.",
-    "low",
-    "dependencies",
-)
-UNPINNED = ReviewRule(
-    "moving-dependency",
-    "A dependency is added that can change under one's feet",
-    "Without a version or a commit, tomorrow's build is not today's.",
-    "low",
-    "dependencies",
-)
-RULES = (LOCK_BEHIND, LOCK_ALONE, UNPINNED)
-
-_NEW_IN_LOCK: dict[str, re.Pattern[str]] = {
-    name: re.compile(pattern)
-    for names, pattern in (
-        ("uv.lock poetry.lock pdm.lock Cargo.lock", r"name = \"(?P<name>[^\"]+)\"\s*"),
-        ("package-lock.json npm-shrinkwrap.json", r"\s*\"node_modules/(?P<name>(?:@[^/\"]+/)?[^/\"]+)\": \{"),
-        ("yarn.lock", r"\"?(?P<name>@?[^@\"\s]+)@[^:]*:\s*"),
-        ("pnpm-lock.yaml", r"  ['/]?(?P<name>@?[^@'\s:]+)@[^:]+:\s*"),
-        ("go.sum", r"(?P<name>\S+) v\S+ h1:\S+"),
-        ("Gemfile.lock", r"    (?P<name>[\w.-]+) \([^)]*\)\s*"),
-    )
-    for name in names.split()
-}
-_PLACE = re.compile(
-    r"(?:git\+|git:|git@|hg\+|svn\+|https?:|ssh:|github:|gitlab:|bitbucket:|\"git\"|:git|:github|\bgit:|\bgithub:)"
-)
-_COMMIT = re.compile(r"[0-9a-f]{40}|\"(?:rev|tag)\"|\btag:|\bref:|sha256=")
-_TAGGED = re.compile(
-    r"@v?\d+(?:\.\d+)+|#semver:|/v?\d+(?:\.\d+)+[./]|[-_]v?\d+\.\d+[\w.]*\.(?:tar\.gz|tgz|zip|whl)"
-)
-_ANY = frozenset(("*", "latest", "x", ">=0", ">= 0"))
-_MOST = 5
-
-
-def check(scene: CheckInput) -> Iterator[Finding]:
-    paths = {file.path for file in scene.diff.files}
-    for file in scene.files():
-        if file.change == "deleted" or scene.has_tag(file.path, "tests", "docs"):
-            continue
-        if is_manifest(file.path) and file.change != "renamed":
-            yield from _in_manifest(scene, file, paths)
-        elif pattern := _NEW_IN_LOCK.get(PurePosixPath(file.path).name):
-            yield from _in_lock(scene, file, pattern, paths)
-
-
-def _in_manifest(scene: CheckInput, file: FileChange, paths: set[str]) -> Iterator[Finding]:
-    after, before = scene.new(file.path), scene.old(file.old_path) if file.change != "added" else ""
-    if after is None or before is None:
-        return
-    old, new = parse_manifest(file.path, before), parse_manifest(file.path, after)
-    if old == new:
-        return
-    differ = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
-    lock = next((place for place in lock_file_paths(file.path) if scene.new(place) is not None), None)
-    if lock is not None and lock not in paths and file.change == "modified":
-        lines = tuple(_lines_about(file, differ))
-        side: Side = "old" if lines and lines[0].kind == "-" else "new"
-        shown_lines = tuple(line for line in lines if line.kind == lines[0].kind)[:_MOST]
-        shown = FindingPlace(file.path, shown_lines, side)
-        claim = f"What is asked for changes ({', '.join(differ[:_MOST])}), and `{lock}` is not in the change."
-        yield scene.finding(LOCK_BEHIND, shown, claim, "Update the lock file in the same change.")
-    yield from _moving(scene, file, old, new)
-
-
-def _lines_about(file: FileChange, names: list[str]) -> Iterator[DiffLine]:
-    """Changed lines that name one of them: added ones if there are any."""
-    wanted = re.compile(
-        "|".join(re.escape(name.removeprefix("=> ")).replace("\\-", "[-_.]") for name in names), re.IGNORECASE
-    )
-    for kind in ("+", "-"):
-        yield from (line for line in changed_lines(file, kind) if wanted.search(line.text))
-
-
-def _moving(scene: CheckInput, file: FileChange, old: Requirements, new: Requirements) -> Iterator[Finding]:
-    for name, spec in new.items():
-        trouble = _trouble(file.path, name, spec, new)
-        if old.get(name) == spec or trouble is None:
-            continue
-        severity, says = trouble
-        lines = tuple(_lines_about(file, [name]))[:1]
-        if lines and lines[0].kind == "+":
-            shown = name.removeprefix("=> ")
-            yield scene.finding(
-                UNPINNED, FindingPlace(file.path, lines), f"`{shown}` {says}.", severity=severity
-            )
-
-
-def _trouble(path: str, name: str, spec: str, all_asked: Requirements) -> tuple[Severity, str] | None:
-    if name.startswith("=> "):
-        is_local = spec.startswith((".", "/"))
-        return ("medium", "is replaced by a folder on this machine") if is_local else None
-    if "http://" in spec and "localhost" not in spec:
-        return "high", "is fetched over plain HTTP"
-    if _PLACE.search(spec) and "workspace" not in spec:
-        if _COMMIT.search(spec) or _TAGGED.search(spec):
-            return None
-        return "medium", "is fetched from a place without a commit"
-    if spec.strip() in _ANY:
-        return "low", "is taken in whatever version there is"
-    if not spec and path.endswith(".txt") and _are_pinned(all_asked):
-        return "low", "has no version, in a file where the others have one"
-    return None
-
-
-def _are_pinned(all_asked: Requirements) -> bool:
-    pinned = sum("==" in spec for spec in all_asked.values())
-    return pinned >= 2 and pinned >= len(all_asked) - 2
-
-
-def _in_lock(
-    scene: CheckInput, file: FileChange, pattern: re.Pattern[str], paths: set[str]
-) -> Iterator[Finding]:
-    """New names in a lock file, where no manifest of its kind is in the change."""
-    name = PurePosixPath(file.path).name
-    kinds = {manifest for manifest, locks in LOCKS.items() if name in locks}
-    if file.change == "added" or any(PurePosixPath(path).name in kinds for path in paths):
-        return
-    old = {found["name"] for line in changed_lines(file, "-") if (found := pattern.fullmatch(line.text))}
-    known = _known(scene.old(file.old_path), pattern)
-    fresh = [
-        line
-        for line in changed_lines(file, "+")
-        if (found := pattern.fullmatch(line.text)) and found["name"] not in old and found["name"] not in known
-    ]
-    if fresh:
-        names = list(dict.fromkeys(pattern.fullmatch(line.text)["name"] for line in fresh))  # type: ignore[index]
-        claim = (
-            f"The lock file has new packages, and no manifest is in the change: {', '.join(names[:_MOST])}."
-        )
-        yield scene.finding(LOCK_ALONE, FindingPlace(file.path, tuple(fresh[:_MOST])), claim)
-
-
-def _known(text: str | None, pattern: re.Pattern[str]) -> set[str]:
-    lines = (text or "").split("\n")
-    return {found["name"] for line in lines if (found := pattern.fullmatch(line))}

@@ -1,13 +1,13 @@
-"""What was put in to find a fault and should have gone: breakpoints, printed values, notes to oneself.
+"""Leftovers of work in progress: breakpoints, debug prints, TODO notes.
 
-Rule: a breakpoint is one wherever it stands; printing is a leftover only in a file that did not print before and is
-no program; a note that was moved is not new.
+Rule: a breakpoint counts anywhere; printing is a leftover only in a file that did not print before and is not a
+program; a note that was moved is not new.
 """
 
 import re
 from collections.abc import Iterator
 
-from holdfast.review.checks.check_input import CheckInput, FindingPlace, ReviewRule, changed_lines
+from holdfast.review.checks.check_input import CheckInput, ReviewRule
 from holdfast.review.diff import DiffLine, FileChange
 from holdfast.review.file_types import (
     LanguageFamily,
@@ -19,22 +19,22 @@ from holdfast.review.finding import Finding
 
 BREAKPOINT = ReviewRule(
     "breakpoint",
-    "A breakpoint was left",
+    "A breakpoint is left",
     "It stops the program and waits for a person.",
     "high",
     "leftover",
 )
 PRINTED = ReviewRule(
     "debug-print",
-    "A value is printed where nothing was before",
-    "Library code that writes to the screen surprises whoever uses it. Take it out, or use the log.",
+    "A debug print is added",
+    "Library code that prints surprises its users. Remove it, or use the log.",
     "low",
     "leftover",
 )
 NOTE = ReviewRule(
     "note",
-    "A note to oneself is added",
-    "What is not done yet is better kept where it is looked for.",
+    "A TODO note is added",
+    "Open work is better tracked where people look for it.",
     "info",
     "leftover",
 )
@@ -63,60 +63,60 @@ _RUNS_ALONE = re.compile(
     | \bfn\ main\( | static\ void\ main\( | ["']commander["'] | \bprocess\.argv\b"""
 )
 _FEW = 3
-"""More prints than that in one change are what the file is for."""
+"""More prints in one change mean that the file is meant to print."""
 
 _NOTE = re.compile(
     r"(?:(?:^|\s)(?:\#|//|--|;|%|<!--)|/\*|^\s*\*(?!\*))\s*(?:@?(?:TODO|FIXME|XXX))\b(?![\w-])(?!\s*[|/,])"
 )
 
 
-def check(scene: CheckInput) -> Iterator[Finding]:
-    for file in scene.files("docs", "generated"):
+def check(change: CheckInput) -> Iterator[Finding]:
+    for file in change.files("docs", "generated"):
         if file.change == "deleted" or language_family(file.path) == "markup":
             continue
-        added = [line for line in changed_lines(file, "+") if line.text.strip() not in scene.removed_texts]
-        yield from _breakpoints(scene, file, added)
-        yield from _prints(scene, file, added)
+        added = [line for line in file.lines("+") if line.text.strip() not in change.removed_texts]
+        yield from _breakpoints(change, file, added)
+        yield from _prints(change, file, added)
         for line in added:
             if _NOTE.search(line.text):
-                yield scene.finding(
-                    NOTE, FindingPlace(file.path, (line,)), "A note of something undone is added."
-                )
+                yield change.finding(NOTE, file.path, [line], "A note about unfinished work is added.")
 
 
-def _breakpoints(scene: CheckInput, file: FileChange, added: list[DiffLine]) -> Iterator[Finding]:
+def _breakpoints(change: CheckInput, file: FileChange, added: list[DiffLine]) -> Iterator[Finding]:
     pattern = _BREAKPOINTS.get(language_family(file.path))
     hits = [line for line in added if pattern.match(line.text)] if pattern else []
-    for line in scene.in_code(file.path, hits):
-        yield scene.finding(
+    for line in change.in_code(file.path, hits):
+        yield change.finding(
             BREAKPOINT,
-            FindingPlace(file.path, (line,)),
-            "A breakpoint or a dump for debugging is left here.",
-            "Take it out.",
-            "medium" if is_test_file(file.path) else None,
+            file.path,
+            [line],
+            "A breakpoint or debug dump is left here.",
+            "Remove it.",
+            severity="medium" if is_test_file(file.path) else None,
         )
 
 
-def _prints(scene: CheckInput, file: FileChange, added: list[DiffLine]) -> Iterator[Finding]:
+def _prints(change: CheckInput, file: FileChange, added: list[DiffLine]) -> Iterator[Finding]:
     pattern = _PRINTS.get(language_family(file.path))
     if (
         pattern is None
         or is_test_file(file.path)
         or is_program_file(file.path)
-        or scene.has_tag(file.path, "tests")
+        or change.has_tag(file.path, "tests")
     ):
         return
-    hits = scene.in_code(file.path, [line for line in added if pattern.match(line.text)])
-    before = "" if file.change == "added" else scene.old(file.old_path)
-    after = scene.new(file.path)
+    hits = change.in_code(file.path, [line for line in added if pattern.match(line.text)])
+    before = "" if file.change == "added" else change.old(file.old_path)
+    after = change.new(file.path)
     if not 0 < len(hits) <= _FEW or before is None or after is None:
         return
     if _RUNS_ALONE.search(after) or any(map(pattern.match, before.split("\n"))):
         return
     for line in hits:
-        yield scene.finding(
+        yield change.finding(
             PRINTED,
-            FindingPlace(file.path, (line,)),
-            "This prints, in a file that printed nothing before.",
-            "Take it out, or write to the log.",
+            file.path,
+            [line],
+            "This prints, in a file that did not print before.",
+            "Remove it, or write to the log.",
         )

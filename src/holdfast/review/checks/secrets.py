@@ -1,6 +1,6 @@
 """Secrets that a change adds.
 
-Rule: the secret itself is never repeated, and what stood in the diff before is not new.
+Rule: the secret itself is never repeated, and a secret that the change also removes is not new.
 """
 
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from threading import Thread
 
 from holdfast.redaction import SecretSpan, find_secrets, kingfisher_problem
 from holdfast.redaction.randomness import is_random_run, long_runs
-from holdfast.review.checks.check_input import CheckInput, FindingPlace, ReviewRule, changed_lines
+from holdfast.review.checks.check_input import CheckInput, ReviewRule
 from holdfast.review.diff import Diff, DiffLine, FileChange
 from holdfast.review.file_types import is_lock_file, is_program_file, is_test_file, language_family
 from holdfast.review.finding import Finding
@@ -16,8 +16,8 @@ from holdfast.review.finding import Finding
 SECRET = ReviewRule(
     "secret",
     "A secret is added",
-    "A key, a token or a password in a repository is known to all who can read any copy of it, for good. Take it "
-    "from the environment or a secret store, and replace it: it must be held for known.",
+    "Anyone who can read any copy of a repository knows a key, token or password in it, for good. Read it from the "
+    "environment or a secret store, and replace it: treat it as compromised.",
     "high",
     "security",
 )
@@ -26,64 +26,65 @@ RULES = (SECRET,)
 _WEAK = frozenset(
     ("assignment", "authorization", "url", "flag", "command", "cookie", "sql", "netrc", "basic")
 )
-"""Rules that go by what stands beside a value. In a test or an example the value is made up as a rule."""
+"""Rules that go by the text around a value. In a test or an example the value is usually made up."""
 _COMMANDS = frozenset(("flag", "command"))
-"""Rules for command lines: in other code they see sentences about commands."""
+"""Rules for command lines: in other code they match sentences about commands."""
 
 
 def preload_scanner(diff: Diff) -> Thread | None:
-    """Loads the second net beside other work, where one of the lines will need it: that takes half a second."""
-    if not any(_looks_drawn(file) for file in diff.files):
+    """Load the second scanner in the background, if a line will need it: that takes half a second."""
+    if not any(_looks_random(file) for file in diff.files):
         return None
     loading = Thread(target=kingfisher_problem, daemon=True)
     loading.start()
     return loading
 
 
-def _looks_drawn(file: FileChange) -> bool:
+def _looks_random(file: FileChange) -> bool:
     if file.change == "deleted" or is_lock_file(file.path):
         return False
-    return any(is_random_run(run) for line in changed_lines(file, "+") for run in long_runs(line.text))
+    return any(is_random_run(run) for line in file.lines("+") for run in long_runs(line.text))
 
 
-def check(scene: CheckInput) -> Iterator[Finding]:
-    gone = "\n".join(scene.removed_texts)
-    for file in scene.files():
+def check(change: CheckInput) -> Iterator[Finding]:
+    removed = "\n".join(change.removed_texts)
+    for file in change.files():
         if file.change != "deleted":
-            yield from _in_file(scene, file, gone)
+            yield from _in_file(change, file, removed)
 
 
-def _in_file(scene: CheckInput, file: FileChange, gone: str) -> Iterator[Finding]:
+def _in_file(change: CheckInput, file: FileChange, removed: str) -> Iterator[Finding]:
     lines = [line for hunk in file.hunks for line in hunk.lines if line.kind != "-"]
     if not any(line.kind == "+" for line in lines):
         return
-    # Lines around the added ones are read too: what makes a value secret may be its neighbour.
+    # Unchanged lines are read too: what makes a value secret may be in the line before.
     text = "\n".join(line.text for line in lines)
     found = find_secrets(text, kingfisher=not is_lock_file(file.path))
     is_sample = (
         is_test_file(file.path) or is_program_file(file.path) or language_family(file.path) == "markup"
     )
-    passed = frozenset() if language_family(file.path) in ("shell", "", "data") else _COMMANDS
-    told: set[str] = set()
+    ignored = frozenset() if language_family(file.path) in ("shell", "", "data") else _COMMANDS
+    reported: set[str] = set()
     for line, secrets in _by_line(lines, found):
         values = {text[one.start : one.end] for one in secrets}
-        if line.kind != "+" or values <= told or all(value in gone for value in values):
+        if line.kind != "+" or values <= reported or all(value in removed for value in values):
             continue
-        if all(one.rule in (_WEAK if is_sample else passed) for one in secrets):
+        if all(one.rule in (_WEAK if is_sample else ignored) for one in secrets):
             continue
-        told |= values
+        reported |= values
         kind = secrets[0].rule.removeprefix("kingfisher.").replace("_", " ")
-        yield scene.finding(
+        yield change.finding(
             SECRET,
-            FindingPlace(file.path, (line,)),
+            file.path,
+            [line],
             f"A secret is added here ({kind}).",
             "Read it from the environment or a secret store, and replace it where it is in use.",
-            "medium" if is_sample else None,
+            severity="medium" if is_sample else None,
         )
 
 
 def _by_line(lines: list[DiffLine], found: list[SecretSpan]) -> Iterator[tuple[DiffLine, list[SecretSpan]]]:
-    """A secret lies inside one line."""
+    """Lines with the secrets in them; a secret is inside one line."""
     at = 0
     rest = iter(found)
     one = next(rest, None)

@@ -1,14 +1,13 @@
-"""Single lines that are dangerous wherever they stand: checks of certificates turned off, faults swallowed, text
-run as code.
+"""Lines that are unsafe anywhere: certificates not verified, errors ignored, text run as code.
 
-Rule: only what the syntax itself shows; in tests and examples nothing is said.
+Rule: only what the syntax itself shows; nothing in tests and examples.
 """
 
 import ast
 import re
 from collections.abc import Iterator
 
-from holdfast.review.checks.check_input import CheckInput, FindingPlace, ReviewRule, changed_lines
+from holdfast.review.checks.check_input import CheckInput, ReviewRule
 from holdfast.review.diff import DiffLine, FileChange
 from holdfast.review.file_types import (
     LanguageFamily,
@@ -20,22 +19,22 @@ from holdfast.review.finding import Finding
 
 UNVERIFIED = ReviewRule(
     "certificate-check-off",
-    "The check of certificates is turned off",
-    "Whoever sits on the way can then read and change everything.",
+    "Certificate verification is turned off",
+    "Anyone on the network path can then read and change everything.",
     "high",
     "security",
 )
 SWALLOWED = ReviewRule(
     "swallowed-error",
-    "Every error is caught and nothing is done",
-    "A fault that is caught and forgotten is found much later, elsewhere. Catch what is expected, by name.",
+    "All errors are caught and ignored",
+    "An ignored error shows up much later, elsewhere. Catch the expected errors by name.",
     "low",
     "bug",
 )
 RUN_TEXT = ReviewRule(
     "text-as-code",
     "Text is run as code",
-    "If any part of it comes from outside, so does what is run.",
+    "If any part of it comes from outside, so does the code.",
     "medium",
     "security",
 )
@@ -58,49 +57,52 @@ _WORTH_PARSING = re.compile(r"\bexcept\b|CERT_NONE|unverified|\b(?:eval|exec)\(|
 _CALLS = frozenset("get post put patch delete head options request stream Session Client AsyncClient".split())
 
 
-def check(scene: CheckInput) -> Iterator[Finding]:
-    for file in scene.files("docs", "generated", "tests"):
+def check(change: CheckInput) -> Iterator[Finding]:
+    for file in change.files("docs", "generated", "tests"):
         if file.change == "deleted" or is_test_file(file.path) or is_program_file(file.path):
             continue
-        added = [line for line in changed_lines(file, "+") if line.text.strip() not in scene.removed_texts]
+        added = [line for line in file.lines("+") if line.text.strip() not in change.removed_texts]
         yield from (
-            _in_python(scene, file, added)
+            _in_python(change, file, added)
             if language_family(file.path) == "python"
-            else _in_text(scene, file, added)
+            else _in_text(change, file, added)
         )
 
 
-def _in_text(scene: CheckInput, file: FileChange, added: list[DiffLine]) -> Iterator[Finding]:
+def _in_text(change: CheckInput, file: FileChange, added: list[DiffLine]) -> Iterator[Finding]:
     kind = language_family(file.path)
     unverified = _UNVERIFIED.get(kind)
     for line in added:
-        place = FindingPlace(file.path, (line,))
-        if _COMMENT.match(line.text) or len(line.text) > 1_000:  # minified code is not read
+        if _COMMENT.match(line.text) or len(line.text) > 1_000:  # minified code is skipped
             continue
         if unverified is not None and unverified.search(line.text):
-            yield scene.finding(UNVERIFIED, place, "Certificates are not checked here.")
+            yield change.finding(UNVERIFIED, file.path, [line], "Certificates are not verified here.")
         if kind == "js" and _RUN_TEXT.search(line.text):
-            yield scene.finding(RUN_TEXT, place, "Text that is put together elsewhere is run as code here.")
+            yield change.finding(
+                RUN_TEXT, file.path, [line], "Text that is not a literal is run as code here."
+            )
         if kind in ("js", "java") and _SWALLOWED.search(line.text):
-            yield scene.finding(SWALLOWED, place, "Errors are caught here and nothing is done about them.")
+            yield change.finding(SWALLOWED, file.path, [line], "Errors are caught and ignored here.")
 
 
-def _in_python(scene: CheckInput, file: FileChange, added: list[DiffLine]) -> Iterator[Finding]:
+def _in_python(change: CheckInput, file: FileChange, added: list[DiffLine]) -> Iterator[Finding]:
     lines = {line.new: line for line in added if _WORTH_PARSING.search(line.text)}
-    tree = scene.tree(file.path) if lines else None
+    tree = change.tree(file.path) if lines else None
     if tree is None:
         return
     for node in ast.walk(tree):
         number = getattr(node, "lineno", 0)
         if number not in lines:
             continue
-        place = FindingPlace(file.path, (lines[number],))
+        line = lines[number]
         if isinstance(node, ast.ExceptHandler) and _swallows(node):
-            yield scene.finding(SWALLOWED, place, "Every error is caught here and nothing is done about it.")
+            yield change.finding(SWALLOWED, file.path, [line], "All errors are caught and ignored here.")
         elif _is_unverified(node):
-            yield scene.finding(UNVERIFIED, place, "Certificates are not checked here.")
+            yield change.finding(UNVERIFIED, file.path, [line], "Certificates are not verified here.")
         elif isinstance(node, ast.Call) and _runs_text(node):
-            yield scene.finding(RUN_TEXT, place, "Text that is put together elsewhere is run as code here.")
+            yield change.finding(
+                RUN_TEXT, file.path, [line], "Text that is not a literal is run as code here."
+            )
 
 
 def _swallows(handler: ast.ExceptHandler) -> bool:
@@ -132,7 +134,7 @@ def _runs_text(call: ast.Call) -> bool:
     if not call.args or isinstance(call.args[0], ast.Constant):
         return False
     if isinstance(call.func, ast.Name):
-        # `exec(compile(…))` is how programs run scripts they were given.
+        # `exec(compile(…))` is how programs run scripts.
         return call.func.id in ("eval", "exec") and not isinstance(call.args[0], ast.Call)
     if not isinstance(call.func, ast.Attribute) or isinstance(call.args[0], ast.List | ast.Tuple):
         return False

@@ -1,38 +1,38 @@
-"""Tests that a change takes away: deleted, switched off, left alone to run, or with their assertions gone.
+"""Tests that a change weakens: deleted, disabled, run alone, or with assertions removed.
 
-Rule: a test that was moved, renamed or rewritten is not deleted, and one whose subject was deleted too may go.
+Rule: a test that was moved, renamed or rewritten is not deleted, and the test of deleted code may be deleted too.
 """
 
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from holdfast.review.checks.check_input import CheckInput, FindingPlace, ReviewRule, changed_lines
-from holdfast.review.diff import DiffLine, FileChange, Hunk
+from holdfast.review.checks.check_input import CheckInput, ReviewRule
+from holdfast.review.diff import DiffLine, FileChange, Hunk, LineKind
 from holdfast.review.file_types import LanguageFamily, is_test_file, language_family
 from holdfast.review.finding import Finding, Severity
 
 DELETED = ReviewRule(
     "deleted-test",
-    "Tests are deleted while what they test stays",
-    "What they held to be true may now become false without anyone noticing.",
+    "Tests are deleted, but what they test is not",
+    "What they tested can now break without anyone noticing.",
     "medium",
     "tests",
 )
 SKIPPED = ReviewRule(
-    "skipped-test", "A test is switched off", "It will be forgotten. Say until when.", "low", "tests"
+    "skipped-test", "A test is disabled", "It will be forgotten. Say until when.", "low", "tests"
 )
 FOCUSED = ReviewRule(
     "focused-test",
-    "One test is run instead of all",
-    "`.only` and its like keep every other test of the file from running.",
+    "Only one test runs instead of all",
+    "`.only` and similar marks keep all other tests of the file from running.",
     "high",
     "tests",
 )
 WEAKENED = ReviewRule(
     "weakened-test",
-    "An assertion is taken out of a test",
-    "The test still passes, and says less.",
+    "An assertion is removed from a test",
+    "The test still passes, but checks less.",
     "low",
     "tests",
 )
@@ -61,56 +61,52 @@ _FOCUS: dict[LanguageFamily, re.Pattern[str]] = {
 _ASSERTION = re.compile(
     r"\s*(?:assert\b|self\.(?:assert|fail)\w*\(|expect\(|assert\w*[!.(]|(?:require|assert|t)\.(?:\w*(?:Equal|Error|True|False|Nil|Contains|Len|Fatal)\w*)\()"
 )
-_HOLLOW = re.compile(
+_ALWAYS_TRUE = re.compile(
     r"\s*(?:assert (?:True|1)\s*(?:#.*)?$|self\.assertTrue\(True\)|expect\(true\)\.to(?:Be|Equal)\(true\))"
 )
 _COMMENTED = re.compile(r"\s*(?:#|//)\s*")
-_DEFINED = re.compile(
+_DEFINITION = re.compile(
     r"\s*(?:export )?(?:async )?(?:pub )?(?:def|class|function|func(?: \([^)]*\))?|fn|struct) (?P<name>\w{3,})"
 )
-_MOST = 5
-_KEPT = 0.5
-"""Of a test's lines: if so many are in the diff's added lines, it was moved or rewritten."""
+_MAX_SHOWN = 5
+_MOVED_SHARE = 0.5
+"""If this share of a test's lines is added elsewhere, the test was moved or rewritten."""
 
 
-def check(scene: CheckInput) -> Iterator[Finding]:
+def check(change: CheckInput) -> Iterator[Finding]:
     files = [
-        file for file in scene.files("generated") if is_test_file(file.path) or is_test_file(file.old_path)
+        file for file in change.files("generated") if is_test_file(file.path) or is_test_file(file.old_path)
     ]
-    gone = _gone_definitions(scene) if files else set()
-    fresh = {name for file in files for name in _added_names(file)}
+    removed = _removed_definitions(change) if files else set()
+    added = {name for file in files for name in _added_names(file)}
     for file in files:
-        yield from _deleted(scene, file, gone, fresh)
+        yield from _deleted(change, file, removed, added)
         if file.change != "deleted":
-            yield from _marked(scene, file)
-            yield from _weakened(scene, file)
+            yield from _marked(change, file)
+            yield from _weakened(change, file)
 
 
-def _deleted(scene: CheckInput, file: FileChange, gone: set[str], fresh: set[str]) -> Iterator[Finding]:
+def _deleted(change: CheckInput, file: FileChange, removed: set[str], added: set[str]) -> Iterator[Finding]:
     pattern = _TESTS.get(language_family(file.path))
-    if pattern is None or (file.change == "deleted" and _is_subject_gone(scene, file)):
+    if pattern is None or (file.change == "deleted" and _is_subject_gone(change, file)):
         return
     heads: list[DiffLine] = []
     for hunk in file.hunks:
         for head, body in _removed_tests(hunk, pattern):
-            is_kept = _name(pattern, head) in fresh or _is_moved(scene, body)
-            if not is_kept and not _names(body) & gone:
+            is_kept = _name(pattern, head) in added or _is_moved(change, body)
+            if not is_kept and not _names(body) & removed:
                 heads.append(head)
     if not heads or len(_added_names(file)) >= len(heads):
-        return  # as many new ones came: rewritten
+        return  # as many tests are new: they were rewritten
     names = [_name(pattern, head) for head in heads]
-    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    more = f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else ""
     what = "A test is" if len(names) == 1 else f"{len(names)} tests are"
-    which = ", ".join(names[:_MOST]) + more
-    yield scene.finding(
-        DELETED,
-        FindingPlace(file.path, tuple(heads[:_MOST]), "old"),
-        f"{what} deleted, and nothing in the change says that what was tested is gone: {which}.",
-    )
+    claim = f"{what} deleted, but the tested code is not: {', '.join(names[:_MAX_SHOWN])}{more}."
+    yield change.finding(DELETED, file.path, heads[:_MAX_SHOWN], claim, side="old")
 
 
 def _removed_tests(hunk: Hunk, pattern: re.Pattern[str]) -> Iterator[tuple[DiffLine, list[DiffLine]]]:
-    """Heads of tests that went, with the lines that went after them."""
+    """First lines of removed tests, each with the removed lines after it."""
     head: DiffLine | None = None
     body: list[DiffLine] = []
     for line in hunk.lines:
@@ -126,24 +122,20 @@ def _removed_tests(hunk: Hunk, pattern: re.Pattern[str]) -> Iterator[tuple[DiffL
         yield head, body
 
 
-def _is_moved(scene: CheckInput, body: list[DiffLine]) -> bool:
-    """Are most of a test's lines added elsewhere? A head without a body is a renamed test: the body stayed."""
+def _is_moved(change: CheckInput, body: list[DiffLine]) -> bool:
+    """Are most lines of a test added elsewhere? If only its first line is removed, it was renamed."""
     lines = [line.text.strip() for line in body if len(line.text.strip()) > 3]
-    return not lines or sum(line in scene.added_texts for line in lines) >= _KEPT * len(lines)
+    return not lines or sum(line in change.added_texts for line in lines) >= _MOVED_SHARE * len(lines)
 
 
 def _added_names(file: FileChange) -> list[str]:
     pattern = _TESTS.get(language_family(file.path))
-    return (
-        [_name(pattern, line) for line in changed_lines(file, "+") if pattern.match(line.text)]
-        if pattern
-        else []
-    )
+    return [_name(pattern, line) for line in file.lines("+") if pattern.match(line.text)] if pattern else []
 
 
 def _name(pattern: re.Pattern[str], line: DiffLine) -> str:
     match = pattern.match(line.text)
-    assert match is not None, "only heads have a name"
+    assert match is not None, "the first line of a test has its name"
     return next(value for key, value in match.groupdict().items() if key != "q" and value)
 
 
@@ -151,26 +143,26 @@ def _names(lines: list[DiffLine]) -> set[str]:
     return {name for line in lines for name in re.findall(r"\w{3,}", line.text)}
 
 
-def _gone_definitions(scene: CheckInput) -> set[str]:
-    """Names whose definition the change takes out of code that is no test."""
-    sides: dict[str, set[str]] = {"-": set(), "+": set()}
-    for file in scene.diff.files:
+def _removed_definitions(change: CheckInput) -> set[str]:
+    """Names whose definition the change removes from code that is not a test."""
+    sides: dict[LineKind, set[str]] = {"-": set(), "+": set()}
+    for file in change.diff.files:
         if not is_test_file(file.path):
             for kind, names in sides.items():
-                found = (_DEFINED.match(line.text) for line in changed_lines(file, kind))
+                found = (_DEFINITION.match(line.text) for line in file.lines(kind))
                 names.update(match["name"] for match in found if match)
     stems = {
         PurePosixPath(f.path).stem
-        for f in scene.diff.files
+        for f in change.diff.files
         if f.change == "deleted" and not is_test_file(f.path)
     }
     return (sides["-"] - sides["+"]) | stems
 
 
-def _is_subject_gone(scene: CheckInput, file: FileChange) -> bool:
-    """Is a file deleted, or moved, that this one is named after?"""
+def _is_subject_gone(change: CheckInput, file: FileChange) -> bool:
+    """Is the file that this one is named after deleted or moved?"""
     stem = PurePosixPath(file.path).stem.lower()
-    for other in scene.diff.files:
+    for other in change.diff.files:
         if other.change in ("deleted", "renamed") and not is_test_file(other.path):
             name = PurePosixPath(other.old_path).stem.lower()
             if len(name) > 2 and name in stem:
@@ -178,55 +170,47 @@ def _is_subject_gone(scene: CheckInput, file: FileChange) -> bool:
     return False
 
 
-def _marked(scene: CheckInput, file: FileChange) -> Iterator[Finding]:
-    """Switched off or left alone to run."""
+def _marked(change: CheckInput, file: FileChange) -> Iterator[Finding]:
+    """Tests that are disabled, or the only ones to run."""
     skips, focus = _SKIPS.get(language_family(file.path)), _FOCUS.get(language_family(file.path))
-    marks = [
-        line
-        for line in changed_lines(file, "+")
-        if any(one and one.match(line.text) for one in (skips, focus))
-    ]
-    for line in scene.in_code(file.path, marks):
-        if line.text.strip() in scene.removed_texts:
+    marks = [line for line in file.lines("+") if any(one and one.match(line.text) for one in (skips, focus))]
+    for line in change.in_code(file.path, marks):
+        if line.text.strip() in change.removed_texts:
             continue
-        place = FindingPlace(file.path, (line,))
         if focus and focus.match(line.text):
-            yield scene.finding(
-                FOCUSED, place, "Only this test is run; every other one of the file is passed over."
-            )
+            claim = "Only this test runs; all others in the file are skipped."
+            yield change.finding(FOCUSED, file.path, [line], claim)
         else:
             severity: Severity = "info" if file.change == "added" else SKIPPED.severity
-            yield scene.finding(SKIPPED, place, "A test is switched off here.", severity=severity)
+            yield change.finding(SKIPPED, file.path, [line], "A test is disabled here.", severity=severity)
 
 
-def _weakened(scene: CheckInput, file: FileChange) -> Iterator[Finding]:
+def _weakened(change: CheckInput, file: FileChange) -> Iterator[Finding]:
     for hunk in file.hunks:
-        gone = [
+        removed = [
             line
             for line in hunk.lines
-            if line.kind == "-" and _ASSERTION.match(line.text) and line.text.strip() not in scene.added_texts
+            if line.kind == "-"
+            and _ASSERTION.match(line.text)
+            and line.text.strip() not in change.added_texts
         ]
-        if not gone:
+        if not removed:
             continue
         added = [line for line in hunk.lines if line.kind == "+"]
-        said = {line.text.strip() for line in gone}
+        texts = {line.text.strip() for line in removed}
         for line in added:
-            if _COMMENTED.match(line.text) and _COMMENTED.sub("", line.text, count=1).strip() in said:
-                place = FindingPlace(file.path, (line,))
-                yield scene.finding(WEAKENED, place, "An assertion is commented out.", severity="medium")
-            elif _HOLLOW.match(line.text):
-                place = FindingPlace(file.path, (line,))
-                yield scene.finding(
-                    WEAKENED, place, "An assertion became one that always holds.", severity="medium"
-                )
+            if _COMMENTED.match(line.text) and _COMMENTED.sub("", line.text, count=1).strip() in texts:
+                claim = "An assertion is commented out."
+                yield change.finding(WEAKENED, file.path, [line], claim, severity="medium")
+            elif _ALWAYS_TRUE.match(line.text):
+                claim = "An assertion is replaced by one that is always true."
+                yield change.finding(WEAKENED, file.path, [line], claim, severity="medium")
         if not added and not _has_head(hunk, language_family(file.path)):
-            place = FindingPlace(file.path, tuple(gone[:_MOST]), "old")
-            yield scene.finding(
-                WEAKENED, place, "Assertions are taken out, and nothing is put in their place."
-            )
+            claim = "Assertions are removed and not replaced."
+            yield change.finding(WEAKENED, file.path, removed[:_MAX_SHOWN], claim, side="old")
 
 
 def _has_head(hunk: Hunk, kind: LanguageFamily) -> bool:
-    """Does a whole test go, of which these are a part?"""
+    """Is a whole test removed, of which these lines are a part?"""
     pattern = _TESTS.get(kind)
     return pattern is None or any(line.kind == "-" and pattern.match(line.text) for line in hunk.lines)

@@ -1,6 +1,6 @@
-"""A review for people, in Markdown.
+"""A review as Markdown.
 
-Rule: what comes out of the diff or from a model is text and nothing else, and no secret is shown.
+Rule: text from the diff or from a model stays text, and no secret is shown.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,12 +18,12 @@ from holdfast.review.reports.report import (
 )
 from holdfast.review.unit import Level, Unit
 
-_MOST_UNITS = 30
+_MAX_UNITS = 30
 _LANGUAGES = {"py": "python", "js": "js", "ts": "ts", "go": "go", "rs": "rust", "rb": "ruby", "java": "java"}
 
 
 def to_markdown(report: ReviewReport) -> str:
-    parts = [f"# Review of {escape_inline(report.title)}", _in_short(report)]
+    parts = [f"# Review of {escape_inline(report.title)}", _overview(report)]
     if report.summary:
         parts.append(escape_inline(redact(report.summary)))
     parts += _findings(report)
@@ -34,9 +34,9 @@ def to_markdown(report: ReviewReport) -> str:
     return redact("\n\n".join(parts)) + "\n"
 
 
-def _in_short(report: ReviewReport) -> str:
+def _overview(report: ReviewReport) -> str:
     by = f"rules and {escape_inline(report.model)}" if report.model else "rules only, no model"
-    return f"**Findings: {report.found}.** {report.size}; looked at by {by}."
+    return f"**Findings: {report.found}.** {report.size}; reviewed by {by}."
 
 
 def _findings(report: ReviewReport) -> Iterator[str]:
@@ -71,9 +71,9 @@ def _units(report: ReviewReport) -> Iterator[str]:
         "| risk | unit | where | in | lines | tags | look at |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    rows += [_row(unit, report.level(unit)) for unit in ranked[:_MOST_UNITS]]
+    rows += [_row(unit, report.level(unit)) for unit in ranked[:_MAX_UNITS]]
     yield "\n".join(rows)
-    if rest := ranked[_MOST_UNITS:]:
+    if rest := ranked[_MAX_UNITS:]:
         yield f"{pluralize(len(rest), 'more unit')}: {risks_of(rest)}."
 
 
@@ -90,9 +90,9 @@ def _words(tags: Iterable[str]) -> str:
 
 def _unseen(report: ReviewReport) -> Iterator[str]:
     if report.unseen:
-        yield "## Not looked at"
+        yield "## Not reviewed"
         yield "\n".join(
-            f"- {code_span(one.path)}: {escape_inline(one.reason)}" for one in report.unseen[:_MOST_UNITS]
+            f"- {code_span(one.path)}: {escape_inline(one.reason)}" for one in report.unseen[:_MAX_UNITS]
         )
-        if rest := report.unseen[_MOST_UNITS:]:
+        if rest := report.unseen[_MAX_UNITS:]:
             yield f"{pluralize(len(rest), 'more unit')}, of {pluralize(len({one.path for one in rest}), 'file')}."

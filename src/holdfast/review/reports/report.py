@@ -1,6 +1,23 @@
-"""A review as it is reported: what was compared, its units, the findings, and what nobody looked at.
+"""A review as it is reported: what was compared, its units, the findings, and what was not reviewed; and as JSON.
 
-Rule: everything a report says is in this value; the three forms differ in shape only.
+Rule: everything a report says is in this value; the three formats differ in form only. The shape of the JSON is a
+contract: keys are added, never renamed or removed, while `schema` stays `holdfast.review/1`.
+
+    {"schema": "holdfast.review/1", "tool": {"name": "holdfast", "version": str}, "title": str, "model": str,
+     "summary": str,
+     "counts": {"info": int, "low": int, "medium": int, "high": int, "critical": int},
+     "worst": str | null,
+     "findings": [{"id": str, "unit": str, "path": str, "line": int, "last_line": int, "side": "new" | "old",
+                   "severity": str, "category": str, "claim": str, "evidence": [str], "suggestion": str,
+                   "patch": str, "rule": str}],
+     "dropped": {reason: int}, "dropped_patches": {reason: int}, "merged": {id: id},
+     "units": [{"id": str, "path": str, "old_path": str, "change": str, "language": str, "symbol": str,
+                "old": [first, last], "new": [first, last], "tags": [str], "risk": str, "level": str,
+                "confidence": float, "reason": str, "added": int, "removed": int, "hunks": int,
+                "complexity": int, "fan_in": int, "note": str}],
+     "unseen": [{"path": str, "reason": str, "unit": str}]}
+
+Findings come the most severe first. A `line` of 0 means the file as a whole.
 """
 
 from collections.abc import Sequence
@@ -15,11 +32,12 @@ from holdfast.review.findings import ReviewFindings, highest_severity
 from holdfast.review.unit import Level, LevelDecision, Risk, Unit
 from holdfast.version import __version__
 
+SCHEMA = "holdfast.review/1"
 RISKS: tuple[Risk, ...] = ("high", "medium", "low")
 
 
 class SkippedUnit(Struct, frozen=True):
-    """A file or a unit that was not looked at, and why."""
+    """A unit that was not reviewed, and why."""
 
     path: str
     reason: str
@@ -27,7 +45,7 @@ class SkippedUnit(Struct, frozen=True):
 
 
 class ReviewReport(Struct, frozen=True, kw_only=True):
-    """`model` is empty where only the rules looked; `decisions` are on units whose level it gave its word on."""
+    """`model` is empty if only the rules were used; `decisions` are for units whose level a model asked for."""
 
     title: str
     units: tuple[Unit, ...] = ()
@@ -54,14 +72,13 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
 
     @property
     def left_out(self) -> str:
-        """What was reported and is not shown; empty where there is nothing."""
+        """What was reported and is not shown; empty if there is nothing."""
         findings = self.findings
-        said = [f"{count} for {reason.replace('_', ' ')}" for reason, count in findings.dropped.items()]
-        notes = (
-            [f"{pluralize(sum(findings.dropped.values()), 'finding')} dropped ({', '.join(said)})"]
-            if said
-            else []
-        )
+        reasons = [f"{count} for {reason.replace('_', ' ')}" for reason, count in findings.dropped.items()]
+        notes = []
+        if reasons:
+            dropped = pluralize(sum(findings.dropped.values()), "finding")
+            notes.append(f"{dropped} dropped ({', '.join(reasons)})")
         if findings.patches:
             notes.append(f"{sum(findings.patches.values())} of the patches did not apply")
         if findings.merged:
@@ -69,7 +86,7 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
         return "; ".join(notes)
 
     def level(self, unit: Unit) -> Level:
-        """How closely a unit is looked at."""
+        """How closely a unit is reviewed."""
         decided = self.decisions.get(unit.id)
         return decided.level if decided else unit.suggestion.level
 
@@ -93,7 +110,7 @@ def finding_place(finding: Finding) -> str:
 
 
 def unit_place(unit: Unit) -> str:
-    """`path:line`, or the path alone where no lines are left."""
+    """`path:line`, or only the path if no lines are left."""
     return f"{unit.path}:{unit.new.first}" if unit.new.first else unit.path
 
 
@@ -105,32 +122,9 @@ def _rank(unit: Unit) -> tuple[int, int, str, int]:
     return (RISKS.index(unit.risk), -(unit.metrics.added + unit.metrics.removed), unit.path, unit.new.first)
 
 
-# A review as JSON.
-#
-# Rule: the shape is a contract. Keys are added, never renamed or removed, while `schema` stays `holdfast.review/1`.
-#
-#     {"schema": "holdfast.review/1", "tool": {"name": "holdfast", "version": str}, "title": str, "model": str,
-#      "summary": str,
-#      "counts": {"info": int, "low": int, "medium": int, "high": int, "critical": int},
-#      "worst": str | null,
-#      "findings": [{"id": str, "unit": str, "path": str, "line": int, "last_line": int, "side": "new" | "old",
-#                    "severity": str, "category": str, "claim": str, "evidence": [str], "suggestion": str,
-#                    "patch": str, "rule": str}],
-#      "dropped": {reason: int}, "dropped_patches": {reason: int}, "merged": {id: id},
-#      "units": [{"id": str, "path": str, "old_path": str, "change": str, "language": str, "symbol": str,
-#                 "old": [first, last], "new": [first, last], "tags": [str], "risk": str, "level": str,
-#                 "confidence": float, "reason": str, "added": int, "removed": int, "hunks": int,
-#                 "complexity": int, "fan_in": int, "note": str}],
-#      "unseen": [{"path": str, "reason": str, "unit": str}]}
-#
-# Findings come the most severe first. A `line` of 0 means the file as a whole.
-
-SCHEMA = "holdfast.review/1"
-
-
-def to_data(report: ReviewReport) -> dict[str, object]:
+def to_json(report: ReviewReport) -> str:
     kept = report.findings.ranked()
-    return {
+    data = {
         "schema": SCHEMA,
         "tool": {"name": "holdfast", "version": __version__},
         "title": report.title,
@@ -142,44 +136,36 @@ def to_data(report: ReviewReport) -> dict[str, object]:
         "dropped": report.findings.dropped,
         "dropped_patches": report.findings.patches,
         "merged": report.findings.merged,
-        "units": [_unit(unit, report.level(unit)) for unit in report.units],
+        "units": [_unit_data(unit, report.level(unit)) for unit in report.units],
         "unseen": [msgspec.to_builtins(one) for one in report.unseen],
     }
-
-
-def to_json(report: ReviewReport) -> str:
-    return encode_json(to_data(report))
+    return encode_json(data)
 
 
 def encode_json(data: object) -> str:
-    """JSON for people and programs. What is no character (a name that is not UTF-8) is written as one that
-    stands for it."""
-    text = msgspec.json.format(_encoded(data), indent=2).decode()
+    """Indented JSON. What is not a character (in a name that is not UTF-8) is replaced by `?`."""
+    text = msgspec.json.format(msgspec.json.encode(_replace_surrogates(data)), indent=2).decode()
     return escape_json(text) + "\n"
 
 
-def _encoded(data: object) -> bytes:
-    return msgspec.json.encode(_characters(data))
-
-
-def _characters(data: object) -> object:
+def _replace_surrogates(data: object) -> object:
     if isinstance(data, str):
         return data.encode("utf-8", "replace").decode()
     if isinstance(data, dict):
-        return {_characters(key): _characters(value) for key, value in data.items()}
+        return {_replace_surrogates(key): _replace_surrogates(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        return [_characters(value) for value in data]
+        return [_replace_surrogates(value) for value in data]
     return data
 
 
-def _unit(unit: Unit, level: Level) -> dict[str, object]:
+def _unit_data(unit: Unit, level: Level) -> dict[str, object]:
     return {
         "id": unit.id,
         "path": unit.path,
         "old_path": unit.old_path,
         "change": unit.change,
         "language": unit.language,
-        # What git says a hunk lies in is a line of the file.
+        # The heading of a hunk is a line of the file.
         "symbol": redact(unit.symbol.name) if unit.symbol else "",
         "old": [unit.old.first, unit.old.last],
         "new": [unit.new.first, unit.new.last],

@@ -1,7 +1,7 @@
 """A review as SARIF 2.1.0, for code scanning in CI.
 
-Rule: places are relative to the root of the repository, and a result's fingerprint is the finding's id, so that a
-service knows it again when lines above it move. Fixes say what to put where, out of the patch alone.
+Rule: paths are relative to the root of the repository, and a result's fingerprint is the finding's id, so that a
+service recognises it when lines above it move. Fixes are made from the patch alone.
 """
 
 from collections.abc import Iterator
@@ -31,14 +31,10 @@ _SECURITY_SEVERITY: dict[Severity, str] = {
     "high": "8.0",
     "critical": "9.5",
 }
-"""The numbers by which services sort results that bear the tag `security`."""
+"""The numbers by which services sort results with the tag `security`."""
 
 
 def to_sarif(report: ReviewReport) -> str:
-    return encode_json(to_sarif_data(report))
-
-
-def to_sarif_data(report: ReviewReport) -> dict[str, object]:
     kept = report.findings.ranked()
     rules = list(dict.fromkeys(map(_rule_id, kept)))
     driver = {
@@ -55,14 +51,14 @@ def to_sarif_data(report: ReviewReport) -> dict[str, object]:
     }
     if report.unseen:
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": _notes(report)}]
-    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return encode_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _notes(report: ReviewReport) -> list[dict[str, object]]:
     return [
         {
             "level": "note",
-            "message": {"text": f"Not looked at: {one.reason}"},
+            "message": {"text": f"Not reviewed: {one.reason}"},
             "locations": [{"physicalLocation": {"artifactLocation": _artifact(one.path)}}],
         }
         for one in report.unseen
@@ -119,12 +115,12 @@ def _result(finding: Finding, rule: int) -> dict[str, object]:
 
 
 def _artifact(path: str) -> dict[str, object]:
-    """Relative, and in percent signs whatever a URI does not take; a colon too, else a name could be a scheme."""
+    """A relative URI. Colons are encoded too, since a name could be taken for a scheme."""
     return {"uri": quote(path.encode("utf-8", "surrogateescape"), safe="/"), "uriBaseId": _BASE}
 
 
 def _location(finding: Finding) -> dict[str, object]:
-    """Of lines that are gone, the file only: a place of the older side is none of the newer."""
+    """For deleted lines only the file: line numbers of the old side mean nothing on the new one."""
     location: dict[str, object] = {"artifactLocation": _artifact(finding.path)}
     if finding.line and finding.side == "new":
         region: dict[str, object] = {"startLine": finding.line, "endLine": finding.last_line}
@@ -143,7 +139,7 @@ def _fix(finding: Finding) -> dict[str, object]:
 
 
 def _replacements(hunk: Hunk) -> Iterator[dict[str, object]]:
-    """One for each run of changed lines: whole lines go, from the first's start to the start of the one after."""
+    """One for each run of changed lines: whole lines, up to the start of the line after them."""
     at = start = hunk.source_start if hunk.source_length else hunk.source_start + 1
     count = 0
     last = " "

@@ -66,6 +66,36 @@ def test_of_two_places_the_nearer_is_meant():
     assert near.id != far.id
 
 
+def place_of(text, quotes, line):
+    """The lines that the evidence is found on; None if it is rejected."""
+    sides = Sides([unit("u-1", "a.py", HUNK)], Texts({}, {"a.py": text}))
+    outcome = verify_finding(finding(line=line, last_line=line, evidence=quotes), sides)
+    if isinstance(outcome, RejectedFinding):
+        assert outcome.reason == "evidence"
+        return None
+    return outcome.finding.line, outcome.finding.last_line
+
+
+@pytest.mark.parametrize("line", [0, 6, 90])
+def test_a_block_of_adjacent_lines_is_preferred_to_a_nearer_scattered_one(line):
+    text = "open()\nread()\nother()\nclose()\n\n\nopen()\nclose()\n"
+    assert place_of(text, ("open()", "close()"), line) == (7, 8)
+
+
+def test_of_equally_short_blocks_the_nearest_is_meant_and_of_equally_near_ones_the_first():
+    text = "open()\nclose()\n\nopen()\nclose()\n\nopen()\nclose()\n"
+    quotes = ("open()", "close()")
+    assert [place_of(text, quotes, line) for line in (0, 3, 6, 20)] == [(1, 2), (4, 5), (7, 8), (7, 8)]
+    assert place_of("open()\n\n\n\nopen()\n", ("open()",), 3) == (1, 1)
+
+
+def test_each_quote_needs_a_line_of_its_own_after_the_one_before():
+    assert place_of("a = 1\nb = 2\na = 1\n", ("a = 1", "a = 1"), 0) == (1, 3)
+    assert place_of("a = 1\nb = 2\n", ("a = 1", "a = 1"), 1) is None
+    assert place_of("a = 1\nb = 2\nc = 3\n", ("a = 1", "c = 3", "b = 2"), 1) is None
+    assert place_of("a = 1\nb = 2\nc = 3\n", ("a = 1", "never", "c = 3"), 1) is None
+
+
 def test_lines_that_stand_apart_are_found_in_order():
     one = kept(verify_finding(finding(evidence=("def second(x):", "        drop(i)")), SIDES))
     assert (one.line, one.last_line) == (6, 8)
@@ -158,7 +188,7 @@ def test_a_mark_stands_for_secrets_only(quote):
 def test_a_patch_that_applies_is_kept_as_git_takes_it():
     patch = "@@ -8 +8 @@\n-        drop(i)\n+        keep(i)\n"
     outcome = verify_finding(finding(evidence=("        drop(i)",), patch=patch), SIDES)
-    assert outcome.patch is None
+    assert outcome.patch_problem is None
     assert kept(outcome).patch == write_patch("a.py", TEXT, TEXT.replace("drop", "keep"))
 
 
@@ -166,13 +196,15 @@ def test_a_patch_that_does_not_apply_goes_and_the_finding_stays():
     outcome = verify_finding(
         finding(evidence=("        drop(i)",), patch="@@ -8 +8 @@\n-nowhere\n+x\n"), SIDES
     )
-    assert outcome.patch == "does_not_apply"
+    assert outcome.patch_problem == "does_not_apply"
     assert kept(outcome).patch == ""
 
 
 def test_a_patch_with_a_secret_in_it_goes():
     patch = f'@@ -8 +8 @@\n-        drop(i)\n+        drop("{TOKEN}")\n'
-    assert verify_finding(finding(evidence=("        drop(i)",), patch=patch), SIDES).patch == "secret"
+    assert (
+        verify_finding(finding(evidence=("        drop(i)",), patch=patch), SIDES).patch_problem == "secret"
+    )
 
 
 @pytest.mark.parametrize(

@@ -87,11 +87,13 @@ def test_conflict_markers_are_found(tmp_path):
     ids=["rst-title", "md-title", "md-fence", "python-string", "start-alone", "mail"],
 )
 def test_what_only_looks_like_a_conflict_is_let_pass(tmp_path, path, text):
-    assert rules(check(tmp_path, {path: "\n"}, {path: text}, "conflicts")) == []
+    assert rules(check(tmp_path, {path: "\n"}, {path: text}, "conflict_markers")) == []
 
 
 def test_a_python_file_that_does_not_parse_has_a_conflict(tmp_path):
-    assert rules(check(tmp_path, {"a.py": "\n"}, {"a.py": CONFLICT}, "conflicts")) == ["conflict-marker"]
+    assert rules(check(tmp_path, {"a.py": "\n"}, {"a.py": CONFLICT}, "conflict_markers")) == [
+        "conflict-marker"
+    ]
 
 
 # leftovers
@@ -173,8 +175,8 @@ def test_a_program_may_print(tmp_path):
     ],
 )
 def test_dangers_are_found(tmp_path, path, text, rule):
-    assert rules(check(tmp_path, {path: "\n"}, {path: "\n" + text}, "dangers")) == [rule]
-    assert rules(check(tmp_path / "t", {"x": ""}, {"x": "", "tests/" + path: text}, "dangers")) == []
+    assert rules(check(tmp_path, {path: "\n"}, {path: "\n" + text}, "unsafe_code")) == [rule]
+    assert rules(check(tmp_path / "t", {"x": ""}, {"x": "", "tests/" + path: text}, "unsafe_code")) == []
 
 
 @pytest.mark.parametrize(
@@ -192,7 +194,7 @@ def test_dangers_are_found(tmp_path, path, text, rule):
     ],
 )
 def test_what_is_no_danger_is_let_pass(tmp_path, path, text):
-    assert rules(check(tmp_path, {path: "\n"}, {path: "\n" + text}, "dangers")) == []
+    assert rules(check(tmp_path, {path: "\n"}, {path: "\n" + text}, "unsafe_code")) == []
 
 
 # hidden characters and files
@@ -200,7 +202,7 @@ def test_what_is_no_danger_is_let_pass(tmp_path, path, text):
 
 def test_characters_that_turn_or_hide_text_are_found(tmp_path):
     after = {"a.py": "is_admin = 1 # \u202e } if\u2066\n", "b.py": "us\u200ber = 1\n", "c.md": "\u202e\n"}
-    found = check(tmp_path, {"x": ""}, {"x": ""} | after, "hidden")
+    found = check(tmp_path, {"x": ""}, {"x": ""} | after, "hidden_characters")
     assert sorted(rules(found)) == ["hidden-direction", "invisible-character"]
 
 
@@ -212,7 +214,7 @@ def test_files_that_a_tool_left_are_found(tmp_path):
         ".env": "A=1\n",
         ".env.example": "A=\n",
     }
-    found = check(tmp_path, {"x": ""}, after, "files")
+    found = check(tmp_path, {"x": ""}, after, "stray_files")
     assert {f.path: f.rule for f in found.kept} == {
         "a/__pycache__/b.pyc": "stray-file",
         "c.py.orig": "stray-file",
@@ -222,5 +224,5 @@ def test_files_that_a_tool_left_are_found(tmp_path):
 
 def test_a_mode_is_found_where_the_file_is_no_program(tmp_path):
     files = {"a.py": "x = 1\n", "b.py": "#!/usr/bin/env python3\n"}
-    found = check(tmp_path, files, files, "files", executable=("a.py", "b.py"))
+    found = check(tmp_path, files, files, "stray_files", executable=("a.py", "b.py"))
     assert [(f.rule, f.path, f.line) for f in found.kept] == [("executable-mode", "a.py", 0)]

@@ -13,8 +13,8 @@ from holdfast.review.diff import FileChange
 from holdfast.review.git_changes import read_diff, read_diff_text
 from holdfast.review.repository import open_repository
 from holdfast.review.versions import (
-    AT_ONCE,
-    AT_ONCE_BYTES,
+    BATCH,
+    BATCH_BYTES,
     DiskTexts,
     GitTexts,
     PrefetchedTexts,
@@ -118,7 +118,7 @@ def test_in_a_hook_the_index_of_the_commit_is_read(repo):
         ".git/hooks/pre-commit",
         f"#!{sys.executable}\n"
         "import pathlib\n"
-        "from holdfast.review.reading.git import read_diff\n"
+        "from holdfast.review.git_changes import read_diff\n"
         "diff, versions = read_diff(pathlib.Path.cwd(), 'staged')\n"
         "pathlib.Path('.git/seen').write_text(versions.new(diff.files[0].path))\n",
     )
@@ -372,10 +372,10 @@ def test_mistakes_are_named(repo, tmp_path):
     with pytest.raises(InputError, match="begins with `-`"):
         read_diff(repo.folder, "--output=x..HEAD")
     (tmp_path / "plain").mkdir()
-    with pytest.raises(InputError, match="no git repository") as caught:
+    with pytest.raises(InputError, match="not in a readable git repository") as caught:
         read_diff(tmp_path / "plain", "working")
     assert caught.value.hint
-    with pytest.raises(NotFound, match="no folder"):
+    with pytest.raises(NotFound, match="not a folder"):
         read_diff(tmp_path / "missing", "working")
     repo.write("broken.diff", "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n")
     with pytest.raises(InputError, match=r"`broken.diff`: Line 4"):
@@ -454,7 +454,7 @@ def test_two_thousand_files_start_few_processes(repo, tmp_path, monkeypatch):
         number = Path(file.path).stem[1:]
         assert versions.old(file.old_path) == f"{number}\nsame\n"
         assert versions.new(file.path) == f"{number}\nother {number}\n"
-    assert len(count.read_text()) <= 10 + 4 * (2000 // AT_ONCE + 1)
+    assert len(count.read_text()) <= 10 + 4 * (2000 // BATCH + 1)
 
 
 def test_large_texts_are_read_a_few_at_a_time(repo):
@@ -464,7 +464,7 @@ def test_large_texts_are_read_a_few_at_a_time(repo):
     for side in (GitTexts(open_repository(repo.folder), tree), DiskTexts(repo.folder)):
         read = side.texts(names)
         assert list(read) == names[: len(read)]
-        assert 1 <= len(read) <= AT_ONCE_BYTES // 1_000_000 + 1
+        assert 1 <= len(read) <= BATCH_BYTES // 1_000_000 + 1
         chosen = PrefetchedTexts(side, names)
         assert {name: chosen.text(name) for name in names} == {**texts, "f99.txt": None}
         assert chosen.text("f00.txt") == texts["f00.txt"], "also when it was let go"
@@ -479,7 +479,7 @@ def test_a_git_that_does_not_answer_is_said(repo, tmp_path, monkeypatch):
     shim.chmod(0o755)
     monkeypatch.setenv("PATH", f"{shim.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(repository_module, "SECONDS", 0.2)
-    with pytest.raises(InputError, match="did not answer"):
+    with pytest.raises(InputError, match="did not finish"):
         read_diff(repo.folder, "working")
 
 

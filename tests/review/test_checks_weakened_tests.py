@@ -54,13 +54,13 @@ def test_a_deleted_test_file_is_found(tmp_path):
 )
 def test_a_test_that_moved_or_lost_its_subject_may_go(tmp_path, after):
     before = {"README": "", "area.py": SUBJECT, "tests/test_area.py": TESTS}
-    assert "deleted-test" not in rules(check(tmp_path, before, {"README": ""} | after, "tests"))
+    assert "deleted-test" not in rules(check(tmp_path, before, {"README": ""} | after, "weakened_tests"))
 
 
 def test_a_javascript_test_that_went_is_found(tmp_path):
     after = "it('adds', () => {\n  expect(add(1, 2)).toBe(3)\n})\n"
     before = after + "\nit('takes away', () => {\n  expect(sub(1, 2)).toBe(-1)\n})\n"
-    found = check(tmp_path, {"a.test.ts": before}, {"a.test.ts": after}, "tests")
+    found = check(tmp_path, {"a.test.ts": before}, {"a.test.ts": after}, "weakened_tests")
     assert rules(found) == ["deleted-test"]
     assert "takes away" in found.kept[0].claim
 
@@ -77,7 +77,7 @@ def test_a_javascript_test_that_went_is_found(tmp_path):
 )
 def test_tests_that_are_switched_off_or_run_alone_are_found(tmp_path, path, line, rule):
     rest = "def test_a():\n    assert a() == 1\n" if path.endswith(".py") else "rest\n"
-    assert rules(check(tmp_path, {path: rest}, {path: line + "\n" + rest}, "tests")) == [rule]
+    assert rules(check(tmp_path, {path: rest}, {path: line + "\n" + rest}, "weakened_tests")) == [rule]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,9 @@ def test_tests_that_are_switched_off_or_run_alone_are_found(tmp_path, path, line
 )
 def test_a_condition_or_a_string_switches_nothing_off(tmp_path, line):
     rest = "def test_a():\n    assert a() == 1\n"
-    assert rules(check(tmp_path, {"test_a.py": rest}, {"test_a.py": line + "\n" + rest}, "tests")) == []
+    assert (
+        rules(check(tmp_path, {"test_a.py": rest}, {"test_a.py": line + "\n" + rest}, "weakened_tests")) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def test_a_condition_or_a_string_switches_nothing_off(tmp_path, line):
 )
 def test_an_assertion_that_went_is_found(tmp_path, after, severity):
     before = "def test_a():\n    x = f()\n    assert x == 1\n    y = g()\n"
-    found = check(tmp_path, {"test_a.py": before}, {"test_a.py": after}, "tests")
+    found = check(tmp_path, {"test_a.py": before}, {"test_a.py": after}, "weakened_tests")
     assert [(f.rule, f.severity) for f in found.kept] == [("weakened-test", severity)]
 
 
@@ -114,7 +116,10 @@ def test_an_assertion_that_changed_or_moved_is_let_pass(tmp_path):
     for at, after in enumerate(
         (before.replace("== 1", "== 2"), "def test_a():\n    x = f()\n    y = g()\n    assert x == 1\n")
     ):
-        assert rules(check(tmp_path / str(at), {"test_a.py": before}, {"test_a.py": after}, "tests")) == []
+        assert (
+            rules(check(tmp_path / str(at), {"test_a.py": before}, {"test_a.py": after}, "weakened_tests"))
+            == []
+        )
 
 
 # dependencies
