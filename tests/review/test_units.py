@@ -173,7 +173,8 @@ def test_ids_are_equal_across_runs(tmp_path):
     code = (
         "import pathlib, sys\nfrom holdfast.review.git_changes import read_diff\n"
         "from holdfast.review.units import build_units\n"
-        "for u in build_units(*read_diff(pathlib.Path(sys.argv[1]), 'working')):\n print(u.id, u.tags, u.suggestion)\n"
+        "units = build_units(*read_diff(pathlib.Path(sys.argv[1]), 'working'))\n"
+        "for u in units: print(u.id, u.tags, u.suggestion)\n"
     )
     runs = {
         subprocess.run(

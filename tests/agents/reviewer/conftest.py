@@ -10,7 +10,6 @@ import pytest
 from holdfast.agents.reviewer.tools import review_tools
 from holdfast.review.review import Review, start_review
 from holdfast.tools.envelope import Envelope
-from holdfast.tools.search.ripgrep import Ripgrep
 from holdfast.tools.workspace import Workspace
 from support.review_repos import Repo
 
@@ -18,10 +17,10 @@ from support.review_repos import Repo
 class Bench:
     """The tools of a review, run by name."""
 
-    def __init__(self, review: Review, searcher: Ripgrep | None = None) -> None:
+    def __init__(self, review: Review) -> None:
         self.review = review
         self.workspace = Workspace([review.root])
-        self.tools = {tool.name: tool for tool in review_tools(review, self.workspace, searcher=searcher)}
+        self.tools = {tool.name: tool for tool in review_tools(review, self.workspace)}
 
     def run(self, name: str, **arguments: object) -> Envelope:
         result = asyncio.run(self.tools[name].run(dict(arguments), self.workspace))
@@ -85,9 +84,7 @@ def bench(changed):
 
 @pytest.fixture
 def bench_of():
-    def make(
-        folder: Path, spec: str = "working", text: str | None = None, searcher: Ripgrep | None = None
-    ) -> Bench:
-        return Bench(start_review(folder, spec, text=text), searcher)
+    def make(folder: Path, spec: str = "working", text: str | None = None) -> Bench:
+        return Bench(start_review(folder, spec, text=text))
 
     return make

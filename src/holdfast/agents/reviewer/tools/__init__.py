@@ -1,6 +1,6 @@
-"""The tools of the reviewer: those that look at the project and at both sides of the change, and those that report.
+"""The reviewer's tools: those that read the project and both sides of the change, and those that report.
 
-Rule: what the reporting ones change is in the review, and their results are enough to bring it about again.
+Rule: what the reporting tools change is in the review, and their results are enough to repeat it.
 """
 
 import os
@@ -17,40 +17,39 @@ from holdfast.agents.reviewer.tools.review_files import ReviewFiles
 from holdfast.agents.reviewer.tools.search_in_project import search_in_project_tool
 from holdfast.messages import Json
 from holdfast.review.review import Review
-from holdfast.tools.search.ripgrep import Ripgrep, find_ripgrep
+from holdfast.tools.search.ripgrep import find_ripgrep
 from holdfast.tools.tool import Tool
 from holdfast.tools.workspace import Workspace
 
 RECORDED_DATA = dict.fromkeys((report_finding.NAME, set_level.NAME), True)
-"""Tools whose results' `data` must be in the log, also where they are errors."""
+"""Tools whose result `data` must be in the log, even if the result is an error."""
 
 
-def review_tools(review: Review, workspace: Workspace, *, searcher: Ripgrep | None = None) -> list[Tool]:
-    """All tools of one review, which share what they read. The workspace's first root is the review's."""
+def review_tools(review: Review, workspace: Workspace) -> list[Tool]:
+    """All tools of one review. The first root of the workspace is that of the review."""
     assert workspace.roots[0] == os.path.realpath(review.root), (
         "the workspace begins where the diff's paths do"
     )
-    shelf = ReviewFiles(review)
-    program = searcher or find_ripgrep()
+    files = ReviewFiles(review, find_ripgrep())
     return [
-        list_project_files_tool(shelf, program),
-        search_in_project_tool(shelf, program),
-        get_dependencies_tool(shelf, program),
-        callers_of_tool(shelf, program),
-        read_file_hunk_tool(shelf),
-        previous_version_tool(shelf),
-        set_level.set_level_tool(shelf),
-        report_finding.report_finding_tool(shelf),
-        list_findings.list_findings_tool(shelf),
+        list_project_files_tool(files),
+        search_in_project_tool(files),
+        get_dependencies_tool(files),
+        callers_of_tool(files),
+        read_file_hunk_tool(files),
+        previous_version_tool(files),
+        set_level.set_level_tool(files),
+        report_finding.report_finding_tool(files),
+        list_findings.list_findings_tool(files),
     ]
 
 
 def restore_result(review: Review, name: str, data: Mapping[str, Json]) -> None:
-    """Take up the `data` of an earlier result. Fed in order, all results give the same findings and decisions; to
-    feed them again changes nothing."""
+    """Apply the `data` of an earlier result. In order, all results give the same findings and decisions; applying
+    them again changes nothing."""
     if name == set_level.NAME and data:
         unit = review.unit(data["unit"])
         if unit is not None:
-            review.wish(unit, data["asked"])
+            review.ask_level(unit, data["asked"])
     elif name == report_finding.NAME and data:
         review.findings = reapply_effect(review.findings, data, review.sides)

@@ -1,7 +1,8 @@
-"""Import statements of a file, as they are written.
+"""Import statements of a file, and the files of the project that they mean.
 
-Rule: one pass over the lines, whatever they hold: the text under review is anybody's. What is no statement may be
-taken for one; whether it means a file of the project is told elsewhere.
+Rule: one pass over the lines, whatever they contain: the text under review is untrusted. What is not a statement
+may be taken for one. Names are resolved by the languages' default rules; only files that exist are named, and a
+statement that means none of them leads outside.
 """
 
 import posixpath
@@ -44,7 +45,7 @@ _FAMILIES = {
 
 
 class Import(Struct, frozen=True):
-    """`target` is what the statement names; `names` what it takes out of it, which may be modules too (Python)."""
+    """`target` is what the statement names; `names` what it imports from there, in Python perhaps modules."""
 
     line: int
     target: str
@@ -52,12 +53,12 @@ class Import(Struct, frozen=True):
 
 
 def import_family(language: str) -> str:
-    """Languages that import each other's files have one name; empty where imports are not known."""
+    """One name for languages that import each other's files; empty if their imports are unknown."""
     return _FAMILIES.get(language, "")
 
 
 def parse_imports(text: str, family: str, comments: Collection[int] = ()) -> list[Import]:
-    """In the order they stand, those on lines that are comments left out."""
+    """In order, without those on comment lines."""
     lines = [line[:LONGEST_LINE] for line in text.split("\n", MOST_LINES)[:MOST_LINES]]
     read: Callable[[list[str]], Iterator[Import]]
     match family:
@@ -116,8 +117,7 @@ def _go(lines: list[str]) -> Iterator[Import]:
         elif (is_inside or word.startswith("import")) and (found := _GO.match(line)):
             yield Import(number, found[1])
         elif word.startswith(("func ", "type ")):
-            # Imports stand before all else.
-            return
+            return  # imports come before everything else
 
 
 def _other(pattern: re.Pattern[str]) -> Callable[[list[str]], Iterator[Import]]:
@@ -129,11 +129,6 @@ def _other(pattern: re.Pattern[str]) -> Callable[[list[str]], Iterator[Import]]:
     return read
 
 
-# Which files of the project an import statement means.
-#
-# Rule: a guess by names, as the languages' own rules have it without any settings; only files that are there are
-# named, and a statement that could mean none of them is said to lead outside.
-
 _SCRIPT_ENDS = ("ts", "tsx", "d.ts", "mts", "cts", "js", "jsx", "mjs", "cjs", "json", "vue", "svelte", "css")
 _COMPILED = {"js": ("ts", "tsx"), "jsx": ("tsx",), "mjs": ("mts",), "cjs": ("cts",)}
 _ROOTS = ("", "src", "lib", "app")
@@ -143,11 +138,11 @@ MOST_FILES = 20
 
 
 class ProjectFiles:
-    """The files there are, from the root; `read` gives the text of one."""
+    """The files of the project, relative to its root; `read` gives the text of one, empty if there is none."""
 
-    def __init__(self, files: frozenset[str], read: Callable[[str], str | None]) -> None:
+    def __init__(self, files: frozenset[str], read: Callable[[str], str]) -> None:
         self.files = files
-        self._read = read
+        self.read = read
 
     @cached_property
     def by_name(self) -> dict[str, list[str]]:
@@ -160,7 +155,7 @@ class ProjectFiles:
     def go_modules(self) -> list[tuple[str, str]]:
         """Folder and name of each module, the deepest first."""
         files = sorted(self.by_name.get("go.mod", ()), key=len, reverse=True)
-        named = ((posixpath.dirname(path), _MODULE.search(self._read(path) or "")) for path in files)
+        named = ((posixpath.dirname(path), _MODULE.search(self.read(path))) for path in files)
         return [(folder, found[1]) for folder, found in named if found]
 
     @cached_property
@@ -176,8 +171,8 @@ class ProjectFiles:
         return [path for path in same if path == tail or path.endswith(f"/{tail}")]
 
 
-class _Said(Struct, frozen=True):
-    """A statement, in which file of which project."""
+class _Statement(Struct, frozen=True):
+    """An import statement in a file of a project."""
 
     project: ProjectFiles
     path: str
@@ -193,8 +188,8 @@ class _Said(Struct, frozen=True):
 
 
 def resolve_import(project: ProjectFiles, path: str, family: str, one: Import) -> list[str]:
-    """The files that a statement in `path` means; none where it leads out of the project."""
-    resolvers: dict[str, Callable[[_Said], Iterator[str]]] = {
+    """The files that a statement in `path` means; none if it leads out of the project."""
+    resolvers: dict[str, Callable[[_Statement], Iterator[str]]] = {
         "python": _resolve_python,
         "script": _resolve_script,
         "go": _resolve_go,
@@ -203,13 +198,13 @@ def resolve_import(project: ProjectFiles, path: str, family: str, one: Import) -
         "rust": _resolve_rust,
         "ruby": _resolve_ruby,
     }
-    found = resolvers[family](_Said(project, path, one))
-    there = (name for name in found if name in project.files and name != path)
-    return list(dict.fromkeys(there))[:MOST_FILES]
+    found = resolvers[family](_Statement(project, path, one))
+    existing = (name for name in found if name in project.files and name != path)
+    return list(dict.fromkeys(existing))[:MOST_FILES]
 
 
 def go_import_path(project: ProjectFiles, folder: str) -> str:
-    """What other packages write to import a folder; empty outside of a module."""
+    """What other packages write to import a folder; empty outside a module."""
     for top, name in project.go_modules:
         if folder == top or folder.startswith(f"{top}/" if top else ""):
             inner = folder[len(top) :].strip("/")
@@ -217,16 +212,16 @@ def go_import_path(project: ProjectFiles, folder: str) -> str:
     return ""
 
 
-def _resolve_python(said: _Said) -> Iterator[str]:
-    folder, project = said.folder, said.project
-    rest = said.target.lstrip(".")
-    dots = len(said.target) - len(rest)
+def _resolve_python(statement: _Statement) -> Iterator[str]:
+    folder, project = statement.folder, statement.project
+    rest = statement.target.lstrip(".")
+    dots = len(statement.target) - len(rest)
     inner = rest.replace(".", "/")
     for base in [_above(folder, dots - 1)] if dots else _python_roots(project, folder):
         module = posixpath.normpath(posixpath.join(base, inner)) if base or inner else ""
-        below = [posixpath.join(module, name.replace(".", "/")) for name in said.one.names]
+        below = [posixpath.join(module, name.replace(".", "/")) for name in statement.one.names]
         found = [place for name in below for place in _modules(name) if place in project.files]
-        taken_out = len(found) < max(len(said.one.names), 1)
+        taken_out = len(found) < max(len(statement.one.names), 1)
         found += [place for place in _modules(module) if place in project.files and taken_out]
         if found:
             yield from found
@@ -239,7 +234,7 @@ def _modules(module: str) -> tuple[str, ...]:
 
 
 def _python_roots(project: ProjectFiles, folder: str) -> list[str]:
-    """The folder that the file's own package lies in, and those that projects keep packages in."""
+    """The folder of the file's own package, and the usual folders for packages."""
     own = folder
     while own and f"{own}/__init__.py" in project.files:
         own = posixpath.dirname(own)
@@ -252,10 +247,10 @@ def _above(folder: str, times: int) -> str:
     return folder
 
 
-def _resolve_script(said: _Said) -> Iterator[str]:
-    target = said.target.partition("?")[0]
+def _resolve_script(statement: _Statement) -> Iterator[str]:
+    target = statement.target.partition("?")[0]
     if target.startswith("."):
-        bases = [posixpath.join(said.folder, target)]
+        bases = [posixpath.join(statement.folder, target)]
     else:
         bare = target[2:] if target.startswith(("@/", "~/")) else target
         bases = [posixpath.join(root, bare.lstrip("/")) for root in ("src", "", "app", "lib")]
@@ -267,34 +262,34 @@ def _resolve_script(said: _Said) -> Iterator[str]:
         yield from (f"{base}/index.{end}" for end in _SCRIPT_ENDS)
 
 
-def _resolve_go(said: _Said) -> Iterator[str]:
-    for top, name in said.project.go_modules:
-        if said.target == name or said.target.startswith(f"{name}/"):
-            inner = said.target[len(name) :].strip("/")
-            yield from said.project.go_folders.get(posixpath.join(top, inner) if inner else top, ())
+def _resolve_go(statement: _Statement) -> Iterator[str]:
+    for top, name in statement.project.go_modules:
+        if statement.target == name or statement.target.startswith(f"{name}/"):
+            inner = statement.target[len(name) :].strip("/")
+            yield from statement.project.go_folders.get(posixpath.join(top, inner) if inner else top, ())
             return
 
 
-def _resolve_include(said: _Said) -> Iterator[str]:
-    yield posixpath.normpath(posixpath.join(said.folder, said.target))
-    yield from said.project.ending_in(posixpath.normpath(said.target))[:3]
+def _resolve_include(statement: _Statement) -> Iterator[str]:
+    yield posixpath.normpath(posixpath.join(statement.folder, statement.target))
+    yield from statement.project.ending_in(posixpath.normpath(statement.target))[:3]
 
 
-def _resolve_java(said: _Said) -> Iterator[str]:
-    inner = said.target.rstrip(".").replace(".", "/")
+def _resolve_java(statement: _Statement) -> Iterator[str]:
+    inner = statement.target.rstrip(".").replace(".", "/")
     for name in (inner, posixpath.dirname(inner)):
         for end in ("java", "kt", "scala"):
-            yield from said.project.ending_in(f"{name}.{end}")
+            yield from statement.project.ending_in(f"{name}.{end}")
 
 
-def _resolve_rust(said: _Said) -> Iterator[str]:
-    stem = posixpath.basename(said.path).removesuffix(".rs")
-    own = said.folder if stem in ("mod", "lib", "main") else posixpath.join(said.folder, stem)
-    parts = [part for part in said.target.split("::") if part]
+def _resolve_rust(statement: _Statement) -> Iterator[str]:
+    stem = posixpath.basename(statement.path).removesuffix(".rs")
+    own = statement.folder if stem in ("mod", "lib", "main") else posixpath.join(statement.folder, stem)
+    parts = [part for part in statement.target.split("::") if part]
     base = own
     while parts and parts[0] in ("crate", "self", "super"):
         word = parts.pop(0)
-        base = _crate(said.path) if word == "crate" else _above(base, 1) if word == "super" else base
+        base = _crate(statement.path) if word == "crate" else _above(base, 1) if word == "super" else base
     for end in range(len(parts), 0, -1):
         name = posixpath.join(base, *parts[:end])
         yield from (f"{name}.rs", f"{name}/mod.rs")
@@ -305,10 +300,10 @@ def _crate(path: str) -> str:
     return "/".join(parts[: parts.index("src") + 1]) if "src" in parts else posixpath.dirname(path)
 
 
-def _resolve_ruby(said: _Said) -> Iterator[str]:
-    word, _, target = said.target.replace("'", '"').partition('"')
+def _resolve_ruby(statement: _Statement) -> Iterator[str]:
+    word, _, target = statement.target.replace("'", '"').partition('"')
     name = f"{target.removesuffix('.rb')}.rb"
     if word.strip(" (") == "require_relative":
-        yield posixpath.normpath(posixpath.join(said.folder, name))
+        yield posixpath.normpath(posixpath.join(statement.folder, name))
     else:
         yield from (f"lib/{name}", name, f"app/{name}")

@@ -1,6 +1,6 @@
-"""list_findings: what was found so far, in exact words.
+"""list_findings: the findings so far, word for word.
 
-Rule: the state as it is, not as it is remembered.
+Rule: the current state, not what the model remembers.
 """
 
 from functools import partial
@@ -27,15 +27,15 @@ class FindingsArguments(Struct, frozen=True, forbid_unknown_fields=True):
     severity: Annotated[Severity | Literal[""], Meta(description="At least so severe; all if left out.")] = ""
 
 
-def list_findings_tool(shelf: ReviewFiles) -> Tool:
-    work = partial(list_findings, shelf=shelf)
+def list_findings_tool(files: ReviewFiles) -> Tool:
+    work = partial(list_findings, files=files)
     return TypedTool(NAME, FindingsArguments, prompt_beside(__file__), work, is_read_only=True)
 
 
 async def list_findings(
-    arguments: FindingsArguments, _workspace: Workspace, *, shelf: ReviewFiles
+    arguments: FindingsArguments, _workspace: Workspace, *, files: ReviewFiles
 ) -> ToolResult:
-    findings = shelf.review.findings
+    findings = files.review.findings
     least = SEVERITIES.index(arguments.severity) if arguments.severity else 0
     ranked = [one for one in findings.ranked() if SEVERITIES.index(one.severity) >= least]
     shown: list[Finding] = []
@@ -65,7 +65,7 @@ async def list_findings(
 
 
 def describe_finding(finding: Finding) -> str:
-    """A finding in full, each quoted line behind a bar."""
+    """A finding in full, with a bar before each quoted line."""
     lines = f"{finding.line}" if finding.line == finding.last_line else f"{finding.line}-{finding.last_line}"
     old = " (old side)" if finding.side == "old" else ""
     rule = f", rule {finding.rule}" if finding.rule else ""

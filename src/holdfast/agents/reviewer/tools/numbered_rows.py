@@ -1,7 +1,7 @@
-"""Lines with their numbers, as many as one answer may hold.
+"""Numbered lines, as many as fit in one result.
 
-Rule: a row is the line itself behind its number and a tab, as Read shows it; a line of a change has its sign in
-front of the number. What was left out is said, with the call that shows it.
+Rule: a row is a line after its number and a tab, as Read shows it; a changed line has its sign before the number.
+What is left out is said, with the call that shows it.
 """
 
 import re
@@ -21,7 +21,7 @@ _ROW = re.compile(r"[+\- ]?[ ]{0,5}\d{1,9}\t")
 
 
 class NumberedRows:
-    """Rows up to what fits; the rest is counted."""
+    """Rows as long as they fit; the rest is counted."""
 
     def __init__(self) -> None:
         self.rows: list[str] = []
@@ -48,67 +48,67 @@ class NumberedRows:
 
 
 def format_line(number: int, text: str, sign: str = "") -> str:
-    said = escape_bytes(text)[0]
-    if len(said) > WIDEST:
-        said = f"{said[:WIDEST]}… [{len(said) - WIDEST} characters are left out]"
-    return f"{sign}{number:>6}\t{said}"
+    shown = escape_bytes(text)[0]
+    if len(shown) > WIDEST:
+        shown = f"{shown[:WIDEST]}… [{len(shown) - WIDEST} characters are left out]"
+    return f"{sign}{number:>6}\t{shown}"
 
 
 def strip_line_number(quoted: str) -> str:
-    """A row that was quoted whole, as the line that it shows."""
+    """The line of a row that was quoted as a whole."""
     return "\n".join(_ROW.sub("", line, count=1) for line in quoted.split("\n"))
 
 
-def select_lines(sheet: FileVersion, first: int, last: int, context: int = 0) -> tuple[int, int]:
-    """The lines that are meant, those around them included; all where none are named."""
+def select_lines(version: FileVersion, first: int, last: int, context: int = 0) -> tuple[int, int]:
+    """First and last of the lines that are meant, with the context around them; all if none are named."""
     if last and last < first:
         raise ToolError("INVALID_PARAM", f"`last` ({last}) lies before `first` ({first})")
-    if first > max(sheet.last, 1):
+    if first > max(version.last, 1):
         raise ToolError(
             "INVALID_PARAM",
-            f"line {first} lies past the end of `{sheet.shown}`, which has {sheet.last} lines",
+            f"line {first} lies past the end of `{version.shown}`, which has {version.last} lines",
         )
     if not first and not last:
-        return 1, sheet.last
-    return max(first - context, 1), min(last + context, sheet.last) if last else sheet.last
+        return 1, version.last
+    return max(first - context, 1), min(last + context, version.last) if last else version.last
 
 
-def lines_result(sheet: FileVersion, span: tuple[int, int], call: str) -> ToolResult:
-    """These lines of a side; `call` is the tool that shows the rest, with its arguments but for the lines."""
+def lines_result(version: FileVersion, span: tuple[int, int], call: str) -> ToolResult:
+    """These lines of a version; `call` is the tool that shows the rest, with its arguments except the lines."""
     rows = NumberedRows()
-    wanted = [number for number in sheet.lines if span[0] <= number <= span[1]]
+    wanted = [number for number in version.lines if span[0] <= number <= span[1]]
     for number in wanted:
         if rows.shown and number > rows.shown[-1] + 1:
             rows.gap()
-        rows.add(number, sheet.lines[number])
-    notes = [*_told(sheet, rows, wanted, call), *sheet.said_notes]
-    is_cut = bool(rows.left_out) or not sheet.is_whole
+        rows.add(number, version.lines[number])
+    notes = [*_notes(version, rows, wanted, call), *version.all_notes]
+    is_cut = bool(rows.left_out) or not version.is_whole
     data: dict[str, Json] = {
-        "path": sheet.shown,
-        "version": sheet.side,
+        "path": version.shown,
+        "version": version.side,
         "first": rows.shown[0] if rows.shown else 0,
         "last": rows.shown[-1] if rows.shown else 0,
-        "total_lines": sheet.last,
+        "total_lines": version.last,
         "truncated": is_cut,
     }
     envelope = Envelope(
         status="partial" if is_cut else "success",
         text="\n".join([*rows.rows, f"({'; '.join(notes)})"]),
         data=data,
-        context={"path": sheet.shown},
+        context={"path": version.shown},
     )
-    return build_result(envelope, f"{len(rows.shown)} of {sheet.last} lines")
+    return build_result(envelope, f"{len(rows.shown)} of {version.last} lines")
 
 
-def _told(sheet: FileVersion, rows: NumberedRows, wanted: list[int], call: str) -> Iterable[str]:
-    side = "the old version of " if sheet.side == "old" else ""
-    if not sheet.lines:
-        yield f"{side}`{sheet.shown}` is empty"
+def _notes(version: FileVersion, rows: NumberedRows, wanted: list[int], call: str) -> Iterable[str]:
+    side = "the old version of " if version.side == "old" else ""
+    if not version.lines:
+        yield f"{side}`{version.shown}` is empty"
         return
     if not rows.shown:
-        yield f"none of these lines of {side}`{sheet.shown}` are known"
+        yield f"none of these lines of {side}`{version.shown}` are known"
         return
-    yield f"lines {rows.shown[0]}-{rows.shown[-1]} of {sheet.last} in {side}`{sheet.shown}`"
+    yield f"lines {rows.shown[0]}-{rows.shown[-1]} of {version.last} in {side}`{version.shown}`"
     if rows.left_out:
         after = next(number for number in wanted if number > rows.shown[-1])
         yield f"{rows.left_out} more lines: {call}, first {after}, last {wanted[-1]}"

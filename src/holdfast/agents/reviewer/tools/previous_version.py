@@ -1,6 +1,6 @@
 """previous_version: a file as it was before the change.
 
-Rule: the older side of the diff and nothing else; moves are followed.
+Rule: the old side of the diff and nothing else; moves are followed.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ class PreviousArguments(Struct, frozen=True, forbid_unknown_fields=True):
     last: _Line = 0
 
 
-def previous_version_tool(shelf: ReviewFiles) -> Tool:
-    work = partial(previous_version, shelf=shelf)
+def previous_version_tool(files: ReviewFiles) -> Tool:
+    work = partial(previous_version, files=files)
     return TypedTool(NAME, PreviousArguments, prompt_beside(__file__), work, is_read_only=True)
 
 
 async def previous_version(
-    arguments: PreviousArguments, workspace: Workspace, *, shelf: ReviewFiles
+    arguments: PreviousArguments, workspace: Workspace, *, files: ReviewFiles
 ) -> ToolResult:
-    sheet = await asyncio.to_thread(shelf.sheet, arguments.path, "old", workspace)
-    span = select_lines(sheet, arguments.first, arguments.last)
-    return lines_result(sheet, span, f"{NAME} with path `{sheet.shown}`")
+    version = await asyncio.to_thread(files.version, arguments.path, "old", workspace)
+    span = select_lines(version, arguments.first, arguments.last)
+    return lines_result(version, span, f"{NAME} with path `{version.shown}`")

@@ -1,7 +1,7 @@
 """The files of a review as its tools read them: either side, by the name that a model gives.
 
-Rule: a name is one of the diff's or passes the guard. What is shown are the lines that findings are held against,
-without secrets, so that what was read can be quoted.
+Rule: a name is in the diff or passes the workspace's guard. The lines shown are those that findings are verified
+against, without secrets, so that what was read can be quoted. Ids of units are never guessed.
 """
 
 import difflib
@@ -16,14 +16,16 @@ from holdfast.review.sides import Lines, Sides
 from holdfast.review.unit import Unit
 from holdfast.review.versions import MOST_TEXT, decode_text, is_binary
 from holdfast.tools.envelope import ToolError
+from holdfast.tools.search.ripgrep import Ripgrep
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import printable_path
 
+_UNCHANGED = "not changed by this diff"
 _ONLY_HUNKS = "only the lines that the diff shows are known: no file here fits it"
 
 
 class FileVersion(Struct, frozen=True):
-    """One side of a file. Where it is not whole there are gaps between the lines."""
+    """One side of a file. If it is not whole, lines are missing."""
 
     path: str
     side: Side
@@ -40,14 +42,14 @@ class FileVersion(Struct, frozen=True):
         return printable_path(self.path)
 
     @property
-    def said_notes(self) -> tuple[str, ...]:
+    def all_notes(self) -> tuple[str, ...]:
         return self.notes if self.is_whole else (*self.notes, _ONLY_HUNKS)
 
 
 class DiskVersions:
-    """Both sides of files that the diff does not name, opened by the guard.
+    """Both sides of files that the diff does not name, read from disk through the workspace's guard.
 
-    **Contract:** raises `ToolError` where a path leads outside, to a folder, to nothing or to no text.
+    **Contract:** raises `ToolError` if a path leads outside, is missing, or is not a text file.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -68,10 +70,11 @@ class DiskVersions:
 
 
 class ReviewFiles:
-    """What one review's tools share. Versions are read under a lock: calls that only read run in threads."""
+    """What the tools of one review share. Versions are read under a lock, because tools run in threads."""
 
-    def __init__(self, review: Review) -> None:
+    def __init__(self, review: Review, program: Ripgrep) -> None:
         self.review = review
+        self.program = program
         self.lock = Lock()
         files = review.diff.files
         moved = {file.old_path: file for file in files if file.change in ("deleted", "renamed")}
@@ -79,31 +82,30 @@ class ReviewFiles:
 
     @property
     def changed(self) -> frozenset[str]:
-        """The names that the files of the diff have now, or had if they are gone."""
+        """The paths of the files of the diff, of deleted files the old ones."""
         return frozenset(file.path for file in self.review.diff.files)
 
     def change(self, path: str, workspace: Workspace) -> FileChange | None:
-        """What the diff says of a file, by any of its names. ACCESS_DENIED if it is none and lies outside."""
+        """The change of a file, by its new or old name. ACCESS_DENIED if it is not in the diff and lies outside."""
         if path in self._by_name:
             return self._by_name[path]
         place = workspace.locate(path)
         return self._by_name.get(place.inner) if place.root == workspace.roots[0] else None
 
-    def sheet(self, path: str, side: Side, workspace: Workspace) -> FileVersion:
+    def version(self, path: str, side: Side, workspace: Workspace) -> FileVersion:
         file = self.change(path, workspace)
         with self.lock:
-            return self._changed(file, side) if file else self._other(path, side, workspace)
+            return self._changed_file(file, side) if file else self._unchanged_file(path, side, workspace)
 
-    def holds(self, path: str, line: int, text: str) -> bool:
-        """Whether the newer side of a file of the diff has this line, as far as it is known. A search cuts long
-        lines around what it found."""
+    def has_line(self, path: str, line: int, text: str) -> bool:
+        """Does the new side of a changed file have this line, as far as is known? A search cuts long lines."""
         with self.lock:
             lines = self.review.sides.lines(path, "new") or {}
             is_whole = bool(lines) and self.review.versions.new(path) is not None
         known = lines.get(line, "" if is_whole else text)
         return known == text or "[line cut]" in text
 
-    def _changed(self, file: FileChange, side: Side) -> FileVersion:
+    def _changed_file(self, file: FileChange, side: Side) -> FileVersion:
         shown = printable_path(file.path)
         notes: list[str] = []
         if file.is_submodule:
@@ -127,30 +129,27 @@ class ReviewFiles:
         lines = sides.safe_lines(file.path, side)
         return FileVersion(file.path, side, lines, text is not None, tuple(notes))
 
-    def _other(self, path: str, side: Side, workspace: Workspace) -> FileVersion:
+    def _unchanged_file(self, path: str, side: Side, workspace: Workspace) -> FileVersion:
         """A file that is the same on both sides."""
         place = workspace.locate(path)
         sides = self.review.sides
-        is_ours = bool(place.inner) and place.root == workspace.roots[0]
-        if is_ours and (sides.versions.new if side == "new" else sides.versions.old)(place.inner) is not None:
+        is_in_project = bool(place.inner) and place.root == workspace.roots[0]
+        if (
+            is_in_project
+            and (sides.versions.new if side == "new" else sides.versions.old)(place.inner) is not None
+        ):
             return FileVersion(place.inner, side, sides.safe_lines(place.inner, side), notes=(_UNCHANGED,))
         disk = Sides((), DiskVersions(workspace))
         notes = (_UNCHANGED, "as it is on the disk")
         return FileVersion(place.shown, side, disk.safe_lines(place.path, side), notes=notes)
 
 
-_UNCHANGED = "not changed by this diff"
-
-
-# A unit by the id that a model wrote.
-#
-# Rule: who names none is told which there are; nothing is guessed.
-
 MOST_NAMED = 8
 
 
 def require_unit(review: Review, name: str) -> Unit:
-    """NOT_FOUND names the units of the file, if that is what was given, else the most similar ids."""
+    """A unit by the id that a model wrote. NOT_FOUND names the units of the file, if a path was given, else
+    similar ids."""
     unit = review.unit(name.strip())
     if unit is None:
         raise ToolError(

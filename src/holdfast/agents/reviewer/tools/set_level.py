@@ -1,6 +1,6 @@
-"""set_level: a model's word on how closely a unit is looked at.
+"""set_level: a model asks how closely a unit is reviewed.
 
-Rule: the word is fused with that of the rules and never replaces it. `data` is enough to make the decision again.
+Rule: its level is combined with that of the rules and never replaces it. `data` is enough to repeat the decision.
 """
 
 from functools import partial
@@ -26,13 +26,13 @@ class LevelArguments(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(min_length=1, max_length=500, description="Why, in a few words.")]
 
 
-def set_level_tool(shelf: ReviewFiles) -> Tool:
-    return TypedTool(NAME, LevelArguments, prompt_beside(__file__), partial(set_level, shelf=shelf))
+def set_level_tool(files: ReviewFiles) -> Tool:
+    return TypedTool(NAME, LevelArguments, prompt_beside(__file__), partial(set_level, files=files))
 
 
-async def set_level(arguments: LevelArguments, _workspace: Workspace, *, shelf: ReviewFiles) -> ToolResult:
-    unit = require_unit(shelf.review, arguments.unit)
-    decided = shelf.review.wish(unit, arguments.level)
+async def set_level(arguments: LevelArguments, _workspace: Workspace, *, files: ReviewFiles) -> ToolResult:
+    unit = require_unit(files.review, arguments.unit)
+    decided = files.review.ask_level(unit, arguments.level)
     asked = "" if decided.level == arguments.level else f", not `{arguments.level}`"
     text = f"`{unit.id}` is looked at as `{decided.level}`{asked}: {_BY[decided.by]}, {decided.reason}."
     data: dict[str, Json] = {
