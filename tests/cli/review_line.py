@@ -11,7 +11,7 @@ from support.review_repos import Repo
 
 BEFORE = "def price(order):\n    return order.total\n"
 AFTER = "def price(order):\n    breakpoint()\n    return order.total\n"
-CLAIM = "A breakpoint or a dump for debugging is left here."
+CLAIM = "A breakpoint or debug dump is left here."
 MANY = 2000
 
 

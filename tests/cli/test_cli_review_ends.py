@@ -75,7 +75,7 @@ def test_outside_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     done = holdfast("review")
     assert (done.code, done.out) == (2, b"")
-    assert re.fullmatch(r"error: .* is not in a readable git repository .*\nhint: .*\n", done.err)
+    assert re.fullmatch(r"error: .* is not in a readable git repository: .*\nhint: .*\n", done.err)
 
 
 def test_a_hook_stops_a_commit(repo: Repo) -> None:

@@ -85,9 +85,9 @@ def test_what_a_person_sees(repo: Repo) -> None:
     shown = on_terminal("review", "--no-model")
     assert shown.code == 0
     text = plain(shown.out)
-    assert "working: 1 file, 1 unit, +1 −0 lines; looked at by rules only, no model" in text
+    assert "working: 1 file, 1 unit, +1 −0 lines; reviewed by rules only, no model" in text
     assert re.search(r"^low +function +\+1 −0 +src/shop\.py:1  price$", text, re.MULTILINE)
-    assert "\nhigh  src/shop.py:2\n    " + CLAIM + "\n    │     breakpoint()\n    → Take it out.\n" in text
+    assert "\nhigh  src/shop.py:2\n    " + CLAIM + "\n    │     breakpoint()\n    → Remove it.\n" in text
     assert "leftover · breakpoint · f-" in text
     assert max(map(len, text.split("\n"))) <= 80
     assert b"\x1b[31mhigh" in shown.out

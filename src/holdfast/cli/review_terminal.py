@@ -46,7 +46,7 @@ COLOURS: dict[Severity, str] = {
 def print_report(report: ReviewReport) -> None:
     if report.units:
         by = f"rules and {report.model}" if report.model else "rules only, no model"
-        print_heading(f"{_safe(report.title)}: {report.size}; looked at by {_safe(by)}")
+        print_heading(f"{_safe(report.title)}: {report.size}; reviewed by {_safe(by)}")
         _print_units(report)
     ranked = report.findings.ranked()
     print_heading(f"findings: {report.found}")
