@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from holdfast.review.checks import CHECKS, RULES
-from support.review_scenes import check
+from support.review_values import check
 
 TOKEN = "ghp_" + "R7wQ2nV9xK4mB8tL1cY6zJ3pD5sF0gHaUeXo"
 CODE = "def area(w, h):\n    return w * h\n"

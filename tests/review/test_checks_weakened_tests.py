@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.review_scenes import check
+from support.review_values import check
 
 SUBJECT = "def area(w, h):\n    return w * h\n\n\ndef edge(w, h):\n    return 2 * (w + h)\n"
 TESTS = (

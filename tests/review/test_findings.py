@@ -16,7 +16,7 @@ from holdfast.review.findings import (
 )
 from holdfast.review.sides import Sides
 from holdfast.review.verification import RejectedFinding, VerifiedFinding
-from support.review_scenes import Texts, finding, unit
+from support.review_values import Texts, finding, unit
 
 TEXT = "".join(f"line {n}\n" for n in range(1, 41))
 SIDES = Sides([unit("u-1", "a.py")], Texts({}, {"a.py": TEXT}))

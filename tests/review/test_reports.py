@@ -17,7 +17,7 @@ from holdfast.review.escaping import (
 from holdfast.review.findings import ReviewFindings
 from holdfast.review.reports import ReviewReport, SkippedUnit, to_json, to_markdown
 from holdfast.review.unit import Metrics, Span, Symbol
-from support.review_scenes import check, finding, unit
+from support.review_values import check, finding, unit
 
 PARSER = MarkdownIt("gfm-like")
 HOSTILE = [

@@ -15,7 +15,7 @@ from holdfast.review.findings import ReviewFindings
 from holdfast.review.patches import write_patch
 from holdfast.review.reports import ReviewReport, SkippedUnit, to_sarif
 from holdfast.review.sides import Sides
-from support.review_scenes import Texts, check, finding, unit
+from support.review_values import Texts, check, finding, unit
 
 SCHEMA = os.environ.get("HOLDFAST_SARIF_SCHEMA", "")
 TOKEN = "ghp_" + "R7wQ2nV9xK4mB8tL1cY6zJ3pD5sF0gHaUeXo"

@@ -13,7 +13,7 @@ from holdfast.review.diff import Diff, DiffLine, FileChange, Hunk
 from holdfast.review.static_context import Snippet, build_static_context, unit_weight
 from holdfast.review.unit import LevelSuggestion, Metrics
 from holdfast.tokenizers import load_tokenizer
-from support.review_scenes import change, unit
+from support.review_values import change, unit
 
 
 def count(text):

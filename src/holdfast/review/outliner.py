@@ -1,7 +1,7 @@
 """Outlines from another process.
 
 Rule: no text can stop the review. tree-sitter is native code, some texts of a few kilobytes keep it busy for
-minutes, and whoever wrote the diff chooses the text. A text that is not parsed in time has no outline, and after
+minutes, and the author of the diff chooses the text. A text that is not parsed in time has no outline, and after
 a few such texts no more are tried. The process keeps no state, so it can be killed at any time.
 """
 

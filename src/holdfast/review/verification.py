@@ -3,7 +3,7 @@
 Rule: what is kept can be shown. Every line of evidence is in the named file as written here (secrets aside), and
 the patch, if there is one, applies. Verifying twice gives the same as verifying once.
 
-A line with a secret is shown with `<REDACTED>`, so whoever quotes it knows it only that way. Such a quote matches
+A line with a secret is shown with `<REDACTED>`, so a reviewer can quote it only that way. Such a quote matches
 a line that has a secret in exactly that place, and no other line.
 """
 
