@@ -276,6 +276,33 @@ def test_what_no_longer_stands_is_not_restored(bench):
     assert again.decisions == {}
 
 
+@pytest.mark.parametrize("severity", ["low", "critical"])
+def test_a_rule_with_new_words_does_not_double_the_findings_of_an_older_log(changed, bench_of, severity):
+    """Ids follow from the words. A report that was merged with a rule's finding names the id it had then."""
+    repo = changed(after={"pkg/words.py": "WORDS = ()\n\n\ndef clean(word):\n    breakpoint()\n"}, gone=())
+    bench = bench_of(repo.folder)
+    (found,) = bench.review.findings.kept
+    bench.review.findings = replace(
+        bench.review.findings,
+        kept=(replace(found, id="f-0123456789ab", claim="A breakpoint was forgotten."),),
+    )
+    merged = bench.run(
+        "report_finding",
+        unit=found.unit,
+        line=found.line,
+        last_line=found.line,
+        severity=severity,
+        category="leftover",
+        claim="A breakpoint was forgotten here.",
+        evidence=list(found.evidence),
+    )
+    assert merged.data["outcome"] == "merged"
+    again = start_review(bench.review.root, "working")
+    for _ in range(2):
+        restore_result(again, "report_finding", plain(merged.data))
+        assert [one.claim for one in again.findings.kept] == [one.claim for one in bench.review.findings.kept]
+
+
 TEXT = "def f(a):\n    first = a\n    second = a\n    third = a\n    return first\n"
 LINES = TEXT.split("\n")[1:5]
 WORDS = [

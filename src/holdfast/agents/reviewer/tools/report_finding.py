@@ -277,9 +277,21 @@ def reapply_effect(findings: ReviewFindings, data: Mapping[str, Json], sides: Si
 def _insert(kept: tuple[Finding, ...], finding: Finding, replaces: str) -> tuple[Finding, ...]:
     """At its own place if it has one, else at that of the one it replaces, else at the end."""
     ids = [one.id for one in kept]
-    at = next((ids.index(name) for name in (finding.id, replaces) if name in ids), len(kept))
+    at = next((ids.index(name) for name in (finding.id, replaces) if name in ids), None)
+    if at is None and (finding.rule or replaces):
+        at = next((ids.index(one.id) for one in kept if _is_reworded(one, finding)), None)
+    at = len(kept) if at is None else at
     placed = (*kept[:at], finding, *kept[at + 1 :])
     return tuple(one for one in placed if one.id != replaces or one is finding)
+
+
+def _is_reworded(one: Finding, logged: Finding) -> bool:
+    """Is this a rule's finding whose id has changed since the log was written, because the rule has new words?"""
+    same_place = (one.path, one.side, one.category) == (logged.path, logged.side, logged.category)
+    same_rule = one.rule and one.rule == (logged.rule or one.rule)
+    return bool(
+        same_place and same_rule and set(one.evidence) & set(logged.evidence) and one.line == logged.line
+    )
 
 
 def _maximum(ours: Mapping[str, int], theirs: Mapping[str, int]) -> dict[str, int]:
