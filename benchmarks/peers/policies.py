@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.errors import InputError
-from holdfast.lab.policies import Message, NamedPolicy, Sent, Task
 from holdfast.lab.policies.simple import Newest
+from holdfast.lab.policy import Message, NamedPolicy, Sent, Task
 from peers.adapter import PeerError
 from peers.process import ProcessPolicy
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import finalize
 
-from holdfast.lab.policies import Message, ModelCall, Sent, Task
+from holdfast.lab.policy import Message, ModelCall, Sent, Task
 from peers.adapter import Adapter, PeerError, release, take
 
 TIMEOUT = 300.0

@@ -3,7 +3,7 @@
 Rule: counted by project, not by run, on calibration recordings; a project never counts for itself, so that what is
 measured and what was calibrated on stay disjoint. The data file was made by
 
-    python -m holdfast.lab.evidence.common_names RECORDINGS... > src/holdfast/replay/evidence/common_names.tsv
+    python -m holdfast.lab.evidence.common_names RECORDINGS... > src/holdfast/lab/evidence/common_names.tsv
 """
 
 import sys

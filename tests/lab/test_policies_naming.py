@@ -78,7 +78,7 @@ def test_the_example_policy_runs(folder):
 
 
 MODULE = '''
-from holdfast.replay.policies.policy import Plan
+from holdfast.lab.policy import NamedPolicy
 
 
 class Mine:
@@ -95,8 +95,8 @@ class Outer:
         make = staticmethod(lambda task: Mine(task))
 
 
-PLAN = Plan("mine-plan", Mine, "as planned")
-PLANS = (PLAN, Plan("other", Mine))
+PLAN = NamedPolicy("mine-plan", Mine, "as planned")
+PLANS = (PLAN, NamedPolicy("other", Mine))
 MADE = Mine(None)
 NUMBER = 7
 EMPTY = ()
@@ -123,10 +123,10 @@ def test_what_a_module_may_hold(folder, attribute, names):
     ("attribute", "message", "hint"),
     [
         ("MADE", "is a policy that is made already", "every recording needs a fresh one"),
-        ("NUMBER", "is no policy but a value of type `int`", "a policy is a `Plan`"),
-        ("EMPTY", "is no policy but a value of type `tuple`", "a policy is a `Plan`"),
+        ("NUMBER", "is no policy but a value of type `int`", "a policy is a `NamedPolicy`"),
+        ("EMPTY", "is no policy but a value of type `tuple`", "a policy is a `NamedPolicy`"),
         ("Mien", "`own_policies` has no `Mien`", "did you mean `Mine`?"),
-        ("Outer.nothing_of_it", "has no `Outer.nothing_of_it`", "a policy is a `Plan`"),
+        ("Outer.nothing_of_it", "has no `Outer.nothing_of_it`", "a policy is a `NamedPolicy`"),
         ("", "`own_policies:` names no policy", "`module:attribute`"),
     ],
 )

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from fitting.lessons import BUDGET, ORDER, lesson
 from holdfast.errors import InputError
 from holdfast.lab.fit.examples import gather_examples
 from holdfast.lab.fit.regression import learn_weights
 from holdfast.lab.fit.trial import run_trial
 from holdfast.lab.jobs import RecordingSources
 from support.errands import write_recordings
+from support.lessons import BUDGET, ORDER, lesson
 
 LEAST = 3_000
 LIMITED = replace(ORDER, at_least=LEAST)

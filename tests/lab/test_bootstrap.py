@@ -233,7 +233,7 @@ def test_draws_are_those_of_the_plain_definition(below):
 
 def test_another_process_with_another_hash_seed_finds_the_same():
     code = (
-        "from holdfast.replay.statistics.bootstrap import Bootstrap;"
+        "from holdfast.lab.bootstrap import Bootstrap;"
         "v = {f'p{i}': {f'r{j}': (i * 7 + j * 3) % 11 / 10 for j in range(9)} for i in range(5)};"
         "print(Bootstrap(200).mean(v))"
     )

@@ -2,13 +2,13 @@
 
 import pytest
 
-from fitting.lessons import ORDER
 from holdfast.lab.fit.fit_report import LINE_MEANINGS, NAME_MEANINGS, FeatureMeaning, factor, fit_tables
 from holdfast.lab.fit.fit_results import Fit, RankingQuality, mean_quality
 from holdfast.lab.fit.trial import BY_HAND, LEARNED, compare_trial
 from holdfast.lab.results import BASELINE, Score
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES, VERSION
 from holdfast.packing.lines.weights import Weights
+from support.lessons import ORDER
 
 
 def test_every_feature_has_a_meaning():

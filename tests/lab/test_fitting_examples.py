@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from fitting.lessons import BUDGET, PROFILE, definition, lesson, studied
 from holdfast.errors import ContextOverflow
 from holdfast.lab.evidence.study import study_evidence
 from holdfast.lab.fit.examples import (
@@ -30,6 +29,7 @@ from holdfast.packing.lines.weights import HAND_WEIGHTS, built_in_weights
 from holdfast.packing.log_walk import fold_if_due
 from holdfast.tokenizers import load_tokenizer
 from support.evidence import user
+from support.lessons import BUDGET, PROFILE, definition, lesson, studied
 
 TASK = Task(BUDGET, len)
 NOTHING = LaterUse({}, {})

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from fitting.lessons import ORDER
 from holdfast.lab.fit.examples import gather_examples
 from holdfast.lab.jobs import RecordingSources
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES
+from support.lessons import ORDER
 from support.shared import recording_files
 
 

@@ -4,7 +4,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from fitting.lessons import ORDER, PROFILE, lesson, studied
 from holdfast.errors import InputError
 from holdfast.lab.fit.examples import ExampleRows, RecordingExamples, examples_of
 from holdfast.lab.fit.fit_results import LearnedWeights, weights_file
@@ -12,6 +11,7 @@ from holdfast.lab.fit.regression import MOST_PARTS, learn_weights, split
 from holdfast.lab.policy import Task
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES
 from holdfast.packing.lines.weights import read_weights
+from support.lessons import ORDER, PROFILE, lesson, studied
 
 
 @pytest.fixture(scope="module")
