@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.lab.report import write_html
-from holdfast.lab.report.picture import folds_in
+from holdfast.lab.report.window import folds_in
 from support.report_sample import BUDGETS, CURVES, HOSTILE, sample_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")

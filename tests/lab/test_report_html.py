@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from holdfast.lab.report import write_html
-from holdfast.lab.report.labels import LabelBox, LabelRoom
-from holdfast.lab.report.looks import SHAPES, PolicyLook
-from holdfast.lab.report.picture import folds_in
-from holdfast.lab.report.scales import fitted, linear
-from holdfast.lab.report.words import BIAS
+from holdfast.lab.report.charts import fitted, linear, look
+from holdfast.lab.report.curve import LabelBox, LabelRoom
+from holdfast.lab.report.standings import BIAS
+from holdfast.lab.report.window import folds_in, layers_of
 from holdfast.lab.results import Interval, PicturedRequest
 from support.report_sample import BUDGETS, CURVES, HOSTILE, sample_report
 from support.report_strategies import reports
@@ -95,7 +94,7 @@ def test_addresses_occur_only_in_escaped_text():
 
 def test_names_are_text_and_nothing_else():
     assert HOSTILE not in TEXT
-    assert "&lt;script&gt;alert('x')&lt;/script&gt;" in TEXT
+    assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;" in TEXT
     assert any(HOSTILE in text for _, text in PAGE.all("th"))
     assert "pars<er>" not in TEXT
 
@@ -188,12 +187,13 @@ def test_labels_never_cover_each_other_and_give_way_when_there_is_no_room():
     placed = [room.place("a policy", [(150, 30)], 12) for _ in range(40)]
     boxes = [p.box for p in placed if p]
     assert 3 < len(boxes) < 40
-    assert not any(a.overlap(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
 def test_no_two_of_many_policies_look_alike():
-    looks = [PolicyLook(key, "") for key in range(56)]
-    assert len({(look.colour, look.key % len(SHAPES)) for look in looks}) == 56
+    looks = [look(key, "") for key in range(56)]
+    assert len({(one["colour"], one["shape"]) for one in looks}) == 56
+    assert {f"shape{one['shape']}" for one in looks} == {a["id"] for a, _ in PAGE.all("path", "shape")}
 
 
 def test_a_fold_is_a_request_that_moved_much_of_the_one_before():
@@ -202,6 +202,32 @@ def test_a_fold_is_a_request_that_moved_much_of_the_one_before():
         3,
         4,
     ]
+
+
+def test_layers_stand_in_the_order_sent_whenever_they_first_appear():
+    sent = [
+        {"system": 1, "recent": 5},
+        {"system": 1, "notes": 2, "recent": 4},
+        {"system": 1, "recent": 3, "todo": 1},
+    ]
+    moments = [PicturedRequest(at, 10, 0, layers) for at, layers in enumerate(sent)]
+    picture = replace(SAMPLE.pictures[0], moments=moments)
+    assert layers_of(picture) == ["system", "notes", "recent", "todo"]
+    text = write_html(replace(SAMPLE, pictures=[replace(SAMPLE.pictures[0], moments=moments[1:2] + moments)]))
+    key = re.search(r"the first sent on the left: (.*?)</p>", text)[1]
+    assert re.findall(r"</i>(\w+)<", key) == ["system", "notes", "recent", "todo"]
+    data = json.loads(Page(text).all("script")[0][1])
+    assert [name for name, _ in data[0]["layers"]] == ["system", "notes", "recent", "todo"]
+
+
+def test_the_page_opens_with_the_result_and_says_what_hard_recall_is():
+    ((_, result),) = PAGE.all("p", "result")
+    assert result.startswith("At 32k, `coding` keeps the most: 0.73 (95 %: 0.69–0.77) of the older text")
+    assert "`chat` comes next, with 0.66 for 0.42." in result
+    lead = PAGE.all("p", "lead")[0][1]
+    assert "Hard span recall" in lead
+    assert "more than five steps before and outside the newest half of the budget" in lead
+    assert PAGE.all("p", "result")[0][1] in PAGE.all("header")[0][1]
 
 
 def test_a_second_writing_gives_the_same_page():

@@ -9,8 +9,8 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from holdfast.cli.tables import Column, print_table
-from holdfast.lab.report import figures, standing, terminal_tables, write_html, write_markdown
-from holdfast.lab.report.words import BIAS
+from holdfast.lab.report import figures, standings, terminal_tables, write_html, write_markdown
+from holdfast.lab.report.standings import BIAS
 from holdfast.lab.results import DollarsAtRecall, Interval, ProjectFigures, Sensitivity
 from support.report_sample import BUDGETS, CURVES, HOSTILE, REFERENCE, sample_report
 from support.report_strategies import reports
@@ -79,6 +79,19 @@ def test_markdown_says_settings_bias_and_faults():
     assert "Partial" not in text
     assert r"failed: ValueError: \<no room\> 3" in text
     assert "suffix scramble: pack 12 differs" in text
+
+
+def test_the_result_leaves_out_the_baseline_and_what_has_faults():
+    rows = [
+        row for row in SAMPLE.rows if row.policy in ("everything", "trim-from-the-first-one", "shorten-long")
+    ]
+    said = standings.result_sentence(replace(SAMPLE, rows=rows))
+    assert said == (
+        "At 32k, `shorten-long` keeps the most: 0.56 (95 %: 0.52–0.60) of the older text that actions used, "
+        "for 0.28 of the dollars that sending everything costs."
+    )
+    assert standings.result_sentence(replace(SAMPLE, rows=rows[:1])) == ""
+    assert write_markdown(SAMPLE).startswith("At 32k, **coding** keeps the most: 0.73")
 
 
 def test_markdown_of_a_partial_run_opens_with_it():
@@ -155,7 +168,7 @@ def test_the_ranking_is_at_the_highest_recall_that_half_reach():
     found = [
         DollarsAtRecall(p, r, c) for p, pair in costs.items() for r, c in zip((0.5, 0.7), pair, strict=True)
     ]
-    ranking = standing.ranking_of(replace(SAMPLE, at_recall=found))
+    ranking = standings.ranking_of(replace(SAMPLE, at_recall=found))
     assert ranking.levels[ranking.level] == 0.7
     assert [p.policy for p in ranking.policies] == ["d", "b", "a", "c"]
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from holdfast.lab.fit.fit_results import Fit, RankingQuality, Trial, TrialRow, mean_quality
 from holdfast.lab.report import figures
-from holdfast.lab.report.terminal import Column, ReportTable
+from holdfast.lab.report.text import ReportTable, TableColumn
 from holdfast.packing.lines.features import EDGE, LATELY, LONG_LINE, NEW, SHORT_TEXT
 
 START = "always"
@@ -117,8 +117,8 @@ def fit_tables(fit: Fit) -> list[ReportTable]:
     return tables + (_trial(fit.trial, fit.held_out) if fit.trial else [])
 
 
-def _columns(first: str, *numbers: str, last: str = "") -> tuple[Column, ...]:
-    tail: tuple[Column, ...] = ((last, "wrapped"),) if last else ()
+def _columns(first: str, *numbers: str, last: str = "") -> tuple[TableColumn, ...]:
+    tail: tuple[TableColumn, ...] = ((last, "wrapped"),) if last else ()
     return ((first, "wrapped"), *((title, "number") for title in numbers), *tail)
 
 

@@ -23,7 +23,7 @@ DEFAULT_NAMES = ("everything", "newest", "mask", "clear", "cap", "code", "draft1
 DESCRIPTIONS: dict[str, str] = {name: plan.about for name, plan in BUILT_IN_POLICIES.items()}
 """One line for each built-in policy, for help and completion."""
 
-HOW = "a policy is a `NamedPolicy`, several of them, or a callable that takes a `Task` and returns an object with `pack`"
+HOW = "a policy is a `NamedPolicy`, several of them, or a callable from a `Task` to an object with `pack`"
 """What `module:attribute` may lead to."""
 
 

@@ -1,22 +1,30 @@
 """The recall–cost curve: what each policy keeps, over what it costs, through its budgets.
 
-Rule: a point is drawn where its figures are and nowhere else; a row without them has no point.
+Rule: a point is drawn where its figures are and nowhere else; a row without them has no point. A label covers no
+other label and no mark; one that finds no room is left out, since the legend has it too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 
 from holdfast.lab.report import figures
-from holdfast.lab.report.labels import LabelBox, LabelRoom, PlacedLabel, along
-from holdfast.lab.report.looks import PolicyLook
-from holdfast.lab.report.markup import Markup, number, tag
-from holdfast.lab.report.scales import AxisScale, fitted, is_sound, linear
-from holdfast.lab.report.standing import dollars_of, faults_of
+from holdfast.lab.report.charts import AxisScale, Data, fitted, is_sound, linear, number
+from holdfast.lab.report.standings import dollars_of, faults_of
 from holdfast.lab.results import Interval, PolicyRow, ReplayReport
 
 LONGEST_LABEL = 26
+CHARACTER_WIDTH = 0.62
+"""In units of the font size: a little generous, since fonts differ."""
+SIDES = ((1, 0.5), (1, 0), (1, 1), (0.5, 0), (0.5, 1), (0, 0.5), (0, 0), (0, 1))
+"""Sides of a point: share of the label that lies right of it and below it, best first."""
+STEPS = (0.0, 12.0, 24.0, 38.0)
+"""Pixels that a label may be moved away from its point."""
+FAR = 10
+"""Pixels from which on a label could be taken for another point's, and gets a line to its own."""
+
+Point = tuple[float, float]
 
 
 class CurveFrame(Struct, frozen=True):
@@ -33,8 +41,10 @@ class CurveFrame(Struct, frozen=True):
     ticks: int = 8
 
 
-WIDE = CurveFrame("wide", 1080, 560)
-NARROW = CurveFrame("narrow", 380, 460, left=36, right=8, font=11, ticks=4)
+FRAMES = (
+    CurveFrame("wide", 1080, 560),
+    CurveFrame("narrow", 380, 460, left=36, right=8, font=11, ticks=4),
+)
 
 
 class CurvePoint(Struct, frozen=True):
@@ -46,30 +56,112 @@ class CurvePoint(Struct, frozen=True):
     radius: float
 
 
-def draw_curve(report: ReplayReport, looks: Mapping[str, PolicyLook], frame: CurveFrame) -> Markup:
+class LabelBox(Struct, frozen=True):
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlaps(self, other: "LabelBox") -> bool:
+        across = min(self.right, other.right) > max(self.left, other.left)
+        return across and min(self.bottom, other.bottom) > max(self.top, other.top)
+
+    def holds(self, other: "LabelBox") -> bool:
+        inside = self.left <= other.left and other.right <= self.right
+        return inside and self.top <= other.top and other.bottom <= self.bottom
+
+
+class PlacedLabel(Struct, frozen=True):
+    text: str
+    box: LabelBox
+    point: Point
+    distance: float
+
+
+class LabelRoom:
+    """A chart's free room. What is placed takes its part of it; `thin` things, such as lines, may be covered."""
+
+    def __init__(self, area: LabelBox, taken: Iterable[LabelBox], thin: Iterable[LabelBox] = ()) -> None:
+        self._area = area
+        self._taken = list(taken)
+        self._thin = list(thin)
+
+    def place(
+        self,
+        text: str,
+        points: Sequence[Point],
+        size: float,
+        *,
+        gap: float = 8,
+        steps: Sequence[float] = STEPS,
+    ) -> PlacedLabel | None:
+        """The best free place beside one of the points, the first ones preferred."""
+        best: tuple[float, PlacedLabel] | None = None
+        for label in _candidates(text, points, size, gap, steps):
+            cost = label.distance + 3 * points.index(label.point)
+            if (best and cost >= best[0]) or not self._area.holds(label.box):
+                continue
+            if any(label.box.overlaps(other) for other in self._taken):
+                continue
+            cost += 4 * sum(label.box.overlaps(other) for other in self._thin)
+            if best is None or cost < best[0]:
+                best = cost, label
+        if best is None:
+            return None
+        self._taken.append(best[1].box)
+        return best[1]
+
+
+def _candidates(
+    text: str, points: Sequence[Point], size: float, gap: float, steps: Sequence[float]
+) -> Iterator[PlacedLabel]:
+    width, height = (len(text) * CHARACTER_WIDTH + 0.5) * size, size * 1.15
+    for x, y in points:
+        for step in steps:
+            for rank, (right, below) in enumerate(SIDES):
+                away = (gap + step) * (0.75 if right in (0, 1) and below in (0, 1) else 1.0)
+                left = x - width * (1 - right) + away * (2 * right - 1)
+                top = y - height * (1 - below) + away * (2 * below - 1)
+                box = LabelBox(left, top, left + width, top + height)
+                yield PlacedLabel(text, box, (x, y), step + rank * 0.8)
+
+
+def curve_data(report: ReplayReport, looks: Mapping[str, Data], frame: CurveFrame) -> Data:
     rows = [row for row in report.rows if _figures(report, row) is not None]
     across, up = _scales(report, rows, frame)
-    spots = {name: _spots(report, name, rows, across, up) for name in looks}
-    spots = {name: points for name, points in spots.items() if points}
-    title = f"curve-{frame.name}"
-    return tag(
-        "svg",
-        tag(
-            "title",
-            "Recall–cost curve: hard span recall over dollars relative to everything",
-            id=f"{title}-title",
-        ),
-        tag("desc", _description(spots), id=f"{title}-desc"),
-        _axes(frame, across, up),
-        [_line(looks[name], points) for name, points in spots.items()],
-        [_marks(looks[name], points, up, across) for name, points in spots.items()],
-        _texts(frame, looks, spots),
-        class_=f"chart curve {frame.name}",
-        viewBox=f"0 0 {frame.width} {frame.height}",
-        role="group",
-        aria_labelledby=f"{title}-title {title}-desc",
-        style=f"--font:{frame.font}px",
-    )
+    points = {name: found for name in looks if (found := _points(report, name, rows, across, up))}
+    base, right = frame.height - frame.bottom, frame.width - frame.right
+    return {
+        "frame": frame.name,
+        "width": frame.width,
+        "height": frame.height,
+        "font": frame.font,
+        "left": frame.left,
+        "right": right,
+        "top": frame.top,
+        "base": base,
+        "breadth": right - frame.left,
+        "depth": base - frame.top,
+        "points": sum(map(len, points.values())),
+        "policies": len(points),
+        "logarithmic": across.logarithmic,
+        "even": across.at(1.0),
+        "up": [{"y": up.at(v), "text": figures.recall(v).removesuffix("0")} for v in up.ticks],
+        "across": [{"x": across.at(v), "text": f"{v:.4g}"} for v in across.ticks],
+        "lines": [
+            {**looks[name], "path": " ".join(f"{number(p.x)},{number(p.y)}" for p in found)}
+            for name, found in points.items()
+        ],
+        "marks": [
+            {
+                **looks[name],
+                "whiskers": [_whiskers(p, across, up) for p in found],
+                "spots": [_spot(p) for p in found],
+            }
+            for name, found in points.items()
+        ],
+        "labels": list(_labels(frame, looks, points)),
+    }
 
 
 def _figures(report: ReplayReport, row: PolicyRow) -> tuple[Interval, Interval] | None:
@@ -90,144 +182,107 @@ def _scales(
     return across, linear(min(max(lowest, 0.0), 0.9), 1.0, frame.height - frame.bottom, frame.top + 8)
 
 
-def _spots(
+def _points(
     report: ReplayReport, policy: str, rows: Sequence[PolicyRow], across: AxisScale, up: AxisScale
 ) -> list[CurvePoint]:
     """One policy's points, the smallest budget first; larger marks for larger budgets."""
     budgets = sorted({row.budget for row in report.rows})
-    spots: list[CurvePoint] = []
+    points: list[CurvePoint] = []
     for row in sorted((r for r in rows if r.policy == policy), key=lambda r: r.budget):
         pair = _figures(report, row)
         assert pair is not None, "rows without figures were left out"
         dollars, recall = pair
         radius = 4.2 + 2.6 * budgets.index(row.budget) / max(len(budgets) - 1, 1)
-        spots.append(CurvePoint(row, across.at(dollars.mean), up.at(recall.mean), dollars, recall, radius))
-    return spots
+        points.append(CurvePoint(row, across.at(dollars.mean), up.at(recall.mean), dollars, recall, radius))
+    return points
 
 
-def _description(spots: Mapping[str, Sequence[CurvePoint]]) -> str:
-    count = sum(map(len, spots.values()))
-    return (
-        f"{count} points of {len(spots)} policies. Up and left is better. The tables below hold every figure."
-    )
-
-
-def _axes(frame: CurveFrame, across: AxisScale, up: AxisScale) -> Markup:
-    base, left, right = frame.height - frame.bottom, frame.left, frame.width - frame.right
-    parts: list[Markup] = []
-    for value in up.ticks:
-        y = up.at(value)
-        parts.append(tag("line", x1=left, x2=right, y1=y, y2=y, class_="grid"))
-        parts.append(
-            tag("text", figures.recall(value).removesuffix("0"), x=left - 7, y=y + 4, class_="tick end")
-        )
-    for value in across.ticks:
-        x = across.at(value)
-        parts.append(tag("line", x1=x, x2=x, y1=frame.top, y2=base + 4, class_="grid"))
-        parts.append(tag("text", f"{value:.4g}", x=x, y=base + 19, class_="tick middle"))
-    one = across.at(1.0)
-    parts.append(tag("line", x1=one, x2=one, y1=frame.top, y2=base, class_="rule"))
-    scale = ", log scale" if across.logarithmic else ""
-    middle = (left + right) / 2
-    parts.append(
-        tag("text", f"dollars relative to everything{scale}", x=middle, y=base + 40, class_="axis middle")
-    )
-    parts.append(tag("text", "↑ hard span recall, common hard set", x=4, y=16, class_="axis"))
-    parts.append(tag("text", "↖ up and left is better", x=right, y=16, class_="better end"))
-    return tag("g", *parts)
-
-
-def _line(look: PolicyLook, spots: Sequence[CurvePoint]) -> Markup:
-    points = " ".join(f"{number(s.x)},{number(s.y)}" for s in spots)
-    line = tag("polyline", points=points, class_="l", stroke_dasharray=look.dash)
-    return tag("g", line, class_=f"policy line {look.colour}", data_policy=look.key)
-
-
-def _marks(look: PolicyLook, spots: Sequence[CurvePoint], up: AxisScale, across: AxisScale) -> Markup:
-    whiskers: list[Markup] = []
-    for spot in spots:
-        top, bottom = up.at(spot.recall.high), up.at(spot.recall.low)
-        left, right = across.at(spot.dollars.low), across.at(spot.dollars.high)
-        whiskers.append(tag("path", d=_whiskers(spot, left, right, top, bottom), class_="whisker"))
-    marks = [
-        tag(
-            "g",
-            tag("title", _told(spot)),
-            tag("circle", cx=spot.x, cy=spot.y, r=13, class_="target"),
-            look.mark(spot.x, spot.y, spot.radius, hollow=bool(faults_of(spot.row))),
-            class_="point",
-            tabindex=0,
-            role="img",
-            data_budget=spot.row.budget,
-        )
-        for spot in spots
-    ]
-    return tag("g", whiskers, marks, class_=f"policy {look.colour}", data_policy=look.key)
-
-
-def _whiskers(spot: CurvePoint, left: float, right: float, top: float, bottom: float) -> str:
-    x, y, (w, e, n, s) = spot.x, spot.y, map(number, (left, right, top, bottom))
-    upright = f"M{number(x)} {s}V{n}M{number(x - 3)} {n}h6M{number(x - 3)} {s}h6"
-    level = f"M{w} {number(y)}H{e}M{w} {number(y - 3)}v6M{e} {number(y - 3)}v6"
-    return upright + level
-
-
-def _told(spot: CurvePoint) -> str:
-    faults = faults_of(spot.row)
-    lines = [
-        f"{figures.plain(spot.row.policy)} at {figures.budget(spot.row.budget)}",
-        f"recall {figures.recall(spot.recall.mean)} ({figures.bounds(spot.recall)})",
-        f"dollars {figures.dollars(spot.dollars.mean)} ({figures.bounds(spot.dollars)})",
+def _spot(point: CurvePoint) -> Data:
+    faults = faults_of(point.row)
+    told = [
+        f"{figures.plain(point.row.policy)} at {figures.budget(point.row.budget)}",
+        f"recall {figures.recall(point.recall.mean)} ({figures.bounds(point.recall)})",
+        f"dollars {figures.dollars(point.dollars.mean)} ({figures.bounds(point.dollars)})",
         *faults,
     ]
-    return " · ".join(lines)
+    return {
+        "x": point.x,
+        "y": point.y,
+        "radius": point.radius,
+        "told": " · ".join(told),
+        "budget": point.row.budget,
+        "hollow": bool(faults),
+    }
 
 
-def _texts(
-    frame: CurveFrame, looks: Mapping[str, PolicyLook], spots: Mapping[str, Sequence[CurvePoint]]
-) -> list[Markup]:
+def _whiskers(point: CurvePoint, across: AxisScale, up: AxisScale) -> str:
+    x, y = point.x, point.y
+    west, east = number(across.at(point.dollars.low)), number(across.at(point.dollars.high))
+    north, south = number(up.at(point.recall.high)), number(up.at(point.recall.low))
+    upright = f"M{number(x)} {south}V{north}M{number(x - 3)} {north}h6M{number(x - 3)} {south}h6"
+    return f"{upright}M{west} {number(y)}H{east}M{west} {number(y - 3)}v6M{east} {number(y - 3)}v6"
+
+
+def _labels(
+    frame: CurveFrame, looks: Mapping[str, Data], points: Mapping[str, Sequence[CurvePoint]]
+) -> Iterator[Data]:
     """Names first, then budgets where there is room left: on a phone there is none."""
     area = LabelBox(frame.left, frame.top - 8, frame.width - 2, frame.height - frame.bottom - 2)
     marks = [
-        LabelBox(s.x - r, s.y - r, s.x + r, s.y + r)
-        for ps in spots.values()
-        for s in ps
-        for r in [s.radius + 1]
+        LabelBox(p.x - r, p.y - r, p.x + r, p.y + r)
+        for found in points.values()
+        for p in found
+        for r in [p.radius + 1]
     ]
-    pairs = [pair for ps in spots.values() for pair in pairwise(ps)]
-    lines = [box for a, b in pairs for box in along((a.x, a.y), (b.x, b.y))]
-    room = LabelRoom(area, marks, lines)
-    parts: list[Markup] = []
-    for name, points in spots.items():
-        ends = [(s.x, s.y) for s in (points[-1], points[0], *points[1:-1])]
-        placed = room.place(figures.plain(name, LONGEST_LABEL), list(dict.fromkeys(ends)), frame.font, gap=10)
+    room = LabelRoom(area, marks, [box for found in points.values() for box in _along(found)])
+    for name, found in points.items():
+        ends = [(p.x, p.y) for p in (found[-1], found[0], *found[1:-1])]
+        text = figures.plain(name, LONGEST_LABEL)
+        placed = room.place(text, list(dict.fromkeys(ends)), frame.font, gap=10)
         if placed:
-            parts.append(_label(placed, looks[name], "name"))
-    for name, points in spots.items() if frame is WIDE else ():
-        for (x, y), budgets in _by_place(points).items():
+            yield _label(placed, looks[name], "name")
+    for name, found in points.items() if frame.name == "wide" else ():
+        for (x, y), budgets in _by_place(found).items():
             placed = room.place(budgets, [(x, y)], frame.font - 2.5, gap=9, steps=(0.0,))
             if placed:
-                parts.append(_label(placed, looks[name], "size"))
-    return parts
+                yield _label(placed, looks[name], "size")
 
 
-def _by_place(spots: Sequence[CurvePoint]) -> dict[tuple[float, float], str]:
+def _along(points: Sequence[CurvePoint], every: float = 6.0) -> Iterator[LabelBox]:
+    """Small boxes along a policy's line, so that labels keep off it."""
+    for a, b in pairwise(points):
+        count = max(1, int(max(abs(b.x - a.x), abs(b.y - a.y)) // every))
+        for i in range(count + 1):
+            x, y = a.x + (b.x - a.x) * i / count, a.y + (b.y - a.y) * i / count
+            yield LabelBox(x - 1, y - 1, x + 1, y + 1)
+
+
+def _by_place(points: Sequence[CurvePoint]) -> dict[Point, str]:
     """Budgets by point: *everything* has all of them at one."""
-    found: dict[tuple[float, float], str] = {}
-    for spot in spots:
-        place, budget = (round(spot.x, 1), round(spot.y, 1)), figures.budget(spot.row.budget)
+    found: dict[Point, str] = {}
+    for p in points:
+        place, budget = (round(p.x, 1), round(p.y, 1)), figures.budget(p.row.budget)
         found[place] = f"{found[place]}, {budget}" if place in found else budget
     return found
 
 
-def _label(placed: PlacedLabel, look: PolicyLook, kind: str) -> Markup:
+def _label(placed: PlacedLabel, look: Data, kind: str) -> Data:
     box, (x, y) = placed.box, placed.point
-    at, anchor = placed.anchor
-    leader: Markup | None = None
-    if placed.distance > 10:  # far enough to be taken for another point's
-        near_x = min(max(x, box.left), box.right)
-        near_y = min(max(y, box.top), box.bottom)
-        leader = tag("line", x1=x, y1=y, x2=near_x, y2=near_y, class_="leader")
-    height = box.bottom - box.top
-    text = tag("text", placed.text, x=at, y=box.bottom - height * 0.22, class_=f"{anchor} {kind}")
-    return tag("g", leader, text, class_=f"policy label {look.colour}", data_policy=look.key)
+    # The side that faces the point holds still, since the width is only a guess.
+    at, anchor = (box.left + box.right) / 2, "middle"
+    if box.left > x:
+        at, anchor = box.left, "start"
+    elif box.right < x:
+        at, anchor = box.right, "end"
+    label: Data = {
+        **look,
+        "text": placed.text,
+        "kind": kind,
+        "anchor": anchor,
+        "x": at,
+        "y": box.bottom - (box.bottom - box.top) * 0.22,
+    }
+    if placed.distance > FAR:
+        near_x, near_y = min(max(x, box.left), box.right), min(max(y, box.top), box.bottom)
+        label["leader"] = {"x1": x, "y1": y, "x2": near_x, "y2": near_y}
+    return label

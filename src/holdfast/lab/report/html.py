@@ -1,186 +1,209 @@
 """The report as one HTML page: charts to look at, tables to check them by.
 
-Rule: the page needs nothing but itself; without its script it still shows everything, only less conveniently.
+Rule: the page is data and a template. Here is the data; `page.html` is what it fills. The page needs nothing but
+itself; without its script it still shows everything, only less conveniently.
 """
 
+import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from hashlib import sha256
+from html import escape
 from importlib.resources import files
 
-from holdfast.lab.report import figures, standing, words
-from holdfast.lab.report.curve import NARROW, WIDE, draw_curve
-from holdfast.lab.report.grids import (
-    cost_table,
-    project_table,
-    ranking_table,
-    score_table,
-    share_table,
-)
-from holdfast.lab.report.head import opening, settings
-from holdfast.lab.report.looks import PolicyLook, looks_of, swatches
-from holdfast.lab.report.markup import Markup, data_script, joined, tag
-from holdfast.lab.report.pictures import columns_of_all, picture_section
-from holdfast.lab.report.small import draw_ages, draw_dots
-from holdfast.lab.results import PolicyRow, ReplayReport
+import msgspec
+
+from holdfast.lab.report import figures, standings
+from holdfast.lab.report.charts import Data, age_panels, dot_plot, looks_of, number
+from holdfast.lab.report.curve import FRAMES, curve_data
+from holdfast.lab.report.tables import cost_table, project_table, ranking_table, score_table, share_table
+from holdfast.lab.report.window import columns_of, windows_data
+from holdfast.lab.results import ReplayReport
+
+_TAG = re.compile(r"\{\{([#^/>&]?)([\w.]+)\}\}")
+_Node = str | tuple[str, str, list["_Node"]]
+"""A piece of text, or a tag: its sign, its name and what is inside."""
 
 
 def write_html(report: ReplayReport) -> str:
+    return "".join(_filled(_template("page"), (page_data(report),)))
+
+
+def page_data(report: ReplayReport) -> Data:
     looks = looks_of(report)
     script = _asset("script.js")
-    body = tag(
-        "body",
-        opening(report),
-        tag(
-            "main",
-            _curve(report, looks),
-            _ranking(report, looks),
-            _budgets(report, looks),
-            picture_section(report, looks),
-        ),
-        settings(report),
-        swatches(looks.values()),
-        tag("div", id="tip", role="status", hidden=True),
-        data_script("pictures", columns_of_all(report)),
-        Markup(f"<script>{script}</script>"),
-    )
-    return f'<!doctype html>\n<html lang="en">{_head(report, script)}{body}</html>\n'
+    ranking = standings.ranking_of(report)
+    budgets = standings.budgets_of(report)
+    return {
+        "script": script,
+        "script_hash": b64encode(sha256(script.encode()).digest()).decode(),
+        "style": _asset("style.css"),
+        "columns": _embedded([columns_of(picture) for picture in report.pictures]),
+        "title": figures.counted(report.recordings, "recording"),
+        "version": figures.plain(report.version),
+        "partial": standings.partial_sentence(report),
+        "result": standings.result_sentence(report),
+        "tiles": [{"value": value, "name": name} for value, name in _tiles(report)],
+        "bias": " ".join(standings.BIAS),
+        "hard_means": standings.TERMS["hard"],
+        "looks": list(looks.values()),
+        "curves": [curve_data(report, looks, frame) for frame in FRAMES],
+        "ranking": {
+            "level": figures.recall(ranking.levels[ranking.level]),
+            "tables": [ranking_table(ranking, report, looks)],
+        }
+        if ranking
+        else None,
+        "budgets": [_budget(report, budget, looks) for budget in budgets],
+        "terms": [{"term": name, "means": f"{said}."} for name, said in standings.TERMS.items()],
+        "windows": windows_data(report, looks),
+        "notes": {"list": report.notes} if report.notes else None,
+        "facts": [{"fact": name, "said": said} for name, said in _facts(report).items() if said],
+        "details": [found for found in _details(report) if found["rows"]],
+        "files": {"list": report.files} if report.files else None,
+    }
+
+
+def _tiles(report: ReplayReport) -> list[tuple[str, str]]:
+    requests = max((row.requests for row in report.rows), default=0)
+    return [
+        (figures.grouped(report.recordings), "recording" if report.recordings == 1 else "recordings"),
+        (figures.grouped(len(report.projects)), "project" if len(report.projects) == 1 else "projects"),
+        (figures.grouped(requests), "requests each"),
+        (figures.grouped(report.needs), "needs"),
+        (" ".join(map(figures.budget, report.budgets)) or figures.NONE, "budgets"),
+        (figures.plain(report.prices, 40), "price table"),
+        (figures.grouped(report.draws), "bootstrap draws"),
+    ]
+
+
+def _budget(report: ReplayReport, budget: int, looks: dict[str, Data]) -> Data:
+    rows = standings.rows_at(report, budget)
+    ages, kinds, probes = standings.ages_of(rows), standings.kinds_of(rows), standings.probes_of(rows)
+    by_kind = [(row, row.kinds) for row in rows]
+    by_probe = [(row, row.probes) for row in rows]
+    by_age = [(row, row.ages) for row in rows]
+    shares = (("By age", ages, by_age), ("By kind", kinds, by_kind), ("Probes", probes, by_probe))
+    plots = (("Hard recall by kind", kinds, by_kind), ("Probes", probes, by_probe))
+    by_project = project_table(report, rows)
+    return {
+        "size": str(budget),
+        "budget": figures.budget(budget),
+        "hard_needs": standings.hard_needs(report, budget),
+        "scores": [score_table(report, rows, looks)],
+        "plots": [dot_plot(title, names, values, looks) for title, names, values in plots if names],
+        "ages": {"panels": age_panels(rows, looks)} if ages else None,
+        "numbers": [
+            *(share_table(title, names, values) for title, names, values in shares if names),
+            *([by_project] if by_project else []),
+            cost_table(report, rows),
+        ],
+    }
+
+
+def _facts(report: ReplayReport) -> dict[str, str]:
+    hard = sorted(report.hard_needs.items())
+    return {
+        "In a sentence": f"{standings.settings_sentence(report)}.",
+        "The measure": ", ".join(f"{name} {value:g}" for name, value in report.measure.items()),
+        "Common names": report.common_names,
+        "Hard needs": ", ".join(f"{figures.budget(b)}: {figures.grouped(n)}" for b, n in hard),
+        "Time": f"{figures.amount(report.seconds)} s" if report.seconds else "",
+    }
+
+
+def _details(report: ReplayReport) -> Iterator[Data]:
+    prices = {
+        name: ", ".join(f"{key} {value:g}" for key, value in table.items())
+        for name, table in report.price_tables.items()
+    }
+    yield _detail("Price tables", "Price tables", prices)
+    projects = {name: figures.grouped(count) for name, count in report.projects.items()}
+    yield _detail("Projects", "Recordings by project", projects)
+    budgets, found = standings.sensitivity_of(report)
+    at = [figures.budget(b) for b in budgets]
+    taus = {
+        name: ", ".join(f"tau {figures.recall(tau)} at {b}" for b, tau in zip(at, values, strict=True))
+        for name, values in found
+    }
+    yield _detail("Sensitivity", "Order of policies by hard recall, the measure varied", taus)
+    names, verdicts = standings.checks_of(report)
+    checks = {
+        policy: ", ".join(f"{name}: {verdict}" for name, verdict in zip(names, said, strict=True))
+        for policy, said in verdicts
+    }
+    yield _detail("Checks", "Same packs again, and no look ahead", checks)
+
+
+def _detail(summary: str, caption: str, rows: Mapping[str, str]) -> Data:
+    return {
+        "summary": summary,
+        "caption": caption,
+        "rows": [{"name": name, "said": said} for name, said in rows.items()],
+    }
+
+
+def _embedded(value: object) -> str:
+    """JSON for the page's script. Nothing in it can end its element or begin another."""
+    text = msgspec.json.encode(value).decode()
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
 
 
 def _asset(name: str) -> str:
     return files(__package__).joinpath(name).read_text("utf-8")
 
 
-def _head(report: ReplayReport, script: str) -> Markup:
-    """The policy lets this script run and nothing else, whatever a recording may have put into a name."""
-    digest = b64encode(sha256(script.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"Replay: {figures.counted(report.recordings, 'recording')}"),
-        Markup(f"<style>{_asset('style.css')}</style>"),
-    )
+@cache
+def _template(name: str) -> list[_Node]:
+    """A template in the language Mustache, read into a tree.
+
+    `{{name}}` is a value, escaped; `{{&name}}` is one that is markup already. `{{#name}}…{{/name}}` is repeated for
+    each item of a list, or stands once if the value is true; `{{^name}}…{{/name}}` stands if it is not. `{{>name}}`
+    is another template. Line breaks before tags are dropped.
+    """
+    text, *rest = _TAG.split(re.sub(r"\n\s*(?=<|\{\{)", "", _asset(f"{name}.html")))
+    tree: list[_Node] = [text]
+    open_: list[list[_Node]] = [tree]
+    for sign, tag, after in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
+        if sign == "/":
+            open_.pop()
+        else:
+            inside: list[_Node] = []
+            open_[-1].append((sign, tag, inside))
+            if sign in ("#", "^"):
+                open_.append(inside)
+        open_[-1].append(after)
+    return tree
 
 
-def _curve(report: ReplayReport, looks: Mapping[str, PolicyLook]) -> Markup:
-    legend = [
-        tag(
-            "button",
-            look.swatch,
-            figures.plain(look.name),
-            type="button",
-            aria_pressed="true",
-            data_toggle=look.key,
-        )
-        for look in looks.values()
-    ]
-    return tag(
-        "section",
-        tag("h2", "What is kept, and what it costs"),
-        tag(
-            "p",
-            "One line per policy through its budgets, larger marks for larger budgets. Recall is over the needs "
-            "that are hard at the smallest budget, so that all points share one yardstick. Whiskers are 95 % "
-            "intervals; a hollow mark means that the policy has faults there. Click a name to hide its line.",
-            class_="lead",
-        ),
-        tag(
-            "div",
-            legend,
-            tag("button", "all or none", type="button", id="show-all"),
-            class_="legend",
-            role="group",
-            aria_label="Policies shown",
-        ),
-        tag("div", draw_curve(report, looks, WIDE), draw_curve(report, looks, NARROW), class_="card"),
-        id="curve",
-    )
+def _filled(nodes: Sequence[_Node], scopes: tuple[object, ...]) -> Iterator[str]:
+    """The template with its values; a name is looked for in the innermost item that has it."""
+    for node in nodes:
+        if isinstance(node, str):
+            yield node
+            continue
+        sign, name, inside = node
+        if sign == ">":
+            yield from _filled(_template(name), scopes)
+            continue
+        value = _found(name, scopes)
+        if sign == "#":
+            for item in value if isinstance(value, list) else [value] if value else []:
+                yield from _filled(inside, (*scopes, item))
+        elif sign == "^":
+            if not value:
+                yield from _filled(inside, scopes)
+        elif sign == "&":
+            yield str(value)
+        else:
+            yield number(value) if isinstance(value, float) else escape(figures.cleaned(str(value)))
 
 
-def _ranking(report: ReplayReport, looks: Mapping[str, PolicyLook]) -> Markup | None:
-    table = ranking_table(report, looks)
-    ranking = standing.ranking_of(report)
-    if table is None or ranking is None:
-        return None
-    level = figures.recall(ranking.levels[ranking.level])
-    lead = (
-        f"Read off the curve: what a policy costs to reach a given hard recall. Ranked at {level}, the highest "
-        "listed that half of the policies reach; bold is the cheapest of its column."
-    )
-    return tag(
-        "section", tag("h2", "Dollars at equal recall"), tag("p", lead, class_="lead"), table, id="ranking"
-    )
-
-
-def _budgets(report: ReplayReport, looks: Mapping[str, PolicyLook]) -> Markup:
-    budgets = standing.budgets_of(report)
-    tabs = [
-        tag("button", figures.budget(b), type="button", aria_pressed="false", data_tab=b) for b in budgets
-    ]
-    everything = tag("button", "all", type="button", aria_pressed="false", data_tab="all")
-    return tag(
-        "section",
-        tag("h2", "Budget by budget"),
-        tag(
-            "div",
-            tag("span", "budget"),
-            tabs,
-            everything,
-            class_="tabs",
-            role="group",
-            aria_label="Budget shown",
-        ),
-        [_budget(report, budget, looks) for budget in budgets],
-        _terms(),
-        id="budgets",
-    )
-
-
-def _budget(report: ReplayReport, budget: int, looks: Mapping[str, PolicyLook]) -> Markup:
-    rows = standing.rows_at(report, budget)
-    hard = words.hard_needs(report, budget)
-    by_age = "By age", standing.ages_of(rows), [(row, row.ages) for row in rows]
-    by_kind = "By kind", standing.kinds_of(rows), [(row, row.kinds) for row in rows]
-    by_probe = "Probes", standing.probes_of(rows), [(row, row.probes) for row in rows]
-    numbers = [share_table(*shares) for shares in (by_age, by_kind, by_probe) if shares[1]]
-    plots = [
-        draw_dots(title, names, values, looks)
-        for title, (_, names, values) in (("Hard recall by kind", by_kind), ("Probes", by_probe))
-        if names
-    ]
-    return tag(
-        "article",
-        tag("h3", f"At {figures.budget(budget)}", tag("small", f" {hard}") if hard else None),
-        score_table(report, rows, looks),
-        tag("div", plots, class_="plots") if plots else None,
-        _ages(rows, looks) if by_age[1] else None,
-        tag(
-            "details",
-            tag("summary", "The numbers behind these charts, by project, other price tables, tokens"),
-            numbers,
-            project_table(report, rows),
-            cost_table(report, rows),
-        ),
-        class_="budget",
-        data_budget=budget,
-    )
-
-
-def _ages(rows: Sequence[PolicyRow], looks: Mapping[str, PolicyLook]) -> Markup:
-    lead = (
-        "All needs, by the steps since they were last seen. The stroke across a bar is the best of the other "
-        "policies without faults, everything aside."
-    )
-    return joined(tag("h4", "Recall by age"), tag("p", lead, class_="lead"), draw_ages(rows, looks))
-
-
-def _terms() -> Markup:
-    terms = [[tag("dt", name), tag("dd", f"{said}.")] for name, said in words.TERMS.items()]
-    return tag("details", tag("summary", "What the columns mean"), tag("dl", terms), class_="terms")
+def _found(name: str, scopes: tuple[object, ...]) -> object:
+    if name == ".":
+        return scopes[-1]
+    holders = (scope for scope in reversed(scopes) if isinstance(scope, dict) and name in scope)
+    return next(holders, {}).get(name)

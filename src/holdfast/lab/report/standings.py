@@ -1,14 +1,45 @@
-"""Who stands where: rows in order, faults, differences to the reference, the ranking.
+"""Who stands where, and what the report says in sentences.
 
-Rule: every form of the report takes its order and its verdicts from here, so that none says something else.
+Rule: every form of the report takes its order, its verdicts and its sentences from here, so that no two disagree.
+The known bias stands wherever figures stand.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from holdfast.lab.report.figures import counted, grouped, listed, mean, plain
-from holdfast.lab.results import AGES, KINDS, Interval, PolicyComparison, PolicyRow, ReplayReport
+from holdfast.lab.report.figures import (
+    bounds,
+    budget,
+    counted,
+    dollars,
+    grouped,
+    listed,
+    mean,
+    plain,
+    recall,
+)
+from holdfast.lab.results import AGES, BASELINE, KINDS, Interval, PolicyComparison, PolicyRow, ReplayReport
+
+BIAS = (
+    "A figure here says how often the text behind a recorded action was still in view, not how an agent fared.",
+    "Only literal text counts: a good paraphrase earns nothing, nor does a memory of what was tried in vain.",
+    "Recorded agents often open a file a second time, so a policy that forgets looks better than it is.",
+)
+TERMS = {
+    "hard": "share of the older text used by actions that still stood in the request, in its context; older text "
+    "was last seen more than five steps before and outside the newest half of the budget",
+    "all": "the same over all text that actions used, recent text included",
+    "ref": "share of the older text that stood in the request, or that one more call would fetch; never added to "
+    "hard",
+    "dollars": "price of all requests, summaries included, relative to sending everything, append-only, cached: "
+    "that costs 1.00",
+    "over budget": "requests larger than the budget; each scores 0",
+    "failed": "requests where the policy raised or returned nonsense; each scores 0",
+    "broken structure": "requests that a provider would refuse, such as a result without its call",
+    "growth": "median time of the last quarter of requests over that of the first, in long recordings",
+}
+"""Columns, explained."""
 
 
 class RankedPolicy(Struct, frozen=True):
@@ -29,9 +60,9 @@ def budgets_of(report: ReplayReport) -> list[int]:
     return sorted({row.budget for row in report.rows})
 
 
-def rows_at(report: ReplayReport, budget: int) -> list[PolicyRow]:
+def rows_at(report: ReplayReport, size: int) -> list[PolicyRow]:
     """The rows of one budget, best hard recall first; equal ones stay in the order of the report."""
-    return sorted((row for row in report.rows if row.budget == budget), key=_by_recall)
+    return sorted((row for row in report.rows if row.budget == size), key=_by_recall)
 
 
 def _by_recall(row: PolicyRow) -> float:
@@ -150,3 +181,52 @@ def checks_of(report: ReplayReport) -> tuple[list[str], list[tuple[str, list[str
 def _worst(report: ReplayReport, policy: str, name: str) -> str:
     found = [row.checks[name] for row in report.rows if row.policy == policy and name in row.checks]
     return next((said for said in found if said != "ok"), "ok" if found else "")
+
+
+def result_sentence(report: ReplayReport, quoted: Callable[[str], str] = "`{}`".format) -> str:
+    """What came out, at the budget in the middle: the two policies that keep most. Empty where nothing was hard."""
+    budgets = budgets_of(report)
+    rows = rows_at(report, budgets[len(budgets) // 2]) if budgets else []
+    told = [
+        (quoted(plain(row.policy, 60)), recall(hard), bounds(row.hard), dollars(cost))
+        for row in rows
+        if row.policy != BASELINE
+        and not faults_of(row)
+        and (hard := mean(row.hard)) is not None
+        and (cost := mean(dollars_of(report, row))) is not None
+    ]
+    if not told:
+        return ""
+    name, hard_recall, interval, price = told[0]
+    best = (
+        f"At {budget(rows[0].budget)}, {name} keeps the most: {hard_recall} (95 %: {interval}) of the older text "
+        f"that actions used, for {price} of the dollars that sending everything costs."
+    )
+    if len(told) == 1:
+        return best
+    name, hard_recall, _, price = told[1]
+    return f"{best} {name} comes next, with {hard_recall} for {price}."
+
+
+def settings_sentence(report: ReplayReport) -> str:
+    """What was measured, and how."""
+    budgets = ", ".join(map(budget, report.budgets)) or "none"
+    return (
+        f"{counted(report.recordings, 'recording')} from {counted(len(report.projects), 'project')} "
+        f"({counted(len(report.files), 'file')}), {counted(report.needs, 'need')}; "
+        f"budgets {budgets}; price table {plain(report.prices)}; "
+        f"95 % intervals from {grouped(report.draws)} bootstrap draws; holdfast {plain(report.version)}"
+    )
+
+
+def hard_needs(report: ReplayReport, size: int) -> str:
+    """How many there are at a budget; empty where the report does not say."""
+    found = report.hard_needs.get(size)
+    return "" if found is None else counted(found, "hard need")
+
+
+def partial_sentence(report: ReplayReport) -> str:
+    """Empty for a whole run."""
+    if not report.partial:
+        return ""
+    return f"Partial result: {plain(report.partial).rstrip('.')}. The figures cover a part of the input only."
