@@ -125,7 +125,7 @@ def test_the_content_of_a_write_is_a_copy_too():
 def followed(pack: str, texts: dict[str, str]):
     before = [called("c1", "Read", file_path="src/settings.py"), result("c1", f"one\n{LINE}\ntwo")]
     history = history_of(*before)
-    credit = NeedScorer(history.readings, history.files, DEFAULT_MEASURE)
+    credit = NeedScorer(history.messages, history.files, DEFAULT_MEASURE)
     (need,) = needs_of(GREP, *before)
     return credit.reference(need, read(user(pack)), texts.get)
 
@@ -143,7 +143,7 @@ def test_one_id_for_everything_is_no_reference():
 
 def test_presence_is_only_a_diagnosis():
     history = history_of(ASKED)
-    credit = NeedScorer(history.readings, history.files, DEFAULT_MEASURE)
+    credit = NeedScorer(history.messages, history.files, DEFAULT_MEASURE)
     (need,) = needs_of(GREP, ASKED)
     assert credit.presence(need, read(user("parse_settings")))
     assert not credit.span(need, read(user("parse_settings")))
@@ -173,7 +173,7 @@ def histories(draw):
 def test_everything_supports_every_need(messages, value):
     """By construction: a need exists only if sending everything supports it."""
     history = history_of(*messages)
-    credit = NeedScorer(history.readings, history.files, DEFAULT_MEASURE)
+    credit = NeedScorer(history.messages, history.files, DEFAULT_MEASURE)
     action = read_message(called("action", "Edit", file_path="src/beta/two.py", old_string=value))
     everything = read(*messages)
     for need in find_needs(action, history, NOTHING_KNOWN, DEFAULT_MEASURE):

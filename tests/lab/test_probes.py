@@ -7,9 +7,9 @@ from support.evidence import called, read, result, user
 
 def due(*messages):
     history, probes = EvidenceHistory(), Probes()
-    for reading in read(*messages):
-        history.add(reading, 10)
-        probes.add(reading, history)
+    for message in read(*messages):
+        history.add(message, 10)
+        probes.add(message, history)
     return {kind: [need.text for need in needs] for kind, needs in probes.due(history).items()}
 
 

@@ -31,7 +31,7 @@ def test_each_reply_is_a_request_with_what_stood_before_it():
     reply = {"role": "assistant", "content": "open_settings"}
     found = studied(reply, ASKED, GREP, result("c1", "x"), None, reply)
     assert [(r.index, r.before) for r in found.requests] == [(10, 0), (12, 2), (14, 4), (15, 4)]
-    assert len(found.readings) == 5
+    assert len(found.messages) == 5
 
 
 def test_only_calls_have_needs():
@@ -68,4 +68,4 @@ def test_needs_are_found_for_each_measure():
 
 def test_nothing_to_study():
     found = studied()
-    assert (found.readings, found.requests) == ([], [])
+    assert (found.messages, found.requests) == ([], [])

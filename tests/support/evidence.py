@@ -30,10 +30,10 @@ def read(*messages: dict) -> list[IndexedMessage]:
 
 
 def history_of(*messages: dict) -> EvidenceHistory:
-    scale = MessageCounter(load_tokenizer())
+    counter = MessageCounter(load_tokenizer())
     history = EvidenceHistory()
-    for reading in read(*messages):
-        history.add(reading, scale.said(reading.said))
+    for message in read(*messages):
+        history.add(message, counter.message(message.scored))
     return history
 
 
@@ -48,7 +48,7 @@ def spans(
 ) -> dict[str, bool]:
     """Each need of an action, and whether a pack holds it."""
     history = history_of(*before)
-    credit = NeedScorer(history.readings, history.files, measure)
+    credit = NeedScorer(history.messages, history.files, measure)
     needs = find_needs(read_message(action), history, NOTHING_KNOWN, measure)
     return {need.text: credit.span(need, read(*pack)) for need in needs}
 

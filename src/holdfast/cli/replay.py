@@ -234,7 +234,7 @@ def _profiles(names: Sequence[str]) -> dict[str, Profile]:
 
 def _check_against(order: ReplayOptions, against: str) -> None:
     """Before any work: every policy is found, and the one to compare with is among them."""
-    names = [plan.name for plan in order.all_plans()]
+    names = [plan.name for plan in order.all_policies()]
     if against and against not in names:
         raise InputError(
             f"`--against {against}` is none of the policies", hint=f"they are {', '.join(names)}"

@@ -1,6 +1,7 @@
-"""Replay: what evidence a context policy keeps in front of the agent, and what its requests cost.
+"""The laboratory: what a context policy keeps and costs, and weights learned from recordings.
 
-Rule: a policy sees what had happened by then and nothing else, and the scorer counts for itself. `replaying` is the
-way through: `jobs` bring recordings as `case`s, `runs` put each under the `policies`, judged by `evidence`, and
-`gathering` makes their scores a report with `statistics`, which `report` shows.
+Rule: only the command line imports it. A policy sees what had happened by then and nothing else, and the scorer
+counts for itself. `replay` is the way through: `jobs` bring recordings as cases, a `run` puts each under one of
+the `policies`, judged by `evidence`, `aggregate` makes rows of the scores, and `report` shows them. `fit`
+learns weights from the same recordings. `policy` is what an author of a policy needs.
 """

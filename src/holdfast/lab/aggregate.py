@@ -1,7 +1,9 @@
-"""From scores of single recordings to the rows of a report.
+"""From scores of single recordings to the rows of a report, differences between policies, and their ranking.
 
-Rule: a figure that compares policies is taken on the recordings that both have; a run that broke off takes nothing
-from the others. Rows do not depend on the order in which scores arrive.
+Rule: a figure that compares policies is taken on the recordings that both have; a run that broke off takes
+nothing from the others. Nothing depends on the order in which scores arrive. Policies rank by dollars at equal
+hard recall: a policy's curve is the line through its points (dollars, recall), and nothing is read off beyond
+its ends.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -219,11 +221,6 @@ def _growth(scores: Iterable[Score]) -> float | None:
     return median(last) / before if before else None
 
 
-# One number to rank policies by: dollars at equal hard recall. And how alike two rankings are.
-#
-# Rule: a policy's curve is the line through its points (dollars, recall) from budget to budget; nothing is read off
-# beyond its ends.
-
 STEPS = 20
 """Round levels are so many to 1: steps of 0.05."""
 
@@ -305,8 +302,3 @@ def _least_dollars(curve: Sequence[Point], level: float) -> float | None:
 def _sign(one: float, other: float) -> int:
     # Not by subtraction: what never reaches a recall is infinitely dear, and two of those are on a par.
     return (one > other) - (one < other)
-
-
-# Statistics: from scores of single recordings to rows, intervals, differences and rankings.
-#
-# Rule: pure arithmetic on scores; the same scores give the same figures in whatever order they come.

@@ -1,7 +1,7 @@
 """What the requests of one recording cost: tokens in common with the request before, and the bill.
 
-Rule: the cached part of a request is never longer than its longest common prefix, by token, with the request just
-before it. A request is the token streams of its messages' texts, one after the other.
+Rule: the cached part of a request is never longer than its longest common prefix, by token, with the request
+just before it. A request is the token streams of its messages' texts, one after the other.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -59,9 +59,9 @@ class Bill:
     makes on its own are in `dollars` only.
     """
 
-    def __init__(self, scale: MessageCounter, tokenizer: Tokenizer, tables: Sequence[PriceTable]) -> None:
+    def __init__(self, counter: MessageCounter, tokenizer: Tokenizer, tables: Sequence[PriceTable]) -> None:
         self._tables = tables
-        self._trail = PrefixTracker(scale, tokenizer)
+        self._trail = PrefixTracker(counter, tokenizer)
         self._at: float | None = None
         self.dollars = {table.name: 0.0 for table in tables}
         self.uncached = {table.name: 0 for table in tables}
@@ -116,8 +116,8 @@ def request_price(table: PriceTable, tokens: int, cached: int) -> float:
 class PrefixTracker:
     """Requests in order, each compared with the one before. Messages that are the same are not read again."""
 
-    def __init__(self, scale: MessageCounter, tokenizer: Tokenizer) -> None:
-        self._scale = scale
+    def __init__(self, counter: MessageCounter, tokenizer: Tokenizer) -> None:
+        self._counter = counter
         self._ids: Callable[[str], list[int]] | None = None
         if isinstance(tokenizer, TokenEncoder):
             self._ids = lru_cache(REMEMBERED)(tokenizer.ids)
@@ -127,7 +127,7 @@ class PrefixTracker:
     def follow(self, request: Sequence[ScoredMessage]) -> RequestDelta:
         same = _same_messages(self._before, request)
         head = sum(self._sizes[:same])
-        sizes = self._sizes[:same] + [self._scale.said(said) for said in request[same:]]
+        sizes = self._sizes[:same] + [self._counter.message(scored) for scored in request[same:]]
         common, kept = self._inside(self._before[same:], request[same:])
         moved = sum(_size(text) for text in _texts(self._before[same:])) - kept
         step = RequestDelta(sum(sizes), head + common, sum(self._sizes) - head - common, moved)
@@ -140,7 +140,7 @@ class PrefixTracker:
         common = kept = 0
         for old, new in zip(old_texts, new_texts, strict=False):
             if old == new:
-                common += self._scale.text(old)
+                common += self._counter.text(old)
                 kept += _size(old)
                 continue
             shared = _shared(old, new)
@@ -199,7 +199,7 @@ def _shared(one: Sequence[T], other: Sequence[T]) -> int:
 
 
 def _texts(request: Iterable[ScoredMessage]) -> Iterator[str]:
-    return (text for said in request for text in said.texts)
+    return (text for scored in request for text in scored.texts)
 
 
 def _size(text: str) -> int:

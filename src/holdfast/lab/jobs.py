@@ -1,6 +1,7 @@
-"""One recording under every policy and budget: what a worker does.
+"""Recordings on their way through a replay: which ones, and what a worker does with each.
 
-Rule: a recording comes in whole and only figures go out; packs go to a file, line by line, never into memory.
+Rule: the same choice gives the same recordings in the same order, however often it is read. A recording comes
+in whole and only figures go out; packs go to a file, line by line, never into memory.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from holdfast.lab.packs import DumpFile
 from holdfast.lab.policy import NamedPolicy
 from holdfast.lab.results import BASELINE, Score
 from holdfast.lab.run import PolicyRun, ScoringSetup
-from holdfast.lab.scored_message import MessageCounter, read_message
+from holdfast.lab.scored_message import MessageCounter
 from holdfast.recordings.recording_files import LazyRecording, scan_recordings
 from holdfast.tokenizers import load_tokenizer
 
@@ -44,70 +45,73 @@ class JobOutcome(Struct, frozen=True):
     """A file with the packs, for whoever takes the outcome to read and remove."""
     error: str = ""
     short: bool = False
-    """It has fewer tokens than the order asks for, and is left out."""
+    """It has fewer tokens than `--at-least` asks for, and is left out."""
     notes: tuple[str, ...] = ()
     """What reading the recording lost or forgave."""
 
 
-def replay_job(order: ReplayOptions, job: ReplayJob) -> JobOutcome:
-    try:
-        case = read_case(order, job)
-    except HoldfastError as error:
-        return JobOutcome(job.number, job.id, error=error.message)
-    scale = MessageCounter(load_tokenizer())
-    if is_short(order, case, scale):
-        return JobOutcome(job.number, job.id, short=True)
-    studied, tools = study_case(order, case, scale), scoring_setup(order, scale)
-    with DumpFile(order.dump, case.id) if order.dump else nullcontext() as file:
+def replay_job(options: ReplayOptions, job: ReplayJob) -> JobOutcome:
+    prepared = prepare(options, job)
+    if isinstance(prepared, JobOutcome):
+        return prepared
+    study, setup = prepared
+    with DumpFile(options.dump, study.case.id) if options.dump else nullcontext() as file:
         # By run, then by measure, then by budget.
         scores = [
-            PolicyRun(studied, plan, budget, budgets, tools, file if _is_wanted(order, plan) else None).go()
-            for plan, budget, budgets in planned_runs(order)
+            PolicyRun(
+                study, policy, budget, budgets, setup, file if _is_wanted(options, policy) else None
+            ).go()
+            for policy, budget, budgets in planned_runs(options)
         ]
     by_measure = tuple(tuple(score for row in rows for score in row) for rows in zip(*scores, strict=True))
-    return JobOutcome(job.number, job.id, by_measure, file.name if file else "", notes=case.notes)
+    dumped = file.name if file else ""
+    return JobOutcome(job.number, job.id, by_measure, dumped, notes=study.case.notes)
 
 
-def read_case(order: ReplayOptions, job: ReplayJob) -> ReplayCase:
+def prepare(options: ReplayOptions, job: ReplayJob) -> tuple[Study, ScoringSetup] | JobOutcome:
+    """A recording studied, and what to measure runs with; or why it is left out."""
+    try:
+        case = read_case(options, job)
+    except HoldfastError as error:
+        return JobOutcome(job.number, job.id, error=error.message)
+    setup = scoring_setup(options)
+    if options.at_least:
+        messages = [turn.message for turn in case.turns if turn.message is not None]
+        if setup.counter.total(messages) < options.at_least:
+            return JobOutcome(job.number, job.id, short=True)
+    return study_case(options, case, setup.counter), setup
+
+
+def read_case(options: ReplayOptions, job: ReplayJob) -> ReplayCase:
     recording = job.unread.read()
-    project = project_of(recording, job.file.split(".")[0], order.project_from)
+    project = project_of(recording, job.file.split(".")[0], options.project_from)
     return replace(make_case(recording, project), id=job.id)
 
 
-def is_short(order: ReplayOptions, case: ReplayCase, scale: MessageCounter) -> bool:
-    """Whether the messages take fewer tokens than the order asks for."""
-    if not order.at_least:
-        return False
-    messages = (turn.message for turn in case.turns if turn.message is not None)
-    return scale.total([read_message(message) for message in messages]) < order.at_least
+def study_case(options: ReplayOptions, case: ReplayCase, counter: MessageCounter) -> Study:
+    return study_evidence(case, counter, options.measures, shipped_names().above)
 
 
-def study_case(order: ReplayOptions, case: ReplayCase, scale: MessageCounter) -> Study:
-    return study_evidence(case, scale, order.measures, shipped_names().above)
-
-
-def planned_runs(order: ReplayOptions) -> Iterator[tuple[NamedPolicy, int, tuple[int, ...]]]:
-    """Each plan with each budget; one that no budget binds runs once, and is scored for all of them."""
-    for plan in order.all_plans():
-        if plan.budgeted:
-            for budget in order.budgets:
-                yield plan, budget, (budget,)
+def planned_runs(options: ReplayOptions) -> Iterator[tuple[NamedPolicy, int, tuple[int, ...]]]:
+    """Each policy with each budget; one without a budget runs once, and is scored for all of them."""
+    for policy in options.all_policies():
+        if policy.budgeted:
+            for budget in options.budgets:
+                yield policy, budget, (budget,)
         else:
-            yield plan, max(order.budgets), order.budgets
+            yield policy, max(options.budgets), options.budgets
 
 
-def scoring_setup(order: ReplayOptions, scale: MessageCounter) -> ScoringSetup:
-    return ScoringSetup(load_tokenizer(), scale, order.tables, min(order.budgets), order.pictures)
+def scoring_setup(options: ReplayOptions) -> ScoringSetup:
+    tokenizer = load_tokenizer()
+    return ScoringSetup(
+        tokenizer, MessageCounter(tokenizer), options.tables, min(options.budgets), options.pictures
+    )
 
 
-def _is_wanted(order: ReplayOptions, plan: NamedPolicy) -> bool:
-    """Whether it was asked for: the baseline is replayed in any case, but dumped only then."""
-    return plan.name != BASELINE or BASELINE in order.policies
-
-
-# Which recordings to replay.
-#
-# Rule: the same choice gives the same recordings in the same order, however often it is read.
+def _is_wanted(options: ReplayOptions, policy: NamedPolicy) -> bool:
+    """Whether its packs were asked for: the baseline is replayed in any case, but dumped only then."""
+    return policy.name != BASELINE or BASELINE in options.policies
 
 
 class Workload(Struct, frozen=True):
@@ -158,8 +162,3 @@ def _spread(found: int, wanted: int) -> set[int]:
     if wanted == 1:
         return {0}
     return {round(place * (found - 1) / (wanted - 1)) for place in range(wanted)}
-
-
-# Jobs: recordings on their way through the processes of a replay.
-#
-# Rule: what goes to a process and what comes back are plain values, and no recording waits for another.

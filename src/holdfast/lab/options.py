@@ -34,15 +34,12 @@ class ReplayOptions(Struct, frozen=True):
     dump: str = ""
     """A folder for packs, where they are wanted."""
 
-    def plans(self) -> list[NamedPolicy]:
-        return find_policies(self.policies, self.profiles, folder=Path(self.folder) if self.folder else None)
-
-    def all_plans(self) -> list[NamedPolicy]:
-        """The plans asked for, behind the baseline, which is replayed whether or not it was among them."""
-        plans = self.plans()
-        if any(plan.name == BASELINE for plan in plans):
-            return plans
-        return [*find_policies([BASELINE]), *plans]
+    def all_policies(self) -> list[NamedPolicy]:
+        """The policies asked for. The baseline is always replayed: it comes first if it was not among them."""
+        asked = find_policies(self.policies, self.profiles, folder=Path(self.folder) if self.folder else None)
+        if any(policy.name == BASELINE for policy in asked):
+            return asked
+        return [*find_policies([BASELINE]), *asked]
 
     def varied(self) -> "ReplayOptions":
         """The same under every measure of the sensitivity test."""

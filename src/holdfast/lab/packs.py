@@ -1,6 +1,7 @@
-"""Packs between policy and scorer: read in, checked, and written out again.
+"""Packs between policy and scorer: asked for, read in, checked, and written out again.
 
 Rule: what is scored, billed, checked and dumped is one and the same reading of what the policy returned.
+Nothing that a policy does ends a replay.
 """
 
 import tempfile
@@ -55,16 +56,16 @@ class PackReader:
         known = before.get(id(message))
         same = known is not None and known[0] is message and known[1] is content and isinstance(content, str)
         if known is not None and same and _is_still(known[2], message):
-            said = known[2]
+            scored = known[2]
         else:
-            said = self._same(_read(message))
-        self._plain[id(message)] = (message, content, said)
-        return said
+            scored = self._same(_read(message))
+        self._plain[id(message)] = (message, content, scored)
+        return scored
 
-    def _same(self, said: ScoredMessage) -> ScoredMessage:
-        known = self._known.get(said)
+    def _same(self, scored: ScoredMessage) -> ScoredMessage:
+        known = self._known.get(scored)
         if known is None:
-            known = self._known[said] = _sendable(said)
+            known = self._known[scored] = _sendable(scored)
         return known
 
 
@@ -85,10 +86,10 @@ def _is_amount(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
-def _is_still(said: ScoredMessage, message: Message) -> bool:
+def _is_still(scored: ScoredMessage, message: Message) -> bool:
     """Is a message of the same text still what it was read as? It may have been changed in place."""
     answers = message.get("tool_call_id") or ""
-    return (said.role, said.answers) == (message.get("role"), answers)
+    return (scored.role, scored.answers) == (message.get("role"), answers)
 
 
 def _read(message: Json) -> ScoredMessage:
@@ -101,12 +102,12 @@ def _read(message: Json) -> ScoredMessage:
         raise InputError(f"a message cannot be read: {error}") from error
 
 
-def _sendable(said: ScoredMessage) -> ScoredMessage:
+def _sendable(scored: ScoredMessage) -> ScoredMessage:
     try:
-        msgspec.msgpack.encode(said)
+        msgspec.msgpack.encode(scored)
     except UnicodeEncodeError as error:
         raise InputError(f"a message holds text that is no Unicode: {error.reason}") from error
-    return said
+    return scored
 
 
 class PackWriter:
@@ -117,39 +118,39 @@ class PackWriter:
 
     def violations(self, pack: Sequence[ScoredMessage]) -> set[str]:
         """The rules of structure that a provider would hold against a pack; not those that only we hold to."""
-        found = check([self._openai(said) for said in pack], "openai")
+        found = check([self._openai(scored) for scored in pack], "openai")
         return {broken.rule for broken in found if not broken.rule.startswith(OURS)}
 
     def dump(self, pack: Sequence[ScoredMessage]) -> bytes:
         """The messages as a JSON list."""
-        return b"[" + b",".join(self._dumped(said) for said in pack) + b"]"
+        return b"[" + b",".join(self._dumped(scored) for scored in pack) + b"]"
 
     def fingerprint(self, pack: Sequence[ScoredMessage]) -> bytes:
-        return b"".join(self._digest(said) for said in pack)
+        return b"".join(self._digest(scored) for scored in pack)
 
 
-def _digest(said: ScoredMessage) -> bytes:
+def _digest(scored: ScoredMessage) -> bytes:
     """Of the fields of a struct, so that no two messages share one text."""
-    return blake2b(msgspec.msgpack.encode(said), digest_size=8).digest()
+    return blake2b(msgspec.msgpack.encode(scored), digest_size=8).digest()
 
 
-def _openai(said: ScoredMessage) -> Message:
-    message: Message = {"role": said.role, "content": said.text or (None if said.calls else "")}
-    if said.calls:
+def _openai(scored: ScoredMessage) -> Message:
+    message: Message = {"role": scored.role, "content": scored.text or (None if scored.calls else "")}
+    if scored.calls:
         message["tool_calls"] = [
             {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
-            for c in said.calls
+            for c in scored.calls
         ]
-    if said.role == "tool":
-        message["tool_call_id"] = said.answers
+    if scored.role == "tool":
+        message["tool_call_id"] = scored.answers
     return message
 
 
-def _dumped(said: ScoredMessage) -> bytes:
+def _dumped(scored: ScoredMessage) -> bytes:
     """OpenAI's shape with `arguments` as an object; name and arguments also stand flat in a call, as in neutral
     recordings, so that readers of either shape find them."""
-    message: Message = {"role": said.role, "content": said.text}
-    if said.calls:
+    message: Message = {"role": scored.role, "content": scored.text}
+    if scored.calls:
         message["tool_calls"] = [
             {
                 "id": c.id,
@@ -158,10 +159,10 @@ def _dumped(said: ScoredMessage) -> bytes:
                 "arguments": (arguments := _arguments(c.arguments)),
                 "function": {"name": c.name, "arguments": arguments},
             }
-            for c in said.calls
+            for c in scored.calls
         ]
-    if said.role == "tool":
-        message["tool_call_id"] = said.answers
+    if scored.role == "tool":
+        message["tool_call_id"] = scored.answers
     return msgspec.json.encode(message)
 
 
@@ -174,35 +175,23 @@ def _arguments(text: str) -> Json:
     return msgspec.Raw(text.encode())
 
 
-# Packs as JSON lines, so that anyone can score them with a scorer of their own.
-#
-# Rule: one line for each reply of the recording, in order, also where the policy failed.
-
-_encode = msgspec.json.encode
-
-
-class DumpLine(Struct, frozen=True, gc=False):
-    """What tells the lines of a recording apart."""
-
-    index: int
-    budget: int
-    policy: str
-
-
 class DumpFile:
-    """A file of packs in a folder of such. Whoever takes over its name removes it; an error on the way does too."""
+    """Packs as JSON lines, so that anyone can score them: one line for each reply of the recording, in order, also
+    where the policy failed. Whoever takes over the file removes it; an error on the way does too."""
 
     def __init__(self, folder: str, recording: str) -> None:
-        self._id = _encode(recording)
+        self._id = msgspec.json.encode(recording)
         self._file = tempfile.NamedTemporaryFile("wb", dir=folder, suffix=".jsonl", delete=False)  # noqa: SIM115
         self.name = self._file.name
 
-    def write(self, line: DumpLine, messages: bytes, tokens: int, fault: str) -> None:
+    def write(
+        self, index: int, budget: int, policy: str, *, messages: bytes, tokens: int, fault: str
+    ) -> None:
         """`messages` are JSON already, and too many to encode again."""
-        error = b',"error":' + _encode(fault) if fault else b""
+        place = msgspec.json.encode({"index": index, "budget": budget, "policy": policy})[1:-1]
+        error = b',"error":' + msgspec.json.encode(fault) if fault else b""
         self._file.write(
-            b'{"recording":%b,%b,"messages":%b,"tokens":%d%b}\n'
-            % (self._id, _encode(line)[1:-1], messages, tokens, error)
+            b'{"recording":%b,%b,"messages":%b,"tokens":%d%b}\n' % (self._id, place, messages, tokens, error)
         )
 
     def __enter__(self) -> Self:
@@ -214,13 +203,9 @@ class DumpFile:
             Path(self.name).unlink(missing_ok=True)
 
 
-# Asking a policy: whatever it answers, raises or returns is taken down as an `PolicyAnswer`.
-#
-# Rule: nothing that a policy does ends a replay.
-
 LONGEST_FAULT = 160
 FAULTS = (Exception, SystemExit, GeneratorExit)
-"""Whatever a policy raises is a fact about it; only Ctrl-C is the user's."""
+"""Whatever a policy raises counts against it; only Ctrl-C is the user's."""
 
 
 class PolicyAnswer(Struct, frozen=True):
@@ -233,23 +218,23 @@ class PolicyAnswer(Struct, frozen=True):
 
 
 class PolicyRunner:
-    """A policy of a plan, started for one recording; or why it could not be."""
+    """A policy started for one recording, or the reason why it could not be."""
 
-    def __init__(self, plan: NamedPolicy, task: Task) -> None:
-        self._inbox = PackReader()
+    def __init__(self, named: NamedPolicy, task: Task) -> None:
+        self._reader = PackReader()
         self._policy: Policy | None = None
-        self._absence = ""
+        self._start_error = ""
         try:
-            self._policy = plan.start(task)
+            self._policy = named.start(task)
         except FAULTS as error:
-            self._absence = f"could not start: {_sentence(error)}"
+            self._start_error = f"could not start: {_sentence(error)}"
 
     def ask(self, handed: list[Message], at: float | None) -> PolicyAnswer:
         """What the policy would send. Before anything has happened there is nothing to ask."""
         if not handed:
             return PolicyAnswer([], Sent([]), 0.0)
         if self._policy is None:
-            return PolicyAnswer([], Sent([]), 0.0, self._absence)
+            return PolicyAnswer([], Sent([]), 0.0, self._start_error)
         began = perf_counter()
         try:
             answer: Json = self._policy.pack(handed, at)
@@ -258,7 +243,7 @@ class PolicyRunner:
             return PolicyAnswer([], Sent([]), perf_counter() - began, _sentence(error))
         seconds = perf_counter() - began
         try:
-            pack, sent = self._inbox.read(answer)
+            pack, sent = self._reader.read(answer)
         except InputError as error:
             return PolicyAnswer([], Sent([]), seconds, error.message)
         return PolicyAnswer(pack, sent, seconds)

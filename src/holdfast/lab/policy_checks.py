@@ -1,7 +1,7 @@
-"""Does a policy give the same packs again, and does it leave the future alone?
+"""Checks of a policy: does it give the same packs again, and does it not look ahead?
 
-Rule: packs are compared with those of another process that hashes differently, and with those of recordings whose
-rest was scrambled; a policy that differs is named with the recording that showed it.
+Rule: packs are compared with those of another process that hashes differently, and with those of recordings
+whose rest was scrambled; a policy that differs is named with the recording that showed it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,9 +17,7 @@ from holdfast.lab.jobs import ReplayJob, planned_runs, read_case, scoring_setup,
 from holdfast.lab.options import ReplayOptions
 from holdfast.lab.results import Score
 from holdfast.lab.run import PolicyRun
-from holdfast.lab.scored_message import MessageCounter
 from holdfast.messages import Json
-from holdfast.tokenizers import load_tokenizer
 
 HASHES, SUFFIX = "hash seeds", "suffix"
 SHARES = (0.3, 0.7)
@@ -38,28 +36,27 @@ class CheckResult(Struct, frozen=True):
     scrambled_at: int | None
 
 
-def check_job(order: ReplayOptions, job: ReplayJob) -> list[CheckResult]:
+def check_job(options: ReplayOptions, job: ReplayJob) -> list[CheckResult]:
     """Every policy twice more: as it was, and with the rest scrambled."""
     try:
-        case = read_case(order, job)
+        case = read_case(options, job)
     except HoldfastError:
         return []  # the replay has said so
-    scale = MessageCounter(load_tokenizer())
-    tools = scoring_setup(order, scale)
-    studied = study_case(order, case, scale)
-    scrambled = [(cut, study_case(order, scramble(case, cut), scale)) for cut in _cuts(case)]
+    setup = scoring_setup(options)
+    study = study_case(options, case, setup.counter)
+    scrambled = [(cut, study_case(options, scramble(case, cut), setup.counter)) for cut in _cuts(case)]
     verdicts: list[CheckResult] = []
-    for plan, budget, budgets in planned_runs(order):
-        run = PolicyRun(studied, plan, budget, budgets, tools)
+    for policy, budget, budgets in planned_runs(options):
+        run = PolicyRun(study, policy, budget, budgets, setup)
         score = run.go()[0][0]
         differences = (
             _first_difference(
-                run, PolicyRun(other, plan, budget, budgets, tools), studied.requests[: cut + 1]
+                run, PolicyRun(other, policy, budget, budgets, setup), study.requests[: cut + 1]
             )
             for cut, other in scrambled
         )
         place = next((index for index in differences if index is not None), None)
-        verdicts += [CheckResult(plan.name, b, case.id, score.fingerprint, place) for b in budgets]
+        verdicts += [CheckResult(policy.name, b, case.id, score.fingerprint, place) for b in budgets]
     return verdicts
 
 

@@ -1,6 +1,6 @@
 """Jobs on several processes, their outcomes in order.
 
-Rule: no more jobs are out than there are processes, and one to spare, so that memory is bounded by the largest
+Rule: no more jobs are out than there are processes, plus one to spare, so that memory is bounded by the largest
 recordings; a worker that dies takes nobody else's outcome with it.
 """
 
@@ -20,6 +20,7 @@ from holdfast.lab.jobs import ReplayJob
 from holdfast.lab.options import ReplayOptions
 
 T = TypeVar("T")
+Work = Callable[[ReplayOptions, ReplayJob], T]
 
 PATIENCE = 2.0
 """Seconds that a worker has to end when told to."""
@@ -30,6 +31,8 @@ class WorkerDied(Struct, frozen=True):
 
     number: int
     id: str
+    error: str = "its process died"
+    short: bool = False
 
 
 def available_processors() -> int:
@@ -37,24 +40,30 @@ def available_processors() -> int:
 
 
 def run_jobs(
-    work: Callable[[ReplayOptions, ReplayJob], T],
-    order: ReplayOptions,
+    work: Work[T],
+    options: ReplayOptions,
     jobs: Iterable[ReplayJob],
     processes: int,
+    done: Callable[[int], None] = lambda _: None,
 ) -> Iterator[T | WorkerDied]:
-    """Outcomes in the order of the jobs. With one process the work is done in this one."""
-    if processes == 1:
-        for job in jobs:
-            yield work(order, job)
+    """Outcomes in the order of the jobs; after each, `done` is told the size of its recording.
+
+    With one process the work is done in this one.
+    """
+    if processes != 1:
+        yield from _in_parallel(work, options, jobs, processes, done)
         return
-    yield from _in_parallel(work, order, jobs, processes)
+    for job in jobs:
+        yield work(options, job)
+        done(job.unread.size)
 
 
 def _in_parallel(
-    work: Callable[[ReplayOptions, ReplayJob], T],
-    order: ReplayOptions,
+    work: Work[T],
+    options: ReplayOptions,
     jobs: Iterable[ReplayJob],
     processes: int,
+    done: Callable[[int], None],
 ) -> Iterator[T | WorkerDied]:
     others = multiprocessing.active_children()
     pool = _pool(processes)
@@ -63,7 +72,7 @@ def _in_parallel(
     try:
         while True:
             while len(out) <= processes and (job := next(waiting, None)) is not None:
-                out.append((job, _submitted(pool, work, order, job)))
+                out.append((job, _submitted(pool, work, options, job)))
             if not out:
                 return
             job, future = out.popleft()
@@ -76,21 +85,21 @@ def _in_parallel(
                 out.clear()
                 for job, future in left:
                     broken = isinstance(future.exception(), BrokenProcessPool)
-                    yield _alone(work, order, job) if broken else future.result()
+                    yield _alone(work, options, job) if broken else future.result()
+                    done(job.unread.size)
                 pool = _pool(processes)
                 continue
             yield outcome
+            done(job.unread.size)
     finally:
         _stop(pool, others)
 
 
-def _alone(
-    work: Callable[[ReplayOptions, ReplayJob], T], order: ReplayOptions, job: ReplayJob
-) -> T | WorkerDied:
+def _alone(work: Work[T], options: ReplayOptions, job: ReplayJob) -> T | WorkerDied:
     others = multiprocessing.active_children()
     pool = _pool(1)
     try:
-        return _submitted(pool, work, order, job).result()
+        return _submitted(pool, work, options, job).result()
     except BrokenProcessPool:
         return WorkerDied(job.number, job.id)
     finally:
@@ -104,8 +113,8 @@ def _pool(processes: int) -> ProcessPoolExecutor:
 
 def _submitted(
     pool: ProcessPoolExecutor,
-    work: Callable[[ReplayOptions, ReplayJob], T],
-    order: ReplayOptions,
+    work: Work[T],
+    options: ReplayOptions,
     job: ReplayJob,
 ) -> Future[T]:
     """The future of a job. Where the pool broke since, the future says so, as those of jobs under way do.
@@ -115,7 +124,7 @@ def _submitted(
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        return pool.submit(work, order, job)
+        return pool.submit(work, options, job)
     except BrokenProcessPool as error:
         broken: Future[T] = Future()
         broken.set_exception(error)

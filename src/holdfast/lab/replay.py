@@ -1,6 +1,7 @@
-"""What is kept of a replay's outcomes, and the report made of it.
+"""A whole replay: recordings in, a report out.
 
-Rule: of each recording its scores stay, of one recording the picture too.
+Rule: recordings are read, replayed and forgotten one by one; only the scores of each are kept, and the picture
+of one.
 """
 
 import os
@@ -16,7 +17,7 @@ from holdfast.errors import InputError
 from holdfast.lab.aggregate import build_comparisons, build_rows, dollars_at_recall, kendall_tau, levels_for
 from holdfast.lab.bootstrap import DRAWS
 from holdfast.lab.evidence.common_names import shipped_names
-from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, Workload, replay_job
+from holdfast.lab.jobs import JobOutcome, RecordingSources, Workload, replay_job
 from holdfast.lab.options import VARIATIONS, ReplayOptions
 from holdfast.lab.policy_checks import OTHER_SEED, CheckResult, check_job, compare_runs
 from holdfast.lab.pool import WorkerDied, run_jobs
@@ -25,9 +26,14 @@ from holdfast.lab.results import BASELINE, Picture, PolicyRow, ReplayReport, Sco
 from holdfast.prices import NUMBERS
 from holdfast.version import __version__
 
+CHECKED = 6
+"""Recordings that are replayed again for the checks."""
+
+SEED = "PYTHONHASHSEED"
+
 
 class ReportOptions(Struct, frozen=True):
-    """What a report shall have beside its rows."""
+    """What a report has beside its rows."""
 
     reference: str = ""
     """The policy that the others are compared with."""
@@ -38,12 +44,12 @@ class ReportOptions(Struct, frozen=True):
 
 
 class ReplayCollector:
-    """What is kept of the outcomes."""
+    """What is kept of the outcomes, and the report made of it."""
 
-    def __init__(self, order: ReplayOptions, wish: ReportOptions) -> None:
-        self._order = order
-        self._wish = wish
-        self._scores: list[list[Score]] = [[] for _ in order.measures]
+    def __init__(self, options: ReplayOptions, wanted: ReportOptions) -> None:
+        self._options = options
+        self._wanted = wanted
+        self._scores: list[list[Score]] = [[] for _ in options.measures]
         self._pictures: list[Picture] = []
         self._notes: list[str] = []
         self._remarks: dict[str, list[str]] = {}
@@ -54,13 +60,12 @@ class ReplayCollector:
         """How many were left out."""
 
     def take(self, outcome: JobOutcome | WorkerDied) -> None:
-        if isinstance(outcome, JobOutcome) and outcome.short:
+        if outcome.short:
             self.short += 1
             return
         self.kept.append(outcome.number)
-        error = "its process died" if isinstance(outcome, WorkerDied) else outcome.error
-        if error:
-            self._notes.append(f"{outcome.id} was not replayed: {error}")
+        if outcome.error:
+            self._notes.append(f"{outcome.id} was not replayed: {outcome.error}")
         if isinstance(outcome, WorkerDied) or not outcome.scores:
             return
         for note in outcome.notes:
@@ -74,55 +79,55 @@ class ReplayCollector:
             kept.extend(replace(score, moments=[]) for score in scores)
 
     def _keep_picture(self, id_: str, scores: Sequence[Score]) -> None:
-        if not self._order.pictures or not _fits(self._wish.picture, id_):
+        if not self._options.pictures or not _fits(self._wanted.picture, id_):
             return
         length = len(self._pictures[0].moments) if self._pictures else 0
         if scores[0].requests > length:
             self._pictures = [Picture(s.recording, s.policy, s.budget, s.moments) for s in scores]
 
     def report(self, files: Sequence[Path], verdicts: Iterable[CheckResult]) -> ReplayReport:
-        order, wish, scores = self._order, self._wish, self._scores[0]
-        abouts = {plan.name: plan.about for plan in order.all_plans()}
+        options, wanted, scores = self._options, self._wanted, self._scores[0]
+        abouts = {policy.name: policy.about for policy in options.all_policies()}
         checks = compare_runs(verdicts, scores)
         rows = [
             replace(row, checks=checks.get((row.policy, row.budget), {}))
-            for row in build_rows(scores, abouts, wish.draws)
+            for row in build_rows(scores, abouts, wanted.draws)
         ]
-        prices = order.tables[0].name
-        reference = wish.reference or default_reference(list(abouts))
-        if wish.picture and order.pictures and not self._pictures:
-            self._notes.append(f"no recording fits `{wish.picture}`, so there is no picture")
+        prices = options.tables[0].name
+        reference = wanted.reference or default_reference(list(abouts))
+        if wanted.picture and options.pictures and not self._pictures:
+            self._notes.append(f"no recording fits `{wanted.picture}`, so there is no picture")
         return ReplayReport(
             version=__version__,
-            measure=asdict(order.measures[0]),
+            measure=asdict(options.measures[0]),
             common_names=shipped_names().about,
             prices=prices,
             price_tables={
-                table.name: {key: getattr(table, key) for key in NUMBERS} for table in order.tables
+                table.name: {key: getattr(table, key) for key in NUMBERS} for table in options.tables
             },
-            budgets=list(order.budgets),
-            draws=wish.draws,
+            budgets=list(options.budgets),
+            draws=wanted.draws,
             files=[path.name for path in files],
             recordings=len(self.kept),
             projects=_projects(scores),
-            needs=sum(score.needs for score in _one_each(scores, order.budgets[0])),
+            needs=sum(score.needs for score in _one_each(scores, options.budgets[0])),
             hard_needs={
                 budget: sum(score.hard_needs for score in _one_each(scores, budget))
-                for budget in order.budgets
+                for budget in options.budgets
             },
             rows=rows,
-            comparisons=build_comparisons(scores, reference, prices=prices, draws=wish.draws),
+            comparisons=build_comparisons(scores, reference, prices=prices, draws=wanted.draws),
             at_recall=dollars_at_recall(rows, prices, levels_for(rows)),
             pictures=self._pictures,
             sensitivity=self._sensitivity(abouts),
-            at_least=order.at_least,
+            at_least=options.at_least,
             notes=self._all_notes(),
         )
 
     def _all_notes(self) -> list[str]:
-        short = short_notes(self._order, self.short, self.short + len(self.kept))
+        short = short_notes(self._options, self.short, self.short + len(self.kept))
         remarks = [_remark(*item) for item in sorted(self._remarks.items())]
-        return [*_shortened(self._notes), *short, *remarks]
+        return [*shortened(self._notes), *short, *remarks]
 
     def _sensitivity(self, abouts: dict[str, str]) -> list[Sensitivity]:
         if len(self._scores) == 1:
@@ -136,23 +141,23 @@ class ReplayCollector:
 
 
 def default_reference(policies: Sequence[str]) -> str:
-    """What the others are compared with if nobody says: our `code` profile, or the first that keeps a budget."""
+    """What the others are compared with by default: our `code` profile, or the first that keeps a budget."""
     if "code" in policies:
         return "code"
     return next((name for name in policies if name != BASELINE), BASELINE)
 
 
-def short_notes(order: ReplayOptions, short: int, read: int) -> list[str]:
-    """What to say of recordings that are too short for the order, if any are."""
-    at_least = shown_budget(order.at_least)
+def short_notes(options: ReplayOptions, short: int, read: int) -> list[str]:
+    """What to say of recordings that are shorter than `--at-least`, if any are."""
+    at_least = shown_budget(options.at_least)
     left_out = f"shorter than {at_least} tokens, and so left out: {short} of {read} recordings"
     return [left_out] if short else []
 
 
-def all_too_short(order: ReplayOptions) -> InputError:
-    """What to say where nothing is left."""
+def all_too_short(options: ReplayOptions) -> InputError:
+    """What to say if no recording is left."""
     return InputError(
-        f"no recording has {shown_budget(order.at_least)} tokens or more",
+        f"no recording has {shown_budget(options.at_least)} tokens or more",
         hint="give longer recordings, or a smaller `--at-least`",
     )
 
@@ -191,26 +196,16 @@ def _remark(note: str, recordings: Sequence[str], most: int = 3) -> str:
     return f"{len(recordings)} of the recordings: {note} ({named})"
 
 
-def _shortened(notes: Sequence[str], most: int = 20) -> list[str]:
+def shortened(notes: Sequence[str], most: int = 20) -> list[str]:
     rest = len(notes) - most
     return [*notes[:most], *([f"and {rest} more like these"] if rest > 0 else [])]
 
 
-# A whole replay: recordings in, a report out.
-#
-# Rule: recordings are read, replayed and forgotten one by one; what is left of each are its scores.
-
-CHECKED = 6
-"""Recordings that are replayed again for the checks."""
-
-SEED = "PYTHONHASHSEED"
-
-
 def replay(
-    order: ReplayOptions,
+    options: ReplayOptions,
     sources: RecordingSources,
     load: Workload,
-    wish: ReportOptions,
+    wanted: ReportOptions,
     *,
     processes: int = 1,
     done: Callable[[int], None] = lambda _: None,
@@ -221,19 +216,16 @@ def replay(
     `done` is told the size of each recording that is finished, `dump` the file with its packs.
     """
     began = monotonic()
-    gathered = ReplayCollector(order, wish)
+    gathered = ReplayCollector(options, wanted)
     partial = ""
     try:
-        sizes: dict[int, int] = {}
-        jobs = _noting(sources.jobs(), sizes)
-        for outcome in run_jobs(replay_job, order, jobs, processes):
+        for outcome in run_jobs(replay_job, options, sources.jobs(), processes, done):
             gathered.take(outcome)
             if isinstance(outcome, JobOutcome) and outcome.dumped:
                 dump(outcome.dumped)
-            done(sizes.pop(outcome.number))
         if gathered.short and not gathered.kept:
-            raise all_too_short(order)
-        verdicts = _checked(order, sources, gathered.kept, processes) if wish.checks else []
+            raise all_too_short(options)
+        verdicts = _checked(options, sources, gathered.kept, processes) if wanted.checks else []
     except KeyboardInterrupt:
         partial = f"interrupted after {len(gathered.kept) + gathered.short} of {load.recordings} recordings"
         verdicts = []
@@ -241,20 +233,14 @@ def replay(
     return replace(report, partial=partial, seconds=monotonic() - began)
 
 
-def _noting(jobs: Iterable[ReplayJob], sizes: dict[int, int]) -> Iterator[ReplayJob]:
-    for job in jobs:
-        sizes[job.number] = job.unread.size
-        yield job
-
-
 def _checked(
-    order: ReplayOptions, sources: RecordingSources, kept: Sequence[int], processes: int
+    options: ReplayOptions, sources: RecordingSources, kept: Sequence[int], processes: int
 ) -> list[CheckResult]:
     """Some recordings, spread over those kept, once more in other processes with another hash seed."""
     chosen = {*kept[:: max(len(kept) // CHECKED, 1)]}
     sample = (job for job in sources.jobs() if job.number in chosen)
     with _hashing_differently():
-        found = run_jobs(check_job, order, sample, max(processes, 2))
+        found = run_jobs(check_job, options, sample, max(processes, 2))
         return [verdict for verdicts in found if not isinstance(verdicts, WorkerDied) for verdict in verdicts]
 
 

@@ -1,10 +1,12 @@
-"""The most memory a process had since a moment, as the system tells it.
+"""A run: one policy over one recording at one budget, asked, judged and billed.
 
-Rule: where the system cannot tell, the figure is 0 and not a guess.
+Rule: the policy gets copies of what had happened by then, one more request at a time. Whatever it does or fails
+to do is written down, and the run goes on. Memory is what the system reports; where it cannot tell, the figure
+is 0.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from hashlib import blake2b
 from pathlib import Path
@@ -16,10 +18,10 @@ from holdfast.lab.evidence.credit import HeldNeeds, NeedScorer, NeedTally, score
 from holdfast.lab.evidence.indexed_message import IndexedMessage, PackIndex
 from holdfast.lab.evidence.needs import FileCopies, Need
 from holdfast.lab.evidence.study import StudiedRequest, Study
-from holdfast.lab.packs import DumpFile, DumpLine, PackWriter, PolicyAnswer, PolicyRunner
+from holdfast.lab.packs import DumpFile, PackWriter, PolicyAnswer, PolicyRunner
 from holdfast.lab.policy import Message, NamedPolicy, Task
 from holdfast.lab.results import PicturedRequest, Score, Share
-from holdfast.lab.scored_message import MessageCounter, ScoredMessage, read_message
+from holdfast.lab.scored_message import MessageCounter, ScoredMessage
 from holdfast.packing.counting.tokens import Tokenizer
 from holdfast.prices import PriceTable
 
@@ -27,45 +29,15 @@ _RESET = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
 
 
-def reset_peak() -> bool:
-    """Begin anew; whether the system could."""
-    try:
-        _RESET.write_text("5")
-    except OSError:
-        return False
-    return True
-
-
-def peak_bytes() -> int:
-    return _field("VmHWM:")
-
-
-def resident_bytes() -> int:
-    return _field("VmRSS:")
-
-
-def _field(name: str) -> int:
-    try:
-        lines = _STATUS.read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), 0)
-
-
-# One policy over one recording, at one budget.
-#
-# Rule: the policy gets copies of what had happened by then, one more request at a time; whatever it does or fails to
-# do is written down, and the run goes on.
-
-EMPTY, UNASKED = "empty-pack", "no-user-message"
+EMPTY, NO_USER = "empty-pack", "no-user-message"
 """Rules of ours: a pack has messages, and one of them is the user's, as in the recording."""
 
 
 class ScoringSetup(Struct, frozen=True):
-    """What measures, the same for all policies."""
+    """What a run is measured with, the same for all policies."""
 
     tokenizer: Tokenizer
-    scale: MessageCounter
+    counter: MessageCounter
     tables: tuple[PriceTable, ...]
     curve_budget: int
     """The smallest budget of the replay."""
@@ -79,27 +51,26 @@ class PolicyRun:
     def __init__(
         self,
         study: Study,
-        plan: NamedPolicy,
+        policy: NamedPolicy,
         budget: int,
         score_budgets: Sequence[int],
-        instruments: ScoringSetup,
+        setup: ScoringSetup,
         dump: DumpFile | None = None,
     ) -> None:
         self._study = study
-        self._plan = plan
+        self._policy = policy
         self._budget = budget
-        self._tools = instruments
+        self._setup = setup
         self._dump = dump
-        self._outbox = PackWriter()
-        self._readings = PackIndex(study.readings)
+        self._writer = PackWriter()
+        self._index = PackIndex(study.messages)
         self._files = FileCopies()
-        self._credits = [NeedScorer(study.readings, self._files, measure) for measure in study.measures]
+        self._credits = [NeedScorer(study.messages, self._files, measure) for measure in study.measures]
         self._tallies = [
-            [NeedTally(measure, b, instruments.curve_budget) for b in score_budgets]
-            for measure in study.measures
+            [NeedTally(measure, b, setup.curve_budget) for b in score_budgets] for measure in study.measures
         ]
         self._score_budgets = score_budgets
-        self._bill = Bill(instruments.scale, instruments.tokenizer, instruments.tables)
+        self._bill = Bill(setup.counter, setup.tokenizer, setup.tables)
         self.prints: list[bytes] = []
         """A fingerprint of every pack."""
         self._seconds: list[float] = []
@@ -114,24 +85,24 @@ class PolicyRun:
         """Scores by measure, then by budget."""
         measured = reset_peak()
         start = resident_bytes()
-        prices = self._tools.tables[0] if self._tools.tables else None
-        policy = PolicyRunner(self._plan, Task(self._budget, _counting(self._tools.scale), prices))
+        prices = self._setup.tables[0] if self._setup.tables else None
+        runner = PolicyRunner(self._policy, Task(self._budget, self._setup.counter.total, prices))
         messages = [turn.message for turn in self._study.case.turns if turn.message is not None]
         handed: list[Message] = []
         for request in self._study.requests:
             for at in range(len(handed), request.before):
                 handed.append(deepcopy(messages[at]))
-                self._files.note(self._study.readings[at].said)
+                self._files.note(self._study.messages[at].scored)
             # A list of its own each time, so that a policy that changes it changes nothing for the next request.
-            self._judge(policy, request, policy.ask(list(handed), request.at))
+            self._judge(runner, request, runner.ask(list(handed), request.at))
         self._peak = max(peak_bytes() - start, 0) if measured else 0
-        policy.close()
+        runner.close()
         return [
             [self._score(tally, budget) for tally, budget in zip(tallies, self._score_budgets, strict=True)]
             for tallies in self._tallies
         ]
 
-    def _judge(self, policy: PolicyRunner, request: StudiedRequest, answer: PolicyAnswer) -> None:
+    def _judge(self, runner: PolicyRunner, request: StudiedRequest, answer: PolicyAnswer) -> None:
         if answer.fault:
             self._failures[answer.fault] += 1
         elif request.before:
@@ -140,60 +111,66 @@ class PolicyRun:
         self._model_calls += len(answer.sent.calls)
         self._tokens += charged.tokens
         self._moved += charged.moved_bytes
-        over = self._plan.budgeted and charged.tokens > self._budget
+        over = self._policy.budgeted and charged.tokens > self._budget
         self._over += over
         self._seconds.append(answer.seconds)
-        self.prints.append(blake2b(self._outbox.fingerprint(answer.pack), digest_size=8).digest())
-        held = self._hold(policy, request, None if answer.fault or over else answer.pack, charged)
-        if self._tools.pictures:
+        self.prints.append(blake2b(self._writer.fingerprint(answer.pack), digest_size=8).digest())
+        held = self._hold(runner, request, None if answer.fault or over else answer.pack, charged)
+        if self._setup.pictures:
             self._moments.append(self._moment(request, answer, charged, over, held))
         if self._dump is not None:
-            messages = self._outbox.dump(answer.pack)
+            messages = self._writer.dump(answer.pack)
             for budget in self._score_budgets:
-                line = DumpLine(request.index, budget, self._plan.name)
-                self._dump.write(line, messages, charged.tokens, answer.fault)
+                self._dump.write(
+                    request.index,
+                    budget,
+                    self._policy.name,
+                    messages=messages,
+                    tokens=charged.tokens,
+                    fault=answer.fault,
+                )
 
     def _broken(self, request: StudiedRequest, pack: Sequence[ScoredMessage]) -> set[str]:
-        """The rules that a pack breaks and the recording up to there does not: passing on is no fault."""
+        """The rules that a pack breaks and the recording up to there does not: to pass on a fault is none."""
         if not pack:
             return {EMPTY}
         broken = self._violated(pack)
         if not broken:
             return set()
-        recorded = [reading.said for reading in self._study.readings[: request.before]]
+        recorded = [message.scored for message in self._study.messages[: request.before]]
         return broken - self._violated(recorded)
 
     def _violated(self, pack: Sequence[ScoredMessage]) -> set[str]:
-        unasked = all(said.role != "user" for said in pack)
-        return self._outbox.violations(pack) | ({UNASKED} if unasked else set())
+        no_user = all(scored.role != "user" for scored in pack)
+        return self._writer.violations(pack) | ({NO_USER} if no_user else set())
 
     def _hold(
         self,
-        policy: PolicyRunner,
+        runner: PolicyRunner,
         request: StudiedRequest,
         pack: list[ScoredMessage] | None,
         charged: BilledRequest,
     ) -> HeldNeeds:
         """Judge the needs of a request under every measure; the first one's verdict is the headline."""
         first: HeldNeeds | None = None
-        fetch = policy.fetch
-        readings = None if pack is None else self._readings.of(pack)
+        fetch = runner.fetch
+        packed = None if pack is None else self._index.of(pack)
         for needs, credit, tallies in zip(request.needs, self._credits, self._tallies, strict=True):
-            held = score_needs(needs, readings, credit, fetch if first is None else None)
+            held = score_needs(needs, packed, credit, fetch if first is None else None)
             first = first or held
             for tally in tallies:
                 tally.add(held)
         assert first is not None
         for kind, lines in request.probes.items():
-            self._probe(kind, lines, readings or [])
+            self._probe(kind, lines, packed or [])
         for text in first.fetched.values():
-            self._bill.ref_charge(self._tools.scale.text(text), charged.tokens)
+            self._bill.ref_charge(self._setup.counter.text(text), charged.tokens)
         return first
 
-    def _probe(self, kind: str, lines: Sequence[Need], readings: Sequence[IndexedMessage]) -> None:
+    def _probe(self, kind: str, lines: Sequence[Need], packed: Sequence[IndexedMessage]) -> None:
         measure = self._study.measures[0]
         hard = [line for line in lines if line.is_hard(measure, self._score_budgets[0])]
-        held = sum(self._credits[0].span(line, readings) for line in hard)
+        held = sum(self._credits[0].span(line, packed) for line in hard)
         before = self._probes.get(kind, Share())
         self._probes[kind] = Share(before.held + held, before.of + len(hard))
 
@@ -219,8 +196,8 @@ class PolicyRun:
 
     def _by_role(self, pack: Sequence[ScoredMessage]) -> dict[str, int]:
         sizes: Counter[str] = Counter()
-        for said in pack:
-            sizes[said.role] += self._tools.scale.said(said)
+        for scored in pack:
+            sizes[scored.role] += self._setup.counter.message(scored)
         return dict(sizes)
 
     def _score(self, tally: NeedTally, budget: int) -> Score:
@@ -228,7 +205,7 @@ class PolicyRun:
         return Score(
             recording=case.id,
             project=case.project,
-            policy=self._plan.name,
+            policy=self._policy.name,
             budget=budget,
             requests=len(self._study.requests),
             needs=tally.needs,
@@ -266,15 +243,26 @@ def _remark(requests: int, tally: NeedTally) -> str:
     return "" if tally.hard_needs else "no hard needs"
 
 
-def _counting(scale: MessageCounter) -> Callable[[Sequence[Message]], int]:
-    """How policies count: a function that leads to the scale and to nothing that knows the recording."""
+def reset_peak() -> bool:
+    """Start measuring again; whether the system could."""
+    try:
+        _RESET.write_text("5")
+    except OSError:
+        return False
+    return True
 
-    def count(messages: Sequence[Message]) -> int:
-        return scale.total([read_message(message) for message in messages])
 
-    return count
+def peak_bytes() -> int:
+    return _field("VmHWM:")
 
 
-# A run: one policy over one recording at one budget, asked, judged and billed.
-#
-# Rule: nothing that a policy does ends a run.
+def resident_bytes() -> int:
+    return _field("VmRSS:")
+
+
+def _field(name: str) -> int:
+    try:
+        lines = _STATUS.read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), 0)

@@ -1,4 +1,4 @@
-"""A request as the scorer sees it: role, text, calls; and what counts as one.
+"""A message as the scorer sees it: role, text and calls, and how many tokens it has.
 
 Rule: whatever a policy returns is either read in full or refused with a sentence; nothing is guessed.
 """
@@ -48,11 +48,12 @@ class MessageCounter:
     def text(self, text: str) -> int:
         return self._count(text) if text else 0
 
-    def said(self, said: ScoredMessage) -> int:
-        return sum(map(self.text, said.texts))
+    def message(self, message: ScoredMessage) -> int:
+        return sum(map(self.text, message.texts))
 
-    def total(self, request: Sequence[ScoredMessage]) -> int:
-        return sum(map(self.said, request))
+    def total(self, messages: Sequence[Json]) -> int:
+        """Of messages as a policy has them; this is what policies count with."""
+        return sum(self.message(read_message(message)) for message in messages)
 
 
 def read_message(message: Json) -> ScoredMessage:

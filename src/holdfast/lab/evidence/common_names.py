@@ -1,7 +1,7 @@
 """Names that many projects share, which are nobody's evidence: `package.json`, `README.md`, `__init__`.
 
-Rule: counted by project, not by run, on calibration recordings; a project never counts for itself, so that what is
-measured and what was calibrated on stay disjoint. The data file was made by
+Rule: counted by project, not by run, on calibration recordings; a project never counts for itself, so that what
+is measured and what was calibrated on stay disjoint. The data file was made by
 
     python -m holdfast.lab.evidence.common_names RECORDINGS... > src/holdfast/lab/evidence/common_names.tsv
 """
@@ -99,9 +99,9 @@ def count_names(cases: Iterable[ReplayCase]) -> CommonNames:
         seen = by_project.setdefault(case.project, set())
         for turn in case.turns:
             if turn.message is not None:
-                said = read_message(turn.message)
-                seen |= names_in(said.text)
-                for call in said.calls:
+                scored = read_message(turn.message)
+                seen |= names_in(scored.text)
+                for call in scored.calls:
                     for _, value in argument_values(call.arguments):
                         seen |= names_in(value)
     projects = tuple(sorted(by_project))

@@ -1,6 +1,8 @@
-"""Credit: does a pack hold what an action needed?
+"""Credit: does a pack hold what an action needed? And the sums over a run, by measure and budget.
 
-Rule: span is earned by text that says what the source said, never by a bare token; a reference is counted apart.
+Rule: span is earned by text that says what the source said, never by a bare token; a reference is counted
+apart. Means are over the needs of an action, then over actions; a request that failed or exceeded its budget
+holds nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,11 +45,11 @@ class SourceLine(Struct, frozen=True, gc=False):
 class NeedScorer:
     """Judges needs of one recording against packs.
 
-    `readings` are all its messages; `files` knows which copies are stale by now, and its owner keeps it current.
+    `messages` are all its messages; `files` knows which copies are stale by now, and its owner keeps it current.
     """
 
-    def __init__(self, readings: Sequence[IndexedMessage], files: FileCopies, measure: Measure) -> None:
-        self._readings = readings
+    def __init__(self, messages: Sequence[IndexedMessage], files: FileCopies, measure: Measure) -> None:
+        self._messages = messages
         self._files = files
         self._measure = measure
         self._sources: dict[tuple[LinePlace, str], SourceLine] = {}
@@ -56,28 +58,28 @@ class NeedScorer:
         """Whether the line stands verbatim in the pack, or a line of the pack holds the name in its company."""
         if need.is_line:
             return any(
-                not self._files.is_stale(reading, line)
-                for reading in pack
-                if (line := reading.keys.get(need.text)) is not None
+                not self._files.is_stale(message, line)
+                for message in pack
+                if (line := message.keys.get(need.text)) is not None
             )
         sources = [self._source(place, need.text) for place in need.sources]
         return any(
-            self._supports(reading, line, sources)
-            for reading in pack
-            for line in reading.names.get(need.text, ())
+            self._supports(message, line, sources)
+            for message in pack
+            for line in message.names.get(need.text, ())
         )
 
     def presence(self, need: Need, pack: Sequence[IndexedMessage]) -> bool:
         """Whether the text stands anywhere at all: a diagnosis, no credit."""
         if need.is_line:
-            return any(need.text in line for reading in pack for line in reading.lines)
-        return any(need.text in reading.names for reading in pack)
+            return any(need.text in line for message in pack for line in message.lines)
+        return any(need.text in message.names for message in pack)
 
     def reference(self, need: Need, pack: Sequence[IndexedMessage], fetch: Fetch) -> tuple[str, str] | None:
         """The id and the text that a stub of the pack leads to, if it names what the need came from."""
         for key in self._keys(need):
-            for reading in pack:
-                for line in reading.lines:
+            for message in pack:
+                for line in message.lines:
                     if key not in line:
                         continue
                     for id_, text in _followed(line, fetch):
@@ -85,12 +87,12 @@ class NeedScorer:
                             return id_, text
         return None
 
-    def _supports(self, reading: IndexedMessage, line: int, sources: Iterable[SourceLine]) -> bool:
-        if self._files.is_stale(reading, line):
+    def _supports(self, message: IndexedMessage, line: int, sources: Iterable[SourceLine]) -> bool:
+        if self._files.is_stale(message, line):
             return False
-        here = reading.context(line)
+        here = message.context(line)
         return any(
-            _in_company(source, reading, line, self._measure.overlap)
+            _in_company(source, message, line, self._measure.overlap)
             if source.is_lone
             else _says_the_same(here, source, self._measure.overlap)
             for source in sources
@@ -99,15 +101,15 @@ class NeedScorer:
     def _source(self, place: LinePlace, name: str) -> SourceLine:
         found = self._sources.get((place, name))
         if found is None:
-            reading, line = self._readings[place[0]], place[1]
-            here = reading.context(line)
+            message, line = self._messages[place[0]], place[1]
+            here = message.context(line)
             others = frozenset(other for other in here.names if other not in name and name not in other)
             found = SourceLine(others, here.words)
             if found.is_lone:
-                call = reading.said.answers
-                headings = (reading.heading(line), self._words_of_call(call))
+                call = message.scored.answers
+                headings = (message.heading(line), self._words_of_call(call))
                 found = SourceLine(
-                    others, here.words, reading.neighbours(line), call, tuple(filter(None, headings))
+                    others, here.words, message.neighbours(line), call, tuple(filter(None, headings))
                 )
             self._sources[place, name] = found
         return found
@@ -119,8 +121,8 @@ class NeedScorer:
     def _keys(self, need: Need) -> Iterator[str]:
         """Path, command or query of the calls whose results a need stands in."""
         for message, _ in need.sources[:SOURCES_TO_FOLLOW]:
-            said = self._readings[message].said
-            use = self._files.uses.get(said.answers) if said.role == "tool" else None
+            scored = self._messages[message].scored
+            use = self._files.uses.get(scored.answers) if scored.role == "tool" else None
             if use is not None and (key := _key(use)):
                 yield key
 
@@ -146,21 +148,21 @@ def _says_the_same(here: LineContext, source: SourceLine, overlap: float) -> boo
     return len(names) + 1 >= overlap * len(here.names)
 
 
-def _in_company(source: SourceLine, reading: IndexedMessage, line: int, overlap: float) -> bool:
+def _in_company(source: SourceLine, message: IndexedMessage, line: int, overlap: float) -> bool:
     """Whether a name that stood alone in its line stands again between neighbours of then, or again all alone: in
     the result of the same call, or below words that say what the list is.
 
     Beside a neighbour of then, in the same line, it counts where words say what they are.
     """
-    around = reading.neighbours(line)
-    here = reading.context(line)
+    around = message.neighbours(line)
+    here = message.context(line)
     if here.words and len(here.names) <= CROWD:
         around |= here.names
     if source.neighbours.isdisjoint(around) if source.neighbours else around:
         return False
-    if source.call and source.call == reading.said.answers:
+    if source.call and source.call == message.scored.answers:
         return True
-    above = reading.heading(line)
+    above = message.heading(line)
     return not source.headings or any(
         len(above & heading) >= overlap * len(heading) for heading in source.headings
     )
@@ -172,10 +174,6 @@ def _followed(line: str, fetch: Fetch) -> Iterator[tuple[str, str]]:
         if 2 <= len(token) <= 64 and (text := fetch(token)) is not None:
             yield token, text
 
-
-# The sums of one run: what share of the needs of each action was held, by measure and budget.
-#
-# Rule: mean over the needs of an action, then over actions; a request that failed or burst its budget holds nothing.
 
 OLDEST = (1, 2, 6, 11, 21, 51)
 """Where each of `AGES` begins."""
@@ -208,7 +206,7 @@ class HeldNeeds(Struct, frozen=True):
 def score_needs(
     needs: list[Need], pack: Sequence[IndexedMessage] | None, credit: NeedScorer, fetch: Fetch | None
 ) -> HeldNeeds:
-    """Without a pack, because there was none or it burst the budget, nothing is held."""
+    """Without a pack, because there was none or it exceeded the budget, nothing is held."""
     if pack is None:
         nothing = [False] * len(needs)
         return HeldNeeds(needs, nothing, nothing, nothing, {})

@@ -1,7 +1,8 @@
-"""Names and whole lines in a text: what a later action can be seen to have used.
+"""A message indexed for evidence: its lines, the names in them, and what stands around a lone name.
 
-Rule: a name has a shape that prose has not (a digit, an underscore, a dot, a slash, a hyphen, an inner capital);
-the same text has the same names wherever it stands.
+Rule: a message is indexed the same way in a recording and in a pack, so that what is kept verbatim is found
+again. A name has a shape that prose does not have: a digit, an underscore, a dot, a slash, a hyphen or an inner
+capital.
 """
 
 import re
@@ -67,10 +68,6 @@ def has_letters(line: str) -> bool:
     return _LETTER.search(line) is not None
 
 
-# A message read for evidence: its lines, the names in them, and what stands around a lone name.
-#
-# Rule: a message reads the same in a recording and in a pack, so that whatever is kept verbatim is found again.
-
 LONGEST_LINE = 20_000
 """Of a longer line the rest is a line of its own: one line of 200 kB would otherwise support all of itself."""
 LONGEST_LABEL = 40
@@ -91,15 +88,15 @@ class LineContext(Struct, frozen=True, gc=False):
 class IndexedMessage:
     """Lines are numbered through a message: its text first, then the values of its calls' arguments."""
 
-    def __init__(self, said: ScoredMessage) -> None:
-        self.lines = _lines(said.text) if said.text else []
-        self.said = said
+    def __init__(self, scored: ScoredMessage) -> None:
+        self.lines = _lines(scored.text) if scored.text else []
+        self.scored = scored
         self.arguments_from = len(self.lines)
         self.calls_end: list[int] = []
         """Where the lines of each call's arguments end."""
         self._labels: dict[int, int] = {}
         """Length of what stands before the first line of a value."""
-        for call in said.calls:
+        for call in scored.calls:
             for key, value in argument_values(call.arguments):
                 # Tool and key stand with a value, as they do in a request: they are what says what it is.
                 label = f"{call.name[:LONGEST_LABEL]} {key[:LONGEST_LABEL]} = "
@@ -133,7 +130,7 @@ class IndexedMessage:
         """The id of the call in whose arguments a line stands, "" for a line of text."""
         if number < self.arguments_from:
             return ""
-        return self.said.calls[bisect_right(self.calls_end, number)].id
+        return self.scored.calls[bisect_right(self.calls_end, number)].id
 
     def context(self, number: int) -> LineContext:
         found = self._contexts.get(number)
@@ -190,28 +187,25 @@ def _without(line: str, names: set[str]) -> str:
     return line
 
 
-# Packs read: every distinct message of a run is read once.
-#
-# Rule: the same message always has the same reading, so that only what a policy changed costs anything.
-
-
 class PackIndex:
-    """Readings by message, those of the recording known from the start. What a pack no longer shows is forgotten
-    when it grows to more than the recording itself."""
+    """Messages of packs, each distinct one indexed once; those of the recording are known from the start.
+
+    When it grows to more than the recording itself, what the pack no longer shows is forgotten.
+    """
 
     def __init__(self, recorded: Sequence[IndexedMessage]) -> None:
-        self._recorded = {reading.said: reading for reading in recorded}
+        self._recorded = {message.scored: message for message in recorded}
         self._made: dict[ScoredMessage, IndexedMessage] = {}
         self._room = 2 * len(recorded) + 100
 
     def of(self, pack: Sequence[ScoredMessage]) -> list[IndexedMessage]:
         if len(self._made) > self._room:
             kept = set(pack)
-            self._made = {said: reading for said, reading in self._made.items() if said in kept}
-        return [self._recorded.get(said) or self._read(said) for said in pack]
+            self._made = {scored: message for scored, message in self._made.items() if scored in kept}
+        return [self._recorded.get(scored) or self._indexed(scored) for scored in pack]
 
-    def _read(self, said: ScoredMessage) -> IndexedMessage:
-        reading = self._made.get(said)
-        if reading is None:
-            reading = self._made[said] = IndexedMessage(said)
-        return reading
+    def _indexed(self, scored: ScoredMessage) -> IndexedMessage:
+        message = self._made.get(scored)
+        if message is None:
+            message = self._made[scored] = IndexedMessage(scored)
+        return message

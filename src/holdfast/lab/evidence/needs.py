@@ -1,6 +1,7 @@
-"""The numbers in the definition of a need, in one place.
+"""Needs: pieces of earlier text that an action used, found in the values of its arguments.
 
-Rule: nothing else in this room holds one; the sensitivity command varies them here.
+Rule: a need exists only if everything that happened, sent whole, would support it; so *everything* scores 1.00.
+The numbers in the definition of a need stand in `Measure` alone, and `--sensitivity` varies them there.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -35,15 +36,11 @@ class Measure(Struct, frozen=True):
 DEFAULT_MEASURE = Measure()
 
 
-# What had happened before a request, indexed for evidence.
-#
-# Rule: it only grows, message by message, and a copy of a file that was edited since no longer counts.
-
 LinePlace = tuple[int, int]
 """A message and a line of it."""
 
 FAILED = ("error", "<tool_use_error", "failed", "traceback", "no changes", "string to replace not found")
-"""How results of edits begin that changed nothing: recordings in OpenAI's shape have no other mark of it."""
+"""How the results of edits that changed nothing begin: recordings in OpenAI's shape mark them in no other way."""
 
 
 class FileCopies(Struct):
@@ -60,41 +57,43 @@ class FileCopies(Struct):
     _reads: dict[str, list[str]] = {}
     _writes: dict[str, list[str]] = {}
 
-    def note(self, said: ScoredMessage) -> None:
-        if said.role == "assistant":
-            self._note_calls(said)
-        elif said.role == "tool":
-            self._note_result(said)
+    def note(self, scored: ScoredMessage) -> None:
+        if scored.role == "assistant":
+            self._note_calls(scored)
+        elif scored.role == "tool":
+            self._note_result(scored)
 
-    def _note_calls(self, said: ScoredMessage) -> None:
-        for call in said.calls:
+    def _note_calls(self, scored: ScoredMessage) -> None:
+        for call in scored.calls:
             arguments = dict(argument_values(call.arguments))
             self.uses[call.id] = recognise(ToolCall(call.id, call.name, arguments))
 
-    def _note_result(self, said: ScoredMessage) -> None:
-        use = self.uses.get(said.answers)
+    def _note_result(self, scored: ScoredMessage) -> None:
+        use = self.uses.get(scored.answers)
         if use is None or not use.path:
             return
         if use.kind == "read":
-            self._reads.setdefault(use.path, []).append(said.answers)
-        elif use.kind in ("edit", "multiedit", "write") and not said.text.lstrip().lower().startswith(FAILED):
+            self._reads.setdefault(use.path, []).append(scored.answers)
+        elif use.kind in ("edit", "multiedit", "write") and not scored.text.lstrip().lower().startswith(
+            FAILED
+        ):
             self.stale_results.update(self._reads.pop(use.path, ()))
             self.stale_contents.update(self._writes.pop(use.path, ()))
             if use.kind == "write":
-                self._writes.setdefault(use.path, []).append(said.answers)
+                self._writes.setdefault(use.path, []).append(scored.answers)
 
-    def is_stale(self, reading: IndexedMessage, line: int) -> bool:
-        said = reading.said
-        if said.role == "tool":
-            return said.answers in self.stale_results
-        return bool(self.stale_contents and said.calls) and reading.call_of(line) in self.stale_contents
+    def is_stale(self, message: IndexedMessage, line: int) -> bool:
+        scored = message.scored
+        if scored.role == "tool":
+            return scored.answers in self.stale_results
+        return bool(self.stale_contents and scored.calls) and message.call_of(line) in self.stale_contents
 
 
 class EvidenceHistory:
-    """Where every line and every name of the messages so far stands."""
+    """Where every line and every name of the messages so far stands. It only grows, message by message."""
 
     def __init__(self) -> None:
-        self.readings: list[IndexedMessage] = []
+        self.messages: list[IndexedMessage] = []
         self.files = FileCopies()
         self.steps: list[int] = []
         """Of each message: how many replies there had been, itself included."""
@@ -108,23 +107,23 @@ class EvidenceHistory:
         """The number of the reply that comes next."""
         return (self.steps[-1] if self.steps else 0) + 1
 
-    def add(self, reading: IndexedMessage, tokens: int) -> None:
-        said, at = reading.said, len(self.readings)
-        self.readings.append(reading)
-        self.steps.append(self.step if said.role == "assistant" else self.step - 1)
+    def add(self, message: IndexedMessage, tokens: int) -> None:
+        scored, at = message.scored, len(self.messages)
+        self.messages.append(message)
+        self.steps.append(self.step if scored.role == "assistant" else self.step - 1)
         self.tokens_before.append(self.tokens_before[-1] + tokens)
-        self.files.note(said)
-        for key, line in reading.keys.items():
+        self.files.note(scored)
+        for key, line in message.keys.items():
             self.lines.setdefault(key, []).append((at, line))
-        for name, numbers in reading.names.items():
+        for name, numbers in message.names.items():
             self.names.setdefault(name, []).extend((at, number) for number in numbers)
 
     def is_own(self, place: LinePlace) -> bool:
         """Whether the agent itself wrote this."""
-        return self.readings[place[0]].said.role == "assistant"
+        return self.messages[place[0]].scored.role == "assistant"
 
     def is_stale(self, place: LinePlace) -> bool:
-        return self.files.is_stale(self.readings[place[0]], place[1])
+        return self.files.is_stale(self.messages[place[0]], place[1])
 
     def tokens_since(self, message: int) -> int:
         """Tokens of all that came behind a message."""
@@ -134,10 +133,6 @@ class EvidenceHistory:
         """Steps from a message to the reply that comes next."""
         return self.step - self.steps[message]
 
-
-# Needs: pieces of earlier text that an action used, found in the values of its arguments.
-#
-# Rule: a need exists only if all that happened, sent whole, would support it; so *everything* scores 1.00.
 
 Kind = Literal["line", "name", "state"]
 
@@ -164,7 +159,7 @@ class Need(Struct, frozen=True, gc=False):
 
 
 class KnownText(Struct, frozen=True):
-    """What is no need whoever uses it: lines and names of the system prompt and the tools, and common names."""
+    """What is never a need: lines and names of the system prompt and the tools, and common names."""
 
     lines: frozenset[str]
     names: frozenset[str]
@@ -172,9 +167,9 @@ class KnownText(Struct, frozen=True):
 
 
 def known_from(stable: Iterable[str], is_common: Callable[[str], bool]) -> KnownText:
-    readings = [IndexedMessage(ScoredMessage("system", text)) for text in stable]
-    lines = frozenset(key for reading in readings for key in reading.keys)
-    return KnownText(lines, frozenset(name for reading in readings for name in reading.names), is_common)
+    messages = [IndexedMessage(ScoredMessage("system", text)) for text in stable]
+    lines = frozenset(key for message in messages for key in message.keys)
+    return KnownText(lines, frozenset(name for message in messages for name in message.names), is_common)
 
 
 def find_needs(

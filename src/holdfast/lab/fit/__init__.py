@@ -1,6 +1,6 @@
-"""Fitting: what lines and names are worth, learned from recordings.
+"""Fitting: which lines and names are worth keeping, learned from recordings.
 
-Rule: features know the log up to a fold, labels what came after it, and no figure of quality is taken on what was
-fitted on. `gathering` makes `examples` of recordings, `learning` makes weights of them and says how good they are,
-`trial` replays recordings with weights fitted on the others; `results` and `report` show it all.
+Rule: features know the log up to a fold, labels know what came after it, and quality is never measured on what
+was fitted on. `examples` come from recordings, `regression` makes weights of them and says how good they are,
+and `trial` replays recordings with weights fitted on the others.
 """

@@ -1,28 +1,26 @@
-"""Examples to learn from: at every fold of a recording, what stood folded, and what later actions used of it.
+"""Examples to learn from: at every fold of a recording, what it folded, and what later actions used of that.
 
-Rule: features know the log up to the fold, and only the label knows what came later. The label is the worth itself:
-how many later actions used the line or the name, each counted by its share of the action's needs, and the later the
-less.
+Rule: features know the log up to the fold, and only the label knows what came later. The label is the value
+itself: how many later actions used the line or the name, each counted by its share of the action's needs, later
+ones less.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from holdfast.errors import ContextOverflow, HoldfastError, InputError
+from holdfast.errors import ContextOverflow, InputError
 from holdfast.lab.evidence.study import Study
-from holdfast.lab.jobs import RecordingSources, ReplayJob, is_short, read_case, study_case
+from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, prepare
 from holdfast.lab.options import ReplayOptions
 from holdfast.lab.policies.profile_policy import WindowFeed
-from holdfast.lab.policy import Message, Task
-from holdfast.lab.pool import WorkerDied, run_jobs
-from holdfast.lab.replay import all_too_short, short_notes
+from holdfast.lab.policy import Task
+from holdfast.lab.pool import run_jobs
+from holdfast.lab.replay import all_too_short, short_notes, shortened
 from holdfast.lab.report.figures import budget as shown_budget
-from holdfast.lab.scored_message import MessageCounter, read_message
 from holdfast.packing.folding.draft import FoldDraft
 from holdfast.packing.lines.features import (
     LINE_FEATURES,
@@ -39,10 +37,9 @@ from holdfast.packing.lines.weights import HAND_WEIGHTS
 from holdfast.packing.log_walk import fold_if_due
 from holdfast.packing.profile import Profile
 from holdfast.packing.window import Window
-from holdfast.tokenizers import load_tokenizer
 
 KEEPS_FROM_STEP_TO_STEP = 0.98
-"""What is used so many steps later counts this much less a step: by then another fold will have chosen anew."""
+"""Use counts this much less with every step that it comes later: by then another fold will have chosen again."""
 OLD = 5
 """Steps from which a need is no longer on view anyway."""
 ONE_IN = 5
@@ -158,7 +155,7 @@ def _name(sightings: LogLineIndex, text: str, later: LaterUse) -> Example | None
 
 
 def is_sampled(key: str, step: int) -> bool:
-    """The same every time, whoever asks; another choice at another step, so that every line has its turn."""
+    """The same every time; another choice at another step, so that every line has its turn."""
     digest = blake2b(f"{step} {key}".encode("utf-8", "replace"), digest_size=4).digest()
     return int.from_bytes(digest, "big") % ONE_IN == 0
 
@@ -211,102 +208,64 @@ class _Columns:
         )
 
 
-# Recordings into examples, on several processes.
-#
-# Rule: a recording comes in whole and only numbers go out; the same recordings give the same examples in the same
-# order, however many processes there are.
-
-MOST_NOTES = 20
-
-
-class ExamplesOutcome(Struct, frozen=True):
-    """What became of one recording. `error` says why it could not be read."""
-
-    number: int
-    id: str
-    examples: RecordingExamples | None = None
-    error: str = ""
-    short: bool = False
-    """It has fewer tokens than the order asks for, and is left out."""
-
-
 class GatheredExamples(Struct, frozen=True):
     """`examples` are of recordings with at least one fold."""
 
     examples: list[RecordingExamples]
     recordings: int
-    """Those left out as too short for the order do not count."""
+    """Those shorter than `--at-least` do not count."""
     notes: list[str]
 
 
 def gather_examples(
-    order: ReplayOptions,
+    options: ReplayOptions,
     sources: RecordingSources,
     *,
     processes: int = 1,
     done: Callable[[int], None] = lambda _: None,
 ) -> GatheredExamples:
-    """The examples of all recordings. `done` is told the size of each that is finished."""
-    sizes: dict[int, int] = {}
+    """The examples of all recordings, in the same order however many processes there are.
+
+    `done` is told the size of each recording that is finished.
+    """
     examples: list[RecordingExamples] = []
     notes: list[str] = []
     read = short = unfolded = 0
-    for taught in run_jobs(examples_job, order, noting(sources.jobs(), sizes), processes):
+    for outcome in run_jobs(examples_job, options, sources.jobs(), processes, done):
         read += 1
-        done(sizes.pop(taught.number))
-        if isinstance(taught, ExamplesOutcome) and taught.short:
+        if isinstance(outcome, RecordingExamples):
+            if outcome.folds:
+                examples.append(outcome)
+            else:
+                unfolded += 1
+        elif outcome.short:
             short += 1
-        elif isinstance(taught, WorkerDied) or taught.examples is None:
-            why = "its process died" if isinstance(taught, WorkerDied) else taught.error
-            notes.append(f"{taught.id} was left out: {why}")
-        elif taught.examples.folds:
-            examples.append(taught.examples)
         else:
-            unfolded += 1
+            notes.append(f"{outcome.id} was left out: {outcome.error}")
     if short and short == read:
-        raise all_too_short(order)
-    at = " or ".join(map(shown_budget, order.budgets))
+        raise all_too_short(options)
+    at = " or ".join(map(shown_budget, options.budgets))
     if not examples:
         raise InputError(
             f"no recording is long enough to fold at {at}",
             hint="give longer recordings, or a smaller `--budget`",
         )
-    told = [*shortened(notes), *short_notes(order, short, read)]
+    told = [*shortened(notes), *short_notes(options, short, read)]
     if unfolded:
         told.append(f"too short to fold at {at}, and so left out: {unfolded} of {read - short} recordings")
     return GatheredExamples(examples, read - short, told)
 
 
-def examples_job(order: ReplayOptions, job: ReplayJob) -> ExamplesOutcome:
-    """What a worker does with a recording."""
-    try:
-        case = read_case(order, job)
-    except HoldfastError as error:
-        return ExamplesOutcome(job.number, job.id, error=error.message)
-    scale = MessageCounter(load_tokenizer())
-    if is_short(order, case, scale):
-        return ExamplesOutcome(job.number, job.id, short=True)
-    studied = study_case(order, case, scale)
-    tasks = [Task(budget, partial(_count, scale)) for budget in order.budgets]
-    return ExamplesOutcome(job.number, job.id, examples_of(studied, fitted_profile(order), tasks))
+def examples_job(options: ReplayOptions, job: ReplayJob) -> RecordingExamples | JobOutcome:
+    """What a worker does with a recording; an outcome says why there are no examples."""
+    prepared = prepare(options, job)
+    if isinstance(prepared, JobOutcome):
+        return prepared
+    study, setup = prepared
+    tasks = [Task(budget, setup.counter.total) for budget in options.budgets]
+    return examples_of(study, fitted_profile(options), tasks)
 
 
-def fitted_profile(order: ReplayOptions) -> Profile:
-    """The profile of an order to fit, which has one and no other policy."""
-    return order.profiles[order.policies[0]]
-
-
-def noting(jobs: Iterable[ReplayJob], sizes: dict[int, int]) -> Iterator[ReplayJob]:
-    """The jobs, with the size of each written down as it goes out."""
-    for job in jobs:
-        sizes[job.number] = job.unread.size
-        yield job
-
-
-def shortened(notes: Sequence[str]) -> list[str]:
-    rest = len(notes) - MOST_NOTES
-    return [*notes[:MOST_NOTES], *([f"and {rest} more like these"] if rest > 0 else [])]
-
-
-def _count(scale: MessageCounter, messages: Sequence[Message]) -> int:
-    return scale.total([read_message(message) for message in messages])
+def fitted_profile(options: ReplayOptions) -> Profile:
+    """The profile to fit, which is the only policy of these options."""
+    return options.profiles[options.policies[0]]

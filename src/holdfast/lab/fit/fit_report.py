@@ -1,7 +1,8 @@
-"""What each feature means, in words for people.
+"""A fit as tables for a terminal, and what each feature means in words.
 
-Rule: every feature has a meaning here, and a test holds the two lists together. An amount enters a worth by its
-logarithm, so that its weight reads as a factor for each doubling; the others are yes or no.
+Rule: only cells and columns; how they are drawn is the command line's affair. Every feature has a meaning here,
+and a test holds the two lists together. An amount enters the value of a line by its logarithm, so that its
+weight reads as a factor for each doubling; the other features are yes or no.
 """
 
 from collections.abc import Mapping, Sequence
@@ -98,10 +99,6 @@ NAME_MEANINGS = {
     "new": FeatureMeaning(f"it was first seen in the last {NEW} steps"),
 }
 
-
-# A fit as tables for a terminal.
-#
-# Rule: only cells and columns; how they are drawn is the command line's affair.
 
 MEAN = "mean"
 

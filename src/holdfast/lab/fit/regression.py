@@ -1,6 +1,11 @@
-"""Weights from examples: a Poisson regression, linear in the logarithm, so that a weight reads as a factor.
+"""Weights from examples, and how good they are on recordings they never saw.
 
-Rule: what is found goes out as plain, rounded numbers; the same examples in the same order give the same numbers.
+A Poisson regression, linear in the logarithm, so that a weight reads as a factor. Its quality is the area under
+the curve, and what the best tenth of the tokens holds.
+
+Rule: the same examples in the same order give the same plain, rounded numbers. Every project is judged by
+weights fitted on the others; with only one project every recording is, or every tenth of them, and the result
+says so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -88,11 +93,6 @@ def _scaled(blocks: Sequence[ExampleRows], spread: FeatureSpread) -> NDArray[np.
     return scaled
 
 
-# How well weights rank: the area under the curve, and what the best tenth of the tokens holds.
-#
-# Rule: a tenth is filled as a fold fills its room, by worth a token; whoever calls sees to it that rows judged were
-# not fitted on.
-
 TENTH = 0.1
 
 
@@ -152,16 +152,11 @@ def _in_best(block: ExampleRows, score: NDArray[np.float64]) -> NDArray[np.intp]
     return order[running - before <= room]
 
 
-# Weights from the examples of many recordings, and how good they are on recordings they never saw.
-#
-# Rule: every project is judged by weights fitted on the others; with one project only, every recording is, or every
-# tenth of them, and the result says so.
-
 MOST_PARTS = 10
 """Fits for the quality of a single project: of many recordings several are held out together."""
 
 
-def learn_weights(examples: Sequence[RecordingExamples], order: ReplayOptions) -> LearnedWeights:
+def learn_weights(examples: Sequence[RecordingExamples], options: ReplayOptions) -> LearnedWeights:
     """Fit on all of them, then again without each group, for quality and for trials."""
     weights = fit_weights(examples)
     if weights is None:
@@ -180,7 +175,7 @@ def learn_weights(examples: Sequence[RecordingExamples], order: ReplayOptions) -
             blocks = [getattr(one, kind) for one in inside]
             own = None if found is None else getattr(found, kind)
             rows.append(judge_ranking(group, blocks, features, own, getattr(HAND_WEIGHTS, kind)))
-    about = _about(examples, order, held_out, lines, names)
+    about = _about(examples, options, held_out, lines, names)
     return LearnedWeights(replace(weights, about=about), held_out, groups, blind, lines, names)
 
 
@@ -204,7 +199,7 @@ def _unused(examples: Sequence[RecordingExamples]) -> str:
 
 def _about(
     examples: Sequence[RecordingExamples],
-    order: ReplayOptions,
+    options: ReplayOptions,
     held_out: HeldOut,
     lines: list[RankingQuality],
     names: list[RankingQuality],
@@ -212,9 +207,9 @@ def _about(
     """Where the weights come from. Nothing that differs between two runs: the same recordings, the same file."""
     return {
         "holdfast": __version__,
-        "profile": order.policies[0],
-        "budgets": list(map(budget, order.budgets)),
-        **({"at_least": budget(order.at_least)} if order.at_least else {}),
+        "profile": options.policies[0],
+        "budgets": list(map(budget, options.budgets)),
+        **({"at_least": budget(options.at_least)} if options.at_least else {}),
         "projects": sorted({one.project for one in examples}),
         "recordings": len(examples),
         "line_examples": sum(len(one.lines) for one in examples),

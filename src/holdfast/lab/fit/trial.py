@@ -1,7 +1,7 @@
 """What learned weights keep in a real replay, against the hand-written ones.
 
-Rule: a recording is replayed with weights that never saw its project, or never saw it where there is one project
-only; everything else is the same for both, and the difference is paired by recording.
+Rule: a recording is replayed with weights that never saw its project, or never saw it where there is one
+project only; everything else is the same for both, and the difference is paired by recording.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.errors import HoldfastError
 from holdfast.lab.aggregate import build_comparisons, build_rows
 from holdfast.lab.bootstrap import Bootstrap, Values
-from holdfast.lab.fit.examples import fitted_profile, noting, shortened
+from holdfast.lab.fit.examples import fitted_profile
 from holdfast.lab.fit.fit_results import (
     LearnedWeights,
     Trial,
@@ -20,25 +19,16 @@ from holdfast.lab.fit.fit_results import (
     TrialFigures,
     TrialRow,
 )
-from holdfast.lab.jobs import (
-    JobOutcome,
-    RecordingSources,
-    ReplayJob,
-    is_short,
-    read_case,
-    scoring_setup,
-    study_case,
-)
+from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, prepare
 from holdfast.lab.options import ReplayOptions
 from holdfast.lab.policies.profile_policy import profile_policy
 from holdfast.lab.policies.registry import find_policies
 from holdfast.lab.pool import WorkerDied, run_jobs
+from holdfast.lab.replay import shortened
 from holdfast.lab.report.figures import mean
 from holdfast.lab.results import BASELINE, PolicyRow, Score
 from holdfast.lab.run import PolicyRun
-from holdfast.lab.scored_message import MessageCounter
 from holdfast.packing.lines.weights import HAND_WEIGHTS
-from holdfast.tokenizers import load_tokenizer
 
 LEARNED, BY_HAND = "learned", "hand"
 
@@ -48,32 +38,26 @@ class TrialJob(Struct, frozen=True):
 
     learned: LearnedWeights
 
-    def __call__(self, order: ReplayOptions, job: ReplayJob) -> JobOutcome:
-        try:
-            case = read_case(order, job)
-        except HoldfastError as error:
-            return JobOutcome(job.number, job.id, error=error.message)
-        scale = MessageCounter(load_tokenizer())
-        if is_short(order, case, scale):
-            return JobOutcome(job.number, job.id, short=True)
-        weights = self.learned.weights_for(case.id, case.project)
+    def __call__(self, options: ReplayOptions, job: ReplayJob) -> JobOutcome:
+        prepared = prepare(options, job)
+        if isinstance(prepared, JobOutcome):
+            return prepared
+        study, setup = prepared
+        weights = self.learned.weights_for(study.case.id, study.case.project)
         if weights is None:
             return JobOutcome(job.number, job.id, error="the others teach nothing that it could be judged by")
-        studied, tools = study_case(order, case, scale), scoring_setup(order, scale)
-        profile = fitted_profile(order)
-        everything = PolicyRun(
-            studied, find_policies([BASELINE])[0], max(order.budgets), order.budgets, tools
-        )
-        scores = everything.go()[0]
+        profile = fitted_profile(options)
+        everything = find_policies([BASELINE])[0]
+        scores = PolicyRun(study, everything, max(options.budgets), options.budgets, setup).go()[0]
         for name, used in ((LEARNED, weights), (BY_HAND, HAND_WEIGHTS)):
-            plan = replace(profile_policy(profile, used), name=name)
-            for budget in order.budgets:
-                scores += PolicyRun(studied, plan, budget, (budget,), tools).go()[0]
+            policy = replace(profile_policy(profile, used), name=name)
+            for budget in options.budgets:
+                scores += PolicyRun(study, policy, budget, (budget,), setup).go()[0]
         return JobOutcome(job.number, job.id, (tuple(scores),))
 
 
 def run_trial(
-    order: ReplayOptions,
+    options: ReplayOptions,
     sources: RecordingSources,
     learned: LearnedWeights,
     *,
@@ -82,29 +66,26 @@ def run_trial(
 ) -> tuple[Trial, list[str]]:
     """Replay every recording with both, and notes on those that could not be. What was too short to learn from is
     left out here too."""
-    sizes: dict[int, int] = {}
     scores: list[Score] = []
     notes: list[str] = []
-    for outcome in run_jobs(TrialJob(learned), order, noting(sources.jobs(), sizes), processes):
-        done(sizes.pop(outcome.number))
-        error = "its process died" if isinstance(outcome, WorkerDied) else outcome.error
-        if isinstance(outcome, WorkerDied) or error:
-            notes.append(f"{outcome.id} was not replayed: {error}")
+    for outcome in run_jobs(TrialJob(learned), options, sources.jobs(), processes, done):
+        if isinstance(outcome, WorkerDied) or outcome.error:
+            notes.append(f"{outcome.id} was not replayed: {outcome.error}")
         elif not outcome.short:
             scores += outcome.scores[0]
-    return compare_trial(scores, order), shortened(notes)
+    return compare_trial(scores, options), shortened(notes)
 
 
-def compare_trial(scores: Sequence[Score], order: ReplayOptions) -> Trial:
-    prices = order.tables[0].name
+def compare_trial(scores: Sequence[Score], options: ReplayOptions) -> Trial:
+    prices = options.tables[0].name
     projects = sorted({score.project for score in scores})
     rows: list[TrialRow] = []
-    for budget in order.budgets:
+    for budget in options.budgets:
         at = [score for score in scores if score.budget == budget]
         for project in projects:
             rows += _row(project, [score for score in at if score.project == project], prices)
         rows += _row("", at, prices)
-    return Trial(prices, rows, [_difference(scores, budget, prices) for budget in order.budgets])
+    return Trial(prices, rows, [_difference(scores, budget, prices) for budget in options.budgets])
 
 
 def _row(project: str, scores: Sequence[Score], prices: str) -> list[TrialRow]:

@@ -205,8 +205,8 @@ def _user(text: str) -> Message:
 
 
 def _texts(message: Message) -> list[str]:
-    said = read_message(message)
-    return [said.text, *(call.arguments for call in said.calls)]
+    scored = read_message(message)
+    return [scored.text, *(call.arguments for call in scored.calls)]
 
 
 def _names(message: Message) -> Iterator[str]:

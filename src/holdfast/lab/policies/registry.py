@@ -19,7 +19,7 @@ from holdfast.lab.policy import NamedPolicy
 from holdfast.packing.profile import BUILT_IN, Profile
 
 BUILT_IN_POLICIES: dict[str, NamedPolicy] = {plan.name: plan for plan in (*SIMPLE, *PROFILES, *CHEATS)}
-DEFAULT_NAMES = ("everything", "newest", "mask", "clear", "cap", "code", "draft16k", "review")
+DEFAULT_NAMES = ("everything", "newest", "mask", "clear", "cap", "code", "rich", "lean")
 DESCRIPTIONS: dict[str, str] = {name: plan.about for name, plan in BUILT_IN_POLICIES.items()}
 """One line for each built-in policy, for help and completion."""
 

@@ -1,6 +1,8 @@
-"""History in steps: one assistant message with its results is the unit of cutting.
+"""Simple policies to compare with: everything, newest that fits, mask, clear in batches, cap at first sight.
 
-Rule: a message is counted once, when it is new; call and result are never parted.
+Rule: a policy here chooses by position and size alone, and its settings are the fields of one frozen value. The
+four that keep a budget send whole steps, with the user message that the oldest of them works on in front; the
+first user message of all is not pinned. Call and result are never parted.
 """
 
 from collections.abc import Sequence
@@ -120,12 +122,6 @@ class StepHistory:
             self.starts.pop()
             self.askers.pop()
 
-
-# Simple policies to compare with: everything, newest that fits, mask, clear in batches, cap at first sight.
-#
-# Rule: a policy here chooses by position and size alone, and its settings are the fields of one frozen value. The
-# four that keep a budget send whole steps, and the user message that the oldest of them works on in front; the
-# first user message of all is not pinned.
 
 CLEARED = "[result cleared]"
 
