@@ -67,7 +67,7 @@ class Fitted:
     def pack(self, messages: Sequence[Message], at: float | None) -> Sent:
         sent = self._peer.pack(messages, at)
         # A peer may rewrite any message at any time, so nothing is carried over from the last request.
-        fitted = Newest()(self._task).pack(sent.messages, at)
+        fitted = Newest(self._task).pack(sent.messages, at)
         return Sent(fitted.messages if isinstance(fitted, Sent) else fitted, sent.calls)
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 from holdfast.lab.case import make_case
 from holdfast.lab.evidence.needs import DEFAULT_MEASURE
 from holdfast.lab.evidence.study import study_evidence
-from holdfast.lab.policies.cheats import CHEATS, DUMPS
+from holdfast.lab.policies.cheats import CHEATS
 from holdfast.lab.policies.registry import find_policies
 from holdfast.lab.run import PolicyRun, ScoringSetup
 from holdfast.lab.scored_message import MessageCounter
@@ -15,6 +15,7 @@ from holdfast.prices import BUILT_IN
 from holdfast.recordings import find_recording
 from holdfast.recordings.recording_files import scan_recordings
 from holdfast.tokenizers import load_tokenizer
+from support.name_dumps import DUMPS
 from support.shared import recording_files
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "recordings" / "inventory.jsonl"

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.errors import ContextOverflow
-from holdfast.lab.policies.cheats import CHEATS, DUMPS
+from holdfast.lab.policies.cheats import CHEATS
 from holdfast.lab.policies.registry import BUILT_IN_POLICIES
 from holdfast.lab.policy import Task
+from support.name_dumps import DUMPS
 from support.policy_histories import answer, broken_rules, count, history, requests
 from support.shared import recording_files
 

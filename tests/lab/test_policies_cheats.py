@@ -2,8 +2,9 @@
 
 import pytest
 
-from holdfast.lab.policies.cheats import DUMPS, HEADING, UNIVERSAL, NameDump, UniversalReference
+from holdfast.lab.policies.cheats import CHEATS, HEADING, UNIVERSAL, NameDump, UniversalReference
 from holdfast.lab.policy import Task
+from support.name_dumps import DUMPS, LaidOutDump
 from support.policy_histories import count, history, requests
 
 TALK = [
@@ -19,8 +20,8 @@ TALK = [
 ]
 
 
-def dumped(messages, budget=10_000, **layout):
-    return NameDump(**layout)(Task(budget, count)).pack(messages, None)
+def dumped(messages, budget=10_000):
+    return NameDump(Task(budget, count)).pack(messages, None)
 
 
 def test_a_dump_lists_names_rarest_first_and_nothing_else():
@@ -37,7 +38,8 @@ def test_a_dump_lists_names_rarest_first_and_nothing_else():
     ],
 )
 def test_layouts(layout, order, expected):
-    assert dumped(TALK, layout=layout, order=order)[0]["content"] == f"{HEADING}\n{expected}"
+    (packed,) = LaidOutDump(Task(10_000, count), layout, order).pack(TALK, None)
+    assert packed["content"] == f"{HEADING}\n{expected}"
 
 
 @pytest.mark.parametrize("plan", DUMPS, ids=lambda plan: plan.name)
@@ -60,7 +62,7 @@ def test_one_line_is_the_densest():
 
 
 def test_one_id_stands_for_everything():
-    policy = UniversalReference()(Task(400, count))
+    policy = UniversalReference(Task(400, count))
     messages = history(9, steps=30)
     packed = policy.pack(messages, None)
     assert UNIVERSAL in packed[0]["content"]
@@ -70,6 +72,5 @@ def test_one_id_stands_for_everything():
     assert policy.fetch("u1") is None
 
 
-def test_both_say_that_they_cheat():
-    assert NameDump().about.startswith("cheat:")
-    assert UniversalReference().about.startswith("cheat:")
+def test_they_say_that_they_cheat():
+    assert all(policy.about.startswith("cheat:") for policy in CHEATS)

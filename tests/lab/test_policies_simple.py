@@ -1,5 +1,6 @@
 """The simple policies, each by the one thing that makes it what it is."""
 
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -42,7 +43,7 @@ def only_pack(start, messages, budget):
 @settings(max_examples=12)
 @given(seed=seeds, budget=budgets)
 def test_newest_never_loses_the_last_step_if_it_fits(seed, budget):
-    for past, packed in requests(plan(Newest()), history(seed), budget):
+    for past, packed in requests(plan(Newest), history(seed), budget):
         start = max((i for i, m in enumerate(past) if m["role"] != "tool"), default=0)
         if count(past[start:]) <= budget:
             assert packed[len(packed) - len(past[start:]) :] == past[start:]
@@ -51,7 +52,7 @@ def test_newest_never_loses_the_last_step_if_it_fits(seed, budget):
 @settings(max_examples=12)
 @given(seed=seeds, budget=budgets)
 def test_newest_is_a_suffix_behind_a_user_message(seed, budget):
-    for past, packed in requests(plan(Newest()), history(seed), budget):
+    for past, packed in requests(plan(Newest), history(seed), budget):
         if not packed or isinstance(packed, ContextOverflow):
             continue
         asked = [m for m in past[: -len(packed)] if m["role"] == "user"][-1:]
@@ -61,36 +62,36 @@ def test_newest_is_a_suffix_behind_a_user_message(seed, budget):
 
 def test_newest_puts_the_question_in_front_of_the_steps_that_answer_it():
     messages = talk(200, 200, 200, 200)
-    packed = only_pack(Newest(), messages, 2 * count(messages[-2:]) + count(messages[:1]))
+    packed = only_pack(Newest, messages, 2 * count(messages[-2:]) + count(messages[:1]))
     assert packed == [messages[0], *messages[-4:]]
 
 
 def test_a_step_larger_than_the_budget_leaves_the_question_alone():
     messages = talk(10, 4_000)
-    assert only_pack(Newest(), messages, 500) == messages[:1]
+    assert only_pack(Newest, messages, 500) == messages[:1]
 
 
 def test_a_question_larger_than_the_budget_leaves_the_steps():
     messages = [{"role": "user", "content": "why " * 1_000}, *talk(10)[1:]]
-    assert only_pack(Newest(), messages, 200) == messages[1:]
+    assert only_pack(Newest, messages, 200) == messages[1:]
 
 
 def test_where_nothing_fits_it_says_so():
     with pytest.raises(ContextOverflow, match=r"newest step takes .* the budget is 50"):
-        only_pack(Newest(), [{"role": "user", "content": "why " * 100}], 50)
+        only_pack(Newest, [{"role": "user", "content": "why " * 100}], 50)
 
 
 def test_a_result_that_comes_late_stays_with_its_call():
     late, said = talk(50, 50), {"role": "user", "content": "And hurry."}
     late.insert(-1, said)
-    packed = only_pack(Newest(), late, count(late[-3:]))
+    packed = only_pack(Newest, late, count(late[-3:]))
     assert packed == late[-3:]
 
 
 @settings(max_examples=10)
 @given(seed=seeds, keep=st.integers(0, 6))
 def test_mask_shows_the_newest_results_only(seed, keep):
-    for past, packed in requests(plan(Mask(keep)), history(seed), 400_000):
+    for past, packed in requests(plan(partial(Mask, keep=keep)), history(seed), 400_000):
         results = [m for m in past if m["role"] == "tool"]
         shown = [m for m in packed if m["role"] == "tool"]
         newest = len(results) - keep
@@ -106,7 +107,7 @@ def test_mask_shows_the_newest_results_only(seed, keep):
 def test_between_batches_clear_only_appends(seed, budget):
     before: list = []
     known = 0
-    for past, packed in requests(plan(Clear()), history(seed, steps=40), budget):
+    for past, packed in requests(plan(Clear), history(seed, steps=40), budget):
         if isinstance(packed, ContextOverflow):
             before = []
         elif before and packed[: len(before)] != before:
@@ -119,16 +120,16 @@ def test_between_batches_clear_only_appends(seed, budget):
 
 def test_clear_works_in_batches():
     messages = talk(*[150] * 60)
-    packs = [packed for _, packed in requests(plan(Clear()), messages, 8_000)]
+    packs = [packed for _, packed in requests(plan(Clear), messages, 8_000)]
     moved = sum(b[: len(a)] != a for a, b in pairwise(packs))
-    rolled = [packed for _, packed in requests(plan(Newest()), messages, 8_000)]
+    rolled = [packed for _, packed in requests(plan(Newest), messages, 8_000)]
     assert 2 <= moved < sum(b[: len(a)] != a for a, b in pairwise(rolled)) / 5
     assert all(packed[0] == messages[0] for packed in packs[1:])
 
 
 def test_cleared_stays_cleared():
     cleared: set[str] = set()
-    for _, packed in requests(plan(Clear()), talk(*[150] * 60), 8_000):
+    for _, packed in requests(plan(Clear), talk(*[150] * 60), 8_000):
         results = {m["tool_call_id"]: m["content"] for m in packed if m["role"] == "tool"}
         assert all(results.get(id_, CLEARED) == CLEARED for id_ in cleared)
         cleared |= {id_ for id_, text in results.items() if text == CLEARED}
@@ -139,7 +140,7 @@ def test_cleared_stays_cleared():
 @given(seed=seeds, budget=st.sampled_from((1_000, 4_000, 16_000)))
 def test_cap_cuts_a_result_when_first_seen_and_never_again(seed, budget):
     first: dict[str, str] = {}
-    for past, packed in requests(plan(Cap(1 / 8)), history(seed), budget):
+    for past, packed in requests(plan(partial(Cap, share=1 / 8)), history(seed), budget):
         whole = {m["tool_call_id"]: m["content"] for m in past if m["role"] == "tool"}
         for result in packed if not isinstance(packed, ContextOverflow) else ():
             if result["role"] == "tool":
@@ -150,7 +151,7 @@ def test_cap_cuts_a_result_when_first_seen_and_never_again(seed, budget):
 
 
 def test_cap_keeps_head_and_tail():
-    result = only_pack(Cap(), talk(2_000), 16_000)[-1]["content"]
+    result = only_pack(Cap, talk(2_000), 16_000)[-1]["content"]
     assert result.startswith("w0x0 w0x1 ")
     assert result.endswith(" w0x1999")
     assert "characters cut" in result

@@ -33,6 +33,7 @@ from holdfast.lab.policies.registry import DEFAULT_NAMES
 from holdfast.lab.pool import available_processors
 from holdfast.lab.replay import ReportOptions, replay
 from holdfast.lab.report import ReportTable, terminal_tables, write_html, write_markdown
+from holdfast.lab.report.standings import result_sentence
 from holdfast.lab.results import ReplayReport
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.profile import BUILT_IN, SMALLEST_BUDGET, Profile
@@ -254,6 +255,8 @@ def _show(report: ReplayReport, as_json: bool, markdown: bool, aside: bool) -> N
         for table in terminal_tables(report):
             _show_table(table, aside)
     if aside or not (as_json or markdown):
+        if result := result_sentence(report):
+            say(result)
         say(
             f"{format_count(report.recordings, 'recording')} of {format_count(len(report.projects), 'project')} "
             f"in {report.seconds:.0f} s; prices `{report.prices}`, relative to `everything`"

@@ -7,23 +7,12 @@ table, the table is wrong.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice, product
-from typing import Literal
-
-from msgspec import Struct
 
 from holdfast.lab.policies.simple import StepHistory
-from holdfast.lab.policy import Message, NamedPolicy, Policy, Task
+from holdfast.lab.policy import Message, NamedPolicy, Task
 from holdfast.lab.scored_message import read_message
 
-Layout = Literal["line", "rows", "lines"]
-NameOrder = Literal["rarest", "appearance"]
-LAYOUTS: tuple[Layout, ...] = ("line", "rows", "lines")
-ORDERS: tuple[NameOrder, ...] = ("rarest", "appearance")
-
 HEADING = "Names seen so far:"
-ROW = 8
-"""Names in a row."""
 
 UNIVERSAL = "u0"
 STUB = f'[everything else: id {UNIVERSAL}; Recall(id="{UNIVERSAL}")]'
@@ -31,6 +20,7 @@ STUB = f'[everything else: id {UNIVERSAL}; Recall(id="{UNIVERSAL}")]'
 LONGEST = 120
 """Characters of a name that is worth its tokens."""
 
+BAG_WORDS = 500
 BAG_NAMES = 500
 """Names in a line of a bag, beside all of its words."""
 
@@ -40,56 +30,12 @@ _SHAPE = re.compile(r"[\d_./-]|(?<=[a-z])[A-Z]")
 _EDGES = "./@~+-"
 
 
-class NameDump(Struct, frozen=True):
-    """The rarest names of the whole history, the most recent of equally rare ones first, and nothing of what was
-    said about them.
-
-    All in one line holds the most names, since a blank before a word costs no token: the strongest against a
-    measure that asks only whether a name is there. In order of appearance, names of one line stay together.
-    """
-
-    layout: Layout = "line"
-    order: NameOrder = "rarest"
-
-    def __call__(self, task: Task) -> Policy:
-        return _Dump(task, self)
-
-    @property
-    def about(self) -> str:
-        layout = {"line": "all in one line", "rows": f"{ROW} in a row", "lines": "one in a line"}[self.layout]
-        order = {"rarest": "rarest first", "appearance": "in order of appearance"}[self.order]
-        return f"cheat: a bare list of the rarest names, {layout}, {order}"
-
-
-class UniversalReference(Struct, frozen=True):
-    """The newest messages in half of the budget, and one id that stands for the whole history."""
-
-    def __call__(self, task: Task) -> Policy:
-        return _Reference(task)
-
-    @property
-    def about(self) -> str:
-        return f"cheat: newest steps in half of the budget, and one id (`{UNIVERSAL}`) for all that was ever said"
-
-
-class WordBag(Struct, frozen=True):
+class WordBag:
     """The commonest words of the history and its newest names, in lines as long as they may be: company for every
     name, and no sentence about any."""
 
-    words: int = 500
-
-    def __call__(self, task: Task) -> Policy:
-        return _Bag(task, self.words)
-
-    @property
-    def about(self) -> str:
-        return f"cheat: the {self.words} commonest words beside the newest names, in huge lines"
-
-
-class _Bag:
-    def __init__(self, task: Task, words: int) -> None:
+    def __init__(self, task: Task) -> None:
         self._task = task
-        self._most = words
         self._read = 0
         self._words: Counter[str] = Counter()
         self._names: dict[str, None] = {}
@@ -104,7 +50,7 @@ class _Bag:
         self._read = len(messages)
         if not messages:
             return []
-        common = [word for word, _ in self._words.most_common(self._most)]
+        common = [word for word, _ in self._words.most_common(BAG_WORDS)]
         while common and not self._fits(common, ()):
             del common[len(common) // 2 :]
         newest = list(reversed(self._names))
@@ -123,12 +69,20 @@ class _Bag:
         return _user("\n".join(f"{common} {' '.join(row)}" for row in rows))
 
 
-class _Dump:
-    def __init__(self, task: Task, settings: NameDump) -> None:
+class NameDump:
+    """The rarest names of the whole history, the most recent of equally rare ones first, and nothing of what was
+    said about them.
+
+    All in one line holds the most names, since a blank before a word costs no token: the strongest cheat against a
+    measure that asks only whether a name is there. Tests lay it out in other ways too.
+    """
+
+    gap = " "
+
+    def __init__(self, task: Task) -> None:
         self._task = task
-        self._settings = settings
         self._read = 0
-        self._seen: dict[str, int] = {}
+        self.seen: dict[str, int] = {}
         """How often each name was seen, in order of appearance."""
         self._by_rarity: dict[int, dict[str, None]] = {}
         """Names by how often they were seen, the most recent last."""
@@ -141,19 +95,19 @@ class _Dump:
         if not messages:
             return []
         names = list(self._rarest(self._task.budget - self._task.count([_user(HEADING)])))
-        dump = _user(self._laid_out(names))
+        dump = _user(self.layout(names))
         while names and self._task.count([dump]) > self._task.budget:
             # Names joined may count a little more than one by one.
             del names[-max(len(names) // 50, 1) :]
-            dump = _user(self._laid_out(names))
+            dump = _user(self.layout(names))
         return [dump]
 
     def _note(self, message: Message) -> None:
         for name in _names(message):
-            seen = self._seen.get(name, 0)
+            seen = self.seen.get(name, 0)
             if seen:
                 del self._by_rarity[seen][name]
-            self._seen[name] = seen + 1
+            self.seen[name] = seen + 1
             self._by_rarity.setdefault(seen + 1, {})[name] = None
 
     def _rarest(self, room: int) -> Iterator[str]:
@@ -167,22 +121,17 @@ class _Dump:
     def _size(self, name: str) -> int:
         size = self._sizes.get(name)
         if size is None:
-            gap = "\n" if self._settings.layout == "lines" else " "
-            size = self._task.count([_user(gap + name)]) - self._task.count([_user("")])
+            size = self._task.count([_user(self.gap + name)]) - self._task.count([_user("")])
             self._sizes[name] = size
         return size
 
-    def _laid_out(self, names: Sequence[str]) -> str:
-        if self._settings.order == "appearance":
-            chosen = set(names)
-            names = [name for name in self._seen if name in chosen]
-        width = {"line": len(names), "rows": ROW, "lines": 1}[self._settings.layout]
-        rest = iter(names)
-        rows = iter(lambda: " ".join(islice(rest, width)), "")
-        return "\n".join([HEADING, *rows])
+    def layout(self, names: Sequence[str]) -> str:
+        return "\n".join([HEADING, " ".join(names)]) if names else HEADING
 
 
-class _Reference:
+class UniversalReference:
+    """The newest messages in half of the budget, and one id that stands for the whole history."""
+
     def __init__(self, task: Task) -> None:
         self._steps = StepHistory(task)
         self._room = task.budget // 2 - task.count([_user(STUB)])
@@ -218,14 +167,16 @@ def _names(message: Message) -> Iterator[str]:
                 yield name
 
 
-DUMPS = tuple(
-    NamedPolicy(f"cheat-dump-{layout}-{order}", NameDump(layout, order), NameDump(layout, order).about)
-    for layout, order in product(LAYOUTS, ORDERS)
-)
-"""Every way to lay a dump out, for tests of the measure."""
-
 CHEATS = (
-    NamedPolicy("cheat-dump", NameDump(), NameDump().about),
-    NamedPolicy("cheat-bag", WordBag(), WordBag().about),
-    NamedPolicy("cheat-reference", UniversalReference(), UniversalReference().about),
+    NamedPolicy(
+        "cheat-dump", NameDump, "cheat: a bare list of the rarest names, all in one line, rarest first"
+    ),
+    NamedPolicy(
+        "cheat-bag", WordBag, f"cheat: the {BAG_WORDS} commonest words beside the newest names, in huge lines"
+    ),
+    NamedPolicy(
+        "cheat-reference",
+        UniversalReference,
+        f"cheat: newest steps in half of the budget, and one id (`{UNIVERSAL}`) for all that was ever said",
+    ),
 )

@@ -1,6 +1,6 @@
 """Simple policies to compare with: everything, newest that fits, mask, clear in batches, cap at first sight.
 
-Rule: a policy here chooses by position and size alone, and its settings are the fields of one frozen value. The
+Rule: a policy here chooses by position and size alone, and its settings are the arguments behind its task. The
 four that keep a budget send whole steps, with the user message that the oldest of them works on in front; the
 first user message of all is not pinned. Call and result are never parted.
 """
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from holdfast.errors import ContextOverflow
-from holdfast.lab.policy import Message, NamedPolicy, Policy, Task
+from holdfast.lab.policy import Message, NamedPolicy, Task
 from holdfast.lab.scored_message import read_message
 
 
@@ -124,83 +124,22 @@ class StepHistory:
 
 
 CLEARED = "[result cleared]"
+MASK_KEEPS = 10
+CAP_SHARE = 1 / 16
 
 
-class Everything(Struct, frozen=True):
+class Everything:
     """All messages, whatever the budget."""
 
-    def __call__(self, task: Task) -> Policy:  # noqa: ARG002
-        return self
-
-    @property
-    def about(self) -> str:
-        return "all messages, exempt from the budget"
+    def __init__(self, task: Task) -> None: ...
 
     def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
         return list(messages)
 
 
-class Newest(Struct, frozen=True):
+class Newest:
     """Newest whole steps that fit: a window that rolls with each request."""
 
-    def __call__(self, task: Task) -> Policy:
-        return _Newest(task)
-
-    @property
-    def about(self) -> str:
-        return "newest whole steps that fit, rolling"
-
-
-class Mask(Struct, frozen=True):
-    """All results but the newest `keep` replaced by a placeholder, one more with each new result."""
-
-    keep: int = 10
-
-    def __call__(self, task: Task) -> Policy:
-        return _Mask(task, self)
-
-    @property
-    def about(self) -> str:
-        return f"results but the newest {self.keep} replaced by `{CLEARED}`, then newest that fits"
-
-
-class Clear(Struct, frozen=True):
-    """Results cleared in batches, so that the provider's cache holds in between.
-
-    Above `trigger` of the budget all results but the newest `keep` are cleared, for good. Where that frees less
-    than `least`, or does not suffice, the oldest steps go until `left` of the budget is taken.
-    """
-
-    trigger: float = 0.9
-    keep: int = 5
-    least: float = 0.1
-    left: float = 0.6
-
-    def __call__(self, task: Task) -> Policy:
-        return _Clear(task, self)
-
-    @property
-    def about(self) -> str:
-        return (
-            f"above {self.trigger:.0%} of the budget results but the newest {self.keep} are cleared at once; "
-            f"where that frees under {self.least:.0%}, oldest steps go down to {self.left:.0%}"
-        )
-
-
-class Cap(Struct, frozen=True):
-    """A result longer than `share` of the budget is cut to head and tail when it is first seen, and stays so."""
-
-    share: float = 1 / 16
-
-    def __call__(self, task: Task) -> Policy:
-        return _Cap(task, self)
-
-    @property
-    def about(self) -> str:
-        return f"results cut to head and tail at {self.share:.1%} of the budget, then newest that fits"
-
-
-class _Newest:
     def __init__(self, task: Task) -> None:
         self._steps = StepHistory(task)
 
@@ -209,26 +148,35 @@ class _Newest:
         return self._steps.fit()
 
 
-class _Mask:
-    def __init__(self, task: Task, settings: Mask) -> None:
+class Mask:
+    """All results but the newest `keep` replaced by a placeholder, one more with each new result."""
+
+    def __init__(self, task: Task, keep: int = MASK_KEEPS) -> None:
         self._steps = StepHistory(task)
-        self._settings = settings
+        self._keep = keep
         self._masked = 0
 
     def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
         steps = self._steps
         steps.read(messages)
-        end = max(len(steps.results) - self._settings.keep, 0)
+        end = max(len(steps.results) - self._keep, 0)
         for place in steps.results[self._masked : end]:
             clear_result(steps, place)
         self._masked = max(self._masked, end)
         return steps.fit()
 
 
-class _Clear:
-    def __init__(self, task: Task, settings: Clear) -> None:
+class Clear:
+    """Results cleared in batches, so that the provider's cache holds in between.
+
+    Above `TRIGGER` of the budget all results but the newest `KEEP` are cleared, for good. Where that frees less
+    than `LEAST`, or does not suffice, the oldest steps go until `LEFT` of the budget is taken.
+    """
+
+    TRIGGER, KEEP, LEAST, LEFT = 0.9, 5, 0.1, 0.6
+
+    def __init__(self, task: Task) -> None:
         self._steps = StepHistory(task)
-        self._settings = settings
         self._cleared = 0
         self._part = WHOLE
         self._asked = -1
@@ -237,10 +185,10 @@ class _Clear:
     def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
         steps = self._steps
         steps.read(messages)
-        limit = self._settings.trigger * steps.budget
+        limit = self.TRIGGER * steps.budget
         if len(messages) > self._asked and steps.size(self._part) > limit:
             freed = self._clear()
-            if freed < self._settings.least * steps.budget or steps.size(self._part) > limit:
+            if freed < self.LEAST * steps.budget or steps.size(self._part) > limit:
                 self._drop()
         self._asked = len(messages)
         if steps.size(self._part) > steps.budget:
@@ -250,7 +198,7 @@ class _Clear:
     def _clear(self) -> int:
         steps = self._steps
         before = steps.size(self._part)
-        end = max(len(steps.results) - self._settings.keep, self._cleared)
+        end = max(len(steps.results) - self.KEEP, self._cleared)
         for place in steps.results[self._cleared : end]:
             clear_result(steps, place)
         self._cleared = end
@@ -259,7 +207,7 @@ class _Clear:
     def _drop(self) -> None:
         """Down to the mark in one go; a newest step larger than that may take the whole budget."""
         steps = self._steps
-        part = steps.newest(int(self._settings.left * steps.budget))
+        part = steps.newest(int(self.LEFT * steps.budget))
         if part is None or part.start == len(steps.shown):
             part = steps.newest(steps.budget)
         if part is None:
@@ -267,10 +215,12 @@ class _Clear:
         self._part = part
 
 
-class _Cap:
-    def __init__(self, task: Task, settings: Cap) -> None:
+class Cap:
+    """A result longer than `share` of the budget is cut to head and tail when it is first seen, and stays so."""
+
+    def __init__(self, task: Task, share: float = CAP_SHARE) -> None:
         self._steps = StepHistory(task)
-        self._room = max(int(settings.share * task.budget), 1)
+        self._room = max(int(share * task.budget), 1)
 
     def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
         steps = self._steps
@@ -302,9 +252,18 @@ def clear_result(steps: StepHistory, place: int) -> None:
 
 
 SIMPLE = (
-    NamedPolicy("everything", Everything(), Everything().about, budgeted=False),
-    *(
-        NamedPolicy(name, settings, settings.about)
-        for name, settings in (("newest", Newest()), ("mask", Mask()), ("clear", Clear()), ("cap", Cap()))
+    NamedPolicy("everything", Everything, "all messages, exempt from the budget", budgeted=False),
+    NamedPolicy("newest", Newest, "newest whole steps that fit, rolling"),
+    NamedPolicy(
+        "mask", Mask, f"results but the newest {MASK_KEEPS} replaced by `{CLEARED}`, then newest that fits"
+    ),
+    NamedPolicy(
+        "clear",
+        Clear,
+        f"above {Clear.TRIGGER:.0%} of the budget results but the newest {Clear.KEEP} are cleared at once; "
+        f"where that frees under {Clear.LEAST:.0%}, oldest steps go down to {Clear.LEFT:.0%}",
+    ),
+    NamedPolicy(
+        "cap", Cap, f"results cut to head and tail at {CAP_SHARE:.1%} of the budget, then newest that fits"
     ),
 )
