@@ -8,7 +8,7 @@ from msgspec import json
 from holdfast.errors import ContextOverflow
 from holdfast.events import AssistantReplied, ToolReturned, UserSaid
 from holdfast.lab.policy import Message, NamedPolicy, Sent, Task
-from holdfast.lab.scored_message import MessageCounter, read_message
+from holdfast.lab.scored_message import MessageCounter
 from holdfast.messages import Image, Text, ToolCall, joined_text
 from holdfast.packing.validator import check
 from holdfast.tokenizers import load_tokenizer
@@ -16,12 +16,12 @@ from support.logs import AgentWork
 
 
 @cache
-def scale() -> MessageCounter:
+def counter() -> MessageCounter:
     return MessageCounter(load_tokenizer())
 
 
 def count(messages: Sequence[Message]) -> int:
-    return scale().total([read_message(message) for message in messages])
+    return counter().total(messages)
 
 
 def history(seed: int, steps: int = 24) -> list[Message]:

@@ -35,15 +35,15 @@ Groups = dict[tuple[str, int], Scores]
 """By policy and budget."""
 
 
-def build_rows(scores: Iterable[Score], plans: Mapping[str, str], draws: int = DRAWS) -> list[PolicyRow]:
-    """A row for each policy and budget: budgets from small to large, policies in the order of `plans`.
+def build_rows(scores: Iterable[Score], abouts: Mapping[str, str], draws: int = DRAWS) -> list[PolicyRow]:
+    """A row for each policy and budget: budgets from small to large, policies in the order of `abouts`.
 
-    `plans` are names with what to say about each. Dollars are relative to those of the baseline at the same budget
-    on the same recordings; without a baseline there are none.
+    `abouts` are the names with what to say about each. Dollars are relative to those of the baseline at the same
+    budget on the same recordings; without a baseline there are none.
     """
     groups = _grouped(scores)
     bootstrap = Bootstrap(draws)
-    order = {name: place for place, name in enumerate(plans)}
+    order = {name: place for place, name in enumerate(abouts)}
     keys = sorted(groups, key=lambda key: (key[1], order.get(key[0], len(order)), key[0]))
     return [
         _row(
@@ -51,7 +51,7 @@ def build_rows(scores: Iterable[Score], plans: Mapping[str, str], draws: int = D
             groups.get((BASELINE, budget), {}),
             policy=policy,
             budget=budget,
-            about=plans.get(policy, ""),
+            about=abouts.get(policy, ""),
             bootstrap=bootstrap,
         )
         for policy, budget in keys

@@ -42,7 +42,7 @@ class JobOutcome(Struct, frozen=True):
     id: str
     scores: tuple[tuple[Score, ...], ...] = ()
     dumped: str = ""
-    """A file with the packs, for whoever takes the outcome to read and remove."""
+    """A file with the packs, which the receiver of the outcome reads and removes."""
     error: str = ""
     short: bool = False
     """It has fewer tokens than `--at-least` asks for, and is left out."""

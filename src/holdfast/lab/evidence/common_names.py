@@ -1,4 +1,4 @@
-"""Names that many projects share, which are nobody's evidence: `package.json`, `README.md`, `__init__`.
+"""Names that many projects share, which are no evidence: `package.json`, `README.md`, `__init__`.
 
 Rule: counted by project, not by run, on calibration recordings; a project never counts for itself, so that what
 is measured and what was calibrated on stay disjoint. The data file was made by
@@ -82,7 +82,7 @@ def read_names(text: str, where: str) -> CommonNames:
 def _broken(where: str, line: int, what: str) -> InputError:
     return InputError(
         f"`{where}` line {line} {what}",
-        hint="make the file anew with `python -m holdfast.lab.evidence.common_names`",
+        hint="make the file again with `python -m holdfast.lab.evidence.common_names`",
     )
 
 

@@ -130,7 +130,7 @@ class NameDump:
 
 
 class UniversalReference:
-    """The newest messages in half of the budget, and one id that stands for the whole history."""
+    """The newest messages in half of the budget, and one id for the whole history."""
 
     def __init__(self, task: Task) -> None:
         self._steps = StepHistory(task)

@@ -1,4 +1,4 @@
-"""Plans by name: built-in policies, profiles, and users' own as `module:attribute`.
+"""Policies by name: built-in ones, profiles, and users' own as `module:attribute`.
 
 Rule: a name that leads nowhere is answered with one sentence and the nearest name, never with a traceback.
 """
@@ -18,9 +18,9 @@ from holdfast.lab.policies.simple import SIMPLE
 from holdfast.lab.policy import NamedPolicy
 from holdfast.packing.profile import BUILT_IN, Profile
 
-BUILT_IN_POLICIES: dict[str, NamedPolicy] = {plan.name: plan for plan in (*SIMPLE, *PROFILES, *CHEATS)}
+BUILT_IN_POLICIES: dict[str, NamedPolicy] = {policy.name: policy for policy in (*SIMPLE, *PROFILES, *CHEATS)}
 DEFAULT_NAMES = ("everything", "newest", "mask", "clear", "cap", "code", "rich", "lean")
-DESCRIPTIONS: dict[str, str] = {name: plan.about for name, plan in BUILT_IN_POLICIES.items()}
+DESCRIPTIONS: dict[str, str] = {name: policy.about for name, policy in BUILT_IN_POLICIES.items()}
 """One line for each built-in policy, for help and completion."""
 
 HOW = "a policy is a `NamedPolicy`, several of them, or a callable from a `Task` to an object with `pack`"
@@ -33,18 +33,18 @@ def find_policies(
     *,
     folder: Path | None = None,
 ) -> list[NamedPolicy]:
-    """The plans of these names, in their order.
+    """The policies of these names, in their order.
 
     `profiles` are those of the user's configuration, and go before built-in ones of the same name. Modules are
     looked for in `folder`, the current one if None, before anywhere else.
     """
     known = {**BUILT_IN_POLICIES, **{name: profile_policy(p) for name, p in (profiles or {}).items()}}
     _check_profiles(profiles or {})
-    plans: list[NamedPolicy] = []
+    policies: list[NamedPolicy] = []
     for name in names:
-        plans += _imported(name, folder or Path.cwd()) if ":" in name else [_known(name, known)]
-    _check_distinct(plans)
-    return plans
+        policies += _imported(name, folder or Path.cwd()) if ":" in name else [_known(name, known)]
+    _check_distinct(policies)
+    return policies
 
 
 def _known(name: str, known: Mapping[str, NamedPolicy]) -> NamedPolicy:
@@ -69,15 +69,15 @@ def _check_profiles(profiles: Mapping[str, Profile]) -> None:
             )
 
 
-def _check_distinct(plans: Sequence[NamedPolicy]) -> None:
+def _check_distinct(policies: Sequence[NamedPolicy]) -> None:
     seen: set[str] = set()
-    for plan in plans:
-        if plan.name in seen:
+    for policy in policies:
+        if policy.name in seen:
             raise InputError(
-                f"two policies are named `{plan.name}`",
+                f"two policies are named `{policy.name}`",
                 hint="rows are told apart by name: rename one of them",
             )
-        seen.add(plan.name)
+        seen.add(policy.name)
 
 
 def _imported(name: str, folder: Path) -> list[NamedPolicy]:
@@ -96,7 +96,7 @@ def _imported(name: str, folder: Path) -> list[NamedPolicy]:
                 f"`{module_name}` has no `{attribute}`", hint=f"did you mean `{hint[0]}`?" if hint else HOW
             )
         found = getattr(found, part)
-    return _plans(name, found)
+    return _policies(name, found)
 
 
 def _module(name: str, folder: Path) -> object:
@@ -124,7 +124,7 @@ def _broken(name: str, error: BaseException) -> InputError:
     )
 
 
-def _plans(name: str, found: object) -> list[NamedPolicy]:
+def _policies(name: str, found: object) -> list[NamedPolicy]:
     # Only what is built in may be exempt from the budget: a user's policy is compared at equal size.
     if isinstance(found, NamedPolicy):
         return [replace(found, budgeted=True)]

@@ -1,6 +1,6 @@
 """How numbers and names are written, the same in every form of the report.
 
-Rule: what is missing is a dash, never a zero; a name is one line of printable characters, whoever made it.
+Rule: what is missing is a dash, never a zero; a name is one line of printable characters.
 """
 
 from collections.abc import Mapping
