@@ -9,13 +9,13 @@ import pytest
 from command_line import Outcome, holdfast
 from test_cli_replay_process import interrupted, running, session, wait_for
 
-from fitting.lessons import BUDGET, definition, lesson, write_lessons
 from holdfast import pack
 from holdfast.cli.fit import command as fit_command
 from holdfast.cli.replay import command as replay_command
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES
 from holdfast.packing.lines.weights import Weights, read_weights
 from support.errands import errand, write_recordings
+from support.lessons import BUDGET, definition, lesson, write_lessons
 from test_session import openai_talk
 
 PROFILE = """

@@ -196,6 +196,7 @@ def test_tables_are_the_data(recording: Path) -> None:
     ]  # fmt: skip
     assert max(map(len, done.text.split("\n"))) <= 80
     assert done.err.startswith("1 recording of 1 project in ")
+    assert "At 2k, `newest` keeps the most: 1.00" in done.err
 
 
 def test_markdown_and_html(tmp_path: Path, recording: Path) -> None:

@@ -255,12 +255,12 @@ def _show(report: ReplayReport, as_json: bool, markdown: bool, aside: bool) -> N
         for table in terminal_tables(report):
             _show_table(table, aside)
     if aside or not (as_json or markdown):
-        if result := result_sentence(report):
-            say(result)
         say(
             f"{format_count(report.recordings, 'recording')} of {format_count(len(report.projects), 'project')} "
             f"in {report.seconds:.0f} s; prices `{report.prices}`, relative to `everything`"
         )
+        if result := result_sentence(report):
+            say(result)
 
 
 def _show_table(table: ReportTable, aside: bool) -> None:
