@@ -67,7 +67,7 @@ def test_policies(tmp_path: Path, recording: Path) -> None:
     refused(told("newest,qqq"), "there is no policy `qqq`", "known: everything, newest")
     refused(told(","), "`--policy` names no policy")
     refused(told("no_such_module:Own"), "there is no module `no_such_module`")
-    refused(told("./own.py:Own"), "is no module")
+    refused(told("./own.py:Own"), "is not a module")
     (tmp_path / "raises_at_import.py").write_text("raise RuntimeError('two\\nlines')\n")
     refused(told("raises_at_import:Own"), "cannot be imported: RuntimeError: two")
     (tmp_path / "leaves_at_import.py").write_text("raise SystemExit(0)\n")

@@ -122,12 +122,12 @@ def test_what_a_module_may_hold(folder, attribute, names):
 @pytest.mark.parametrize(
     ("attribute", "message", "hint"),
     [
-        ("MADE", "is a policy that is made already", "every recording needs a fresh one"),
-        ("NUMBER", "is no policy but a value of type `int`", "a policy is a `NamedPolicy`"),
-        ("EMPTY", "is no policy but a value of type `tuple`", "a policy is a `NamedPolicy`"),
+        ("MADE", "is a policy that has already been created", "every recording needs a new one"),
+        ("NUMBER", "is not a policy but a value of type `int`", "a policy is a `NamedPolicy`"),
+        ("EMPTY", "is not a policy but a value of type `tuple`", "a policy is a `NamedPolicy`"),
         ("Mien", "`own_policies` has no `Mien`", "did you mean `Mine`?"),
         ("Outer.nothing_of_it", "has no `Outer.nothing_of_it`", "a policy is a `NamedPolicy`"),
-        ("", "`own_policies:` names no policy", "`module:attribute`"),
+        ("", "`own_policies:` does not name a policy", "`module:attribute`"),
     ],
 )
 def test_what_is_no_policy(folder, attribute, message, hint):
@@ -169,10 +169,10 @@ def test_the_current_folder_is_the_default(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        (":x", ("`:x` names no policy", "write it as `module:attribute`")),
-        ("./mine.py:X", ("`./mine.py` is no module", "name the module and not its file")),
-        ("mine.py:X", ("`mine.py` is no module", "name the module and not its file")),
-        ("..up:x", ("`..up` is no module", "name the module and not its file")),
+        (":x", ("`:x` does not name a policy", "write it as `module:attribute`")),
+        ("./mine.py:X", ("`./mine.py` is not a module", "name the module and not its file")),
+        ("mine.py:X", ("`mine.py` is not a module", "name the module and not its file")),
+        ("..up:x", ("`..up` is not a module", "name the module and not its file")),
         ("a b:x", ("there is no module `a b`", "modules are looked for in")),
     ],
     ids=["no module", "a path", "a file", "relative", "a blank"],

@@ -36,7 +36,7 @@ class ReplayCase(Struct, frozen=True):
     stable: tuple[str, ...]
     turns: tuple[RecordedTurn, ...]
     notes: tuple[str, ...] = ()
-    """What reading the recording lost or forgave."""
+    """What was lost or repaired when the recording was read."""
 
     @property
     def requests(self) -> int:
@@ -111,7 +111,7 @@ def _content(parts: tuple[UserPart, ...]) -> Json:
 
 
 def _call(call: ToolCall) -> Message:
-    # A call whose arguments were no JSON object goes on as the text that the model wrote.
+    # A call whose arguments were not a JSON object keeps the text that the model wrote.
     return {"id": call.id, "name": call.name, "arguments": call.raw or call.arguments}
 
 

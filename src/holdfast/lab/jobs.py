@@ -47,7 +47,7 @@ class JobOutcome(Struct, frozen=True):
     short: bool = False
     """It has fewer tokens than `--at-least` asks for, and is left out."""
     notes: tuple[str, ...] = ()
-    """What reading the recording lost or forgave."""
+    """What was lost or repaired when the recording was read."""
 
 
 def replay_job(options: ReplayOptions, job: ReplayJob) -> JobOutcome:

@@ -70,12 +70,12 @@ class PackReader:
 
 
 def _check_extras(sent: Sent) -> None:
-    """What a policy says beside its messages must be what it claims to be: it is billed and drawn."""
+    """What a policy says beside its messages must have the right types: it is billed and drawn."""
     calls, layers = sent.calls, sent.layers
     if not isinstance(calls, list | tuple) or not all(isinstance(call, ModelCall) for call in calls):
         raise InputError("`calls` of the answer are not `ModelCall`s")
     if not all(_is_amount(n) for call in calls for n in (call.prompt, call.completion)):
-        raise InputError("a model call takes a number of tokens that is none")
+        raise InputError("a model call has a number of tokens that is not one")
     if not isinstance(layers, dict) or not all(
         isinstance(k, str) and _is_amount(n) for k, n in layers.items()
     ):
@@ -87,7 +87,7 @@ def _is_amount(value: object) -> bool:
 
 
 def _is_still(scored: ScoredMessage, message: Message) -> bool:
-    """Is a message of the same text still what it was read as? It may have been changed in place."""
+    """Whether a message of the same text is still what it was read as: it may have been changed in place."""
     answers = message.get("tool_call_id") or ""
     return (scored.role, scored.answers) == (message.get("role"), answers)
 
@@ -106,7 +106,7 @@ def _sendable(scored: ScoredMessage) -> ScoredMessage:
     try:
         msgspec.msgpack.encode(scored)
     except UnicodeEncodeError as error:
-        raise InputError(f"a message holds text that is no Unicode: {error.reason}") from error
+        raise InputError(f"a message holds text that is not Unicode: {error.reason}") from error
     return scored
 
 
@@ -167,7 +167,7 @@ def _dumped(scored: ScoredMessage) -> bytes:
 
 
 def _arguments(text: str) -> Json:
-    """JSON as it is; what is none goes out as text, since a line of a dump is JSON whatever a model wrote."""
+    """JSON as it is; anything else becomes a string, since a line of a dump is JSON whatever a model wrote."""
     try:
         msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -250,7 +250,7 @@ class PolicyRunner:
 
     @property
     def fetch(self) -> Fetch | None:
-        """How the policy's references are followed, if they can be; one that fails leads nowhere."""
+        """How the policy's references are followed, if it has any; one that fails finds nothing."""
         own = getattr(self._policy, "fetch", None)
         if not callable(own):
             return None
@@ -265,14 +265,14 @@ class PolicyRunner:
         return follow
 
     def close(self) -> None:
-        """Let go of what the policy holds open."""
+        """Close what the policy holds open."""
         if callable(close := getattr(self._policy, "close", None)):
             with suppress(*FAULTS):
                 close()
 
 
 def _whole(answer: Json) -> Json:
-    """The answer with its messages at hand: they may come lazily, and only when all are there is it one."""
+    """The answer with all its messages: they may come lazily, and only then is it complete."""
     if isinstance(answer, Sent):
         return replace(answer, messages=_whole(answer.messages))
     return answer if isinstance(answer, list | str | dict | None) else list(answer)

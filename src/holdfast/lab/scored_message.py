@@ -73,7 +73,7 @@ def read_message(message: Json) -> ScoredMessage:
 
 
 def _plain(text: str) -> str:
-    """The same text as nothing but a string: a policy may use a class of its own for it."""
+    """The same text as a plain string: a policy may use a subclass of `str`."""
     return text if type(text) is str else str.__str__(text)
 
 
@@ -101,7 +101,7 @@ def _call(call: Json) -> ScoredCall:
 
 
 def _decoded(text: str) -> Json:
-    """JSON text as its value, so that two spellings of it count the same; what is no JSON stays text."""
+    """JSON text as its value, so that two spellings of it count the same; anything else stays text."""
     try:
         return loads(text)
     except (ValueError, RecursionError):

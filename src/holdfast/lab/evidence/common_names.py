@@ -72,10 +72,10 @@ def read_names(text: str, where: str) -> CommonNames:
         try:
             found[name] = int(bits, 16)
         except ValueError:
-            raise _broken(where, number, "is no name with the projects it is in") from None
+            raise _broken(where, number, "is not a name with the projects it is in") from None
         if found[name] >> len(projects):
             # A negative number too: it never shifts to 0.
-            raise _broken(where, number, "is of projects that the first line does not have")
+            raise _broken(where, number, "names projects that the first line does not have")
     return CommonNames(tuple(projects), found)
 
 

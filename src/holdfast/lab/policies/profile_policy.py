@@ -35,7 +35,7 @@ NOT_SENT = ("reasoning", "reasoning_content")
 
 
 class ProfilePolicy(Struct, frozen=True):
-    """A profile as the start of a policy; with weights of its own where lines are ranked by others."""
+    """Starts a policy that packs with a profile, and with other weights for lines if they are given."""
 
     profile: Profile
     weights: Weights | None = None

@@ -1,6 +1,6 @@
 """Policies by name: built-in ones, profiles, and users' own as `module:attribute`.
 
-Rule: a name that leads nowhere is answered with one sentence and the nearest name, never with a traceback.
+Rule: an unknown name is answered with one sentence and the nearest name, never with a traceback.
 """
 
 import sys
@@ -83,10 +83,10 @@ def _check_distinct(policies: Sequence[NamedPolicy]) -> None:
 def _imported(name: str, folder: Path) -> list[NamedPolicy]:
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
-        raise InputError(f"`{name}` names no policy", hint="write it as `module:attribute`")
+        raise InputError(f"`{name}` does not name a policy", hint="write it as `module:attribute`")
     if "/" in module_name or module_name.startswith(".") or module_name.endswith(".py"):
         raise InputError(
-            f"`{module_name}` is no module", hint="name the module and not its file: `module:attribute`"
+            f"`{module_name}` is not a module", hint="name the module and not its file: `module:attribute`"
         )
     found: object = _module(module_name, folder)
     for part in attribute.split("."):
@@ -101,7 +101,7 @@ def _imported(name: str, folder: Path) -> list[NamedPolicy]:
 
 def _module(name: str, folder: Path) -> object:
     if str(folder) not in sys.path:
-        # For good, not for this import alone: a policy may import more while it runs, in another process too.
+        # Permanently, not for this import alone: a policy may import more while it runs, in another process too.
         sys.path.insert(0, str(folder))
     try:
         return import_module(name)
@@ -113,7 +113,7 @@ def _module(name: str, folder: Path) -> object:
             ) from None
         raise _broken(name, error) from error
     except (Exception, SystemExit) as error:
-        # The file is the user's: whatever it raises is said in a sentence.
+        # The file is the user's: whatever it raises is reported in a sentence.
         raise _broken(name, error) from error
 
 
@@ -132,11 +132,11 @@ def _policies(name: str, found: object) -> list[NamedPolicy]:
         return [replace(item, budgeted=True) for item in found]
     if hasattr(found, "pack") and not callable(found):
         raise InputError(
-            f"`{name}` is a policy that is made already",
-            hint="name its class, or a function that makes one: every recording needs a fresh one",
+            f"`{name}` is a policy that has already been created",
+            hint="name its class, or a function that makes one: every recording needs a new one",
         )
     if not callable(found):
-        raise InputError(f"`{name}` is no policy but a value of type `{type(found).__name__}`", hint=HOW)
+        raise InputError(f"`{name}` is not a policy but a value of type `{type(found).__name__}`", hint=HOW)
     return [NamedPolicy(name, found, _first_line(found))]
 
 
