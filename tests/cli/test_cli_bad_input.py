@@ -109,7 +109,7 @@ def test_an_unknown_id_names_the_nearest(tmp_path: Path) -> None:
 
 def test_a_log_has_neither_id_nor_format(tmp_path: Path) -> None:
     log = holdfast("pack", json_file(tmp_path / "a.json", work(2, 2)), "--json").json["log"]
-    refused(holdfast("pack", log, "--id", "x"), 2, "`--id` and `--from` choose within files")
+    refused(holdfast("pack", log, "--id", "x"), 2, "`--id` and `--from` apply to files")
 
 
 @pytest.mark.parametrize(
@@ -119,6 +119,7 @@ def test_a_log_has_neither_id_nor_format(tmp_path: Path) -> None:
         (["--budget", "lots"], "`lots` is no number of tokens"),
         (["--budget", "-5"], "`-5` is no number of tokens"),
         (["--budget", "0"], "a budget of 0 tokens is too small"),
+        (["--budget", "16"], "did you mean `16k`?"),
         (["--at", "0"], "invalid value for `--at`"),
         (["--at", "x"], "invalid value for `--at`"),
         (["--to", "gemini"], "invalid value for `--to`"),
@@ -149,7 +150,7 @@ def test_a_budget_smaller_than_what_is_pinned_lists_the_parts(tmp_path: Path) ->
     assert (done.code, done.out) == (5, b"")
     lines = done.err.split("\n")
     assert lines[0].startswith("error: ")
-    sizes = {line[:18].strip(): int(line[18:].replace(" ", "")) for line in lines[2:6]}
+    sizes = {line[:18].strip(): int(line[18:].replace(",", "")) for line in lines[2:6]}
     assert list(sizes) == ["system prompt", "tool definitions", "user messages", "budget"]
     assert sizes["system prompt"] > 1000 > sizes["tool definitions"] > 100 > sizes["user messages"] > 1
     assert sizes["budget"] == 1000
@@ -204,7 +205,8 @@ def test_ten_thousand_parallel_calls(tmp_path: Path) -> None:
 def test_unknown_commands_and_missing_arguments() -> None:
     done = holdfast("pakc")
     refused(done, 2, "there is no command `pakc`")
-    assert "the nearest is `pack`" in done.err
+    assert "did you mean `pack`? " in done.err
+    assert "did you mean" not in holdfast("foobar").err
     refused(holdfast("pack"), 2, "missing argument `RECORDING`")
     refused(holdfast("logs", "exprot"), 2, "no such command `exprot`")
     refused(holdfast("--bogus"), 2, "no such option `--bogus`")

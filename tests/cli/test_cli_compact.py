@@ -31,7 +31,7 @@ def test_by_rule_the_summary_alone_is_on_stdout(recording: Path) -> None:
     assert done.code == 0
     assert done.text.startswith("# Session Summary")
     assert RULE in done.text
-    assert "summed up in" in done.err
+    assert "summarized in" in done.err
 
 
 def test_each_line_leads_back_to_the_log(recording: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_preview_asks_nobody(recording: Path) -> None:
 def test_a_preview_of_nothing_is_a_sentence_or_null(recording: Path) -> None:
     done = holdfast("compact", recording, "--preview", "--at", "2")
     assert (done.code, done.text) == (0, "")
-    assert "nothing would be summed up" in done.err
+    assert "nothing would be summarized" in done.err
     done = holdfast("compact", recording, "--preview", "--at", "2", "--json")
     assert (done.code, done.json) == (0, None)
 
@@ -82,10 +82,10 @@ def test_a_log_of_the_store_stays_as_it_is(recording: Path) -> None:
     assert holdfast("logs", "--json").text == before
 
 
-def test_nothing_to_sum_up_is_a_sentence(recording: Path) -> None:
+def test_nothing_to_summarize_is_a_sentence(recording: Path) -> None:
     done = holdfast("compact", recording, "--at", "2", "--no-model")
     assert done.code == 2
-    assert "nothing to sum up" in done.err
+    assert "nothing to summarize" in done.err
     assert "hint:" in done.err
 
 
@@ -174,7 +174,7 @@ def test_a_key_that_is_refused_leaves_the_rule_half_and_a_note(recording: Path) 
         )
     plain = holdfast("compact", recording, "--budget", "8k", "--no-model")
     assert (done.code, done.text) == (0, plain.text)
-    assert "summed up in" in done.err
+    assert "summarized in" in done.err
     assert "by rule" in done.err
     assert "the model wrote no summary" in done.err
     assert "did not accept the key (401)" in done.err

@@ -194,7 +194,7 @@ def test_files_and_options_are_checked_before_any_work(two: list[Path], tmp_path
     refused(holdfast(*told, "--at-least", "many"), "`many`")
     refused(holdfast(*told, "--budget", "1"), "a budget of 1 tokens is too small")
     refused(holdfast(*told, "--budget", ","), "`--budget` names no budget", "16k,32k")
-    refused(holdfast(*told, "--out", "none/weights.json"), "its folder is not there", "another place")
+    refused(holdfast(*told, "--out", "none/weights.json"), "its folder does not exist", "another place")
     refused(holdfast(*told, "--out", tmp_path), "it is a folder")
     refused(holdfast(*told, "--profile", "levels"), "the profile `levels` keeps no lines", "`excerpt_ratio`")
     refused(holdfast(*told, "--profile", "lnies"), "there is no profile `lnies`", "`lines`")

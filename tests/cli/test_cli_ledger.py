@@ -46,7 +46,7 @@ def test_every_result_has_a_line_or_a_place_in_one(recording: Path) -> None:
     done = holdfast("show", recording, "--ledger", "--budget", "8k")
     assert done.code == 0
     assert done.text.startswith("what is sent for the reply of step 16, profile code\n")
-    row(done.text, r"\d \d{3} tokens of a budget of 8 000")
+    row(done.text, r"\d,\d{3} tokens of a budget of 8,000")
     assert "\nrelative paths are below /home/dev/inventory/src\n" in done.text
     row(done.text, r"13 +resident +(\d+) +\1 +a\w{12} +Read store\.py 20-40")
     row(done.text, r"15 +resident +(\d+) +\1 +a\w{12} +Write new\.py 1-100; as written")
@@ -58,7 +58,7 @@ def test_only_runs_of_what_is_gone_are_drawn_together(tmp_path: Path) -> None:
     text = holdfast("show", path, "--ledger", "--budget", "8k").text
     rows = holdfast("show", path, "--ledger", "--budget", "8k", "--json").json["rows"]
     drawn = re.findall(
-        r"^(\d+)-(\d+) +gone +0 +[\d ]+ +(\d+) rows, (\d+) files among them$", text, re.MULTILINE
+        r"^(\d+)-(\d+) +gone +0 +[\d,]+ +(\d+) rows, (\d+) files among them$", text, re.MULTILINE
     )
     assert drawn
     gone = {r["step"] for r in rows if r["state"] == "gone"}
@@ -81,10 +81,10 @@ def test_tokens_by_state_stand_last_and_add_up(recording: Path) -> None:
     text = holdfast("show", recording, "--ledger", "--budget", "8k").text
     table = text.split("\ntokens by state\n")[1].splitlines()[1:]
     rows = {line.split()[0]: re.split(r" {2,}", line)[1:] for line in table}
-    sums = [int(cell.replace(" ", "")) for cell in rows.pop("total")]
+    sums = [int(cell.replace(",", "")) for cell in rows.pop("total")]
     assert set(rows) <= set(STATES)
     for at, total in enumerate(sums):
-        assert sum(int(cells[at].replace(" ", "")) for cells in rows.values()) == total
+        assert sum(int(cells[at].replace(",", "")) for cells in rows.values()) == total
     assert sums[0] == 16, "fifteen results, and what was written"
 
 
@@ -134,7 +134,7 @@ def test_a_path_chooses_files_and_then_nothing_is_drawn_together(recording: Path
     assert len(re.findall(r"Read part_\d+\.py 1-80$", done.text, re.MULTILINE)) == 10
     assert "store.py" not in done.text
     assert "rows," not in done.text
-    row(done.text, r"total +10 +[\d ]+ +[\d ]+")
+    row(done.text, r"total +10 +[\d,]+ +[\d,]+")
 
 
 def test_a_path_that_no_file_has_is_said(recording: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_path_with_control_characters_is_shown_and_not_obeyed(tmp_path: Path) 
 def test_options_of_the_ledger_mean_nothing_without_it(recording: Path, option: str, value: str) -> None:
     done = holdfast("show", recording, option, value)
     assert (done.code, done.out) == (2, b"")
-    assert f"error: `{option}` goes with `--ledger`" in done.err
+    assert f"error: `{option}` needs `--ledger`" in done.err
 
 
 def test_bad_values_are_refused_as_pack_refuses_them(recording: Path) -> None:

@@ -55,7 +55,7 @@ def test_import_takes_recordings_too(tmp_path: Path) -> None:
     done = holdfast("logs", "import", many, one)
     assert done.code == 0
     assert done.text.count(" new ") == 4
-    assert "note: 4 logs stored, 0 there already" in done.err
+    assert "note: 4 logs stored, 0 already there" in done.err
     assert len(ids()) == 4
 
 
@@ -91,7 +91,7 @@ def test_an_export_cannot_go_to_a_folder_that_is_not_there(log: str, tmp_path: P
 def test_nothing_is_deleted_without_consent(log: str) -> None:
     done = holdfast("logs", "delete", log)
     assert done.code == 2
-    assert "hint: say `--yes`" in done.err
+    assert "hint: add `--yes`" in done.err
     assert ids() == [log]
 
 

@@ -40,7 +40,7 @@ def test_every_model_with_window_price_and_key(monkeypatch: pytest.MonkeyPatch) 
     lines = {line.split()[0]: line for line in done.text.split("\n") if line}
     assert set(CATALOGUE.models) < set(lines)
     assert re.fullmatch(
-        r"anthropic/claude-opus-5-5 +1 000 000 +4 +0\.2 +20  yes", lines["anthropic/claude-opus-5-5"]
+        r"anthropic/claude-opus-5-5 +1,000,000 +4 +0\.2 +20  yes", lines["anthropic/claude-opus-5-5"]
     )
     assert lines["openai/gpt-6-luna"].endswith("  no")
     assert re.fullmatch(r"ollama/… +\? +–", lines["ollama/…"])

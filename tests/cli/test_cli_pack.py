@@ -27,11 +27,13 @@ def test_messages_are_all_there_is_on_stdout(recording: Path) -> None:
 
 def test_the_account_is_on_stderr(recording: Path) -> None:
     err = holdfast("pack", recording, "--budget", "8k").err
-    assert re.search(r"^layer +messages +tokens$", err, re.MULTILINE)
-    for layer in ("stable", "tools", "summary", "window", "round", "tail", "total"):
-        assert re.search(rf"^{layer} ", err, re.MULTILINE)
-    assert "budget 8 000, limit 7 360, trigger 6 400 (profile code)" in err
-    assert re.search(r"\d\d \d{3} tokens before packing, [1-9]\d* folds? made, \d+ cuts", err)
+    assert re.search(r"^layer +stable +tools +summary +window +round +tail +total$", err, re.MULTILINE)
+    assert re.search(
+        r"^\d\d,\d{3} tokens before packing, \d,\d{3} after \(\d+%\), in \d+\.\d s$", err, re.MULTILINE
+    )
+    assert "budget 8,000, limit 7,360, trigger 6,400 (profile code); " in err
+    assert re.search(r"; [1-9]\d* folds?, \d+ cuts$", err, re.MULTILINE)
+    assert "640 tokens stay free for the reply" in err
     assert "`--explain`" in err
 
 
@@ -40,27 +42,60 @@ def test_sizes_in_the_account_are_those_of_the_pack(recording: Path) -> None:
     found = made.json
     assert sum(layer["tokens"] for layer in found["layers"]) + found["tool_tokens"] == found["tokens"]
     assert found["tokens"] <= found["limit"] < found["tokens_before"]
-    total = re.search(r"^total +(\d+) +([\d ]+)$", made.err, re.MULTILINE)
-    assert total is not None
-    assert int(total[2].replace(" ", "")) == found["tokens"]
+    tokens = re.search(r"^tokens +(.+)$", made.err, re.MULTILINE)
+    assert tokens is not None
+    *layers, total = (int(part.replace(",", "")) for part in tokens[1].split())
+    assert sum(layers) == total == found["tokens"]
     assert found["messages"] == holdfast("pack", recording, "--budget", "8k").json
 
 
-def test_explain_lists_every_cut_and_fold(recording: Path) -> None:
+def test_explain_groups_cuts_by_kind(recording: Path) -> None:
     found = holdfast("pack", recording, "--budget", "8k", "--json").json
     err = holdfast("pack", recording, "--budget", "8k", "--explain").err
+    kinds = re.findall(r"^(\S.*?) {2,}([a-z][a-z-]+) +(\d+) +([\d,]+) +([\d,]+)$", err, re.MULTILINE)
+    assert ("Read results", "read-gone") in [kind[:2] for kind in kinds]
+    assert sum(int(kind[2]) for kind in kinds) == len(found["cuts"])
+    for column, key in ((3, "before"), (4, "after")):
+        assert sum(_parse(kind[column]) for kind in kinds) == sum(cut[key] for cut in found["cuts"])
+    total = re.search(r"^total +(\d+) +([\d,]+) +([\d,]+)$", err, re.MULTILINE)
+    assert total is not None
+    assert int(total[1]) == len(found["cuts"])
+
+
+def _parse(number: str) -> int:
+    return int(number.replace(",", ""))
+
+
+def test_the_report_of_the_first_command_fits_one_screen() -> None:
+    demo = Path(__file__).parents[2] / "examples" / "recordings" / "inventory.jsonl"
+    err = holdfast("pack", demo, "--budget", "16k", "--explain").err
+    lines = err.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 80
+    recalled = re.search(r"`holdfast recall (\w+)`", err)
+    assert recalled is not None
+    assert holdfast("recall", recalled[1]).code == 0
+
+
+def test_cuts_lists_every_cut_and_fold(recording: Path) -> None:
+    found = holdfast("pack", recording, "--budget", "8k", "--json").json
+    err = holdfast("pack", recording, "--budget", "8k", "--cuts").err
     assert found["cuts"]
     assert found["folds"]
     for cut in found["cuts"]:
         row = rf"^ *{_grouped(cut['before'])} → {_grouped(cut['after'])} +{cut['rule']} +{cut['id']} +\S"
         assert re.search(row, err, re.MULTILINE), cut
     for fold in found["folds"]:
-        assert fold["why"] in err
+        assert re.sub(r"\d+", _grouped_digits, fold["why"]) in err
     assert re.search(r"^  steps? \d+(-\d+)? → \w+", err, re.MULTILINE)
 
 
 def _grouped(number: int) -> str:
-    return f"{number:,}".replace(",", " ")
+    return f"{number:,}"
+
+
+def _grouped_digits(found: re.Match[str]) -> str:
+    return _grouped(int(found[0]))
 
 
 def test_every_id_that_is_said_is_recalled(recording: Path) -> None:
@@ -78,7 +113,8 @@ def test_every_id_that_is_said_is_recalled(recording: Path) -> None:
 
 def test_packing_again_gives_the_same_bytes_and_stores_nothing_new(recording: Path) -> None:
     first = holdfast("pack", recording, "--budget", "8k", "--json")
-    assert holdfast("pack", recording, "--budget", "8k", "--json") == first
+    again = holdfast("pack", recording, "--budget", "8k", "--json")
+    assert (again.code, again.out) == (first.code, first.out)
     assert len(holdfast("logs", "--json").json) == 1
 
 
@@ -106,7 +142,7 @@ def test_at_one_more_than_the_last_step_is_everything(recording: Path) -> None:
     assert holdfast("pack", recording, "--at", "13").json == holdfast("pack", recording).json
     done = holdfast("pack", recording, "--at", "14")
     assert done.code == 2
-    assert "behind the last step, which is 12" in done.err
+    assert "is after the last step, which is 12" in done.err
 
 
 def test_without_a_store_nothing_is_stored_and_that_is_said(recording: Path, store: Path) -> None:
@@ -194,7 +230,7 @@ def test_a_profile_from_a_file_and_a_warning_about_the_environment(
     monkeypatch.setenv("HOLDFAST_WINDWO", "1")
     done = holdfast("pack", recording, "--profile", "tiny")
     assert done.code == 0
-    assert "budget 6 000" in done.err
+    assert "budget 6,000" in done.err
     assert "warning: `HOLDFAST_WINDWO` is not a variable of Holdfast" in done.err
 
 
@@ -207,7 +243,7 @@ def test_terminals_are_not_told_what_to_do_by_recordings(tmp_path: Path) -> None
 
 def test_the_demo_recording(store: Path) -> None:
     demo = Path(__file__).parents[2] / "examples" / "recordings" / "inventory.jsonl"
-    done = holdfast("pack", demo, "--budget", "32k", "--explain")
+    done = holdfast("pack", demo, "--budget", "32k", "--cuts")
     assert done.code == 0, done.err
     assert check(done.json, "openai") == ()
     assert "fold 1, " in done.err

@@ -64,7 +64,7 @@ def test_without_a_terminal_a_design_waits_and_can_be_gone_on_with(root):
         waits = holdfast(*begun(server))
         assert waits.code == CODES["ask"] == 17
         assert "error: the design `" in waits.err
-        assert "hint: go on at a terminal with `--continue`" in waits.err
+        assert "hint: resume at a terminal with `--continue`" in waits.err
         assert "open: approve the design in `plan.md`?" in waits.text
         assert len(bodies(server)) == 2, "the second was not asked"
         done = holdfast("pair", "work", "--continue", "--approve", "auto", "--sandbox", "off")
@@ -98,7 +98,7 @@ def test_a_stop_says_its_reason_and_its_evidence(root, own_place):
         done = holdfast(*begun(server, "--approve", "auto", "--max-iterations", "1"))
     assert done.code == STOPPED == 20
     assert "error: 1 iteration was made, as many as allowed" in done.err
-    assert "hint: `--continue --max-iterations N` goes on" in done.err
+    assert "hint: resume with `--continue --max-iterations N`" in done.err
     assert done.text.splitlines()[1] == "- iteration 1: 1/2 (50%) passed; failures: 1 of layer 2"
 
 
@@ -109,7 +109,7 @@ def test_other_limits_come_from_a_file_and_roles_from_the_log(root, own_place):
     with answering((PLAN, DESIGNED, DESIGNED), (*MEASURED, [Text("I think.")])) as server:
         stopped = holdfast(*begun(server, "--approve", "auto"))
         assert (stopped.code, stopped.text.partition(":")[0]) == (20, "layer")
-        assert "hint: `--continue --pair FILE` goes on, with other limits in its `[stop]`" in stopped.err
+        assert "hint: resume with `--continue --pair FILE`, with other limits in its `[stop]`" in stopped.err
         limits = ("--pair", "other.toml", "--max-iterations", "9")
         done = holdfast(*given(server, "--continue", *limits, "--approve", "auto"))
     assert (done.code, done.text.partition(":")[0]) == (0, "success")
@@ -136,7 +136,7 @@ def test_who_is_blocked_again_and_again_is_stopped_until_it_may_do_something_els
         assert (done.code, "error: `worker` cannot go on without an answer" in done.err) == (17, True)
         again = [holdfast(*given(server, "--continue", "--approve", "auto")) for _ in range(5)]
         assert [one.code for one in again] == [17, 17, 17, STOPPED, STOPPED]
-        assert "`--continue` goes on with another `--allow`, `--mode` or limit" in again[-1].err
+        assert "resume with `--continue` and another `--allow`, `--mode` or limit" in again[-1].err
         other = ("--allow", "Bash(make:*)", "--max-iterations", "1")
         done = holdfast(*given(server, "--continue", "--approve", "auto", *other))
     assert done.text.splitlines()[0] == "iterations: 1 iteration was made, as many as allowed"
@@ -166,7 +166,7 @@ def test_a_model_with_less_than_the_profile_is_said(root):
         (("nowhere",), 2, "there is no folder `nowhere`"),
         (("work", "--pair", "no.toml"), 2, "the pair no.toml cannot be read"),
         (("work", "--continue"), 3, "there is no pair in"),
-        (("work", "--continue", "-p", "x"), 2, "`--continue` goes on with the task"),
+        (("work", "--continue", "-p", "x"), 2, "`--continue` takes the task"),
         (("work", "--log", "lnone"), 3, "lnone"),
         (("work",), 2, "ANTHROPIC_API_KEY"),
         (("work",), 2, "choose another with `--init-model` and `--execute-model`"),
@@ -273,4 +273,4 @@ def test_hints_on_another_machine_name_what_works_there(root, own_place, monkeyp
         assert (lost.code, "`--log ID`" in lost.err) == (3, True)
         waits = holdfast("pair", "there", "--log", logs[0])
     assert waits.code == 17
-    assert f"hint: go on at a terminal with `--log {logs[0]}`" in waits.err
+    assert f"hint: resume at a terminal with `--log {logs[0]}`" in waits.err

@@ -105,7 +105,7 @@ def test_a_signal_ends_a_question_and_nothing_is_decided(root, number):
         assert len(bodies(server)) == 2, "the second was not asked"
         done = holdfast(*given(server, "--continue", "--approve", "auto"))
     assert code == 128 + number, shown
-    assert "go on with `--continue`" in shown
+    assert "resume with `--continue`" in shown
     assert "[y/N]: \r\n" in shown, "what is said then begins a line"
     assert "decided by" not in shown
     assert done.code == 0, done.err

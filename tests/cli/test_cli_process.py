@@ -10,7 +10,7 @@ import pytest
 from command_line import command, holdfast, json_file, on_terminal, process, work
 
 from holdfast.cli.app import COMMANDS, root
-from holdfast.cli.streams import format_count, format_number, printable
+from holdfast.cli.streams import format_count, printable
 from holdfast.version import __version__
 
 
@@ -143,7 +143,7 @@ raise SystemExit(run(["logs", "export", "{log}", "-o", {str(old)!r}]))
 
 
 def test_the_unexpected_is_one_line_and_a_hint() -> None:
-    code = "from holdfast.cli.failing import guarded; raise SystemExit(guarded(lambda: 1 // 0))"
+    code = "from holdfast.cli.exits import run_guarded; raise SystemExit(run_guarded(lambda: 1 // 0))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == 70
     lines = done.stderr.decode().rstrip("\n").split("\n")
@@ -244,6 +244,5 @@ def test_where_the_store_is(recording: Path, tmp_path: Path, monkeypatch: pytest
 
 
 def test_numbers_and_words() -> None:
-    assert [format_number(n) for n in (0, 999, 1000, 1234567)] == ["0", "999", "1 000", "1 234 567"]
-    assert [format_count(n, "log") for n in (0, 1, 2000)] == ["0 logs", "1 log", "2 000 logs"]
+    assert [format_count(n, "log") for n in (0, 1, 2000)] == ["0 logs", "1 log", "2,000 logs"]
     assert printable("a\tb\x1b[31m\u202ec\n上") == "a b[31mc 上"

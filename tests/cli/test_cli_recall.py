@@ -71,6 +71,12 @@ def test_what_was_asked_for_beyond_the_end_is_said(id_: str) -> None:
     assert done.err == "note: lines end at 5\n"
 
 
+def test_lines_that_do_not_exist_are_an_error_that_says_how_many_there_are(id_: str) -> None:
+    done = holdfast("recall", id_, "--lines", "9999-10000")
+    assert (done.code, done.out) == (1, b"")
+    assert done.err == "error: lines 9999 and on do not exist: there are 5\n"
+
+
 def test_json(id_: str) -> None:
     found = holdfast("recall", id_, "--lines", "2", "--json").json
     assert (found["id"], found["text"], found["total_lines"]) == (id_, "two three\n", 5)

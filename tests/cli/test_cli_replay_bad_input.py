@@ -80,7 +80,7 @@ def test_policies(tmp_path: Path, recording: Path) -> None:
 
 def test_the_policy_to_compare_with(recording: Path) -> None:
     done = holdfast("replay", recording, *SMALL, "--policy", "newest,mask", "--against", "code")
-    refused(done, "`--against code` is none of the policies", "they are everything, newest, mask")
+    refused(done, "`--against code` is not one of the policies", "they are everything, newest, mask")
     assert holdfast("replay", recording, *SMALL, "--policy", "newest", "--against", "everything").code == 0
 
 
@@ -121,7 +121,7 @@ def test_places_that_cannot_be_written_are_refused_before_any_work(tmp_path: Pat
     "options", [["--json", "--markdown"], ["--json", "--dump", "-"], ["--markdown", "--dump=-"]], ids=" ".join
 )
 def test_stdout_is_for_one_of_them(recording: Path, options: list[str]) -> None:
-    refused(holdfast("replay", recording, *options), "stdout is for one of them", "drop the others")
+    refused(holdfast("replay", recording, *options), "stdout takes only one of", "drop the others")
 
 
 def test_processes(recording: Path) -> None:

@@ -36,7 +36,7 @@ def test_the_answer_is_all_that_stands_on_stdout(root):
         done = here(server, "-p", "What does @main.py print?")
     assert (done.code, done.out) == (0, "It prints `old`.\n")
     assert "Read main.py – " in done.err
-    assert "2 steps, 2 480 tokens (1 200 cached), $0.0017, log l" in done.err
+    assert "2 steps, 2,480 tokens (1,200 cached), $0.0017, log l" in done.err
     asked = bodies(server)[0]
     assert asked["messages"][1]["content"] == "What does @main.py print?"
     assert "You must read them with Read" in asked["messages"][2]["content"]

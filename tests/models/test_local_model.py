@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from cli.command_line import Outcome, holdfast, json_file
-from holdfast.cli.inputs import build_window, chain_path, choose_profile
+from holdfast.cli.inputs import chain_path, load_profile
 from holdfast.compaction.check import CheckContext, find_faults
 from holdfast.compaction.compact import preview
 from holdfast.compaction.preparation import prepare
@@ -39,8 +39,9 @@ from holdfast.models.model import (
 )
 from holdfast.models.selection import create_model
 from holdfast.models.text_protocol import TextProtocolModel
-from holdfast.packing.log_walk import InMemoryRecorder
+from holdfast.packing.log_walk import InMemoryRecorder, walk_log
 from holdfast.store import SqliteStore
+from holdfast.tokenizers import counter_for_model
 from support.local_errands import PARSER, RELEASE, Errand
 
 NAMED = {
@@ -245,7 +246,7 @@ def _findings(done: Outcome, profile: str, folder: Path) -> tuple[object, ...]:
     """What the check has to say of the summary as it is shown, all of it read as the model's."""
     with SqliteStore(folder / "store.db") as store:
         entries = chain_path(Log.open(store, done.json["log"]).entries(), "")
-    window, _ = build_window(entries, choose_profile(profile, "3k"), "")
+    window, _ = walk_log(load_profile(profile, "3k"), counter_for_model(""), entries)
     plan = preview(InMemoryRecorder(window))
     assert plan is not None
     ready = prepare(plan, window, model=False)

@@ -5,17 +5,15 @@ Rule: data goes to stdout and everything else to stderr; nothing is imported bef
 
 import sys
 
-from holdfast.cli.exits import INTERRUPTED
-
 
 def main() -> None:
-    """What the `holdfast` script calls."""
+    """Run the `holdfast` script."""
     try:
-        # Imported here, so that Ctrl-C while the program is still loading ends it in one line too.
+        # Imported here, so that Ctrl-C during the import also ends the program in one line.
         from holdfast.cli.app import run  # noqa: PLC0415
 
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        code = INTERRUPTED
+        code = 130  # `exits.INTERRUPTED`, which may not be loaded yet
     sys.exit(code)

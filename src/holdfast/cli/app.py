@@ -1,6 +1,6 @@
-"""The root command, and how a command is found.
+"""The root command, which finds the others.
 
-Rule: a command's module is imported when that command is used; the list of commands needs none of them.
+Rule: the module of a command is imported when that command is used; the list of commands needs none of them.
 """
 
 import os
@@ -19,26 +19,29 @@ from holdfast.version import __version__
 
 NAME = "holdfast"
 COMPLETION = "_HOLDFAST_COMPLETE"
-"""The variable that the shell scripts of `holdfast completion` set."""
+"""The variable that the scripts of `holdfast completion` set."""
 
 COMMANDS = {
     "run": "Run the coding agent without a screen, for scripts and pipes.",
-    "resume": "Go on with a talk, the newest of this folder or by its id.",
+    "resume": "Resume a session: the newest of this folder, or one by its id.",
     "tour": "Show the agent at work, without a model, a key or the network.",
     "review": "Review a change: its parts by risk, and what is wrong in it.",
     "pair": "Let two agents work: one designs, the other builds and evaluates.",
-    "pack": "Pack a recording under a budget, as messages to send.",
-    "recall": "Bring back what a pack left out.",
+    "pack": "Pack a recording into a budget, as messages to send.",
+    "recall": "Recall what a pack left out.",
     "show": "Show rounds, steps, tools and tokens at a glance.",
     "check": "Check messages against the rules of providers.",
-    "compact": "Sum up what a recording would let go, and check it.",
+    "compact": "Summarize what a recording would let go, and check the summary.",
     "replay": "Measure what context policies keep, and what they cost.",
     "fit": "Learn from recordings which lines are worth keeping.",
     "logs": "List, export, import, delete and verify logs.",
     "profiles": "List profiles, or the settings of one.",
-    "models": "List models, what they cost, and what is missing to use them.",
-    "completion": "Print the completion script of a shell.",
+    "models": "List models with their prices and what they still need.",
+    "completion": "Print the completion script for a shell.",
 }
+
+NEAR = 0.6
+"""How like a command a word must be to be taken for a slip of the fingers."""
 
 EXAMPLES = """\b
 Examples:
@@ -67,10 +70,10 @@ class CommandGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
-            near = get_close_matches(args[0], COMMANDS, n=1, cutoff=0.0)[0]
+            near = get_close_matches(args[0], COMMANDS, n=1, cutoff=NEAR)
+            meant = f"did you mean `{near[0]}`? " if near else ""
             raise InputError(
-                f"there is no command `{args[0]}`",
-                hint=f"the nearest is `{near}`; `holdfast --help` lists all",
+                f"there is no command `{args[0]}`", hint=f"{meant}`holdfast --help` lists all commands"
             )
         return super().resolve_command(ctx, args)
 
@@ -90,7 +93,7 @@ class CommandGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EXAMPLES,
 )
-@continue_option
+@continue_option("Resume the newest session of this folder.")
 @agent_options
 @common_options
 @click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")
@@ -98,14 +101,14 @@ class CommandGroup(click.Group):
 def root(ctx: click.Context, /, **given: Any) -> None:
     """Keep a long-running LLM agent inside its context window.
 
-    Without a command: the coding agent, on a terminal's screen; what is piped in is done as by `holdfast run`.
-    Recordings of agents go in, packed messages come out, and every cut can be recalled by its id.
+    Without a command, opens the coding agent on the screen, or runs what is piped in, as `holdfast run` does.
+    The other commands work on recordings: they pack them into messages, and every cut can be recalled by its id.
     """
     if ctx.invoked_subcommand is not None:
         if any(given.values()):
-            raise click.UsageError("options of the agent stand behind the command, not before it", ctx)
+            raise click.UsageError("options of the agent go behind the command, not before it", ctx)
         return
-    # Loaded late: commands do without it.
+    # Imported late: commands do not need it.
     from holdfast.cli.screen import open_agent  # noqa: PLC0415
 
     code = open_agent(ctx, given)
@@ -116,7 +119,7 @@ def root(ctx: click.Context, /, **given: Any) -> None:
 
 
 def run(args: Sequence[str]) -> int:
-    """Run one command; the exit code."""
+    """Run one command; its exit code."""
     return run_guarded(lambda: _invoke(list(args)))
 
 

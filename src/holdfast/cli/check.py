@@ -1,7 +1,7 @@
-"""A file as requests to a provider, unrepaired: what the validator judges for `holdfast check`.
+"""`holdfast check`: the validator on its own.
 
-Rule: messages that are in a provider's own shape are judged as they stand in the file; all others are translated
-one to one first.
+Rule: it repairs nothing. Messages in a provider's own format are judged as they are in the file, all others after
+a translation one to one; it says what `pack` would repair.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,21 +11,13 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from holdfast.cli.inputs import RecordingChoice, chain_path, open_log
-from holdfast.cli.options import common_options, json_option, recording_options
+from holdfast.cli.inputs import RecordingInput, chain_path, entry_messages, open_log, reads_recording
+from holdfast.cli.options import common_options, json_option
 from holdfast.cli.streams import format_count, note, printable, track, write, write_json
 from holdfast.errors import InputError
-from holdfast.events import AssistantReplied, Entry, Recording, SystemSet, ToolReturned, ToolsSet, UserSaid
+from holdfast.events import Entry, Recording, SystemSet, ToolsSet
 from holdfast.log import Log
-from holdfast.messages import (
-    AssistantMessage,
-    Json,
-    Message,
-    SystemMessage,
-    ToolDefinition,
-    ToolMessage,
-    UserMessage,
-)
+from holdfast.messages import Json, Message, SystemMessage, ToolDefinition
 from holdfast.packing.validator import Provider, Violation, check, explain
 from holdfast.recordings import detect_format, find_recording, read_recordings
 from holdfast.recordings.json_lines import RecordingFile, decode_line, json_lines
@@ -36,13 +28,25 @@ from holdfast.wire import to_anthropic, to_openai
 from holdfast.wire.foreign_json import Losses
 from holdfast.wire.message_lists import is_message, request_of
 
+BROKEN = 1
+
+EXAMPLES = """\b
+Examples:
+  holdfast check messages.json
+  holdfast check recording.jsonl --provider anthropic
+  holdfast check sessions.jsonl.gz --id 2689c0e37d92 --json
+
+\b
+Exit code 0 if no rule is broken, 1 if one is."""
+
 PROVIDERS: tuple[Provider, ...] = ("openai", "anthropic")
 
 
 class CheckedRequest(Struct, frozen=True):
-    """One recording to judge. `raw` is set where the file is in the shape of the provider `native`.
+    """One recording to judge. `raw` is set where the file is in the format of the provider `native`.
 
-    `refusal` says why the recording could not be read, though its messages could be; `notes` what was forgiven.
+    `refusal` says why the recording could not be imported, although its messages could be read; `notes` what was
+    repaired on the way.
     """
 
     id: str
@@ -59,11 +63,11 @@ class CheckedRequest(Struct, frozen=True):
             messages, system, tools = (request.get(key) for key in ("messages", "system", "tools"))
             return check(messages or [], provider, system=system, tools=tools)
         write = to_openai if provider == "openai" else to_anthropic
-        wire = write(*_spoken(self.entries))
+        wire = write(*_translated(self.entries))
         return check(wire.messages, provider, system=wire.system, tools=wire.tools or None)
 
     def providers(self, asked: str | None) -> tuple[Provider, ...]:
-        """Those asked for, or else the file's own, or else both."""
+        """The provider that was named, else the one of the file, else both."""
         wanted = PROVIDERS if asked in (None, "both") else (asked,)
         if asked is None and self.native:
             wanted = (self.native,)
@@ -79,7 +83,7 @@ class CheckedRequest(Struct, frozen=True):
         return [*transcript.repairs, *transcript.unplaced.values(), *waiting]
 
 
-def requests_in(path: Path, id_: str | None, format_: str | None, chain: str) -> Iterator[CheckedRequest]:
+def _requests_in(path: Path, id_: str | None, format_: str | None, chain: str) -> Iterator[CheckedRequest]:
     """Every recording of a file, or the one with this id."""
     if id_ is not None:
         chosen = find_recording(path, id_, format_)
@@ -95,7 +99,7 @@ def requests_in(path: Path, id_: str | None, format_: str | None, chain: str) ->
 
 
 def _native_requests(path: Path, format_: str | None, chain: str) -> list[CheckedRequest]:
-    """The file's requests as they stand, if it is in a provider's own shape."""
+    """The requests as they are in the file, if it is in a provider's own format."""
     source = RecordingFile(path)
     lines = json_lines(source)
     values: list[Json] = []
@@ -131,47 +135,24 @@ def _entries(recording: Recording, chain: str) -> Sequence[Entry]:
     return chain_path(log.entries(), chain)
 
 
-def _spoken(entries: Sequence[Entry]) -> tuple[list[Message], tuple[ToolDefinition, ...]]:
+def _translated(entries: Sequence[Entry]) -> tuple[list[Message], tuple[ToolDefinition, ...]]:
     """The messages of a path one to one, with the newest system prompt and tools."""
     system = ""
     tools: tuple[ToolDefinition, ...] = ()
     messages: list[Message] = []
     for entry in entries:
-        event = entry.event
-        match event:
-            case SystemSet():
-                system = event.text
+        match entry.event:
+            case SystemSet(text=text):
+                system = text
             case ToolsSet():
-                tools = event.tools
-            case UserSaid():
-                messages.append(UserMessage(event.parts))
-            case AssistantReplied():
-                messages.append(AssistantMessage(event.parts))
-            case ToolReturned():
-                messages.append(ToolMessage(event.call_id, event.name, event.parts, event.error))
+                tools = entry.event.tools
             case _:
-                pass
+                messages += entry_messages(entry)
     return [*([SystemMessage(system)] if system else []), *messages], tools
 
 
-# `holdfast check`: the validator on its own.
-#
-# Rule: it judges what is in the file and repairs nothing; it says what `pack` would repair.
-
-BROKEN = 1
-
-EXAMPLES = """\b
-Examples:
-  holdfast check messages.json
-  holdfast check recording.jsonl --provider anthropic
-  holdfast check sessions.jsonl.gz --id 2689c0e37d92 --json
-
-\b
-Exit code 0 if no rule is broken, 1 if one is."""
-
-
 class ValidationResult(Struct, frozen=True):
-    """What one provider would say to one recording, and what `pack` would change before it is asked."""
+    """What one provider would object to in one recording, and what `pack` would repair in it."""
 
     recording: str
     provider: Provider
@@ -181,69 +162,61 @@ class ValidationResult(Struct, frozen=True):
 
 
 @click.command(epilog=EXAMPLES)
-@recording_options
+@reads_recording()
 @click.option(
     "--provider",
     type=click.Choice(["openai", "anthropic", "both"]),
-    help="Whose rules; else the file's own provider, else both.",
+    help="Apply the rules of this provider; else of the file's own, else of both.",
 )
 @json_option
 @common_options
 @click.pass_context
-def command(
-    ctx: click.Context,
-    recording: str,
-    id_: str | None,
-    format_: str | None,
-    chain: str,
-    provider: str | None,
-    as_json: bool,
-) -> None:
+def command(ctx: click.Context, source: RecordingInput, provider: str | None, as_json: bool) -> None:
     """Check messages against the rules of providers.
 
-    RECORDING is a file, or the id of a log in the store. OpenAI and Anthropic messages are judged as they stand,
-    other formats as messages one to one; all recordings of a file unless --id names one.
+    RECORDING is a file, or the id of a log in the store. OpenAI and Anthropic messages are judged as they are,
+    other formats after a translation one to one. All recordings of a file are checked unless --id names one.
     """
-    requests = _requests_of(ctx, RecordingChoice(recording, id_, format_, chain))
-    verdicts: list[ValidationResult] = []
+    requests = _requests_of(ctx, source)
+    results: list[ValidationResult] = []
     notes: dict[str, None] = {}
     with track(requests, "checking") as found:
         for request in found:
-            verdicts += _verdicts(request, provider)
+            results += _judge(request, provider)
             notes.update(dict.fromkeys(request.notes))
     if as_json:
-        write_json([_as_json(verdict) for verdict in verdicts])
+        write_json([_as_json(result) for result in results])
     else:
-        _show(verdicts)
+        _show(results)
     for sentence in notes:
         note(f"import: {sentence}")
-    if _tell(verdicts):
+    if _say_total(results):
         ctx.exit(BROKEN)
 
 
-def _requests_of(ctx: click.Context, choice: RecordingChoice) -> Iterable[CheckedRequest]:
-    if choice.file is not None:
-        return requests_in(choice.file, choice.id, choice.format, choice.chain)
-    log = open_log(ctx, choice)
-    return [CheckedRequest(log.id, chain_path(log.entries(), choice.chain))]
+def _requests_of(ctx: click.Context, source: RecordingInput) -> Iterable[CheckedRequest]:
+    if source.file is not None:
+        return _requests_in(source.file, source.id, source.format, source.chain)
+    log = open_log(ctx, source)
+    return [CheckedRequest(log.id, chain_path(log.entries(), source.chain))]
 
 
-def _verdicts(request: CheckedRequest, provider: str | None) -> Iterable[ValidationResult]:
+def _judge(request: CheckedRequest, provider: str | None) -> Iterable[ValidationResult]:
     repairs = request.repairs()
     for judge in request.providers(provider):
         yield ValidationResult(request.id, judge, request.violations(judge), repairs, request.refusal)
 
 
-def _tell(verdicts: list[ValidationResult]) -> int:
-    """Says how many rules are broken, and where; the number."""
-    broken = sum(len(verdict.violations) for verdict in verdicts)
-    names = " and ".join(dict.fromkeys(verdict.provider for verdict in verdicts))
-    checked = format_count(len({verdict.recording for verdict in verdicts}), "recording")
+def _say_total(results: list[ValidationResult]) -> int:
+    """Say how many rules are broken, and where; the number."""
+    broken = sum(len(result.violations) for result in results)
+    names = " and ".join(dict.fromkeys(result.provider for result in results))
+    checked = format_count(len({result.recording for result in results}), "recording")
     note(f"{format_count(broken, 'violation')} in {checked}, by the rules of {names}")
     return broken
 
 
-def _as_json(verdict: ValidationResult) -> dict[str, object]:
+def _as_json(result: ValidationResult) -> dict[str, object]:
     violations = [
         {
             "rule": v.rule,
@@ -252,34 +225,34 @@ def _as_json(verdict: ValidationResult) -> dict[str, object]:
             "id": v.id,
             "explanation": explain(v.rule),
         }
-        for v in verdict.violations
+        for v in result.violations
     ]
     return {
-        "recording": verdict.recording,
-        "provider": verdict.provider,
+        "recording": result.recording,
+        "provider": result.provider,
         "violations": violations,
-        "repairs": [{"rule": r.rule, "detail": r.detail} for r in verdict.repairs],
-        "refusal": verdict.refusal,
+        "repairs": [{"rule": r.rule, "detail": r.detail} for r in result.repairs],
+        "refusal": result.refusal,
     }
 
 
-def _show(verdicts: list[ValidationResult]) -> None:
-    several = len({verdict.recording for verdict in verdicts}) > 1
-    mended: set[str] = set()
-    for verdict in verdicts:
-        lines = _violation_lines(verdict)
-        if verdict.recording not in mended:
-            mended.add(verdict.recording)
-            lines += _repair_lines(verdict)
+def _show(results: list[ValidationResult]) -> None:
+    several = len({result.recording for result in results}) > 1
+    repaired: set[str] = set()
+    for result in results:
+        lines = _violation_lines(result)
+        if result.recording not in repaired:
+            repaired.add(result.recording)
+            lines += _repair_lines(result)
         if lines and several:
-            write(f"\nrecording {printable(verdict.recording)}\n")
+            write(f"\nrecording {printable(result.recording)}\n")
         write("".join(f"{printable(line)}\n" for line in lines))
 
 
-def _violation_lines(verdict: ValidationResult) -> list[str]:
+def _violation_lines(result: ValidationResult) -> list[str]:
     """By rule, each with what it demands."""
     by_rule: dict[str, list[Violation]] = {}
-    for violation in verdict.violations:
+    for violation in result.violations:
         by_rule.setdefault(violation.rule, []).append(violation)
     lines: list[str] = []
     for rule, violations in by_rule.items():
@@ -290,9 +263,9 @@ def _violation_lines(verdict: ValidationResult) -> list[str]:
     return lines
 
 
-def _repair_lines(verdict: ValidationResult) -> list[str]:
-    if verdict.refusal:
-        return [f"`holdfast pack` cannot read it: {verdict.refusal}"]
-    if not verdict.repairs:
+def _repair_lines(result: ValidationResult) -> list[str]:
+    if result.refusal:
+        return [f"`holdfast pack` cannot read it: {result.refusal}"]
+    if not result.repairs:
         return []
-    return ["`holdfast pack` would repair:", *(f"  {r.rule}: {r.detail}" for r in verdict.repairs)]
+    return ["`holdfast pack` would repair:", *(f"  {r.rule}: {r.detail}" for r in result.repairs)]

@@ -1,6 +1,6 @@
-"""`holdfast completion`: the script that teaches a shell our commands.
+"""`holdfast completion`: the script that lets a shell complete our commands.
 
-Rule: the script alone is on stdout, so that it can be sourced as it is.
+Rule: only the script is on stdout, so that it can be sourced as it is.
 """
 
 import click
@@ -10,7 +10,7 @@ from holdfast.cli.streams import hint, write
 
 PLACES = {
     "bash": 'add `eval "$(holdfast completion bash 2>/dev/null)"` to ~/.bashrc',
-    "zsh": 'add `eval "$(holdfast completion zsh 2>/dev/null)"` to ~/.zshrc, behind compinit',
+    "zsh": 'add `eval "$(holdfast completion zsh 2>/dev/null)"` to ~/.zshrc, after compinit',
     "fish": "write it to ~/.config/fish/completions/holdfast.fish",
 }
 
@@ -24,7 +24,7 @@ Examples:
 @click.argument("shell", type=click.Choice(list(PLACES)))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the completion script of a shell.
+    """Print the completion script for a shell.
 
     It completes commands, options, profiles, formats, files and the ids of logs.
     """

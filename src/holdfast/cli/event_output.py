@@ -1,6 +1,7 @@
-"""What happens in a run, told on the two streams: in words, as one object at the end, or as a line of JSON each.
+"""Output of a run's events: for people, as JSON, to a trace file, and as telemetry.
 
-Rule: none of them raises while the run goes on. Where nobody reads any more, the run is ended and its log is whole.
+Rule: no output raises while the run goes on. If nobody reads stdout any more, the run ends with its log complete.
+Telemetry is loaded only where `OTEL_TRACES_EXPORTER` names an exporter, and contains no texts.
 """
 
 from collections.abc import Mapping
@@ -24,7 +25,6 @@ from holdfast.agents.limits import Spent
 from holdfast.agents.notices import FoldMade, Notice, SummaryBegan, SummaryMade
 from holdfast.cli.streams import (
     format_count,
-    format_number,
     hint,
     note,
     printable,
@@ -41,8 +41,9 @@ from holdfast.tools.call import CallFinished
 
 LONGEST_ABOUT = 80
 LONGEST_SHOWN = 100
+OTEL_VARIABLE = "OTEL_TRACES_EXPORTER"
 TELLING = ("path", "command", "pattern", "query", "id", "description", "prompt")
-"""Arguments that say what a call is about, the first one that there is."""
+"""Arguments that describe a call; the first one that is given is shown."""
 
 
 class EventOutput(Protocol):
@@ -61,21 +62,8 @@ class TextOutput:
             warn(one)
 
     def watch(self, notice: Notice) -> None:
-        match notice:
-            case CallFinished():
-                say(_about_call(notice))
-            case FoldMade(fold=fold):
-                say(
-                    f"folded {format_number(fold.tokens_before)} tokens to {format_number(fold.tokens_after)}"
-                )
-            case SummaryBegan(waits=True):
-                say("summing up")
-            case SummaryMade(compaction=made):
-                say(
-                    f"summed up {format_number(made.tokens_before)} tokens to {format_number(made.tokens_after)}"
-                )
-            case RetryScheduled(seconds=seconds, reason=reason):
-                say(f"asking again in {seconds:.0f} s: {reason}")
+        if line := describe_notice(notice):
+            say(line)
 
     def ended(self, result: RunResult) -> None:
         self._say_end(result)
@@ -92,7 +80,7 @@ class TextOutput:
 
 
 class JsonOutput(TextOutput):
-    """The same words on stderr, one object on stdout."""
+    """The same lines on stderr, one object on stdout."""
 
     def ended(self, result: RunResult) -> None:
         self._say_end(result)
@@ -100,12 +88,12 @@ class JsonOutput(TextOutput):
 
 
 class JsonStreamOutput:
-    """A line of JSON on stdout for everything; with `partial` also for pieces of texts."""
+    """A line of JSON on stdout for each event; with `partial` also for texts as they arrive."""
 
     def __init__(self, *, partial: bool = False) -> None:
         self._partial = partial
         self._opened: OpenedSession | None = None
-        self._trouble: Exception | None = None
+        self._error: Exception | None = None
 
     def began(self, opened: OpenedSession) -> None:
         self._opened = opened
@@ -130,37 +118,54 @@ class JsonStreamOutput:
 
     def ended(self, result: RunResult) -> None:
         self._write(result_line(result))
-        if self._trouble:
-            raise self._trouble
+        if self._error:
+            raise self._error
 
     def _write(self, line: JsonLine) -> None:
-        if self._trouble:
+        if self._error:
             return
         try:
             write(msgspec.json.encode({"v": VERSION, **line}) + b"\n")
         except (OSError, HoldfastError) as error:
-            self._trouble = error
+            self._error = error
             if self._opened:
                 self._opened.desk.agent.interrupt()
 
 
 def say_no_model(message: str, found: str, tip: str) -> None:
-    """The three lines for somebody who has no model yet."""
+    """Three lines for somebody who has not chosen a model yet."""
     say_error(message)
     note(found)
     hint(tip)
 
 
 def describe_arguments(call: ToolCall) -> str:
-    """What a call is about, on one line."""
+    """The argument that describes a call best, on one line."""
     said: Json = next((call.arguments[key] for key in TELLING if call.arguments.get(key)), "")
     line = printable(str(said))
     return line if len(line) <= LONGEST_ABOUT else f"{line[:LONGEST_ABOUT]}…"
 
 
-def _about_call(news: CallFinished) -> str:
+def describe_notice(notice: Notice) -> str:
+    """A line for a person; empty for a notice that needs none."""
+    match notice:
+        case CallFinished():
+            return _describe_call(notice)
+        case FoldMade(fold=fold):
+            return f"folded {fold.tokens_before:,} tokens to {fold.tokens_after:,}"
+        case SummaryBegan(waits=True):
+            return "summarizing"
+        case SummaryMade(compaction=made):
+            sizes = f"{made.tokens_before:,} tokens to {made.tokens_after:,}"
+            return f"summarized {sizes}"
+        case RetryScheduled(seconds=seconds, reason=reason):
+            return f"asking again in {seconds:.0f} s: {reason}"
+    return ""
+
+
+def _describe_call(news: CallFinished) -> str:
     shown = news.result.shown.strip().split("\n")
-    # Of a diff, which is what a person sees of a change, the first line says nothing.
+    # The first line of a diff says nothing about the change.
     first = shown[0] if not shown[0].startswith("--- ") else format_count(len(shown), "line") + " of diff"
     mark = "failed: " if news.result.is_error else ""
     head = " ".join(filter(None, (news.call.name, describe_arguments(news.call))))
@@ -168,23 +173,18 @@ def _about_call(news: CallFinished) -> str:
 
 
 def format_spending(spent: Spent, log: str, *, is_priced: bool) -> str:
-    """What a run took, and the log that it is in."""
-    parts = [format_count(spent.steps, "step"), f"{format_number(spent.usage.total)} tokens"]
+    """What a run took, and its log."""
+    parts = [format_count(spent.steps, "step"), f"{spent.usage.total:,} tokens"]
     if spent.usage.cache_read:
-        parts[-1] += f" ({format_number(spent.usage.cache_read)} cached)"
+        parts[-1] += f" ({spent.usage.cache_read:,} cached)"
     if is_priced:
         parts.append(f"${spent.dollars:.4f}")
     return ", ".join([*parts, f"log {log}"])
 
 
-# Who follows a run besides the person: a trace in a file, and spans where the environment asks for them.
-#
-# Rule: telemetry is loaded only where `OTEL_TRACES_EXPORTER` names an exporter, and none of it holds a text.
-
-OTEL_VARIABLE = "OTEL_TRACES_EXPORTER"
-
-
 class Observers:
+    """A trace in a file, and OpenTelemetry spans where the environment asks for them."""
+
     def __init__(self, trace: Path | None, env: Mapping[str, str]) -> None:
         self._provider: Any = _provider(env) if env.get(OTEL_VARIABLE, "none") not in ("none", "") else None
         self._spans: Any = None
@@ -192,7 +192,7 @@ class Observers:
 
     def began(self, opened: OpenedSession) -> None:
         if self._provider:
-            # Loaded late, as below.
+            # Imported late, as below.
             from holdfast.agents.otel import RunSpans  # noqa: PLC0415
 
             desk = opened.desk
@@ -206,7 +206,7 @@ class Observers:
             self._spans.watch(notice)
 
     def ended(self, result: RunResult) -> None:
-        """Raises what kept the trace from being written."""
+        """Raise what kept the trace from being written."""
         if self._spans:
             self._spans.end(result.outcome)
         if self._trace:
@@ -221,13 +221,13 @@ class Observers:
 
 def _provider(env: Mapping[str, str]) -> Any:
     try:
-        # Loaded late: an extra that few have.
+        # Imported late: an extra that few have installed.
         from holdfast.agents.otel import tracer_provider  # noqa: PLC0415
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("opentelemetry"):
             raise
         raise ConfigError(
-            f"`{OTEL_VARIABLE}` is set, and OpenTelemetry is not installed",
-            hint="`pip install 'holdfast[otel]'`, or unset it",
+            f"`{OTEL_VARIABLE}` is set, but OpenTelemetry is not installed",
+            hint="run `pip install 'holdfast[otel]'`, or unset the variable",
         ) from None
     return tracer_provider(env)

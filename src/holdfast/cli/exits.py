@@ -1,4 +1,7 @@
-"""Exit codes that no error of `holdfast.errors` carries."""
+"""How a command ends: its exit code, and whatever it raised as one sentence with a hint.
+
+Rule: nobody sees a traceback unless `HOLDFAST_DEBUG` is set, and a closed pipe is not an error.
+"""
 
 import os
 import sys
@@ -28,24 +31,19 @@ EXIT_CODES = {
     "schema": 18,
     "interrupted": INTERRUPTED,
 }
-"""What `holdfast run` ends with, by what its run came to."""
-
-
-# Whatever ends a command, as one sentence, a hint and an exit code.
-#
-# Rule: a person never meets a traceback unless `HOLDFAST_DEBUG` asks for it, and a closed pipe is no error.
+"""Exit codes of `holdfast run`, by the outcome of the run."""
 
 DEBUG = "HOLDFAST_DEBUG"
 
 
 def run_guarded(action: Callable[[], int]) -> int:
-    """The exit code of an action, or of what it raised, which is then said on stderr."""
+    """Run an action; its exit code, or that of what it raised, which is printed to stderr."""
     try:
         code = action()
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
-        # `| head` has seen enough. What is still in the buffer must not be tried again at exit.
+        # `| head` has read enough. What is left in the buffer must not be written again at exit.
         _drop_output()
         return 0
     except (KeyboardInterrupt, Exception) as error:
@@ -82,12 +80,12 @@ def _report(error: BaseException) -> int:
 
 
 def _sentence(text: str) -> str:
-    """click's sentences in our style: no capital, backticks round what was typed."""
+    """A message of click in our style: no capital, backticks around what was typed."""
     return text[:1].lower() + text[1:].replace("'", "`")
 
 
 def _list_parts(error: ContextOverflow) -> None:
-    # Loaded late: only this one error has a table.
+    # Imported late: only this error has a table.
     from holdfast.cli.tables import name, number, say_table  # noqa: PLC0415
 
     rows = [*((part, tokens) for part, tokens in error.parts), ("budget", error.budget)]

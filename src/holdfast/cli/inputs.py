@@ -1,21 +1,25 @@
-"""What RECORDING names: a file, or a log of the store; and where that store is.
+"""What a command reads: a recording, which is a file or a log in the store; the store; and the window after it.
 
-Rule: a file is read whole before a store is touched, and only a command that stores something makes a store.
+Rule: a file is read whole before a store is touched, and only a command that stores something creates a store. The
+same options give the same window in every command.
 """
 
 import os
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import click
 from msgspec import Struct
 
-from holdfast.cli.options import STORE
+from holdfast.cli.options import STORE, complete_with, profile_option
 from holdfast.cli.streams import note, show_activity, track, warn
 from holdfast.config import load_config, resolve_profile
 from holdfast.errors import InputError, NotFound
-from holdfast.events import AssistantReplied, Entry, Folded, LogStarted, Noted
+from holdfast.events import AssistantReplied, Entry, Folded, LogStarted, Noted, ToolReturned, UserSaid
 from holdfast.log import Log
+from holdfast.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from holdfast.packing.counting.families import family_for_model
 from holdfast.packing.log_walk import walk_log
 from holdfast.packing.profile import Profile, parse_tokens
@@ -27,23 +31,96 @@ from holdfast.views import Transcript, path
 
 Redact = Callable[[str], str]
 
-LARGE = 1 << 20
+LARGE_FILE = 1 << 20
 """Bytes of a file that takes long enough to read to be worth a bar."""
+MANY_ENTRIES = 1_000
+"""Entries that take long enough to pack to be worth a bar."""
+SMALLEST_BUDGET = 512
+"""Tokens below which a budget holds no work at all, and is most likely a forgotten `k`."""
 
 
-class RecordingChoice(Struct, frozen=True):
-    """A recording as the command line names it."""
+class RecordingInput(Struct, frozen=True):
+    """The options of a command that reads one recording. The last three choose the window, where there is one."""
 
     recording: str
     id: str | None = None
     format: str | None = None
     chain: str = ""
+    step: int | None = None
+    budget: str | None = None
+    profile: str = ""
 
     @property
     def file(self) -> Path | None:
-        """The file, if there is one; else the name may be a log's."""
+        """The file, if there is one; else the name may be that of a log."""
         # Path.exists raises for a name that is too long to be one.
         return Path(self.recording) if os.path.exists(self.recording) else None  # noqa: PTH110
+
+
+class RecordingWindow(Struct, frozen=True):
+    """A recording after it was walked through under a profile. `entries` are those of the whole log."""
+
+    log: Log
+    entries: Sequence[Entry]
+    profile: Profile
+    model: str
+    window: Window
+    folds: list[Folded]
+
+
+def reads_recording(*, windowed: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options that choose a recording, given to the command as `source`.
+
+    With `windowed` also those that choose its window: `--at`, `--budget` and `--profile`. The text is the end of
+    their help, such as `with --ledger`, or `.` where there is nothing to add.
+    """
+    options = [
+        click.argument("recording", metavar="RECORDING", shell_complete=complete_with("recordings")),
+        click.option(
+            "--id",
+            "id",
+            metavar="ID",
+            help="Choose a recording of the file: its id, or the start or end of it.",
+        ),
+        click.option(
+            "--from",
+            "format",
+            metavar="FORMAT",
+            shell_complete=complete_with("formats"),
+            help="Read the file in this format; detected if not given.",
+        ),
+        click.option(
+            "--chain", metavar="NAME", default="", help="Take a side chain instead of the main one."
+        ),
+    ]
+    if windowed:
+        options += [
+            click.option(
+                "--at",
+                "step",
+                metavar="STEP",
+                type=click.IntRange(min=1),
+                help=f"Stop before the reply of this step{windowed}",
+            ),
+            click.option(
+                "--budget",
+                metavar="TOKENS",
+                help=f"Set the window, such as 32k; else the profile's{windowed}",
+            ),
+            profile_option,
+        ]
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def with_source(*args: Any, **given: Any) -> None:
+            chosen = {name: given.pop(name) for name in RecordingInput.__struct_fields__ if name in given}
+            function(*args, source=RecordingInput(**chosen), **given)
+
+        for option in reversed(options):
+            with_source = option(with_source)
+        return with_source
+
+    return decorate
 
 
 def store_path(ctx: click.Context) -> Path:
@@ -55,13 +132,13 @@ def store_path(ctx: click.Context) -> Path:
 
 
 def writable_store(ctx: click.Context) -> Store:
-    """The store, made if there is none, closed when the command ends."""
+    """The store, created if there is none, closed when the command ends."""
     store: Store = ctx.with_resource(SqliteStore(store_path(ctx)))
     return store
 
 
 def readable_store(ctx: click.Context) -> Store:
-    """The store, or an empty one where there is none: reading makes no file."""
+    """The store, or an empty one where there is none: reading creates no file."""
     place = store_path(ctx)
     if not os.path.exists(place):  # noqa: PTH110
         note(f"there is no store at `{place}` yet")
@@ -70,40 +147,40 @@ def readable_store(ctx: click.Context) -> Store:
 
 
 def open_log(
-    ctx: click.Context, choice: RecordingChoice, *, keep: bool = False, redact: Redact | None = str
+    ctx: click.Context, source: RecordingInput, *, keep: bool = False, redact: Redact | None = str
 ) -> Log:
-    """The log that a choice names. A file is imported: into the store if it shall be kept, else into memory.
+    """The log that a command names. A file is imported into the store to `keep` it, else into memory.
 
-    What is kept in memory only is not redacted unless asked: nothing of it reaches a disk.
+    What is only held in memory is not redacted unless asked: it never reaches a disk.
     """
-    if choice.file is None:
-        return _stored_log(ctx, choice)
-    large = choice.file.stat().st_size > LARGE
-    with show_activity(f"reading {choice.file.name}", shown=large):
-        recording = find_recording(choice.file, choice.id, choice.format)
+    if source.file is None:
+        return _stored_log(ctx, source)
+    large = source.file.stat().st_size > LARGE_FILE
+    with show_activity(f"reading {source.file.name}", shown=large):
+        recording = find_recording(source.file, source.id, source.format)
     store = writable_store(ctx) if keep else MemoryStore()
     with show_activity(f"{'storing' if keep else 'reading'} {recording.id}", shown=large):
         return Log.import_recording(store, recording, redact=redact)
 
 
-def _stored_log(ctx: click.Context, choice: RecordingChoice) -> Log:
+def _stored_log(ctx: click.Context, source: RecordingInput) -> Log:
     unknown = InputError(
-        f"`{choice.recording}` is neither a file nor the id of a log",
-        hint="check the path; `holdfast logs` lists the logs of the store",
+        f"`{source.recording}` is neither a file nor the id of a log",
+        hint="check the path; `holdfast logs` lists the logs in the store",
     )
-    if Path(choice.recording).name != choice.recording:
+    if Path(source.recording).name != source.recording:
         raise unknown
     store = readable_store(ctx)
     try:
-        store.resolve(choice.recording)
+        store.resolve(source.recording)
     except NotFound:
         raise unknown from None
-    if choice.id or choice.format:
+    if source.id or source.format:
         raise InputError(
-            f"`{choice.recording}` is no file, and `--id` and `--from` choose within files",
+            f"`{source.recording}` is a log in the store, but `--id` and `--from` apply to files",
             hint="leave them out",
         )
-    return Log.open(store, choice.recording)
+    return Log.open(store, source.recording)
 
 
 def chain_path(entries: Sequence[Entry], chain: str) -> list[Entry]:
@@ -112,7 +189,8 @@ def chain_path(entries: Sequence[Entry], chain: str) -> list[Entry]:
     if not found:
         there = ", ".join(f"`{name}`" for name in chain_names(entries)[:5])
         raise NotFound(
-            f"there is no side chain `{chain}`", hint=f"there are: {there}" if there else "there is none"
+            f"there is no side chain `{chain}`",
+            hint=f"side chains of this recording: {there}" if there else "this recording has no side chains",
         )
     return found
 
@@ -123,7 +201,7 @@ def chain_names(entries: Sequence[Entry]) -> list[str]:
 
 
 def recorded_model(entries: Sequence[Entry]) -> str:
-    """The model that first replied, by a name whose family is known if there is one; "" if none is named."""
+    """The model that replied first, by a name of a known family if there is one; empty if none is named."""
     names = [e.event.model for e in entries if isinstance(e.event, AssistantReplied) and e.event.model]
     started = entries[0].event if entries else None
     if isinstance(started, LogStarted) and isinstance(model := started.meta.get("model"), str):
@@ -132,30 +210,77 @@ def recorded_model(entries: Sequence[Entry]) -> str:
     return next(known, names[0] if names else "")
 
 
+def entry_messages(entry: Entry) -> list[Message]:
+    """The message that an entry holds, unrepaired; none for other events."""
+    event = entry.event
+    match event:
+        case UserSaid():
+            return [UserMessage(event.parts)]
+        case AssistantReplied():
+            return [AssistantMessage(event.parts)]
+        case ToolReturned():
+            return [ToolMessage(event.call_id, event.name, event.parts, event.error)]
+    return []
+
+
+def note_import(entries: Sequence[Entry]) -> list[str]:
+    """Say what was repaired or lost when the recording was imported; the sentences."""
+    notes = import_notes(entries)
+    for sentence in notes:
+        note(f"import: {sentence}")
+    return notes
+
+
 def import_notes(entries: Sequence[Entry]) -> list[str]:
-    """What was forgiven or lost when the recording was read."""
     return [e.event.text for e in entries if isinstance(e.event, Noted) and e.event.kind == "import"]
 
 
-# Going through a recording under a profile and a budget, up to a step.
-#
-# Rule: the same options give the same window, whichever command asks.
+def parse_budget(text: str) -> int:
+    """A budget in tokens. One that is too small to hold anything is refused."""
+    tokens = parse_tokens(text.strip())
+    if tokens < SMALLEST_BUDGET:
+        meant = f"did you mean `{tokens}k`? " if tokens else ""
+        raise InputError(
+            f"a budget of {tokens} tokens is too small",
+            hint=f"{meant}the smallest budget is {SMALLEST_BUDGET} tokens",
+        )
+    return tokens
 
-MANY = 1_000
-"""Entries that take long enough to pack to be worth a bar."""
+
+def parse_budgets(listed: str, example: str) -> tuple[int, ...]:
+    """Budgets in a list with commas, smallest first."""
+    budgets = tuple(sorted({parse_budget(part) for part in listed.split(",") if part.strip()}))
+    if not budgets:
+        raise InputError("`--budget` names no budget", hint=f"write it like `--budget {example}`")
+    return budgets
 
 
-def choose_profile(name: str, budget: str | None) -> Profile:
-    """The profile as configuration and environment have it, at the budget that was asked for."""
+def load_profile(name: str, budget: str | None = None) -> Profile:
+    """The profile as configuration and environment set it, scaled to the budget if one is given."""
     env = os.environ
     loaded = resolve_profile(load_config(cwd=Path.cwd(), env=env), env, name)
     for warning in loaded.warnings:
         warn(warning)
-    return loaded.profile if budget is None else loaded.profile.scaled_to(parse_tokens(budget))
+    return loaded.profile if budget is None else loaded.profile.scaled_to(parse_budget(budget))
+
+
+def walk_recording(
+    ctx: click.Context, source: RecordingInput, model: str | None = None, *, keep: bool = False
+) -> RecordingWindow:
+    """Walk through a recording as it happened, up to `--at`. Tokens are counted as `model` or the recorded one."""
+    profile = load_profile(source.profile, source.budget)
+    log = open_log(ctx, source, keep=keep, redact=None if profile.redact else str)
+    entries = log.entries()
+    on_path = chain_path(entries, source.chain)
+    model = model if model is not None else recorded_model(on_path)
+    walked = entries_before_step(on_path, source.step)
+    with track(walked, "packing", total=len(walked), shown=len(walked) > MANY_ENTRIES) as steps:
+        window, folds = walk_log(profile, counter_for_model(model), steps)
+    return RecordingWindow(log, entries, profile, model, window, folds)
 
 
 def entries_before_step(entries: Sequence[Entry], step: int | None) -> Sequence[Entry]:
-    """The entries before the reply of a step; one more than there are steps means all of them."""
+    """The entries before the reply of a step; the number after the last step means all of them."""
     if step is None:
         return entries
     steps = Transcript(entries).steps
@@ -163,14 +288,8 @@ def entries_before_step(entries: Sequence[Entry], step: int | None) -> Sequence[
         return entries
     if step > len(steps):
         raise InputError(
-            f"`--at {step}` lies behind the last step, which is {len(steps)}",
-            hint="`holdfast show` lists rounds with the numbers of their steps",
+            f"`--at {step}` is after the last step, which is {len(steps)}",
+            hint="`holdfast show` lists the rounds with their steps",
         )
     reply = steps[step - 1].entry
     return entries[: next(at for at, entry in enumerate(entries) if entry.id == reply)]
-
-
-def build_window(entries: Sequence[Entry], settings: Profile, model: str) -> tuple[Window, list[Folded]]:
-    """The window after all entries, and the folds made on the way."""
-    with track(entries, "packing", total=len(entries), shown=len(entries) > MANY) as steps:
-        return walk_log(settings, counter_for_model(model), steps)

@@ -5,119 +5,63 @@ Rule: whatever takes tokens has a line of its own; only runs of what is gone are
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
 
 import click
 import msgspec
 from msgspec import Struct
 
-from holdfast.cli.inputs import (
-    RecordingChoice,
-    build_window,
-    chain_path,
-    choose_profile,
-    entries_before_step,
-    import_notes,
-    open_log,
-    recorded_model,
-)
-from holdfast.cli.options import profile_option
-from holdfast.cli.streams import format_count, format_number, note, printable, write, write_json
+from holdfast.cli.inputs import RecordingInput, RecordingWindow, note_import, walk_recording
+from holdfast.cli.streams import format_count, note, printable, write, write_json
 from holdfast.cli.tables import Cell, name, number, print_heading, print_table, wrapped
-from holdfast.errors import InputError
-from holdfast.log import Log
 from holdfast.messages import Json
 from holdfast.packing.pack import pack
-from holdfast.packing.profile import Profile
 from holdfast.packing.visibility import TextVisibility, Visibility, visibility_of
 
 LONGEST_CALL = 60
 """Characters of a call that its line shows; JSON has the whole label."""
 
-F = TypeVar("F", bound=Callable[..., Any] | click.Command)
-
-
-class LedgerOptions(Struct, frozen=True):
-    """What of a recording to look at, and under which settings."""
-
-    model: str | None = None
-    step: int | None = None
-    budget: str | None = None
-    profile: str = ""
-    path: str = ""
-
 
 class LedgerReport(Struct, frozen=True):
-    """A ledger with all that is said about it. `step` is the one before whose reply it was taken."""
+    """The ledger of a window. `rows` are those to show, `step` is the step whose reply comes next."""
 
-    log: Log
+    walked: RecordingWindow
     ledger: Visibility
-    settings: Profile
-    model: str
     tokens: int
     step: int
     rows: list[TextVisibility]
 
 
-def ledger_options(function: F) -> F:
-    step = click.option(
-        "--at",
-        "step",
-        metavar="STEP",
-        type=click.IntRange(min=1),
-        help="The ledger as before the reply of this step.",
-    )
-    budget = click.option(
-        "--budget", metavar="TOKENS", help="The window of the ledger, such as 32k; else the profile's."
-    )
-    path = click.option(
-        "--path", metavar="TEXT", default="", help="Only files of the ledger whose path has this in it."
-    )
-    return step(budget(profile_option(path(function))))
-
-
-def refuse(look: LedgerOptions) -> None:
-    """Say of an option that it means nothing without `--ledger`."""
-    given = {"--at": look.step, "--budget": look.budget, "--profile": look.profile, "--path": look.path}
-    for option, value in given.items():
-        if value not in (None, ""):
-            raise InputError(f"`{option}` goes with `--ledger`", hint="add `--ledger`, or leave it out")
-
-
-def show_ledger(ctx: click.Context, choice: RecordingChoice, look: LedgerOptions, as_json: bool) -> None:
-    settings = choose_profile(look.profile, look.budget)
-    log = open_log(ctx, choice, redact=None if settings.redact else str)
-    entries = log.entries()
-    whole = chain_path(entries, choice.chain)
-    model = look.model if look.model is not None else recorded_model(whole)
-    window, _ = build_window(entries_before_step(whole, look.step), settings, model)
-    tokens = pack(window).tokens
-    found = visibility_of(window)
-    rows = [row for row in found.rows if look.path in row.path and (row.path or not look.path)]
-    account = LedgerReport(log, found, settings, model, tokens, len(window.transcript.steps) + 1, rows)
+def show_ledger(
+    ctx: click.Context, source: RecordingInput, model: str | None, path: str, *, as_json: bool
+) -> None:
+    """Show the ledger of a recording, of files with `path` in their paths if it is not empty."""
+    walked = walk_recording(ctx, source, model)
+    found = visibility_of(walked.window)
+    rows = [row for row in found.rows if path in row.path and (row.path or not path)]
+    step = len(walked.window.transcript.steps) + 1
+    report = LedgerReport(walked, found, pack(walked.window).tokens, step, rows)
     if as_json:
-        write_json(_as_json(account, choice))
+        write_json(_as_json(report, is_stored=source.file is None))
     else:
-        _show(account, is_whole=not look.path)
-    for sentence in import_notes(entries):
-        note(f"import: {sentence}")
-    if choice.file is not None and rows:
+        _show(report, is_whole=not path)
+    note_import(walked.entries)
+    if source.file is not None and rows:
         note("nothing was stored; after `holdfast pack` each id can be recalled")
 
 
-def _as_json(account: LedgerReport, choice: RecordingChoice) -> Json:
-    found = account.ledger
+def _as_json(report: LedgerReport, *, is_stored: bool) -> Json:
+    found = report.ledger
     return {
-        "log": account.log.id if choice.file is None else "",
-        "model": account.model,
-        "profile": account.settings.name,
-        "budget": account.settings.window,
-        "step": account.step,
-        "tokens": account.tokens,
-        "rows": msgspec.to_builtins(account.rows),
+        "log": report.walked.log.id if is_stored else "",
+        "model": report.walked.model,
+        "profile": report.walked.profile.name,
+        "budget": report.walked.profile.window,
+        "step": report.step,
+        "tokens": report.tokens,
+        "rows": msgspec.to_builtins(report.rows),
         "files": [
             {
                 "path": path,
@@ -127,35 +71,35 @@ def _as_json(account: LedgerReport, choice: RecordingChoice) -> Json:
                 "whole_on_view": found.resident(path),
                 "outdated": found.seen_before_edit(path),
             }
-            for path, rows in _by_path(account.rows).items()
+            for path, rows in _by_path(report.rows).items()
         ],
-        "states": msgspec.to_builtins(_only(account).totals()),
+        "states": msgspec.to_builtins(_only(report).totals()),
     }
 
 
-def _only(account: LedgerReport) -> Visibility:
+def _only(report: LedgerReport) -> Visibility:
     """The ledger of the rows that were asked for."""
-    return msgspec.structs.replace(account.ledger, rows=tuple(account.rows))
+    return msgspec.structs.replace(report.ledger, rows=tuple(report.rows))
 
 
-def _show(account: LedgerReport, *, is_whole: bool) -> None:
-    profile = account.settings
+def _show(report: LedgerReport, *, is_whole: bool) -> None:
+    profile = report.walked.profile
     write(
-        f"what is sent for the reply of step {account.step}, profile {printable(profile.name)}\n"
-        f"{format_count(account.tokens, 'token')} of a budget of {format_number(profile.window)}\n"
+        f"what is sent for the reply of step {report.step}, profile {printable(profile.name)}\n"
+        f"{format_count(report.tokens, 'token')} of a budget of {profile.window:,}\n"
     )
-    if not account.rows:
+    if not report.rows:
         write("no results\n" if is_whole else "no file has this in its path\n")
         return
-    base = _base({row.path for row in account.ledger.rows if row.path})
+    base = _base({row.path for row in report.ledger.rows if row.path})
     if base:
         write(f"relative paths are below {printable(base)}\n")
     print_heading("results, and files as they were written")
     columns = [name("steps"), name("state"), number("now"), number("whole"), name("id"), wrapped("what")]
-    print_table(columns, list(_lines(account.rows, base, draw_together=is_whole)))
-    _show_files(account, base)
+    print_table(columns, list(_lines(report.rows, base, draw_together=is_whole)))
+    _show_files(report, base)
     print_heading("tokens by state")
-    totals = [(state, t.rows, t.tokens, t.size) for state, t in _only(account).totals().items() if t.rows]
+    totals = [(state, t.rows, t.tokens, t.size) for state, t in _only(report).totals().items() if t.rows]
     sums = [sum(column) for column in zip(*(row[1:] for row in totals), strict=True)]
     columns = [name("state"), number("rows"), number("now"), number("whole")]
     print_table(columns, [*totals, ("total", *map(int, sums))], totals=1)
@@ -193,11 +137,11 @@ def _range(row: TextVisibility) -> str:
     return f"{row.first}-{row.last or ''}"
 
 
-def _show_files(account: LedgerReport, base: str) -> None:
+def _show_files(report: LedgerReport, base: str) -> None:
     """Files that the agent saw more than once: when, when they changed, and what of them is on view."""
-    found = account.ledger
+    found = report.ledger
     rows: list[tuple[Cell, ...]] = []
-    for path, seen in _by_path(account.rows).items():
+    for path, seen in _by_path(report.rows).items():
         steps = _steps(seen)
         if len(steps) > 1:
             changed = found.changed.get(path, ())

@@ -1,12 +1,11 @@
-"""Files into the store: our own exports with their ids, and recordings of any agent.
+"""`holdfast logs`: list, export, import, delete and verify the logs in the store.
 
-Rule: every file is read to its end before anything is stored, so that a damaged one leaves the store as it was.
+Rule: nothing is deleted that was not named and confirmed. Every file is read to its end before any of it is
+stored, so that a damaged one changes nothing; a file is replaced only when its new content is complete.
 """
 
-import os
 import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ import click
 
 from holdfast.cli.inputs import readable_store, writable_store
 from holdfast.cli.options import common_options, complete_with, json_option
-from holdfast.cli.streams import format_count, note, show_activity, track, write, write_json
+from holdfast.cli.streams import format_count, note, replace_file, show_activity, track, write, write_json
 from holdfast.cli.tables import name, number, print_table, say_table, text
 from holdfast.errors import InputError
 from holdfast.log import Log, export_log, import_log
@@ -27,58 +26,8 @@ from holdfast.store import LogInfo, Store, verify
 from holdfast.store.log_file import read_log_lines
 
 EXPORTED = b'{"holdfast":"log"'
-"""How the first line of `holdfast logs export` begins."""
+"""The start of what `holdfast logs export` writes."""
 
-
-def check_files(files: Sequence[RecordingFile], format_: str | None) -> int:
-    """How many logs the files hold; InputError if one cannot be read."""
-    count = 0
-    with track(files, "checking", total=len(files)) as checked:
-        for file in checked:
-            if is_export(file.path):
-                with _named(file.path):
-                    read_log_lines(_raw_lines(file.path))
-                count += 1
-            else:
-                for recording in scan_recordings(file, format_):
-                    recording.read()
-                    count += 1
-    return count
-
-
-def import_files(store: Store, paths: Sequence[Path], format_: str | None) -> Iterator[Log]:
-    """The logs of the files, each stored whole."""
-    for path in paths:
-        if is_export(path):
-            with _named(path):
-                log = import_log(store, _raw_lines(path))
-            yield log
-        else:
-            for recording in read_recordings(path, format_):
-                yield Log.import_recording(store, recording)
-
-
-def is_export(path: Path) -> bool:
-    first = next((line.raw for line in RecordingFile(path).lines() if line.raw.strip()), b"")
-    return first.replace(b" ", b"").startswith(EXPORTED)
-
-
-def _raw_lines(path: Path) -> Iterator[bytes]:
-    return (line.raw for line in RecordingFile(path).lines())
-
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """An export's faults are told by line; a person needs the file as well."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{path.name}: {error.message}", hint=error.hint) from None
-
-
-# `holdfast logs`: what the store holds.
-#
-# Rule: a file is replaced only when its new content is complete; nothing is deleted that was not named and agreed to.
 
 DAMAGED = 1
 
@@ -100,7 +49,7 @@ log_id = click.argument("id_", metavar="ID", shell_complete=complete_with("logs"
 def command(ctx: click.Context, as_json: bool) -> None:
     """List, export, import, delete and verify logs.
 
-    Without a command it lists them, oldest first. An ID may be shortened to its first six or more characters.
+    Without a command, lists them, oldest first. Six or more characters of an ID are enough.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -117,7 +66,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
 
 @command.command()
 @log_id
-@click.option("-o", "--output", metavar="FILE", default="-", help="A file instead of stdout.")
+@click.option("-o", "--output", metavar="FILE", default="-", help="Write to FILE instead of stdout.")
 @common_options
 @click.pass_context
 def export(ctx: click.Context, id_: str, output: str) -> None:
@@ -134,7 +83,7 @@ def export(ctx: click.Context, id_: str, output: str) -> None:
         for line in lines:
             write(line)
         return
-    _replace_file(Path(output), lines)
+    replace_file(Path(output), lines, mode=0o600)
     note(f"{format_count(log.info.entries, 'entry', 'entries')} of log `{log.id}` are in {output}")
 
 
@@ -145,15 +94,15 @@ def export(ctx: click.Context, id_: str, output: str) -> None:
     "format_",
     metavar="FORMAT",
     shell_complete=complete_with("formats"),
-    help="Format of recordings.",
+    help="Read recordings in this format.",
 )
 @json_option
 @common_options
 @click.pass_context
 def import_(ctx: click.Context, files: tuple[Path, ...], format_: str | None, as_json: bool) -> None:
-    """Store what `export` wrote, or recordings of any agent.
+    """Import what `export` wrote, or recordings of any agent.
 
-    What is there already is not stored again. If one file cannot be read, nothing is stored.
+    Logs that are already there are not stored again. If one file cannot be read, nothing is stored.
 
     \b
     Examples:
@@ -161,16 +110,16 @@ def import_(ctx: click.Context, files: tuple[Path, ...], format_: str | None, as
       holdfast logs import sessions/*.jsonl --from claude-code
     """
     checked = [RecordingFile(path) for path in files]
-    total = check_files(checked, format_)
-    with track(import_files(writable_store(ctx), files, format_), "importing", total=total) as found:
+    total = _count_logs(checked, format_)
+    with track(_import_files(writable_store(ctx), files, format_), "importing", total=total) as found:
         logs = [(log, log.info) for log in found]
     if as_json:
         write_json([{**_as_json(info), "existed": log.existed} for log, info in logs])
     else:
-        rows = [(i.head.id, i.entries, "there" if log.existed else "new", i.head.title) for log, i in logs]
+        rows = [(i.head.id, i.entries, "known" if log.existed else "new", i.head.title) for log, i in logs]
         print_table([name("id"), number("entries"), name("state"), text("title")], rows)
     new = sum(not log.existed for log, _ in logs)
-    note(f"{format_count(new, 'log')} stored, {len(logs) - new} there already")
+    note(f"{format_count(new, 'log')} stored, {len(logs) - new} already there")
     for file in checked:
         if file.notes and not file.lost_recordings:
             note(f"{file.name}: {'; '.join(file.notes)}")
@@ -179,7 +128,7 @@ def import_(ctx: click.Context, files: tuple[Path, ...], format_: str | None, as
 
 @command.command()
 @click.argument("ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete_with("logs"))
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Delete without asking.")
 @common_options
 @click.pass_context
 def delete(ctx: click.Context, ids: tuple[str, ...], yes: bool) -> None:
@@ -196,7 +145,7 @@ def delete(ctx: click.Context, ids: tuple[str, ...], yes: bool) -> None:
         [name("to delete"), number("entries"), text("title")],
         [(i.head.id, i.entries, i.head.title) for i in infos.values()],
     )
-    if not yes and not _agreed(len(infos)):
+    if not yes and not _confirm(len(infos)):
         note("nothing was deleted")
         return
     for id_ in infos:
@@ -212,7 +161,7 @@ def delete(ctx: click.Context, ids: tuple[str, ...], yes: bool) -> None:
 def verify_(ctx: click.Context, id_: str | None, as_json: bool) -> None:
     """Compare every entry and text with its id.
 
-    Exit code 1 if something is not what was written.
+    Exit code 1 if something is damaged.
 
     \b
     Examples:
@@ -237,25 +186,56 @@ def _entries(infos: Sequence[LogInfo]) -> str:
     return format_count(sum(info.entries for info in infos), "entry", "entries")
 
 
-def _agreed(count: int) -> bool:
+def _confirm(count: int) -> bool:
     if not sys.stdin.isatty():
-        raise InputError("nothing was deleted, as nobody can be asked here", hint="say `--yes`")
+        raise InputError("nothing was deleted: there is no terminal to confirm it on", hint="add `--yes`")
     return click.confirm(f"Delete {format_count(count, 'log')}?", err=True)
 
 
-def _replace_file(path: Path, lines: Iterable[bytes]) -> None:
-    """The whole file or none of it."""
+def _count_logs(files: Sequence[RecordingFile], format_: str | None) -> int:
+    """How many logs are in the files; InputError if one cannot be read."""
+    count = 0
+    with track(files, "checking", total=len(files)) as checked:
+        for file in checked:
+            if _is_export(file.path):
+                with _named(file.path):
+                    read_log_lines(_raw_lines(file.path))
+                count += 1
+            else:
+                for recording in scan_recordings(file, format_):
+                    recording.read()
+                    count += 1
+    return count
+
+
+def _import_files(store: Store, paths: Sequence[Path], format_: str | None) -> Iterator[Log]:
+    """The logs of the files, each stored whole."""
+    for path in paths:
+        if _is_export(path):
+            with _named(path):
+                log = import_log(store, _raw_lines(path))
+            yield log
+        else:
+            for recording in read_recordings(path, format_):
+                yield Log.import_recording(store, recording)
+
+
+def _is_export(path: Path) -> bool:
+    first = next((line.raw for line in RecordingFile(path).lines() if line.raw.strip()), b"")
+    return first.replace(b" ", b"").startswith(EXPORTED)
+
+
+def _raw_lines(path: Path) -> Iterator[bytes]:
+    return (line.raw for line in RecordingFile(path).lines())
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Errors in an export name the line; this adds the file."""
     try:
-        handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.writelines(lines)
-            Path(draft).replace(path)
-        except BaseException:
-            Path(draft).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}", hint="check the folder") from None
+        yield
+    except InputError as error:
+        raise InputError(f"{path.name}: {error.message}", hint=error.hint) from None
 
 
 def _as_json(info: LogInfo) -> Json:

@@ -1,6 +1,6 @@
-"""`holdfast models`: which models there are, what they cost, and what is missing to use them.
+"""`holdfast models`: which models there are, what they cost, and what they still need.
 
-Rule: without `--check` nothing is asked of anyone; a key is never shown, only whether it is there.
+Rule: without `--check` no provider is asked; a key is never shown, only whether it is set.
 """
 
 import os
@@ -28,11 +28,11 @@ Examples:
   holdfast models compatible/qwen3@http://127.0.0.1:8080/v1 --check --json"""
 
 ANY = "…"
-"""Stands for the models of a provider of which none is written down."""
+"""In place of a name, for a provider whose models are not in the catalogue."""
 
 
 class ModelRow(Struct, frozen=True):
-    """A model, and what came of asking for it: None where nobody was asked."""
+    """A model, and what its provider said of it: None if it was not asked."""
 
     chosen: ResolvedModel
     is_key_set: bool
@@ -46,7 +46,7 @@ class ModelRow(Struct, frozen=True):
 
     @property
     def missing(self) -> str:
-        """What must be done first, as far as is known; empty if nothing."""
+        """What must be done before it can be used; empty if nothing is known to be missing."""
         if self.chosen.is_key_needed and not self.is_key_set:
             return f"set {self.chosen.key}"
         if self.is_listed is False:
@@ -61,9 +61,9 @@ class ModelRow(Struct, frozen=True):
 @common_options
 @click.pass_context
 def command(ctx: click.Context, which: str, check: bool, as_json: bool) -> None:
-    """List models, what they cost, and what is missing to use them.
+    """List models with their prices and what they still need.
 
-    NAME is a provider, or a model as `--model` takes it: `provider/name`, or `provider/name@URL`. Entries of
+    NAME is a provider, or a model as `--model` takes it: `provider/name`, or `provider/name@URL`. Entries under
     `[models]` in `holdfast.toml` change the list or add to it.
     """
     config = load_config(cwd=Path.cwd(), env=os.environ)
@@ -82,7 +82,7 @@ def command(ctx: click.Context, which: str, check: bool, as_json: bool) -> None:
 
 
 def _wanted(which: str, catalogue: Catalogue) -> list[ResolvedModel]:
-    """The models a person asks about; of a provider without known ones, a row for whatever it has."""
+    """The models to list; for a provider without known ones, one row for all it has."""
     if which and which not in catalogue.providers:
         return [resolve_model(which, catalogue, os.environ)]
     found = []
@@ -99,8 +99,8 @@ def _row(chosen: ResolvedModel) -> ModelRow:
 
 
 def _checked(rows: Sequence[ModelRow]) -> list[ModelRow]:
-    """The rows with what their providers say; those whose key is missing are left alone."""
-    # Loaded late: the network's code takes longer than the rest of this command.
+    """The rows with what their providers say; those without a key are not asked."""
+    # Imported late: the network code takes longer to load than the rest of this command.
     from holdfast.models.availability import check_availability  # noqa: PLC0415
 
     reached = check_availability([row.chosen for row in rows if not row.missing], os.environ)
@@ -178,9 +178,9 @@ def _answer(row: ModelRow) -> str:
 
 
 def _say(rows: Sequence[ModelRow], catalogue: Catalogue, picked: str) -> None:
-    note(f"dollars a million tokens, as published on {catalogue.date}; `--json` has all that is known")
+    note(f"prices in dollars per million tokens, as published on {catalogue.date}; `--json` has more")
     if unset := dict.fromkeys(row.chosen.key for row in rows if row.missing and row.is_reached is None):
-        hint(f"keys that are not set: {', '.join(unset)}")
+        hint(f"set the keys that are missing: {', '.join(unset)}")
     for problem in dict.fromkeys(
         f"{row.chosen.entry.provider}: {row.problem}" for row in rows if row.problem
     ):

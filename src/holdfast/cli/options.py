@@ -1,14 +1,16 @@
-"""Options that several commands share, and what a shell may complete for them.
+"""Options that several commands share, and how a shell completes them.
 
-Rule: an option means the same wherever it stands; `--store` and `--no-color` may stand before or behind a command.
+Rule: an option means the same in every command; `--store` and `--no-color` may stand before or after the command.
+The root command needs this module, so it imports nothing of the library.
 """
 
 import os
 from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,11 +18,15 @@ from click.shell_completion import CompletionItem
 from holdfast.cli.streams import NO_COLOUR
 
 F = TypeVar("F", bound=Callable[..., Any] | click.Command)
+
 STORE = "holdfast.store"
+MODES = ("plan", "ask", "edit", "auto")
+SANDBOXES = ("auto", "bubblewrap", "landlock", "off")
+FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 class PositiveAmount(click.FloatRange):
-    """Some of something, more than none; `nan`, which is in every range, is no amount."""
+    """A number above zero, and not `nan`, which click finds in every range."""
 
     name = "amount"
 
@@ -31,8 +37,20 @@ class PositiveAmount(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         amount = super().convert(value, param, ctx)
         if not isfinite(amount):
-            self.fail(f"{value} is no amount of {self._unit}.", param, ctx)
+            self.fail(f"{value} is not a number of {self._unit}.", param, ctx)
         return amount
+
+
+class FilesInput(NamedTuple):
+    """The options of a command that reads many recordings."""
+
+    files: tuple[Path, ...]
+    budget: str
+    project_from: str
+    jobs: int | None
+    format: str | None
+    sample: int
+    at_least: str
 
 
 def _keep_store(ctx: click.Context, _: click.Parameter, value: Path | None) -> None:
@@ -42,7 +60,7 @@ def _keep_store(ctx: click.Context, _: click.Parameter, value: Path | None) -> N
 
 def _drop_colours(_: click.Context, __: click.Parameter, value: bool) -> None:
     if value:
-        # The one switch that reaches error messages too, which are said when the context is gone.
+        # Error messages are printed when the context is gone; the environment reaches them too.
         os.environ[NO_COLOUR] = "1"
 
 
@@ -54,14 +72,14 @@ def common_options(function: F) -> F:
         type=click.Path(path_type=Path),
         expose_value=False,
         callback=_keep_store,
-        help="The store's file (else HOLDFAST_STORE, the configuration, your data folder).",
+        help="Use this store file; else HOLDFAST_STORE, the configuration, or your data folder.",
     )
     colour = click.option(
         "--no-color",
         is_flag=True,
         expose_value=False,
         callback=_drop_colours,
-        help="No colours (as with NO_COLOR).",
+        help="Print without colours, as with NO_COLOR.",
     )
     return store(colour(function))
 
@@ -70,79 +88,15 @@ def complete_with(what: str) -> Callable[[click.Context, click.Parameter, str], 
     """The completion function of this name, imported when a shell asks: it needs half the library."""
 
     def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        items: list[CompletionItem] = getattr(import_module("holdfast.cli.shell_completion"), what)(
-            ctx, incomplete
-        )
+        function = getattr(import_module("holdfast.cli.shell_completion"), what)
+        items: list[CompletionItem] = function(ctx, incomplete)
         return items
 
     return complete
 
 
 def json_option(function: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")(function)
-
-
-def recording_options(function: F) -> F:
-    """RECORDING and what chooses within it."""
-    chain = click.option("--chain", metavar="NAME", default="", help="A side chain instead of the main one.")
-    return file_options(chain(function))
-
-
-def file_options(function: F) -> F:
-    """RECORDING, its format, and which recording of the file."""
-    argument = click.argument("recording", metavar="RECORDING", shell_complete=complete_with("recordings"))
-    id_ = click.option("--id", "id_", metavar="ID", help="Which recording of the file: its id, start or end.")
-    format_ = click.option(
-        "--from",
-        "format_",
-        metavar="FORMAT",
-        shell_complete=complete_with("formats"),
-        help="The file's format; else it is detected.",
-    )
-    return argument(id_(format_(function)))
-
-
-def files_options(function: F) -> F:
-    """FILES, how they are read, and which of their recordings are taken."""
-    argument = click.argument(
-        "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILES..."
-    )
-    project = click.option(
-        "--project-from",
-        metavar="KEY",
-        default="source",
-        show_default=True,
-        help="What tells projects apart: `file`, `recording`, or a key of the recordings' meta.",
-    )
-    jobs = click.option(
-        "--jobs", metavar="N", type=click.IntRange(min=1), help="Processes; else one for each processor."
-    )
-    format_ = click.option(
-        "--from",
-        "format_",
-        metavar="FORMAT",
-        shell_complete=complete_with("formats"),
-        help="The files' format.",
-    )
-    sample = click.option(
-        "--sample",
-        metavar="N",
-        type=click.IntRange(min=0),
-        default=0,
-        help="Only N recordings of each file, evenly spread.",
-    )
-    at_least = click.option(
-        "--at-least",
-        metavar="TOKENS",
-        default="0",
-        help="Only recordings of so many tokens, such as `60k`; `--sample` chooses first.",
-    )
-    return argument(project(jobs(format_(sample(at_least(function))))))
-
-
-def budgets_option(default: str, about: str) -> Callable[[F], F]:
-    """`--budget`, one or several."""
-    return click.option("--budget", metavar="TOKENS,...", default=default, show_default=True, help=about)
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")(function)
 
 
 def profile_option(function: F) -> F:
@@ -151,60 +105,118 @@ def profile_option(function: F) -> F:
         metavar="NAME",
         default="",
         shell_complete=complete_with("profiles"),
-        help="A profile; `holdfast profiles` lists them.",
+        help="Use this profile; `holdfast profiles` lists them.",
     )(function)
 
 
-# Options of the commands that open the coding agent, and the wish that they make.
-#
-# Rule: this module is part of the root command, so it loads nothing; what a wish needs is loaded when one is made.
-
-
-MODES = ("plan", "ask", "edit", "auto")
-SANDBOXES = ("auto", "bubblewrap", "landlock", "off")
-
-
-def agent_options(function: F) -> F:
-    """`--model`, `--mode`, `--profile`, `--allow`, `--sandbox` and `--trust`."""
-    model = click.option(
-        "--model",
-        metavar="PROVIDER/NAME",
-        default="",
-        shell_complete=complete_with("models"),
-        help="The model; else HOLDFAST_MODEL or `default_model`.",
+def model_option(about: str, name: str = "--model") -> Callable[[F], F]:
+    return click.option(
+        name, metavar="PROVIDER/NAME", default="", shell_complete=complete_with("models"), help=about
     )
+
+
+def log_option(about: str) -> Callable[[F], F]:
+    return click.option("--log", metavar="ID", default="", shell_complete=complete_with("logs"), help=about)
+
+
+def continue_option(about: str) -> Callable[[F], F]:
+    return click.option("--continue", "-c", "goes_on", is_flag=True, help=about)
+
+
+def max_steps_option(function: F) -> F:
+    return click.option(
+        "--max-steps", metavar="N", type=click.IntRange(min=1), help="Stop after N requests to the model."
+    )(function)
+
+
+def max_cost_option(about: str, most: float = 1e9) -> Callable[[F], F]:
+    return click.option("--max-cost", metavar="DOLLARS", type=PositiveAmount("dollars", most), help=about)
+
+
+def reads_files(budget: str, about: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options that choose recordings from files, given to the command as `source`."""
+    options = [
+        click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILES..."),
+        click.option("--budget", metavar="TOKENS,...", default=budget, show_default=True, help=about),
+        click.option(
+            "--project-from",
+            metavar="KEY",
+            default="source",
+            show_default=True,
+            help="Tell projects apart by `file`, `recording`, or a key of the recordings' meta.",
+        ),
+        click.option(
+            "--jobs", metavar="N", type=click.IntRange(min=1), help="Use N processes; else one per processor."
+        ),
+        click.option(
+            "--from",
+            "format",
+            metavar="FORMAT",
+            shell_complete=complete_with("formats"),
+            help="Read the files in this format; detected if not given.",
+        ),
+        click.option(
+            "--sample",
+            metavar="N",
+            type=click.IntRange(min=0),
+            default=0,
+            help="Take only N recordings of each file, evenly spread.",
+        ),
+        click.option(
+            "--at-least",
+            metavar="TOKENS",
+            default="0",
+            help="Take only recordings of so many tokens, such as `60k`; `--sample` chooses first.",
+        ),
+    ]
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def with_source(*args: Any, **given: Any) -> None:
+            source = FilesInput(**{name: given.pop(name) for name in FilesInput._fields})
+            function(*args, source=source, **given)
+
+        for option in reversed(options):
+            with_source = option(with_source)
+        return with_source
+
+    return decorate
+
+
+def permission_options(function: F) -> F:
+    """`--mode`, `--allow`, `--sandbox` and `--trust`."""
     mode = click.option(
         "--mode",
         type=click.Choice(MODES),
-        help="plan: change nothing; ask: before each change; edit: files may be edited; auto: ask nothing.",
+        help="plan: change nothing; ask: ask before each change; edit: edit files freely; auto: ask nothing.",
     )
     allow = click.option(
         "--allow",
         metavar="RULE",
         multiple=True,
-        help="A rule such as `Edit(src/**)` or `Bash(make test)`; may be given again.",
+        help="Allow what this rule names, such as `Edit(src/**)` or `Bash(make:*)`; may be repeated.",
     )
     sandbox = click.option(
-        "--sandbox", type=click.Choice(SANDBOXES), help="What commands run in; else `auto`."
+        "--sandbox", type=click.Choice(SANDBOXES), help="Run commands in this sandbox; else `auto`."
     )
     trust = click.option(
         "--trust",
         "trusts",
         is_flag=True,
-        help="Trust the project's holdfast.toml: its rules and servers, as they are now.",
+        help="Trust the project's holdfast.toml, its rules and servers, as it is now.",
     )
-    return model(mode(profile_option(allow(sandbox(trust(function))))))
+    return mode(allow(sandbox(trust(function))))
 
 
-def continue_option(function: F) -> F:
-    return click.option(
-        "--continue", "-c", "goes_on", is_flag=True, help="Go on with the newest talk of this folder."
-    )(function)
+def agent_options(function: F) -> F:
+    """`--model`, `--profile` and the permissions of the coding agent."""
+    model = model_option("Use this model; else HOLDFAST_MODEL or `default_model`.")
+    return model(profile_option(permission_options(function)))
 
 
 def make_agent_options(ctx: click.Context, **given: Any) -> Any:
-    """The `AgentOptions` that options amount to, in the folder that we are in."""
-    # Loaded late: the root command knows this module.
+    """`AgentOptions` for the current folder, from what was given on the command line."""
+    # Imported late: the root command needs this module.
     from holdfast.agents.options import AgentOptions  # noqa: PLC0415
 
     return AgentOptions(root=Path.cwd(), store=ctx.meta.get(STORE), **given)

@@ -1,30 +1,22 @@
-"""What a provider reported against what we count: how far our numbers can be trusted on this recording.
+"""A recording at a glance, as values: rounds, tools, boundaries, side chains, and how exact our token counts are.
 
-Rule: each report is compared with what was known before it came; the correction learns from it afterwards.
+Rule: the numbers are those of the whole recording, nothing left out; steps are numbered as `pack --at` takes them.
+What a provider reported is compared with what was known before; only then the correction learns from it.
 """
 
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from holdfast.cli.inputs import chain_names
-from holdfast.events import (
-    AssistantReplied,
-    BoundarySeen,
-    ChainStarted,
-    Entry,
-    SystemSet,
-    ToolReturned,
-    ToolsSet,
-    UserSaid,
-)
-from holdfast.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, joined_text
+from holdfast.cli.inputs import chain_names, entry_messages
+from holdfast.events import AssistantReplied, BoundarySeen, ChainStarted, Entry, SystemSet, ToolsSet
+from holdfast.messages import SystemMessage, joined_text
 from holdfast.packing.counting.calibration import Calibration
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.views import Step, Transcript, User, path
 
 DROP = 0.7
-"""A prompt that shrank to less than this share of the one before was cut by the agent, said or not."""
+"""A prompt below this share of the one before was cut by the agent, whether it said so or not."""
 
 
 class UsageReport(Struct, frozen=True):
@@ -36,7 +28,7 @@ class UsageReport(Struct, frozen=True):
 
 
 class UsageComparison(Struct, frozen=True):
-    """Median and 95th percentile of the relative errors; the first report of a talk corrects nothing yet."""
+    """Median and 95th percentile of the relative errors; the first report corrects nothing yet."""
 
     reports: int
     last: UsageReport
@@ -88,31 +80,14 @@ def _reports(entries: Iterable[Entry], counter: TokenCounter) -> list[UsageRepor
                 calibration = calibration.observe(counted, messages, reported)
             case _:
                 pass
-        for message in _messages(entry):
+        for message in entry_messages(entry):
             tokens += counter.message(message)
             messages += 1
     return reports
 
 
-def _messages(entry: Entry) -> list[Message]:
-    event = entry.event
-    match event:
-        case UserSaid():
-            return [UserMessage(event.parts)]
-        case AssistantReplied():
-            return [AssistantMessage(event.parts)]
-        case ToolReturned():
-            return [ToolMessage(event.call_id, event.name, event.parts, event.error)]
-    return []
-
-
 def _quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
-
-
-# A recording at a glance, as values: rounds, tools, boundaries, side chains, branches.
-#
-# Rule: numbers are those of the whole recording, nothing left out; steps are numbered as `pack --at` takes them.
 
 
 class RoundOverview(Struct, frozen=True):
@@ -131,7 +106,7 @@ class RoundOverview(Struct, frozen=True):
 
 
 class ToolOverview(Struct):
-    """All calls of one kind: how many, under which names, how many failed, and what they weigh."""
+    """All calls of one kind: how many, under which names, how many failed, and how many tokens they take."""
 
     kind: str
     names: dict[str, int]
@@ -170,7 +145,7 @@ class Overview(Struct, frozen=True):
     repairs: tuple[str, ...]
 
 
-def overview(entries: Sequence[Entry], on_path: Sequence[Entry], counter: TokenCounter) -> Overview:
+def make_overview(entries: Sequence[Entry], on_path: Sequence[Entry], counter: TokenCounter) -> Overview:
     transcript = Transcript(on_path)
     rounds = tuple(_round(transcript, number, counter) for number in range(len(transcript.rounds)))
     pinned = (transcript.system, *transcript.rules.values(), *transcript.contexts.values())

@@ -1,14 +1,13 @@
 """`holdfast pair`: two agents that hand work to each other.
 
-Rule: what it came to is the only thing on stdout; what happens on the way is said on stderr. It can be ended at any
-moment, and `--continue` goes on where it was.
+Rule: the outcome is the only thing on stdout; what happens on the way goes to stderr. A pair can be stopped at any
+moment, and `--continue` resumes it.
 """
 
 import asyncio
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -25,13 +24,15 @@ from holdfast.cli.event_output import say_no_model
 from holdfast.cli.exits import EXIT_CODES
 from holdfast.cli.inputs import store_path
 from holdfast.cli.options import (
-    MODES,
-    SANDBOXES,
+    FILE,
     STORE,
-    PositiveAmount,
     common_options,
-    complete_with,
+    continue_option,
     json_option,
+    log_option,
+    max_cost_option,
+    model_option,
+    permission_options,
 )
 from holdfast.cli.pair_terminal import PairProgress, TerminalApprovals
 from holdfast.cli.streams import (
@@ -49,13 +50,11 @@ from holdfast.pair.roles import built_in_pair, load_pair, load_stop_table
 from holdfast.pair.state import PairState
 from holdfast.pair.stop_rules import MOST, MOST_DOLLARS
 
-F = TypeVar("F", bound=Callable[..., Any] | click.Command)
-
 STOPPED, UNDELIVERED = 20, 21
 CODES = {**EXIT_CODES, "success": 0, DONE: 0, "rejected": UNDELIVERED}
-"""By what it came to; every other reason is a rule's that stopped it before the target."""
+"""Exit codes by outcome; every other outcome is a rule that stopped the pair before its target."""
 RAISED = {"iterations": "--max-iterations N", "cost": "--max-cost DOLLARS"}
-"""What gives another limit; every other one stands in a file."""
+"""Options that raise a limit; every other limit is in a file."""
 
 EXAMPLES = """\b
 Examples:
@@ -67,78 +66,70 @@ Examples:
 
 \b
 Exit code 0 if the target is reached, 17 if a person must decide first, 20 if
-a rule stopped it before; docs/pair.md lists all. `--continue` goes on."""
+a rule stopped the pair; docs/pair.md lists all. `--continue` resumes it."""
 
-FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-def model_option(name: str, which: str) -> Callable[[F], F]:
-    return click.option(
-        name,
-        metavar="M",
-        default="",
-        shell_complete=complete_with("models"),
-        help=f"Model of the {which} agent.",
-    )
+class PairEnd(Struct, frozen=True):
+    """The outcome of a run, the state of the pair, its spending over all runs, and the option that resumes it."""
+
+    outcome: PairOutcome
+    state: PairState
+    logs: tuple[str, ...]
+    dollars: float
+    code: int
+    again: str = "--continue"
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("folder", metavar="DIR", type=FOLDER)
-@click.option("-p", "--prompt", metavar="TEXT", default="", help="The task; else `task.md` of DIR.")
-@model_option("--init-model", "first")
-@model_option("--execute-model", "second")
-@click.option("--max-iterations", metavar="N", type=click.IntRange(1, MOST), help="At most N iterations.")
-@click.option(
-    "--max-cost",
-    metavar="DOLLARS",
-    type=PositiveAmount("dollars", MOST_DOLLARS),
-    help="Of both, in all runs.",
-)
+@click.option("-p", "--prompt", metavar="TEXT", default="", help="State the task; else `task.md` of DIR.")
+@model_option("Use this model for the first agent.", "--init-model")
+@model_option("Use this model for the second agent.", "--execute-model")
+@click.option("--max-iterations", metavar="N", type=click.IntRange(1, MOST), help="Stop after N iterations.")
+@max_cost_option("Stop before both agents spend more, over all runs.", MOST_DOLLARS)
 @click.option(
     "--approve",
     type=click.Choice(("ask", "auto", "file")),
     default="ask",
     show_default=True,
-    help="Who approves a design: you, nobody, or a file that you write.",
+    help="Let you, nobody, or a file that you write approve a design.",
 )
 @click.option(
-    "--pair", "pair_file", metavar="FILE", type=FILE, help="A pair, in TOML; with `--continue` its limits."
+    "--pair",
+    "pair_file",
+    metavar="FILE",
+    type=FILE,
+    help="Use this pair (TOML); with `--continue` its limits.",
 )
-@click.option("--continue", "-c", "goes_on", is_flag=True, help="Go on with the newest pair of DIR.")
-@click.option(
-    "--log", metavar="ID", default="", shell_complete=complete_with("logs"), help="Go on with this pair."
-)
-@click.option("--mode", type=click.Choice(MODES), help="As with `holdfast run`; else `edit`.")
-@click.option(
-    "--allow", metavar="RULE", multiple=True, help="A rule such as `Bash(make:*)`; may be given again."
-)
-@click.option("--sandbox", type=click.Choice(SANDBOXES), help="What commands run in; else `auto`.")
-@click.option("--trust", "trusts", is_flag=True, help="Trust the holdfast.toml of DIR, as it is now.")
+@continue_option("Resume the newest pair of DIR.")
+@log_option("Resume this pair.")
+@permission_options
 @json_option
 @common_options
 @click.pass_context
 def command(ctx: click.Context, /, as_json: bool, approve: str, **given: Any) -> None:
     """Let two agents work: one designs, the other builds and evaluates.
 
-    Init writes a design, which is approved first; Execute builds from it, evaluates, and reports what is wrong with
-    the design. So they go on until enough samples pass, or a rule stops them.
+    Init writes a design, which you approve; Execute builds from it, evaluates, and reports what is wrong with the
+    design. They continue until enough samples pass, or a rule stops them. The mode is `edit` without --mode.
     """
-    wish = make_pair_options(ctx.meta.get(STORE), given)
-    telling = PairProgress()
-    root = wish.wish.root.resolve()
+    options = make_pair_options(ctx.meta.get(STORE), given)
+    progress = PairProgress()
+    root = options.wish.root.resolve()
     if approve == "file":
-        # Looked at before anything is opened, so that a refusal leaves no log behind.
+        # Checked before anything is opened, so that a refusal leaves no log behind.
         choose_approvals(approve, store_path(ctx), "new", root)
-    people = PairCallbacks(
-        lambda place, log: choose_approvals(approve, place, log, root), telling.tell, telling.watch
+    callbacks = PairCallbacks(
+        lambda place, log: choose_approvals(approve, place, log, root), progress.tell, progress.watch
     )
     try:
-        ended = asyncio.run(run_pair_to_end(wish, people))
+        ended = asyncio.run(run_pair(options, callbacks))
     except NoModel as error:
         say_no_model(_both(error.message), _both(error.found), error.hint)
         ctx.exit(error.exit_code)
-    show(ended, as_json=as_json)
+    _show(ended, as_json=as_json)
     ctx.exit(ended.code)
 
 
@@ -146,11 +137,11 @@ def make_pair_options(store: Path | None, given: dict[str, Any]) -> PairOptions:
     folder: Path = given["folder"]
     goes_on = given["goes_on"] or bool(given["log"])
     if not folder.is_dir():
-        raise InputError(f"there is no folder `{folder}`", hint="name the folder that both are to work in")
+        raise InputError(f"there is no folder `{folder}`", hint="name the folder in which both agents work")
     if goes_on and given["prompt"]:
         raise InputError(
-            "`--continue` goes on with the task that is in the log",
-            hint="leave `-p` away, or begin anew without `--continue`",
+            "`--continue` takes the task from the log",
+            hint="drop `-p`, or start a new pair without `--continue`",
         )
     wish = AgentOptions(
         root=folder,
@@ -166,7 +157,7 @@ def make_pair_options(store: Path | None, given: dict[str, Any]) -> PairOptions:
     return PairOptions(
         wish=wish,
         pair=pair,
-        # Of a pair that is gone on with, the limits alone may be others.
+        # A resumed pair may get new limits, and nothing else.
         stop=load_stop_table(file) if goes_on and file else None,
         task=given["prompt"],
         models=(given["init_model"], given["execute_model"]),
@@ -176,7 +167,7 @@ def make_pair_options(store: Path | None, given: dict[str, Any]) -> PairOptions:
 
 
 def choose_approvals(approve: str, place: Path, log: str, root: Path) -> Approvals:
-    """Files lie beside the store, where no agent writes."""
+    """Who decides. Files are beside the store, where no agent writes."""
     if approve == "auto":
         return AutoApprovals()
     if approve == "ask":
@@ -185,35 +176,24 @@ def choose_approvals(approve: str, place: Path, log: str, root: Path) -> Approva
     if folder.is_relative_to(root):
         raise InputError(
             f"approvals in {folder} could be written by the agents themselves",
-            hint="`--store` chooses a store outside the folder that they work in",
+            hint="choose a store outside that folder with `--store`",
         )
     return FileApprovals(folder)
 
 
 def _both(said: str) -> str:
-    """Words about one agent's `--model`, for two that have an option each."""
+    """A sentence about `--model`, for two agents with an option each."""
     return said.replace("`--model`", "`--init-model` and `--execute-model`").replace(
         "--model ", "--init-model "
     )
 
 
-class PairEnd(Struct, frozen=True):
-    """What it came to, where the pair stands, what both agents spent in all runs, and how it is gone on with."""
-
-    outcome: PairOutcome
-    state: PairState
-    logs: tuple[str, ...]
-    dollars: float
-    code: int
-    again: str = "--continue"
-
-
-async def run_pair_to_end(wish: PairOptions, people: PairCallbacks) -> PairEnd:
-    """Run it to its end."""
+async def run_pair(options: PairOptions, callbacks: PairCallbacks) -> PairEnd:
+    """Run the pair to its end."""
     signals = SignalHandler()
     with signals.caught():
         try:
-            opened = await open_pair(wish, people, env=os.environ)
+            opened = await open_pair(options, callbacks, env=os.environ)
         except asyncio.CancelledError:
             if not signals.settle():
                 raise
@@ -223,19 +203,19 @@ async def run_pair_to_end(wish: PairOptions, people: PairCallbacks) -> PairEnd:
         try:
             for one in opened.notes:
                 warn(one)
-            outcome = await _followed(opened, signals)
+            outcome = await _run_watched(opened, signals)
             code = 128 + signals.came if signals.came else CODES.get(outcome.reason, STOPPED)
             pair = opened.orchestrator
             log = pair.log.id
             logs = (log, *(f"{log}.{role.name}" for role in pair.pair.roles))
-            # One from another machine is found by its id alone: it was begun in another folder.
-            again = f"--log {log}" if wish.wish.log else "--continue"
+            # A pair from another machine is found by its id only: it was started in another folder.
+            again = f"--log {log}" if options.wish.log else "--continue"
             return PairEnd(outcome, pair.state, logs, pair.plan.spent(), code, again)
         finally:
             await opened.close()
 
 
-async def _followed(opened: OpenedPair, signals: SignalHandler) -> PairOutcome:
+async def _run_watched(opened: OpenedPair, signals: SignalHandler) -> PairOutcome:
     def follow(agent: Agent) -> None:
         signals.agent = agent
 
@@ -245,10 +225,10 @@ async def _followed(opened: OpenedPair, signals: SignalHandler) -> PairOutcome:
     except asyncio.CancelledError:
         if not signals.settle():
             raise
-        return PairOutcome("interrupted", "interrupted", "go on with `--continue`")
+        return PairOutcome("interrupted", "interrupted", "resume with `--continue`")
 
 
-def show(end: PairEnd, *, as_json: bool) -> None:
+def _show(end: PairEnd, *, as_json: bool) -> None:
     outcome, state = end.outcome, end.state
     if CODES.get(outcome.reason) != 0:
         say_error(outcome.sentence)
@@ -258,26 +238,26 @@ def show(end: PairEnd, *, as_json: bool) -> None:
     if end.logs:
         say(", ".join([*parts, f"log {end.logs[0]}"]))
     if as_json:
-        write_json(_told(end))
+        write_json(_as_json(end))
         return
     lines = [f"{outcome.reason}: {outcome.sentence}", *(f"- {line}" for line in outcome.evidence)]
     lines += [f"- open: {one.text}" for one in state.pending.values()]
-    # Agents wrote some of these words: none of them may begin a line or reach the terminal as an order.
+    # Agents wrote some of these words: they must not start a line or control the terminal.
     write("".join(f"{printable(line)}\n" for line in lines))
 
 
 def _hint(outcome: PairOutcome) -> str:
-    """How an end by a rule is gone on with."""
+    """How to resume a pair that a rule stopped."""
     if not outcome.ended or CODES.get(outcome.reason) == 0:
         return ""
     if outcome.reason == BLOCKED:
-        return "make it possible; `--continue` goes on with another `--allow`, `--mode` or limit"
+        return "make it possible, then resume with `--continue` and another `--allow`, `--mode` or limit"
     if option := RAISED.get(outcome.reason):
-        return f"`--continue {option}` goes on"
-    return "`--continue --pair FILE` goes on, with other limits in its `[stop]`"
+        return f"resume with `--continue {option}`"
+    return "resume with `--continue --pair FILE`, with other limits in its `[stop]`"
 
 
-def _told(end: PairEnd) -> dict[str, Any]:
+def _as_json(end: PairEnd) -> dict[str, Any]:
     results = end.state.results
     return {
         "outcome": end.outcome.reason,

@@ -1,7 +1,7 @@
-"""A pair for a person at a terminal: what happens, in lines on stderr, and what must be decided, as a question.
+"""A pair at a terminal: its progress in lines on stderr, and decisions as questions to a person.
 
-Rule: where nobody can be asked, nothing is decided. Words that agents wrote are shown as text. While a question
-stands the event loop runs, so that whatever ends the process is heard.
+Rule: without a person nothing is decided. Words that agents wrote are shown as plain text. The event loop runs
+while a question is open, so that signals are still handled.
 """
 
 import asyncio
@@ -9,14 +9,11 @@ import os
 import sys
 from contextlib import suppress
 
-from holdfast.agents.notices import FoldMade, Notice, SummaryMade
-from holdfast.cli.event_output import describe_arguments
-from holdfast.cli.streams import format_number, printable, say
-from holdfast.models.model import RetryScheduled
+from holdfast.agents.notices import Notice
+from holdfast.cli.event_output import describe_notice
+from holdfast.cli.streams import printable, say
 from holdfast.pair.phases import DecisionMade, DecisionRequested, Phase, describe_phase, too_long
-from holdfast.tools.call import CallFinished
 
-LONGEST = 100
 YES, NO = ("y", "yes"), ("n", "no", "")
 
 
@@ -27,39 +24,25 @@ class PairProgress:
         say(describe_phase(phase))
 
     def watch(self, role: str, notice: Notice) -> None:
-        match notice:
-            case CallFinished(call=call, result=result):
-                first = (result.shown.strip().split("\n") or [""])[0]
-                mark = "failed: " if result.is_error else ""
-                say(
-                    f"  {role}: {' '.join(filter(None, (call.name, describe_arguments(call))))} – {mark}{first[:LONGEST]}"
-                )
-            case FoldMade(fold=fold):
-                say(
-                    f"  {role}: folded {format_number(fold.tokens_before)} tokens to {format_number(fold.tokens_after)}"
-                )
-            case SummaryMade(compaction=made):
-                sizes = f"{format_number(made.tokens_before)} tokens to {format_number(made.tokens_after)}"
-                say(f"  {role}: summed up {sizes}")
-            case RetryScheduled(seconds=seconds, reason=reason):
-                say(f"  {role}: asking again in {seconds:.0f} s: {reason}")
+        if line := describe_notice(notice):
+            say(f"  {role}: {line}")
 
 
 class TerminalApprovals:
-    """Asks the person at the terminal; where there is none, nothing is decided."""
+    """Ask the person at the terminal; without one, nothing is decided."""
 
     async def decide(self, asked: DecisionRequested) -> DecisionMade | None:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             return None
-        return await _asked(asked)
+        return await _ask(asked)
 
     def how(self, asked: DecisionRequested) -> str:
         others = "`--approve file`" if asked.about == "question" else "`--approve file` or `--approve auto`"
         allow = ", or with another `--allow`" if asked.about == "blocked" else ""
-        return f"go on at a terminal with `--continue`, or with {others}{allow}"
+        return f"resume at a terminal with `--continue`, or with {others}{allow}"
 
 
-async def _asked(asked: DecisionRequested) -> DecisionMade | None:
+async def _ask(asked: DecisionRequested) -> DecisionMade | None:
     """What a person types; None at the end of the input."""
     if asked.wants_words:
         words: str | None = ""
@@ -84,7 +67,7 @@ async def _choice(text: str) -> bool | None:
 
 
 async def _words(text: str) -> str | None:
-    """A line that is not too long for an answer."""
+    """A line that is short enough for an answer."""
     while (typed := await _line(text)) is not None and (why := too_long(typed)):
         say(why)
     return typed
@@ -99,7 +82,7 @@ async def _line(text: str) -> str | None:
     line = b""
     try:
         await typed.wait()
-        # A terminal gives one whole line, so that this does not wait. One that is gone gives an error.
+        # A terminal gives a whole line, so this does not wait. A terminal that is gone raises an error.
         with suppress(OSError):
             line = os.read(sys.stdin.fileno(), 65_536)
     finally:

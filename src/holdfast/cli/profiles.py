@@ -1,6 +1,6 @@
 """`holdfast profiles`: which profiles there are, and where each setting comes from.
 
-Rule: it shows what `pack` would use here, the configuration and the environment included.
+Rule: it shows what `pack` would use here, with the configuration and the environment applied.
 """
 
 import os
@@ -30,7 +30,7 @@ Examples:
 def command(profile: str | None, as_json: bool) -> None:
     """List profiles, or the settings of one.
 
-    Profiles are built in, or stand in `holdfast.toml` or under `[tool.holdfast]` in `pyproject.toml`.
+    Profiles are built in, or defined in `holdfast.toml` or under `[tool.holdfast]` in `pyproject.toml`.
     """
     config = load_config(cwd=Path.cwd(), env=os.environ)
     if profile is None:
@@ -95,7 +95,7 @@ def _origin(profile: str, config: Config) -> str:
 
 
 def _sources(config: Config, profile: Profile) -> dict[str, str]:
-    """For each setting the variable, the file's profile, or the built-in profile that gives its value."""
+    """For each setting the variable, the profile in the file, or the built-in profile that sets it."""
     env = os.environ
     given, _ = read_env(env, keep_unit=profile.keep_unit)
     chain = _lineage(config, profile.name)

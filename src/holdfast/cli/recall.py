@@ -1,6 +1,6 @@
 """`holdfast recall`: what a pack left out, exactly as it was.
 
-Rule: with nothing but an id the output is the text, byte for byte; only a terminal gets a missing newline added.
+Rule: with only an id the output is the text, byte for byte; a missing last newline is added on a terminal only.
 """
 
 import sys
@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.cli.inputs import readable_store
 from holdfast.cli.options import common_options, json_option
-from holdfast.cli.streams import note, write, write_json
+from holdfast.cli.streams import note, say_error, write, write_json
 from holdfast.recall import recall
 from holdfast.store.text_parts import parse_range
 
@@ -24,16 +24,21 @@ Examples:
   holdfast recall --query "disk full"
 
 \b
-Exit code 1 if `--grep` or `--query` finds nothing, 3 if the id is unknown."""
+Exit code 1 if nothing matches or there are no such lines, 3 if the id is
+unknown."""
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("id_", metavar="[ID]", required=False)
-@click.option("--lines", metavar="A-B", help="Only these lines, counted from 1: 10-40, 10- or 10.")
-@click.option("--chars", metavar="A-B", help="Only these characters, counted inside --lines.")
-@click.option("--grep", metavar="RE", help="Only lines that match a regular expression.")
-@click.option("--query", metavar="WORDS", help="Only lines about these words; without ID, in all texts.")
-@click.option("--context", type=click.IntRange(min=0), default=0, help="Lines around each match.")
+@click.option("--lines", metavar="A-B", help="Print only these lines, counted from 1: 10-40, 10- or 10.")
+@click.option("--chars", metavar="A-B", help="Print only these characters, counted within --lines.")
+@click.option("--grep", metavar="RE", help="Print only lines that match this regular expression.")
+@click.option(
+    "--query", metavar="WORDS", help="Print only lines about these words; without ID, search all texts."
+)
+@click.option(
+    "--context", type=click.IntRange(min=0), default=0, help="Print so many lines around each match."
+)
 @json_option
 @common_options
 @click.pass_context
@@ -47,10 +52,10 @@ def command(
     context: int,
     as_json: bool,
 ) -> None:
-    """Bring back what a pack left out.
+    """Recall what a pack left out.
 
-    ID is that of a text, an entry or a log, or its first six or more characters. With ID alone the text comes
-    exactly as it was. A log's id gives its table of contents.
+    ID names a text, an entry or a log; its first six characters are enough. With ID alone the text is printed
+    exactly as it was. For a log, its table of contents is printed.
     """
     found = recall(
         readable_store(ctx),
@@ -62,7 +67,10 @@ def command(
         context=context,
     )
     searched = grep is not None or query is not None
-    if found.note:
+    is_beyond = bool(found.note) and not found.text and not searched
+    if is_beyond:
+        say_error(found.note)
+    elif found.note:
         note(found.note)
     if as_json:
         write_json(msgspec.to_builtins(found))
@@ -71,4 +79,5 @@ def command(
         write(found.text + "\n" * (missing_newline and (searched or sys.stdout.isatty())))
     if searched and not found.matches:
         note("nothing matches")
+    if is_beyond or (searched and not found.matches):
         ctx.exit(NOTHING_FOUND)

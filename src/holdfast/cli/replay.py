@@ -1,6 +1,6 @@
 """`holdfast replay`: what evidence each policy keeps in front of the agent, and what its requests cost.
 
-Rule: the tables are the data, on stdout; packs that are dumped there instead push the tables to stderr.
+Rule: the tables are the data, on stdout; where packs are dumped there, the tables go to stderr.
 """
 
 import os
@@ -10,20 +10,25 @@ from contextlib import ExitStack
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import BinaryIO
 
 import click
 from msgspec.structs import replace
 
 from holdfast.cli.exits import INTERRUPTED
-from holdfast.cli.options import (
-    budgets_option,
-    common_options,
-    complete_with,
-    files_options,
-    json_option,
+from holdfast.cli.inputs import parse_budgets
+from holdfast.cli.options import FilesInput, common_options, complete_with, json_option, reads_files
+from holdfast.cli.streams import (
+    check_writable,
+    format_count,
+    note,
+    open_output,
+    say,
+    show_progress,
+    warn,
+    write,
+    write_file,
+    write_json,
 )
-from holdfast.cli.streams import format_count, note, say, show_progress, warn, write, write_json
 from holdfast.cli.tables import Column, print_heading, print_table, say_table
 from holdfast.config import load_config, resolve_profile
 from holdfast.errors import InputError
@@ -36,7 +41,7 @@ from holdfast.lab.report import ReportTable, terminal_tables, write_html, write_
 from holdfast.lab.report.standings import result_sentence
 from holdfast.lab.results import ReplayReport
 from holdfast.packing.amounts import parse_tokens
-from holdfast.packing.profile import BUILT_IN, SMALLEST_BUDGET, Profile
+from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.prices import BUILT_IN as BUILT_IN_PRICES
 from holdfast.prices import PriceTable, load_prices
 
@@ -51,18 +56,19 @@ Examples:
   holdfast replay recording.jsonl --policy code --dump - | my-scorer
 
 \b
-`hard` is the share of older evidence that still stood in the pack when an
+`hard` is the share of older evidence that was still in the pack when an
 action used it; dollars are relative to sending everything, cached."""
 
 
 @click.command(epilog=EXAMPLES)
-@budgets_option(BUDGETS, "Budgets of the packs.")
+@reads_files(BUDGETS, "Pack into each of these budgets.")
 @click.option(
     "--policy",
     metavar="NAME,...",
     default=",".join(DEFAULT_NAMES),
     shell_complete=complete_with("policies"),
-    help="Policies and profiles, or `module:attribute`.  [default: the simple ones and our main profiles]",
+    help="Compare these policies and profiles, or `module:attribute`.  "
+    "[default: the simple ones and our main profiles]",
 )
 @click.option(
     "--prices",
@@ -70,30 +76,23 @@ action used it; dollars are relative to sending everything, cached."""
     default="standard",
     show_default=True,
     shell_complete=complete_with("price_tables"),
-    help="The price table to rank by, built in or TOML.",
+    help="Rank by this price table, built in or a TOML file.",
 )
-@files_options
-@click.option("--against", metavar="NAME", default="", help="The policy that the others are compared with.")
+@click.option("--against", metavar="NAME", default="", help="Compare the others with this policy.")
 @click.option(
     "--check", "checks", is_flag=True, help="Also replay some again: other hash seeds, scrambled ends."
 )
-@click.option("--sensitivity", is_flag=True, help="Also vary the measure; does the order of policies hold?")
+@click.option("--sensitivity", is_flag=True, help="Also vary the measure: does the order of policies hold?")
 @click.option("--html", metavar="OUT", type=click.Path(path_type=Path), help="Write a report to look at.")
-@click.option("--picture", metavar="ID", default="", help="The recording to draw in it; else the longest.")
-@click.option("--markdown", is_flag=True, help="Markdown tables on stdout.")
+@click.option("--picture", metavar="ID", default="", help="Draw this recording in it; else the longest.")
+@click.option("--markdown", is_flag=True, help="Print Markdown tables on stdout.")
 @click.option("--dump", metavar="OUT", default="", help="Write every pack as a JSON line; `-` is stdout.")
 @json_option
 @common_options
 def command(
-    files: tuple[Path, ...],
-    budget: str,
+    source: FilesInput,
     policy: str,
     prices: str,
-    project_from: str,
-    jobs: int | None,
-    format_: str | None,
-    sample: int,
-    at_least: str,
     against: str,
     checks: bool,
     sensitivity: bool,
@@ -110,55 +109,53 @@ def command(
     """
     if sum((as_json, markdown, dump == STDOUT)) > 1:
         raise InputError(
-            "stdout is for one of them: `--json`, `--markdown` or `--dump -`", hint="drop the others"
+            "stdout takes only one of `--json`, `--markdown` and `--dump -`", hint="drop the others"
         )
-    order = replace(
-        _order(policy, budget, prices),
-        project_from=project_from,
-        at_least=parse_tokens(at_least),
+    names = _policy_names(policy)
+    options = ReplayOptions(
+        names,
+        parse_budgets(source.budget, BUDGETS),
+        _price_tables(prices),
+        profiles=_profiles(names),
+        folder=str(Path.cwd()),
+        project_from=source.project_from,
+        at_least=parse_tokens(source.at_least),
         pictures=html is not None,
     )
-    order = order.varied() if sensitivity else order
-    _check_against(order, against)
-    _check_place(html)
-    sources = RecordingSources(files, format_, sample)
-    report = _replay(
-        order, sources, ReportOptions(against, picture, checks), jobs or available_processors(), dump
-    )
+    options = options.varied() if sensitivity else options
+    _check_against(options, against)
+    check_writable(html)
+    recordings = RecordingSources(source.files, source.format, source.sample)
+    processes = source.jobs or available_processors()
+    report = _replay(options, recordings, ReportOptions(against, picture, checks), processes, dump)
     if html is not None:
-        _write_file(html, write_html(report))
+        write_file(html, write_html(report).encode("utf-8", "replace"))
+        note(f"the report is in `{html}`")
     _show(report, as_json, markdown, dump == STDOUT)
     if report.partial:
-        # Whatever there was has been shown; the code says that it was not all.
+        # What there was has been shown; the exit code says that it was not all.
         raise click.exceptions.Exit(INTERRUPTED)
 
 
-def _order(policy: str, budget: str, prices: str) -> ReplayOptions:
-    names = _names(policy)
-    return ReplayOptions(
-        names, _budgets(budget), _tables(prices), profiles=_profiles(names), folder=str(Path.cwd())
-    )
-
-
 def _replay(
-    order: ReplayOptions, sources: RecordingSources, wish: ReportOptions, processes: int, dump: str
+    options: ReplayOptions, sources: RecordingSources, wanted: ReportOptions, processes: int, dump: str
 ) -> ReplayReport:
     load = sources.load()
     what = f"replaying {format_count(load.recordings, 'recording')}"
     with ExitStack() as stack:
         if dump:
-            # Emptied last: a worker that was ended leaves the packs it was writing behind.
+            # Removed last: a worker that was stopped leaves the packs that it was writing.
             folder = TemporaryDirectory(prefix="holdfast-dump-", ignore_cleanup_errors=True)
-            order = replace(order, dump=stack.enter_context(folder))
-        take = _dumped_to(dump, stack)
+            options = replace(options, dump=stack.enter_context(folder))
+        take = _dump_taker(dump, stack)
         done = stack.enter_context(show_progress(what, total=load.size))
-        return replay(order, sources, load, wish, processes=processes, done=done, dump=take)
+        return replay(options, sources, load, wanted, processes=processes, done=done, dump=take)
 
 
-def _dumped_to(dump: str, stack: ExitStack) -> Callable[[str], None]:
-    """What takes over the packs of one recording: they are copied in order and the file goes."""
+def _dump_taker(dump: str, stack: ExitStack) -> Callable[[str], None]:
+    """A function that copies the packs of one recording to the output, and removes their file."""
     to_file = dump and dump != STDOUT
-    sink = stack.enter_context(_opened(Path(dump))) if to_file else sys.stdout.buffer
+    sink = stack.enter_context(open_output(Path(dump))) if to_file else sys.stdout.buffer
 
     def take(name: str) -> None:
         try:
@@ -171,49 +168,16 @@ def _dumped_to(dump: str, stack: ExitStack) -> Callable[[str], None]:
     return take
 
 
-def _opened(path: Path) -> BinaryIO:
-    try:
-        return path.open("wb")
-    except OSError as error:
-        raise InputError(
-            f"`{path}` cannot be written: {error.strerror}", hint="choose another place"
-        ) from None
-
-
-def _check_place(path: Path | None) -> None:
-    """Before any work: a report that cannot be written is no end for a long run."""
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        why = "it is a folder" if path.is_dir() else "its folder is not there"
-        raise InputError(f"`{path}` cannot be written: {why}", hint="choose another place")
-
-
-def _write_file(path: Path, text: str) -> None:
-    with _opened(path) as file:
-        file.write(text.encode("utf-8", "replace"))
-    note(f"the report is in `{path}`")
-
-
-def _names(listed: str) -> tuple[str, ...]:
+def _policy_names(listed: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in listed.split(",") if name.strip())
     if not names:
         raise InputError(
-            "`--policy` names no policy", hint=f"such as `--policy {','.join(DEFAULT_NAMES[:3])}`"
+            "`--policy` names no policy", hint=f"write it like `--policy {','.join(DEFAULT_NAMES[:3])}`"
         )
     return tuple(dict.fromkeys(names))
 
 
-def _budgets(listed: str) -> tuple[int, ...]:
-    budgets = tuple(sorted({parse_tokens(part.strip()) for part in listed.split(",") if part.strip()}))
-    if not budgets:
-        raise InputError("`--budget` names no budget", hint=f"such as `--budget {BUDGETS}`")
-    if budgets[0] < SMALLEST_BUDGET:
-        raise InputError(
-            f"a budget of {budgets[0]} tokens is too small", hint=f"the smallest is {SMALLEST_BUDGET} tokens"
-        )
-    return budgets
-
-
-def _tables(prices: str) -> tuple[PriceTable, ...]:
+def _price_tables(prices: str) -> tuple[PriceTable, ...]:
     """The table that ranks, then the built-in ones."""
     chosen = load_prices(prices)
     return (chosen, *(table for name, table in BUILT_IN_PRICES.items() if name != chosen.name))
@@ -233,12 +197,12 @@ def _profiles(names: Sequence[str]) -> dict[str, Profile]:
     return found
 
 
-def _check_against(order: ReplayOptions, against: str) -> None:
+def _check_against(options: ReplayOptions, against: str) -> None:
     """Before any work: every policy is found, and the one to compare with is among them."""
-    names = [plan.name for plan in order.all_policies()]
+    names = [named.name for named in options.all_policies()]
     if against and against not in names:
         raise InputError(
-            f"`--against {against}` is none of the policies", hint=f"they are {', '.join(names)}"
+            f"`--against {against}` is not one of the policies", hint=f"they are {', '.join(names)}"
         )
 
 

@@ -1,6 +1,6 @@
-"""`holdfast resume`: go on with a talk where it ended.
+"""`holdfast resume`: resume a session where it ended.
 
-Rule: a talk is named by its id or its folder; what was sent before is sent again to the byte.
+Rule: a session is named by its id or its folder; what was sent before is sent again, byte for byte.
 """
 
 from typing import Any
@@ -17,8 +17,8 @@ Examples:
   holdfast resume l01k9z3 --model anthropic/claude-opus-5-5
 
 \b
-`holdfast logs` lists all logs; `holdfast run --log ID` goes on without a
-screen."""
+`holdfast logs` lists all logs; `holdfast run --log ID` resumes a session
+without a screen."""
 
 
 @click.command(epilog=EXAMPLES)
@@ -27,8 +27,8 @@ screen."""
 @common_options
 @click.pass_context
 def command(ctx: click.Context, /, id_: str, **given: Any) -> None:
-    """Go on with a talk, the newest of this folder or by its id.
+    """Resume a session: the newest of this folder, or one by its id.
 
-    ID is that of a log, or its first six or more characters.
+    ID is the id of a log; its first six characters are enough.
     """
     ctx.exit(open_screen(make_agent_options(ctx, log=id_, goes_on=not id_, **given)))

@@ -1,7 +1,7 @@
 """`holdfast review`: the parts of a change by risk, and what is wrong in it.
 
-Rule: the report is the only thing on stdout, in one form: for a person on a terminal, Markdown everywhere else, or
-what was asked for.
+Rule: the report is the only thing on stdout: for a person on a terminal, as Markdown elsewhere, or in the format
+that was asked for.
 """
 
 import os
@@ -15,14 +15,17 @@ import click
 from click.shell_completion import CompletionItem
 
 from holdfast.cli.options import (
-    PositiveAmount,
     common_options,
-    complete_with,
+    continue_option,
     json_option,
+    log_option,
     make_agent_options,
+    max_cost_option,
+    max_steps_option,
+    model_option,
     profile_option,
 )
-from holdfast.cli.streams import hint, note, printable, say, write
+from holdfast.cli.streams import hint, note, printable, say, write, write_file
 from holdfast.errors import HoldfastError, InputError
 from holdfast.review.finding import SEVERITIES, Severity
 from holdfast.review.findings import reaches_severity
@@ -46,20 +49,23 @@ Examples:
   git diff v1 v2 | holdfast review --diff - --json
 
 \b
-Exit code 1 if something is found that is as severe as --fail-on says."""
+Exit code 1 if something is found that is at least as severe as --fail-on."""
 
 UNASKED = (
-    "no model is chosen, so only the rules looked; `--model`, `HOLDFAST_MODEL` or `default_model` chooses one, "
-    "`--no-model` says that none is wanted"
+    "only the rules reviewed, because no model is chosen; choose one with `--model`, `HOLDFAST_MODEL` or "
+    "`default_model`, or add `--no-model`"
 )
 NOTHING = {
-    "working": ("nothing has changed in the working tree", "`--diff HEAD` reviews the last commit"),
-    "staged": ("nothing is staged", "`git add` stages, `--diff working` reviews what is not"),
+    "working": ("nothing has changed in the working tree", "review the last commit with `--diff HEAD`"),
+    "staged": (
+        "nothing is staged",
+        "stage with `git add`, or review what is not staged with `--diff working`",
+    ),
 }
 
 
-def _offered(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What `--diff` may be; files where nothing else begins like this."""
+def _complete_diff(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Values of `--diff`; files where nothing else starts like this."""
     head, dots, _rest = incomplete.rpartition("..")
     words = [] if dots else ["working", "staged"]
     names = [head + dots + name for name in ("HEAD", *_revisions())]
@@ -83,32 +89,24 @@ def _revisions() -> list[str]:
     metavar="WHAT",
     default="working",
     show_default=True,
-    shell_complete=_offered,
-    help="working, staged, A...B, A..B, a commit, a file that holds a diff, or `-`.",
+    shell_complete=_complete_diff,
+    help="Review working, staged, A...B, A..B, a commit, a file with a diff, or `-`.",
 )
-@click.option(
-    "--model",
-    metavar="PROVIDER/NAME",
-    default="",
-    shell_complete=complete_with("models"),
-    help="The model that reviews; else HOLDFAST_MODEL or `default_model`.",
-)
-@click.option("--no-model", is_flag=True, help="By rules alone, and nothing said about it.")
-@click.option("--continue", "-c", "goes_on", is_flag=True, help="Ask the newest review of this folder TEXT.")
-@click.option(
-    "--log", metavar="ID", default="", shell_complete=complete_with("logs"), help="Ask this review."
-)
-@click.option("--max-steps", metavar="N", type=click.IntRange(min=1), help="At most N requests.")
-@click.option(
-    "--max-cost", metavar="DOLLARS", type=PositiveAmount("dollars"), help="At most so many dollars."
-)
+@model_option("Review with this model; else HOLDFAST_MODEL or `default_model`.")
+@click.option("--no-model", is_flag=True, help="Review by rules only.")
+@continue_option("Ask the newest review of this folder.")
+@log_option("Ask this review.")
+@max_steps_option
+@max_cost_option("Stop before spending more.")
 @profile_option
-@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit code 1 if something found is as severe.")
+@click.option(
+    "--fail-on", type=click.Choice(SEVERITIES), help="Exit with code 1 if a finding is at least as severe."
+)
 @json_option
-@click.option("--markdown", is_flag=True, help="Markdown on stdout, on a terminal too.")
-@click.option("--sarif", is_flag=True, help="SARIF 2.1.0 on stdout, for code scanning.")
-@click.option("-q", "--quiet", is_flag=True, help="Nothing at all, unless the exit code is 1.")
-@click.option("-o", "--output", metavar="FILE", default=STDOUT, help="A file instead of stdout.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, on a terminal too.")
+@click.option("--sarif", is_flag=True, help="Print SARIF 2.1.0, for code scanning.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing unless the exit code is 1.")
+@click.option("-o", "--output", metavar="FILE", default=STDOUT, help="Write to FILE instead of stdout.")
 @common_options
 @click.pass_context
 def command(
@@ -130,28 +128,27 @@ def command(
     """Review a change: its parts by risk, and what is wrong in it.
 
     The change is cut into units, each with its risk and how closely to look at it. Rules look for secrets, conflict
-    markers, breakpoints, deleted or weakened tests, lock files left behind and more; nothing of it is run. A
-    model, if one is chosen, reviews it with tools that only look; TEXT says what it should look for, or what you
-    want to know of a review that is there.
+    markers, breakpoints, deleted or weakened tests, outdated lock files and more; nothing is executed. If a model
+    is chosen, it reviews the change with read-only tools. TEXT says what to look for, or asks about a review.
     """
     if sum((as_json, markdown, sarif)) > 1:
-        raise InputError("a report has one form: `--json`, `--markdown` or `--sarif`", hint="drop the others")
+        raise InputError("`--json`, `--markdown` and `--sarif` exclude each other", hint="drop the others")
     form = to_json if as_json else to_sarif if sarif else to_markdown if markdown else None
     goes_on = goes_on or bool(log)
     if goes_on and no_model:
-        raise InputError("a review is asked with a model", hint="drop `--no-model`")
+        raise InputError("only a model can answer a question about a review", hint="drop `--no-model`")
     code = 0
     is_by_model = goes_on or (not no_model and _has_model(asked["model"]))
     if is_by_model:
-        # Loaded late: what asks a model takes longer to load than all rules take to look.
+        # Imported late: this takes longer to load than all rules take to run.
         from holdfast.cli.review_model import ask_review, review_change  # noqa: PLC0415
 
-        wish = make_review_options(ctx, log=log, **asked)
+        options = make_review_options(ctx, log=log, **asked)
         if goes_on and form is None and fail_on is None and output == STDOUT:
-            ctx.exit(ask_review(wish, request))
+            ctx.exit(ask_review(options, request))
         change = None if goes_on else (spec, _piped() if spec == STDIN else None)
-        with _telling() as tell:
-            done, code = review_change(wish, change, request, tell)
+        with _progress() as tell:
+            done, code = review_change(options, change, request, tell)
         if done is None:
             ctx.exit(code)
         review, report = done.review, done.report
@@ -163,7 +160,7 @@ def command(
     failed = fail_on is not None and reaches_severity(report.findings.kept, fail_on)
     if not quiet or failed:
         _show(report, form, output)
-        _tell(review, spec, report, output)
+        _say_notes(review, spec, report, output)
     if failed or code:
         ctx.exit(code or FOUND)
 
@@ -171,7 +168,7 @@ def command(
 def make_review_options(
     ctx: click.Context, *, log: str, model: str, profile: str, max_steps: int | None, max_cost: float | None
 ) -> Any:
-    # Loaded late, with what asks a model.
+    # Imported late, with the reviewer.
     from holdfast.agents.limits import RunLimits  # noqa: PLC0415
 
     limits = RunLimits(max_steps or 0, max_cost or 0.0)
@@ -179,8 +176,8 @@ def make_review_options(
 
 
 def read_review(spec: str) -> Review:
-    """The change that a person named, cut into units and looked at by the rules."""
-    with _telling() as tell:
+    """The chosen change, cut into units and checked by the rules."""
+    with _progress() as tell:
         if spec != STDIN:
             return start_review(Path.cwd(), spec, tell=tell)
         tell("reading stdin")
@@ -191,7 +188,7 @@ def _has_model(given: str) -> bool:
     """Whether a model is chosen."""
     if given:
         return True
-    # Loaded late: a hook does without, and it takes longer than all rules together.
+    # Imported late: a hook does not need it, and it takes longer than all rules together.
     from holdfast.config import load_config  # noqa: PLC0415
     from holdfast.models.selection import model_name  # noqa: PLC0415
 
@@ -210,8 +207,8 @@ def _piped() -> str:
 
 
 @contextmanager
-def _telling() -> Iterator[Callable[[str], None]]:
-    """What is being done, in one line of a terminal that is gone afterwards."""
+def _progress() -> Iterator[Callable[[str], None]]:
+    """Progress in one line of a terminal, which is gone afterwards."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -229,9 +226,9 @@ def _telling() -> Iterator[Callable[[str], None]]:
 
 def _show(report: ReviewReport, form: Callable[[ReviewReport], str] | None, output: str) -> None:
     if output != STDOUT:
-        _write_file(Path(output), (form or to_markdown)(report))
+        write_file(Path(output), (form or to_markdown)(report).encode("utf-8", "replace"))
     elif form is None and sys.stdout.isatty():
-        # Loaded late: only a terminal needs it, and what draws on one.
+        # Imported late: only a terminal needs it.
         from holdfast.cli.review_terminal import print_report  # noqa: PLC0415
 
         print_report(report)
@@ -239,18 +236,11 @@ def _show(report: ReviewReport, form: Callable[[ReviewReport], str] | None, outp
         write((form or to_markdown)(report))
 
 
-def _write_file(path: Path, text: str) -> None:
-    try:
-        path.write_bytes(text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise InputError(f"`{path}` cannot be written: {error.strerror}", hint="check the folder") from None
-
-
-def _tell(review: Review, spec: str, report: ReviewReport, output: str) -> None:
+def _say_notes(review: Review, spec: str, report: ReviewReport, output: str) -> None:
     for sentence in review.notes:
         note(sentence)
     if not review.units:
-        sentence, what_else = NOTHING.get(spec, ("there is nothing in this diff", ""))
+        sentence, what_else = NOTHING.get(spec, ("this diff is empty", ""))
         note(sentence)
         hint(what_else)
     elif output != STDOUT:

@@ -1,6 +1,6 @@
-"""The model half of `holdfast review`: a reviewer is asked, and what happens on the way is said on stderr.
+"""The model half of `holdfast review`: a model reviews, and its progress goes to stderr.
 
-Rule: this module is loaded only where a model is asked; a hook that wants the rules alone does without.
+Rule: this module is loaded only where a model is asked; a hook that needs only the rules does without it.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ Tell = Callable[[str], None]
 
 
 def review_change(
-    wish: AgentOptions, change: tuple[str, str | None] | None, request: str, tell: Tell
+    options: AgentOptions, change: tuple[str, str | None] | None, request: str, tell: Tell
 ) -> tuple[ReviewOutcome | None, int]:
-    """What a reviewer made of a change, and the exit code; without a change, of the review that is there."""
+    """Let a model review a change, or answer about the stored review if there is no change; and the exit code."""
 
     def began(opened: OpenedReview) -> None:
         tell("")
@@ -37,21 +37,23 @@ def review_change(
 
     which = ReviewedChange(*change) if change else None
     try:
-        done = asyncio.run(run_review(wish, which, request, watch=TextOutput().watch, tell=tell, began=began))
+        done = asyncio.run(
+            run_review(options, which, request, watch=TextOutput().watch, tell=tell, began=began)
+        )
     except NoModel as error:
         tell("")
         say_no_model(error.message, error.found, error.hint)
         return None, error.exit_code
     except ReviewInterrupted as error:
         return None, 128 + error.signal
-    return done, _told(done)
+    return done, _say_end(done)
 
 
-def ask_review(wish: AgentOptions, question: str) -> int:
-    """Answer what is asked of a review: one question, or one after the other where a person types them."""
+def ask_review(options: AgentOptions, question: str) -> int:
+    """Answer one question about a review, or one after the other where a person types them."""
     code = 0
     for asked in _questions(question):
-        done, code = review_change(wish, None, asked, lambda _: None)
+        done, code = review_change(options, None, asked, lambda _: None)
         if done is None or code:
             return code
         write(done.answer.rstrip("\n") + "\n")
@@ -62,10 +64,12 @@ def _questions(given: str) -> Iterator[str]:
     if given.strip() or not sys.stdin.isatty():
         asked = given.strip() or read_piped().strip()
         if not asked:
-            raise InputError("nothing is asked", hint='`holdfast review --continue "what about the tests?"`')
+            raise InputError(
+                "there is no question", hint='ask like `holdfast review --continue "what about the tests?"`'
+            )
         yield asked
         return
-    say("ask what you want to know of the review; an empty line ends it")
+    say("ask about the review; an empty line ends it")
     while asked := _typed():
         yield asked
 
@@ -77,13 +81,13 @@ def _typed() -> str:
         return ""
 
 
-def _told(done: ReviewOutcome) -> int:
-    """Say what the run came to; its exit code, 0 where the reviewer came to an end."""
+def _say_end(done: ReviewOutcome) -> int:
+    """Say how the run ended; its exit code, 0 where the reviewer finished."""
     code = 0
     match done.end:
-        case Stop(reason=reason, sentence=sentence, hint=what_else):
-            say_error(f"the reviewer was stopped: {sentence}; the report has what was found until then")
-            hint(what_else)
+        case Stop(reason=reason, sentence=sentence, hint=tip):
+            say_error(f"the reviewer was stopped: {sentence}; the report has what was found before")
+            hint(tip)
             code = 128 + done.signal if done.signal else EXIT_CODES[reason]
         case Ask(question=question):
             say_error(question)

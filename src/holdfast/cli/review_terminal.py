@@ -1,7 +1,7 @@
 """A review for a person at a terminal: units by risk, then what was found, the most severe first.
 
-Rule: what comes out of the diff is text. What a terminal would obey, or what would turn or hide text, is shown by
-its number; a severity is a word, and its colour only says it again.
+Rule: what comes from the diff is text. Control characters, and those that would reorder or hide text, are shown by
+their numbers. A severity is a word; its colour only repeats it.
 """
 
 import shutil
@@ -70,7 +70,7 @@ def _print_units(report: ReviewReport) -> None:
     if report.unseen:
         files = sorted({_safe(one.path) for one in report.unseen})
         more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-        write(f"not looked at, by the rules: {', '.join(files[:3])}{more}\n")
+        write(f"skipped by the rules: {', '.join(files[:3])}{more}\n")
 
 
 def _row(unit: Unit, level: Level) -> tuple[str, ...]:
@@ -109,12 +109,12 @@ def _code(line: str) -> str:
 
 
 def _safe(words: str) -> str:
-    """On one line, with nothing that a terminal would obey and no secret."""
+    """On one line, without control characters and secrets."""
     return printable(" ".join(show_invisible(redact(words)).split()))
 
 
 def _drawn(parts: list[Text | Padding]) -> str:
-    """Drawn here and written by us: rich would end the program itself at a closed pipe."""
+    """Rendered here and written by us: rich would end the program at a closed pipe."""
     colours: Literal["standard"] | None = "standard" if uses_colour(sys.stdout.isatty()) else None
     drawing = StringIO()
     console = Console(

@@ -1,6 +1,6 @@
 """`holdfast run`: the coding agent without a screen.
 
-Rule: the answer is the only thing on stdout; what happens on the way is said on stderr, or is a line of JSON each.
+Rule: the answer is the only thing on stdout; what happens on the way goes to stderr, or is one line of JSON each.
 """
 
 import asyncio
@@ -27,13 +27,16 @@ from holdfast.cli.event_output import (
 )
 from holdfast.cli.exits import EXIT_CODES
 from holdfast.cli.options import (
+    FILE,
     PositiveAmount,
     agent_options,
     common_options,
-    complete_with,
     continue_option,
     json_option,
+    log_option,
     make_agent_options,
+    max_cost_option,
+    max_steps_option,
 )
 from holdfast.cli.streams import read_piped
 from holdfast.errors import InputError
@@ -48,35 +51,35 @@ Examples:
   holdfast run -p "list the routes" --output-schema routes.schema.json
 
 \b
-Nobody is asked: what no rule allows is denied, and the model reads why. The
-exit code says what it came to; docs/cli.md lists them."""
-
-FILE = click.Path(path_type=Path, dir_okay=False)
+Nobody is asked: what no rule allows is denied, and the model is told why.
+The exit code is the outcome; docs/cli.md lists them."""
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("-p", "--prompt", metavar="TEXT", default="", help="What to do; what is piped in goes with it.")
-@continue_option
 @click.option(
-    "--log", metavar="ID", default="", shell_complete=complete_with("logs"), help="Go on with this talk."
+    "-p", "--prompt", metavar="TEXT", default="", help="Say what to do; what is piped in goes with it."
 )
+@continue_option("Resume the newest session of this folder.")
+@log_option("Resume this session.")
 @agent_options
+@max_steps_option
+@max_cost_option("Stop before spending more.")
 @click.option(
-    "--max-steps", metavar="N", type=click.IntRange(min=1), default=None, help="At most N requests."
+    "--max-time", metavar="SECONDS", type=PositiveAmount("seconds"), help="Begin no step after so long."
 )
-@click.option(
-    "--max-cost", metavar="DOLLARS", type=PositiveAmount("dollars"), help="At most so many dollars."
-)
-@click.option("--max-time", metavar="SECONDS", type=PositiveAmount("seconds"), help="No step begins later.")
 @json_option
-@click.option("--stream-json", "streams", is_flag=True, help="A line of JSON for everything that happens.")
-@click.option("--partial", is_flag=True, help="With --stream-json: texts also piece by piece, as they come.")
-@click.option("--output-schema", metavar="FILE", type=FILE, help="The answer is JSON, valid against this.")
 @click.option(
-    "--answers", metavar="FILE", type=FILE, help="Answers to what the agent may ask (TOML or JSON)."
+    "--stream-json", "streams", is_flag=True, help="Print a line of JSON for everything that happens."
+)
+@click.option("--partial", is_flag=True, help="With --stream-json, also print texts as they arrive.")
+@click.option(
+    "--output-schema", metavar="FILE", type=FILE, help="Answer in JSON that is valid against this schema."
 )
 @click.option(
-    "--trace", metavar="FILE", type=FILE, help="Append all that happens to this file, as JSON lines."
+    "--answers", metavar="FILE", type=FILE, help="Answer the agent's questions from this file (TOML or JSON)."
+)
+@click.option(
+    "--trace", metavar="FILE", type=FILE, help="Append everything that happens to this file, as JSON lines."
 )
 @common_options
 @click.pass_context
@@ -97,60 +100,60 @@ def command(
 ) -> None:
     """Run the coding agent without a screen, for scripts and pipes.
 
-    The prompt is TEXT, or what is piped in; with both, what is piped in is data that belongs to it. Without
-    either, `--continue` and `--log` go on where the talk ended.
+    The prompt is TEXT, or what is piped in; with both, what is piped in is data that belongs to the prompt. With
+    neither, `--continue` and `--log` resume where the session ended.
     """
     if as_json and streams:
-        raise InputError("`--json` and `--stream-json` do not go together", hint="choose one of them")
+        raise InputError("`--json` and `--stream-json` exclude each other", hint="drop one of them")
     limits = RunLimits(max_steps or 0, max_cost or 0.0, max_time or 0.0)
-    wish = make_agent_options(ctx, limits=limits, **given)
+    options = make_agent_options(ctx, limits=limits, **given)
     schema = load_schema(output_schema) if output_schema else None
-    errand = make_errand(wish, prompt, read_piped(), schema)
+    request = make_request(options, prompt, read_piped(), schema)
     respondent = load_answers(answers) if answers else None
-    teller: EventOutput = (
+    output: EventOutput = (
         JsonStreamOutput(partial=partial) if streams else JsonOutput() if as_json else TextOutput()
     )
-    ctx.exit(run_agent(wish, errand, teller, respondent=respondent, trace=trace))
+    ctx.exit(run_agent(options, request, output, respondent=respondent, trace=trace))
 
 
-def make_errand(
-    wish: AgentOptions, prompt: str, piped: str, schema: OutputSchema | None = None
+def make_request(
+    options: AgentOptions, prompt: str, piped: str, schema: OutputSchema | None = None
 ) -> HeadlessRequest:
-    """What is to be done, out of what was given and what was piped in."""
+    """What to do, from the prompt and what is piped in."""
     given = prompt.strip() or piped.strip()
-    if not given and not (wish.goes_on or wish.log):
+    if not given and not (options.goes_on or options.log):
         raise InputError("there is nothing to do", hint="give `-p TEXT`, or pipe the text in")
     data = piped if prompt.strip() and piped.strip() else ""
     return HeadlessRequest(given, data, schema)
 
 
 def run_agent(
-    wish: AgentOptions,
-    errand: HeadlessRequest,
-    teller: EventOutput,
+    options: AgentOptions,
+    request: HeadlessRequest,
+    output: EventOutput,
     *,
     respondent: Responder | None = None,
     trace: Path | None = None,
 ) -> int:
-    """Run it to its end; the exit code."""
-    onlookers = Observers(trace, os.environ)
+    """Run the agent to its end; the exit code."""
+    observers = Observers(trace, os.environ)
 
     def began(opened: OpenedSession) -> None:
-        onlookers.began(opened)
-        teller.began(opened)
+        observers.began(opened)
+        output.began(opened)
 
     def watch(notice: Notice) -> None:
-        onlookers.watch(notice)
-        teller.watch(notice)
+        observers.watch(notice)
+        output.watch(notice)
 
-    wish = replace(wish, title=errand.prompt)
+    options = replace(options, title=request.prompt)
     try:
-        result = asyncio.run(run_headless(wish, errand, respondent=respondent, watch=watch, began=began))
-        onlookers.ended(result)
+        result = asyncio.run(run_headless(options, request, respondent=respondent, watch=watch, began=began))
+        observers.ended(result)
     except NoModel as error:
         say_no_model(error.message, error.found, error.hint)
         return error.exit_code
     finally:
-        onlookers.close()
-    teller.ended(result)
+        observers.close()
+    output.ended(result)
     return 128 + result.signal if result.signal else EXIT_CODES[result.outcome]

@@ -1,6 +1,6 @@
-"""The coding agent on the screen, or what to use where there is none.
+"""The coding agent on the screen, or what to use where there is no screen.
 
-Rule: the screen is opened only where all three streams are a terminal; it is drawn on the one for errors.
+Rule: the screen is opened only where all three streams are a terminal; it is drawn on stderr.
 """
 
 import sys
@@ -20,25 +20,25 @@ def has_screen() -> bool:
 
 
 def open_agent(ctx: click.Context, given: dict[str, Any]) -> int | None:
-    """What `holdfast` alone does: the screen, or what is piped in; None where neither is there to be used."""
+    """Open the screen, or run what is piped in; the exit code, or None where there is neither."""
     if has_screen():
         return open_screen(make_agent_options(ctx, **given))
     if text := read_piped():
-        # Loaded late: the agent takes longer to load than help takes to be shown.
+        # Imported late: loading the agent takes longer than printing the help.
         from holdfast.cli.event_output import TextOutput  # noqa: PLC0415
-        from holdfast.cli.run import make_errand, run_agent  # noqa: PLC0415
+        from holdfast.cli.run import make_request, run_agent  # noqa: PLC0415
 
-        wish = make_agent_options(ctx, **given)
-        return run_agent(wish, make_errand(wish, text, ""), TextOutput())
+        options = make_agent_options(ctx, **given)
+        return run_agent(options, make_request(options, text, ""), TextOutput())
     return open_screen(None) if any(given.values()) else None
 
 
-def open_screen(wish: Any, **more: Any) -> int:
-    """Run the terminal's agent; the exit code. `more` is what `holdfast.terminal.run` takes besides."""
+def open_screen(options: Any, **more: Any) -> int:
+    """Run the agent on the screen; the exit code. `more` are other arguments of `holdfast.terminal.run`."""
     if not has_screen():
         raise InputError(
             "the agent's screen needs a terminal",
-            hint="without one use `holdfast run -p TEXT`, or pipe TEXT in",
+            hint="without a terminal, use `holdfast run -p TEXT`, or pipe TEXT in",
         )
     show: Callable[..., int] = import_module("holdfast.terminal").run
-    return show(wish, **more)
+    return show(options, **more)

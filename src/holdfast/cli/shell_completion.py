@@ -1,6 +1,6 @@
-"""What a shell offers behind TAB, beyond the names of commands and options.
+"""What a shell offers after TAB, besides the names of commands and options.
 
-Rule: completing never fails, never says anything and makes no file; what cannot be found out is not offered.
+Rule: completion never fails, prints nothing and creates no file; what cannot be found is not offered.
 """
 
 import os
@@ -29,7 +29,7 @@ def profiles(_: click.Context, incomplete: str) -> list[CompletionItem]:
 
 
 def models(_: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Models of the catalogue and of a file, and providers that have any others."""
+    """Models of the catalogue and the configuration, and the prefixes of providers."""
     with suppress(HoldfastError):
         catalogue = load_catalogue(load_config(cwd=Path.cwd(), env=os.environ))
         names = [*catalogue.models, *(f"{provider}/" for provider in catalogue.providers)]
@@ -42,7 +42,7 @@ def formats(_: click.Context, incomplete: str) -> list[CompletionItem]:
 
 
 def policies(_: click.Context, incomplete: str) -> list[CompletionItem]:
-    """The last of a list of names, the others left as they are."""
+    """Completes the last of a list of names, and keeps the others."""
     *before, last = incomplete.split(",")
     head = "".join(f"{name}," for name in before)
     return [CompletionItem(head + n, help=d) for n, d in DESCRIPTIONS.items() if n.startswith(last)]
@@ -64,5 +64,5 @@ def logs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
 
 
 def recordings(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Files first: the scripts of click empty the list when they meet that kind."""
+    """Files first: the scripts of click empty the list when they meet that type."""
     return [CompletionItem(incomplete, type="file"), *(logs(ctx, incomplete) if incomplete else [])]

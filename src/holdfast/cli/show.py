@@ -3,20 +3,27 @@
 Rule: it stores nothing.
 """
 
-from collections.abc import Sequence
 from itertools import islice
+from pathlib import Path
 
 import click
 import msgspec
 from msgspec import Struct
 
-from holdfast.cli.inputs import RecordingChoice, chain_path, import_notes, open_log, recorded_model
-from holdfast.cli.ledger import LedgerOptions, ledger_options, refuse, show_ledger
-from holdfast.cli.options import common_options, json_option, recording_options
-from holdfast.cli.overview import Overview, UsageComparison, compare_usage, overview
-from holdfast.cli.streams import format_count, format_number, note, printable, track, write, write_json
+from holdfast.cli.inputs import (
+    RecordingInput,
+    chain_path,
+    import_notes,
+    open_log,
+    reads_recording,
+    recorded_model,
+)
+from holdfast.cli.ledger import show_ledger
+from holdfast.cli.options import common_options, json_option
+from holdfast.cli.overview import Overview, UsageComparison, compare_usage, make_overview
+from holdfast.cli.streams import format_count, note, printable, track, write, write_json
 from holdfast.cli.tables import name, number, print_heading, print_table, text, wrapped
-from holdfast.events import Entry, Recording
+from holdfast.errors import InputError
 from holdfast.log import Log
 from holdfast.messages import Json
 from holdfast.packing.counting.families import family_for_model
@@ -42,108 +49,89 @@ class RecordingSummary(Struct, frozen=True):
     title: str
     source: str
     model: str
-    seen: Overview
+    overview: Overview
     usage: UsageComparison | None
     notes: list[str]
 
 
 @click.command(epilog=EXAMPLES)
-@recording_options
-@click.option("--model", metavar="NAME", help="Count tokens as this model does; else the recording's.")
-@click.option("--ledger", is_flag=True, help="Which results and files are still in the window, and how.")
-@ledger_options
+@reads_recording(windowed=" (with --ledger).")
+@click.option("--model", metavar="NAME", help="Count tokens as this model does; else as the recorded one.")
+@click.option("--ledger", is_flag=True, help="Show which results and files are still in the window.")
+@click.option(
+    "--path", metavar="TEXT", default="", help="Only files with TEXT in their path (with --ledger)."
+)
 @json_option
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context,
-    recording: str,
-    id_: str | None,
-    format_: str | None,
-    chain: str,
-    model: str | None,
-    ledger: bool,
-    step: int | None,
-    budget: str | None,
-    profile: str,
-    path: str,
-    as_json: bool,
+    ctx: click.Context, source: RecordingInput, model: str | None, ledger: bool, path: str, as_json: bool
 ) -> None:
     """Show rounds, steps, tools and tokens at a glance.
 
-    RECORDING is a file, or the id of a log in the store. A file with several recordings is listed unless --id names
-    one of them. With --ledger it goes through the recording as `pack` does, and shows what is left of each result.
+    RECORDING is a file, or the id of a log in the store. If a file holds several recordings, they are listed unless
+    --id names one. --ledger walks through the recording as `pack` does, and shows what is left of each result.
     """
-    choice = RecordingChoice(recording, id_, format_, chain)
-    look = LedgerOptions(model, step, budget, profile, path)
     if ledger:
-        show_ledger(ctx, choice, look, as_json)
+        show_ledger(ctx, source, model, path, as_json=as_json)
         return
-    refuse(look)
-    if id_ is None and choice.file is not None and _holds_several(choice):
-        _show_list(choice, model, as_json)
+    given = {"--at": source.step, "--budget": source.budget, "--profile": source.profile, "--path": path}
+    for option, value in given.items():
+        if value not in (None, ""):
+            raise InputError(f"`{option}` needs `--ledger`", hint=f"add `--ledger`, or drop `{option}`")
+    if source.id is None and source.file is not None and _holds_several(source.file, source.format):
+        _show_list(source.file, source.format, model, as_json)
         return
-    log = open_log(ctx, choice)
-    sight = _sight(log, chain, model, stored=choice.file is None)
+    summary = _summarise(open_log(ctx, source), source.chain, model, is_stored=source.file is None)
     if as_json:
-        write_json(_as_json(sight))
+        write_json(_as_json(summary))
     else:
-        _show(sight)
-    for sentence in sight.notes:
+        _show(summary)
+    for sentence in summary.notes:
         note(f"import: {sentence}")
 
 
-def _sight(log: Log, chain: str, model: str | None, *, stored: bool) -> RecordingSummary:
+def _summarise(log: Log, chain: str, model: str | None, *, is_stored: bool) -> RecordingSummary:
     entries = log.entries()
     on_path = chain_path(entries, chain)
     model = model if model is not None else recorded_model(on_path)
     counter = counter_for_model(model)
     head = log.info.head
-    seen = overview(entries, on_path, counter)
     usage, notes = compare_usage(on_path, counter), import_notes(entries)
-    return RecordingSummary(log.id if stored else "", head.title, head.source, model, seen, usage, notes)
+    seen = make_overview(entries, on_path, counter)
+    return RecordingSummary(log.id if is_stored else "", head.title, head.source, model, seen, usage, notes)
 
 
-def _holds_several(choice: RecordingChoice) -> bool:
-    assert choice.file is not None, "only a file holds recordings"
-    return len(list(islice(scan_recordings(choice.file, choice.format), 2))) > 1
+def _holds_several(file: Path, format_: str | None) -> bool:
+    return len(list(islice(scan_recordings(file, format_), 2))) > 1
 
 
-def _show_list(choice: RecordingChoice, model: str | None, as_json: bool) -> None:
-    assert choice.file is not None, "only a file holds recordings"
+def _show_list(file: Path, format_: str | None, model: str | None, as_json: bool) -> None:
     rows: list[tuple[str, int, int, int, str]] = []
-    file = RecordingFile(choice.file)
-    with track(scan_recordings(file, choice.format), "reading") as found:
+    opened = RecordingFile(file)
+    with track(scan_recordings(opened, format_), "reading") as found:
         for unread in found:
-            recording = unread.read()
-            seen = _listed(recording, model)
-            title = recording.events[0].event
-            rows.append((unread.id, len(seen.rounds), seen.steps, seen.tokens, getattr(title, "title", "")))
+            log = Log.import_recording(MemoryStore(), unread.read(), redact=str)
+            one = _summarise(log, "", model, is_stored=False)
+            seen = one.overview
+            rows.append((unread.id, len(seen.rounds), seen.steps, seen.tokens, one.title))
     if as_json:
         keys = ("id", "rounds", "steps", "tokens", "title")
         write_json([dict(zip(keys, row, strict=True)) for row in rows])
     else:
         print_table([name("id"), number("rounds"), number("steps"), number("tokens"), text("title")], rows)
         note(f"{format_count(len(rows), 'recording')}; choose one with `--id`")
-    check_complete([file])
+    check_complete([opened])
 
 
-def _listed(recording: Recording, model: str | None) -> Overview:
-    entries: Sequence[Entry] = Log.import_recording(MemoryStore(), recording, redact=str).entries()
-    on_path = chain_path(entries, "")
-    return overview(
-        entries, on_path, counter_for_model(model if model is not None else recorded_model(on_path))
-    )
+def _as_json(summary: RecordingSummary) -> Json:
+    shown = msgspec.to_builtins(summary)
+    return {**{key: value for key, value in shown.items() if key != "overview"}, **shown["overview"]}
 
 
-def _as_json(sight: RecordingSummary) -> Json:
-    shown = msgspec.to_builtins(sight)
-    return {**{key: value for key, value in shown.items() if key != "seen"}, **shown["seen"]}
-
-
-def _show(sight: RecordingSummary) -> None:
-    seen = sight.seen
-    _show_head(sight)
+def _show(summary: RecordingSummary) -> None:
+    seen = summary.overview
+    _show_head(summary)
     rows = [
         (r.number, _span(r.first, r.last), r.tokens, _names(r.calls), r.user or "(no user message)")
         for r in seen.rounds
@@ -153,22 +141,22 @@ def _show(sight: RecordingSummary) -> None:
     if seen.tools:
         print_heading("tools")
         _show_tools(seen)
-    if sight.usage:
-        print_heading(f"provider usage, {format_count(sight.usage.reports, 'report')}")
-        _show_usage(sight.usage)
+    if summary.usage:
+        print_heading(f"provider usage, {format_count(summary.usage.reports, 'report')}")
+        _show_usage(summary.usage)
     _show_rest(seen)
 
 
-def _show_head(sight: RecordingSummary) -> None:
-    seen = sight.seen
-    if sight.title:
-        write(f"{printable(sight.title)}\n")
-    where = f"log {sight.log}, " if sight.log else ""
+def _show_head(summary: RecordingSummary) -> None:
+    seen = summary.overview
+    if summary.title:
+        write(f"{printable(summary.title)}\n")
+    where = f"log {summary.log}, " if summary.log else ""
     write(
-        f"{where}{printable(sight.source) or 'live'}, counted as {family_for_model(sight.model).name}"
-        f"{f' ({printable(sight.model)})' if sight.model else ''}\n"
+        f"{where}{printable(summary.source) or 'live'}, counted as {family_for_model(summary.model).name}"
+        f"{f' ({printable(summary.model)})' if summary.model else ''}\n"
         f"{format_count(len(seen.rounds), 'round')}, {format_count(seen.steps, 'step')}, "
-        f"{format_count(seen.tokens, 'token')}, of which {format_number(seen.fixed_tokens)} are system prompt and tools\n"
+        f"{format_count(seen.tokens, 'token')}, of which {seen.fixed_tokens:,} are system prompt and tools\n"
     )
 
 
@@ -213,8 +201,9 @@ def _show_rest(seen: Overview) -> None:
         columns = [name("chain"), name("agent"), number("steps"), number("tokens"), text("title")]
         print_table(columns, [(c.name, c.agent, c.steps, c.tokens, c.title) for c in seen.chains])
     if seen.branches:
-        left = f"{format_count(seen.off_path, 'entry', 'entries')} of {format_count(seen.branches, 'branch', 'branches')}"
-        write(f"\n{left} {'lies' if seen.off_path == 1 else 'lie'} off the path\n")
+        left = format_count(seen.off_path, "entry", "entries")
+        of = format_count(seen.branches, "branch", "branches")
+        write(f"\n{left} of {of} {'is' if seen.off_path == 1 else 'are'} off the path\n")
     if seen.repairs:
         write(f"\n{format_count(len(seen.repairs), 'repair')} needed; `holdfast check` lists them\n")
 

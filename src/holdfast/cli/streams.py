@@ -1,7 +1,7 @@
-"""Data to stdout, words to stderr.
+"""The three streams: data on stdout, messages and progress on stderr, and what is piped into stdin.
 
-Rule: data is written as it is, byte for byte. Words are one line each and hold no control characters, because
-recorded text may hold some that a terminal would obey.
+Rule: data is written byte for byte. A message is one line without control characters, because recorded text may
+hold some that a terminal would obey. Progress is drawn on a terminal only, and is gone before the next message.
 """
 
 import os
@@ -11,9 +11,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from operator import length_hint
-from typing import TypeVar
+from pathlib import Path
+from typing import BinaryIO, TypeVar
 
 from holdfast.errors import InputError
+
+T = TypeVar("T")
 
 NO_COLOUR = "NO_COLOR"
 _STYLES = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "note": "\x1b[1;36m", "hint": "\x1b[1;32m"}
@@ -21,7 +24,7 @@ _RESET = "\x1b[0m"
 
 
 def write(data: str | bytes) -> None:
-    """Data for whoever reads our output, UTF-8 whatever the locale says."""
+    """Write data to stdout, in UTF-8 whatever the locale says."""
     raw = data.encode("utf-8", "replace") if isinstance(data, str) else data
     try:
         sys.stdout.flush()
@@ -34,11 +37,51 @@ def write(data: str | bytes) -> None:
 
 
 def write_json(value: object) -> None:
-    """A value as indented JSON."""
-    # Loaded late: errors need this module and no JSON.
+    """Write a value to stdout as indented JSON."""
+    # Imported late: error messages need this module, but no JSON.
     import msgspec  # noqa: PLC0415
 
     write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+
+def write_file(path: Path, data: bytes) -> None:
+    with _say_unwritable(path):
+        path.write_bytes(data)
+
+
+def replace_file(path: Path, chunks: Iterable[bytes], *, mode: int = 0o666) -> None:
+    """Write the whole file or none of it. `mode` are its permissions, less the umask."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with _say_unwritable(path):
+        try:
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+                file.writelines(chunks)
+            draft.replace(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+
+
+def open_output(path: Path) -> BinaryIO:
+    with _say_unwritable(path):
+        return path.open("wb")
+
+
+def check_writable(path: Path | None) -> None:
+    """Refuse a place that cannot be written before a long run, not after it."""
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        why = "it is a folder" if path.is_dir() else "its folder does not exist"
+        raise InputError(f"`{path}` cannot be written: {why}", hint="choose another place")
+
+
+@contextmanager
+def _say_unwritable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"`{path}` cannot be written: {error.strerror}", hint="choose another place"
+        ) from None
 
 
 def say(line: str) -> None:
@@ -75,45 +118,36 @@ def uses_colour(terminal: bool) -> bool:
 
 
 def printable(text: str) -> str:
-    """The text on one line, without what a terminal would obey instead of showing."""
+    """The text on one line, without control characters."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " if c.isspace() else "" for c in text)
 
 
-def format_number(number: int) -> str:
-    """12345 as `12 345`."""
-    return f"{number:,}".replace(",", " ")
-
-
 def format_count(number: int, thing: str, things: str = "") -> str:
-    """`1 step`, `12 345 steps`, `2 entries`."""
-    return f"{format_number(number)} {thing if number == 1 else things or thing + 's'}"
+    """`1 step`, `12,345 steps`, `2 entries`."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
-# What is piped into a command.
-#
-# Rule: nothing is read from a terminal or a device, and a pipe that nobody closes is said, not waited for in silence.
-
-PATIENCE = 3.0
-"""Seconds after which a person is told what is waited for."""
+SILENCE_SECONDS = 3.0
+"""How long stdin is read before a message says so."""
 
 
 def is_piped() -> bool:
     """Whether stdin is a pipe, a socket or a file."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
-    except (AttributeError, OSError, ValueError):  # There is none, or one of a program that holds ours.
+    except (AttributeError, OSError, ValueError):  # there is no stdin, or one without a file descriptor
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISREG(mode)
 
 
 def read_piped() -> str:
-    """All of it, or nothing where nothing is piped in."""
+    """Read stdin to its end; empty where nothing is piped in. A terminal or a device is never read."""
     if not is_piped():
         return ""
     waiting = threading.Timer(
-        PATIENCE, note, ["stdin is read to its end; where nothing is to come, run with `< /dev/null`"]
+        SILENCE_SECONDS, note, ["reading stdin to its end; if nothing is piped in, add `< /dev/null`"]
     )
     waiting.daemon = True
     waiting.start()
@@ -123,16 +157,9 @@ def read_piped() -> str:
         waiting.cancel()
 
 
-# What a person sees while a command works: a bar on a terminal, nothing anywhere else.
-#
-# Rule: progress is drawn on stderr and is gone before anything else is said, be it an error.
-
-T = TypeVar("T")
-
-
 @contextmanager
 def show_activity(what: str, *, shown: bool = True) -> Iterator[None]:
-    """A bar without an end, for work whose size is not known. Short work is not `shown`: it would only flicker."""
+    """A bar without an end, for work of unknown size. Short work is not `shown`: the bar would only flicker."""
     with track((), what, shown=shown):
         yield
 
@@ -154,18 +181,18 @@ def track(
 
 @contextmanager
 def show_progress(what: str, *, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar with the time left, for long work of a known size; what is yielded moves it on by so much."""
+    """A bar with the time left, for long work of known size. The yielded function advances it."""
     with _bar(what, total, shown=True, timed=True) as advance:
         yield advance or (lambda _: None)
 
 
 @contextmanager
 def _bar(what: str, total: int | None, *, shown: bool, timed: bool) -> Iterator[Callable[[int], None] | None]:
-    """What moves the bar on; None where nobody would see one."""
+    """The function that advances the bar; None where no bar is shown."""
     if not shown or not sys.stderr.isatty():
         yield None
         return
-    # Loaded late: most runs have no terminal, or end before a bar would show.
+    # Imported late: most runs have no terminal, or end before a bar would show.
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import (  # noqa: PLC0415
         BarColumn,

@@ -1,12 +1,14 @@
 """Tables for people.
 
-Rule: a name or a number is never cut; only running text gives way, so that eighty columns nearly always do.
+Rule: a table is as wide as the terminal at most. Running text is cut; a name that is too long goes on in the next
+line; a number is always whole.
 """
 
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from io import StringIO
+from textwrap import wrap
 from typing import Literal, TextIO
 
 from msgspec import Struct
@@ -15,11 +17,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.streams import format_number, printable, say, uses_colour, write
+from holdfast.cli.streams import printable, say, uses_colour, write
 
 Cell = str | int
 PADDING = 2
 LEAST_TEXT = 12
+LEAST_NAME = 16
 EIGHTY = 80
 
 
@@ -57,13 +60,19 @@ def say_table(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, tota
     sys.stderr.flush()
 
 
-def say_truncated(line: str) -> None:
-    """A line on stderr that is cut where a terminal ends, and nowhere else."""
-    if sys.stderr.isatty():
+def say_truncated(line: str, *, always: bool = False) -> None:
+    """A line on stderr that is cut where a terminal ends; with `always`, at eighty columns elsewhere."""
+    if always or sys.stderr.isatty():
         cut = Text(printable(line))
         cut.truncate(_width(sys.stderr), overflow="ellipsis")
         line = cut.plain
     say(line)
+
+
+def say_wrapped(sentence: str) -> None:
+    """A sentence on stderr, on as many lines as it needs."""
+    for line in wrap(printable(sentence), _width(sys.stderr)):
+        say(line)
 
 
 def print_heading(words: str) -> None:
@@ -82,8 +91,8 @@ def _drawn(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], totals: in
             column.title,
             justify="right" if column.kind == "number" else "left",
             width=width,
-            no_wrap=column.kind != "wrapped",
-            overflow="fold" if column.kind == "wrapped" else "ellipsis",
+            no_wrap=column.kind in ("number", "text"),
+            overflow="ellipsis" if column.kind == "text" else "fold",
         )
     for at, row in enumerate(cells):
         table.add_row(*map(Text, row), style="bold" if at >= len(cells) - totals else None)
@@ -96,7 +105,7 @@ def _drawn(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], totals: in
 
 
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Names and numbers get what they need; running text shares the rest, the shortest first."""
+    """Numbers and names get what they need; running text shares the rest, the shortest first."""
     widths = [
         max(cell_len(row[at]) for row in ([c.title for c in columns], *cells)) for at in range(len(columns))
     ]
@@ -106,6 +115,11 @@ def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], room: int
     for taken, at in enumerate(flexible):
         widths[at] = min(widths[at], max(left // (len(flexible) - taken), LEAST_TEXT))
         left -= widths[at]
+    names = [at for at, column in enumerate(columns) if column.kind == "name"]
+    for at in sorted(names, key=lambda at: -widths[at]):
+        spare = max(0, min(-left, widths[at] - LEAST_NAME))
+        widths[at] -= spare
+        left += spare
     return widths
 
 
@@ -121,4 +135,4 @@ def _width(stream: TextIO) -> int:
 
 
 def _shown(cell: Cell) -> str:
-    return format_number(cell) if isinstance(cell, int) else printable(cell)
+    return f"{cell:,}" if isinstance(cell, int) else printable(cell)

@@ -12,7 +12,7 @@ from holdfast.cli.event_output import TextOutput
 from holdfast.cli.options import common_options
 from holdfast.cli.run import run_agent
 from holdfast.cli.screen import has_screen, open_screen
-from holdfast.cli.streams import format_number, say
+from holdfast.cli.streams import say
 from holdfast.tour.scratch_repository import scratch_folder
 from holdfast.tour.tour_model import PACED, PLAIN
 
@@ -30,7 +30,7 @@ On the screen, type anything and press Enter to begin."""
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--plain", is_flag=True, help="Print what happens, also on a terminal.")
+@click.option("--plain", is_flag=True, help="Print lines instead of opening the screen.")
 @common_options
 @click.pass_context
 def command(ctx: click.Context, plain: bool) -> None:
@@ -42,10 +42,10 @@ def command(ctx: click.Context, plain: bool) -> None:
     with scratch_folder() as root:
         place = root.parent / "store.db"
         if has_screen() and not plain:
-            wish = AgentOptions(root=root, store=place, model=PACED)
-            ctx.exit(open_screen(wish, is_scratch=True, banner=INVITATION))
+            options = AgentOptions(root=root, store=place, model=PACED)
+            ctx.exit(open_screen(options, is_scratch=True, banner=INVITATION))
         say(f"› {PROMPT}")
-        wish = AgentOptions(
+        options = AgentOptions(
             root=root,
             store=place,
             model=PLAIN,
@@ -53,16 +53,16 @@ def command(ctx: click.Context, plain: bool) -> None:
             allow=("Bash(python3 -m unittest)",),
             title=PROMPT,
         )
-        ctx.exit(run_agent(wish, HeadlessRequest(PROMPT), TourOutput()))
+        ctx.exit(run_agent(options, HeadlessRequest(PROMPT), TourOutput()))
 
 
 class TourOutput(TextOutput):
-    """As in any run, and also what the model says between its calls, and how full the window is."""
+    """The usual lines, and also what the model says between its calls, and how full the window is."""
 
     def watch(self, notice: Notice) -> None:
         match notice:
             case StepBegan(tokens=tokens, trigger=trigger, window=window):
-                room = f"{format_number(tokens)} tokens, folds at {format_number(trigger)} of {format_number(window)}"
+                room = f"{tokens:,} tokens, folds at {trigger:,} of {window:,}"
                 say(f"[{room}]")
             case Replied(reply=reply) if reply.calls:
                 say(reply.text)
