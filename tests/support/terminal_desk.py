@@ -38,7 +38,7 @@ def call(name, id_="c", **arguments):
 
 
 class Terminal:
-    """What a test holds of a terminal: the app, the model, what was opened, the desk of the newest talk."""
+    """What a test holds of a terminal: the app, the model, what was opened, the newest session."""
 
     def __init__(self, folder: Path, *replies, mode="ask", log="talk", root=None, model=None, asking=None):
         self.folder = folder
@@ -49,7 +49,7 @@ class Terminal:
         self.desk = None
         self.targets = []
         self.app = AgentApp(
-            lambda stage, target: open_screen_session(self.make, stage, target),
+            lambda display, target: open_screen_session(self.make, display, target),
             root=self.root,
             start=SessionTarget(log),
             grace=0.0,
@@ -59,7 +59,7 @@ class Terminal:
         self.targets.append(target)
         store = SqliteStore(self.folder / "store.db")
         if not any(info.head.id == target.log for info in store.logs()):
-            # As a talk is begun: its first entry says which folder it belongs to.
+            # As a session is started: its first entry says which folder it belongs to.
             log = Log.create(store, id=target.log, source=SOURCE, meta={"root": str(self.root.resolve())})
             target = replace(target, log=log.id)
         self.desk = CodingSession(
@@ -80,22 +80,26 @@ class Terminal:
         )
         return OpenedSession(self.desk, (), self.desk.aclose)
 
-    async def until(self, pilot, condition, seconds=10.0):
-        """Wait until something is so, without a fixed pause."""
+    async def until(self, pilot, condition, seconds=60.0):
+        """Wait until something is true, and no longer."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             await pilot.pause()
             if condition():
                 return
             await asyncio.sleep(0.02)
-        raise AssertionError(f"it did not come about; the screen says:\n{self.text()}")
+        raise AssertionError(f"it did not happen; the screen says:\n{self.text()}")
 
     async def ready(self, pilot):
-        await self.until(pilot, lambda: self.app.talks.talk is not None and not self.app.talks.is_busy)
+        await self.until(
+            pilot, lambda: self.app.conversation.session is not None and not self.app.conversation.is_busy
+        )
 
     async def idle(self, pilot):
-        await self.until(pilot, lambda: not self.app.talks.is_busy)
-        await asyncio.sleep(0.1)
+        """Wait until nothing runs, and what changed is painted."""
+        await self.until(
+            pilot, lambda: not self.app.conversation.is_busy and not self.app.transcript.is_stale
+        )
         await pilot.pause()
 
     async def type(self, pilot, text, *keys):

@@ -114,7 +114,7 @@ async def approving(made, pilot):
 async def task(made, pilot):
     await approving(made, pilot)
     await pilot.press("y")
-    await made.until(pilot, lambda: not made.app.talks.is_busy or made.app.asked.panel is not None)
+    await made.until(pilot, lambda: not made.app.conversation.is_busy or made.app.asked.panel is not None)
     if made.app.asked.panel is not None:
         await pilot.press("y")
     await made.idle(pilot)

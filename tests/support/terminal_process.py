@@ -29,7 +29,7 @@ def replies(script):
 
 
 def opening(folder, script):
-    async def open_talk(stage, target):
+    async def open_session(display, target):
         loaded = await asyncio.to_thread(import_module, "holdfast.terminal.screen_session")
         from holdfast.agents.coding.coding_session import AgentConfig, CodingSession  # noqa: PLC0415
         from holdfast.agents.coding.startup import OpenedSession  # noqa: PLC0415
@@ -55,9 +55,9 @@ def opening(folder, script):
             )
             return OpenedSession(desk, (), desk.aclose)
 
-        return await loaded.open_talk(make, stage, target)
+        return await loaded.open_screen_session(make, display, target)
 
-    return open_talk
+    return open_session
 
 
 def main(folder, script):

@@ -9,6 +9,9 @@ import termios
 import time
 from fcntl import ioctl
 
+DEADLINE = 60.0
+"""Seconds after which a test fails; nothing waits for so long on a machine that is only busy."""
+
 
 class Pty:
     """**Contract:** `close` ends the process if it has not ended."""
@@ -32,22 +35,23 @@ class Pty:
     def write(self, raw):
         os.write(self.end, raw)
 
-    def read_until(self, wanted, seconds=20.0):
+    def read_until(self, wanted, seconds=DEADLINE):
         until = time.monotonic() + seconds
         while wanted not in self.sent:
             if not select.select([self.end], [], [], max(0.0, until - time.monotonic()))[0]:
                 raise AssertionError(f"{wanted!r} did not come: {self.sent[-2000:]!r}")
             self.sent += os.read(self.end, 65_536)
 
-    def code(self, seconds=20.0):
-        """What it ended with."""
+    def code(self, seconds=DEADLINE):
+        """What it ended with; all that it sent has been read then."""
         until = time.monotonic() + seconds
         while self._code is None and time.monotonic() < until:
-            if select.select([self.end], [], [], 0.05)[0]:
-                self.sent += os.read(self.end, 65_536)
+            # Asked before the last read: what was sent before the end is read after it.
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self._code = os.waitstatus_to_exitcode(status)
+            while select.select([self.end], [], [], 0 if pid else 0.02)[0]:
+                self.sent += os.read(self.end, 65_536)
         return self._code
 
     def close(self):

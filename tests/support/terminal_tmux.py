@@ -18,7 +18,7 @@ class Tmux:
         self._ended = folder / "ended"
         self._ended.unlink(missing_ok=True)
         variables = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in env.items())
-        line = f"env {variables} {shlex.join(map(str, command))}; echo $? > {self._ended}; exec sleep 60"
+        line = f"env {variables} {shlex.join(map(str, command))}; echo $? > {self._ended}; exec cat"
         self._run("-f", os.devnull, "new-session", "-d", "-x", "80", "-y", "24", line)
 
     def _run(self, *arguments):
@@ -34,7 +34,7 @@ class Tmux:
     def type(self, text):
         self._run("send-keys", "-l", text)
 
-    def until(self, condition, seconds=20.0):
+    def until(self, condition, seconds=60.0):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if condition():

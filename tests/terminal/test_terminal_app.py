@@ -4,10 +4,13 @@ import asyncio
 
 import pytest
 
+from holdfast.errors import ConfigError
 from holdfast.events import ApprovalGiven, AssistantReplied, ToolReturned, UserSaid
 from holdfast.messages import Text, Thinking, joined_text
 from holdfast.models.model import ModelReply, ReplyCompleted, TextDelta
+from holdfast.terminal.app import AgentApp
 from holdfast.terminal.interface import CallCard, NotePiece, ReplyPiece, ThinkingPiece, UserPiece
+from holdfast.terminal.piece_widgets import CardWidget
 from support.terminal_desk import Terminal, call, driven, repository
 
 EDIT = call("Edit", "3", path="main.py", old_string="old", new_string="new")
@@ -227,6 +230,43 @@ def test_ctrl_c_interrupts_and_a_second_one_leaves_with_everything_kept(tmp_path
     assert '"half a tho"' in (tmp_path / "store.db.prompts").read_text()
 
 
+def test_ctrl_c_leaves_while_the_first_session_is_still_loading(tmp_path):
+    begins, may_open = asyncio.Event(), asyncio.Event()
+
+    async def open_slowly(_display, _target):
+        begins.set()
+        await may_open.wait()
+        raise ConfigError("no session")
+
+    async def work():
+        app = AgentApp(open_slowly, root=repository(tmp_path))
+        async with app.run_test() as pilot:
+            await begins.wait()
+            await pilot.press("ctrl+c")
+            may_open.set()
+            while app.return_value is None:
+                await pilot.pause()
+            return app.return_value
+
+    assert driven(work()) == 0
+
+
+def test_the_focus_goes_from_the_prompt_to_a_card_and_back(tmp_path):
+    terminal = Terminal(tmp_path, [READ], "Done.")
+
+    async def work():
+        async with terminal.app.run_test() as pilot:
+            await terminal.ready(pilot)
+            await terminal.say(pilot, "Read it")
+            await terminal.idle(pilot)
+            await pilot.press("ctrl+up")
+            await terminal.until(pilot, lambda: isinstance(terminal.app.focused, CardWidget))
+            await pilot.press("ctrl+down")
+            await terminal.until(pilot, lambda: terminal.app.prompt.has_focus)
+
+    driven(work())
+
+
 def test_ctrl_d_leaves_only_an_empty_box(tmp_path):
     terminal = Terminal(tmp_path)
 
@@ -363,7 +403,7 @@ def test_tool_output_is_data_and_not_markup_or_escapes(tmp_path):
     assert not any(code in screen for code in "\x1b\x07\u202e")
 
 
-def test_a_talk_that_is_opened_again_is_shown_with_what_is_uncertain(tmp_path):
+def test_a_resumed_session_is_shown_with_what_is_uncertain(tmp_path):
     first = Terminal(tmp_path, [Thinking("hm"), READ, EDIT], "It says new.", mode="auto")
 
     async def work(terminal, *, says=""):
@@ -395,7 +435,7 @@ def test_a_talk_that_is_opened_again_is_shown_with_what_is_uncertain(tmp_path):
     assert "cache 0%" in screen, "what was spent before is counted"
 
 
-def test_clear_begins_a_new_talk_and_help_lists_the_keys(tmp_path):
+def test_clear_starts_a_new_session_and_help_lists_the_keys(tmp_path):
     terminal = Terminal(tmp_path, "One.", "Two.")
 
     async def work():
@@ -403,11 +443,11 @@ def test_clear_begins_a_new_talk_and_help_lists_the_keys(tmp_path):
             await terminal.ready(pilot)
             await terminal.say(pilot, "First")
             await terminal.idle(pilot)
-            log = terminal.app.talks.log
+            log = terminal.app.conversation.log
             await terminal.say(pilot, "/clear")
             await terminal.until(pilot, lambda: len(terminal.targets) == 2)
             await terminal.ready(pilot)
-            assert terminal.app.talks.log != log
+            assert terminal.app.conversation.log != log
             assert terminal.app.transcript.pieces == []
             await terminal.say(pilot, "/help")
             await pilot.pause(0.1)

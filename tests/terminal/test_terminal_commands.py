@@ -1,4 +1,4 @@
-"""Commands and first words on the screen: what a person without a model sees, and what commands do to the talk."""
+"""Commands and first words on the screen: what is shown without a model, and what commands do to the session."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from holdfast.errors import NotFound
 from holdfast.events import UserSaid
 from holdfast.messages import joined_text
 from holdfast.terminal.app import AgentApp
+from holdfast.terminal.conversation import session_opener
 from holdfast.terminal.interface import CallCard, NotePiece, ReplyPiece, SessionTarget, UserPiece
-from holdfast.terminal.loading import opening
 from support.terminal_desk import Terminal, call, driven, repository
 
 READ = call("Read", "1", path="main.py")
@@ -42,7 +42,7 @@ def test_commands_answer_in_markdown_and_reach_the_desk(tmp_path):
     assert terminal.events(UserSaid) == [], "a command is not said to the model"
 
 
-def test_a_rewind_shows_the_talk_as_it_is_now(tmp_path):
+def test_a_rewind_shows_the_session_as_it_is_now(tmp_path):
     terminal = Terminal(tmp_path, "One.", "Two.", "Three.")
 
     async def work():
@@ -72,7 +72,7 @@ def test_what_stands_in_the_prompt_outlives_a_rewind(tmp_path):
             await terminal.ready(pilot)
             await terminal.say(pilot, "First")
             await terminal.idle(pilot)
-            terminal.app.talks.take("/rewind 1 talk")
+            terminal.app.conversation.take("/rewind 1 talk")
             terminal.app.prompt.put("typed meanwhile")
             await terminal.idle(pilot)
             assert terminal.app.prompt.text == "First"
@@ -104,7 +104,7 @@ def test_a_command_that_comes_while_it_works_waits(tmp_path):
     assert kinds.count(CallCard) == 2
 
 
-def test_another_model_goes_on_with_the_same_talk(tmp_path):
+def test_another_model_continues_the_same_session(tmp_path):
     terminal = Terminal(tmp_path, "One.")
 
     async def work():
@@ -112,8 +112,8 @@ def test_another_model_goes_on_with_the_same_talk(tmp_path):
             await terminal.ready(pilot)
             await terminal.say(pilot, "First")
             await terminal.idle(pilot)
-            log = terminal.app.talks.log
-            await terminal.app.talks._open(SessionTarget(log, OTHER))
+            log = terminal.app.conversation.log
+            await terminal.app.conversation._open(SessionTarget(log, OTHER))
             await terminal.until(pilot, lambda: len(terminal.targets) == 2)
             await terminal.ready(pilot)
             assert terminal.targets[1] == SessionTarget(log, OTHER)
@@ -149,7 +149,7 @@ def bare(tmp_path, monkeypatch):
 
 def test_without_a_model_three_lines_say_what_to_do(bare, tmp_path):
     terminal = Terminal(tmp_path, root=bare.root)
-    terminal.app = AgentApp(opening(bare), root=bare.root)
+    terminal.app = AgentApp(session_opener(bare), root=bare.root)
 
     async def work():
         async with terminal.app.run_test(size=(80, 24)) as pilot:
@@ -158,7 +158,7 @@ def test_without_a_model_three_lines_say_what_to_do(bare, tmp_path):
             assert "Found:" in screen
             assert "holdfast tour" in " ".join(screen.split())
             await terminal.say(pilot, "Hello?")
-            await terminal.until(pilot, lambda: "it waits" in terminal.text())
+            await terminal.until(pilot, lambda: "waits until a model is chosen" in terminal.text())
             await terminal.say(pilot, "/model anthropic/claude-opus-4-6")
             await terminal.until(pilot, lambda: "needs a key" in " ".join(terminal.text().split()))
             await pilot.press("ctrl+d")
@@ -168,9 +168,9 @@ def test_without_a_model_three_lines_say_what_to_do(bare, tmp_path):
     assert terminal.app.failure is None
 
 
-def test_a_talk_that_is_not_there_ends_the_screen_with_its_error(bare, tmp_path):
+def test_a_session_that_is_not_there_ends_the_screen_with_its_error(bare, tmp_path):
     terminal = Terminal(tmp_path, root=bare.root)
-    terminal.app = AgentApp(opening(bare), root=bare.root, start=SessionTarget("l0nosuchlog", OTHER))
+    terminal.app = AgentApp(session_opener(bare), root=bare.root, start=SessionTarget("l0nosuchlog", OTHER))
 
     async def work():
         async with terminal.app.run_test() as pilot:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import re
 import sys
 import unicodedata
@@ -20,6 +21,24 @@ from support.terminal_pty import Pty
 FIGURES = StatusFigures(model="anthropic/claude-opus-5-5", branch="main", mode="ask")
 MODEL = "compatible/none@http://127.0.0.1:9/v1"
 """Nobody answers there; nothing is asked before something is said."""
+HELD = """
+import sys
+
+held = sys.argv.pop(1)
+
+class Hold:
+    '''Holds up the import of the library that draws until something comes through the pipe.'''
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "textual":
+            sys.meta_path.remove(self)
+            with open(held, "rb") as pipe:
+                pipe.read()
+
+sys.meta_path.insert(0, Hold())
+from holdfast.cli import main
+main()
+"""
 
 
 def rows(sent, height):
@@ -31,10 +50,12 @@ def rows(sent, height):
 
 
 @contextlib.contextmanager
-def started(folder, *options, **env):
+def started(folder, *options, held="", **env):
+    """The agent in a terminal. With the pipe `held`, the first frame stays until that is written to."""
     root = repository(folder)
     places = {"HOME": folder, "HOLDFAST_STORE": folder / "store.db", "XDG_CONFIG_HOME": folder}
-    command = [sys.executable, "-m", "holdfast", "--model", MODEL, *options]
+    program = ["-c", HELD, held] if held else ["-m", "holdfast"]
+    command = [sys.executable, *program, "--model", MODEL, *options]
     opened = Pty(command, root, **{"TERM": "xterm-256color", "COLUMNS": "", "LINES": "", **places, **env})
     try:
         yield opened
@@ -46,7 +67,7 @@ def started(folder, *options, **env):
 def test_it_is_what_the_library_paints_next(tmp_path, width, height):
     root = repository(tmp_path)
 
-    async def never(_stage, _target):
+    async def never(_display, _target):
         await asyncio.Event().wait()
 
     async def work():
@@ -85,19 +106,27 @@ def test_no_row_is_longer_than_the_terminal_and_no_text_steers_it(
         assert not re.search(r"\x1b\[[0-9;]*\d\dm", sent)
 
 
-def test_what_is_typed_before_the_prompt_is_there_arrives_in_it(tmp_path):
-    with started(tmp_path) as terminal:
+@pytest.fixture
+def pipe(tmp_path):
+    place = tmp_path / "pipe"
+    os.mkfifo(place)
+    return place
+
+
+def test_what_is_typed_before_the_prompt_is_there_arrives_in_it(tmp_path, pipe):
+    with started(tmp_path, held=pipe) as terminal:
         terminal.read_until(b"loading")
         assert b"\x1b[?1000h" not in terminal.sent, "the library has not begun yet"
         terminal.write("früh 请\r and more".encode())
+        pipe.write_bytes(b"go on")
         terminal.read_until(b"queued: read at the next step")
         terminal.read_until(b"and more")
         assert "früh 请".encode() in terminal.sent
         assert terminal.sent.count(ENTER.encode()) == 1
 
 
-def test_an_early_ctrl_c_leaves_the_terminal_as_it_was(tmp_path):
-    with started(tmp_path) as terminal:
+def test_an_early_ctrl_c_leaves_the_terminal_as_it_was(tmp_path, pipe):
+    with started(tmp_path, held=pipe) as terminal:
         terminal.read_until(b"loading")
         assert terminal.attributes() != terminal.before, "nothing typed is shown"
         terminal.write(b"\x03")
@@ -113,7 +142,7 @@ def test_leaving_later_gives_back_what_was_there_before_the_first_frame(tmp_path
         terminal.write(b"\x04")
         assert terminal.code() == 0
         assert terminal.attributes() == terminal.before
-        assert b"goes on from here" in terminal.sent
+        assert b"to resume this session" in terminal.sent
 
 
 def test_a_terminal_that_understands_nothing_gets_no_first_frame(tmp_path):
@@ -131,7 +160,7 @@ def test_after_a_tour_nothing_is_said_of_going_on(tmp_path):
         terminal.read_until(b"/ 13k")
         terminal.write(b"\x04")
         assert terminal.code() == 0
-        assert b"goes on from here" not in terminal.sent, "the scratch store is gone"
+        assert b"to resume this session" not in terminal.sent, "the scratch store is gone"
     finally:
         terminal.close()
 

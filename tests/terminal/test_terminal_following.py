@@ -38,7 +38,7 @@ class Stage:
     def stepped(self, number):
         pass
 
-    def refigure(self):
+    def refresh_figures(self):
         pass
 
 

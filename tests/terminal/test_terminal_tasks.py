@@ -27,7 +27,7 @@ def is_sub(request):
 
 
 class Employed(ScriptedModel):
-    """The talk gives one task; the sub-agent's replies wait until `goes_on` is set."""
+    """The session gives one task; the sub-agent's replies wait until `goes_on` is set."""
 
     def __init__(self, *subs, writes=False):
         self.subs = list(subs)

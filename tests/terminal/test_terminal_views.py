@@ -1,4 +1,4 @@
-"""What is painted, as functions of values: status, todos, diffs, cards, plain text; and a long talk."""
+"""What is painted, as functions of values: status, todos, diffs, cards, plain text; and a long session."""
 
 import pytest
 from hypothesis import given
@@ -149,7 +149,7 @@ def test_the_branch_is_read_from_git(tmp_path):
     assert current_branch(tmp_path) == "01234567"
 
 
-def test_a_long_talk_has_few_widgets_and_comes_back_on_scrolling_up(tmp_path):
+def test_a_long_session_has_few_widgets_and_comes_back_on_scrolling_up(tmp_path):
     terminal = Terminal(tmp_path)
 
     async def work():

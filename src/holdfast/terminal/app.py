@@ -1,7 +1,7 @@
-"""Textual's driver, on a terminal that shows the first frame already.
+"""The coding agent on a full screen.
 
-Rule: the screen is not entered a second time, since some terminals clear it then, and at the end the terminal gets
-back the attributes that it had before the first frame.
+Rule: the screen comes first and the agent is loaded behind it. Everything can be done with keys alone, and every
+key that decides something is shown where it is needed.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from textual import events
+from textual import events, on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -49,8 +49,21 @@ from holdfast.terminal.prompt import Prompt, PromptHistory, register_alt_enter
 from holdfast.terminal.transcript_view import TranscriptView
 from holdfast.terminal.widgets import MODES, ActivityLine, StatusBar, SuggestionList, TodoPanel
 
+TWICE = 2.0
+"""Seconds within which a second Ctrl+C leaves."""
+PATIENCE = 15.0
+"""Seconds that leaving waits for a run to end."""
+GONE_SECONDS = 5.0
+"""Seconds that leaving may take when the terminal is gone."""
+
 
 def driver_for(painted: PaintedFrame) -> type[Driver]:
+    """Textual's driver for a terminal that already shows the first frame.
+
+    The alternate screen is not entered a second time, because some terminals clear it then. At the end the terminal
+    gets back the attributes that it had before the first frame.
+    """
+
     class TakingOver(LinuxDriver):
         def start_application_mode(self) -> None:
             super().start_application_mode()  # type: ignore[no-untyped-call]
@@ -63,19 +76,6 @@ def driver_for(painted: PaintedFrame) -> type[Driver]:
             super().write(data)
 
     return TakingOver
-
-
-# The coding agent on a full screen.
-#
-# Rule: the screen is there first and the agent is loaded behind it. Everything can be done with keys alone, and every
-# key that decides something is named where it is needed.
-
-TWICE = 2.0
-"""Seconds within which a second Ctrl-C leaves."""
-PATIENCE = 15.0
-"""Seconds that leaving waits for what runs to end."""
-GONE_SECONDS = 5.0
-"""Seconds that leaving may take where nobody looks on any more."""
 
 
 class AgentApp(App[int]):
@@ -105,13 +105,13 @@ class AgentApp(App[int]):
         figures: StatusFigures | None = None,
         painted: PaintedFrame | None = None,
     ) -> None:
-        """`figures` are shown until there is a talk; `painted` is the first frame, if there is one."""
-        # The terminal's own colours: they are readable on its background, whatever that is. Said here too, since
-        # what is done without colour is decided before a theme can be chosen.
+        """`figures` are shown until a session is open; `painted` is the first frame, if there is one."""
+        # The terminal's own colours are readable on its background. Set here too, because whether there are
+        # colours at all is decided before a theme can be chosen.
         super().__init__(driver_for(painted) if painted else None, ansi_color=True)
         self.theme = "ansi-dark"
         register_alt_enter()
-        self.talks = Conversation(open_, self)
+        self.conversation = Conversation(open_, self)
         self._start = start or SessionTarget()
         self._banner = [NotePiece(banner)] if banner else []
         self._figures = figures or StatusFigures()
@@ -122,7 +122,7 @@ class AgentApp(App[int]):
         self.activity = ActivityLine(self.transcript.tick)
         self._suggestions = SuggestionList()
         self.prompt = Prompt(PromptHistory(), self._suggestions, self._offer)
-        self.asked = PanelArea(self._back_to_prompt, grace)
+        self.asked = PanelArea(self._focus_prompt, grace)
         self.failure: HoldfastError | None = None
         self._stopped = 0.0
         self._is_leaving = False
@@ -140,12 +140,12 @@ class AgentApp(App[int]):
 
     def on_mount(self) -> None:
         if not self.is_headless:
-            self._heed_signals()
+            self._handle_signals()
         self.load(())
         self.busy(LOADING)
-        self.call_after_refresh(self.talks.begin, self._start)
+        self.call_after_refresh(self.conversation.begin, self._start)
 
-    # What a conversation and a talk ask of the screen.
+    # What the conversation and the session ask of the screen.
 
     def add(self, piece: Piece) -> None:
         self.transcript.add(piece)
@@ -159,22 +159,22 @@ class AgentApp(App[int]):
     def load(self, pieces: Sequence[Piece]) -> None:
         self.transcript.load([*self._banner, *pieces])
 
-    def opened(self, talk: ScreenSession) -> None:
-        if talk.history:
-            self.prompt.lines_kept.keep_in(talk.history)
+    def opened(self, session: ScreenSession) -> None:
+        if session.history:
+            self.prompt.lines_kept.keep_in(session.history)
 
     def stepped(self, number: int) -> None:
         self.busy(f"step {number}")
-        self.talks.stepped()
-        self.refigure()
+        self.conversation.stepped()
+        self.refresh_figures()
 
-    def refigure(self) -> None:
-        talk = self.talks.talk
-        self.status.show(talk.figures() if talk else self._figures)
-        self.todos.show(talk.todos() if talk else ())
+    def refresh_figures(self) -> None:
+        session = self.conversation.session
+        self.status.show(session.figures() if session else self._figures)
+        self.todos.show(session.todos() if session else ())
 
     def busy(self, what: str) -> None:
-        # What loads cannot be interrupted, only left.
+        # Loading cannot be interrupted, only left.
         self.activity.begin(what, "" if what == LOADING else "Esc interrupts")
 
     def draft(self, text: str) -> None:
@@ -183,13 +183,13 @@ class AgentApp(App[int]):
 
     def idle(self) -> None:
         self.activity.end()
-        self.refigure()
+        self.refresh_figures()
 
     def work(self, doing: Coroutine[None, None, None]) -> None:
         self.run_worker(doing)
 
     def welcome(self, trouble: ConfigError) -> None:
-        # Loaded only where it is needed: who has a model never sees it.
+        # Imported only where it is needed: most people have a model.
         from holdfast.terminal.screen_session import welcome_text  # noqa: PLC0415
 
         self.add(NotePiece(welcome_text(trouble), "plain", is_markdown=True))
@@ -207,20 +207,23 @@ class AgentApp(App[int]):
     async def choose(self, choices: Sequence[ChoiceQuestion]) -> Sequence[ChoiceAnswer]:
         return await self.asked.choose(choices)
 
-    # What a person does.
+    # What the person does.
 
-    def on_prompt_sent(self, event: Prompt.Sent) -> None:
+    @on(Prompt.Sent)
+    def _take_prompt(self, event: Prompt.Sent) -> None:
         self.transcript.to_end()
-        self.talks.take(event.text)
+        self.conversation.take(event.text)
 
-    def on_stray(self, event: StrayKey) -> None:
+    @on(StrayKey)
+    def _insert_key(self, event: StrayKey) -> None:
         self.prompt.insert(event.character)
 
-    def on_transcript_left(self) -> None:
+    @on(TranscriptView.Left)
+    def _focus_prompt(self) -> None:
         self.prompt.focus()
 
     def on_key(self, event: events.Key) -> None:
-        """Whoever types while a card has the focus means the prompt."""
+        """Keys typed while a card has the focus are meant for the prompt."""
         if isinstance(self.focused, PieceWidget | None) and event.is_printable and event.character:
             event.stop()
             self.prompt.focus()
@@ -228,25 +231,29 @@ class AgentApp(App[int]):
 
     def action_interrupt(self) -> None:
         panel = self.asked.panel
-        if panel and panel.take_back():
+        if panel and panel.close_input():
             return
         if not self.prompt.has_focus and not panel:
             self.prompt.focus()
             return
-        self.talks.interrupt(goes_on=True)
+        self.conversation.interrupt(goes_on=True)
 
     def action_stop(self) -> None:
-        if (selected := self.screen.get_selected_text()) and not self.talks.is_busy:
+        if (selected := self.screen.get_selected_text()) and not self.conversation.is_busy:
             self.copy_to_clipboard(selected)
             self.screen.clear_selection()
             return
+        if self.conversation.is_loading and not self.prompt.text.strip():
+            # As before the prompt was there: nothing runs yet that could be stopped.
+            self.action_leave()
+            return
         is_second = time.monotonic() - self._stopped < TWICE
         self._stopped = time.monotonic()
-        if not is_second and self.talks.interrupt(goes_on=False):
-            self.add(NotePiece("stopping; Ctrl+C once more leaves"))
+        if not is_second and self.conversation.interrupt(goes_on=False):
+            self.add(NotePiece("stopping; press Ctrl+C again to leave"))
         elif not is_second and self.prompt.text.strip():
             self.prompt.keep_draft()
-            self.add(NotePiece("what you typed is kept: Up brings it back; Ctrl+C once more leaves"))
+            self.add(NotePiece("press Up to get back what you typed, or Ctrl+C again to leave"))
         else:
             self.action_leave()
 
@@ -257,19 +264,19 @@ class AgentApp(App[int]):
             self.action_leave()
 
     def action_leave(self) -> None:
-        # At once: whoever asks a second time does not wait for the rest.
+        # First of all: leaving a second time does not wait for the rest.
         self.prompt.keep_draft()
         if self._is_leaving:
-            self.exit(0)  # what runs may never end
+            self.exit(0)  # the run may never end
             return
         self._is_leaving = True
         self.run_worker(self._leave())
 
     def action_next_mode(self) -> None:
-        talk = self.talks.talk
-        if talk and talk.mode in MODES:
-            talk.mode = MODES[(MODES.index(talk.mode) + 1) % len(MODES)]
-            self.refigure()
+        session = self.conversation.session
+        if session and session.mode in MODES:
+            session.mode = MODES[(MODES.index(session.mode) + 1) % len(MODES)]
+            self.refresh_figures()
 
     def action_toggle_card(self) -> None:
         self.transcript.toggle_newest()
@@ -277,22 +284,22 @@ class AgentApp(App[int]):
     def action_look_back(self) -> None:
         self.transcript.action_next_entry(-1)
 
-    def action_scroll_talk(self, pages: int) -> None:
+    def action_scroll_transcript(self, pages: int) -> None:
         self.transcript.scroll_relative(y=pages * (self.transcript.size.height - 2), animate=False)
 
     def action_repaint(self) -> None:
         self.refresh(layout=True)
 
-    def _heed_signals(self) -> None:
-        """A terminal that is closed, or a program that ends us, loses nothing either."""
+    def _handle_signals(self) -> None:
+        """Nothing is lost when the terminal is closed or the process is ended."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self.action_stop)
         for ending in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(ending, self._end, ending)
 
     def _end(self, number: int) -> None:
-        """Leave, and do not wait for ever: painting blocks where the terminal is gone, and with it all that
-        follows. The log is whole at any moment."""
+        """Leave, but not later than after some seconds: painting blocks when the terminal is gone. The log is
+        complete at any moment."""
         seconds = GONE_SECONDS if number == signal.SIGHUP else PATIENCE + GONE_SECONDS
         last = threading.Timer(seconds, os._exit, (128 + number,))
         last.daemon = True
@@ -302,18 +309,15 @@ class AgentApp(App[int]):
     async def _leave(self) -> None:
         self.busy("leaving")
         try:
-            await asyncio.wait_for(self.talks.close(), PATIENCE)
+            await asyncio.wait_for(self.conversation.close(), PATIENCE)
         except TimeoutError:
             self.exit(1)
         else:
             self.exit(0)
 
-    def _back_to_prompt(self) -> None:
-        self.prompt.focus()
-
     def _offer(self, wanted: CompletionQuery) -> Sequence[Candidate]:
         if wanted.kind == "command":
-            listed = [Candidate(usage.split()[0], about) for usage, about in self.talks.listed()]
+            listed = [Candidate(usage.split()[0], about) for usage, about in self.conversation.listed()]
             return match_commands(wanted.typed, listed)
         self._files.refresh(self.prompt.look_for_candidates)
         return match_files(wanted.typed, self._files.paths)

@@ -1,6 +1,7 @@
-"""What could be meant: commands after `/`, files of the repository after `@`.
+"""What could be meant by what is typed: commands after `/`, files of the repository after `@`.
 
-Rule: pure functions of the text, the cursor and the names; what they insert is a mention that is understood.
+Rule: matching is pure: the text, the cursor and the names go in. Files are listed as the tools list them, in a
+process of its own, and not again for every key.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ _FIRST_CJK = "\u2e80"
 
 
 class CompletionQuery(Struct, frozen=True):
-    """A word that can be completed: what is looked for, and where its text begins, `@` or `/` included."""
+    """A word to complete: what is looked for, and where it starts, with its `@` or `/`."""
 
     kind: str
     typed: str
@@ -34,7 +35,7 @@ class Candidate(Struct, frozen=True):
 
 
 def find_query(before: str) -> CompletionQuery | None:
-    """What the text before the cursor asks for."""
+    """What the text before the cursor asks for, if anything."""
     if command := _COMMAND.fullmatch(before):
         return CompletionQuery("command", command[1], 0)
     found = _FILE.search(before)
@@ -45,7 +46,7 @@ def find_query(before: str) -> CompletionQuery | None:
 
 
 def format_mention(path: str) -> str:
-    """A path as it is mentioned; in quotes where it would be cut off otherwise."""
+    """A path as a mention; in quotes where it would be cut off otherwise."""
     return f"@{path}" if _PLAIN_PATH.fullmatch(path) and path[-1] not in ".!?" else f'@"{path}"'
 
 
@@ -57,7 +58,7 @@ def match_commands(typed: str, commands: Sequence[Candidate]) -> list[Candidate]
 
 
 def match_files(typed: str, paths: Iterable[str]) -> list[Candidate]:
-    """The paths that fit best: by the beginning of a name, of a part, by what they hold, by letters in order."""
+    """The best matches: by the start of the name, of a folder, by what they contain, by letters in order."""
     typed = typed.lower().removeprefix("./")
     letters = re.compile(".*?".join(map(re.escape, typed)), re.DOTALL) if typed else None
     found: list[tuple[int, int, str]] = []
@@ -71,7 +72,7 @@ def match_files(typed: str, paths: Iterable[str]) -> list[Candidate]:
 
 
 def add_folders(paths: Sequence[str]) -> list[str]:
-    """The paths, and the folders they lie in with a slash at the end."""
+    """The paths, and their folders with a slash at the end."""
     folders: dict[str, None] = {}
     for path in paths:
         at = path.rfind("/")
@@ -99,12 +100,8 @@ def _is_inside_a_word(text: str, at: int) -> bool:
     return (before.isalnum() and before < _FIRST_CJK) or before in ("_", "\\")
 
 
-# The repository's files, for completion.
-#
-# Rule: they are listed as the tools list them, in a process of their own, and not again for every key.
-
 SECONDS = 10.0
-"""How long a listing may take, and how long it counts as new."""
+"""How long a listing may take, and how long it stays fresh."""
 
 
 class RepositoryFiles:
@@ -115,13 +112,13 @@ class RepositoryFiles:
         self.paths: list[str] = []
 
     def refresh(self, then: Callable[[], None]) -> None:
-        """List them if the last listing is old; `then` is called when there is a new one."""
+        """List the files if the last listing is old; `then` is called after that."""
         is_new = self._listed and time.monotonic() - self._listed < SECONDS
         if not is_new and self._listing is None:
             self._listing = asyncio.create_task(self._list(then))
 
     async def _list(self, then: Callable[[], None]) -> None:
-        # Loaded with the first mention: the screen is there without it.
+        # Imported with the first mention: the screen does not need it.
         from holdfast.tools.envelope import ToolError  # noqa: PLC0415
         from holdfast.tools.search.ripgrep import FileWalk, find_ripgrep, read_paths, run_program  # noqa: PLC0415  # noqa: PLC0415
 

@@ -1,6 +1,7 @@
-"""Diffs on the screen: numbered, signed and coloured.
+"""Tool calls and diffs on the screen.
 
-Rule: the sign tells added from removed; colour only repeats it.
+Rule: a call takes one line while it runs and a few when it is done; the whole text is one key away. Signs carry the
+state and tell added from removed; colour only repeats them.
 """
 
 import re
@@ -79,19 +80,14 @@ def _diff_line(row: DiffRow, width: int) -> Content:
     return Content.assemble((number, "dim"), (f"{row.sign} {sanitize(row.text)}", _STYLES[row.sign]))
 
 
-# One call of a tool on the screen: a line that says what and how long, and what came of it.
-#
-# Rule: one line while it runs and a few when it is done; the whole text is one key away. Signs carry the state,
-# colour only repeats it.
-
 MOST_SHORT = 6
 """Lines of a result that are shown at first."""
 MOST_DIFF = 14
 MOST_FULL = 2_000
 LONGEST = 200_000
-"""Lines and characters that an opened card shows: the rest is in the log, and the screen stays quick."""
+"""Lines and characters that an open card shows; the rest is in the log, and the screen stays fast."""
 TAIL = 4
-"""Of what a command printed, the lines that are shown at first."""
+"""Lines of a command's output that are shown at first."""
 
 SIGNS: dict[CallState, tuple[str, str]] = {
     "writing": ("…", "dim"),
@@ -106,7 +102,7 @@ _MAIN = ("command", "pattern", "path", "url", "query", "id", "name", "descriptio
 
 
 def describe_call(arguments: Mapping[str, object]) -> str:
-    """The argument of a call that says most, in one line."""
+    """The argument that describes a call best, on one line."""
     if isinstance(todos := arguments.get("todos"), list):
         return _about_todos([todo for todo in todos if isinstance(todo, dict)])
     if isinstance(questions := arguments.get("questions"), list):
@@ -161,7 +157,7 @@ def _took(card: CallCard) -> str:
 
 
 def _short(card: CallCard, widest: int) -> Content | None:
-    """The first lines of a result, none of them longer than so many cells."""
+    """The first lines of a result, none longer than `widest` cells."""
     if not card.is_over and card.work:
         return Content.styled(format_progress(card.work, widest // 3 - 4), "dim")
     if not card.is_over or (card.name == "TodoWrite" and card.state == "done"):
@@ -183,7 +179,7 @@ def _short(card: CallCard, widest: int) -> Content | None:
 
 
 def format_progress(work: TaskProgress, width: int) -> str:
-    """How far a sub-agent is, in one line: what it does gives way first."""
+    """The progress of a sub-agent, on one line; what it does is shortened first."""
     of = f" of {work.most}" if work.most else ""
     counts = [f"step {work.step}{of}"] if work.step else ["begins"]
     taken = [f"{format_tokens(work.tokens)} tokens"] if work.tokens else []
@@ -194,7 +190,7 @@ def format_progress(work: TaskProgress, width: int) -> str:
 
 
 def _report(card: CallCard, widest: int) -> Content:
-    """The first lines of what a sub-agent reported, without the one for the model at its end, and what it took."""
+    """The first lines of a sub-agent's report, without its last line, which is for the model, and what it used."""
     lines = [line for line in sanitize(card.full).strip().split("\n")[:-1] if line.strip()]
     shown = [Content(truncate(line, widest)) for line in lines[:MOST_SHORT]]
     if len(lines) > MOST_SHORT:

@@ -1,13 +1,15 @@
-"""What a person says and what is done about it: one thing at a time, the rest queued.
+"""What a person says, and what is done about it: one thing at a time, the rest queued.
 
-Rule: nothing said is lost. It is handed to the agent at once where that can be, and waits its turn where not.
+Rule: nothing that was said is lost. It goes to the agent at once where possible, and waits where not.
 """
 
 import asyncio
 import re
 from collections.abc import Coroutine, Sequence
+from importlib import import_module
 from typing import Protocol
 
+from holdfast.agents.options import AgentOptions
 from holdfast.errors import ConfigError, HoldfastError
 from holdfast.terminal.first_frame import LOADING
 from holdfast.terminal.interface import (
@@ -25,8 +27,8 @@ _COMMAND = re.compile(r"/([a-z][\w-]*)(?:\s+(.*))?", re.DOTALL)
 
 OWN = (
     ("/help", "keys and commands"),
-    ("/clear", "begin a new talk; this one stays in its log"),
-    ("/exit", "leave; `holdfast resume` comes back"),
+    ("/clear", "start a new session; this one stays in its log"),
+    ("/exit", "leave; `holdfast resume` resumes the session"),
 )
 KEYS = """\
 **Keys**
@@ -35,12 +37,12 @@ KEYS = """\
 |---|---|
 | Enter | send; while the agent works, queue |
 | Alt+Enter, Ctrl+J, `\\` at the end | a new line |
-| Up, Down | what was typed before |
+| Up, Down | earlier input |
 | Tab | complete a `/command` or an `@file` |
 | Shift+Tab | next mode: plan, ask, edit, auto |
-| Esc | interrupt; what is queued is sent at once |
+| Esc | interrupt; queued messages are sent at once |
 | Ctrl+O | open or close the newest card |
-| Ctrl+Up, Ctrl+Down | go from card to card, Enter opens |
+| Ctrl+Up, Ctrl+Down | move between cards; Enter opens one |
 | PageUp, PageDown | scroll |
 | Ctrl+C | interrupt; twice, or when idle, leave |
 | Ctrl+D | leave |
@@ -48,16 +50,16 @@ KEYS = """\
 
 
 class ConversationDisplay(SessionDisplay, Protocol):
-    """What a conversation needs of the screen besides what a talk needs."""
+    """What a conversation needs of the screen, besides what a session needs."""
 
     def load(self, pieces: Sequence[Piece]) -> None: ...
 
-    def opened(self, talk: ScreenSession) -> None: ...
+    def opened(self, session: ScreenSession) -> None: ...
 
     def busy(self, what: str) -> None: ...
 
     def draft(self, text: str) -> None:
-        """Text to be changed and sent again, without losing what stands in the prompt."""
+        """Put text into the prompt to be changed and sent; what was in it is kept."""
         ...
 
     def idle(self) -> None: ...
@@ -65,11 +67,11 @@ class ConversationDisplay(SessionDisplay, Protocol):
     def work(self, doing: Coroutine[None, None, None]) -> None: ...
 
     def welcome(self, trouble: ConfigError) -> None:
-        """No agent can be opened as things are; say what can be done."""
+        """No agent can be opened yet; say what to do."""
         ...
 
     def fail(self, error: HoldfastError) -> None:
-        """There is no talk, and there will be none."""
+        """No session could be opened; leave with this error."""
         ...
 
     def leave(self) -> None: ...
@@ -77,19 +79,19 @@ class ConversationDisplay(SessionDisplay, Protocol):
 
 class Conversation:
     def __init__(self, open_: OpenSession, view: ConversationDisplay) -> None:
-        self._open_talk = open_
+        self._open_session = open_
         self._view = view
-        self.talk: ScreenSession | None = None
+        self.session: ScreenSession | None = None
         self.log = ""
-        """Of the newest talk that was opened."""
+        """The log of the newest session that was opened."""
         self.is_busy = True
-        """Also before the first talk is opened: what is typed by then waits for it."""
+        """Also before the first session is open: what is typed until then waits for it."""
         self._is_running = False
-        """Whether the agent runs, so that it can hear and be interrupted."""
-        self._unsaid: list[UserPiece] = []
-        """What waits until something can be said at all."""
+        """Whether the agent runs: then it takes messages, and can be interrupted."""
+        self._waiting: list[UserPiece] = []
+        """Messages that wait until a run can start."""
         self._queued: list[tuple[UserPiece, str]] = []
-        """What the agent was given while it works, and how the log will have it."""
+        """Messages given to the agent while it works, each with its text in the log."""
         self._later: list[str] = []
         """Commands that wait for the end of the run."""
         self._goes_on = False
@@ -97,56 +99,63 @@ class Conversation:
         self._done = asyncio.Event()
         self._done.set()
 
+    @property
+    def is_loading(self) -> bool:
+        """Whether the first session is being opened, and nothing was said yet."""
+        return self.is_busy and not self.log and not self._waiting
+
     def begin(self, target: SessionTarget) -> None:
         self._do(LOADING, self._open(target))
 
     def take(self, text: str) -> None:
-        """What a person sent: a command or a message."""
+        """Take what a person sent: a command or a message."""
         if found := _COMMAND.fullmatch(text.strip()):
             self._take_command(found[1], found[2] or "", text.strip())
             return
         piece = UserPiece(text, is_queued=self.is_busy)
         self._view.add(piece)
-        if self._is_running and self.talk:
-            self._queued.append((piece, self.talk.hear(text)))
+        if self._is_running and self.session:
+            self._queued.append((piece, self.session.add_message(text)))
             return
-        self._unsaid.append(piece)
+        self._waiting.append(piece)
         if not self.is_busy:
             self._next()
 
     def interrupt(self, *, goes_on: bool) -> bool:
-        """End what runs, as soon as the log is valid. Whether anything runs."""
-        if self._is_running and self.talk:
+        """End the run as soon as the log is valid; whether anything was going on."""
+        if self._is_running and self.session:
             self._goes_on = goes_on and bool(self._queued)
-            self.talk.interrupt()
+            self.session.interrupt()
             self._view.busy("stopping")
         return self.is_busy
 
     def stepped(self) -> None:
-        """A request goes out; what the agent has taken in is queued no more."""
-        if not self.talk or not self._queued:
+        """A request was sent; messages that the agent has read are no longer queued."""
+        if not self.session or not self._queued:
             return
-        heard = self.talk.has_heard([logged for _, logged in self._queued])
+        heard = self.session.has_read([logged for _, logged in self._queued])
         for (piece, _), is_heard in zip(self._queued, heard, strict=True):
             if is_heard:
                 self._unqueue(piece)
         self._queued = [one for one in self._queued if one[0].is_queued]
 
     async def close(self) -> None:
-        """End what runs and let go of the talk; all of it is in the log then."""
+        """End the run and close the session; all of it is in the log then."""
         self._later.clear()
         self.interrupt(goes_on=False)
         await self._done.wait()
-        if self.talk:
-            talk, self.talk = self.talk, None
-            for piece in self._unsaid:
-                talk.hear(piece.text)
-            self._unsaid.clear()
-            await talk.aclose()
+        if self.session:
+            session, self.session = self.session, None
+            for piece in self._waiting:
+                session.add_message(piece.text)
+            self._waiting.clear()
+            await session.aclose()
 
     def listed(self) -> list[tuple[str, str]]:
         """All commands that can be typed now."""
-        others = list(self.talk.commands()) if self.talk else [("/model provider/name", "choose a model")]
+        others = (
+            list(self.session.commands()) if self.session else [("/model provider/name", "choose a model")]
+        )
         own = [one for one in OWN if one[0] not in {usage.split()[0] for usage, _ in others}]
         return sorted([*own, *others])
 
@@ -160,9 +169,9 @@ class Conversation:
             self._view.add(NotePiece(f"{line} waits until this is done"))
         elif name == "clear":
             self.begin(SessionTarget(model=self._target.model))
-        elif self.talk is None and name == "model" and argument:
+        elif self.session is None and name == "model" and argument:
             self.begin(SessionTarget(self._target.log, argument))
-        elif self.talk is None:
+        elif self.session is None:
             self._view.add(NotePiece(f"{line} needs a model; `/model provider/name` chooses one", "warning"))
         else:
             self._do(line, self._command(line))
@@ -190,73 +199,73 @@ class Conversation:
         self._next()
 
     def _next(self) -> None:
-        """What waited the longest, messages before commands."""
-        if self.talk and self._unsaid:
-            said, self._unsaid = self._unsaid, []
+        """Do what has waited longest, messages before commands."""
+        if self.session and self._waiting:
+            said, self._waiting = self._waiting, []
             self._do("working", self._run(said))
         elif self._later:
             line = self._later.pop(0)
             name, _, argument = line[1:].partition(" ")
             self._take_command(name, argument, line)
-        elif self._unsaid:
-            self._view.add(NotePiece("no model is there to read this yet; it waits", "warning"))
+        elif self._waiting:
+            self._view.add(NotePiece("this waits until a model is chosen", "warning"))
 
     async def _open(self, target: SessionTarget) -> None:
-        if self.talk:
-            talk, self.talk = self.talk, None
-            await talk.aclose()
+        if self.session:
+            session, self.session = self.session, None
+            await session.aclose()
         self._target = target
         try:
-            self.talk = await self._open_talk(self._view, target)
+            self.session = await self._open_session(self._view, target)
         except ConfigError as error:
             self._view.welcome(error)
             return
-        self.log = self.talk.log
+        self.log = self.session.log
         self._target = SessionTarget(self.log, target.model)
-        self._view.opened(self.talk)
-        self._show(self.talk)
-        for note in self.talk.notes:
+        self._view.opened(self.session)
+        self._show(self.session)
+        for note in self.session.notes:
             self._view.add(NotePiece(note, "warning"))
 
-    def _show(self, talk: ScreenSession) -> None:
-        """The talk as its log has it, with what waits to be said."""
-        self._view.load([*talk.earlier(), *self._unsaid])
-        self._view.refigure()
+    def _show(self, session: ScreenSession) -> None:
+        """Show the session as its log has it, and the messages that wait."""
+        self._view.load([*session.earlier(), *self._waiting])
+        self._view.refresh_figures()
 
     async def _run(self, said: Sequence[UserPiece]) -> None:
-        assert self.talk, "only an opened talk is run"
+        assert self.session, "only an open session runs"
         for piece in said:
             self._unqueue(piece)
         for piece in said[:-1]:
-            self.talk.hear(piece.text)
+            self.session.add_message(piece.text)
         self._is_running = True
-        ending = await self.talk.say(said[-1].text)
+        ending = await self.session.say(said[-1].text)
         while ending.is_interrupted and self._goes_on:
-            # What was said meanwhile is in the log by now: the interruption was to have it read.
+            # The messages given meanwhile are in the log now; the interruption was to have them read.
             self._goes_on = False
             self.stepped()
-            ending = await self.talk.go_on()
-        self._tell(ending)
+            ending = await self.session.continue_run()
+        self._say_ending(ending)
 
     async def _command(self, line: str) -> None:
-        assert self.talk, "a command has a talk"
-        shown = await self.talk.command(line)
+        assert self.session, "a command needs a session"
+        shown = await self.session.command(line)
         if shown.open_log or shown.model:
             await self._open(
-                SessionTarget(shown.open_log or self.talk.log, shown.model or self._target.model)
+                SessionTarget(shown.open_log or self.session.log, shown.model or self._target.model)
             )
         elif shown.is_reread:
-            self._show(self.talk)
+            self._show(self.session)
         if shown.text:
             self._view.add(NotePiece(shown.text, "plain", is_markdown=True))
         if shown.draft:
             self._view.draft(shown.draft)
         if shown.say:
-            self._unsaid.append(UserPiece(shown.say))
-            self._view.add(self._unsaid[-1])
-        self._view.refigure()
+            self._waiting.append(UserPiece(shown.say))
+            self._view.add(self._waiting[-1])
+        self._view.refresh_figures()
 
-    def _tell(self, ending: RunEnding) -> None:
+    def _say_ending(self, ending: RunEnding) -> None:
         if ending.sentence:
             self._view.add(NotePiece("; ".join(filter(None, (ending.sentence, ending.hint))), ending.tone))
 
@@ -268,3 +277,16 @@ class Conversation:
     def _help(self) -> str:
         rows = "\n".join(f"| `{usage}` | {about} |" for usage, about in self.listed())
         return f"{KEYS}\n**Commands**\n\n| command | what it does |\n|---|---|\n{rows}\n"
+
+
+def session_opener(options: AgentOptions) -> OpenSession:
+    """How sessions are opened. The agent is imported with the first one, in a thread: the screen keeps painting."""
+
+    async def open_session(display: SessionDisplay, target: SessionTarget) -> ScreenSession:
+        loaded = await asyncio.to_thread(import_module, "holdfast.terminal.screen_session")
+        session: ScreenSession = await loaded.open_screen_session(
+            loaded.agent_opener(options), display, target
+        )
+        return session
+
+    return open_session

@@ -1,6 +1,7 @@
-"""A sub-agent at work, in one line of its card; and what anybody's news say was spent.
+"""What happened and what happens, as pieces on the screen: from the log, and from the notices of a running agent.
 
-Rule: what its own sub-agents spend is counted with it; what they do is theirs.
+Rule: it only watches; what it misses is in the log. A resumed session looks as it did before, and what never
+finished is marked, not hidden. What sub-agents of a sub-agent spend is counted with it; what they do is not shown.
 """
 
 import time
@@ -74,7 +75,7 @@ def update_progress(work: TaskProgress, news: Notice, bill: Bill) -> None:
 
 
 def spent_with(notice: Notice, bill: Bill) -> list[tuple[Usage | None, float | None]]:
-    """What was spent with this, by whichever agent: for each reply its usage, where it is known, and its price."""
+    """What was spent, by whichever agent: for each reply its usage, if it is known, and its price."""
     match innermost(notice):
         case Replied(reply=reply, dollars=dollars):
             return [(reply.usage, dollars)]
@@ -83,15 +84,11 @@ def spent_with(notice: Notice, bill: Bill) -> list[tuple[Usage | None, float | N
     return []
 
 
-# From the log and from results to what the screen shows.
-#
-# Rule: a talk that is opened again looks as it did; what was never finished is marked, not hidden.
-
 DENIED = ("ACCESS_DENIED", "The user denied")
 
 
 def finish_card(card: CallCard, result: ToolResult, seconds: float) -> None:
-    """A card with what came of its call."""
+    """Fill a card with the result of its call."""
     card.state = _state(result.envelope.text, is_error=result.is_error)
     card.shown, card.full = result.shown, joined_text(result.parts)
     card.seconds = seconds
@@ -106,11 +103,11 @@ def fold_note(fold: Folded) -> NotePiece:
 
 
 def summary_note(notes: Sequence[str]) -> NotePiece:
-    return NotePiece(" ".join(["earlier work was summed up.", *notes]))
+    return NotePiece(" ".join(["earlier work was summarized.", *notes]))
 
 
 def earlier_pieces(entries: Iterable[Entry]) -> list[Piece]:
-    """The pieces of a talk, from the entries on its path."""
+    """The pieces of a session, from the entries on its path."""
     pieces: list[Piece] = []
     open_cards: dict[str, list[CallCard]] = {}
     for entry in entries:
@@ -138,7 +135,7 @@ def _replied(event: AssistantReplied, open_cards: dict[str, list[CallCard]]) -> 
             case Thinking(text=text) if text.strip():
                 yield ThinkingPiece(text, is_whole=True)
             case ToolCall():
-                # Uncertain until its result is found further on.
+                # Uncertain until its result is found.
                 card = CallCard(one_line(part.name), describe_call(part.arguments), "uncertain")
                 open_cards.setdefault(part.id, []).append(card)
                 yield card
@@ -158,22 +155,17 @@ def _state(text: str, *, is_error: bool) -> CallState:
     return "refused" if text.startswith(DENIED) else "failed"
 
 
-# What an agent tells, turned into pieces on the screen.
-#
-# Rule: it looks on and changes nothing; what it missed is in the log.
-
-
 class EventView:
-    """The step that is under way: the pieces of its reply, and the cards of its calls."""
+    """The current step: the pieces of its reply, and the cards of its calls."""
 
-    def __init__(self, stage: SessionDisplay, bill: Bill = no_price) -> None:
-        self._stage = stage
+    def __init__(self, display: SessionDisplay, bill: Bill = no_price) -> None:
+        self._display = display
         self._bill = bill
         self._coming: list[Piece] = []
-        """Pieces of the reply that is being written."""
+        """Pieces of the reply that is streaming."""
         self._cards: list[tuple[ToolCall, CallCard]] = []
         self._tasks: dict[str, CallCard] = {}
-        """Cards of tasks by the logs of the sub-agents that work on them."""
+        """Cards of tasks, by the log of the sub-agent."""
         self.step: StepBegan | None = None
 
     def __call__(self, notice: Notice) -> None:
@@ -181,7 +173,7 @@ class EventView:
             case StepBegan():
                 self.step = notice
                 self._coming = []
-                self._stage.stepped(notice.number)
+                self._display.stepped(notice.number)
             case TextDelta(text=text):
                 self._came(ReplyPiece, text)
             case ThinkingDelta(text=text):
@@ -193,38 +185,38 @@ class EventView:
                 self._write(number, len(text))
             case RetryScheduled(seconds=seconds, reason=reason):
                 self._take_back()
-                self._stage.add(NotePiece(f"asked again in {format_seconds(seconds)}: {reason}", "warning"))
+                self._display.add(NotePiece(f"asked again in {format_seconds(seconds)}: {reason}", "warning"))
             case Replied():
                 self._replied(notice)
             case CallStarted(call=call):
                 self._started(call)
             case CallFinished(call=call):
                 finish_card(self._card(call), notice.result, notice.seconds)
-                self._stage.change(self._card(call))
-                self._stage.refigure()
+                self._display.change(self._card(call))
+                self._display.refresh_figures()
             case FoldMade(fold=fold):
-                self._stage.add(fold_note(fold))
+                self._display.add(fold_note(fold))
             case SummaryBegan(waits=True):
-                self._stage.add(NotePiece("a summary is written, and the next step waits for it"))
+                self._display.add(NotePiece("a summary is being written; the next step waits for it"))
             case SummaryMade(compaction=compaction):
-                self._stage.add(summary_note(compaction.notes))
+                self._display.add(summary_note(compaction.notes))
             case SubAgentNotice():
                 self._told_of_task(notice)
 
     def wait(self, call: ToolCall, *, is_over: bool, task: str = "") -> None:
-        """A call waits for a person's word, or does so no more. `task` is the call that a sub-agent works for."""
+        """A call waits for a person, or no longer does. `task` is the call that a sub-agent works for."""
         card = self._card_of_task(task) if task else self._card(call)
         if card:
             card.state = "waiting" if not is_over else "running" if task else "writing"
-            self._stage.change(card)
+            self._display.change(card)
 
     def ended(self) -> None:
-        """The run is over: a reply that was broken off stays as far as its text came, half a call does not."""
+        """The run is over: the text of an interrupted reply stays, half a call does not."""
         for piece in self._coming:
             if isinstance(piece, ReplyPiece | ThinkingPiece) and piece.text.strip():
                 self._whole(piece)
             else:
-                self._stage.drop(piece)
+                self._display.drop(piece)
         self._coming = []
         self._cards = []
         self._tasks = {}
@@ -233,14 +225,14 @@ class EventView:
         last = self._coming[-1] if self._coming else None
         if isinstance(last, kind):
             last.text += text
-            self._stage.change(last)
+            self._display.change(last)
         elif text.strip():
             self._end_texts()
             self._put(kind(text.lstrip("\n")))
 
     def _put(self, piece: Piece) -> None:
         self._coming.append(piece)
-        self._stage.add(piece)
+        self._display.add(piece)
 
     def _end_texts(self) -> None:
         for piece in self._coming:
@@ -250,41 +242,41 @@ class EventView:
     def _whole(self, piece: ReplyPiece | ThinkingPiece) -> None:
         if not piece.is_whole:
             piece.is_whole = True
-            self._stage.change(piece)
+            self._display.change(piece)
 
     def _write(self, number: int, characters: int) -> None:
         cards = [piece for piece in self._coming if isinstance(piece, CallCard)]
         if number < len(cards):
             cards[number].written += characters
-            self._stage.change(cards[number])
+            self._display.change(cards[number])
 
     def _take_back(self) -> None:
         for piece in self._coming:
-            self._stage.drop(piece)
+            self._display.drop(piece)
         self._coming = []
 
     def _replied(self, notice: Replied) -> None:
-        """The reply is whole: what streamed of it is now what it says, call by call."""
+        """The reply is complete: its calls get their arguments."""
         self._end_texts()
         cards = [piece for piece in self._coming if isinstance(piece, CallCard)]
         for n, call in enumerate(notice.reply.calls):
             if n == len(cards):
                 cards.append(CallCard(one_line(call.name)))
-                self._stage.add(cards[n])
+                self._display.add(cards[n])
             cards[n].about = describe_call(call.arguments)
             cards[n].written = 0
-            self._stage.change(cards[n])
+            self._display.change(cards[n])
             self._cards.append((call, cards[n]))
         self._coming = []
-        self._stage.refigure()
+        self._display.refresh_figures()
 
     def _started(self, call: ToolCall) -> None:
         card = self._card(call)
         card.state, card.started = "running", time.monotonic()
-        self._stage.change(card)
+        self._display.change(card)
 
     def _told_of_task(self, told: SubAgentNotice) -> None:
-        """What a sub-agent does, on the card of its task."""
+        """Show what a sub-agent does on the card of its task."""
         if told.log not in self._tasks and (card := self._card_of_task(told.call)):
             card.work = TaskProgress()
             self._tasks[told.log] = card
@@ -292,21 +284,21 @@ class EventView:
         if card is None or card.work is None:
             return
         update_progress(card.work, told.news, self._bill)
-        self._stage.change(card)
+        self._display.change(card)
         if isinstance(told.news, Replied | CallFinished):
-            self._stage.refigure()
+            self._display.refresh_figures()
 
     def _card_of_task(self, id_: str) -> CallCard | None:
-        """The card of a task by the id of its call. Where an id stands twice, the one that nobody works on yet."""
+        """The card of a task by the id of its call. If an id is used twice, the one without a sub-agent yet."""
         found = [card for call, card in self._cards if call.id == id_ and not card.is_over]
         return next((card for card in found if card.work is None), found[-1] if found else None)
 
     def _card(self, call: ToolCall) -> CallCard:
-        """The card of a call, found by what it is, since ids may stand twice; a call nobody told of gets one."""
+        """The card of a call, found by identity, because ids may be used twice; a new one if there is none."""
         found = next((card for known, card in self._cards if known is call and not card.is_over), None)
         found = found or next((card for known, card in self._cards if known is call), None)
         if found is None:
             found = CallCard(one_line(call.name), describe_call(call.arguments))
             self._cards.append((call, found))
-            self._stage.add(found)
+            self._display.add(found)
         return found

@@ -1,7 +1,7 @@
 """The first frame: the screen as it is going to be, painted before the library that draws it is loaded.
 
-Rule: it shows only what is known and takes no key. What is typed meanwhile stays with the terminal until the prompt
-is there, and whatever ends us before that leaves the terminal as it was.
+Rule: it shows only what is known and reads no key. What is typed in the meantime stays with the terminal until the
+prompt is there, and whatever ends the program before that leaves the terminal as it was.
 """
 
 import os
@@ -21,31 +21,31 @@ from holdfast.terminal.status_line import BETWEEN, status_parts
 PLACEHOLDER = "Say what to do · / commands · @ files · Shift+Tab mode"
 LOADING = "loading"
 ENTER = "\x1b[?1049h"
-"""Switches to the screen that is gone when the program is."""
+"""Switches to the alternate screen, which is gone when the program is."""
 LEAVE = "\x1b[?1049l\x1b[?25h"
 _HIDE_CURSOR = "\x1b[?25l"
 _LEAST = (24, 8)
-"""Columns and rows below which it is not worth it."""
+"""Columns and rows below which there is no first frame."""
 _BLUE, _DIM = "34", "2"
 _MODES = {"plan": "34", "edit": "33", "auto": "1;31"}
 
 
 class PaintedFrame(Struct):
-    """A terminal with the first frame on it. `before` are its attributes as they were; whoever draws from now on
-    says so, and then gives the screen back."""
+    """A terminal with the first frame on it. `before` are its attributes as they were. Whoever draws from then on
+    sets `is_taken_over`, and restores the screen."""
 
     before: list[Any]
     is_taken_over: bool = False
 
 
 def default_banner(root: Path) -> str:
-    """The line above an empty talk."""
+    """The line above an empty session."""
     return f"holdfast in {one_line(root.name or str(root))} · /help lists keys and commands"
 
 
 @contextmanager
 def first_frame(banner: str, figures: StatusFigures, env: Mapping[str, str]) -> Iterator[PaintedFrame | None]:
-    """Paint it; None where that cannot be done, and then nothing was changed."""
+    """Paint the first frame; None where that is not possible, and then nothing was changed."""
     try:
         import termios  # noqa: PLC0415  # not everywhere, as on Windows
     except ModuleNotFoundError:
@@ -68,7 +68,7 @@ def first_frame(banner: str, figures: StatusFigures, env: Mapping[str, str]) -> 
 
 
 def frame(banner: str, figures: StatusFigures, width: int, height: int, *, is_coloured: bool) -> str:
-    """What a terminal is sent. Each line goes to its place, so that none can push another."""
+    """What is sent to the terminal. Each line is placed on its row, so that none can push another."""
 
     def styled(text: str, style: str) -> str:
         if not is_coloured:
@@ -95,7 +95,7 @@ def frame(banner: str, figures: StatusFigures, width: int, height: int, *, is_co
 
 
 def _size(env: Mapping[str, str]) -> tuple[int, int] | None:
-    """Columns and rows of a terminal that understands what is sent to it."""
+    """Columns and rows of a terminal that understands escape sequences."""
     streams = (sys.__stdin__, sys.__stderr__)
     if env.get("TERM", "") in ("", "dumb", "unknown"):
         return None
@@ -112,13 +112,13 @@ def _size(env: Mapping[str, str]) -> tuple[int, int] | None:
 
 
 def _number(env: Mapping[str, str], name: str) -> int:
-    """What the environment says of the size comes first, as Textual has it."""
+    """The environment comes before the terminal's own size, as in Textual."""
     text = env.get(name, "")
     return int(text) if text.isdecimal() else 0
 
 
 def _silent(before: list[Any]) -> list[Any]:
-    """Attributes with which nothing typed is shown, and Enter comes as it is pressed. Ctrl+C still interrupts."""
+    """Attributes that echo nothing and pass Enter on as pressed. Ctrl+C still interrupts."""
     import termios  # noqa: PLC0415  # as above
 
     now = [*before]
@@ -128,6 +128,6 @@ def _silent(before: list[Any]) -> list[Any]:
 
 
 def _write(text: str) -> None:
-    """To where Textual writes, and at once."""
+    """Write to where Textual writes, and flush."""
     sys.__stderr__.write(text)  # type: ignore[union-attr]
     sys.__stderr__.flush()  # type: ignore[union-attr]

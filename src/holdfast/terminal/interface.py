@@ -1,6 +1,7 @@
-"""What the screen shows, as plain values: the pieces of a talk, what is asked of a person, the figures below.
+"""What passes between the screen and a session: plain values, and one protocol for each side.
 
-Rule: no widget and nothing of an agent is known here, so that the screen is there before the agent is loaded.
+Rule: only values pass, and neither a widget nor an agent is known here, so that each side is loaded without the
+other.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,18 +12,18 @@ from msgspec import Struct
 
 Tone = Literal["quiet", "plain", "warning", "error"]
 CallState = Literal["writing", "waiting", "running", "done", "failed", "refused", "uncertain"]
-"""Of a call: the model writes it, it waits for its turn or a person, it runs, it ended in one way or another."""
+"""Of a call: the model writes it, it waits for its turn or a person, it runs, or it ended in one of four ways."""
 
 
 class UserPiece(Struct):
-    """What the person said. `is_queued` until the agent has taken it in."""
+    """A message of the person. `is_queued` until the agent has read it."""
 
     text: str
     is_queued: bool = False
 
 
 class ReplyPiece(Struct):
-    """What the model says. While it streams it is plain text, and Markdown when it is whole."""
+    """A reply of the model: plain text while it streams, Markdown when it is complete."""
 
     text: str = ""
     is_whole: bool = False
@@ -34,7 +35,7 @@ class ThinkingPiece(Struct):
 
 
 class TaskProgress(Struct):
-    """How far a sub-agent is: its step, of how many it may make (0 without end), what it does, what it took so far.
+    """How far a sub-agent is: its step, of how many (0 is no limit), what it does, and what it has used so far.
     `dollars` is None where a price is not known."""
 
     step: int = 0
@@ -45,8 +46,8 @@ class TaskProgress(Struct):
 
 
 class CallCard(Struct):
-    """A call of a tool. `shown` is the short result, `full` what the model read of it; `work` is that of the
-    sub-agent that it was given to."""
+    """A tool call. `shown` is the short result, `full` what the model reads; `work` is the progress of its
+    sub-agent."""
 
     name: str
     about: str = ""
@@ -56,7 +57,7 @@ class CallCard(Struct):
     started: float = 0.0
     seconds: float = 0.0
     written: int = 0
-    """Characters of arguments that came so far."""
+    """Characters of arguments received so far."""
     work: TaskProgress | None = None
 
     @property
@@ -65,7 +66,7 @@ class CallCard(Struct):
 
 
 class NotePiece(Struct):
-    """What neither of the two said: a fold, a retry, a stop, the answer of a command (as Markdown)."""
+    """A line by neither of the two: a fold, a retry, a stop, the output of a command (as Markdown)."""
 
     text: str
     tone: Tone = "quiet"
@@ -76,8 +77,8 @@ Piece = UserPiece | ReplyPiece | ThinkingPiece | CallCard | NotePiece
 
 
 class ApprovalRequest(Struct, frozen=True):
-    """A call that a person is asked about. `diff` is what it would change, `trouble` why that cannot be told; `by`
-    is the work of the sub-agent that would make it."""
+    """A call that a person is asked about. `diff` is what it would change, `trouble` why it would fail; `by` is the
+    task of the sub-agent that makes it."""
 
     name: str
     about: str
@@ -96,7 +97,7 @@ class ApprovalDecision(Struct, frozen=True):
 
 
 class ChoiceQuestion(Struct, frozen=True):
-    """A question with options, each a label and what follows from it."""
+    """A question with options, each a label and a description."""
 
     question: str
     options: tuple[tuple[str, str], ...]
@@ -114,8 +115,8 @@ class TodoLine(Struct, frozen=True):
 
 
 class StatusFigures(Struct, frozen=True):
-    """The status line. Numbers are 0 and `cached` is None where nothing is known yet; `dollars` is None where a
-    price is not known."""
+    """The status line. Numbers are 0 and `cached` is None while they are not known; `dollars` is None without a
+    price."""
 
     model: str = ""
     branch: str = ""
@@ -129,7 +130,7 @@ class StatusFigures(Struct, frozen=True):
 
 
 class RunEnding(Struct, frozen=True):
-    """What a run came to, in a sentence for the person; empty where the last reply says it all."""
+    """How a run ended, in a sentence for the person; empty where the last reply is enough."""
 
     sentence: str = ""
     hint: str = ""
@@ -138,8 +139,8 @@ class RunEnding(Struct, frozen=True):
 
 
 class CommandReply(Struct, frozen=True):
-    """What a command answers: Markdown, the log or model to go on with, if another, what to say in the person's
-    name, whether the talk is another now, and what to put into the prompt."""
+    """The output of a command: Markdown, another log or model to continue with, a message to send for the person,
+    whether the session must be shown again, and what to put into the prompt."""
 
     text: str = ""
     open_log: str = ""
@@ -149,13 +150,9 @@ class CommandReply(Struct, frozen=True):
     draft: str = ""
 
 
-# What the screen needs of a talk, and what a talk may ask of the screen.
-#
-# Rule: only values go across, so that neither side must be loaded for the other.
-
-
 class SessionTarget(Struct, frozen=True):
-    """Which talk is meant; empty is a new one, or the newest with `goes_on`, and the model that is configured."""
+    """Which session to open, and with which model. Empty is a new session, or the newest with `goes_on`, and the
+    configured model."""
 
     log: str = ""
     model: str = ""
@@ -163,7 +160,7 @@ class SessionTarget(Struct, frozen=True):
 
 
 class SessionDisplay(Protocol):
-    """**Contract:** called on the screen's own thread."""
+    """What a session may ask of the screen. **Contract:** called on the screen's own thread."""
 
     def add(self, piece: Piece) -> None: ...
 
@@ -172,11 +169,11 @@ class SessionDisplay(Protocol):
     def drop(self, piece: Piece) -> None: ...
 
     def stepped(self, number: int) -> None:
-        """A request goes out: what was queued may have been taken in, and figures are new."""
+        """A request was sent: queued messages may have been read, and the figures changed."""
         ...
 
-    def refigure(self) -> None:
-        """Figures or todos are others now."""
+    def refresh_figures(self) -> None:
+        """The figures or the todos changed."""
         ...
 
     async def approve(self, asked: ApprovalRequest) -> ApprovalDecision: ...
@@ -185,15 +182,15 @@ class SessionDisplay(Protocol):
 
 
 class ScreenSession(Protocol):
-    """**Contract:** `aclose` is called once, when nothing runs any more."""
+    """What the screen needs of a session. **Contract:** `aclose` is called once, when nothing runs any more."""
 
     log: str
     mode: str
-    """One of the modes of the status line, and may be set."""
+    """One of the modes in the status line; may be set."""
     notes: Sequence[str]
-    """What the person should know before the first word."""
+    """What the person should know first."""
     history: Path | None
-    """Where lines that were typed outlive the process."""
+    """The file in which typed lines are kept."""
 
     def earlier(self) -> list[Piece]:
         """What was said and done before, oldest first."""
@@ -204,19 +201,19 @@ class ScreenSession(Protocol):
     def todos(self) -> Sequence[TodoLine]: ...
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """The commands besides those of the screen: `/name usage`, and what it is about."""
+        """The commands besides those of the screen: `/name usage`, and what each does."""
         ...
 
     async def say(self, text: str) -> RunEnding: ...
 
-    async def go_on(self) -> RunEnding: ...
+    async def continue_run(self) -> RunEnding: ...
 
-    def hear(self, text: str) -> str:
-        """Take in what is said while it works; what the log will say."""
+    def add_message(self, text: str) -> str:
+        """Give a message to the agent while it works; its text as the log will have it."""
         ...
 
-    def has_heard(self, texts: Sequence[str]) -> Sequence[bool]:
-        """Which of them the agent has taken in by now."""
+    def has_read(self, texts: Sequence[str]) -> Sequence[bool]:
+        """Which of these messages the agent has read."""
         ...
 
     def interrupt(self) -> None: ...
@@ -227,4 +224,4 @@ class ScreenSession(Protocol):
 
 
 OpenSession = Callable[[SessionDisplay, SessionTarget], Awaitable[ScreenSession]]
-"""Opens a talk. Raises `HoldfastError`. **Contract:** what takes long is done off the event loop."""
+"""Opens a session. Raises `HoldfastError`. **Contract:** what takes long is done off the event loop."""

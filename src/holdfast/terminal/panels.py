@@ -1,7 +1,8 @@
-"""A call that waits for a person's word: what it would do, why it is asked about, and four keys.
+"""Panels that ask a person: to approve a call, or to answer a question of the agent. One at a time.
 
-Rule: nothing is approved by accident. Keys that come while the panel has just appeared go to the prompt, and what
-would change is seen before it is allowed.
+Rule: nothing is approved by accident. Keys pressed just after a panel appeared go to the prompt, and the change is
+shown before it can be allowed. A question may stay unanswered, and the agent is told so. Whoever asks gets an
+answer or is cancelled; then the panel is gone.
 """
 
 import asyncio
@@ -23,14 +24,14 @@ from holdfast.terminal.interface import ApprovalDecision, ApprovalRequest, Choic
 from holdfast.terminal.safe_text import one_line, sanitize
 
 GRACE = 0.6
-"""Seconds in which a key is still meant for what was typed before."""
+"""Seconds in which a key still belongs to what was being typed."""
 ROUND_IT = {"-tiny": 11, "-short": 15, "-tall": 25}
-"""Rows that a diff leaves to what stands round it, by the height of the screen: keys and status, on more rows
-prompt and the end of the talk, on many also todos."""
+"""Rows that a diff leaves for the rest, by the height of the screen: keys and status, on more rows
+prompt and the end of the session, on many also todos."""
 
 
 class StrayKey(Message):
-    """A key that came too early to be an answer."""
+    """A key that was pressed too early to be an answer."""
 
     def __init__(self, character: str) -> None:
         super().__init__()
@@ -67,14 +68,14 @@ class ApprovalPanel(Vertical):
             with VerticalScroll(id="change", can_focus=False):
                 yield Static(_change(asked), markup=False)
         yield Static(_approval_keys(asked), id="keys", markup=False)
-        yield Input(placeholder="Why not? The model reads it. Enter denies, Esc goes back.", id="why")
+        yield Input(placeholder="Why not? The model reads this. Enter denies, Esc goes back.", id="why")
 
     def on_mount(self) -> None:
         self.query_one("#why").display = False
         self.focus()
 
     def on_resize(self) -> None:
-        """The keys must stay on the screen, however long the diff is."""
+        """The keys stay on the screen, however long the diff is."""
         for change in self.query("#change"):
             taken = next((rows for name, rows in ROUND_IT.items() if self.screen.has_class(name)), 0)
             change.styles.max_height = max(3, self.screen.size.height - taken)
@@ -86,13 +87,13 @@ class ApprovalPanel(Vertical):
             self.post_message(StrayKey(event.character))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Too early, no key is an answer; while a reason is typed, none is either."""
+        """No key is an answer in the first moment, nor while a reason is typed."""
         return time.monotonic() >= self._until and not self.query_one("#why").display
 
     def action_allow(self, decision: Literal["once", "log", "pattern"]) -> None:
         if decision == "pattern" and not self._approval.pattern:
             return
-        self._settle(ApprovalDecision(decision))
+        self._answer(ApprovalDecision(decision))
 
     def action_deny(self) -> None:
         why = self.query_one("#why", Input)
@@ -103,8 +104,8 @@ class ApprovalPanel(Vertical):
         for change in self.query("#change"):
             change.scroll_relative(y=by, animate=False)
 
-    def take_back(self) -> bool:
-        """Leave the line for the reason. Whether it was open."""
+    def close_input(self) -> bool:
+        """Close the line for the reason; whether it was open."""
         why = self.query_one("#why", Input)
         if not why.display:
             return False
@@ -114,9 +115,9 @@ class ApprovalPanel(Vertical):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self._settle(ApprovalDecision("deny", event.value.strip()))
+        self._answer(ApprovalDecision("deny", event.value.strip()))
 
-    def _settle(self, verdict: ApprovalDecision) -> None:
+    def _answer(self, verdict: ApprovalDecision) -> None:
         if not self.verdict.done():
             self.verdict.set_result(verdict)
 
@@ -142,16 +143,11 @@ def _change(asked: ApprovalRequest) -> Content:
 
 def _approval_keys(asked: ApprovalRequest) -> Content:
     lines = [("y", "yes, this once")]
-    lines.append(("a", f"yes, in this talk: {one_line(asked.for_log)}"))
+    lines.append(("a", f"yes, in this session: {one_line(asked.for_log)}"))
     if asked.pattern and asked.pattern != asked.for_log:
         lines.append(("p", f"yes, by rule: {one_line(asked.pattern)}"))
     lines.append(("n", "no, and say why"))
     return Content("\n").join(Content.assemble((f" {key} ", "reverse"), f" {text}") for key, text in lines)
-
-
-# A question of the agent, with options to choose from and room for words of one's own.
-#
-# Rule: every question can be left unanswered, and the agent learns that nobody chose.
 
 
 class QuestionPanel(Vertical):
@@ -212,7 +208,7 @@ class QuestionPanel(Vertical):
 
     def action_take(self) -> None:
         picked = sorted(self._marked) if self._choice.multiple and self._marked else [self._at]
-        self._settle(ChoiceAnswer(tuple(self._choice.options[n][0] for n in picked)))
+        self._answer(ChoiceAnswer(tuple(self._choice.options[n][0] for n in picked)))
 
     def action_own(self) -> None:
         own = self.query_one("#own", Input)
@@ -220,10 +216,10 @@ class QuestionPanel(Vertical):
         own.focus()
 
     def action_skip(self) -> None:
-        self._settle(ChoiceAnswer())
+        self._answer(ChoiceAnswer())
 
-    def take_back(self) -> bool:
-        """Leave the line for one's own words. Whether it was open."""
+    def close_input(self) -> bool:
+        """Close the line for other words; whether it was open."""
         own = self.query_one("#own", Input)
         if not own.display:
             return False
@@ -234,9 +230,9 @@ class QuestionPanel(Vertical):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         labels = tuple(self._choice.options[n][0] for n in sorted(self._marked))
-        self._settle(ChoiceAnswer(labels, event.value.strip()))
+        self._answer(ChoiceAnswer(labels, event.value.strip()))
 
-    def _settle(self, chosen: ChoiceAnswer) -> None:
+    def _answer(self, chosen: ChoiceAnswer) -> None:
         if not self.chosen.done():
             self.chosen.set_result(chosen)
 
@@ -257,14 +253,9 @@ def _question_keys(choice: ChoiceQuestion) -> Content:
     )
 
 
-# The place where a person is asked: one thing after the other.
-#
-# Rule: whoever asks gets an answer or is cancelled, and then the panel is gone.
-
-
 class PanelArea(Vertical):
     def __init__(self, then: Callable[[], None], grace: float) -> None:
-        """`then` is called whenever nothing is asked any more."""
+        """`then` is called when no question is open any more."""
         super().__init__(id="asked")
         self._then = then
         self._grace = grace
@@ -298,7 +289,7 @@ class PanelArea(Vertical):
         try:
             yield
         finally:
-            # Not where the screen is gone already, and the question with it.
+            # Not if the screen is gone, and the panel with it.
             if self.is_attached:
                 panel.remove()
                 self.screen.remove_class("-asking")

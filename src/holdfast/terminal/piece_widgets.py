@@ -1,6 +1,7 @@
-"""Markdown for a given width, as one piece of content.
+"""The pieces of a session as widgets, and Markdown laid out for a width.
 
-Rule: one widget for a whole reply, however many paragraphs it has, and its text can be selected like any other.
+Rule: a widget is made from its piece alone, and can be dropped and made again at any time. A whole reply is one
+widget, however many paragraphs it has, and its text can be selected.
 """
 
 from collections.abc import Callable, Collection
@@ -27,7 +28,7 @@ from holdfast.terminal.safe_text import count_of, sanitize
 from holdfast.terminal.widgets import ResponsiveWidget
 
 LONGEST = 60_000
-"""Characters beyond which a text stays plain: laying it out would hold up the screen."""
+"""Characters beyond which a text stays plain: laying it out would block the screen."""
 
 _THEME = {
     "markdown.code": "cyan",
@@ -48,10 +49,10 @@ _THEME = {
 
 
 def render_markdown(text: str, width: int) -> Content:
-    """The text laid out in so many columns."""
+    """The text laid out for a width."""
     if len(text) > LONGEST or width < 4:
         return Content(sanitize(text))
-    # Loaded with the first reply and not with the screen: together they take longer than the rest of it.
+    # Imported with the first reply, not with the screen: they take longer to load than the rest of it.
     from rich.console import Console  # noqa: PLC0415
     from rich.markdown import Heading, Markdown  # noqa: PLC0415
     from rich.theme import Theme  # noqa: PLC0415
@@ -70,36 +71,31 @@ def render_markdown(text: str, width: int) -> Content:
             if segment.style:
                 spans.append(Span(at, at + len(segment.text), Style.from_rich_style(segment.style)))
             at += len(segment.text)
-        if len(segments) > 1:  # a line of code, which is a text of its own, is never of one piece
+        if len(segments) > 1:  # a line of code is never a single segment
             kept.add(len(lines))
         lines.append(Content("".join(parts), spans).rstrip())
     return Content("\n").join(_trimmed(lines, kept))
 
 
 def _trimmed(lines: list[Content], kept: Collection[int]) -> list[Content]:
-    """Without the blank lines that Markdown puts at either end, and with one where it puts several. Those of code
-    stay."""
+    """Without blank lines at either end, and never two in a row, except in code."""
     first = next((n for n, line in enumerate(lines) if line.plain.strip()), len(lines))
     last = next((n for n in range(len(lines), 0, -1) if lines[n - 1].plain.strip()), first)
     return [line for n, line in enumerate(lines) if first <= n < last and (line or lines[n - 1] or n in kept)]
 
 
-# The pieces of a talk as widgets, one for each.
-#
-# Rule: a widget is made from its piece alone, and can be thrown away and made again at any time.
-
 MOST_SAID = 12
-"""Lines of a message of the person that are shown at first."""
+"""Lines of a person's message that are shown at first."""
 LIVE_LINES = 3
-"""Lines of a thought that are shown while it is thought."""
+"""Lines of the model's thinking that are shown while it streams."""
 CHUNK = 2_000
-"""Characters of a streaming reply that are laid out anew with each piece that comes."""
+"""Characters of a streaming reply that are laid out again with each part that arrives."""
 
 _TONES = {"quiet": "dim", "plain": "", "warning": "$warning", "error": "bold $error"}
 
 
 class PieceWidget(ResponsiveWidget):
-    """A piece; some can be opened to show more."""
+    """A piece as a widget; some can be opened to show more."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "open", show=False)]
 
@@ -207,7 +203,7 @@ class MarkdownWidget(PieceWidget):
 
 
 class StreamingChunk(ResponsiveWidget):
-    """A part of a reply that is still being written, as plain text."""
+    """A part of a reply that is still streaming, as plain text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -222,13 +218,13 @@ class StreamingChunk(ResponsiveWidget):
 
 
 class ReplyWidget(Vertical):
-    """A reply: plain chunks while it comes, of which only the last is laid out anew; then one piece of Markdown."""
+    """A reply: plain chunks while it streams, only the last of them laid out again; then one Markdown widget."""
 
     def __init__(self, piece: ReplyPiece) -> None:
         super().__init__(classes="answer")
         self.piece = piece
         self._frozen = 0
-        """Characters of the text that stand in finished chunks."""
+        """Characters of the text in finished chunks."""
         self._live: StreamingChunk | None = None
 
     def compose(self) -> ComposeResult:

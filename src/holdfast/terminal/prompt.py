@@ -1,6 +1,7 @@
-"""What was typed before, to be had again with Up and Down, also in the next session.
+"""The prompt: the box that a person types into, and its history.
 
-Rule: nothing that was typed is lost, sent or not. On disk it is redacted, like everything else that is kept.
+Rule: nothing typed is lost, sent or not. On disk it is redacted. Enter sends; a new line is Alt+Enter, Shift+Enter,
+Ctrl+J or a backslash at the end.
 """
 
 import contextlib
@@ -29,7 +30,7 @@ LARGEST = 4 * 1024 * 1024
 
 
 class PromptHistory:
-    """Lines outlive the process once a file for them is named."""
+    """Lines typed before; they outlive the process once `keep_in` names a file."""
 
     def __init__(self) -> None:
         self._file: Path | None = None
@@ -38,7 +39,7 @@ class PromptHistory:
         self._draft = ""
 
     def keep_in(self, file: Path) -> None:
-        """From now on lines go into this file too, also those typed already; and those in it come back."""
+        """Keep lines in this file from now on, also those already typed, and read back those in it."""
         if file == self._file:
             return
         typed, self._file = self._lines, file
@@ -48,7 +49,7 @@ class PromptHistory:
             _append(file, line)
 
     def add(self, text: str) -> None:
-        """Keep what was typed, and go back to the end."""
+        """Add a line, and return to the end."""
         if text.strip() and (not self._lines or self._lines[-1] != text):
             self._lines.append(text)
             if self._file:
@@ -57,7 +58,7 @@ class PromptHistory:
         self._draft = ""
 
     def older(self, typed: str) -> str | None:
-        """The line before; what stands in the box is kept for the way back."""
+        """The line before; what is in the box is kept."""
         if self._at == 0:
             return None
         if self._at == len(self._lines):
@@ -73,7 +74,7 @@ class PromptHistory:
 
 
 def _read(file: Path) -> list[str]:
-    """The last lines of a file; a line that is none, such as a torn one, is passed over."""
+    """The last lines of a file; a damaged line is skipped."""
     lines: list[str] = []
     with contextlib.suppress(OSError):
         with file.open("rb") as opened:
@@ -88,7 +89,7 @@ def _read(file: Path) -> list[str]:
 
 
 def _append(file: Path, text: str) -> None:
-    # Loaded with the first line that is sent: its nets take longer to load than the screen.
+    # Imported with the first line that is sent: it takes longer to load than the screen.
     from holdfast.redaction import redact  # noqa: PLC0415
 
     line = json.dumps(redact(text)) + "\n"
@@ -98,27 +99,19 @@ def _append(file: Path, text: str) -> None:
             opened.write(line)
 
 
-# Keys that Textual does not tell apart by itself.
-#
-# Rule: a new line in the prompt has one name here, whichever way a terminal sends it.
-
 NEW_LINE = frozenset({"ctrl+j", "alt+enter", "shift+enter", "shift+\r", "alt+\r"})
 
 
 def register_alt_enter() -> None:
-    """Terminals without newer protocols send Alt+Enter as escape and return, which would be taken for a return."""
+    """Older terminals send Alt+Enter as escape and return, which Textual would take for Enter."""
     assert isinstance(ANSI_SEQUENCES_KEYS, dict), "Textual's table of keys can be added to"
     ANSI_SEQUENCES_KEYS["\x1b\r"] = (Keys.ControlJ,)
     ANSI_SEQUENCES_KEYS["\x1b\n"] = (Keys.ControlJ,)
 
 
-# The box that a person types into.
-#
-# Rule: nothing typed is lost. Enter sends; a new line is Alt+Enter, Shift+Enter, Ctrl+J or a backslash at the end.
-
 LONG_LINES = 8
 LONG_CHARACTERS = 1_000
-"""A paste beyond one of these is shown as a short mark, and sent whole."""
+"""A paste longer than either is shown as a short mark, and sent whole."""
 
 _MARK = re.compile(r"\[pasted #(\d+): [^\]\n]*\]")
 
@@ -127,8 +120,8 @@ Offer = Callable[[CompletionQuery], Sequence[Candidate]]
 
 class Prompt(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("pageup", "app.scroll_talk(-1)", show=False),
-        Binding("pagedown", "app.scroll_talk(1)", show=False),
+        Binding("pageup", "app.scroll_transcript(-1)", show=False),
+        Binding("pagedown", "app.scroll_transcript(1)", show=False),
         Binding("ctrl+up", "app.look_back", show=False),
     ]
 
@@ -150,7 +143,7 @@ class Prompt(TextArea):
         self._offer = offer
         self._pastes: list[str] = []
         self._completes = True
-        """Not while a line of the history stands there as it was."""
+        """Not while a line of the history is shown unchanged."""
 
     @property
     def whole(self) -> str:
@@ -158,14 +151,14 @@ class Prompt(TextArea):
         return _MARK.sub(self._unshortened, self.text)
 
     def keep_draft(self) -> str:
-        """Empty the box; what stood in it is had again with Up."""
+        """Empty the box; Up brings back what was in it."""
         text = self.whole
         self.lines_kept.add(text)
         self._put("")
         return text
 
     def put(self, text: str) -> None:
-        """Text into the box, in place of what stands there; long text as a mark."""
+        """Replace what is in the box; long text becomes a mark."""
         self._put(self._shortened(text))
 
     async def _on_key(self, event: events.Key) -> None:
@@ -177,7 +170,7 @@ class Prompt(TextArea):
             await super()._on_key(event)
 
     def _takes(self, key: str) -> bool:
-        """Whether a key was for us and not for the text."""
+        """Whether a key was handled here and is not for the text."""
         if key in NEW_LINE:
             self.insert("\n")
             return True
@@ -211,7 +204,7 @@ class Prompt(TextArea):
         self.look_for_candidates()
 
     def look_for_candidates(self) -> None:
-        """Offer what the word at the cursor could become."""
+        """Offer completions of the word at the cursor."""
         asked = self._asked() if self._completes and self.has_focus else None
         self._suggestions.offer(self._offer(asked) if asked else ())
 
@@ -221,7 +214,7 @@ class Prompt(TextArea):
         return None if asked and asked.kind == "command" and row else asked
 
     def _complete(self, chosen: Candidate) -> bool:
-        """Take what is chosen. Whether that changed anything."""
+        """Insert what is chosen; whether that changed anything."""
         asked = self._asked()
         row, column = self.cursor_location
         if asked is None:
@@ -231,7 +224,7 @@ class Prompt(TextArea):
         self._suggestions.offer(())
         if before == text:
             return False
-        # A folder is only half the way, so that the next part can be typed at once.
+        # No space after a folder, so that the next part can be typed at once.
         tail = "" if text.endswith("/") else " "
         self.replace(text + tail, (row, asked.start), (row, column))
         return True

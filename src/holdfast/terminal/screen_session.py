@@ -1,6 +1,6 @@
-"""The first screen of somebody who has no model yet.
+"""The session behind the screen: the half of the terminal that knows the agent.
 
-Rule: three lines say what to do, what was found, and what can be seen without any of it.
+Rule: it is loaded in a thread after the first paint; nothing that is painted first imports it.
 """
 
 import asyncio
@@ -45,27 +45,10 @@ from holdfast.tools.permissions import ApprovalAnswer, ApprovalQuestion, Approve
 from holdfast.tools.toolbox import Toolbox
 from holdfast.views import User, path
 
-
-def welcome_text(trouble: ConfigError) -> str:
-    """What to do, as Markdown; of any other mistake in the configuration, what it is."""
-    if not isinstance(trouble, NoModel):
-        return "\n\n".join(filter(None, (f"**Not yet:** {trouble.message}.", trouble.hint)))
-    lines = [
-        f"**To begin:** {trouble.message}; here: `/model provider/name`.",
-        f"**Found:** {trouble.found}.",
-        f"**Without a model:** leave with Ctrl+D; {trouble.hint}.",
-    ]
-    return "\n\n".join(lines)
-
-
-# A talk over a desk: the half of the terminal that knows the agent.
-#
-# Rule: it is loaded after the first paint and in a thread; nothing that is painted first imports it.
-
 CHANGES = frozenset({"Edit", "MultiEdit", "Write"})
-OFFER = "This folder has no rules for an agent: `/init` has it write `code_law.md`."
+OFFER = "This folder has no rules for an agent; `/init` lets it write `code_law.md`."
 RECENT = 40
-"""Items at the end of a transcript among which something that was just said is looked for."""
+"""Items at the end of a transcript in which a recent message is looked for."""
 
 
 class OpenAgent(Protocol):
@@ -74,37 +57,37 @@ class OpenAgent(Protocol):
     ) -> OpenedSession: ...
 
 
-def agent_opener(wish: AgentOptions) -> OpenAgent:
-    """How the desk of a wish is made; the target says which talk and which model now."""
+def agent_opener(options: AgentOptions) -> OpenAgent:
+    """How the agent is opened; the target says which session and which model."""
 
     async def make(
         *, approver: Approver, respondent: Responder, watch: Watch, target: SessionTarget
     ) -> OpenedSession:
-        wanted = replace(wish, log=target.log, goes_on=target.goes_on, model=target.model or wish.model)
+        wanted = replace(options, log=target.log, goes_on=target.goes_on, model=target.model or options.model)
         return await open_coding_session(wanted, approver=approver, respondent=respondent, watch=watch)
 
     return make
 
 
 async def open_screen_session(
-    make: OpenAgent, stage: SessionDisplay, target: SessionTarget
+    make: OpenAgent, display: SessionDisplay, target: SessionTarget
 ) -> "AgentScreenSession":
-    """A talk over a new desk, which asks the person on the stage."""
-    person = _Person(stage)
+    """Open a session that asks the person on the screen."""
+    person = _Person(display)
     opened = await make(approver=person, respondent=person, watch=person.watch, target=target)
-    talk = await asyncio.to_thread(AgentScreenSession, opened, stage, person)
-    if await asyncio.to_thread(offers_init, talk.desk):
-        note_init_offer(talk.desk)
-        talk.notes = (*talk.notes, OFFER)
-    return talk
+    session = await asyncio.to_thread(AgentScreenSession, opened, display, person)
+    if await asyncio.to_thread(offers_init, session.desk):
+        note_init_offer(session.desk)
+        session.notes = (*session.notes, OFFER)
+    return session
 
 
 class AgentScreenSession:
-    def __init__(self, opened: OpenedSession, stage: SessionDisplay, person: "_Person") -> None:
+    def __init__(self, opened: OpenedSession, display: SessionDisplay, person: "_Person") -> None:
         self.desk = opened.desk
         self._close = opened.close
-        self._stage = stage
-        self._following = EventView(stage, self._bill)
+        self._display = display
+        self._event_view = EventView(display, self._bill)
         self.notes: Sequence[str] = opened.notes
         store = self.desk.session.store
         file = store.path if isinstance(store, SqliteStore) else None
@@ -115,7 +98,7 @@ class AgentScreenSession:
         self._spent = Spent()
         self._used = 0
         self._read()
-        person.talk = self
+        person.session = self
 
     @property
     def mode(self) -> str:
@@ -129,7 +112,7 @@ class AgentScreenSession:
         return earlier_pieces(path(self.desk.session.log.entries()))
 
     def figures(self) -> StatusFigures:
-        session, spent, step = self.desk.session, self._spent, self._following.step
+        session, spent, step = self.desk.session, self._spent, self._event_view.step
         is_priced = self.desk.agent.asking.entry.price is not None
         return StatusFigures(
             model=self.desk.agent.model.name,
@@ -152,13 +135,13 @@ class AgentScreenSession:
     async def say(self, text: str) -> RunEnding:
         return self._ending(await self.desk.say(text))
 
-    async def go_on(self) -> RunEnding:
+    async def continue_run(self) -> RunEnding:
         return self._ending(await self.desk.go_on())
 
-    def hear(self, text: str) -> str:
+    def add_message(self, text: str) -> str:
         return self.desk.hear(text).text
 
-    def has_heard(self, texts: Sequence[str]) -> Sequence[bool]:
+    def has_read(self, texts: Sequence[str]) -> Sequence[bool]:
         items = self.desk.session.window.transcript.items[-RECENT:]
         heard = {joined_text(item.message.parts) for item in items if isinstance(item, User)}
         return [text in heard or not self.desk.agent.is_running for text in texts]
@@ -175,19 +158,19 @@ class AgentScreenSession:
         await self._close()
 
     async def approve(self, question: ApprovalQuestion) -> ApprovalAnswer:
-        """The person's word on a call. What it would change is tried first, without changing anything."""
+        """Ask the person about a call. A dry run shows first what it would change."""
         who = waiting_sub_agent.get()
         task = who.call if who else ""
-        self._following.wait(question.call, is_over=False, task=task)
+        self._event_view.wait(question.call, is_over=False, task=task)
         try:
-            verdict = await self._stage.approve(await self._approval(question, who))
+            verdict = await self._display.approve(await self._approval(question, who))
         finally:
-            self._following.wait(question.call, is_over=True, task=task)
+            self._event_view.wait(question.call, is_over=True, task=task)
         return ApprovalAnswer(verdict.decision, verdict.reason)
 
     async def _approval(self, question: ApprovalQuestion, who: WaitingSubAgent | None) -> ApprovalRequest:
         call = question.call
-        diff, trouble = await self._tried(call, who.toolbox if who else self.desk.agent.toolbox)
+        diff, trouble = await self._dry_run(call, who.toolbox if who else self.desk.agent.toolbox)
         return ApprovalRequest(
             name=call.name,
             about=str(call.arguments.get("command", "")) or describe_call(call.arguments),
@@ -196,13 +179,13 @@ class AgentScreenSession:
             for_log=question.for_log,
             denied_before=question.denied_before,
             diff=diff
-            or ("" if call.name in CHANGES or call.name == "Bash" else _written_out(call.arguments)),
+            or ("" if call.name in CHANGES or call.name == "Bash" else _format_arguments(call.arguments)),
             trouble=trouble,
             by=who.title if who else "",
         )
 
-    async def _tried(self, call: ToolCall, toolbox: Toolbox) -> tuple[str, str]:
-        """What a change would be, and why it cannot be told."""
+    async def _dry_run(self, call: ToolCall, toolbox: Toolbox) -> tuple[str, str]:
+        """What a call would change, or why it would fail."""
         if call.name not in CHANGES:
             return "", ""
         result = await toolbox.find(call.name).run({**call.arguments, "dry_run": True}, self.desk.workspace)
@@ -212,12 +195,12 @@ class AgentScreenSession:
         for usage, dollars in spent_with(notice, self._bill):
             self._spent = self._spent.and_reply(usage, dollars)
         if isinstance(notice, StepBegan | Replied | CallFinished):
-            # Now and not when it is shown: between two of these the window may be in use by another thread.
+            # Now, not when it is shown: between these notices another thread may use the window.
             self._used = self._size()
-        self._following(notice)
+        self._event_view(notice)
 
     def _ending(self, end: End) -> RunEnding:
-        self._following.ended()
+        self._event_view.ended()
         self._used = self._size()
         self._branch = current_branch(self._root)
         match end:
@@ -228,8 +211,8 @@ class AgentScreenSession:
             case Stop(reason="interrupted"):
                 return RunEnding("interrupted", end.hint, is_interrupted=True)
             case Stop(reason=reason):
-                is_trouble = reason in ("model", "overflow", "empty")
-                return RunEnding(end.sentence, end.hint, "error" if is_trouble else "warning")
+                is_error = reason in ("model", "overflow", "empty")
+                return RunEnding(end.sentence, end.hint, "error" if is_error else "warning")
 
     def _bill(self, usage: Usage) -> float | None:
         return request_cost(self.desk.agent.asking.entry, usage)
@@ -239,7 +222,7 @@ class AgentScreenSession:
         return max(0, estimate_request(session.window) - session.profile.reply_room)
 
     def _read(self) -> None:
-        """Take from the log what the figures need."""
+        """Read from the log what the figures need."""
         agent, spent = self.desk.agent, Spent()
         lookup = price_lookup(load_catalogue(), [(agent.model.name, agent.asking.entry)])
         for one in path(self.desk.session.log.entries()):
@@ -251,19 +234,19 @@ class AgentScreenSession:
 
 
 class _Person:
-    """The person before the screen, as the desk knows them; the talk that asks is there a little later."""
+    """The person at the screen, as the agent knows them. The session is set when it is open."""
 
-    def __init__(self, stage: SessionDisplay) -> None:
-        self._stage = stage
-        self.talk: AgentScreenSession | None = None
+    def __init__(self, display: SessionDisplay) -> None:
+        self._display = display
+        self.session: AgentScreenSession | None = None
 
     def watch(self, notice: Notice) -> None:
-        if self.talk:
-            self.talk.watch(notice)
+        if self.session:
+            self.session.watch(notice)
 
     async def approve(self, question: ApprovalQuestion) -> ApprovalAnswer:
-        assert self.talk, "nothing runs before the talk is open"
-        return await self.talk.approve(question)
+        assert self.session, "nothing runs before the session is open"
+        return await self.session.approve(question)
 
     async def answer(self, questions: Sequence[Asked]) -> Sequence[UserReply]:
         choices = [
@@ -272,8 +255,20 @@ class _Person:
             )
             for asked in questions
         ]
-        return [UserReply(one.labels, one.text) for one in await self._stage.choose(choices)]
+        return [UserReply(one.labels, one.text) for one in await self._display.choose(choices)]
 
 
-def _written_out(arguments: Mapping[str, object]) -> str:
+def _format_arguments(arguments: Mapping[str, object]) -> str:
     return "\n".join(f"{name}: {value}" for name, value in arguments.items())
+
+
+def welcome_text(trouble: ConfigError) -> str:
+    """The first screen of somebody without a model, as Markdown; or what else is wrong with the configuration."""
+    if not isinstance(trouble, NoModel):
+        return "\n\n".join(filter(None, (f"**Configuration error:** {trouble.message}.", trouble.hint)))
+    lines = [
+        f"**To begin:** {trouble.message}; here: `/model provider/name`.",
+        f"**Found:** {trouble.found}.",
+        f"**Without a model:** leave with Ctrl+D; {trouble.hint}.",
+    ]
+    return "\n\n".join(lines)

@@ -1,6 +1,7 @@
-"""The branch that is checked out, read from git's own file.
+"""The text of the status line: model, branch, mode, context, cache, cost.
 
-Rule: no process is started for it, and a folder that is no repository has none.
+Rule: what matters most stays longest. In a narrow terminal the rest is shortened first and then left out; a number
+is never cut. Nothing that draws is loaded for it, and no process is started for the branch.
 """
 
 from pathlib import Path
@@ -12,7 +13,7 @@ from holdfast.terminal.safe_text import one_line, truncate
 
 
 def current_branch(root: str | Path) -> str:
-    """The branch of the repository that a folder lies in; the beginning of the commit where no branch is."""
+    """The branch of the repository around a folder, or the start of its commit; empty without a repository."""
     for folder in (Path(root), *Path(root).parents):
         head = _head(folder / ".git")
         if head:
@@ -23,7 +24,7 @@ def current_branch(root: str | Path) -> str:
 
 def _head(git: Path) -> str:
     try:
-        if git.is_file():  # a worktree or a submodule names the real folder
+        if git.is_file():  # in a worktree or a submodule it names the real folder
             named = git.read_text("utf-8", "replace").removeprefix("gitdir:").strip()
             git = git.parent / named
         return (git / "HEAD").read_text("utf-8", "replace").strip()
@@ -31,19 +32,14 @@ def _head(git: Path) -> str:
         return ""
 
 
-# The words of the line at the bottom: model, branch, mode, context, cache, cost.
-#
-# Rule: what matters most stays longest. In a narrow terminal the rest is shortened first and then left out; a number
-# is never cut. Nothing that draws is loaded for it.
-
 BETWEEN = " · "
 _ORDER = "model mode model branch branch model cache context branch model context"
-"""Which part takes its next shorter form first, and then, until the line fits."""
+"""The order in which parts take their next shorter form until the line fits."""
 
 
 def status_parts(figures: StatusFigures, width: int) -> list[tuple[str, str]]:
-    """The parts that are shown in so many cells, by their names."""
-    # Each list goes from the fullest wording to the shortest.
+    """The parts that fit into `width` cells, by name."""
+    # Each list goes from the longest form to the shortest.
     model, branch = one_line(figures.model), one_line(figures.branch)
     short = model.rpartition("/")[2]
     words = {

@@ -1,6 +1,6 @@
-"""The talk on the screen: its newest pieces as widgets, older ones as values until somebody scrolls up to them.
+"""The session on the screen: its newest pieces as widgets, older ones as values until somebody scrolls up to them.
 
-Rule: what it costs does not grow with the talk. Nothing ticks unless something runs.
+Rule: its cost does not grow with the session. Nothing ticks unless something runs.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from holdfast.terminal.interface import CallCard, Piece
 from holdfast.terminal.piece_widgets import AnyPieceWidget, CardWidget, PieceWidget, make_widget
 
 MOST = 70
-"""Widgets at which the oldest are let go, down to `KEPT`."""
+"""Widgets at which the oldest are removed, down to `KEPT`."""
 KEPT = 40
 STRIDE = 30
-"""Pieces that come back when somebody scrolls up to the first."""
+"""Pieces that come back when somebody scrolls up to the first widget."""
 PAUSE = 0.08
-"""Seconds between two repaints of what streams."""
+"""Seconds between two repaints of streaming text."""
 
 
 class TranscriptView(VerticalScroll):
@@ -29,40 +29,45 @@ class TranscriptView(VerticalScroll):
     ]
 
     class Left(Message):
-        """The focus is wanted back at the prompt."""
+        """The focus should go back to the prompt."""
 
     def __init__(self) -> None:
         super().__init__(id="transcript", can_focus=False)
         self.pieces: list[Piece] = []
         self._first = 0
-        """Of the pieces, the first that has a widget."""
+        """Index of the first piece that has a widget."""
         self._entries: dict[int, AnyPieceWidget] = {}
-        """By the identity of the piece."""
+        """Widgets by the identity of their piece."""
         self._stale: dict[int, Piece] = {}
         self._is_loading = False
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a change waits to be painted."""
+        return bool(self._stale)
 
     def on_mount(self) -> None:
         self.anchor()
 
     def load(self, pieces: Sequence[Piece]) -> None:
-        """Another talk, of which the newest pieces are shown."""
+        """Show another session, from its newest pieces on."""
         self.remove_children()
         self._entries.clear()
         self._stale.clear()
         self.pieces = list(pieces)
-        # Of short pieces a tall screen shows many.
+        # A tall screen shows many short pieces.
         self._first = max(0, len(pieces) - max(KEPT, self.app.size.height))
         self.mount_all(self._made(self.pieces[self._first :]))
         self.anchor()
 
     def add(self, piece: Piece) -> None:
         self.pieces.append(piece)
-        if self.is_attached:  # what comes after the screen is gone is in the log
+        if self.is_attached:  # what comes after the screen is gone is still in the log
             self.mount_all(self._made([piece]))
             self._let_go()
 
     def change(self, piece: Piece) -> None:
-        """A piece is another now; it is repainted with what else changed in the same moment."""
+        """Repaint a piece, together with what else changed in the same moment."""
         if id(piece) not in self._entries or not self.is_running:
             return  # what comes after the screen is gone needs no timer
         if not self._stale:
@@ -70,7 +75,7 @@ class TranscriptView(VerticalScroll):
         self._stale[id(piece)] = piece
 
     def drop(self, piece: Piece) -> None:
-        """A piece that is void, such as half a reply before a retry."""
+        """Remove a piece, such as half a reply before a retry."""
         at = next((n for n in range(len(self.pieces) - 1, -1, -1) if self.pieces[n] is piece), -1)
         if at < 0:
             return
@@ -82,7 +87,7 @@ class TranscriptView(VerticalScroll):
             entry.remove()
 
     def tick(self) -> None:
-        """A second went by: calls that run show it."""
+        """Update the running calls, once a second."""
         for entry in self._entries.values():
             if isinstance(entry, CardWidget) and entry.piece.state == "running":
                 entry.changed()
@@ -129,7 +134,7 @@ class TranscriptView(VerticalScroll):
         self.call_after_refresh(self._stay, before, at)
 
     def _stay(self, before: int, at: float) -> None:
-        """Show what was shown, after older pieces came in above it."""
+        """Keep what is shown in place after older pieces were added above it."""
         self.scroll_to(y=at + self.virtual_size.height - before, animate=False, force=True)
         self._is_loading = False
 
@@ -139,7 +144,7 @@ class TranscriptView(VerticalScroll):
         return made
 
     def _let_go(self) -> None:
-        """Of many widgets the oldest go, unless somebody is looking at them."""
+        """Remove the oldest of many widgets, unless somebody is looking at them."""
         kept = max(KEPT, self.app.size.height)
         if len(self.pieces) - self._first <= MOST - KEPT + kept or self._anchor_released:
             return

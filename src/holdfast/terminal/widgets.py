@@ -1,6 +1,7 @@
-"""A widget whose content depends on the width it is laid out in.
+"""Small widgets around the transcript: activity, status, todos and suggestions.
 
-Rule: it is laid out once for a width and a state, however often it is measured and painted.
+Rule: each is laid out once for a width and a state, however often it is measured and painted. A timer runs only
+while something goes on. The todo panel takes a few lines, and what is being done is always among them.
 """
 
 import time
@@ -20,7 +21,7 @@ from holdfast.terminal.status_line import BETWEEN, status_parts
 
 
 class ResponsiveWidget(Widget):
-    """**Contract:** whoever changes what `content_at` gives calls `changed`."""
+    """A widget whose content depends on its width. **Contract:** call `changed` when `content_at` would differ."""
 
     _laid: tuple[int, Content] | None = None
 
@@ -30,7 +31,7 @@ class ResponsiveWidget(Widget):
     def changed(self) -> None:
         before, self._laid = self._laid, None
         width = self.content_size.width
-        # A new arrangement of the whole screen costs far more than a repaint, and is needed for a new height only.
+        # Arranging the whole screen costs far more than a repaint, and is only needed for a new height.
         if before and width and _height(before[1], width) == _height(self._at(width), width):
             self.refresh()
         else:
@@ -53,11 +54,6 @@ def _height(content: Content, width: int) -> int:
     return content.get_height({}, width)
 
 
-# The line that says that something is going on, for how long, and which keys end it.
-#
-# Rule: its timer runs only while something does.
-
-
 class ActivityLine(ResponsiveWidget):
     def __init__(self, tick: Callable[[], None]) -> None:
         super().__init__(id="activity")
@@ -69,7 +65,7 @@ class ActivityLine(ResponsiveWidget):
         self._keys = ""
 
     def begin(self, what: str, keys: str) -> None:
-        """Something is going on from now; a second call only changes the words."""
+        """Show that something is going on; a second call only changes the text."""
         self._what, self._keys = what, keys
         if self._timer is None:
             self._since = time.monotonic()
@@ -95,10 +91,6 @@ class ActivityLine(ResponsiveWidget):
             ("● ", "bold $primary"), truncate(self._what, width - len(rest) - 2), (rest, "dim")
         )
 
-
-# The line at the bottom as a widget.
-#
-# Rule: words are `status_line`'s; here they get their colours, which only repeat what the words say.
 
 MODES = ("plan", "ask", "edit", "auto")
 _STYLES = {"plan": "$primary", "ask": "", "edit": "$warning", "auto": "bold $error"}
@@ -130,10 +122,6 @@ def _styled(name: str, text: str, figures: StatusFigures) -> Content:
         return Content.styled(text, "$warning")
     return Content(text)
 
-
-# The panel of what is to be done, when there is something.
-#
-# Rule: it takes a few lines at most; what is being done is always among them.
 
 MOST = 6
 
@@ -176,17 +164,12 @@ def render_todos(todos: Sequence[TodoLine], width: int) -> Content:
 
 
 def _around(todos: Sequence[TodoLine]) -> Sequence[TodoLine]:
-    """The one that is being done or comes next, with what stands round it."""
+    """The todo that is being done or comes next, with its neighbours."""
     if len(todos) <= MOST:
         return todos
     at = next((n for n, todo in enumerate(todos) if todo.status in ("in_progress", "pending")), 0)
     first = max(0, min(at - 1, len(todos) - MOST))
     return todos[first : first + MOST]
-
-
-# The list of what could be meant, above the prompt.
-#
-# Rule: it shows and remembers a place in a list; what is chosen is the prompt's business.
 
 
 class SuggestionList(ResponsiveWidget):
