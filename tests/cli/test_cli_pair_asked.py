@@ -9,7 +9,7 @@ import sys
 import pytest
 from command_line import command, holdfast, on_terminal
 
-from support.agent_runs import bodies, killed, says
+from support.agent_runs import bodies, killed, says, waited
 from support.pair_commands import BUILT, DESIGNED, PLAN, answering, begun, given, pair_folder
 from support.pair_plays import write
 from support.provider_server import Stall, serving
@@ -50,18 +50,21 @@ def test_a_person_says_what_must_change(root):
     assert "Tests are missing." in bodies(server)[2]["messages"][-1]["content"]
 
 
-SLOW = """
+HELD = """
 import sys, time
-import holdfast.agents.pairing.setup as setup
-begin = setup.begin
-def slowly(*given):
-    open("begins", "w").close()
-    time.sleep(1)
+from pathlib import Path
+import holdfast.agents.pair.startup as startup
+begin = startup.begin_pair
+def held(*given):
+    Path("begins").touch()
+    while not Path("sent").exists():
+        time.sleep(0.01)
     return begin(*given)
-setup.begin = slowly
+startup.begin_pair = held
 from holdfast.cli.app import run
 sys.exit(run(sys.argv[1:]))
 """
+"""Holds up the opening of a pair until the signal was sent."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
@@ -69,13 +72,16 @@ def test_interrupted_while_it_opens(root, own_place, number):
     with serving(Stall()) as server:
         given = map(str, begun(server, "--approve", "auto"))
         running = subprocess.Popen(
-            [sys.executable, "-c", SLOW, *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [sys.executable, "-c", HELD, *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        ended = killed(running, (own_place / "begins").exists, number)
+        waited((own_place / "begins").exists)
+        running.send_signal(number)
+        (own_place / "sent").touch()
+        _, err = running.communicate(timeout=60)
         assert bodies(server) == []
-    assert ended.code == 128 + number
-    assert ended.err.endswith("error: interrupted\n")
-    assert "Traceback" not in ended.err
+    assert running.returncode == 128 + number
+    assert err.endswith("error: interrupted\n")
+    assert "Traceback" not in err
 
 
 def asked_at_terminal(arguments, act):

@@ -131,7 +131,7 @@ def interrupted(folder: Path, *args: object, at: bytes) -> tuple[int, bytes, str
 
 def is_gone(group: int) -> bool:
     """No process of it is left; git got the signal too, and may take a moment longer than we do."""
-    for _ in range(200):
+    for _ in range(1_200):
         try:
             os.killpg(group, 0)
         except ProcessLookupError:

@@ -3,6 +3,8 @@ signals matter, else in this one."""
 
 import json
 import signal
+import subprocess
+import sys
 
 import pytest
 from command_line import holdfast, process
@@ -228,13 +230,28 @@ def test_a_signal_while_the_model_writes_keeps_what_came(root):
     assert "The first half. And more.".startswith(replied["content"])
 
 
+PATIENT = """
+import sys
+import holdfast.agents.coding.startup as startup
+startup.SERVER_SECONDS = 600.0
+from holdfast.cli.app import run
+sys.exit(run(sys.argv[1:]))
+"""
+"""Waits for servers until they have started, however busy the machine is."""
+
+
 def test_a_signal_while_everything_is_being_opened(tmp_path):
     begun = tmp_path / "begun"
-    mute = f'[mcp.servers.mute]\ncommand = "sh"\nargs = ["-c", "touch {begun}; sleep 60"]\n'
-    mute += "stop_seconds = 0.2\nstart_seconds = 2\n"
+    mute = f'[mcp.servers.mute]\ncommand = "sh"\nargs = ["-c", "touch {begun}; sleep 600"]\n'
+    mute += "stop_seconds = 0.2\nstart_seconds = 600\n"
     root = repository(tmp_path, more=mute)
     with serving(says("x")) as server:
-        running = start(root, server, "-p", "Go.", "--json", "--trust")
+        name = f"compatible/test@{server.openai_url}"
+        given = ("run", "--model", name, "--sandbox", "off", "-p", "Go.", "--json", "--trust")
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        running = subprocess.Popen(
+            [sys.executable, "-c", PATIENT, *given], cwd=root, env=environment(root), **streams
+        )
         done = killed(running, begun.exists, signal.SIGINT)
     assert (done.code, done.json["outcome"]) == (130, "interrupted")
     assert bodies(server) == []
