@@ -177,7 +177,7 @@ def test_options_on_files_are_those_of_replay() -> None:
     fit, replay = (
         {p.name: p.to_info_dict() for p in command.params} for command in (fit_command, replay_command)
     )
-    shared = ["at_least", "files", "format_", "jobs", "project_from", "sample"]
+    shared = ["at_least", "files", "format", "jobs", "project_from", "sample"]
     assert [fit[name] for name in shared] == [replay[name] for name in shared]
     words = {"default", "help"}
     assert {k: v for k, v in fit["budget"].items() if k not in words} == {

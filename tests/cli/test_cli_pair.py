@@ -170,7 +170,7 @@ def test_a_model_with_less_than_the_profile_is_said(root):
         (("work", "--log", "lnone"), 3, "lnone"),
         (("work",), 2, "ANTHROPIC_API_KEY"),
         (("work",), 2, "choose another with `--init-model` and `--execute-model`"),
-        (("work", "--max-cost", "nan"), 2, "nan is no amount of dollars"),
+        (("work", "--max-cost", "nan"), 2, "nan is not a number of dollars"),
         (("work", "--max-cost", "inf"), 2, "inf is not in the range"),
         (("work", "--max-cost", "1e400"), 2, "inf is not in the range"),
         (("work", "--max-iterations", "99999999999999999999"), 2, "is not in the range"),

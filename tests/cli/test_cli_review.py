@@ -136,7 +136,7 @@ def test_two_thousand_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     [
         ("working", "nothing has changed in the working tree", "`--diff HEAD`"),
         ("staged", "nothing is staged", "`--diff working`"),
-        ("HEAD..HEAD", "there is nothing in this diff", ""),
+        ("HEAD..HEAD", "this diff is empty", ""),
     ],
     ids=["working", "staged", "commits"],
 )
@@ -150,7 +150,7 @@ def test_nothing_has_changed(repo: Repo, spec: str, sentence: str, hint: str) ->
 
 def test_nothing_is_piped_in(repo: Repo) -> None:
     done = process("review", "--no-model", "--diff", "-", input=b"")
-    assert (done.code, done.err) == (0, "note: there is nothing in this diff\n")
+    assert (done.code, done.err) == (0, "note: this diff is empty\n")
     asked = on_terminal("review", "--diff", "-")
     assert asked.code == 2
     assert b"nothing is piped in" in asked.out
@@ -173,7 +173,7 @@ def test_without_a_model_the_rules_look_and_say_so(repo: Repo, monkeypatch: pyte
     repo.write("src/shop.py", AFTER)
     done = holdfast("review", "--json")
     assert (done.code, done.json["worst"]) == (0, "high")
-    assert done.err.startswith("note: no model is chosen, so only the rules looked; `--model`")
+    assert done.err.startswith("note: only the rules reviewed, because no model is chosen; choose one with `--model`")
     assert done.err.count("\n") == 1
 
 

@@ -108,6 +108,6 @@ def test_a_question_needs_words_and_a_review(tmp_path):
         empty = review(repo, server, "--continue", stdin="")
         none = review(repo, server, "--continue", "why?")
     assert empty.returncode == 2
-    assert "nothing is asked" in empty.stderr
+    assert "there is no question" in empty.stderr
     assert none.returncode == 3
     assert "there is no review" in none.stderr
