@@ -119,7 +119,7 @@ def test_a_log_has_neither_id_nor_format(tmp_path: Path) -> None:
         (["--budget", "lots"], "`lots` is no number of tokens"),
         (["--budget", "-5"], "`-5` is no number of tokens"),
         (["--budget", "0"], "a budget of 0 tokens is too small"),
-        (["--budget", "16"], "did you mean `16k`?"),
+        (["--budget", "16"], "a budget of 16 tokens is too small"),
         (["--at", "0"], "invalid value for `--at`"),
         (["--at", "x"], "invalid value for `--at`"),
         (["--to", "gemini"], "invalid value for `--to`"),
@@ -130,6 +130,12 @@ def test_values_that_make_no_sense(tmp_path: Path, store: Path, options: list[st
     path = json_file(tmp_path / "a.json", work(2, 2))
     refused(holdfast("pack", path, *options), 2, sentence)
     assert not store.exists()
+
+
+@pytest.mark.parametrize("command", ["pack", "replay"])
+def test_a_budget_without_its_k_is_asked_about(tmp_path: Path, command: str) -> None:
+    path = json_file(tmp_path / "a.json", work(2, 2))
+    assert "hint: did you mean `16k`? " in holdfast(command, path, "--budget", "16").err
 
 
 def test_an_unknown_profile_names_the_nearest(tmp_path: Path) -> None:

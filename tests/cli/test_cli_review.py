@@ -173,7 +173,9 @@ def test_without_a_model_the_rules_look_and_say_so(repo: Repo, monkeypatch: pyte
     repo.write("src/shop.py", AFTER)
     done = holdfast("review", "--json")
     assert (done.code, done.json["worst"]) == (0, "high")
-    assert done.err.startswith("note: only the rules reviewed, because no model is chosen; choose one with `--model`")
+    assert done.err.startswith(
+        "note: only the rules reviewed, because no model is chosen; choose one with `--model`"
+    )
     assert done.err.count("\n") == 1
 
 

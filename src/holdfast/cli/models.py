@@ -116,7 +116,9 @@ def _checked(rows: Sequence[ModelRow]) -> list[ModelRow]:
             ]
         else:
             listed = row.chosen.entry.model in found.served if found.served else None
-            checked.append(replace(row, is_reached=found.is_available, is_listed=listed, problem=found.problem))
+            checked.append(
+                replace(row, is_reached=found.is_available, is_listed=listed, problem=found.problem)
+            )
     return checked
 
 
