@@ -139,7 +139,7 @@ def packed(entries: Sequence[Entry], budget: int, weights: Weights | None) -> st
         fold_if_due(window)
     except ContextOverflow:
         return ""
-    return "\n".join(text for message in pack(window).messages for text in said_by(message))
+    return "\n".join(text for message in pack(window.view()).messages for text in said_by(message))
 
 
 def said_by(message: Message) -> Iterator[str]:

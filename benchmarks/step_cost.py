@@ -73,9 +73,10 @@ def run_session(steps: int, tokens: int, window: str) -> dict:
             session.append(*messages[1 + 2 * i : 3 + 2 * i])
             packed = session.pack()
             times.append(time.process_time() - start)
-            if session.window.levels[: len(levels)] != levels:
+            now = session.window.view().levels
+            if now[: len(levels)] != levels:
                 folds.append(i)
-            levels = list(session.window.levels)
+            levels = list(now)
         last = packed.tokens
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {"times": times, "folds": folds, "bytes": size, "peak": peak, "last_pack": last}

@@ -51,12 +51,12 @@ def worked_through(log: Log, seed: int, profile: str, budget: int) -> Pack | Non
     try:
         for event in [*AgentWork(seed, steps=14).events[1:], None]:
             if event is None or isinstance(event, AssistantReplied):
-                fold = plan_fold(window)
+                fold = plan_fold(window.view())
                 if fold is not None:
                     window.add(log.append(fold))
             if event is not None:
                 window.add(log.append(event))
-        return pack(window)
+        return pack(window.view())
     except ContextOverflow:
         return None
 

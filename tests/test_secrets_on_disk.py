@@ -94,7 +94,7 @@ def test_a_planted_secret_reaches_no_file(tmp_path_factory, seed, way):
         window, folds = walk_log(CODE.scaled_to(4_000), counter_for_model(""), path(log.entries()))
         for fold in folds:
             log.append(fold)
-        shown = repr(pack(window).messages)
+        shown = repr(pack(window.view()).messages)
         assert secret not in shown
         assert "before it" in shown
         # While it is open, so that the write-ahead log is looked at too.

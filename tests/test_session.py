@@ -394,7 +394,7 @@ def test_a_provider_that_counts_more_makes_a_fold_come_sooner():
             session.append(message)
             if message["role"] == "tool":
                 tokens = session.pack().tokens
-                if any(level != "full" for level, _ in session.window.levels):
+                if any(level != "full" for level, _ in session.window.view().levels):
                     return i
                 usage = Usage(prompt=int(tokens * factor))
                 session.record(AssistantReplied((Text("hm"),), usage=usage))

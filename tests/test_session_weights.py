@@ -80,7 +80,7 @@ def test_going_forward_takes_them():
     entries = list(log.log.entries())
     profiles = CODE.scaled_to(8_000), BY_HAND.scaled_to(8_000)
     packs = [
-        to_openai(pack_window(walk_log(profile, counter_for_model(""), entries, weights)[0]).messages)
+        to_openai(pack_window(walk_log(profile, counter_for_model(""), entries, weights)[0].view()).messages)
         for profile, weights in ((profiles[0], HAND_WEIGHTS), (profiles[1], None), (profiles[0], None))
     ]
     assert packs[0] == packs[1] != packs[2]

@@ -18,6 +18,7 @@ from holdfast.packing.lines.weights import HINT, Weights, read_weights
 from holdfast.packing.log_walk import walk_log
 from holdfast.packing.pack import pack as pack_window
 from holdfast.packing.profile import BUILT_IN, Profile
+from holdfast.packing.view import WindowView
 from holdfast.packing.window import Window
 from holdfast.recall import RECALL_TOOL, answer_recall
 from holdfast.sender import Packed, Provider, Sender
@@ -59,7 +60,7 @@ def pack(
     for fold in folds:
         log.keep_indices(fold)
     detected: Provider = "anthropic" if recording.source == "anthropic" else "openai"
-    return _sent(Sender(own or detected, store, log.id), window)
+    return _sent(Sender(own or detected, store, log.id), window.view())
 
 
 class Session:
@@ -136,11 +137,11 @@ class Session:
         Raises InputError where nothing was said yet, and ContextOverflow where nothing more can be left out.
         """
         self.make_room()
-        return _sent(self._sender, self.window)
+        return _sent(self._sender, self.window.view())
 
     def make_room(self) -> Folded | None:
         """Fold, if a fold is due. Raises ContextOverflow where nothing more can be left out."""
-        fold = plan_fold(self.window)
+        fold = plan_fold(self.window.view())
         if fold is not None:
             self.record(fold)
         return fold
@@ -229,8 +230,8 @@ def _check_names(tools: Sequence[ToolDefinition]) -> None:
         )
 
 
-def _sent(sender: Sender, window: Window) -> Packed:
-    packed = sender.send(pack_window(window))
+def _sent(sender: Sender, view: WindowView) -> Packed:
+    packed = sender.send(pack_window(view))
     if not packed.messages:
         raise InputError(
             "there is nothing to pack: no message says anything",

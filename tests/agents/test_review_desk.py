@@ -325,7 +325,7 @@ def test_a_finding_of_the_second_turn_is_exact_in_the_thirtieth_of_a_small_windo
     assert line in texts(model.requests[-1])
     assert "return token == user.token" in texts(model.requests[-1])
     window = opening.desk.session.window
-    folds = len(window.notes)
+    folds = len(window.view().notes)
     assert folds, "the window was never too small"
     close(opening)
     again = opened(repo, ScriptedModel("x"), None, budget=16_000)

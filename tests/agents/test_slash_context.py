@@ -59,8 +59,8 @@ def number(text):
 def test_the_parts_add_up_to_what_is_sent(place):
     (place.root / "AGENTS.md").write_text("Be brief. " * 40)
     desk = reader(place)
-    sizes = measure_window(desk.session.window)
-    assert sizes.total == pack(desk.session.window).tokens
+    sizes = measure_window(desk.session.window.view())
+    assert sizes.total == pack(desk.session.window.view()).tokens
     text = run(desk, "/context").text
     named = {part.name: part.tokens for part in sizes.parts}
     assert "rules `AGENTS.md`" in named
@@ -92,9 +92,9 @@ def test_more_than_a_few_are_listed_on_demand(place):
 def test_advice_names_the_largest_its_size_and_what_to_do(place):
     desk = reader(place)
     window = desk.session.window
-    about, would, *_ = give_advice(measure_window(window), None)
+    about, would, *_ = give_advice(measure_window(window.view()), None)
     assert "big.py" in about
-    row = max(measure_window(window).ledger.rows, key=lambda one: one.tokens)
+    row = max(measure_window(window.view()).ledger.rows, key=lambda one: one.tokens)
     assert f"{row.tokens:,}".replace(",", " ") in about
     assert f"`/recall {row.id}`" in about
     assert "it folds when" in about
@@ -104,7 +104,7 @@ def test_advice_names_the_largest_its_size_and_what_to_do(place):
 
 def test_advice_says_when_a_fold_is_near_and_when_there_is_room(place):
     assert "Nothing needs doing: there is room." in run(place.open(log="empty"), "/context").text
-    sizes = measure_window(reader(place).session.window)
+    sizes = measure_window(reader(place).session.window.view())
     taken = sizes.used + sizes.reply_room
     assert "120 tokens are left until a fold" in give_advice(replace(sizes, trigger=taken + 120), None)[0]
     assert "The trigger is reached" in give_advice(replace(sizes, trigger=taken), None)[0]
@@ -116,8 +116,8 @@ def test_advice_on_tools_of_servers(place):
     server = ToolDefinition("mcp__house__look", "Looks around.", schema)
     desk = place.open("Yes.", window=16_000)
     desk.session.record(ToolsSet((*desk.session.window.transcript.tools, server)))
-    sizes = measure_window(desk.session.window)
-    assert sizes.total == pack(desk.session.window).tokens
+    sizes = measure_window(desk.session.window.view())
+    assert sizes.total == pack(desk.session.window.view()).tokens
     assert any(
         line.startswith("The definitions of 1 tools of MCP servers take") for line in give_advice(sizes, None)
     )
@@ -132,7 +132,7 @@ def test_advice_on_rules_that_are_too_long(place):
 
 def test_context_can_be_asked_for_where_nothing_fits_any_more(place):
     desk = reader(place, steps=6)
-    small = place.open(window=desk.session.window.total() * 2 // 3)
+    small = place.open(window=desk.session.window.view().total * 2 // 3)
     text = run(small, "/context").text
     assert "The trigger is reached" in text
     assert "| rounds |" in text
@@ -140,9 +140,9 @@ def test_context_can_be_asked_for_where_nothing_fits_any_more(place):
 
 def test_context_changes_nothing(place):
     desk = reader(place)
-    before = desk.session.log.info.entries, pack(desk.session.window).messages
+    before = desk.session.log.info.entries, pack(desk.session.window.view()).messages
     run(desk, "/context")
-    assert (desk.session.log.info.entries, pack(desk.session.window).messages) == before
+    assert (desk.session.log.info.entries, pack(desk.session.window.view()).messages) == before
 
 
 def compactable(place):
@@ -157,7 +157,7 @@ def test_compact_shows_first_what_it_would_do(place):
     desk = compactable(place)
     before = desk.session.log.info.entries
     shown = run(desk, "/compact the values of mode").text
-    plan = plan_compaction(desk.session.window, manual=True)
+    plan = plan_compaction(desk.session.window.view(), manual=True)
     assert f"{plan.steps} steps" in shown
     assert f"{plan.shown:,}".replace(",", " ") in shown
     assert f"at most {plan.budget:,} tokens".replace(",", " ") in shown
@@ -167,16 +167,16 @@ def test_compact_shows_first_what_it_would_do(place):
 
 def test_compact_now_and_its_undo(place):
     desk = compactable(place)
-    before = pack(desk.session.window).messages
-    tokens = desk.session.window.total()
+    before = pack(desk.session.window.view()).messages
+    tokens = desk.session.window.view().total
     text = run(desk, "/compact now the modes").text
-    assert desk.session.window.total() < tokens
-    assert f"{desk.session.window.total():,} tokens instead of {tokens:,}".replace(",", " ") in text
+    assert desk.session.window.view().total < tokens
+    assert f"{desk.session.window.view().total:,} tokens instead of {tokens:,}".replace(",", " ") in text
     assert "French" in text, "what the user demanded stays"
     written = [e.event for e in desk.session.log.entries() if isinstance(e.event, Compacted)]
     assert "the modes" in {event.focus for event in written}
     assert "taken back" in run(desk, "/compact undo").text
-    assert pack(desk.session.window).messages == before
+    assert pack(desk.session.window.view()).messages == before
     with pytest.raises(InputError, match="no summary to take back"):
         run(desk, "/compact undo")
 
@@ -237,7 +237,7 @@ def test_cost_names_folds(place):
 
 def test_advice_says_what_a_summary_would_free(place):
     desk = compactable(place)
-    plan = plan_compaction(desk.session.window, manual=True)
+    plan = plan_compaction(desk.session.window.view(), manual=True)
     would = f"at most {plan.budget:,} tokens in the place of {plan.steps} steps that take {plan.shown:,}"
     assert would.replace(",", " ") in run(desk, "/context").text
 

@@ -138,7 +138,7 @@ WORDY = {
 @pytest.mark.parametrize("profile", WORDY)
 def test_what_a_model_writes_keeps_to_the_budget(profile):
     session = started(profile, 24)
-    count = session.window.scene.counter.text
+    count = session.window.counter.text
     done = asyncio.run(compact(session, ScriptedModel(WORDY[profile])))
     assert done is not None
     assert done.written.by == "scripted/model"
@@ -156,7 +156,7 @@ def test_what_the_rule_half_writes_keeps_to_the_budget(profile):
         session.record(step("", (f"c{i}", "Read", {"file_path": path})), result(f"c{i}", "x = 1"))
     done = asyncio.run(compact(session))
     assert done is not None
-    assert session.window.scene.counter.text(done.written.text) <= done.plan.budget
+    assert session.window.counter.text(done.written.text) <= done.plan.budget
     assert RULE in done.written.text
 
 
@@ -229,7 +229,9 @@ def test_a_compaction_is_recorded_whole_or_not_at_all():
     kinds = [type(entry.event) for entry in session.log.entries()[count:]]
     assert kinds == [Compacted, Compacted, Folded]
     fold = session.log.entries()[-1].event
-    assert session.window.total() <= fold.tokens_after, "it reckons with the summary that it makes room for"
+    assert session.window.view().total <= fold.tokens_after, (
+        "it reckons with the summary that it makes room for"
+    )
 
 
 def test_a_preview_changes_nothing():

@@ -96,7 +96,7 @@ class Work:
             archive = archive_of(self.session)
             done = asyncio.run(compact(self.session, model, manual=self.rng.random() < 0.7))
             if done is not None:
-                assert plan_compaction(self.session.window) is None, "nothing new has happened"
+                assert plan_compaction(self.session.window.view()) is None, "nothing new has happened"
                 merged = any(one.above for one in self.session.window.transcript.compactions.archive.values())
                 assert merged or archive_of(self.session)[: len(archive)] == archive
 
@@ -164,7 +164,7 @@ def assert_undone_as_if_it_had_never_been(session: Session) -> None:
     assert not session.window.transcript.compactions.archive
     assert session.window.transcript.compactions.state is None
     if never.total() <= session.profile.hard_limit:
-        assert msgspec.json.encode(pack(session.window)) == msgspec.json.encode(pack(never))
+        assert msgspec.json.encode(pack(session.window.view())) == msgspec.json.encode(pack(never))
 
 
 def is_of_a_compaction(event) -> bool:

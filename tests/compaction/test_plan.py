@@ -55,7 +55,7 @@ def test_seeds_a6_needs_three_messages():
 @pytest.mark.parametrize("profile", BUILT_IN.values(), ids=BUILT_IN)
 def test_a_range_ends_where_a_round_or_a_step_does(profile):
     window = window_of(profile.scaled_to(8_000), user("one"), *steps(0, 20), user("two"), *steps(20, 40))
-    plan = plan_compaction(window, manual=True)
+    plan = plan_compaction(window.view(), manual=True)
     assert plan is not None
     items = window.transcript.items
     assert items[plan.start].entry == plan.first
@@ -67,7 +67,7 @@ def test_a_range_ends_where_a_round_or_a_step_does(profile):
 
 def test_one_long_round_is_summed_up_by_its_steps():
     window = window_of(CODE.scaled_to(8_000), user("all in one"), *steps(0, 60))
-    plan = plan_compaction(window, manual=True)
+    plan = plan_compaction(window.view(), manual=True)
     assert plan is not None
     assert plan.rounds == 0
     assert plan.steps > 40
@@ -78,9 +78,9 @@ def test_fault_04_what_was_summed_up_is_never_summed_up_again():
     rehearsal = InMemoryRecorder(window)
     first = asyncio.run(compact(rehearsal))
     assert first is not None
-    assert plan_compaction(window, manual=True) is None, "nothing is new"
+    assert plan_compaction(window.view(), manual=True) is None, "nothing is new"
     rehearsal.record(*steps(40, 80))
-    second = plan_compaction(window, manual=True)
+    second = plan_compaction(window.view(), manual=True)
     assert second is not None
     assert second.start == first.plan.end
     archived = [*window.transcript.compactions.archive.values()]
@@ -125,7 +125,7 @@ def test_where_nothing_more_can_give_way_compactions_stay_rare_and_the_floor_is_
     (note,) = done.notes
     assert "tokens remain" in note
     assert "system prompt" in note
-    assert plan_compaction(window) is None, "nothing new has happened"
+    assert plan_compaction(window.view()) is None, "nothing new has happened"
     count = 0
     for start in range(12, 36):
         rehearsal.record(*steps(start, start + 1))
@@ -137,35 +137,35 @@ def test_where_nothing_more_can_give_way_compactions_stay_rare_and_the_floor_is_
 def test_right_after_the_window_was_made_smaller_nothing_is_due():
     window = window_of(CODE.scaled_to(8_000), user("go"), *steps(0, 40))
     rehearsal = InMemoryRecorder(window)
-    assert plan_compaction(window) is not None
+    assert plan_compaction(window.view()) is not None
     rehearsal.record(Folded("boundary"))
-    assert plan_compaction(window) is None
+    assert plan_compaction(window.view()) is None
     rehearsal.record(*steps(40, 41))
-    assert plan_compaction(window) is not None
+    assert plan_compaction(window.view()) is not None
 
 
 def test_what_a_provider_refused_is_answered_by_a_fold():
     window = window_of(CODE.scaled_to(8_000), user("go"), *steps(0, 40))
     rehearsal = InMemoryRecorder(window)
-    assert plan_compaction(window) is not None
+    assert plan_compaction(window.view()) is not None
     rehearsal.record(OverflowReported(6_000))
-    assert plan_compaction(window) is None
+    assert plan_compaction(window.view()) is None
     assert fold_if_due(window)
 
 
 def test_the_end_of_a_round_is_no_reason_to_sum_up():
     settings = replace(CODE, name="by rounds", fold_at_round_end=True)
     window = window_of(settings, user("one"), *steps(0, 20), user("two"))
-    assert plan_compaction(window) is None
+    assert plan_compaction(window.view()) is None
 
 
 def test_a_plan_is_stale_when_another_summary_came_first():
     window = window_of(CODE.scaled_to(8_000), user("go"), *steps(0, 40))
-    plan = plan_compaction(window, manual=True)
+    plan = plan_compaction(window.view(), manual=True)
     assert plan is not None
-    assert not is_stale(plan, window)
+    assert not is_stale(plan, window.view())
     asyncio.run(compact(InMemoryRecorder(window)))
-    assert is_stale(plan, window)
+    assert is_stale(plan, window.view())
 
 
 @pytest.mark.parametrize("profile", [INIT, EXECUTE], ids=["init", "execute"])
@@ -190,9 +190,9 @@ def test_seed_003_case_2_one_pair_remains_and_n_is_constant(profile):
     rehearsal = InMemoryRecorder(window)
     for start in (30, 60, 90):
         asyncio.run(compact(rehearsal))
-        summary = pack(window).layer("summary").messages
+        summary = pack(window.view()).layer("summary").messages
         assert len(summary) == 2, "a question and its answer"
-        full = [n for n, (level, _) in enumerate(window.levels) if level == "full"]
+        full = [n for n, (level, _) in enumerate(window.view().levels) if level == "full"]
         assert len(full) == settings.keep
         rehearsal.record(*steps(start, start + 30))
         fold_if_due(window)
@@ -204,8 +204,8 @@ def test_seed_003_case_3_recent_steps_alone_exceed_the_threshold():
     window = window_of(settings, user("go"), *steps(0, 10, 20), *steps(10, 13, 1_000))
     asyncio.run(compact(InMemoryRecorder(window)))
     fold_if_due(window)
-    assert pack(window).tokens <= settings.hard_limit
-    assert [level for level, _ in window.levels[-3:]] == ["clipped"] * 3
+    assert pack(window.view()).tokens <= settings.hard_limit
+    assert [level for level, _ in window.view().levels[-3:]] == ["clipped"] * 3
 
 
 def test_when_the_archive_grows_too_long_a_second_level_stands_for_the_older_entries():

@@ -24,10 +24,10 @@ def window_of(profile: Profile, *events) -> Window:
 
 
 def asked(window: Window, focus: str = ""):
-    plan = plan_compaction(window, manual=True, focus=focus)
+    plan = plan_compaction(window.view(), manual=True, focus=focus)
     assert plan is not None
     form = FORMS[window.profile.summary_form]
-    return summary_request(plan, window, form, extract_facts(window.transcript, plan.start, plan.end))
+    return summary_request(plan, window.view(), form, extract_facts(window.transcript, plan.start, plan.end))
 
 
 GIANT = " ".join(f"giant{i}" for i in range(30_000))
@@ -70,7 +70,7 @@ def test_behind_the_live_messages_it_is_what_the_provider_has_cached():
 def test_where_the_live_messages_do_not_even_fit_their_own_window_there_is_the_transcript():
     """A giant result has just come in, and nothing was folded yet."""
     window = window_of(INIT.scaled_to(8_000), user("design it"), *steps(0, 40, words=90))
-    assert window.total() > window.profile.hard_limit
+    assert window.view().total > window.profile.hard_limit
     request = asked(window)
     assert request is not None
     assert len(request.messages) == 2

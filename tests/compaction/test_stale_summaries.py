@@ -84,7 +84,7 @@ def test_the_log_was_rewound_to_just_behind_what_it_stands_for(place):
     with opened(place) as session:
         session.record(user("Fix the parser."), *steps(0, 40))
 
-        plan = plan_compaction(session.window)
+        plan = plan_compaction(session.window.view())
         assert plan is not None
         (behind,) = session.window.transcript.steps[plan.steps - 1].result_entries.values()
 
@@ -92,7 +92,7 @@ def test_the_log_was_rewound_to_just_behind_what_it_stands_for(place):
             session.log.append(Rewound(), parent=behind)
 
         assert meanwhile(session, rewinding) == (None, 0)
-        assert session.window.levels[-1] == ("full", 0)
+        assert session.window.view().levels[-1] == ("full", 0)
 
 
 def test_the_compaction_before_was_undone(place):

@@ -82,7 +82,7 @@ def test_features_times_weights_are_the_score_of_a_fold(lesson_study):
     """What is fitted is what is ranked by: the same numbers in the same order."""
     for weights in (HAND_WEIGHTS, built_in_weights("learned")):
         window, _ = first_fold(lesson_study, weights)
-        sightings = window.sightings
+        sightings = window.view().line_index
         assert len(sightings.lines) > 20
         for line in sightings.lines:
             features = line_features(sightings, line)

@@ -67,7 +67,7 @@ def test_nothing_differs_from_packing_without_replay(plan):
         events += found
     profile = replace(BUILT_IN[plan.name].scaled_to(6_000), reply_tokens=0)
     window, folds = walk_log(profile, TokenCounter(load_tokenizer(), SCORED), chained(events))
-    expected = to_openai(pack(window).messages).messages
+    expected = to_openai(pack(window.view()).messages).messages
     assert folds
     assert [(m["role"], m["content"]) for m in sent.messages] == [(m["role"], m["content"]) for m in expected]
 

@@ -249,9 +249,9 @@ def _findings(done: Outcome, profile: str, folder: Path) -> tuple[object, ...]:
     window, _ = walk_log(load_profile(profile, "3k"), counter_for_model(""), entries)
     plan = preview(InMemoryRecorder(window))
     assert plan is not None
-    ready = prepare(plan, window, model=False)
+    ready = prepare(plan, window.view(), model=False)
     content, problems = ready.form.parse(done.json["text"])
     assert not problems
-    assert window.scene.counter.text(done.json["text"]) < plan.replaced
+    assert window.counter.text(done.json["text"]) < plan.replaced
     context = CheckContext.of(ready.form, ready.facts, ready.evidence, archive=plan.slot == "archive")
     return (*find_faults(content, context),)

@@ -39,7 +39,7 @@ def quoted_by(window: Window) -> dict[tuple[str, str, str], int]:
     """Tokens of the lines that notes keep, by entry, call and kind of text, each line found in its note."""
     items = {item.entry: item for item in window.transcript.items}
     found: dict[tuple[str, str, str], int] = defaultdict(int)
-    for note, block in window.notes.values():
+    for note, block in window.view().notes.values():
         shown = joined_text(block.messages[0].parts).split("\n")
         for kept in note.kept:
             item = items[kept.step]
@@ -61,10 +61,10 @@ def assert_account(request: Request) -> None:
         by_entry[cut.entry].append(cut)
     for item in window.transcript.items:
         if isinstance(item, Step):
-            if window.levels[item.number][0] == "gone":
+            if window.view().levels[item.number][0] == "gone":
                 assert_step(item, by_entry, quoted)
-        elif item.entry in window.hidden or item.entry in window.looks:
-            shown = [m.parts for m in window.blocks[item.position].messages]
+        elif item.entry in window.view().hidden or item.entry in window.view().displays:
+            shown = [m.parts for m in window.view().blocks[item.position].messages]
             left = sum(
                 counter().part(s)
                 for parts in shown
@@ -162,15 +162,15 @@ def test_a_fold_renders_only_what_it_lowers_or_quotes_otherwise():
         lowered = [n for f in request.folds for run in f.runs for n in numbers(request.window, run)]
         for item in request.window.transcript.steps if request.folds else ():
             if item.position < len(before) and item.number not in lowered:
-                old, new = before[item.position], request.window.blocks[item.position]
+                old, new = before[item.position], request.window.view().blocks[item.position]
                 assert (old is new) == (old == new), "nothing is rendered that reads as it did"
                 stayed += old is new and not new.messages
-        before = list(request.window.blocks)
+        before = list(request.window.view().blocks)
     assert stayed > 50, "steps that were gone before a fold and of which it changed nothing"
 
 
 def numbers(window: Window, run: FoldedRun) -> range:
-    first, last = (window.transcript.items[window.position(entry)] for entry in (run.first, run.last))
+    first, last = (window.transcript.items[window.view().position(entry)] for entry in (run.first, run.last))
     return range(first.number, last.number + 1)
 
 
@@ -195,7 +195,7 @@ def note_of(window: Window, first: int, last: int, *kept: tuple[int, str, str, s
 
 
 def after(window: Window) -> list[tuple[str, int]]:
-    return [(cut.rule, cut.after) for cut in pack(window).cuts]
+    return [(cut.rule, cut.after) for cut in pack(window.view()).cuts]
 
 
 def tokens(*lines: str) -> int:
@@ -251,7 +251,7 @@ def test_a_shortened_message_counts_what_is_left_in_its_place_and_in_a_note():
     entry = window.transcript.items[0].entry
     note = note_of(window, 1, 1, (0, "", "user", "90-91"))
     fold(window, note, pastes=(entry,), paste_cap=200)
-    left = counter().part(pack(window).messages[0].parts[0])
+    left = counter().part(pack(window.view()).messages[0].parts[0])
     assert 0 < left <= 200
     assert after(window)[0] == ("paste", left + tokens(said[90], said[91]))
     fold(window, note_of(window, 0, 1, (0, "", "user", "7"), users=True))

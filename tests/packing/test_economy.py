@@ -86,12 +86,12 @@ def test_a_fold_that_adds_leaves_all_before_it_as_it_was():
         window.add(entry)
         if not window.transcript.settled:
             continue
-        before = pack(window).prefix if window.total() <= window.profile.hard_limit else ()
-        notes = [note for note, _ in window.notes.values()]
-        if fold_if_due(window) and window.added:
+        before = pack(window.view()).prefix if window.view().total <= window.profile.hard_limit else ()
+        notes = [note for note, _ in window.view().notes.values()]
+        if fold_if_due(window) and window.view().economics.appended:
             added += 1
-            after = pack(window).prefix
-            assert notes == [note for note, _ in window.notes.values()][: len(notes)]
+            after = pack(window.view()).prefix
+            assert notes == [note for note, _ in window.view().notes.values()][: len(notes)]
             common = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
             assert common >= len(notes), "notes that stand are not written again"
     assert added > 3
@@ -100,7 +100,7 @@ def test_a_fold_that_adds_leaves_all_before_it_as_it_was():
 def test_notes_are_written_anew_after_some_that_only_added():
     most = 0
     for request in drive(chained(work(200)), CODE.scaled_to(16_000)):
-        most = max(most, request.window.added)
+        most = max(most, request.window.view().economics.appended)
     assert most == 4
     plain = replace(CODE, append_folds=False).scaled_to(16_000)
-    assert all(r.window.added <= 1 for r in drive(chained(work(60)), plain))
+    assert all(r.window.view().economics.appended <= 1 for r in drive(chained(work(60)), plain))

@@ -98,7 +98,7 @@ def test_a_fold_keeps_records_of_long_answers():
         answer = json.dumps({"issues": [{**issue(100 * i + n), "body": "words\n" * 90} for n in range(40)]})
         events += [step("", (f"c{i}", "list_issues", {"batch": i})), result(f"c{i}", answer, "list_issues")]
     last = [*drive(chained(events), CODE.scaled_to(16_000))][-1]
-    notes = [last.window.excerpt(note) for note, _ in last.window.notes.values()]
+    notes = [last.window.view().excerpt(note) for note, _ in last.window.view().notes.values()]
     records = [line for note in notes for line in note.split("\n") if line.startswith('{"issues":')]
     assert len(records) > 20
     assert all(json.loads(record) for record in records)

@@ -45,13 +45,13 @@ def window_of(*events: object, profile=CODE, budget: int = 100_000) -> Window:
 
 
 def ledger_of(*events: object) -> Visibility:
-    return visibility_of(window_of(*events))
+    return visibility_of(window_of(*events).view())
 
 
 def fold(window: Window, number: int, level: str, cap: int = 0) -> Visibility:
     entry = window.transcript.steps[number].entry
     window.add(Entry("efold", "test", 0, None, Folded("manual", runs=(FoldedRun(entry, entry, level, cap),))))
-    return visibility_of(window)
+    return visibility_of(window.view())
 
 
 def only(found: Visibility, **wanted: object) -> TextVisibility:
@@ -66,7 +66,7 @@ def only(found: Visibility, **wanted: object) -> TextVisibility:
 def test_a_read_is_a_row_with_its_range_its_size_and_its_id():
     text = listing(10, 29)
     window = window_of(*read("r", "src/a.py", text, offset=10, limit=20))
-    row = only(visibility_of(window))
+    row = only(visibility_of(window.view()))
     assert (row.step, row.call, row.part) == (1, "Read src/a.py:10-29", "result")
     assert (row.path, row.first, row.last) == ("src/a.py", 10, 29)
     assert (row.state, row.note) == ("resident", "")
@@ -114,7 +114,7 @@ def test_a_state_for_each_level(level, cap, state):
     window = window_of(*read("r", "a.py", text))
     row = only(fold(window, 0, level, cap))
     assert row.state == state
-    cuts = [(c.before, c.after, c.id) for c in pack(window).cuts if c.entry == row.entry]
+    cuts = [(c.before, c.after, c.id) for c in pack(window.view()).cuts if c.entry == row.entry]
     assert cuts == ([] if state == "resident" else [(row.size, row.tokens, row.id)])
     assert row.size == counter().text(text)
 
@@ -137,7 +137,7 @@ def test_a_short_result_stays_whole_at_every_level_but_gone():
 
 def test_a_result_that_was_shortened_at_first_sight_is_clipped():
     window = window_of(*read("r", "a.py", listing(1, 900)), profile=EXCERPTS, budget=16_000)
-    row = only(visibility_of(window))
+    row = only(visibility_of(window.view()))
     assert row.state == "clipped"
     assert 0 < row.tokens < row.size
 
@@ -145,16 +145,16 @@ def test_a_result_that_was_shortened_at_first_sight_is_clipped():
 def test_a_picture_is_whole_or_a_stub_and_never_lines_of_a_file():
     picture = ToolReturned("r", "Read", (Image("image/png", PIXEL),))
     window = window_of(step("", ("r", "Read", {"file_path": "a.png"})), picture)
-    row = only(visibility_of(window))
+    row = only(visibility_of(window.view()))
     assert (row.state, row.id, row.is_copy, row.lines) == ("resident", text_id(PIXEL), True, ())
-    assert not visibility_of(window).resident("a.png")
+    assert not visibility_of(window.view()).resident("a.png")
     assert only(fold(window, 0, "digest")).state == "stub"
 
 
 def test_of_a_text_beside_a_picture_the_entry_brings_back_both():
     parts = (Text(listing(1, 90)), Image("image/png", PIXEL))
     window = window_of(step("", ("r", "Bash", {"command": "plot"})), ToolReturned("r", "Bash", parts))
-    row = only(visibility_of(window))
+    row = only(visibility_of(window.view()))
     assert row.id == row.entry
     assert only(fold(window, 0, "stub")).state == "stub"
 
@@ -167,7 +167,7 @@ def test_lines_that_a_note_keeps_make_a_digest_that_is_not_resident():
         text = "\n".join(f"{n:6}→{row}" for n, row in enumerate(rows, 1))
         events += read(f"c{i}", f"src/part_{i}.log", text)
     last = list(drive(chained(events), EXCERPTS.scaled_to(16_000)))[-1]
-    found = visibility_of(last.window)
+    found = visibility_of(last.window.view())
     kept = [row for row in found.rows if row.state == "digest"]
     assert len(kept) > 5
     shown = "\n".join(p.text for m in last.pack.messages for p in m.parts if isinstance(p, Text))
@@ -187,7 +187,7 @@ def test_of_what_was_written_a_note_may_keep_lines_too():
         rows = [*noise, f"raise SettingsError_{i}('module_{i}.settings')", *noise]
         events += write(f"c{i}", f"src/part_{i}.py", "\n".join(rows))
     last = list(drive(chained(events), EXCERPTS.scaled_to(16_000)))[-1]
-    rows = [row for row in visibility_of(last.window).rows if row.part == "argument"]
+    rows = [row for row in visibility_of(last.window.view()).rows if row.part == "argument"]
     shown = "\n".join(p.text for m in last.pack.messages for p in m.parts if isinstance(p, Text))
     for row in rows:
         if row.state != "resident":
@@ -208,14 +208,14 @@ def noted(*texts: str) -> Window:
 
 
 def test_lines_that_a_note_lists_and_does_not_show_are_gone():
-    rows = visibility_of(noted(listing(1, 40), listing(41, 80))).rows
+    rows = visibility_of(noted(listing(1, 40), listing(41, 80)).view()).rows
     assert [row.state for row in rows] == ["digest", "gone"]
     assert rows[0].tokens == counter().text(listing(1, 4))
 
 
 def test_rows_never_take_more_than_the_note_that_quotes_them():
     window = noted(listing(1, 40), listing(1, 40))
-    assert sum(row.tokens for row in visibility_of(window).rows) <= pack(window).tokens
+    assert sum(row.tokens for row in visibility_of(window.view()).rows) <= pack(window.view()).tokens
 
 
 def test_totals_add_up():
@@ -224,7 +224,9 @@ def test_totals_add_up():
     totals = found.totals()
     assert (totals["stub"].rows, totals["resident"].rows, totals["gone"].rows) == (1, 1, 0)
     assert (
-        sum(t.tokens for t in totals.values()) == sum(row.tokens for row in found.rows) <= pack(window).tokens
+        sum(t.tokens for t in totals.values())
+        == sum(row.tokens for row in found.rows)
+        <= pack(window.view()).tokens
     )
 
 
@@ -535,9 +537,9 @@ def test_a_write_that_failed_or_only_added_is_no_copy(answer, more):
 
 def test_a_short_write_is_brought_back_by_its_entry():
     window = window_of(*write("w", "a.py", "x = 1\n"))
-    row = only(visibility_of(window), part="argument")
+    row = only(visibility_of(window.view()), part="argument")
     assert row.id == row.entry == window.transcript.steps[0].entry
-    assert visibility_of(window).resident("a.py", 1, 1)
+    assert visibility_of(window.view()).resident("a.py", 1, 1)
 
 
 # Recall
@@ -572,5 +574,5 @@ def test_what_recall_brings_back_is_as_old_as_its_source():
 def test_recall_alone_makes_nothing_resident():
     text = listing(1, 200)
     window = window_of(*read("r", "a.py", text), *recall_of(text_id(text), text))
-    assert visibility_of(window).resident("a.py")
+    assert visibility_of(window.view()).resident("a.py")
     assert not fold(window, 0, "gone").resident("a.py")

@@ -55,8 +55,8 @@ def looks(work: FileWork, profile: str, budget: int) -> Iterator[tuple[int, Pack
             if isinstance(entry.event, AssistantReplied):
                 fold_if_due(window)
             window.add(entry)
-            if window.total() <= window.profile.hard_limit:
-                yield at, pack(window), visibility_of(window)
+            if window.view().total <= window.profile.hard_limit:
+                yield at, pack(window.view()), visibility_of(window.view())
     except ContextOverflow:
         return
 
@@ -79,8 +79,8 @@ def test_states_and_sizes_agree_with_the_cuts(profile, seed, budget, on_files):
     work = FileWork(seed) if on_files else AgentWork(seed, steps=14)
     try:
         for request in drive(chained(work.events), TRIED[profile].scaled_to(budget)):
-            found = visibility_of(request.window)
-            assert found == visibility_of(request.window), "looking changes nothing"
+            found = visibility_of(request.window.view())
+            assert found == visibility_of(request.window.view()), "looking changes nothing"
             assert sum(row.tokens for row in found.rows) <= request.pack.tokens
             for row in found.rows:
                 cuts = [c for c in request.pack.cuts if c.entry == row.entry and c.what == row.call]

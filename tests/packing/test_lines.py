@@ -112,8 +112,8 @@ def test_file_lines_in_a_note_are_exact_so_that_an_edit_made_from_them_applies()
         ]
     quoted = 0
     for request in drive(chained(events), CODE.scaled_to(16_000)):
-        for note, _ in request.window.notes.values():
-            for line in request.window.excerpt(note).split("\n"):
+        for note, _ in request.window.view().notes.values():
+            for line in request.window.view().excerpt(note).split("\n"):
                 if "→" in line:
                     number, _, content = line.partition("→")
                     i = int(content.split("handle_")[1].split("_")[0])

@@ -46,10 +46,10 @@ CASES = [
 @pytest.mark.parametrize(("role", "rounds", "old", "newest", "before", "after", "steps"), CASES)
 def test_before_and_after_as_the_seed_has_them(role, rounds, old, newest, before, after, steps):
     session = filled(role, rounds, old, newest)
-    assert session.window.total() == pytest.approx(before, rel=0.02)
+    assert session.window.view().total == pytest.approx(before, rel=0.02)
     done = asyncio.run(compact(session, told(role), manual=False))
     assert done is not None
-    packed = pack(session.window)
+    packed = pack(session.window.view())
     assert done.tokens_after == pytest.approx(after, rel=0.05)
     question, summary = summary_in(packed)
     assert joined_text(question.parts) == MOCK_PROMPT
@@ -68,15 +68,13 @@ def test_before_and_after_as_the_seed_has_them(role, rounds, old, newest, before
 def test_it_begins_strictly_above_the_threshold(role):
     """At the very threshold nothing is due; with one token more it is."""
     session = filled(role, *((10, (9, 45), (16, 45)) if role is INIT else (100, (4, 45), (30, 45))))
-    size = estimate_request(session.window)
+    size = estimate_request(session.window.view())
     profile = session.profile
     assert size > profile.trigger
-    assert plan_compaction(session.window) is not None
-    exact = Window(replace(profile, trigger_tokens=size), session.window.scene.counter, entries_of(session))
+    assert plan_compaction(session.window.view()) is not None
+    exact = Window(replace(profile, trigger_tokens=size), session.window.counter, entries_of(session))
     assert plan_compaction(exact) is None
-    below = Window(
-        replace(profile, trigger_tokens=size - 1), session.window.scene.counter, entries_of(session)
-    )
+    below = Window(replace(profile, trigger_tokens=size - 1), session.window.counter, entries_of(session))
     assert plan_compaction(below) is not None
 
 
@@ -96,10 +94,10 @@ def test_two_in_a_row_leave_one_pair_and_keep_what_was_planted(role):
         session.record(*work(role, n, 2, 20))
         if asyncio.run(compact(session, told(role), manual=False)) is not None:
             done += 1
-        fold = plan_fold(session.window)
+        fold = plan_fold(session.window.view())
         if fold is not None:
             session.record(fold)
-        packed = pack(session.window)
+        packed = pack(session.window.view())
         assert_valid(packed)
         assert waiting in joined_text(packed.messages[-1].parts), "it stands in every request"
         if done == 2:
@@ -111,7 +109,7 @@ def test_two_in_a_row_leave_one_pair_and_keep_what_was_planted(role):
     assert KEPT in text
     shown = [m for m in packed.messages if isinstance(m, UserMessage) and joined_text(m.parts) == MOCK_PROMPT]
     assert len(shown) == 1
-    full = [level for level, _ in session.window.levels[-session.profile.keep :]]
+    full = [level for level, _ in session.window.view().levels[-session.profile.keep :]]
     assert full == ["full"] * session.profile.keep, "N does not shrink"
 
 
@@ -120,8 +118,8 @@ def test_case_1_the_first_context_is_over_the_threshold():
     session = opened(INIT)
     given = joined_text(feedback(INIT, 0).parts) + f"\n{LINE}" * 12_000
     session.record(UserSaid((Text(given),), "agent"))
-    assert session.window.scene.counter.text(given) > session.profile.trigger
-    packed = pack(session.window)
+    assert session.window.counter.text(given) > session.profile.trigger
+    packed = pack(session.window.view())
     assert packed.tokens < session.profile.trigger
     assert "<execute_to_init_context>" in joined_text(packed.messages[1].parts)
     assert 'Recall(id="' in joined_text(packed.messages[1].parts)
@@ -130,7 +128,7 @@ def test_case_1_the_first_context_is_over_the_threshold():
     done = asyncio.run(compact(session, told(INIT), manual=False))
     assert done is not None
     assert done.tokens_after < session.profile.trigger
-    assert KEPT in json.dumps(summary_in(pack(session.window))[1])
+    assert KEPT in json.dumps(summary_in(pack(session.window.view()))[1])
 
 
 def test_case_3_recent_steps_alone_are_too_much():
@@ -138,18 +136,18 @@ def test_case_3_recent_steps_alone_are_too_much():
     long = opened(INIT)
     for n in range(5):
         long.record(*work(INIT, n, 1, 2_200))
-    assert estimate_request(long.window) > long.profile.trigger
+    assert estimate_request(long.window.view()) > long.profile.trigger
     assert asyncio.run(compact(long, told(INIT), manual=False)) is not None
-    assert pack(long.window).tokens < long.profile.low_water
+    assert pack(long.window.view()).tokens < long.profile.low_water
     short = opened(INIT)
     for n in range(3):
         short.record(*work(INIT, n, 40, 45))
     profile = short.profile
-    assert profile.trigger < estimate_request(short.window), "over the threshold"
-    assert short.window.total() <= profile.hard_limit, "and below the hard limit"
-    assert plan_compaction(short.window) is None, "nothing lies before the steps that stay"
+    assert profile.trigger < estimate_request(short.window.view()), "over the threshold"
+    assert short.window.view().total <= profile.hard_limit, "and below the hard limit"
+    assert plan_compaction(short.window.view()) is None, "nothing lies before the steps that stay"
     assert short.make_room() is None
-    assert pack(short.window).tokens > profile.trigger - profile.reply_room
+    assert pack(short.window.view()).tokens > profile.trigger - profile.reply_room
     short.record(*work(INIT, 3, 90, 45))
     with pytest.raises(ContextOverflow, match="what may not be cut"):
         short.make_room()
@@ -170,5 +168,5 @@ def test_item_16_a_summary_with_one_word_of_the_form_is_no_summary():
     assert done is not None
     assert done.written.by == "rule"
     assert done.asks, "a person is to look at it"
-    _, summary = summary_in(pack(session.window))
+    _, summary = summary_in(pack(session.window.view()))
     assert keys_of(SUMMARIES["init"]) <= keys_of(summary)

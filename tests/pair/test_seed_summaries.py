@@ -58,7 +58,7 @@ def up_to_a_compaction(session, role, model, start=0):
 
 
 def shown(session):
-    return summary_in(pack(session.window))[1]
+    return summary_in(pack(session.window.view()))[1]
 
 
 def pending(role, summary):
@@ -219,7 +219,7 @@ def test_the_newest_steps_stay_whole_where_they_fit(role):
     rounds = 12 if role is INIT else 60
     session = filled(role, rounds, (1, LINES), (1, LINES))
     assert asyncio.run(compact(session, told(role), manual=True)) is not None
-    results = [m for m in pack(session.window).messages if isinstance(m, ToolMessage)]
+    results = [m for m in pack(session.window.view()).messages if isinstance(m, ToolMessage)]
     assert [len(m.text.split("\n")) for m in results] == [LINES] * session.profile.keep
     assert len(results[0].text) > session.profile.compaction_clip_chars
 
@@ -230,7 +230,7 @@ def test_case_3_a_long_result_is_left_with_its_first_and_last_thousand_character
         session.record(*work(INIT, n, 1, 2_200))
     whole = session.window.transcript.steps[-1].results["c4_0"].text
     assert asyncio.run(compact(session, told(INIT), manual=False)) is not None
-    (*_, clipped) = [m.text for m in pack(session.window).messages if isinstance(m, ToolMessage)]
+    (*_, clipped) = [m.text for m in pack(session.window.view()).messages if isinstance(m, ToolMessage)]
     head, tail = clipped[:1000], clipped[-1000:]
     assert (head, tail) == (whole[:1000], whole[-1000:])
     assert len(clipped) < 2_200

@@ -47,7 +47,7 @@ def state(desk):
 
 
 def packed(desk):
-    window = pack(desk.session.window)
+    window = pack(desk.session.window.view())
     return msgspec.json.encode((window.messages, window.tools))
 
 

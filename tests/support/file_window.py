@@ -30,7 +30,7 @@ class WindowedTools(FileTools):
         return len(self.window.transcript.steps)
 
     def _is_resident(self, path, first, last, since):
-        return visibility_of(self.window).resident(path, first, last, since=since)
+        return visibility_of(self.window.view()).resident(path, first, last, since=since)
 
     def add(self, event):
         parent, seq = (self.entries[-1].id if self.entries else None), len(self.entries) + 1
@@ -66,7 +66,7 @@ class WindowedTools(FileTools):
     def on_view(self):
         """Every line that a model would read, without the number before it."""
         lines = set()
-        for message in pack(self.window).messages:
+        for message in pack(self.window.view()).messages:
             for part in () if isinstance(message, SystemMessage) else message.parts:
                 texts = [part.text] if isinstance(part, Text) else []
                 texts += strings_in(part.arguments) if isinstance(part, ToolCall) else []

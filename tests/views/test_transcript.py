@@ -133,7 +133,7 @@ def test_what_is_said_while_tools_run_can_be_seen_before_they_answer():
     said = [user("note", "reminder"), user("STOP"), user("  "), picture]
     entries = chained([user("a"), step("", ("x", "Read", {})), *said, result("x", "1"), step("2")])
     t = Transcript()
-    assert t.waiting_users == []
+    assert t.waiting_users == ()
     for entry in entries[:6]:
         t.add(entry)
     waiting = t.waiting_users
@@ -142,7 +142,7 @@ def test_what_is_said_while_tools_run_can_be_seen_before_they_answer():
     assert [(u.position, u.entry) for u in waiting] == [(-1, entries[i].id) for i in (2, 3, 5)]
     assert [u.origin for u in waiting] == ["reminder", "person", "person"]
     t.add(entries[6])
-    assert t.waiting_users == []
+    assert t.waiting_users == ()
     placed = t.items[2:5]
     assert [(u.round, u.entry, u.message, u.opens_round, u.origin) for u in waiting] == [
         (u.round, u.entry, u.message, u.opens_round, u.origin) for u in placed

@@ -228,7 +228,7 @@ class Agent:
 
     def _packed(self) -> tuple[Folded | None, Pack]:
         fold = self.session.make_room()
-        return fold, pack(self.session.window)
+        return fold, pack(self.session.window.view())
 
     def keep(self, reply: ModelReply) -> None:
         self.session.record(AssistantReplied(reply.parts, reply.model, reply.usage, reply.stop))
@@ -283,7 +283,7 @@ class Agent:
 
     @property
     def waits_for_summary(self) -> bool:
-        return not self._is_beside and plan_compaction(self.session.window) is not None
+        return not self._is_beside and plan_compaction(self.session.window.view()) is not None
 
     async def sum_up(self) -> Ask | None:
         """Write a summary now, which is due."""

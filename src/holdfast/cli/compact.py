@@ -124,7 +124,7 @@ def _show_plan(plan: CompactionPlan | None, as_json: bool) -> None:
 
 def _say_result(done: Compaction, window: Window, is_explained: bool) -> None:
     plan, written = done.plan, done.written
-    size = window.scene.counter.text(written.text)
+    size = window.counter.text(written.text)
     say(
         f"{format_count(plan.steps, 'step')} ({format_count(plan.replaced, 'token')}) summarized in "
         f"{size:,} tokens by {written.by}; "

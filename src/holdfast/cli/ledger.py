@@ -39,10 +39,10 @@ def show_ledger(
 ) -> None:
     """Show the ledger of a recording, of files with `path` in their paths if it is not empty."""
     walked = walk_recording(ctx, source, model)
-    found = visibility_of(walked.window)
+    found = visibility_of(walked.window.view())
     rows = [row for row in found.rows if path in row.path and (row.path or not path)]
     step = len(walked.window.transcript.steps) + 1
-    report = LedgerReport(walked, found, pack(walked.window).tokens, step, rows)
+    report = LedgerReport(walked, found, pack(walked.window.view()).tokens, step, rows)
     if as_json:
         write_json(_as_json(report, is_stored=source.file is None))
     else:

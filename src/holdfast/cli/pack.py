@@ -68,7 +68,7 @@ def command(
     began = time.perf_counter()
     walked = walk_recording(ctx, source, model, keep=not no_store)
     log, window, folds = walked.log, walked.window, walked.folds
-    sent = Sender(to, log.store, log.id).send(pack(window))
+    sent = Sender(to, log.store, log.id).send(pack(window.view()))
     for fold in folds if not no_store else ():
         log.keep_indices(fold)
     seconds = time.perf_counter() - began
@@ -114,7 +114,7 @@ def _as_json(walked: RecordingWindow, sent: Packed, *, is_stored: bool) -> Json:
         "limit": packed.limit,
         "trigger": packed.trigger,
         "tokens": packed.tokens,
-        "tokens_before": tokens_before(walked.window),
+        "tokens_before": tokens_before(walked.window.view()),
         "tool_tokens": packed.tool_tokens,
         "system": sent.system,
         "messages": sent.messages,

@@ -14,8 +14,8 @@ from holdfast.cli.tables import Cell, name, number, say_table, say_truncated, sa
 from holdfast.events import Folded, FoldedRun
 from holdfast.packing.counting.families import family_for_model
 from holdfast.packing.layers import Cut, Pack
-from holdfast.packing.window import Window
-from holdfast.views import Step, Transcript
+from holdfast.packing.view import WindowView
+from holdfast.views import Step, TranscriptView
 
 MOST_KINDS = 10
 """Kinds of cuts that have a row of their own."""
@@ -33,10 +33,10 @@ class CutKind(Struct):
     after: int = 0
 
 
-def tokens_before(window: Window) -> int:
+def tokens_before(window: WindowView) -> int:
     """What the whole conversation and the pinned layers would take: the same number that `show` prints."""
-    counter, transcript = window.scene.counter, window.transcript
-    fixed = window.fixed_tokens()
+    counter, transcript = window.counter, window.transcript
+    fixed = window.fixed_tokens
     total = fixed["stable"] + fixed["tools"]
     for item in transcript.items:
         total += counter.message(item.message)
@@ -49,7 +49,7 @@ def say_report(
     walked: RecordingWindow, pack: Pack, seconds: float, *, by_kind: bool, in_full: bool, is_stored: bool
 ) -> None:
     """The size, the layers and why it is no larger; what was cut by kind or `in_full`; how to get it back."""
-    window, folds = walked.window, walked.folds
+    window, folds = walked.window.view(), walked.folds
     before = tokens_before(window)
     share = f" ({pack.tokens / before:.0%})" if before else ""
     say(f"{format_count(before, 'token')} before packing, {pack.tokens:,} after{share}, in {seconds:.1f} s")
@@ -89,7 +89,7 @@ def _say_layers(pack: Pack) -> None:
     say_table([name("layer"), *map(number, titles)], [("messages", *messages), ("tokens", *tokens)])
 
 
-def _why_smaller(window: Window, pack: Pack, folds: Sequence[Folded]) -> str:
+def _why_smaller(window: WindowView, pack: Pack, folds: Sequence[Folded]) -> str:
     reply = pack.budget - pack.limit
     if not folds:
         return f"nothing was folded: a fold starts at {pack.trigger:,} tokens"
@@ -138,7 +138,7 @@ def _kinds(cuts: Sequence[Cut]) -> list[CutKind]:
     return list(kinds.values())
 
 
-def _say_folds(transcript: Transcript, folds: Sequence[Folded]) -> None:
+def _say_folds(transcript: TranscriptView, folds: Sequence[Folded]) -> None:
     numbers = {step.entry: step.number + 1 for step in transcript.steps}
     for count, fold in enumerate(folds, 1):
         sizes = f"{fold.tokens_before:,} → {fold.tokens_after:,} tokens"

@@ -22,8 +22,8 @@ from holdfast.events import Compacted, Entry, Event, Folded, Undone
 from holdfast.models.model import Model
 from holdfast.numbers import grouped
 from holdfast.packing.folding.fold_plan import plan_summary_fold
-from holdfast.packing.pack import floor_parts
-from holdfast.packing.rendering.fixed_layers import summary_of
+from holdfast.packing.rendering.fixed_layers import summary_messages
+from holdfast.packing.view import WindowView
 from holdfast.packing.window import Window
 from holdfast.session import Session
 from holdfast.views import path
@@ -63,7 +63,7 @@ class Compaction(Struct, frozen=True):
 def preview(session: Recorder, *, focus: str = "") -> CompactionPlan | None:
     """The plan of a compaction asked for now; None where there is nothing new to sum up."""
     session.catch_up()
-    return plan_compaction(session.window, manual=True, focus=focus)
+    return plan_compaction(session.window.view(), manual=True, focus=focus)
 
 
 async def compact(
@@ -80,11 +80,12 @@ async def compact(
     fits. `model_window` is the size of the model's window, where that may be smaller than the session's.
     """
     session.catch_up()
-    plan = plan_compaction(session.window, manual=manual, focus=focus)
+    window = session.window.view()
+    plan = plan_compaction(window, manual=manual, focus=focus)
     if plan is None:
         return None
-    prepared = prepare(plan, session.window, model=model is not None, model_window=model_window)
-    written = await write_summary(prepared, model, session.window.scene.counter.text)
+    prepared = prepare(plan, window, model=model is not None, model_window=model_window)
+    written = await write_summary(prepared, model, window.counter.text)
     return _record(session, prepared, written, model)
 
 
@@ -141,14 +142,12 @@ class BackgroundCompaction:
         if self._task is not None:
             return False
         self._session.catch_up()
-        window = self._session.window
+        window = self._session.window.view()
         plan = plan_compaction(window)
         if plan is None:
             return False
         self._prepared = prepare(plan, window, model=self._model is not None, model_window=self._model_window)
-        self._task = asyncio.create_task(
-            write_summary(self._prepared, self._model, window.scene.counter.text)
-        )
+        self._task = asyncio.create_task(write_summary(self._prepared, self._model, window.counter.text))
         return True
 
     def finish(self) -> Compaction | None:
@@ -178,13 +177,13 @@ def _record(
     session: Recorder, prepared: PreparedSummary, written: WrittenSummary, model: Model | None
 ) -> Compaction | None:
     session.catch_up()
-    window, plan = session.window, prepared.plan
+    window, plan = session.window.view(), prepared.plan
     name = model.name if model else ""
     spent = usage_events(written, name)
     if is_stale(plan, window):
         session.record(*spent)
         return None
-    before, seen = window.total(), window.last_entry or None
+    before, seen = window.total, window.last_entry or None
     summary = summary_events(prepared, written, window, name)
     entries = session.record(*spent, *_with_fold(window, plan, summary))
     recorded = tuple(entry.id for entry in entries if isinstance(entry.event, Compacted | Folded))
@@ -192,24 +191,30 @@ def _record(
         # Another process wrote between the check and the record, so it may no longer fit.
         session.record(Undone(recorded, "the log went on while a summary was recorded"))
         return None
-    after = session.window.total()
+    after = session.window.view().total
     failed = bool(written.lacking or (written.failures and written.by == BY_RULE))
     asks = failed and "ask" in window.profile.summary_failure
-    notes = tuple(_notes(session.window, prepared, written, before, after, asks=asks))
+    notes = tuple(_notes(session.window.view(), prepared, written, before, after, asks=asks))
     return Compaction(plan, written, recorded, before, after, notes, asks)
 
 
-def _with_fold(window: Window, plan: CompactionPlan, events: list[Event]) -> list[Event]:
+def _with_fold(window: WindowView, plan: CompactionPlan, events: list[Event]) -> list[Event]:
     """The events, and the fold that they make possible."""
     compactions = window.transcript.compactions.after(events)
-    summary = summary_of(window.scene, compactions, window.summary_sentences)
-    grown = window.scene.counter.messages(summary) - window.fixed_tokens()["summary"]
+    summary = summary_messages(window.scene, compactions, window.summary_sentences)
+    grown = window.counter.messages(summary) - window.fixed_tokens["summary"]
     fold = plan_summary_fold(window, plan.end, grown)
     return [*events, fold] if fold is not None else events
 
 
 def _notes(
-    window: Window, prepared: PreparedSummary, written: WrittenSummary, before: int, after: int, *, asks: bool
+    window: WindowView,
+    prepared: PreparedSummary,
+    written: WrittenSummary,
+    before: int,
+    after: int,
+    *,
+    asks: bool,
 ) -> Iterator[str]:
     if written.failures and written.by == BY_RULE:
         yield f"the model wrote no summary ({'; '.join(written.failures)}), so it was written by rule"
@@ -226,7 +231,7 @@ def _notes(
         yield f"please read the summary, or have it written again: the profile `{name}` asks for that"
     target = window.profile.low_water
     if (prepared.plan.reason == "pressure" and after > target) or after >= before:
-        parts = floor_parts(window, lambda position: window.blocks[position].room)
+        parts = window.floor_parts()
         sizes = ", ".join(f"{name} {grouped(tokens)}" for name, tokens in parts[:MOST_PARTS])
         is_above = after > target
         aim = (

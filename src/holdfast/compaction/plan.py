@@ -4,7 +4,7 @@ Rule: pure and incremental: what an archive entry covers is never planned again.
 free less than a fold must is not made, so that a compaction that did not suffice is not repeated at once.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from msgspec import Struct
 from holdfast.messages import Message
 from holdfast.packing.folding.trigger import forced_trigger
 from holdfast.packing.folding.zones import divide_steps
-from holdfast.packing.window import Window
+from holdfast.packing.view import WindowView
 from holdfast.views.transcript import Item, Step
 
 LEAST_STEPS = 2
@@ -50,12 +50,11 @@ class CompactionPlan(Struct, frozen=True, kw_only=True):
     """Archive entries that have grown too many and are replaced by one of the second level."""
 
 
-def plan_compaction(window: Window, *, manual: bool = False, focus: str = "") -> CompactionPlan | None:
+def plan_compaction(window: WindowView, *, manual: bool = False, focus: str = "") -> CompactionPlan | None:
     """The compaction that is due, or the one that a person asked for; None where there is nothing new to sum up.
 
     Kept rounds are summed up only where what lies before them does not free enough, or is summed up already.
     """
-    window.refresh()
     if not manual and not _is_due(window):
         return None
     found: CompactionPlan | None = None
@@ -67,7 +66,7 @@ def plan_compaction(window: Window, *, manual: bool = False, focus: str = "") ->
     return found if found is None or manual or _frees(window, found) >= window.profile.min_gain else None
 
 
-def _is_due(window: Window) -> bool:
+def _is_due(window: WindowView) -> bool:
     """Whether the window is too full, and anything is new since it last shrank. A request that a provider refused
     is answered by a fold, which takes no time; a fold at the end of a round is not urgent."""
     due = forced_trigger(window) if window.fresh and not window.refused else None
@@ -75,19 +74,19 @@ def _is_due(window: Window) -> bool:
 
 
 def _planned(
-    window: Window, end: int, reason: Literal["pressure", "manual"], focus: str
+    window: WindowView, end: int, reason: Literal["pressure", "manual"], focus: str
 ) -> CompactionPlan | None:
     start = _start(window)
     items = window.transcript.items[start:end]
     steps = sum(isinstance(item, Step) for item in items)
     if steps < LEAST_STEPS:
         return None
-    new = window.scene.counter.messages(messages_of(items))
+    new = window.counter.messages(messages_of(items))
     if new <= _budget(window, new):
         return None
     slot: Literal["archive", "state"] = "state" if window.profile.summary_role == "mock_pair" else "archive"
     state = window.transcript.compactions.state
-    before = window.scene.counter.text(state.text) if slot == "state" and state is not None else 0
+    before = window.counter.text(state.text) if slot == "state" and state is not None else 0
     budget = _budget(window, new, before)
     return CompactionPlan(
         reason=reason,
@@ -106,33 +105,31 @@ def _planned(
     )
 
 
-def _suffices(window: Window, plan: CompactionPlan) -> bool:
+def _suffices(window: WindowView, plan: CompactionPlan) -> bool:
     profile = window.profile
-    return window.total() - _frees(window, plan) <= window.counted(profile.low_water) - profile.reply_room
+    return window.total - _frees(window, plan) <= window.counted(profile.low_water) - profile.reply_room
 
 
-def _frees(window: Window, plan: CompactionPlan) -> int:
+def _frees(window: WindowView, plan: CompactionPlan) -> int:
     """Tokens that it frees. Only the first state adds to the window; later ones replace it."""
     adds_state = plan.slot == "archive" and window.transcript.compactions.state is None
     return plan.shown - plan.budget * (1 + adds_state)
 
 
-def _shown(window: Window, start: int, end: int) -> int:
-    notes = (block.tokens for at, (_, block) in window.notes.items() if start <= at < end)
-    return sum(notes) + sum(block.room for block in window.blocks[start:end])
+def _shown(window: WindowView, start: int, end: int) -> int:
+    return window.note_tokens(start, end) + sum(block.room for block in window.blocks[start:end])
 
 
-def _whole_rounds(window: Window, start: int, end: int) -> int:
+def _whole_rounds(window: WindowView, start: int, end: int) -> int:
     """Rounds that open and end in a range."""
     opened = sum(start <= at < end for at in window.transcript.rounds)
     ends = end == len(window.transcript.items) or end in window.transcript.rounds
     return opened if ends else max(opened - 1, 0)
 
 
-def is_stale(plan: CompactionPlan, window: Window) -> bool:
+def is_stale(plan: CompactionPlan, window: WindowView) -> bool:
     """Whether the log changed so that a summary for this plan no longer fits: undone, covered by another, or
     rewound so far that the plan covers the newest steps."""
-    window.refresh()
     items = window.transcript.items
     if (
         len(items) < plan.end
@@ -147,7 +144,7 @@ def is_stale(plan: CompactionPlan, window: Window) -> bool:
     return _start(window) != plan.start or any(steps[n].position < plan.end for n in newest)
 
 
-def messages_of(items: list[Item]) -> tuple[Message, ...]:
+def messages_of(items: Sequence[Item]) -> tuple[Message, ...]:
     """The messages of some items as they were said."""
     messages: list[Message] = []
     for item in items:
@@ -157,14 +154,14 @@ def messages_of(items: list[Item]) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def _start(window: Window) -> int:
+def _start(window: WindowView) -> int:
     """The position behind what is covered; an entry that is no longer on the path covers nothing."""
     covered = window.transcript.compactions.covered
     items = window.transcript.items
     return next((item.position + 1 for item in reversed(items) if item.entry == covered), 0)
 
 
-def _ends(window: Window) -> Iterator[int]:
+def _ends(window: WindowView) -> Iterator[int]:
     """Where a range may end, the least first: before the rounds a profile keeps, before the floor of those, before
     the newest steps of a long round."""
     zones = divide_steps(window)
@@ -173,7 +170,7 @@ def _ends(window: Window) -> Iterator[int]:
         yield _end(window, staying)
 
 
-def _end(window: Window, staying: Iterable[int]) -> int:
+def _end(window: WindowView, staying: Iterable[int]) -> int:
     """Before the first step that stays, where a round begins, or a step of a long one."""
     steps = window.transcript.steps
     first = next((n for n in staying if window.levels[n][0] != "gone"), None)
@@ -184,21 +181,21 @@ def _end(window: Window, staying: Iterable[int]) -> int:
     return start if is_whole else steps[first].position
 
 
-def _budget(window: Window, new: int, before: int = 0) -> int:
+def _budget(window: WindowView, new: int, before: int = 0) -> int:
     """The most tokens of a summary that covers so many new ones, and a summary before of so many."""
     profile = window.profile
     most = min(profile.summary_max_tokens, profile.hard_limit // MOST_OF_WINDOW)
     return max(min(most, before + new // LARGEST_SHARE), LEAST_BUDGET)
 
 
-def _merges(window: Window, budget: int) -> tuple[str, ...]:
+def _merges(window: WindowView, budget: int) -> tuple[str, ...]:
     """The archive's entries but the newest, where with one more they would exceed the layer's cap.
 
     Not those that do not say what they stand for: an archive that came with a recording stays as it is.
     """
     profile, archive = window.profile, window.transcript.compactions.archive
     cap = profile.summary_cap or profile.hard_limit // 4
-    taken = sum(window.scene.counter.text(archived.text) for archived in archive.values())
+    taken = sum(window.counter.text(archived.text) for archived in archive.values())
     known = {item.entry for item in window.transcript.items}
     older = tuple(id_ for id_ in [*archive][:-1] if {archive[id_].first, archive[id_].last} <= known)
     return older if len(older) > 1 and taken + budget > cap else ()

@@ -34,8 +34,8 @@ from holdfast.models.model import ModelRequest
 from holdfast.packing.counting.tokens import TokenCounter, compact_json
 from holdfast.packing.pack import pack
 from holdfast.packing.rendering.clip import clip_tokens
-from holdfast.packing.window import Window
-from holdfast.views.transcript import Item, Step, Transcript
+from holdfast.packing.view import WindowView
+from holdfast.views.transcript import Item, Step, TranscriptView
 
 TEMPERATURE = 0.0
 REPLY_SHARE, SPARE_SHARE = 4, 20
@@ -66,7 +66,7 @@ class RequestBudget(Struct, frozen=True):
     asked: int
 
     @classmethod
-    def of(cls, window: Window, size: int) -> "RequestBudget":
+    def of(cls, window: WindowView, size: int) -> "RequestBudget":
         """In a model's window of so many tokens."""
         reply = min(window.profile.summary_max_tokens, size // REPLY_SHARE)
         spare = min(MOST_SPARE, size // SPARE_SHARE)
@@ -74,7 +74,7 @@ class RequestBudget(Struct, frozen=True):
 
 
 def summary_request(
-    plan: CompactionPlan, window: Window, form: Form, facts: LogFacts, *, model_window: int = 0
+    plan: CompactionPlan, window: WindowView, form: Form, facts: LogFacts, *, model_window: int = 0
 ) -> ModelRequest | None:
     """What a model is asked: in the profile's way if that fits, else with a transcript; None where nothing fits.
 
@@ -90,14 +90,14 @@ def summary_request(
     return _transcribed(plan, window, prompt, room)
 
 
-def _appended(window: Window, prompt: str, room: RequestBudget) -> ModelRequest | None:
+def _appended(window: WindowView, prompt: str, room: RequestBudget) -> ModelRequest | None:
     """The prompt behind the live messages, which the provider has cached."""
     try:
         packed = pack(window)
     except ContextOverflow:
         return None
     asked = UserMessage((Text(prompt),))
-    if packed.tokens + window.scene.counter.message(asked) > room.asked:
+    if packed.tokens + window.counter.message(asked) > room.asked:
         return None
     return ModelRequest(
         messages=(*packed.messages, asked),
@@ -109,12 +109,12 @@ def _appended(window: Window, prompt: str, room: RequestBudget) -> ModelRequest 
 
 
 def _transcribed(
-    plan: CompactionPlan, window: Window, prompt: str, room: RequestBudget
+    plan: CompactionPlan, window: WindowView, prompt: str, room: RequestBudget
 ) -> ModelRequest | None:
     def asked(log: str) -> tuple[Message, ...]:
         return SystemMessage(ROLE), UserMessage((Text(f"{OPEN}\n{log}\n{CLOSE}\n{DATA}\n\n{prompt}"),))
 
-    counter = window.scene.counter
+    counter = window.counter
     left = room.asked - counter.messages(asked("")) - SEAM
     if left < LEAST_RESULT:
         return None
@@ -124,9 +124,11 @@ def _transcribed(
     return ModelRequest(messages=messages, max_tokens=room.reply, temperature=TEMPERATURE)
 
 
-def _prompt(plan: CompactionPlan, window: Window, form: Form, facts: LogFacts, room: RequestBudget) -> str:
+def _prompt(
+    plan: CompactionPlan, window: WindowView, form: Form, facts: LogFacts, room: RequestBudget
+) -> str:
     profile, before = window.profile, window.transcript.compactions.state
-    counter = window.scene.counter
+    counter = window.counter
     opening = profile.mock_prompt if profile.summary_role == "mock_pair" else "Sum up the work above."
     parts = [opening, form.instructions(archive=plan.slot == "archive"), f"At most {plan.budget} tokens."]
     if plan.focus:
@@ -250,7 +252,9 @@ class PreparedSummary(Struct, frozen=True):
     timeout: float
 
 
-def prepare(plan: CompactionPlan, window: Window, *, model: bool, model_window: int = 0) -> PreparedSummary:
+def prepare(
+    plan: CompactionPlan, window: WindowView, *, model: bool, model_window: int = 0
+) -> PreparedSummary:
     """What is known before a model is asked. With `model` false, or after too many failures, none will be."""
     profile, transcript = window.profile, window.transcript
     form = FORMS[profile.summary_form]
@@ -270,7 +274,7 @@ def prepare(plan: CompactionPlan, window: Window, *, model: bool, model_window: 
     )
 
 
-def _evidence(plan: CompactionPlan, window: Window) -> Evidence:
+def _evidence(plan: CompactionPlan, window: WindowView) -> Evidence:
     """What a summary may name: all that its writer is shown."""
     transcript = window.transcript
     seen = (
@@ -280,7 +284,7 @@ def _evidence(plan: CompactionPlan, window: Window) -> Evidence:
     return Evidence.of(seen, standing=standing)
 
 
-def _as_of_now(facts: LogFacts, transcript: Transcript, form: Form) -> LogFacts:
+def _as_of_now(facts: LogFacts, transcript: TranscriptView, form: Form) -> LogFacts:
     """The facts of a summary that replaces the one before, with what only that one knew."""
     before = transcript.compactions.state
     earlier = written_by_model(form, before) if before is not None else {}

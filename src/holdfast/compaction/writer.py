@@ -25,7 +25,7 @@ from holdfast.messages import Text, Usage, UserMessage
 from holdfast.models.errors import ModelError
 from holdfast.models.model import Model, ModelReply, ModelRequest, ask
 from holdfast.packing.rendering.marks import mark, one_line
-from holdfast.packing.window import Window
+from holdfast.packing.view import WindowView
 
 Count = Callable[[str], int]
 """Tokens of a text."""
@@ -192,7 +192,7 @@ def usage_events(written: WrittenSummary, model: str) -> list[Event]:
 
 
 def summary_events(
-    prepared: PreparedSummary, written: WrittenSummary, window: Window, model: str = ""
+    prepared: PreparedSummary, written: WrittenSummary, window: WindowView, model: str = ""
 ) -> list[Event]:
     """What to record of a summary that still fits the log; the cost and the fold are the caller's."""
     plan, transcript = prepared.plan, window.transcript
@@ -209,7 +209,7 @@ def summary_events(
     return events
 
 
-def _merged_archive(prepared: PreparedSummary, window: Window) -> Compacted:
+def _merged_archive(prepared: PreparedSummary, window: WindowView) -> Compacted:
     """One archive entry of the second level, in the place of several that have grown too many.
 
     It is made from what the entries say and from the facts of all they cover. The entries stay in the log, and what
@@ -220,17 +220,17 @@ def _merged_archive(prepared: PreparedSummary, window: Window) -> Compacted:
     first, last = entries[0].first, entries[-1].last
     facts = extract_facts(window.transcript, window.position(first), window.position(last) + 1)
     context = CheckContext.of(form, facts, prepared.evidence, archive=True)
-    lines, count = earlier_lines(form, entries), window.scene.counter.text
+    lines, count = earlier_lines(form, entries), window.counter.text
     content = repair_summary(lines, context, below=plan.budget + 1, count=count).content
     merged = _compacted("archive", content, form.render(content), first=first, last=last)
     return replace(merged, above=plan.merges)
 
 
-def _working_state(form: Form, window: Window, plan: CompactionPlan) -> Compacted:
+def _working_state(form: Form, window: WindowView, plan: CompactionPlan) -> Compacted:
     """Rebuilt by rule from the whole log, each time; what was run and decided before stands in the archive."""
     whole, since = extract_facts(window.transcript), extract_facts(window.transcript, plan.end)
     facts = replace(whole, commands=since.commands, attempts=since.attempts, decisions=since.decisions)
-    content = _filled(form, facts, plan, window.scene.counter.text, archive=False)
+    content = _filled(form, facts, plan, window.counter.text, archive=False)
     return replace(_compacted("state", content, form.render(content)), focus=plan.focus)
 
 

@@ -33,7 +33,7 @@ def walk_log(
 
 def fold_if_due(window: Window) -> list[Folded]:
     """Plan a fold and apply it to the window; the list holds it, or is empty."""
-    fold = plan_fold(window)
+    fold = plan_fold(window.view())
     if fold is None:
         return []
     InMemoryRecorder(window).record(fold)

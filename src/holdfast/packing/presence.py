@@ -25,7 +25,7 @@ from holdfast.packing.lines.excerpts import RESULT, parse_ranges
 from holdfast.packing.lines.passages import json_records
 from holdfast.packing.rendering.digests import reports_failure
 from holdfast.packing.rendering.marks import marked_as
-from holdfast.packing.window import Window
+from holdfast.packing.view import WindowView
 from holdfast.tool_use import FROM_END, ToolUse
 from holdfast.views.transcript import Step
 
@@ -235,14 +235,14 @@ GONE = Presence()
 class StepPresence:
     """A step as the window shows it now. `quoted` are the tokens that notes take to quote it."""
 
-    def __init__(self, window: Window, step: Step, quoted: dict[Place, int]) -> None:
+    def __init__(self, view: WindowView, step: Step, quoted: dict[Place, int]) -> None:
         self.step = step
-        self._counter = window.scene.counter
-        self._level = window.levels[step.number][0]
+        self._counter = view.counter
+        self._level = view.levels[step.number][0]
         self._quoted = quoted
         self._results: dict[str, ToolMessage] = {}
         self._calls: dict[str, ToolCall] = {}
-        for message in window.blocks[step.position].messages:
+        for message in view.blocks[step.position].messages:
             if isinstance(message, ToolMessage):
                 self._results[message.call_id] = message
             elif isinstance(message, AssistantMessage):
@@ -279,12 +279,12 @@ class StepPresence:
         return "clipped" if self._level in ("full", "clipped") else "digest"
 
 
-def quoted_tokens(window: Window) -> dict[Place, int]:
+def quoted_tokens(view: WindowView) -> dict[Place, int]:
     """Tokens of the lines that notes quote, by where these came from; in sum no more than the notes take."""
-    steps = {step.entry: step for step in window.transcript.steps}
-    count = window.scene.counter.text
+    steps = {step.entry: step for step in view.transcript.steps}
+    count = view.counter.text
     found: dict[Place, int] = {}
-    for note, block in window.notes.values():
+    for note, block in view.notes.values():
         shown = {
             row
             for message in block.messages

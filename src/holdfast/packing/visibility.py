@@ -30,7 +30,7 @@ from holdfast.packing.presence import (
     written_content,
 )
 from holdfast.packing.rendering.levels import LONG_ARGUMENT, source_id
-from holdfast.packing.window import Window
+from holdfast.packing.view import WindowView
 from holdfast.tool_use import ToolUse
 from holdfast.views.files import CHANGING, CallChange, CallMoment, changes_in, moment_of
 
@@ -126,17 +126,16 @@ class _Sight(Struct, frozen=True, gc=False):
     instead: str = ""
 
 
-def visibility_of(window: Window) -> Visibility:
+def visibility_of(view: WindowView) -> Visibility:
     """What the window shows of every result, and of every copy of a file."""
-    window.refresh()
-    quoted = quoted_tokens(window)
+    quoted = quoted_tokens(view)
     sights: list[_Sight] = []
     changes: dict[str, list[CallChange]] = {}
     sources: dict[str, _Sight] = {}
-    for step in window.transcript.steps:
+    for step in view.transcript.steps:
         for change in changes_in(step):
             changes.setdefault(change.path, []).append(change)
-        sights += _sights(window, StepPresence(window, step, quoted), sources)
+        sights += _sights(view, StepPresence(view, step, quoted), sources)
     for change in list(_unseen_changes(sights, changes)):
         changes[change.path] = sorted([*changes.get(change.path, []), change], key=lambda c: c.at.step)
     rows = tuple(_judged(sight, changes) for sight in sights)
@@ -144,19 +143,19 @@ def visibility_of(window: Window) -> Visibility:
     return Visibility(rows, changed, _outdated(sights, changes))
 
 
-def _sights(window: Window, view: StepPresence, sources: dict[str, _Sight]) -> Iterator[_Sight]:
+def _sights(view: WindowView, presence: StepPresence, sources: dict[str, _Sight]) -> Iterator[_Sight]:
     """A step's rows. `sources` are the copies of files so far, by the ids that bring them back; it adds its own."""
-    step = view.step
-    superseded = window.files.stale_calls(step)
+    step = presence.step
+    superseded = view.files.stale_calls(step)
     for call_id, use in step.uses.items():
         result = step.results.get(call_id)
         if result is None:
             continue
         if use.kind == "write" and use.path and not result.error and has_written(use, result.text):
-            for sight in _copy_written(window, view, call_id):
+            for sight in _copy_written(view, presence, call_id):
                 sources[sight.row.id] = sight
                 yield sight
-        sight = _returned(window, view, call_id)
+        sight = _returned(view, presence, call_id)
         if sight.at is not None:
             sources[sight.row.id] = sight
         elif use.kind == "recall" and not result.error and (source := sources.get(use.recalls)):
@@ -165,13 +164,13 @@ def _sights(window: Window, view: StepPresence, sources: dict[str, _Sight]) -> I
         yield replace(sight, instead=superseded.get(call_id, ""))
 
 
-def _copy_written(window: Window, view: StepPresence, call_id: str) -> Iterator[_Sight]:
+def _copy_written(view: WindowView, presence: StepPresence, call_id: str) -> Iterator[_Sight]:
     """The file as a write left it, where the call tells."""
-    step, use = view.step, view.step.uses[call_id]
+    step, use = presence.step, presence.step.uses[call_id]
     content = written_content(step.calls[call_id].arguments)
     if content is None:
         return
-    shown, lines = view.content(call_id, content), lines_written(content)
+    shown, lines = presence.content(call_id, content), lines_written(content)
     row = TextVisibility(
         step=step.number + 1,
         entry=step.entry,
@@ -179,7 +178,7 @@ def _copy_written(window: Window, view: StepPresence, call_id: str) -> Iterator[
         part="argument",
         state=shown.state,
         tokens=shown.tokens,
-        size=window.scene.counter.text(content),
+        size=view.counter.text(content),
         id=text_id(content) if len(content) >= LONG_ARGUMENT else step.entry,
         path=use.path,
         first=min(lines.end, 1),
@@ -188,9 +187,9 @@ def _copy_written(window: Window, view: StepPresence, call_id: str) -> Iterator[
     yield _Sight(row, moment_of(step, call_id), lines if shown.state == "resident" else NO_LINES)
 
 
-def _returned(window: Window, view: StepPresence, call_id: str) -> _Sight:
-    step, use = view.step, view.step.uses[call_id]
-    result, shown = step.results[call_id], view.result(call_id)
+def _returned(view: WindowView, presence: StepPresence, call_id: str) -> _Sight:
+    step, use = presence.step, presence.step.uses[call_id]
+    result, shown = step.results[call_id], presence.result(call_id)
     text = joined_text(result.parts)
     is_read = use.kind == "read" and bool(use.path)
     first, last = read_range(use, text) if is_read else (0, 0)
@@ -201,7 +200,7 @@ def _returned(window: Window, view: StepPresence, call_id: str) -> _Sight:
         part="result",
         state=shown.state,
         tokens=shown.tokens,
-        size=sum(map(window.scene.counter.part, result.parts)),
+        size=sum(map(view.counter.part, result.parts)),
         id=_id_of(use, result, step.result_entries[call_id]),
         path=use.path if is_read or use.kind in CHANGING else "",
         first=first,

@@ -5,42 +5,40 @@ Rule: archive entries are never changed; one of the second level stands for othe
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from holdfast.events import Compacted, CompactionFailed, Entry, Event
 
 
-class Compactions:
-    def __init__(self) -> None:
-        self.archive: dict[str, Compacted] = {}
-        """Archive entries that stand, by their entry, oldest first."""
-        self.state: Compacted | None = None
-        self.covered = ""
-        """The newest entry that a summary covers."""
-        self.failures = 0
-        """Failures of a model in a row."""
+class Compactions(Struct, frozen=True):
+    archive: dict[str, Compacted] = {}
+    """Archive entries in force, by their entry, oldest first."""
+    state: Compacted | None = None
+    covered: str = ""
+    """The newest entry that a summary covers."""
+    failures: int = 0
+    """Failures of a model in a row."""
 
-    def add(self, entry: Entry) -> None:
+    def with_entry(self, entry: Entry) -> "Compactions":
+        """The compactions with one entry more."""
         event = entry.event
         if isinstance(event, CompactionFailed):
-            self.failures += 1
-        elif isinstance(event, Compacted):
-            self._stand(entry.id, event)
-            self.covered = event.last or self.covered
-            if event.by != "rule":
-                self.failures = 0
+            return replace(self, failures=self.failures + 1)
+        if not isinstance(event, Compacted):
+            return self
+        covered = event.last or self.covered
+        failures = self.failures if event.by == "rule" else 0
+        if event.slot == "state":
+            return replace(self, state=event, covered=covered, failures=failures)
+        kept = {id_: archived for id_, archived in self.archive.items() if id_ not in event.above}
+        # What replaces the oldest entries goes where they were.
+        archive = {entry.id: event, **kept} if event.above else {**kept, entry.id: event}
+        return replace(self, archive=archive, covered=covered, failures=failures)
 
     def after(self, events: Iterable[Event]) -> "Compactions":
-        """What they would be if these events came next."""
-        then = Compactions()
-        then.archive, then.state = self.archive, self.state
-        then.covered, then.failures = self.covered, self.failures
+        """The compactions as they would be if these events came next."""
+        then = self
         for number, event in enumerate(events):
-            then.add(Entry(f"next {number}", "", 0, None, event))
+            then = then.with_entry(Entry(f"next {number}", "", 0, None, event))
         return then
-
-    def _stand(self, id_: str, event: Compacted) -> None:
-        if event.slot == "state":
-            self.state = event
-            return
-        kept = {one: archived for one, archived in self.archive.items() if one not in event.above}
-        # What stands for the oldest entries goes where they stood.
-        self.archive = {id_: event, **kept} if event.above else {**kept, id_: event}

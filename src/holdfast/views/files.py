@@ -89,9 +89,13 @@ def _changed_paths(step: Step, call_id: str) -> list[str]:
 class FileTouches:
     """Touches by path, oldest first. A step counts once, when its results are in."""
 
-    def __init__(self) -> None:
-        self._by_path: dict[str, list[FileTouch]] = {}
-        self._noted = -1
+    def __init__(self, by_path: dict[str, list[FileTouch]] | None = None, noted: int = -1) -> None:
+        self._by_path = {} if by_path is None else by_path
+        self._noted = noted
+
+    def snapshot(self) -> "FileTouches":
+        """The touches up to now. It shares what is known with this one, and what is noted later does not show."""
+        return FileTouches(self._by_path, self._noted)
 
     def note(self, step: Step) -> None:
         if step.number <= self._noted:
@@ -128,16 +132,18 @@ class FileTouches:
         return edited
 
     def _newest_edit(self, path: str) -> FileTouch | None:
-        touches = reversed(self._by_path.get(path, []))
-        return next((t for t in touches if t.kind in ("edit", "multiedit")), None)
+        return next((t for t in self._newest_first(path) if t.kind in ("edit", "multiedit")), None)
 
     def _superseding(self, use: ToolUse, step: int) -> FileTouch | None:
-        for touch in reversed(self._by_path.get(use.path, [])):
+        for touch in self._newest_first(use.path):
             if touch.step <= step:
                 return None
             if touch.kind == "write" or (touch.kind == "read" and _covers(touch, use)):
                 return touch
         return None
+
+    def _newest_first(self, path: str) -> Iterator[FileTouch]:
+        return (touch for touch in reversed(self._by_path.get(path, ())) if touch.step <= self._noted)
 
 
 def _covers(touch: FileTouch, use: ToolUse) -> bool:

@@ -1,14 +1,15 @@
-"""The talk as rounds and steps, repaired so that a provider accepts it; built entry by entry.
+"""The conversation as rounds and steps, repaired so that a provider accepts it; built entry by entry.
 
-Rule: adding an entry never changes an earlier item, except that results join the newest step. What was wrong
-with the input is not hidden: each repair is named, with the entry it touched.
+Rule: items are values. Adding an entry never changes an earlier item, but a result replaces the newest step by one
+that has it. What was wrong with the input is not hidden: each repair is named, with the entry it touched.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.events import (
     ApprovalGiven,
@@ -40,6 +41,7 @@ from holdfast.messages import (
 )
 from holdfast.tool_use import ToolUse, recognise
 from holdfast.views.compactions import Compactions
+from holdfast.views.snapshot import Snapshot
 from holdfast.views.todos import Todos, todos_after
 
 NO_RESULT = "[holdfast: no result was recorded for this call]"
@@ -62,7 +64,7 @@ class Repair(Struct, frozen=True, gc=False):
     id: str = ""
 
 
-class User(Struct, gc=False):
+class User(Struct, frozen=True, gc=False):
     """A user message. `position` is its place among the items; `opens_round` is never true of a reminder."""
 
     position: int
@@ -73,7 +75,7 @@ class User(Struct, gc=False):
     origin: Literal["person", "agent", "reminder"] = "person"
 
 
-class Step(Struct, gc=False):
+class Step(Struct, frozen=True, gc=False):
     """One assistant message with all its results: the unit of cutting, so call and result never part."""
 
     position: int
@@ -85,7 +87,7 @@ class Step(Struct, gc=False):
     uses: dict[str, ToolUse]
     results: dict[str, ToolMessage]
     result_entries: dict[str, str]
-    waiting: dict[str, list[str]]
+    waiting: dict[str, tuple[str, ...]]
     """Recorded call id to the ids, in this transcript, of its calls that have no result yet."""
 
     def answers(self) -> tuple[ToolMessage, ...]:
@@ -99,8 +101,38 @@ class Step(Struct, gc=False):
 Item = User | Step
 
 
+class TranscriptView(Struct, frozen=True):
+    """A transcript as it was at one moment. The fields are those of `Transcript`."""
+
+    items: Sequence[Item]
+    steps: Sequence[Step]
+    rounds: Sequence[int]
+    system: str
+    tools: tuple[ToolDefinition, ...]
+    rules: Mapping[str, str]
+    contexts: Mapping[str, str]
+    worth: Mapping[str, Mapping[str, float]]
+    recaps: Mapping[str, RecapSet]
+    recap_entries: Sequence[tuple[int, Entry]]
+    compactions: Compactions
+    boundaries: Sequence[tuple[int, BoundarySeen]]
+    approvals: Sequence[tuple[int, Entry]]
+    todos: Todos
+    repairs: Sequence[Repair]
+    unplaced: Mapping[str, Repair]
+    waiting_users: tuple[User, ...]
+
+    def worth_of(self, step: Step) -> float:
+        """What a step is worth by the files it is about; 0 where nothing says."""
+        paths = [use.path for use in step.uses.values() if use.path]
+        return max((worth.get(path, 0.0) for worth in self.worth.values() for path in paths), default=0.0)
+
+
 class Transcript:
-    """A fold of one path of a log. `add` returns the items that are new or changed."""
+    """A fold of one path of a log. `add` returns the items that are new or changed, `view` a frozen view.
+
+    Lists grow at the end, and only the newest step is ever replaced; dicts are replaced and never changed.
+    """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.items: list[Item] = []
@@ -137,7 +169,7 @@ class Transcript:
         return not (self.steps and self.steps[-1].waiting)
 
     @property
-    def waiting_users(self) -> list[User]:
+    def waiting_users(self) -> tuple[User, ...]:
         """What was said while tools run, in order. Not among the items yet, so each has position -1."""
         users: list[User] = []
         opened = 0
@@ -146,12 +178,28 @@ class Transcript:
             opened += opens
             round_ = len(self.rounds) - 1 + opened
             users.append(User(-1, round_, entry.id, UserMessage(_spoken(event)), opens, event.origin))
-        return users
+        return tuple(users)
 
-    def worth_of(self, step: Step) -> float:
-        """What a step is worth by the files it is about; 0 where nothing says."""
-        paths = [use.path for use in step.uses.values() if use.path]
-        return max((worth.get(path, 0.0) for worth in self.worth.values() for path in paths), default=0.0)
+    def view(self) -> TranscriptView:
+        return TranscriptView(
+            items=Snapshot(self.items),
+            steps=Snapshot(self.steps),
+            rounds=Snapshot(self.rounds),
+            system=self.system,
+            tools=self.tools,
+            rules=self.rules,
+            contexts=self.contexts,
+            worth=self.worth,
+            recaps=self.recaps,
+            recap_entries=Snapshot(self.recap_entries),
+            compactions=self.compactions,
+            boundaries=Snapshot(self.boundaries),
+            approvals=Snapshot(self.approvals),
+            todos=self.todos,
+            repairs=Snapshot(self.repairs),
+            unplaced=self.unplaced,
+            waiting_users=self.waiting_users,
+        )
 
     def add(self, entry: Entry) -> list[Item]:
         event = entry.event
@@ -167,15 +215,15 @@ class Transcript:
             case ToolsSet():
                 self.tools = event.tools
             case RulesSet():
-                self.rules[event.path] = event.text
+                self.rules = {**self.rules, event.path: event.text}
             case ContextSet():
-                self.contexts[event.key] = event.text
-                self.worth[event.key] = event.worth
+                self.contexts = {**self.contexts, event.key: event.text}
+                self.worth = {**self.worth, event.key: event.worth}
             case RecapSet():
-                self.recaps[event.key] = event
+                self.recaps = {**self.recaps, event.key: event}
                 self.recap_entries.append((len(self.items) - 1, entry))
             case Compacted() | CompactionFailed():
-                self.compactions.add(entry)
+                self.compactions = self.compactions.with_entry(entry)
             case BoundarySeen():
                 self.boundaries.append((len(self.items), event))
             case ApprovalGiven():
@@ -206,12 +254,12 @@ class Transcript:
         touched = self._close_step()
         parts: list[AssistantPart] = []
         calls: dict[str, ToolCall] = {}
-        waiting: dict[str, list[str]] = {}
+        waiting: dict[str, tuple[str, ...]] = {}
         for part in event.parts:
             if isinstance(part, ToolCall):
                 call = self._legal_call(part, entry.id)
                 calls[call.id] = call
-                waiting.setdefault(part.id, []).append(call.id)
+                waiting[part.id] = (*waiting.get(part.id, ()), call.id)
                 parts.append(call)
             elif isinstance(part, Thinking) or part.text.strip():
                 parts.append(part)
@@ -228,10 +276,10 @@ class Transcript:
         self.steps.append(step)
         for raw in [raw for raw in waiting if raw in self._early]:
             for early_entry, early in self._early.pop(raw):
-                self.unplaced.pop(early_entry.id)
+                self.unplaced = {id_: one for id_, one in self.unplaced.items() if id_ != early_entry.id}
                 self._repair("early-result", early_entry.id, f"the result of `{raw}` came before its call")
                 self._add_result(early_entry, early)
-        return [*touched, step]
+        return [*touched, self.steps[-1]]
 
     def _add_result(self, entry: Entry, event: ToolReturned) -> list[Item]:
         step = self.steps[-1] if self.steps else None
@@ -239,15 +287,20 @@ class Transcript:
             if _legal(event.call_id) not in self._seen:
                 self._early.setdefault(event.call_id, []).append((entry, event))
             detail, text = f"the result of `{event.call_id}` has no call that waits for it", _only_text(event)
-            self.unplaced[entry.id] = Repair("orphan-result", entry.id, detail, text_id(text) if text else "")
+            repair = Repair("orphan-result", entry.id, detail, text_id(text) if text else "")
+            self.unplaced = {**self.unplaced, entry.id: repair}
             return []
-        ids = step.waiting[event.call_id]
-        call_id = ids.pop(0)
-        if not ids:
-            del step.waiting[event.call_id]
+        call_id, *others = step.waiting[event.call_id]
+        waiting = {**step.waiting, event.call_id: tuple(others)}
         call = step.calls[call_id]
-        step.results[call_id] = ToolMessage(call_id, call.name, event.parts, event.error)
-        step.result_entries[call_id] = entry.id
+        result = ToolMessage(call_id, call.name, event.parts, event.error)
+        step = replace(
+            step,
+            results={**step.results, call_id: result},
+            result_entries={**step.result_entries, call_id: entry.id},
+            waiting={recorded: ids for recorded, ids in waiting.items() if ids},
+        )
+        self._replace_newest(step)
         if not event.error:
             self.todos = todos_after(self.todos, call, joined_text(event.parts))
         return [step, *self._release()] if self.settled else [step]
@@ -259,9 +312,15 @@ class Transcript:
             step = self.steps[-1]
             for raw in step.waiting:
                 self._repair("unanswered-call", step.entry, f"`{raw}` was never answered")
-            step.waiting.clear()
+            step = replace(step, waiting={})
+            self._replace_newest(step)
             touched.append(step)
         return touched + self._release()
+
+    def _replace_newest(self, step: Step) -> None:
+        """The newest step in another state. While it waits for results it is the newest item too."""
+        assert self.items[-1] is self.steps[-1]
+        self.items[-1] = self.steps[-1] = step
 
     def _release(self) -> list[Item]:
         deferred, self._deferred = self._deferred, []

@@ -152,7 +152,7 @@ class CodingSession:
         # One for all reads of a step: nothing is folded in between, and what is not in it yet counts as not shown.
         state = (self._step(), len(self.bench.files.made))
         if self._ledger is None or self._ledger[0] != state:
-            self._ledger = (state, visibility_of(self.session.window))
+            self._ledger = (state, visibility_of(self.session.window.view()))
         return self._ledger[1].resident(path, first, last, since=since)
 
     def _step(self) -> int:

@@ -67,11 +67,11 @@ def _told(done: Compaction) -> Iterator[str]:
 
 
 def _undone(desk: CodingSession) -> CommandAnswer:
-    before = desk.session.window.total()
+    before = desk.session.window.view().total
     if not undo(desk.session):
         raise InputError("there is no summary to take back", hint="`/compact` shows what one would stand for")
     return CommandAnswer(
-        f"The last summary is taken back: {grouped(desk.session.window.total())} tokens instead of "
+        f"The last summary is taken back: {grouped(desk.session.window.view().total)} tokens instead of "
         f"{grouped(before)}. If that is more than fits, the next step folds."
     )
 

@@ -21,16 +21,17 @@ from holdfast.agents.commands.markdown import (
 from holdfast.compaction.plan import CompactionPlan, plan_compaction
 from holdfast.packing.presence import STATES
 from holdfast.packing.visibility import TextVisibility
+from holdfast.packing.view import WindowView
 from holdfast.packing.window import Window
 from holdfast.views import path
 
 
-def readable_window(desk: CodingSession) -> Window:
+def readable_window(desk: CodingSession) -> WindowView:
     session = desk.session
     if not desk.agent.is_running:
         session.catch_up()
-        return session.window
-    return Window(session.profile, session.window.scene.counter, path(session.log.entries()))
+        return session.window.view()
+    return Window(session.profile, session.window.counter, path(session.log.entries())).view()
 
 
 # What to do about a window that fills up.

@@ -11,7 +11,7 @@ from holdfast.errors import ContextOverflow
 from holdfast.packing.folding.trigger import estimate_request
 from holdfast.packing.pack import pack
 from holdfast.packing.visibility import TextVisibility, Visibility, visibility_of
-from holdfast.packing.window import Window
+from holdfast.packing.view import WindowView
 from holdfast.tools.mcp.tool_names import MCP_PREFIX
 
 
@@ -50,14 +50,14 @@ class WindowSizes(Struct, frozen=True):
         return sum(part.tokens for part in self.parts)
 
 
-def measure_window(window: Window) -> WindowSizes:
+def measure_window(window: WindowView) -> WindowSizes:
     found = visibility_of(window)
     profile = window.profile
     others = sorted((row for row in found.rows if not row.path), key=lambda row: -row.tokens)
     return WindowSizes(
         parts=tuple(part for part in _parts(window) if part.tokens),
         used=max(0, estimate_request(window) - profile.reply_room),
-        counted=window.total(),
+        counted=window.total,
         trigger=profile.trigger,
         window=profile.window,
         reply_room=profile.reply_room,
@@ -67,23 +67,23 @@ def measure_window(window: Window) -> WindowSizes:
     )
 
 
-def _parts(window: Window) -> list[WindowPart]:
-    transcript, count = window.transcript, window.scene.counter
+def _parts(window: WindowView) -> list[WindowPart]:
+    transcript, count = window.transcript, window.counter
     pinned = [
         WindowPart("system prompt", count.text(transcript.system)),
         *(WindowPart(f"rules `{path}`", count.text(text)) for path, text in transcript.rules.items()),
         *(WindowPart(f"context `{key}`", count.text(text)) for key, text in transcript.contexts.items()),
     ]
     # What messages cost besides their texts belongs to the prompt, so that the parts add up.
-    rest = max(0, window.stable[1] - sum(part.tokens for part in pinned))
+    rest = max(0, window.stable.tokens - sum(part.tokens for part in pinned))
     pinned[0] = WindowPart(pinned[0].name, pinned[0].tokens + rest)
     tools = _tools(window)
     try:
         packed = pack(window)
     except ContextOverflow:
         # It does not fit until a fold is made; what it takes is known all the same.
-        sizes = window.fixed_tokens()
-        steps = window.total() - sum(sizes.values())
+        sizes = window.fixed_tokens
+        steps = window.total - sum(sizes.values())
         return [*pinned, *tools, WindowPart("summary", sizes["summary"]), WindowPart("rounds", steps)]
     layer = packed.layer
     return [
@@ -96,14 +96,14 @@ def _parts(window: Window) -> list[WindowPart]:
     ]
 
 
-def _tools(window: Window) -> list[WindowPart]:
+def _tools(window: WindowView) -> list[WindowPart]:
     """Our own tools, and those of MCP servers, which a person can leave out."""
     tools = window.transcript.tools
     foreign = tuple(tool for tool in tools if tool.name.startswith(MCP_PREFIX))
     own = len(tools) - len(foreign)
-    taken = window.scene.counter.tools(foreign)
+    taken = window.counter.tools(foreign)
     return [
-        WindowPart(f"definitions of {own} tools", window.tool_tokens - taken),
+        WindowPart(f"definitions of {own} tools", window.stable.tool_tokens - taken),
         WindowPart(f"definitions of {len(foreign)} tools of MCP servers", taken),
     ]
 

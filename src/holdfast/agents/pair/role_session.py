@@ -167,7 +167,7 @@ class RoleSession:
 
     def count(self, text: str) -> int:
         """Tokens of a text, as this agent's model counts them."""
-        return self.session.window.scene.counter.text(text)
+        return self.session.window.counter.text(text)
 
     def uncertain(self) -> tuple[str, ...]:
         """What a crash left behind of which nobody knows what it did, and which may do harm twice."""

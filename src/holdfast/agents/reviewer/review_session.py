@@ -156,7 +156,7 @@ class ReviewSession:
     def _refresh(self) -> None:
         """Set what stands, where it is not what stands already: the view of the change and the findings."""
         window = self.session.window
-        transcript, counter = window.transcript, window.scene.counter
+        transcript, counter = window.transcript, window.counter
         budget = int(window.profile.low_water * VIEW_SHARE)
         view = change_view(self.review, budget=budget, count=counter.text)
         if (view.text, view.worth) != (transcript.contexts.get(view.key), transcript.worth.get(view.key)):

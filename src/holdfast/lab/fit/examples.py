@@ -125,12 +125,11 @@ def later_use(study: Study, number: int) -> LaterUse:
 
 def rows_of(window: Window, later: LaterUse) -> tuple[list[Example], list[Example]]:
     """Lines and names that a fold let go, as a choice among them would see them."""
-    sightings = window.sightings
-    assert sightings is not None, "only a profile that keeps lines is fitted"
-    draft = FoldDraft(window)
-    view = draft.on_view()
-    lines = candidate_lines(sightings, draft.folded(), view)
-    names = sorted({name for line in lines for name in line.names} - view.names)
+    view = window.view()
+    sightings, draft = view.line_index, FoldDraft(view)
+    shown = draft.on_view()
+    lines = candidate_lines(sightings, draft.folded(), shown)
+    names = sorted({name for line in lines for name in line.names} - shown.names)
     return (
         [row for line in lines if (row := _line(sightings, line, later)) is not None],
         [row for text in names if (row := _name(sightings, text, later)) is not None],

@@ -109,7 +109,7 @@ class _Packing:
         window = self._feed.window
         for fold in fold_if_due(window):
             self._feed.texts.add(note.index for note in fold.notes)
-        packed = pack(window)
+        packed = pack(window.view())
         layers: dict[str, int] = {layer.name: layer.tokens for layer in packed.layers if layer.messages}
         return Sent(self._wire.write(packed), layers=layers)
 

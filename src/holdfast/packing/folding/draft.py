@@ -18,7 +18,7 @@ from holdfast.packing.lines.passages import RESULT, PassageSource, shown_texts
 from holdfast.packing.lines.scoring import LineChooser, ShownLines, numbers_by_passage, shown_in
 from holdfast.packing.rendering.blocks import UserDisplay, render_user
 from holdfast.packing.rendering.fixed_layers import summary_messages
-from holdfast.packing.window import LevelCap, Window
+from holdfast.packing.view import LevelCap, WindowView
 from holdfast.views.transcript import Step, User
 
 FILLINGS = 2
@@ -26,11 +26,13 @@ FILLINGS = 2
 
 
 class FoldDraft:
-    def __init__(self, window: Window, *, appends: bool = False) -> None:
-        self.window = window
+    def __init__(self, view: WindowView, *, appends: bool = False, grown: int = 0) -> None:
+        """`grown` are tokens that something else is about to add."""
+        self.view = view
         self.appends = appends
         """Whether the notes on view stay as they are, and new ones stand behind them."""
-        self.levels: dict[int, LevelCap] = {}
+        self._levels: dict[int, LevelCap] = {}
+        self._levels_before = view.levels[:]
         self.users: list[str] = []
         """User messages to shorten to first line and directives."""
         self.pastes: list[str] = []
@@ -40,14 +42,15 @@ class FoldDraft:
         """Items from the start of the log that one note for whole rounds will stand for."""
         self.recap_lines = 0
         self.summary_sentences = 0
-        self.before = self.total = window.total()
-        self.messages = window.message_count()
+        self.before = view.total
+        self.total = view.total + grown
+        self.messages = view.message_count
         self._sizes: dict[int, tuple[int, int]] = {}
         """Room and messages of each item that would change, by position."""
         self._growth: dict[int, tuple[int, int]] = {}
         """Room and messages that notes grew by when a step went, by the step's number."""
-        self._note_bound = note_bound(window.scene)
-        self.note_room = sum(block.tokens for _, block in window.notes.values())
+        self._note_bound = note_bound(view.scene)
+        self.note_room = sum(block.tokens for _, block in view.notes.values())
         """What of the total notes take, or may take."""
         self._written: list[FoldNote] = []
         """The notes of this draft, once they are written."""
@@ -55,20 +58,20 @@ class FoldDraft:
         """Lines that notes keep of folded steps, if they were chosen anew."""
 
     def level(self, number: int) -> LevelCap:
-        return self.levels.get(number) or self.window.levels[number]
+        return self._levels.get(number) or self._levels_before[number]
 
     def room(self, position: int) -> int:
         """What an item takes in this draft."""
         return self._size(position)[0]
 
     def step_room(self, number: int) -> int:
-        return self.room(self.window.transcript.steps[number].position)
+        return self.room(self.view.transcript.steps[number].position)
 
     def lower(self, number: int, level: Level, cap: int = 0) -> None:
         """Put a step at a lower level, if that makes the pack smaller, now or with its neighbours."""
-        step = self.window.transcript.steps[number]
+        step = self.view.transcript.steps[number]
         room, messages = self._size(step.position)
-        new = self.window.cost(number, level, cap)
+        new = self.view.cost(number, level, cap)
         if level == "gone":
             if not self._gone_before(number) and not self._run_is_worth_a_note(number):
                 return
@@ -76,8 +79,12 @@ class FoldDraft:
         elif new >= room:
             return
         shown = {"gone": 0, "skeleton": 1}.get(level, messages)
-        self.levels[number] = (level, cap)
+        self._levels[number] = (level, cap)
         self._resize(step.position, new, shown)
+
+    def rewrite_note(self, number: int) -> None:
+        """Have the note of a step written again that is gone already."""
+        self._levels[number] = ("gone", 0)
 
     def shorten_user(self, user: User) -> None:
         """Leave first line and directives of an old user message."""
@@ -93,32 +100,32 @@ class FoldDraft:
     def shorten_summary(self) -> None:
         """One sentence per line of the summary."""
         self.summary_sentences = 1
-        short = summary_messages(self.window.scene, self.window.transcript, 1)
-        self.total -= self.window.fixed_tokens()["summary"] - self._count(short)
+        short = summary_messages(self.view.scene, self.view.transcript.compactions, 1)
+        self.total -= self.view.fixed_tokens["summary"] - self._count(short)
 
     def shorten_recap(self) -> None:
         self.recap_lines = 1
-        self.total -= self.window.fixed_tokens()["tail"] - self._count(self.window.recap(1))
+        self.total -= self.view.fixed_tokens["tail"] - self._count(self.view.recap(1))
 
     def hide_until(self, end: int) -> None:
         """One note for all items before position `end`, user messages included."""
         if end <= self.hidden:
             return
-        window = self.window
+        view = self.view
         if not self.hidden:
-            self._charge_notes(round_note_room(window))
+            self._charge_notes(round_note_room(view))
             self.messages += 1
-        for item in window.transcript.items[self.hidden : end]:
+        for item in view.transcript.items[self.hidden : end]:
             self._resize(item.position, 0, 0)
             if isinstance(item, Step):
-                self.levels[item.number] = ("gone", 0)
+                self._levels[item.number] = ("gone", 0)
                 grown = self._growth.pop(item.number, (0, 0))
                 self._charge_notes(-grown[0])
                 self.messages -= grown[1]
             else:
                 self._reveal_repeats(item)
-            if item.position in window.notes:
-                self._charge_notes(-window.notes[item.position][1].tokens)
+            if item.position in view.notes:
+                self._charge_notes(-view.notes[item.position][1].tokens)
                 self.messages -= 1
         self.hidden = end
 
@@ -127,8 +134,7 @@ class FoldDraft:
 
         The notes are written here, so that what they take is known and no longer a bound.
         """
-        window, sightings = self.window, self.window.sightings
-        assert sightings is not None, "only where a profile keeps lines"
+        view = self.view
         standing = self._unchanged_notes()
         notes = self._changed_notes()
         if self.appends:
@@ -136,14 +142,14 @@ class FoldDraft:
         else:
             notes += standing
             self._charge_notes(sum(map(self._bare, notes)) - self.note_room)
-        most = round(window.profile.excerpt_ratio * window.profile.window)
+        most = round(view.profile.excerpt_ratio * view.profile.window)
         room = max(min(target - self.total, most), 0) if notes else 0
         self._written = notes
         self._kept = []
         if room:
-            steps = {step.entry: step for step in window.transcript.steps}
-            prices = ExcerptPrices(window.scene.counter, steps, window.files)
-            chooser = LineChooser(sightings, self.folded(), self.on_view(), prices)
+            steps = {step.entry: step for step in view.transcript.steps}
+            prices = ExcerptPrices(view.counter, steps, view.files)
+            chooser = LineChooser(view.line_index, self.folded(), self.on_view(), prices)
             bare, used = sum(map(self._bare, notes)), 0
             for _ in range(FILLINGS):
                 # Lines take less below a common heading than each was priced at: what is left is filled again.
@@ -155,7 +161,7 @@ class FoldDraft:
     def _measured(self) -> int:
         """What the notes take with the lines they keep."""
         notes = self._notes()
-        shown = ("\n".join(filter(None, (note.text, self.window.excerpt(note)))) for note in notes)
+        shown = ("\n".join(filter(None, (note.text, self.view.excerpt(note)))) for note in notes)
         return sum(self._count((UserMessage((Text(text),)),)) for text in shown)
 
     def _charge_notes(self, tokens: int) -> None:
@@ -164,34 +170,34 @@ class FoldDraft:
 
     def _unchanged_notes(self) -> list[FoldNote]:
         """Notes on view that this draft neither replaces nor makes longer."""
-        steps = self.window.transcript.steps
-        changed = {steps[n].position for n, (level, _) in self.levels.items() if level == "gone"}
+        steps = self.view.transcript.steps
+        changed = {steps[n].position for n, (level, _) in self._levels.items() if level == "gone"}
         return [
             note
-            for at, (note, _) in self.window.notes.items()
+            for at, (note, _) in self.view.notes.items()
             if at >= self.hidden
-            and (self.appends or changed.isdisjoint((at - 1, self.window.position(note.last) + 1)))
+            and (self.appends or changed.isdisjoint((at - 1, self.view.position(note.last) + 1)))
         ]
 
     def _standing_room(self, notes: list[FoldNote]) -> int:
-        at = self.window.position
-        return sum(self.window.notes[at(note.first)][1].tokens for note in notes)
+        at = self.view.position
+        return sum(self.view.notes[at(note.first)][1].tokens for note in notes)
 
     def _bare(self, note: FoldNote) -> int:
-        return self.window.scene.counter.message(UserMessage((Text(note.text),)))
+        return self.view.counter.message(UserMessage((Text(note.text),)))
 
     def folded(self) -> Callable[[PassageSource], bool]:
         """Whether a passage is of an item that is gone, and nothing newer stands for it."""
-        window, steps = self.window, self.window.transcript.steps
+        view, steps = self.view, self.view.transcript.steps
         gone = {steps[n].entry: steps[n] for n in range(len(steps)) if self.level(n)[0] == "gone"}
-        cut_users = {*window.hidden, *window.looks, *self.users, *self.pastes}
-        cut_users.update(i.entry for i in window.transcript.items[: self.hidden] if isinstance(i, User))
+        cut_users = {*view.hidden, *view.displays, *self.users, *self.pastes}
+        cut_users.update(i.entry for i in view.transcript.items[: self.hidden] if isinstance(i, User))
 
         def is_folded(source: PassageSource) -> bool:
             step = gone.get(source.entry)
             if step is None:
                 return source.entry in cut_users
-            return source.part != RESULT or source.call not in window.files.stale_calls(step)
+            return source.part != RESULT or source.call not in view.files.stale_calls(step)
 
         return is_folded
 
@@ -199,16 +205,16 @@ class FoldDraft:
         """What the pack shows besides the lines that notes keep. What this draft shortens does not count."""
         texts: list[str] = []
         shortened = {*self.users, *self.pastes}
-        for position in self.window.visible:
-            item = self.window.transcript.items[position]
+        for position in self.view.visible:
+            item = self.view.transcript.items[position]
             gone = isinstance(item, Step) and self.level(item.number)[0] == "gone"
             if position >= self.hidden and not gone and item.entry not in shortened:
-                for message in self.window.blocks[position].messages:
+                for message in self.view.blocks[position].messages:
                     texts += shown_texts(message)
         if self.appends:
             texts += [
                 text
-                for _, block in self.window.notes.values()
+                for _, block in self.view.notes.values()
                 for m in block.messages
                 for text in shown_texts(m)
             ]
@@ -217,7 +223,7 @@ class FoldDraft:
     def event(self, pressure: FoldTrigger) -> Folded | None:
         """The fold this draft amounts to, or None if it changes nothing."""
         shortened = self.users or self.pastes or self.recap_lines or self.summary_sentences
-        if not (self.levels or self.hidden or shortened):
+        if not (self._levels or self.hidden or shortened):
             return None
         return Folded(
             reason=pressure.reason,
@@ -230,32 +236,32 @@ class FoldDraft:
             summary_sentences=self.summary_sentences,
             tokens_before=self.before,
             tokens_after=self.total,
-            why=f"{pressure.why}; {_counted(len(self.levels), 'step')} lowered; {self._reckoned()}",
+            why=f"{pressure.why}; {_counted(len(self._levels), 'step')} lowered; {self._reckoned()}",
         )
 
     def _reckoned(self) -> FoldEstimate:
         """What this fold costs and saves, given how much of the pack stands before its first change."""
-        window = self.window
+        view = self.view
         start = self._first_change()
-        ahead = [block.tokens for at, block in enumerate(window.blocks[:start]) if at >= self.hidden]
-        notes = [block.tokens for at, (_, block) in window.notes.items() if at < start]
-        kept = window.stable[1] + window.tool_tokens + sum(ahead) + sum(notes)
-        return fold_estimate(window, self.before - self.total, max(self.total - kept, 0))
+        ahead = [block.tokens for at, block in enumerate(view.blocks[:start]) if at >= self.hidden]
+        notes = [block.tokens for at, (_, block) in view.notes.items() if at < start]
+        kept = view.stable.tokens + view.stable.tool_tokens + sum(ahead) + sum(notes)
+        return fold_estimate(view, self.before - self.total, max(self.total - kept, 0))
 
     def _first_change(self) -> int:
         """The position from which on the pack differs."""
         if self.hidden or self.summary_sentences:
             return 0
-        steps, place = self.window.transcript.steps, self.window.position
-        changed = [steps[number].position for number in self.levels]
+        steps, place = self.view.transcript.steps, self.view.position
+        changed = [steps[number].position for number in self._levels]
         changed += [place(entry) for entry in (*self.users, *self.pastes)]
         changed += [place(note.first) for note in self._written]
-        return min(changed, default=len(self.window.blocks))
+        return min(changed, default=len(self.view.blocks))
 
     def _size(self, position: int) -> tuple[int, int]:
         known = self._sizes.get(position)
         if known is None:
-            block = self.window.blocks[position]
+            block = self.view.blocks[position]
             known = block.room, len(block.messages)
         return known
 
@@ -266,10 +272,10 @@ class FoldDraft:
         self.messages += messages - old_messages
 
     def _count(self, messages: tuple[Message, ...]) -> int:
-        return self.window.scene.counter.messages(messages)
+        return self.view.counter.messages(messages)
 
     def _show_less(self, user: User, look: UserDisplay) -> bool:
-        less = render_user(self.window.scene, user, {}, look).room
+        less = render_user(self.view.scene, user, {}, look).room
         if less >= self.room(user.position):
             return False
         self._resize(user.position, less, 1)
@@ -278,30 +284,30 @@ class FoldDraft:
 
     def _reveal_repeats(self, user: User) -> None:
         """Where a later message only refers to this one, it will have to be shown whole."""
-        for repeat in self.window.repeats_of(user)[:1]:
-            whole = render_user(self.window.scene, repeat, {}, UserDisplay()).room
+        for repeat in self.view.repeats_of(user)[:1]:
+            whole = render_user(self.view.scene, repeat, {}, UserDisplay()).room
             self._resize(repeat.position, max(whole, self.room(repeat.position)), 1)
 
     def _gone_before(self, number: int) -> bool:
         """Whether the item just before is a step that is gone, so that one note serves both."""
         if number == 0 or self.level(number - 1)[0] != "gone":
             return False
-        if self.appends and number - 1 not in self.levels:
+        if self.appends and number - 1 not in self._levels:
             return False
-        steps = self.window.transcript.steps
+        steps = self.view.transcript.steps
         return steps[number].position == steps[number - 1].position + 1
 
     def _grow(self, number: int) -> None:
         """Count what notes grow by at most when this step goes: a whole one, or the one before it replaced."""
         if not self._gone_before(number):
             growth = self._note_bound, 1
-        elif number - 1 in self.levels:
+        elif number - 1 in self._levels:
             growth = 0, 0
         else:
-            at = self.window.transcript.steps[number - 1].position
-            while at not in self.window.notes and at > 0:
+            at = self.view.transcript.steps[number - 1].position
+            while at not in self.view.notes and at > 0:
                 at -= 1
-            standing = self.window.notes.get(at)
+            standing = self.view.notes.get(at)
             growth = self._note_bound - (standing[1].tokens if standing else 0), 0
         self._growth[number] = growth
         self._charge_notes(growth[0])
@@ -309,7 +315,7 @@ class FoldDraft:
 
     def _run_is_worth_a_note(self, number: int) -> bool:
         """Whether the steps from here to the next user message take more room than the note for them."""
-        steps = self.window.transcript.steps
+        steps = self.view.transcript.steps
         room, at = self._note_bound, number
         while at < len(steps) and steps[at].position - steps[number].position == at - number:
             room -= self.room(steps[at].position)
@@ -319,11 +325,11 @@ class FoldDraft:
         return False
 
     def _runs(self) -> list[FoldedRun]:
-        steps = self.window.transcript.steps
+        steps = self.view.transcript.steps
         runs: list[FoldedRun] = []
         previous = -2
-        for number in sorted(self.levels):
-            level, cap = self.levels[number]
+        for number in sorted(self._levels):
+            level, cap = self._levels[number]
             entry = steps[number].entry
             if runs and previous == number - 1 and (runs[-1].level, runs[-1].cap) == (level, cap):
                 runs[-1] = FoldedRun(runs[-1].first, entry, level, cap)
@@ -336,7 +342,7 @@ class FoldDraft:
         """The notes that this draft makes or changes, each with the lines it keeps."""
         if self._kept is None:
             return self._changed_notes()
-        place = self.window.position
+        place = self.view.position
         notes = sorted(self._written, key=lambda note: place(note.first))
         ends = [place(note.last) for note in notes]
         by_note: list[list[KeptLines]] = [[] for _ in notes]
@@ -348,15 +354,15 @@ class FoldDraft:
 
     def _changed_notes(self) -> list[FoldNote]:
         """A note for whole rounds, and one for each run of gone steps that this draft made or made longer."""
-        items = self.window.transcript.items
-        notes = [round_note(self.window, items[: self.hidden])] if self.hidden else []
+        items = self.view.transcript.items
+        notes = [round_note(self.view, items[: self.hidden])] if self.hidden else []
         group: list[Step] = []
-        for step in [*self.window.transcript.steps, None]:
+        for step in [*self.view.transcript.steps, None]:
             joins = step is not None and bool(group) and self._joins(group[-1], step)
             gone = step is not None and step.position >= self.hidden and self.level(step.number)[0] == "gone"
             if group and not (gone and joins):
-                if any(s.number in self.levels for s in group):
-                    notes.append(step_note(self.window, group))
+                if any(s.number in self._levels for s in group):
+                    notes.append(step_note(self.view, group))
                 group = []
             if gone and step is not None:
                 group.append(step)
@@ -364,7 +370,7 @@ class FoldDraft:
 
     def _joins(self, before: Step, step: Step) -> bool:
         """Whether one note stands for both of two steps that are gone."""
-        apart = self.appends and (before.number in self.levels) != (step.number in self.levels)
+        apart = self.appends and (before.number in self._levels) != (step.number in self._levels)
         return step.position == before.position + 1 and not apart
 
 

@@ -1,11 +1,12 @@
 """What a fold costs and what it saves, in tokens at the full price of input.
 
-Rule: figures from the profile's prices and the log alone. A fold makes the provider write anew all that stands
-behind its first change; every request after it reads less. What was read since the last fold and could have been
-let go is rent: once it comes to what a fold costs, waiting was no cheaper, whatever comes next.
+Rule: figures come from the profile's prices and the log alone. A fold makes the provider write again everything
+behind its first change; every request after it reads less. Tokens that a fold could have let go have a carry cost
+with each request: once that adds up to what a fold costs, waiting was no cheaper, whatever comes next.
 """
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.messages import Usage
 from holdfast.packing.counting.calibration import Calibration
@@ -66,57 +67,57 @@ def carry_cost(profile: Profile, idle_tokens: int) -> float:
     return max(idle_tokens, 0) * (profile.cache_read if profile.cache_seconds else 1.0)
 
 
-# The upkeep of a window: what requests cost since the last fold, and what their provider reported of them.
-#
-# Rule: from the log's own clock and reports alone. A recording's usage was reported for the recorder's requests, not
-# for ours: of one that is not live nothing is calibrated.
+class FoldEconomics(Struct, frozen=True):
+    """What requests cost since the last fold, and what their provider reported of them.
 
+    From the log's own clock and reports alone. A recording's usage was reported for the recorder's requests and not
+    for ours, so nothing is calibrated on a log that is not live.
+    """
 
-class FoldEconomics:
-    def __init__(self, profile: Profile) -> None:
-        self.calibration = Calibration()
-        self.is_live = True
-        self.usage: tuple[Usage, int] | None = None
-        """The newest report since the last fold, and how many items the log had before the reply."""
-        self.rent = 0.0
-        """What was paid since the last fold for tokens that it could have let go."""
-        self.added = 0
-        """Folds in a row that left the notes before them as they were."""
-        self._profile = profile
-        self._floor = profile.low_water
-        """Tokens right after the last fold."""
-        self._now: float | None = None
-        self._asked: float | None = None
+    profile: Profile
+    floor: int
+    """Tokens right after the last fold."""
+    calibration: Calibration = Calibration()
+    is_live: bool = True
+    usage: tuple[Usage, int] | None = None
+    """The newest report since the last fold, and how many items the log had before the reply."""
+    carry_cost: float = 0.0
+    """What was paid since the last fold for tokens that it could have let go."""
+    appended: int = 0
+    """Folds in a row that left the notes before them as they were."""
+    now: float | None = None
+    asked: float | None = None
+    """When the last request was made."""
 
     @property
     def idle(self) -> float | None:
         """Seconds since the last request, as far as the log's clock tells."""
-        return None if self._now is None or self._asked is None else self._now - self._asked
+        return None if self.now is None or self.asked is None else self.now - self.asked
 
-    def tick(self, at: float) -> None:
+    def tick(self, at: float) -> "FoldEconomics":
         """The clock of a log may go backwards; ours does not."""
-        self._now = at if self._now is None else max(self._now, at)
+        return replace(self, now=at if self.now is None else max(self.now, at))
 
-    def observe(self, usage: Usage, items: int, tokens: int, messages: int) -> None:
+    def observe(self, usage: Usage, items: int, tokens: int, messages: int) -> "FoldEconomics":
         """A provider counted our tokens and messages so."""
+        calibration = self.calibration
         if self.is_live:
-            self.calibration = self.calibration.observe(tokens, messages, usage.prompt)
-        self.usage = usage, items
+            calibration = calibration.observe(tokens, messages, usage.prompt)
+        return replace(self, calibration=calibration, usage=(usage, items))
 
-    def ask(self) -> None:
+    def ask(self) -> "FoldEconomics":
         """A reply came, so a request was made: the newest entry before it tells when."""
-        self._asked = self._now
+        return replace(self, asked=self.now)
 
-    def pay(self, tokens: int) -> None:
+    def charge(self, tokens: int) -> "FoldEconomics":
         """So many tokens were sent once more."""
-        self.rent += carry_cost(self._profile, tokens - self._floor - self._profile.recent_tokens)
+        cost = carry_cost(self.profile, tokens - self.floor - self.profile.recent_tokens)
+        return replace(self, carry_cost=self.carry_cost + cost)
 
-    def start_anew(self, tokens: int, *, only_added: bool) -> None:
+    def reset(self, tokens: int, *, only_appended: bool) -> "FoldEconomics":
         """A fold left so many tokens. What was reported before it is of a request that no longer exists."""
-        self.added = self.added + 1 if only_added else 0
-        self.usage = None
-        self.rent = 0.0
-        self._floor = tokens
+        appended = self.appended + 1 if only_appended else 0
+        return replace(self, floor=tokens, usage=None, carry_cost=0.0, appended=appended)
 
     def corrected(self, tokens: int, messages: int) -> int:
         """Our count as the provider would count it, as far as its own reports tell; never below ours."""

@@ -20,109 +20,105 @@ from holdfast.packing.folding.ladder import (
 )
 from holdfast.packing.folding.trigger import FoldTrigger, forced_trigger, profit_trigger
 from holdfast.packing.folding.zones import Zones, divide_steps, fold_depth, zones_in_layer
-from holdfast.packing.pack import floor_parts
-from holdfast.packing.window import Window
+from holdfast.packing.view import WindowView
 from holdfast.views.transcript import User
 
 
-def plan_fold(window: Window) -> Folded | None:
+def plan_fold(view: WindowView) -> Folded | None:
     """The fold that is due now, or None. Raises ContextOverflow when nothing more may give way."""
-    window.refresh()
-    due = forced_trigger(window)
-    if due is not None and not (window.fresh or window.total() > window.profile.hard_limit):
+    due = forced_trigger(view)
+    if due is not None and not (view.fresh or view.total > view.profile.hard_limit):
         return None
-    keeps_lines = window.profile.excerpt_ratio > 0
-    zones = divide_steps(window) if due or window.profile.fold_for_profit else None
-    depth = fold_depth(window, zones) if zones and keeps_lines else None
+    keeps_lines = view.profile.excerpt_ratio > 0
+    zones = divide_steps(view) if due or view.profile.fold_for_profit else None
+    depth = fold_depth(view, zones) if zones and keeps_lines else None
     if due is None and depth is not None:
-        due = profit_trigger(window, depth)
+        due = profit_trigger(view, depth)
     if due is None or zones is None:
         return None
     if due.reason == "round_end":
-        draft = FoldDraft(window)
+        draft = FoldDraft(view)
         _fold_ended_rounds(draft)
         return draft.event(due)
     adds = depth is not None and depth.appends and due.reason in ("pressure", "profit", "boundary")
-    draft = FoldDraft(window, appends=adds)
+    draft = FoldDraft(view, appends=adds)
     if due.layer:
-        _lower_layer(draft, zones_in_layer(window, zones, due.layer), due)
+        _lower_layer(draft, zones_in_layer(view, zones, due.layer), due)
     elif due.reason != "messages":
         _lower_all(draft, zones)
-    if window.profile.max_messages and draft.messages > window.profile.max_messages:
+    if view.profile.max_messages and draft.messages > view.profile.max_messages:
         _lower_messages(draft, zones)
-    limit = _limit(window)
+    limit = _limit(view)
     if draft.total > limit:
         relieve_overflow(draft, zones, limit)
     if keeps_lines:
-        target = window.counted(_low_water(window)) - window.profile.reply_room
+        target = view.counted(_low_water(view)) - view.profile.reply_room
         draft.keep_lines(min(limit, draft.total + depth.room if depth and adds else target))
-    if draft.total > window.profile.hard_limit or (window.refused and draft.total >= draft.before):
+    if draft.total > view.profile.hard_limit or (view.refused and draft.total >= draft.before):
         raise _overflow(draft)
     return draft.event(due) if _pays(draft, due) else None
 
 
-def plan_summary_fold(window: Window, end: int, grown: int = 0) -> Folded | None:
+def plan_summary_fold(view: WindowView, end: int, grown: int = 0) -> Folded | None:
     """The fold that takes the steps before position `end` off view, because a summary stands for them that makes
     its layer so much longer.
 
     Where a profile keeps lines, user messages stay as they are; else rounds that ended go whole, and what their
     users demanded stays in one note.
     """
-    window.refresh()
-    draft = FoldDraft(window)
-    draft.total += grown
-    keeps_lines = window.profile.excerpt_ratio > 0
+    draft = FoldDraft(view, grown=grown)
+    keeps_lines = view.profile.excerpt_ratio > 0
     if not keeps_lines:
-        draft.hide_until(max((at for at in window.transcript.rounds if at <= end), default=0))
+        draft.hide_until(max((at for at in view.transcript.rounds if at <= end), default=0))
     _let_go(draft, end)
-    _clip_kept(draft, divide_steps(window))
+    _clip_kept(draft, divide_steps(view))
     if keeps_lines:
         clip_old_users(draft)
-        draft.keep_lines(min(_limit(window), _smaller(window)))
-    return draft.event(FoldTrigger("manual", draft.before, window.profile.trigger))
+        draft.keep_lines(min(_limit(view), _smaller(view)))
+    return draft.event(FoldTrigger("manual", draft.before, view.profile.trigger))
 
 
 def _let_go(draft: FoldDraft, end: int) -> None:
     """The steps before a position, which no note for whole rounds stands for. Of those that are gone already the
     notes are written anew where a profile keeps lines: they were chosen with more room."""
-    window = draft.window
-    rounds = (window.position(note.last) + 1 for note, _ in window.notes.values() if note.users)
+    view = draft.view
+    rounds = (view.position(note.last) + 1 for note, _ in view.notes.values() if note.users)
     start = max(draft.hidden, *rounds, 0)
-    for step in window.transcript.steps:
+    for step in view.transcript.steps:
         if start <= step.position < end:
             if draft.level(step.number)[0] != "gone":
                 lower_to(draft, step.number, "gone", 0)
-            elif window.profile.excerpt_ratio:
-                draft.levels[step.number] = ("gone", 0)
+            elif view.profile.excerpt_ratio:
+                draft.rewrite_note(step.number)
 
 
-def _smaller(window: Window) -> int:
+def _smaller(view: WindowView) -> int:
     """What a compaction leaves at most: as much smaller as a fold at the trigger makes it, also where nothing
     pressed. Else the lines it keeps would fill the room it makes."""
-    profile = window.profile
-    size = min(window.total() + profile.reply_room, profile.trigger)
-    return window.counted(size * _low_water(window) // profile.trigger) - profile.reply_room
+    profile = view.profile
+    size = min(view.total + profile.reply_room, profile.trigger)
+    return view.counted(size * _low_water(view) // profile.trigger) - profile.reply_room
 
 
-def _limit(window: Window) -> int:
+def _limit(view: WindowView) -> int:
     """What the pack may take: the budget's limit as the provider counts, and less than what it refused."""
-    limit = window.counted(window.profile.hard_limit)
-    return min(limit, window.refused * 6 // 10) if window.refused else limit
+    limit = view.counted(view.profile.hard_limit)
+    return min(limit, view.refused * 6 // 10) if view.refused else limit
 
 
-def _low_water(window: Window) -> int:
-    low = window.profile.low_water
-    return min(low, _limit(window)) if window.refused else low
+def _low_water(view: WindowView) -> int:
+    low = view.profile.low_water
+    return min(low, _limit(view)) if view.refused else low
 
 
 def _pays(draft: FoldDraft, due: FoldTrigger) -> bool:
     """Whether the fold frees enough for the cache it costs. What does not fit has no choice."""
-    profile = draft.window.profile
+    profile = draft.view.profile
     gain = draft.before - draft.total
-    if draft.before > profile.hard_limit or draft.window.refused:
+    if draft.before > profile.hard_limit or draft.view.refused:
         return gain > 0
     if due.reason == "messages":
-        return draft.window.message_count() - draft.messages >= max(profile.max_messages // 4, 1)
+        return draft.view.message_count - draft.messages >= max(profile.max_messages // 4, 1)
     if due.layer:
         return gain >= int(due.limit * profile.min_gain_ratio)
     return gain >= (profile.min_gain // 4 if due.reason == "overflow" else profile.min_gain)
@@ -130,14 +126,14 @@ def _pays(draft: FoldDraft, due: FoldTrigger) -> bool:
 
 def _above(draft: FoldDraft, mark: int) -> Excess:
     """Whether the draft is above a mark of the profile, counted as the provider does, reply included."""
-    target = draft.window.counted(mark) - draft.window.profile.reply_room
+    target = draft.view.counted(mark) - draft.view.profile.reply_room
     return lambda: draft.total > target
 
 
 def _lower_all(draft: FoldDraft, zones: Zones) -> None:
     """Old steps down to the low-water mark; what is recent gives way only halfway to it."""
-    profile, refused = draft.window.profile, draft.window.refused
-    low = _low_water(draft.window)
+    profile, refused = draft.view.profile, draft.view.refused
+    low = _low_water(draft.view)
     below_low = _above(draft, low)
     halfway = below_low if refused else _above(draft, (low + profile.trigger) // 2)
     for zone in (zones.old, zones.spare, zones.long):
@@ -164,14 +160,14 @@ def _lower_all(draft: FoldDraft, zones: Zones) -> None:
 def _clip_kept(draft: FoldDraft, zones: Zones) -> None:
     """Very long results of the steps that always stay, where a profile clips them at a compaction, and the window
     would be above its trigger with them whole (seed 003)."""
-    profile = draft.window.profile
+    profile = draft.view.profile
     if profile.compaction_clip_chars and _above(draft, profile.trigger)():
         for number in zones.newest:
             draft.lower(number, "clipped")
 
 
 def _user_tokens(draft: FoldDraft) -> int:
-    items = draft.window.transcript.items
+    items = draft.view.transcript.items
     return sum(draft.room(i.position) for i in items if isinstance(i, User))
 
 
@@ -192,7 +188,7 @@ def _lower_messages(draft: FoldDraft, zones: Zones) -> None:
     """Well below the cap on messages: whole old rounds first, then steps of the rounds that stay."""
 
     def excess() -> bool:
-        return draft.messages > draft.window.profile.max_messages // 2
+        return draft.messages > draft.view.profile.max_messages // 2
 
     hide_rounds(draft, zones, excess)
     steps = (*zones.old, *zones.spare, *zones.long, *zones.recent, *zones.newest[:-1])
@@ -201,21 +197,21 @@ def _lower_messages(draft: FoldDraft, zones: Zones) -> None:
 
 def _fold_ended_rounds(draft: FoldDraft) -> None:
     """Seed 001 to the letter: at a round's end its results leave the scratchpad and enter history compressed."""
-    transcript = draft.window.transcript
-    level, cap = rungs(draft.window.profile)[0]
+    transcript = draft.view.transcript
+    level, cap = rungs(draft.view.profile)[0]
     for step in transcript.steps:
         if step.round < len(transcript.rounds) - 1:
             lower_to(draft, step.number, level, cap)
 
 
 def _overflow(draft: FoldDraft) -> ContextOverflow:
-    window = draft.window
-    parts = floor_parts(window, draft.room)
-    limit = min(window.profile.hard_limit, window.refused or window.profile.hard_limit)
-    refused = "the provider refused, and " if window.refused else ""
+    view = draft.view
+    parts = view.floor_parts(draft.room)
+    limit = min(view.profile.hard_limit, view.refused or view.profile.hard_limit)
+    refused = "the provider refused, and " if view.refused else ""
     return ContextOverflow(
         f"{refused}what may not be cut takes {draft.total} tokens, and the budget leaves {limit}",
         parts=parts,
-        budget=window.profile.window,
+        budget=view.profile.window,
         hint="raise the budget, or shorten the largest part: " + ", ".join(f"{n} {t}" for n, t in parts[:3]),
     )

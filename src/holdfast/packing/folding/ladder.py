@@ -8,7 +8,7 @@ from holdfast.packing.folding.draft import FoldDraft
 from holdfast.packing.folding.zones import Zones
 from holdfast.packing.profile import Profile
 from holdfast.packing.rendering.blocks import UserDisplay
-from holdfast.packing.window import LevelCap, Window
+from holdfast.packing.view import LevelCap, WindowView
 from holdfast.views.transcript import User
 
 STUB_SHARE = 0.15
@@ -37,14 +37,14 @@ def digest_rungs(profile: Profile) -> tuple[LevelCap, ...]:
 def lower_zone(draft: FoldDraft, zone: Iterable[int], excess: Excess) -> None:
     """A zone down all rungs, until the draft is small enough or what is left is not worth losing every trace of."""
     zone = tuple(zone)
-    for level, cap in rungs(draft.window.profile):
+    for level, cap in rungs(draft.view.profile):
         if level not in ("skeleton", "gone") or is_bulky(draft, zone):
             lower_until(draft, zone, level, cap, excess)
 
 
 def lower_until(draft: FoldDraft, zone: Iterable[int], level: Level, cap: int, excess: Excess) -> None:
     """Steps to a level while the draft is too large: what is worth least to the task first, then the oldest."""
-    transcript = draft.window.transcript
+    transcript = draft.view.transcript
     if any(transcript.worth.values()):
         zone = sorted(zone, key=lambda number: transcript.worth_of(transcript.steps[number]))
     for number in zone:
@@ -55,16 +55,16 @@ def lower_until(draft: FoldDraft, zone: Iterable[int], level: Level, cap: int, e
 
 def lower_to(draft: FoldDraft, number: int, level: Level, cap: int) -> None:
     if _is_deeper((level, cap), draft.level(number)):
-        draft.lower(number, _own_level(draft.window, number, level), cap)
+        draft.lower(number, _own_level(draft.view, number, level), cap)
 
 
 def drop_stubs(draft: FoldDraft, steps: Iterable[int]) -> None:
     """Stubs beyond their share go, those worth least and then the oldest first: a long row of them tells a model
     little and is paid each time."""
-    transcript = draft.window.transcript
+    transcript = draft.view.transcript
     stubs = [n for n in steps if draft.level(n)[0] == "stub"]
     stubs.sort(key=lambda number: transcript.worth_of(transcript.steps[number]))
-    spare = sum(map(draft.step_room, stubs)) - int(draft.window.profile.low_water * STUB_SHARE)
+    spare = sum(map(draft.step_room, stubs)) - int(draft.view.profile.low_water * STUB_SHARE)
     for number in stubs:
         if spare <= 0:
             return
@@ -73,12 +73,12 @@ def drop_stubs(draft: FoldDraft, steps: Iterable[int]) -> None:
 
 
 def is_bulky(draft: FoldDraft, zone: Iterable[int]) -> bool:
-    return sum(map(draft.step_room, zone)) > draft.window.profile.min_gain // 2
+    return sum(map(draft.step_room, zone)) > draft.view.profile.min_gain // 2
 
 
-def _own_level(window: Window, number: int, level: Level) -> Level:
+def _own_level(view: WindowView, number: int, level: Level) -> Level:
     """Of a round at level *skeleton* only the last step speaks on; the others are gone."""
-    steps = window.transcript.steps
+    steps = view.transcript.steps
     if level != "skeleton":
         return level
     is_last = number + 1 < len(steps) and steps[number + 1].round != steps[number].round
@@ -102,19 +102,19 @@ OLD_PASTE = 64
 
 def relieve_overflow(draft: FoldDraft, zones: Zones, limit: int) -> None:
     """Let things go until the draft fits `limit`, or nothing more may go."""
-    window = draft.window
+    view = draft.view
 
     def excess() -> bool:
         return draft.total > limit
 
-    sizes = window.fixed_tokens()
-    if excess() and sizes["summary"] and not window.summary_sentences:
+    sizes = view.fixed_tokens
+    if excess() and sizes["summary"] and not view.summary_sentences:
         draft.shorten_summary()
-    if excess() and sizes["tail"] and window.recap_lines > 1:
+    if excess() and sizes["tail"] and view.recap_lines > 1:
         draft.shorten_recap()
     _shorten_users(draft, excess)
     if excess():
-        target = min(limit, window.profile.low_water - window.profile.reply_room)
+        target = min(limit, view.profile.low_water - view.profile.reply_room)
         hide_rounds(draft, zones, lambda: draft.total > target)
     _lower_newest(draft, zones, excess)
     _clip_current_users(draft, excess)
@@ -122,43 +122,43 @@ def relieve_overflow(draft: FoldDraft, zones: Zones, limit: int) -> None:
 
 def hide_rounds(draft: FoldDraft, zones: Zones, excess: Excess) -> None:
     """Whole old rounds into one note, oldest first and well below the limit, so that it happens rarely."""
-    window, rounds = draft.window, draft.window.transcript.rounds
-    users = (i for i in window.transcript.items if isinstance(i, User) and i.entry in window.hidden)
+    view, rounds = draft.view, draft.view.transcript.rounds
+    users = (i for i in view.transcript.items if isinstance(i, User) and i.entry in view.hidden)
     hidden = max((u.position for u in users), default=0)
-    for start in rounds[1 : _first_kept_round(window, zones) + 1]:
+    for start in rounds[1 : _first_kept_round(view, zones) + 1]:
         if not excess():
             return
         if start > hidden + 1:
             draft.hide_until(start)
 
 
-def _first_kept_round(window: Window, zones: Zones) -> int:
+def _first_kept_round(view: WindowView, zones: Zones) -> int:
     """The first round that stays on view: of the floor, or of the steps that never shrink."""
-    if window.profile.keep_unit == "rounds":
-        return len(window.transcript.rounds) - window.profile.keep_floor
-    return window.transcript.steps[zones.newest[0]].round if zones.newest else 0
+    if view.profile.keep_unit == "rounds":
+        return len(view.transcript.rounds) - view.profile.keep_floor
+    return view.transcript.steps[zones.newest[0]].round if zones.newest else 0
 
 
 def clip_old_users(draft: FoldDraft) -> None:
     """Long pastes of old user messages to head, tail and id, the largest first, where users' text is over its cap;
     the best lines of what lies between stay in notes."""
-    window = draft.window
-    cap = max(window.profile.window // OLD_PASTE, 200)
-    spare = _old_user_tokens(draft) - window.profile.user_cap_tokens
+    view = draft.view
+    cap = max(view.profile.window // OLD_PASTE, 200)
+    spare = _old_user_tokens(draft) - view.profile.user_cap_tokens
     for user in sorted(_old_users(draft), key=lambda u: (-draft.room(u.position), u.position)):
         before = draft.room(user.position)
         if spare <= 0 or before <= 2 * cap:
             return
-        if user.entry not in window.looks:
+        if user.entry not in view.displays:
             draft.clip_user(user, cap)
             spare -= before - draft.room(user.position)
 
 
 def _old_users(draft: FoldDraft) -> list[User]:
-    window = draft.window
-    current = len(window.transcript.rounds) - 1
-    users = (i for i in window.transcript.items if isinstance(i, User) and i.round < current)
-    return [u for u in users if u.entry not in window.hidden and u.position >= draft.hidden]
+    view = draft.view
+    current = len(view.transcript.rounds) - 1
+    users = (i for i in view.transcript.items if isinstance(i, User) and i.round < current)
+    return [u for u in users if u.entry not in view.hidden and u.position >= draft.hidden]
 
 
 def _old_user_tokens(draft: FoldDraft) -> int:
@@ -167,12 +167,12 @@ def _old_user_tokens(draft: FoldDraft) -> int:
 
 def _shorten_users(draft: FoldDraft, excess: Excess) -> None:
     """Old user messages beyond their cap, largest first and the first of all, the goal, last."""
-    window = draft.window
-    spare = _old_user_tokens(draft) - window.profile.user_cap_tokens
+    view = draft.view
+    spare = _old_user_tokens(draft) - view.profile.user_cap_tokens
     for user in sorted(_old_users(draft), key=lambda u: (u.round == 0, -draft.room(u.position), u.position)):
         if spare <= 0 or not excess():
             return
-        if not window.looks.get(user.entry, UserDisplay()).brief:
+        if not view.displays.get(user.entry, UserDisplay()).brief:
             before = draft.room(user.position)
             draft.shorten_user(user)
             spare -= before - draft.room(user.position)
@@ -180,12 +180,12 @@ def _shorten_users(draft: FoldDraft, excess: Excess) -> None:
 
 def _lower_newest(draft: FoldDraft, zones: Zones, excess: Excess) -> None:
     """The newest steps: clipped, and where the profile lets them shrink digests, stubs and gone, but the last."""
-    profile = draft.window.profile
+    profile = draft.view.profile
     steps = (*zones.recent, *zones.newest)
     lower_until(draft, steps, "clipped", max(profile.window // 20, 200), excess)
     if profile.keep_unit == "steps":
         return
-    if steps and _thinks_under_signature(draft.window, steps[-1]):
+    if steps and _thinks_under_signature(draft.view, steps[-1]):
         # Its thinking must go back as it came while its calls are being answered.
         steps = steps[:-1]
     below: tuple[LevelCap, ...] = (*digest_rungs(profile), ("stub", 0))
@@ -194,17 +194,17 @@ def _lower_newest(draft: FoldDraft, zones: Zones, excess: Excess) -> None:
     lower_until(draft, (*zones.recent, *zones.newest[:-1]), "gone", 0, excess)
 
 
-def _thinks_under_signature(window: Window, number: int) -> bool:
-    parts = window.transcript.steps[number].message.parts
+def _thinks_under_signature(view: WindowView, number: int) -> bool:
+    parts = view.transcript.steps[number].message.parts
     return any(isinstance(p, Thinking) and (p.signature or p.redacted) for p in parts)
 
 
 def _clip_current_users(draft: FoldDraft, excess: Excess) -> None:
     """Long user texts of the current round, the largest first, the newest last."""
-    window = draft.window
-    cap = max(window.profile.hard_limit // 16, 200)
-    current = len(window.transcript.rounds) - 1
-    users = [i for i in window.transcript.items if isinstance(i, User) and i.round == current]
+    view = draft.view
+    cap = max(view.profile.hard_limit // 16, 200)
+    current = len(view.transcript.rounds) - 1
+    users = [i for i in view.transcript.items if isinstance(i, User) and i.round == current]
     older = sorted(users[:-1], key=lambda u: (-draft.room(u.position), u.position))
     for user in (*older, *users[-1:]):
         if not excess():

@@ -11,7 +11,7 @@ from holdfast.ids import text_id
 from holdfast.messages import Text, ToolMessage, UserMessage, joined_text
 from holdfast.packing.rendering.levels import RenderContext, long_strings, source_id
 from holdfast.packing.rendering.marks import mark, one_line
-from holdfast.packing.window import Window
+from holdfast.packing.view import WindowView
 from holdfast.views.directives import gist
 from holdfast.views.transcript import Item, Step, User
 
@@ -22,9 +22,9 @@ _LINKED = re.compile(r"^(?:earlier|steps) .* -> a\w{12}$")
 _LISTED = re.compile(r"^step (\d+):", re.MULTILINE)
 
 
-def step_note(window: Window, steps: Sequence[Step]) -> FoldNote:
+def step_note(view: WindowView, steps: Sequence[Step]) -> FoldNote:
     """The note for steps that follow each other within one round."""
-    index = "\n".join(_index(window, steps))
+    index = "\n".join(_index(view, steps))
     first, last = steps[0].number + 1, steps[-1].number + 1
     span = f"step {first}" if first == last else f"steps {first}-{last}"
     text = mark(f"{span} folded ({_tools_used(steps)})", text_id(index))
@@ -38,24 +38,24 @@ def note_bound(scene: RenderContext) -> int:
     return scene.counter.message(UserMessage((Text(text),))) + 8
 
 
-def round_note_room(window: Window) -> int:
+def round_note_room(view: WindowView) -> int:
     """Tokens the note for whole rounds may take."""
-    room = window.profile.hard_limit // 32
-    if window.profile.window_cap:
-        room = min(room, window.profile.window_cap // 4)
+    room = view.profile.hard_limit // 32
+    if view.profile.window_cap:
+        room = min(room, view.profile.window_cap // 4)
     return max(room, 120)
 
 
-def round_note(window: Window, items: Sequence[Item]) -> FoldNote:
+def round_note(view: WindowView, items: Sequence[Item]) -> FoldNote:
     """The note for whole rounds: what their users asked and forbade, as far as its room goes, newest first."""
     steps = [i for i in items if isinstance(i, Step)]
     users = [i for i in items if isinstance(i, User)]
-    index = "\n".join(_index(window, items))
+    index = "\n".join(_index(view, items))
     what = f"{len(users)} earlier user messages and {len(steps)} steps folded ({_tools_used(steps)})"
     head = mark(what, text_id(index))
     said = [line for user in users if user.origin != "reminder" for line in _asked(user)]
-    count, room = window.scene.counter.message, round_note_room(window)
-    kept = _newest_that_fit(window.scene, said, room - window.scene.counter.text(head) - 16)
+    count, room = view.counter.message, round_note_room(view)
+    kept = _newest_that_fit(view.scene, said, room - view.counter.text(head) - 16)
     text = _round_text(head, kept)
     while kept and count(UserMessage((Text(text),))) > room:
         kept = kept[1:]
@@ -94,20 +94,20 @@ def _tools_used(steps: Iterable[Step]) -> str:
     return ", ".join([*used, *([f"{failed} failed"] if failed else [])]) or "no calls"
 
 
-def _index(window: Window, items: Sequence[Item]) -> list[str]:
+def _index(view: WindowView, items: Sequence[Item]) -> list[str]:
     """Lines for the items. What an earlier note stands for is linked and not listed again: a fold costs what is
     new in it, and every step stays at most one link away."""
     lines: list[str] = []
     end = -1
     for item in items:
-        if item.position in window.notes:
-            note = window.notes[item.position][0]
+        if item.position in view.notes:
+            note = view.notes[item.position][0]
             lines += [line for line in note.index.split("\n") if _LINKED.match(line)]
             lines.append(f"{_listed(note)} -> {text_id(note.index)}")
-            end = window.position(note.last)
+            end = view.position(note.last)
         if item.position > end:
             lines += _step_lines(item) if isinstance(item, Step) else _user_lines(item)
-        elif isinstance(item, User) and item.entry not in window.hidden:
+        elif isinstance(item, User) and item.entry not in view.hidden:
             lines += _user_lines(item)
     return list(dict.fromkeys(lines))
 

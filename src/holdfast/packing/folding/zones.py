@@ -1,11 +1,25 @@
-"""Zones: the steps of a log in the order in which they give way."""
+"""Zones: the steps of a log in the order in which they give way, and how deep a fold goes into them.
+
+Rule: a fold appends to the notes, or rewrites all of them: whichever costs less for each token that it frees. Notes
+that stay are cached, and everything behind a change is written again; but notes only grow, so that now and then all
+lines are chosen again.
+"""
+
+from bisect import bisect_left
 
 from msgspec import Struct
 
-from holdfast.packing.window import Window
+from holdfast.packing.view import WindowView
+from holdfast.views.transcript import Step
 
 RECENT_SHARE = 0.35
 """Share of the low-water mark that the newest steps may fill untouched inside a long round."""
+
+KEPT_SHARE = 0.2
+"""Share of newly folded steps that stays as lines where a fold appends."""
+
+MOST_APPENDED = 4
+"""Folds in a row that only append: by then many lines in notes have been said again or lost their use."""
 
 
 class Zones(Struct, frozen=True):
@@ -15,76 +29,69 @@ class Zones(Struct, frozen=True):
     holds beyond its newest steps; `recent` are those, and `newest` the ones a reply cannot do without.
     """
 
-    old: tuple[int, ...]
-    spare: tuple[int, ...]
-    long: tuple[int, ...]
-    recent: tuple[int, ...]
-    newest: tuple[int, ...]
+    old: range
+    spare: range
+    long: range
+    recent: range
+    newest: range
 
 
-def divide_steps(window: Window) -> Zones:
+def divide_steps(view: WindowView) -> Zones:
     """The steps in zones, by rounds or by steps as the profile keeps them."""
-    profile, steps = window.profile, window.transcript.steps
-    count = len(steps)
+    profile = view.profile
+    count = len(view.transcript.steps)
     if profile.keep_unit == "steps":
         kept = max(count - profile.keep, 0)
         floor = max(count - profile.keep_floor, kept)
-        return Zones(tuple(range(kept)), tuple(range(kept, floor)), (), (), tuple(range(floor, count)))
+        return Zones(range(kept), range(kept, floor), range(0), range(0), range(floor, count))
     newest = max(count - profile.steps_floor, 0)
-    recent = _recent_start(window, newest)
-    rounds = len(window.transcript.rounds)
-    keep_from, floor_from = rounds - profile.keep, rounds - profile.keep_floor
-    before = range(recent)
+    recent = _recent_start(view, newest)
+    rounds = len(view.transcript.rounds)
+    kept = min(_first_step(view, rounds - profile.keep), recent)
+    floor = min(_first_step(view, rounds - profile.keep_floor), recent)
     return Zones(
-        old=tuple(n for n in before if steps[n].round < keep_from),
-        spare=tuple(n for n in before if keep_from <= steps[n].round < floor_from),
-        long=tuple(n for n in before if steps[n].round >= max(keep_from, floor_from)),
-        recent=tuple(range(recent, newest)),
-        newest=tuple(range(newest, count)),
+        range(kept), range(kept, floor), range(floor, recent), range(recent, newest), range(newest, count)
     )
 
 
-def zones_in_layer(window: Window, zones: Zones, layer: str) -> Zones:
+def zones_in_layer(view: WindowView, zones: Zones, layer: str) -> Zones:
     """The zones without the steps that are not in a layer: the current round, or the rounds before it."""
-    current = len(window.transcript.rounds) - 1
-    steps = window.transcript.steps
+    start = _first_step(view, len(view.transcript.rounds) - 1)
 
-    def kept(zone: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(n for n in zone if (steps[n].round == current) == (layer == "round"))
+    def kept(zone: range) -> range:
+        if layer == "round":
+            return range(max(zone.start, start), max(zone.stop, start))
+        return range(min(zone.start, start), min(zone.stop, start))
 
     return Zones(*(kept(z) for z in (zones.old, zones.spare, zones.long, zones.recent, zones.newest)))
 
 
-def _recent_start(window: Window, newest: int) -> int:
+def _first_step(view: WindowView, round_: int) -> int:
+    """Number of the first step of a round, or of the next one that has any."""
+    return bisect_left(view.transcript.steps, round_, key=_round_of)
+
+
+def _round_of(step: Step) -> int:
+    return step.round
+
+
+def _recent_start(view: WindowView, newest: int) -> int:
     """The first of the steps that fill the recent share of the low-water mark, counted back from the end."""
-    profile = window.profile
+    profile = view.profile
     room = profile.recent_tokens
     if not profile.excerpt_ratio:
         room = int(profile.low_water * RECENT_SHARE)
     start = newest
     while start > 0:
-        room -= window.blocks[window.transcript.steps[start - 1].position].room
+        room -= view.step_room(start - 1)
         if room < 0:
             break
         start -= 1
     return start
 
 
-# How deep a fold goes: it adds to the notes that stand, or writes all of them anew.
-#
-# Rule: what costs less for each token that it frees. Standing notes are cached, and behind what changes everything is
-# written again; but they only grow, so that now and then all lines are chosen anew.
-
-KEPT_SHARE = 0.2
-"""What of newly folded steps stays as lines where a fold adds to the notes."""
-
-
-MOST_ADDED = 4
-"""Folds in a row that only add: by then many lines that stand have been said again or lost their use."""
-
-
 class FoldDepth(Struct, frozen=True):
-    """What a fold would free and have written anew, in tokens. `room` is for the lines of one that adds."""
+    """Tokens that a fold would free, and would have written again. `room` is for the lines of one that appends."""
 
     appends: bool
     freed: int
@@ -92,40 +99,39 @@ class FoldDepth(Struct, frozen=True):
     room: int = 0
 
 
-def fold_depth(window: Window, zones: Zones) -> FoldDepth:
+def fold_depth(view: WindowView, zones: Zones) -> FoldDepth:
     """The cheaper of the two for each token that it frees."""
-    anew, adding = _rewriting(window), _appending(window, zones)
-    if adding is None or (anew.freed > 0 and adding.rewritten * anew.freed >= anew.rewritten * adding.freed):
-        return anew
-    return adding
+    rewriting, appending = _rewriting(view), _appending(view, zones)
+    if appending is None:
+        return rewriting
+    is_dearer = appending.rewritten * rewriting.freed >= rewriting.rewritten * appending.freed
+    return rewriting if rewriting.freed > 0 and is_dearer else appending
 
 
-def _rewriting(window: Window) -> FoldDepth:
-    profile, total = window.profile, window.total()
+def _rewriting(view: WindowView) -> FoldDepth:
+    profile = view.profile
     low = profile.low_water - profile.reply_room
-    return FoldDepth(False, total - low, max(low - _before_notes(window), 0))
+    return FoldDepth(False, view.total - low, max(low - _before_notes(view), 0))
 
 
-def _appending(window: Window, zones: Zones) -> FoldDepth | None:
+def _appending(view: WindowView, zones: Zones) -> FoldDepth | None:
     """A fold of the newest old steps only; None where it would free too little."""
-    profile = window.profile
-    if not window.notes or not profile.append_folds or window.added >= MOST_ADDED:
+    profile = view.profile
+    if not view.notes or not profile.append_folds or view.economics.appended >= MOST_APPENDED:
         return None
-    folded = sum(_room(window, n) for zone in (zones.old, zones.spare, zones.long) for n in zone)
-    recent = sum(_room(window, n) for zone in (zones.recent, zones.newest) for n in zone)
+    recent = sum(map(view.step_room, (*zones.recent, *zones.newest)))
+    # Whatever is gone takes nothing, and most of a long log is.
+    shown = (view.transcript.items[position] for position in view.visible)
+    folded = sum(view.room(item.position) for item in shown if isinstance(item, Step)) - recent
     room = round(folded * KEPT_SHARE)
     freed = folded - room
-    enough = freed >= profile.min_gain and window.total() - freed <= profile.trigger - profile.min_gain
+    enough = freed >= profile.min_gain and view.total - freed <= profile.trigger - profile.min_gain
     return FoldDepth(True, freed, room + recent, room) if enough else None
 
 
-def _room(window: Window, number: int) -> int:
-    return window.blocks[window.transcript.steps[number].position].room
-
-
-def _before_notes(window: Window) -> int:
+def _before_notes(view: WindowView) -> int:
     """Tokens in front of the first note, or of the first step: what no fold of steps rewrites."""
-    steps = window.transcript.steps
-    first = min(window.notes) if window.notes else steps[0].position if steps else 0
-    before = sum(block.tokens for block in window.blocks[:first])
-    return before + window.stable[1] + window.tool_tokens
+    steps = view.transcript.steps
+    first = min(view.notes) if view.notes else steps[0].position if steps else 0
+    before = sum(block.tokens for block in view.blocks[:first])
+    return before + view.stable.tokens + view.stable.tool_tokens

@@ -88,6 +88,8 @@ class LogLineIndex:
         """Steps so far."""
         self.kept: dict[PassageKey, frozenset[int]] = {}
         """Lines that notes show, by their numbers: these are remembered, whatever they are worth."""
+        self.version = 0
+        """Counts the changes, so that a view can tell that what it refers to has gone on."""
         self._item = -1
         self._worths: dict[str, float] = {}
         """What names are worth now, as far as somebody asked since the last item."""
@@ -102,6 +104,7 @@ class LogLineIndex:
         if item.position <= self._item:
             return
         self._item = item.position
+        self.version += 1
         self._worths = {}
         if isinstance(item, Step):
             self.step = item.number + 1
@@ -112,6 +115,7 @@ class LogLineIndex:
 
     def remember(self, lines: list[IndexedLine]) -> None:
         """These lines, with their names, and no others; a name that comes again is a new one."""
+        self.version += 1
         self.lines = lines
         self.repeats = {line.key: self.repeats[line.key] for line in lines}
         self.names = {text: self.names[text] for line in lines for text in line.names}

@@ -1,6 +1,8 @@
-"""The summary layer: archive entries, then working state, as the log's compactions left them.
+"""The layers that no fold of steps can lower: the stable layer, the summary layer and the tail.
 
-Rule: a summary is shown and never summarised; only under overflow are its lines cut to a sentence each.
+Rule: a summary is shown and never summarised; only under overflow are its lines cut to a sentence each. The tail is
+volatile: it is rebuilt for every request and always last, where it re-bills nothing. Lines that others wrote cannot
+end the tag that encloses them.
 """
 
 import re
@@ -8,6 +10,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 import msgspec
+from msgspec import Struct
 
 from holdfast.events import RecapSet
 from holdfast.messages import AssistantMessage, Json, Message, SystemMessage, Text, UserMessage
@@ -24,12 +27,30 @@ _TAGGED = re.compile(r"(?s)\s*<(\w+)>\s*(\{.*\})\s*</\1>\s*")
 _BULLET = re.compile(r"\s*+(?:[-*+]\s++)?+(?:\d++[.)]\s++)?+")
 
 
-def summary_messages(scene: RenderContext, transcript: Transcript, sentences: int = 0) -> tuple[Message, ...]:
-    """The layer in the profile's shape; one sentence a line where it is over its cap."""
-    return summary_of(scene, transcript.compactions, sentences)
+class StableLayer(Struct, frozen=True):
+    """Layer 1. Its tokens do not include those of the tool definitions."""
+
+    messages: tuple[Message, ...]
+    tokens: int
+    tool_tokens: int
 
 
-def summary_of(scene: RenderContext, compactions: Compactions, sentences: int = 0) -> tuple[Message, ...]:
+def stable_layer(scene: RenderContext, transcript: Transcript) -> StableLayer:
+    by_name = {
+        "system": [transcript.system],
+        "rules": list(transcript.rules.values()),
+        "context": list(transcript.contexts.values()),
+    }
+    texts = [text for name in scene.profile.pinned_order for text in by_name.get(name, [])]
+    messages = tuple(SystemMessage(text) for text in texts if text.strip())
+    return StableLayer(messages, scene.counter.messages(messages), scene.counter.tools(transcript.tools))
+
+
+def summary_messages(
+    scene: RenderContext, compactions: Compactions, sentences: int = 0
+) -> tuple[Message, ...]:
+    """The summary layer in the profile's shape: archive entries, then working state. One sentence a line where it
+    is over its cap."""
     messages = _shaped(scene.profile, compactions, sentences)
     cap = scene.profile.summary_cap
     if cap and not sentences and scene.counter.messages(messages) > cap:
@@ -99,10 +120,6 @@ def _first_sentences(line: str, sentences: int) -> str:
     return line[: end.start()] if end else line
 
 
-# The tail: volatile lines, rebuilt for every request and always last, where they re-bill nothing.
-#
-# Rule: lines that others wrote cannot end the frame that they stand in.
-
 _FRAME = re.compile(r"<(?=\s*/?\s*system-reminder)", re.IGNORECASE)
 _MARKS = {"done": "[x]", "active": "[>]", "pending": "[ ]"}
 
@@ -160,67 +177,3 @@ def _short(text: str) -> str:
 def _framed(text: str) -> str:
     """On one line, with no tag of the frame in it."""
     return _FRAME.sub("‹", " ".join(text.split()))
-
-
-# The frame of a pack: what stands round the rounds, and no fold of steps can lower.
-#
-# Rule: the stable layer and the tools are written once and stay until one of them is set anew; summary and recap are
-# written from the log whenever they are asked for.
-
-
-class FixedLayers:
-    def __init__(self, scene: RenderContext, transcript: Transcript) -> None:
-        self.recap_lines = scene.profile.recap_lines
-        self.summary_sentences = 0
-        self._scene = scene
-        self._transcript = transcript
-        self._stable: tuple[tuple[Message, ...], int] | None = None
-        self._tool_tokens: int | None = None
-
-    def forget(self) -> None:
-        """Something was set that the stable layer or the tools are made of."""
-        self._stable = self._tool_tokens = None
-
-    @property
-    def stable(self) -> tuple[tuple[Message, ...], int]:
-        """Layer 1 and its tokens, tool definitions not included."""
-        if self._stable is None:
-            messages = tuple(SystemMessage(text) for text in self._stable_texts())
-            self._stable = messages, self._scene.counter.messages(messages)
-        return self._stable
-
-    @property
-    def tool_tokens(self) -> int:
-        if self._tool_tokens is None:
-            self._tool_tokens = self._scene.counter.tools(self._transcript.tools)
-        return self._tool_tokens
-
-    def summary(self) -> tuple[Message, ...]:
-        return summary_messages(self._scene, self._transcript, self.summary_sentences)
-
-    def tail(self) -> tuple[Message, ...]:
-        return self.recap(self.recap_lines)
-
-    def recap(self, lines: int) -> tuple[Message, ...]:
-        """Todos and what else stands last, each in so many lines."""
-        todos, recaps = self._transcript.todos, self._transcript.recaps.values()
-        return tail_messages(todos, recaps, lines, self._scene.profile.tail_cap, self._scene.counter)
-
-    def sizes(self) -> dict[str, int]:
-        """Tokens of each part."""
-        count = self._scene.counter.messages
-        return {
-            "stable": self.stable[1],
-            "tools": self.tool_tokens,
-            "summary": count(self.summary()),
-            "tail": count(self.tail()),
-        }
-
-    def _stable_texts(self) -> list[str]:
-        by_name = {
-            "system": [self._transcript.system],
-            "rules": list(self._transcript.rules.values()),
-            "context": list(self._transcript.contexts.values()),
-        }
-        ordered = [text for name in self._scene.profile.pinned_order for text in by_name.get(name, [])]
-        return [text for text in ordered if text.strip()]
