@@ -43,13 +43,13 @@ def test_seeds_a6_at_its_boundary(reported, said, is_due):
     reply = AssistantReplied((Text("so far"),), usage=Usage(prompt=reported - 10, completion=10))
     events = [user("go"), *steps(0, 16), reply, user(" a" * said)]
     due = window_of(A6, *events)
-    assert (plan_compaction(due) is not None) == is_due
+    assert (plan_compaction(due.view()) is not None) == is_due
 
 
 def test_seeds_a6_needs_three_messages():
     huge = Usage(prompt=9_000, completion=10)
     two = [user("go"), AssistantReplied((Text("done"),), usage=huge)]
-    assert plan_compaction(window_of(A6, *two)) is None
+    assert plan_compaction(window_of(A6, *two).view()) is None
 
 
 @pytest.mark.parametrize("profile", BUILT_IN.values(), ids=BUILT_IN)
@@ -104,12 +104,12 @@ def test_rounds_that_a_profile_keeps_are_summed_up_last():
     """Seeds 001 and 004 keep ten rounds: they go only where what lies before them does not free enough."""
     rounds = [event for n in range(16) for event in (user(f"task {n}"), *steps(2 * n, 2 * n + 2))]
     roomy = window_of(CODE.scaled_to(40_000), *rounds)
-    plan = plan_compaction(roomy, manual=True)
+    plan = plan_compaction(roomy.view(), manual=True)
     assert plan is not None
     assert plan.end == roomy.transcript.rounds[6]
     assert plan.rounds == 6
     tight = window_of(CODE.scaled_to(8_000), *rounds)
-    plan = plan_compaction(tight)
+    plan = plan_compaction(tight.view())
     assert plan is not None
     assert plan.end > tight.transcript.rounds[6]
 

@@ -3,6 +3,8 @@
 from msgspec.structs import replace
 
 from holdfast.packing.folding.economics import estimate_fold, expected_steps
+from holdfast.packing.folding.trigger import fold_estimate, profit_trigger
+from holdfast.packing.folding.zones import divide_steps, fold_depth
 from holdfast.packing.log_walk import fold_if_due
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import CODE
@@ -77,6 +79,20 @@ def test_a_large_window_folds_for_profit_once_the_rent_is_paid():
     profits = [f for f in folds if f.reason == "profit"]
     assert profits
     assert all("pays back in" in f.why for f in profits)
+
+
+def test_between_two_tasks_a_fold_is_made_from_half_of_its_cost_on():
+    profile = CODE.scaled_to(200_000)
+    inside = Window(profile, counter(), chained(work(250))).view()
+    between = Window(profile, counter(), chained([*work(250), user("Now the lexer.")])).view()
+    for view, reason, share in ((inside, "profit", 1.0), (between, "boundary", 0.5)):
+        depth = fold_depth(view, divide_steps(view))
+        cost = fold_estimate(view, depth.freed, depth.rewritten).costs
+        assert cost > 0
+        for carried, due in ((share * cost * 0.99, None), (share * cost * 1.01, reason)):
+            economics = replace(view.economics, carry_cost=carried)
+            trigger = profit_trigger(replace(view, economics=economics), depth)
+            assert (trigger.reason if trigger else None) == due
 
 
 def test_a_fold_that_adds_leaves_all_before_it_as_it_was():

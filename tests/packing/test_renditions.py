@@ -398,6 +398,17 @@ def test_a_clip_names_the_lines_between_head_and_tail():
     assert counter().text(shown) <= 200
 
 
+def test_a_clip_gives_three_fifths_of_its_room_to_the_head():
+    lines = [f"line {number:04}" for number in range(1_000)]
+    shown = clip_tokens("\n".join(lines), 1_000, counter()).split("\n")
+    gap = next(at for at, line in enumerate(shown) if line.startswith("[holdfast:"))
+    assert shown[:gap] == lines[:gap]
+    assert gap / (len(shown) - 1) == pytest.approx(0.6, abs=0.02)
+    head, tail = clip_tokens("0123456789" * 2_000, 600, counter()).split("[holdfast:")
+    tail = tail.split("\n", 1)[1]
+    assert (len(head) - 1) / (len(head) - 1 + len(tail)) == pytest.approx(0.6, abs=0.01)
+
+
 def test_one_giant_line_is_clipped_inside():
     text = "x9 " * 80_000
     shown = clip_tokens(text, 300, counter())

@@ -73,9 +73,9 @@ def test_it_begins_strictly_above_the_threshold(role):
     assert size > profile.trigger
     assert plan_compaction(session.window.view()) is not None
     exact = Window(replace(profile, trigger_tokens=size), session.window.counter, entries_of(session))
-    assert plan_compaction(exact) is None
+    assert plan_compaction(exact.view()) is None
     below = Window(replace(profile, trigger_tokens=size - 1), session.window.counter, entries_of(session))
-    assert plan_compaction(below) is not None
+    assert plan_compaction(below.view()) is not None
 
 
 def entries_of(session):
