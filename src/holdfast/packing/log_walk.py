@@ -1,4 +1,4 @@
-"""Going through a log as it happened: a fold is planned where a request was made, and nowhere else.
+"""Walking through a log as it happened: a fold is planned where a request was made, and nowhere else.
 
 Rule: what comes later never changes what was packed earlier, so a recording packed at step 40 is what an agent
 at step 40 would have sent.

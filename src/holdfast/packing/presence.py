@@ -1,7 +1,8 @@
-"""Lines of a file that a text shows: what a read returned, or what a write was given.
+"""Presence: how much of a text the window shows, in its own place or quoted in a note, and which lines of a file.
 
-Rule: when in doubt, none. A line that is taken for shown and is not would let somebody say "unchanged" of a text
-that nobody has; one that is taken for missing costs one more read.
+Rule: what counts is what the messages hold; a level or a note's list only says which kind of shortening it is.
+When in doubt, a line is not shown: one that is wrongly taken for shown would let somebody say "unchanged" of a
+text that nobody has, and one that is wrongly taken for missing costs one more read.
 """
 
 import re
@@ -208,10 +209,6 @@ def _without_tail(rows: Sequence[str]) -> tuple[Sequence[str], bool]:
 def _uncut(lines: Mapping[int, str]) -> dict[int, str]:
     return {number: row for number, row in lines.items() if len(row) < LONGEST}
 
-
-# Residency: how much of a text stands in the window, in its own place or quoted in a note.
-#
-# Rule: what counts is what the messages hold. A level or a note's list only says which kind of shortening it is.
 
 PresenceState = Literal["resident", "clipped", "digest", "stub", "stale", "gone"]
 STATES: tuple[PresenceState, ...] = ("resident", "clipped", "digest", "stub", "stale", "gone")

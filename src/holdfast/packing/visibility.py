@@ -1,7 +1,7 @@
-"""The residency ledger: of every tool result and every copy of a file, how much of it the window still shows.
+"""Visibility: how much of every tool result, and of every copy of a file, the window still shows.
 
-Rule: a view, made from the window alone. Where it is not certain that a line of a file is on view and current, it
-is not: nobody may say "unchanged" of a text that is gone.
+Rule: made from a view alone. Where it is not certain that a line of a file is shown and current, it is not: nobody
+may say "unchanged" of a text that is gone.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The window: an index of a log for packing, built entry by entry, so that a step costs what is new, not what is old.
+"""The window: an index of a log for packing, built entry by entry. A step costs what is new, not what is old.
 
 Rule: only `add` changes it, and everybody else reads the frozen view that it gives. A block changes only when its
 own step gets results, or when a fold names it or quotes other lines of it; nothing here reads a clock.

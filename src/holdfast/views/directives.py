@@ -1,7 +1,9 @@
-"""Words that make a sentence a demand: one pattern for each way of demanding, in English and Chinese.
+"""Directives: what a user demanded or forbade for good, sentence by sentence, in English and Chinese.
 
-Rule: English patterns read lower case, and where a word must stand is part of its pattern: `don't` at the head of a
-clause forbids, behind a subject it tells. No pattern looks further than a sentence.
+Rule: a sentence counts if it says so itself: it forbids, binds, restricts or prefers. A question does not count, nor
+does a plain request, nor anything in code, quotes or pasted output. Losing a demand costs more than keeping a sentence
+too many, so a sentence in doubt is kept. English patterns read lower case, and where a word must be is part of its
+pattern: `don't` forbids at the head of a clause, and tells something behind a subject.
 """
 
 import re
@@ -104,12 +106,6 @@ CHINESE_CHECK = re.compile(r"确认|验证|检查")
 
 QUESTION = re.compile(r"[?？][\"'”’)\]]*$|[吗嘛么呢][。！]?$|能不能|是不是|要不要|有没有|可不可以")
 
-
-# Directives: what a user demanded or forbade for good, sentence by sentence, in English and Chinese.
-#
-# Rule: a sentence counts if it says so itself: it forbids, binds, restricts or prefers. A question does not, nor does
-# a plain request; what stands in code, quotes or pasted output is nobody's demand. Losing a demand costs more than
-# keeping a sentence too many, so a sentence in doubt is kept.
 
 LONGEST = 700
 """Characters of a sentence that somebody may have meant as a demand."""

@@ -1,6 +1,8 @@
-"""The size of a picture, read from the first bytes of its file, and what a provider charges for it.
+"""Families of models that share a tokenizer, how far each can be trusted, and what each charges for a picture.
 
-Rule: a picture is never decoded; what cannot be read counts as a full-screen screenshot.
+Rule: a family is data. Factors and bounds, and Claude's overheads, are measured by `benchmarks/token_error.py`; the
+other overheads are round figures for a chat's framing, which `calibration` corrects. A picture is never decoded: its
+size is read from the first bytes, and one that cannot be read counts as a full-screen screenshot.
 """
 
 import re
@@ -103,11 +105,6 @@ def _shrunk(width: int, height: int, *, longest: int = 0, shortest: int = 0) -> 
 def _tiles(width: int, height: int, side: int) -> int:
     return -(-width // side) * -(-height // side)
 
-
-# Families of models that share a tokenizer, and how far each can be trusted.
-#
-# Rule: a family is data. Factors and bounds, and Claude's overheads, are measured by `benchmarks/token_error.py`;
-# the other overheads are round figures for a chat's framing, which `calibration` corrects.
 
 ContentClass = Literal["prose", "code", "json", "cjk", "numbered"]
 CLASSES: tuple[ContentClass, ...] = ("prose", "code", "json", "cjk", "numbered")

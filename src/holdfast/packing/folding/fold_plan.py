@@ -1,7 +1,7 @@
 """Planning a fold: what gives way first, and how far.
 
-Rule: pure. A plan is one event or nothing, found from the window alone; the caller appends it. Folds are rare and
-deep: one batch down to the low-water mark, never a window that rolls with each request.
+Rule: pure. A plan is one event or nothing, found from a view alone; the caller records it. Folds are rare and deep:
+one batch down to the low-water mark, never a window that rolls with each request.
 """
 
 from holdfast.errors import ContextOverflow

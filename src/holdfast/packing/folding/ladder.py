@@ -1,4 +1,9 @@
-"""Lowering steps: the rungs each passes on its way down, and how far a zone goes."""
+"""The ladder: the levels that a step passes on its way down, and what gives way when a pack would not fit at all.
+
+Rule: what is worth least to the task goes first, then the oldest. Under overflow the order is: summary, recap, old
+user text, whole old rounds, newest steps; last of all the long user texts of the current round, which nothing else
+touches.
+"""
 
 from collections.abc import Callable, Iterable
 
@@ -90,11 +95,6 @@ def _is_deeper(new: LevelCap, old: LevelCap) -> bool:
         return 0 < new[1] < (old[1] or new[1] + 1)
     return _DEPTH[new[0]] > _DEPTH[old[0]]
 
-
-# The overflow ladder: what gives way only when the pack would not fit at all.
-#
-# Rule: in the order of the design: summary, recap, old user text, whole old rounds, newest steps; and last of all the
-# long user texts of the current round, which else are never touched.
 
 OLD_PASTE = 64
 """The share of the window that an old paste keeps, in parts."""

@@ -1,4 +1,4 @@
-"""When to fold: the seeds' rule A6, contained in one that also counts system prompt, tools and the reply.
+"""When to fold: rule A6 of the design documents, widened to count system prompt, tools and the reply too.
 
 Rule: the larger of what the provider reported and what we estimate decides, so that neither can hide an overflow.
 """

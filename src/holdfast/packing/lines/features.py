@@ -1,6 +1,7 @@
-"""What a line and a name show of themselves, whatever stands around them.
+"""Features: what a line and a name show of themselves, as the numbers that their worth is judged by.
 
-Rule: pure, cheap, and the same wherever the text stands; who said it, and when, is not known here.
+Rule: readable and few. A value needs the text, its call and the log up to now, and nothing else. The order of the
+names here is the order in the vectors; a new feature goes to the end, and raises `VERSION`.
 """
 
 import re
@@ -169,11 +170,6 @@ def name_facts(name: str) -> NameFacts:
         len(name),
     )
 
-
-# The features that a line's and a name's worth is judged by: readable, and few.
-#
-# Rule: a feature's value needs the log up to now and nothing else. The order of the names here is the order in the
-# vectors; a new feature goes to the end, and raises `VERSION`.
 
 VERSION = 1
 

@@ -1,6 +1,6 @@
-"""Sightings: every line and every name of a log up to now, read once, with what later steps did about them.
+"""The line index: every line and every name of a log up to now, read once, with what later steps did about them.
 
-Rule: it only grows, item by item and in order; what it knows at an item is the same however the log was read.
+Rule: it grows item by item and in order; what it knows at an item is the same however the log was read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,8 @@
-"""Records: a JSON document on one line, as lines that can be kept one by one.
+"""Passages: the texts of a step, and of a user message, as lines that can be kept one by one.
 
-Rule: each line is valid JSON: a value of the document below the keys that lead to it, so that it says what it is.
-No value is missing. A document that is written over several lines has lines of its own.
+Rule: a passage is found again in the log by its entry, call and part, so that an event can name lines of it. The
+lines of a JSON document on one line are its records. Each record is valid JSON: a value of the document below the
+keys that lead to it, so that it says what it is; no value is missing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -151,10 +152,6 @@ def _is_large(value: Json, room: int) -> bool:
             unseen += one.values() if isinstance(one, dict) else one
     return room < 0
 
-
-# Passages: the texts of a step, and of a user message, as lines that can be kept one by one.
-#
-# Rule: a passage is found again in the log by its entry, call and part, so that an event can name lines of it.
 
 CALL, RESULT, SAID, USER = "call", "result", "said", "user"
 

@@ -1,6 +1,8 @@
-"""What lines are worth a token, given which names stand on view and in lines that were chosen already.
+"""Scoring: which lines of all that was folded are worth their tokens, and which are evicted from the index.
 
-Rule: a name pays once; a line whose names are all covered is worth what it will be quoted for.
+Rule: a line is worth what it will be quoted for, and what the names in it will be used for that are shown nowhere
+else. Each name pays once, so that lines which say the same do not crowd out the rest. Eviction is pure and by worth
+too, and happens with a fold: a log that is read again evicts the same lines.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -50,11 +52,6 @@ class LineScores:
             self._covered.update(line.names)
 
 
-# Forgetting: lines let go for good, so that a fold costs what a window holds and not what the log does.
-#
-# Rule: pure and by worth: the lines that notes show now and the best of the others stay. It happens with a fold,
-# which takes its time anyway, so that a log that is read again forgets the same.
-
 TOKENS_A_LINE = 26
 FEWEST = 7_500
 
@@ -76,11 +73,6 @@ def evict_lines(sightings: LogLineIndex, most: int, *, is_quick: bool = True) ->
     shown.update(nlargest(max(most - len(shown), most // 2), others, key=worths.of))
     sightings.remember([lines[at] for at in sorted(shown)])
 
-
-# Choosing lines: the best that some room holds, over everything that was folded.
-#
-# Rule: a line is worth what it will be quoted for, and what the names in it will be used for that stand nowhere else
-# on view; each name pays once, so that lines which say the same do not crowd out the rest.
 
 LEAST_ROOM = 8
 MOST_MISSES = 200

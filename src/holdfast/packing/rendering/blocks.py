@@ -1,6 +1,7 @@
-"""Cuts of what is gone from its place: each text, call and thought of it, with what of it stands in a note.
+"""Blocks: a user message or a step as it is shown at its level, with every cut named.
 
-Rule: `after` is what can still be read, in its place and in notes together, and never more than there was.
+Rule: call and result change together; user text is never changed except for a paste beyond its cap. A cut's `after` is
+what can still be read, in its place and in notes together, and never more than there was.
 """
 
 from msgspec import Struct, field
@@ -107,10 +108,6 @@ def source_of(part: UserPart) -> str:
     """What a part is stored under: its text, or a picture's data or address."""
     return part.text if isinstance(part, Text) else part.data or part.url
 
-
-# A user message or a step as it is shown at its level, with every cut named.
-#
-# Rule: call and result change together; user text is never changed except for a paste beyond its cap.
 
 BRIDGE = UserMessage((Text("[holdfast: the agent went on without a new message]"),))
 """Stands between two assistant messages in a row, which many servers refuse."""

@@ -122,7 +122,7 @@ class UserTexts:
         return render_user(self._scene, user, self._pasted, display, quoted)
 
     def shorten(self, displays: Mapping[str, UserDisplay], hidden: Sequence[str]) -> list[str]:
-        """Messages that a fold shortens or hides; the entries of those that show their texts from now on instead."""
+        """A fold shortens or hides messages. Returned are those that show their texts from now on instead."""
         self.displays = {**self.displays, **displays}
         self.hidden |= {*hidden}
         return [entry for one in (*displays, *hidden) for entry in self._pass_on(one)]

@@ -1,6 +1,7 @@
-"""What the lines of a text are worth before anything is known of what comes of it.
+"""First sight: a very large result is reduced before it is ever sent, because that costs no cache.
 
-Rule: by the text and its call alone, so that a text is judged the same whenever it is looked at.
+Rule: by the text and its call alone, so that what was once sent stays as it was until a fold. Lines are kept byte for
+byte, and the whole text is one call of Recall away.
 """
 
 import re
@@ -112,11 +113,6 @@ def _failure_rows(lines: Sequence[str], structure: Structure) -> list[int]:
     is_usual = structure.kind == "matches" and len(found) > max(len(lines) * RARE, 1)
     return [] if is_usual else [*found.values()]
 
-
-# First sight: a very large result is reduced before it is ever sent, because that costs no cache.
-#
-# Rule: by the text alone, so that what was once sent stays as it was until a fold; lines are kept byte for byte, and
-# the whole is one call of Recall away.
 
 LENGTH_POWER = 0.5
 GAP_TOKENS = 8

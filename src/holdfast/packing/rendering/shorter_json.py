@@ -1,7 +1,9 @@
-"""JSON in fewer tokens and with nothing missing: no spaces, and the keys of a table written once.
+"""Shorter JSON: a document in fewer tokens with nothing missing, or a smaller one with the same shape.
 
-Rule: lossless. A list of objects with the same keys in the same order becomes `{"columns": […], "rows": [[…], …]}`,
-and an object within such an object has its keys joined with a dot. What could not be undone so is left as it is.
+Rule: what comes out is valid JSON. The tight form is lossless: a list of objects with the same keys in the same order
+becomes `{"columns": […], "rows": [[…], …]}`, an object within such an object has its keys joined with a dot, and what
+could not be undone is left as it is. In a clipped document every scalar is one of the original's, or a mark that
+begins with or holds `…` and says how much is missing.
 """
 
 import json
@@ -129,11 +131,6 @@ def _is_shorter(columns: Sequence[str], count: int) -> bool:
     once = FRAME + sum(len(compact_json(column)) + 1 for column in columns)
     return once < count * sum(len(compact_json(key[-1])) + 1 for key in keys)
 
-
-# JSON that gets smaller and stays JSON: the shape of a document, with what tells most of its values.
-#
-# Rule: what comes out is one valid document within its cap; every scalar in it stands in the original, or is a mark
-# that begins with or holds `…` and says how much is missing.
 
 MARK = "…"
 SHORTEST_STRING = 24

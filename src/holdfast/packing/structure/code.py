@@ -1,6 +1,8 @@
-"""Lines of code that name something: classes, functions, types, and the marks that stand above them.
+"""Code: signatures and the marks above them count; closing brackets and rows of data do not.
 
-Rule: read from the beginning of a line, whatever the language; a call or a branch is no signature.
+Rule: a signature is recognised from the beginning of a line, whatever the language; a call or a branch is none. A
+member depends on the class that it is in, by its indent; nothing else is anchored, since a line of code is read
+where it is.
 """
 
 import re
@@ -116,11 +118,6 @@ def _is_member(line: str) -> bool:
 def _is_above(word: str) -> bool:
     return word.startswith("#[") or (word[0] == "@" and word[1:2].isalpha())
 
-
-# Code: signatures and what stands above them count, closing brackets and rows of data do not.
-#
-# Rule: a member hangs on the class it stands in, by its indent; nothing else is anchored, since a line of code is
-# read where it stands.
 
 _PROSE = re.compile(r"\n(?:```|#{2,4} \S)")
 """What stands in a report about code, and hardly ever in code."""

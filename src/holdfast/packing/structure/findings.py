@@ -1,6 +1,7 @@
-"""A text as the searches see it: without the prefixes and colours that would hide its shape.
+"""What is found in a text: a bonus for each line, and the line that gives it its meaning.
 
-Rule: line for line what the text is; a prefix goes only where it runs through the text. A search is one pass of a
+Rule: a line belongs to one structure, the first that claims it; following anchors always ends. Detectors search the
+bare text, without the prefixes and colours that would hide its shape, line for line. A search is one pass of a
 pattern that begins with a line end, so that a line costs its first characters, whatever its length.
 """
 
@@ -103,10 +104,6 @@ def _without_stamps(lines: Sequence[str]) -> list[str]:
         return [line[stamp.end() :] if stamp else line for line, stamp in zip(lines, found, strict=True)]
     return lines if isinstance(lines, list) else list(lines)
 
-
-# What is known of a text's structure: a bonus for each line, and the line above that gives it its meaning.
-#
-# Rule: a line belongs to one structure, the first that claims it; following anchors always ends.
 
 StructureKind = Literal["plain", "json", "diff", "trace", "table", "tests", "code", "listing", "matches"]
 _NUMBERS: dict[StructureKind, int] = {kind: number for number, kind in enumerate(get_args(StructureKind))}

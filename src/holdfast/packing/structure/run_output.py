@@ -1,7 +1,8 @@
-"""What test runners print: passed tests go first, failures and totals stay.
+"""What programs print when they run: results of tests, progress and repetitions.
 
-Rule: only what a runner writes is read, and only where a runner's own words show that there was one; a check mark
-alone is anybody's.
+Rule: passed tests go first, failures and totals stay. Only what a test runner writes is read, and only where a
+runner's own words show that there was one; a check mark alone proves nothing. Of noise, the first few lines of a
+kind stay as they are, and only a line that no structure claims is noise.
 """
 
 import re
@@ -146,10 +147,6 @@ def _ended(sight: BareText, words: Iterable[tuple[str, re.Pattern[str]]]) -> Ite
             for line, _ in sight.hits(pattern):
                 yield line
 
-
-# Noise: progress, downloads, and lines that say the same again with another number in them.
-#
-# Rule: the first few of a kind stay as they are; only a line that no structure claims is noise.
 
 _CHATTER = re.compile(
     r"\n[ \t]{0,8}+(?:"

@@ -1,7 +1,8 @@
-"""Whose code a stack frame is in.
+"""Stack traces of Python, Node, Java, Go and Rust: the error, and the way to it through the project.
 
-Rule: what is not known as a library, a runtime or a test runner is the project's. Plain substrings: a deep stack
-has hundreds of frames.
+Rule: a frame depends on its error, a frame's source on the frame. Frames of the project count and those of
+libraries do not; the innermost of the project's counts most. Whatever is not known as a library, a runtime or a
+test runner belongs to the project.
 """
 
 import re
@@ -69,11 +70,6 @@ def is_library(frame: Sequence[str], language: Language) -> bool:
         )
     return language == "rust" and any(crate in frame[0] for crate in _CRATES)
 
-
-# Stack traces of Python, Node, Java, Go and Rust: the error, and the way to it through the project.
-#
-# Rule: a frame hangs on its error, a frame's source on the frame. Frames of the project count, those of libraries
-# do not; the innermost of the project's counts most.
 
 Frame = tuple[int, ...]
 """The lines of a frame, the one that the others hang on first."""

@@ -1,6 +1,7 @@
-"""What the Chat Completions API refuses in roles and content, one rule each.
+"""What the Chat Completions API refuses, one rule each.
 
-Rule: a function judges the dicts that are really sent; a name with `strict-` says that the rule is ours.
+Rule: a function judges the dicts that are really sent, and arguments as the string that is sent; a name with `strict-`
+says that the rule is ours.
 """
 
 import re
@@ -158,10 +159,6 @@ MESSAGE_RULES = (
     ),
 )
 
-
-# What the Chat Completions API refuses in tool calls, their answers and tool definitions, one rule each.
-#
-# Rule: arguments are judged as the string that is sent, not as the object it came from.
 
 LONGEST_NAME = 64
 LONGEST_CALL_ID = 40

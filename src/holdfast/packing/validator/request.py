@@ -1,7 +1,8 @@
-"""A request as the rules see it: messages taken apart once, so that every rule looks only at its own pieces.
+"""A request as the rules see it, and the rules that both providers have.
 
-Rule: taking apart never raises and never repairs. What has the wrong shape is set aside, for the rule that judges
-that shape.
+Rule: messages are taken apart once, so that every rule looks only at its own pieces. Taking apart never raises and
+never repairs: what has the wrong shape is set aside for the rule that judges that shape. Each rule function states one
+constraint and yields every place that breaks it.
 """
 
 import re
@@ -194,10 +195,6 @@ def _marks(request: ParsedRequest) -> list[tuple[int | None, Json]]:
     marked += sorted(placed, key=itemgetter(0))
     return [(index, mark) for index, part in marked if (mark := part.get("cache_control")) is not None]
 
-
-# Rules that both providers have: the list itself, and calls with their answers.
-#
-# Rule: each function states one constraint and yields every place that breaks it.
 
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
