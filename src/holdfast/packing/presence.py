@@ -22,8 +22,8 @@ from holdfast.messages import (
     UserPart,
     joined_text,
 )
-from holdfast.packing.lines.excerpts import RESULT, parse_ranges
-from holdfast.packing.lines.passages import json_records
+from holdfast.packing.lines.excerpts import parse_ranges
+from holdfast.packing.lines.passages import RESULT, json_records
 from holdfast.packing.rendering.digests import reports_failure
 from holdfast.packing.rendering.marks import marked_as
 from holdfast.packing.view import WindowView

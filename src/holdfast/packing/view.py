@@ -1,7 +1,7 @@
 """A window as it is at one moment: what planning a fold and packing read.
 
-Rule: frozen. Nothing that can be seen here changes, whatever is added to the window later; what is remembered to save
-time depends on the view alone. Taking a view costs the same however long the log is.
+Rule: frozen. Nothing that can be seen here changes, whatever is added to the window later; what is remembered to
+save time depends on the view alone. Taking a view costs the same however long the log is.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -25,9 +25,8 @@ from holdfast.messages import Text, UserMessage
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.folding.economics import FoldEconomics
 from holdfast.packing.layers import Block
-from holdfast.packing.lines.excerpts import parse_ranges
+from holdfast.packing.lines.excerpts import parse_ranges, quotes_in_note
 from holdfast.packing.lines.line_index import LogLineIndex
-from holdfast.packing.lines.quotes import quotes_in_note
 from holdfast.packing.lines.scoring import evict_lines, line_limit
 from holdfast.packing.lines.weights import Weights, weight_vectors
 from holdfast.packing.profile import Profile

@@ -1,9 +1,9 @@
 """Directives: what a user demanded or forbade for good, sentence by sentence, in English and Chinese.
 
-Rule: a sentence counts if it says so itself: it forbids, binds, restricts or prefers. A question does not count, nor
-does a plain request, nor anything in code, quotes or pasted output. Losing a demand costs more than keeping a sentence
-too many, so a sentence in doubt is kept. English patterns read lower case, and where a word must be is part of its
-pattern: `don't` forbids at the head of a clause, and tells something behind a subject.
+Rule: a sentence counts if it says so itself: it forbids, binds, restricts or prefers. A question does not count,
+nor does a plain request, nor anything in code, quotes or pasted output. Losing a demand costs more than keeping a
+sentence too many, so a sentence in doubt is kept. English patterns read lower case, and where a word must be is
+part of its pattern: `don't` forbids at the head of a clause, and tells something behind a subject.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Families of models that share a tokenizer, how far each can be trusted, and what each charges for a picture.
 
-Rule: a family is data. Factors and bounds, and Claude's overheads, are measured by `benchmarks/token_error.py`; the
-other overheads are round figures for a chat's framing, which `calibration` corrects. A picture is never decoded: its
-size is read from the first bytes, and one that cannot be read counts as a full-screen screenshot.
+Rule: a family is data. Factors and bounds, and Claude's overheads, are measured by `benchmarks/token_error.py`;
+the other overheads are round figures for a chat's framing, which `calibration` corrects. A picture is never
+decoded: its size is read from the first bytes, and one that cannot be read counts as a full-screen screenshot.
 """
 
 import re

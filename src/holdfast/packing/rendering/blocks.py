@@ -1,7 +1,7 @@
 """Blocks: a user message or a step as it is shown at its level, with every cut named.
 
-Rule: call and result change together; user text is never changed except for a paste beyond its cap. A cut's `after` is
-what can still be read, in its place and in notes together, and never more than there was.
+Rule: call and result change together; user text is never changed except for a paste beyond its cap. A cut's
+`after` is what can still be read, in its place and in notes together, and never more than there was.
 """
 
 from msgspec import Struct, field
@@ -21,7 +21,8 @@ from holdfast.messages import (
     UserPart,
 )
 from holdfast.packing.layers import Block, Cut
-from holdfast.packing.lines.quotes import CALL, NO_QUOTES, RESULT, SAID, USER, Quoted
+from holdfast.packing.lines.excerpts import NO_QUOTES, Quoted
+from holdfast.packing.lines.passages import CALL, RESULT, SAID, USER
 from holdfast.packing.rendering.clip import MARK_TOKENS, clip_tokens
 from holdfast.packing.rendering.first_sight import reduce_new_result
 from holdfast.packing.rendering.levels import (

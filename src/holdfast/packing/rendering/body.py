@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from holdfast.events import FoldNote
 from holdfast.messages import Text
 from holdfast.packing.layers import Block, Cut
-from holdfast.packing.lines.quotes import NO_QUOTES, Quoted, merge_quotes
+from holdfast.packing.lines.excerpts import NO_QUOTES, Quoted, merge_quotes
 from holdfast.packing.rendering.blocks import UserDisplay, hide_user, render_user
 from holdfast.packing.rendering.levels import RenderContext
 from holdfast.views.transcript import User

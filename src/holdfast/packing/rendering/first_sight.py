@@ -1,7 +1,7 @@
 """First sight: a very large result is reduced before it is ever sent, because that costs no cache.
 
-Rule: by the text and its call alone, so that what was once sent stays as it was until a fold. Lines are kept byte for
-byte, and the whole text is one call of Recall away.
+Rule: by the text and its call alone, so that what was once sent stays as it was until a fold. Lines are kept byte
+for byte, and the whole text is one call of Recall away.
 """
 
 import re

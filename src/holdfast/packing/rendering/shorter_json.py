@@ -1,9 +1,9 @@
 """Shorter JSON: a document in fewer tokens with nothing missing, or a smaller one with the same shape.
 
-Rule: what comes out is valid JSON. The tight form is lossless: a list of objects with the same keys in the same order
-becomes `{"columns": […], "rows": [[…], …]}`, an object within such an object has its keys joined with a dot, and what
-could not be undone is left as it is. In a clipped document every scalar is one of the original's, or a mark that
-begins with or holds `…` and says how much is missing.
+Rule: what comes out is valid JSON. The tight form is lossless: a list of objects with the same keys in the same
+order becomes `{"columns": […], "rows": [[…], …]}`, an object within such an object has its keys joined with a dot,
+and what could not be undone is left as it is. In a clipped document every scalar is one of the original's, or a
+mark that begins with or holds `…` and says how much is missing.
 """
 
 import json

@@ -1,7 +1,7 @@
 """What the Chat Completions API refuses, one rule each.
 
-Rule: a function judges the dicts that are really sent, and arguments as the string that is sent; a name with `strict-`
-says that the rule is ours.
+Rule: a function judges the dicts that are really sent, and arguments as the string that is sent; a name with
+`strict-` says that the rule is ours.
 """
 
 import re

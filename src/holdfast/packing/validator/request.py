@@ -1,8 +1,8 @@
 """A request as the rules see it, and the rules that both providers have.
 
 Rule: messages are taken apart once, so that every rule looks only at its own pieces. Taking apart never raises and
-never repairs: what has the wrong shape is set aside for the rule that judges that shape. Each rule function states one
-constraint and yields every place that breaks it.
+never repairs: what has the wrong shape is set aside for the rule that judges that shape. Each rule function states
+one constraint and yields every place that breaks it.
 """
 
 import re
