@@ -9,9 +9,7 @@ from msgspec.structs import replace
 from holdfast.ids import text_id
 from holdfast.packing.counting.tokens import compact_json
 from holdfast.packing.lines.excerpts import (
-    CALL,
     GAP,
-    RESULT,
     ExcerptPrices,
     _ranges,
     kept_lines,
@@ -19,7 +17,7 @@ from holdfast.packing.lines.excerpts import (
     render_excerpt,
 )
 from holdfast.packing.lines.features import line_key
-from holdfast.packing.lines.passages import PassageCache, step_passages
+from holdfast.packing.lines.passages import CALL, RESULT, PassageCache, step_passages
 from holdfast.packing.profile import CODE
 from holdfast.views.files import FileTouches
 from holdfast.views.transcript import Transcript

@@ -1,8 +1,8 @@
 """Excerpts: the lines that a note keeps of folded items, shown below the calls they came from, and what they quote.
 
 Rule: a line is shown byte for byte, in its own order, below what it came from. Where lines are missing between two
-without numbers, a gap says so. A JSON document on one line is shown as records, and the heading says so. What a note
-quotes of an item is counted by its lines alone; headings and gaps are the note's own.
+without numbers, a gap says so. A JSON document on one line is shown as records, and the heading says so. What a
+note quotes of an item is counted by its lines alone; headings and gaps are the note's own.
 """
 
 from bisect import bisect_right
