@@ -19,7 +19,9 @@ from support.logs import chained
 
 def shortened(text, sentences=1):
     transcript = Transcript(chained([Compacted("archive", text)]))
-    (message,) = summary_messages(RenderContext(BUILT_IN["code"], counter()), transcript.compactions, sentences)
+    (message,) = summary_messages(
+        RenderContext(BUILT_IN["code"], counter()), transcript.compactions, sentences
+    )
     return message.text
 
 
@@ -54,7 +56,9 @@ def test_without_pressure_a_summary_stays_as_it_was_written():
 
 
 def layer(profile, *events, sentences=0):
-    return summary_messages(RenderContext(profile, counter()), Transcript(chained(events)).compactions, sentences)
+    return summary_messages(
+        RenderContext(profile, counter()), Transcript(chained(events)).compactions, sentences
+    )
 
 
 @given(st.lists(st.text('ab."\\ \n<>/{}。', max_size=30), min_size=1, max_size=4))

@@ -98,7 +98,7 @@ def _end_rows(lines: Sequence[str], use: ToolUse, structure: Structure) -> list[
     return [*dict.fromkeys((*filled[-1:], *filled[:FIRST_ROWS], *reversed(filled[-LAST_ROWS:])))]
 
 
-def _failure_rows(lines: Sequence[str], structure: Structure) -> list[int]:
+def _failure_rows(lines: Sequence[str], use: ToolUse, structure: Structure) -> list[int]:
     """The rows that say that something failed, of those that say the same but for a number the first. Weights that
     were learned know what is used again; that a run failed is seldom quoted, and still what a reader must know."""
     if structure.kind == "code":
@@ -110,7 +110,7 @@ def _failure_rows(lines: Sequence[str], structure: Structure) -> list[int]:
         head = line[:LOOKED_AT]
         if any(sign in head for sign in signs) and _TROUBLE.search(head):
             found.setdefault(head.translate(_WITHOUT_DIGITS), row)
-    is_usual = structure.kind == "matches" and len(found) > max(len(lines) * RARE, 1)
+    is_usual = use.kind == "grep" and len(found) > max(len(lines) * RARE, 1)
     return [] if is_usual else [*found.values()]
 
 
@@ -136,7 +136,7 @@ def reduce_new_result(
     rank = {at: place for place, at in enumerate(ranked)}
     wanted = [
         (_end_rows(lines, use, structure), ENDS_SHARE),
-        (sorted(_failure_rows(lines, structure), key=rank.__getitem__), TROUBLE_SHARE),
+        (sorted(_failure_rows(lines, use, structure), key=rank.__getitem__), TROUBLE_SHARE),
         (ranked, 1.0),
     ]
     room = cap - MARK_TOKENS

@@ -16,8 +16,8 @@ import msgspec
 
 from holdfast.messages import Json
 from holdfast.packing.counting.tokens import TokenCounter, compact_json
+from holdfast.packing.rendering.outliers import outlier_rows
 from holdfast.packing.structure.json_text import TELLING_KEYS, decode_json, decode_rows
-from holdfast.packing.structure.tables import outlier_rows
 
 COLUMNS, ROWS = "columns", "rows"
 FEWEST_TABLE_ROWS = 3

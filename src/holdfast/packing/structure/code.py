@@ -73,8 +73,6 @@ _LOOKED_AT = {*_MODIFIERS, "const", "let", "var", "pub(crate)", "pub(super)"}
 _BRANCHES = ("if", "for", "while", "switch", "else", "}", "try", "return", "case", "select")
 _TAKEN = {*_ROLES, *_LOOKED_AT, *_BRANCHES}
 """First words of lines that are not looked at for a method."""
-SIGNATURE = re.compile(rf"[ \t]*+(?:{'|'.join((*_MODIFIERS, *_HOLDERS, *map(re.escape, _NAMED)))})[ (<]")
-"""Whether a place in a text begins a signature, about; for what stands behind a search's `path:12:`."""
 
 
 def roles_of(lines: Sequence[str]) -> list[tuple[int, Role]]:

@@ -105,7 +105,7 @@ def _without_stamps(lines: Sequence[str]) -> list[str]:
     return lines if isinstance(lines, list) else list(lines)
 
 
-StructureKind = Literal["plain", "json", "diff", "trace", "table", "tests", "code", "listing", "matches"]
+StructureKind = Literal["plain", "json", "diff", "trace", "tests", "code"]
 _NUMBERS: dict[StructureKind, int] = {kind: number for number, kind in enumerate(get_args(StructureKind))}
 
 KEY, TELLING, HINT = 0.5, 0.3, 0.15

@@ -1,14 +1,12 @@
-"""JSON as a text: whether it is some, what its values are, and which of its lines tell.
+"""JSON as a text: whether a text is JSON, and what its values are.
 
 Rule: strict, as the standard has it; a text that is nearly JSON is none.
 """
 
-import re
-
 import msgspec
 
 from holdfast.messages import Json
-from holdfast.packing.structure.findings import DULL, HINT, BareText, LineFindings
+from holdfast.packing.structure.findings import BareText
 
 TELLING_KEYS = (
     *(
@@ -29,8 +27,6 @@ TELLING_KEYS = (
 )
 """Keys whose values say what an object is and how it fared, the most telling first."""
 
-_KEY = re.compile(rf'\n[ \t]++"(?i:{"|".join(TELLING_KEYS)})": ?+(?![\[{{])')
-_BRACKETS = re.compile(r"\n[ \t]*+[\[\]{}]++,?+[ \t\r]*+(?=\n|\Z)")
 FEWEST_ROWS = 2
 
 
@@ -69,11 +65,3 @@ def _is_valid(text: str) -> bool:
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return False
     return True
-
-
-def mark_json(sight: BareText, findings: LineFindings) -> None:
-    """Lines of a document that is written over many of them."""
-    for line, _ in sight.hits(_BRACKETS):
-        findings.claim("json", line, DULL)
-    for line, _ in sight.hits(_KEY):
-        findings.claim("json", line, HINT)
