@@ -201,7 +201,7 @@ def _record(
 def _with_fold(window: WindowView, plan: CompactionPlan, events: list[Event]) -> list[Event]:
     """The events, and the fold that they make possible."""
     compactions = window.transcript.compactions.after(events)
-    summary = summary_messages(window.scene, compactions, window.summary_sentences)
+    summary = summary_messages(window.context, compactions, window.summary_sentences)
     grown = window.counter.messages(summary) - window.fixed_tokens["summary"]
     fold = plan_summary_fold(window, plan.end, grown)
     return [*events, fold] if fold is not None else events

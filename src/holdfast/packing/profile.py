@@ -68,7 +68,8 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         0.06
     )
     fold_for_profit: Annotated[
-        bool, Meta(description="fold before the trigger where it pays: by prices, rent paid and a cold cache")
+        bool,
+        Meta(description="fold before the trigger where it pays: by prices, carry cost and a cold cache"),
     ] = True
     cache_read: Annotated[float, Meta(ge=0, description="price of a token read from the cache")] = 0.1
     cache_write: Annotated[float, Meta(ge=0, description="price of a token written to the cache")] = 1.25
@@ -107,7 +108,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Ratio, Meta(description="share of the window that the newest steps keep whole where lines are kept")
     ] = 0.1
     append_folds: Annotated[
-        bool, Meta(description="let a fold add to the notes that stand where that is cheaper")
+        bool, Meta(description="let a fold append to the notes where that is cheaper")
     ] = True
     worth: Annotated[
         Literal["learned", "hand"], Meta(description="what ranks lines: weights learned, or written by hand")

@@ -45,7 +45,7 @@ class Memory(Struct, frozen=True):
 
 class WindowView(Struct, frozen=True, dict=True, kw_only=True):
     profile: Profile
-    scene: RenderContext
+    context: RenderContext
     last_entry: str
     transcript: TranscriptView
     files: FileTouches
@@ -82,7 +82,7 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
 
     @property
     def counter(self) -> TokenCounter:
-        return self.scene.counter
+        return self.context.counter
 
     @property
     def line_index(self) -> LogLineIndex:
@@ -94,7 +94,7 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
 
     @cached_property
     def summary(self) -> tuple[Message, ...]:
-        return summary_messages(self.scene, self.transcript.compactions, self.summary_sentences)
+        return summary_messages(self.context, self.transcript.compactions, self.summary_sentences)
 
     @cached_property
     def tail(self) -> tuple[Message, ...]:
@@ -108,7 +108,7 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
     @cached_property
     def waiting(self) -> tuple[Block, ...]:
         """User messages sent while tools still run. They get their place when the results are in."""
-        return tuple(render_user(self.scene, u, {}, UserDisplay()) for u in self.transcript.waiting_users)
+        return tuple(render_user(self.context, u, {}, UserDisplay()) for u in self.transcript.waiting_users)
 
     @cached_property
     def fixed_tokens(self) -> Mapping[str, int]:
@@ -124,7 +124,7 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
     def total(self) -> int:
         """Upper bound for the tokens of a pack made now, room for the reply not included."""
         waiting = sum(block.room for block in self.waiting)
-        return sum(self.fixed_tokens.values()) + self.body_tokens + waiting + bridge_tokens(self.scene)
+        return sum(self.fixed_tokens.values()) + self.body_tokens + waiting + bridge_tokens(self.context)
 
     @property
     def reported(self) -> int:
@@ -169,7 +169,7 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
         key = (number, level, cap, (*later.superseded.values(), *later.edited.values()))
         known = self.memory.costs.get(key)
         if known is None:
-            known = render_step(self.scene, step, level, cap, later).room
+            known = render_step(self.context, step, level, cap, later).room
             if not step.waiting:
                 self.memory.costs[key] = known
         return known

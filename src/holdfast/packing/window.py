@@ -51,14 +51,14 @@ class Window:
         weights: Weights | None = None,
     ) -> None:
         self.profile = profile
-        self.scene = RenderContext(profile, counter, weight_vectors(weights) if weights else None)
+        self.context = RenderContext(profile, counter, weight_vectors(weights) if weights else None)
         self.transcript = Transcript()
         self.last_entry = ""
         self._files = FileTouches()
-        self._lines = LogLineIndex(self.scene.worth) if profile.excerpt_ratio else None
+        self._lines = LogLineIndex(self.context.worth) if profile.excerpt_ratio else None
         self._levels: list[LevelCap] = []
         self._body = BlockIndex()
-        self._users = UserTexts(self.scene)
+        self._users = UserTexts(self.context)
         self._stable: StableLayer | None = None
         self._recap_lines = profile.recap_lines
         self._summary_sentences = 0
@@ -75,7 +75,7 @@ class Window:
 
     @property
     def counter(self) -> TokenCounter:
-        return self.scene.counter
+        return self.context.counter
 
     def add(self, entry: Entry) -> None:
         event = entry.event
@@ -109,10 +109,10 @@ class Window:
         """What the window holds now. Blocks are rendered here: a step once, however many results it got."""
         if self._view is None:
             self._render()
-            self._stable = self._stable or stable_layer(self.scene, self.transcript)
+            self._stable = self._stable or stable_layer(self.context, self.transcript)
             self._view = WindowView(
                 profile=self.profile,
-                scene=self.scene,
+                context=self.context,
                 last_entry=self.last_entry,
                 transcript=self.transcript.view(),
                 files=self._files.snapshot(),
@@ -169,7 +169,7 @@ class Window:
         if isinstance(item, User):
             return self._users.render(item, quoted)
         level, cap = self._levels[item.number]
-        return render_step(self.scene, item, level, cap, self._later_context(item, level))
+        return render_step(self.context, item, level, cap, self._later_context(item, level))
 
     def _later_context(self, step: Step, level: Level) -> LaterContext:
         if level in ("skeleton", "gone"):

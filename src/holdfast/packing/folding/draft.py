@@ -49,7 +49,7 @@ class FoldDraft:
         """Room and messages of each item that would change, by position."""
         self._growth: dict[int, tuple[int, int]] = {}
         """Room and messages that notes grew by when a step went, by the step's number."""
-        self._note_bound = note_bound(view.scene)
+        self._note_bound = note_bound(view.context)
         self.note_room = sum(block.tokens for _, block in view.notes.values())
         """What of the total notes take, or may take."""
         self._written: list[FoldNote] = []
@@ -100,7 +100,7 @@ class FoldDraft:
     def shorten_summary(self) -> None:
         """One sentence per line of the summary."""
         self.summary_sentences = 1
-        short = summary_messages(self.view.scene, self.view.transcript.compactions, 1)
+        short = summary_messages(self.view.context, self.view.transcript.compactions, 1)
         self.total -= self.view.fixed_tokens["summary"] - self._count(short)
 
     def shorten_recap(self) -> None:
@@ -274,8 +274,8 @@ class FoldDraft:
     def _count(self, messages: tuple[Message, ...]) -> int:
         return self.view.counter.messages(messages)
 
-    def _show_less(self, user: User, look: UserDisplay) -> bool:
-        less = render_user(self.view.scene, user, {}, look).room
+    def _show_less(self, user: User, display: UserDisplay) -> bool:
+        less = render_user(self.view.context, user, {}, display).room
         if less >= self.room(user.position):
             return False
         self._resize(user.position, less, 1)
@@ -285,7 +285,7 @@ class FoldDraft:
     def _reveal_repeats(self, user: User) -> None:
         """Where a later message only refers to this one, it will have to be shown whole."""
         for repeat in self.view.repeats_of(user)[:1]:
-            whole = render_user(self.view.scene, repeat, {}, UserDisplay()).room
+            whole = render_user(self.view.context, repeat, {}, UserDisplay()).room
             self._resize(repeat.position, max(whole, self.room(repeat.position)), 1)
 
     def _gone_before(self, number: int) -> bool:

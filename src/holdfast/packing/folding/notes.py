@@ -31,11 +31,11 @@ def step_note(view: WindowView, steps: Sequence[Step]) -> FoldNote:
     return FoldNote(steps[0].entry, steps[-1].entry, text, index)
 
 
-def note_bound(scene: RenderContext) -> int:
+def note_bound(context: RenderContext) -> int:
     """Tokens that no note of steps exceeds: one with the longest numbers and the oddest names."""
     tools = ", ".join(f"99999 {'Xq7-zK_9' * 2}" for _ in range(MOST_TOOLS))
     text = mark(f"steps 99999-99999 folded ({tools}, 99999 failed)", "a0z9y8x7w6v5t")
-    return scene.counter.message(UserMessage((Text(text),))) + 8
+    return context.counter.message(UserMessage((Text(text),))) + 8
 
 
 def round_note_room(view: WindowView) -> int:
@@ -55,7 +55,7 @@ def round_note(view: WindowView, items: Sequence[Item]) -> FoldNote:
     head = mark(what, text_id(index))
     said = [line for user in users if user.origin != "reminder" for line in _asked(user)]
     count, room = view.counter.message, round_note_room(view)
-    kept = _newest_that_fit(view.scene, said, room - view.counter.text(head) - 16)
+    kept = _newest_that_fit(view.context, said, room - view.counter.text(head) - 16)
     text = _round_text(head, kept)
     while kept and count(UserMessage((Text(text),))) > room:
         kept = kept[1:]
@@ -69,10 +69,10 @@ def _round_text(head: str, said: Sequence[str]) -> str:
     return "\n".join([head, "The user said there, oldest first:", *(f"- {line}" for line in said)])
 
 
-def _newest_that_fit(scene: RenderContext, lines: list[str], room: int) -> list[str]:
+def _newest_that_fit(context: RenderContext, lines: list[str], room: int) -> list[str]:
     start = len(lines)
     while start > 0 and room > 0:
-        room -= scene.counter.text(lines[start - 1]) + 3
+        room -= context.counter.text(lines[start - 1]) + 3
         start -= room > 0
     return lines[start:]
 

@@ -203,7 +203,7 @@ _CHANGES = ("edit", "multiedit", "write")
 
 
 def fixed_line_features(
-    looks: LineFacts, line: str, origin: Origin, kind: Kind | None, row: int, rows: int, bonus: float
+    facts: LineFacts, line: str, origin: Origin, kind: Kind | None, row: int, rows: int, bonus: float
 ) -> tuple[float, ...]:
     """`kind` is the call's, None where there is no call; `row` is the line's place among `rows`, and `bonus` what
     the structure of its text gives it."""
@@ -221,38 +221,38 @@ def fixed_line_features(
         result in ("ls", "glob"),
         kind in _CHANGES,
         result == "other",
-        log1p(looks.size),
-        looks.size > LONG_LINE,
-        len(looks.key) < SHORT_TEXT,
+        log1p(facts.size),
+        facts.size > LONG_LINE,
+        len(facts.key) < SHORT_TEXT,
         log1p(len(line) - len(line.lstrip())),
-        looks.is_definition,
-        looks.is_trouble,
-        looks.is_import,
-        looks.is_comment,
-        log1p(len(looks.names)),
+        facts.is_definition,
+        facts.is_trouble,
+        facts.is_import,
+        facts.is_comment,
+        log1p(len(facts.names)),
         row < EDGE,
         row >= rows - EDGE,
         log1p(rows),
         line.startswith("+"),
         line.startswith("-"),
-        looks.is_numbered,
-        looks.is_lone,
+        facts.is_numbered,
+        facts.is_lone,
         bonus,
     )
 
 
-def fixed_name_features(looks: NameFacts, own: bool) -> tuple[float, ...]:
+def fixed_name_features(facts: NameFacts, own: bool) -> tuple[float, ...]:
     """`own` says that the agent itself brought the name up."""
     return (
         1.0,
         own,
-        looks.is_path,
-        looks.is_deep,
-        looks.has_extension,
-        looks.is_number,
-        looks.is_address,
-        looks.is_camel,
-        looks.is_snake,
-        looks.is_dotted,
-        log1p(looks.length),
+        facts.is_path,
+        facts.is_deep,
+        facts.has_extension,
+        facts.is_number,
+        facts.is_address,
+        facts.is_camel,
+        facts.is_snake,
+        facts.is_dotted,
+        log1p(facts.length),
     )

@@ -126,18 +126,18 @@ class LogLineIndex:
         for number, line in enumerate(rows):
             if len(line) > LONGEST_LINE:
                 continue
-            looks = line_facts(line)
-            self._see(looks, source.origin)
-            if len(looks.key) >= SHORTEST_LINE:
+            facts = line_facts(line)
+            self._see(facts, source.origin)
+            if len(facts.key) >= SHORTEST_LINE:
                 bonus = structure.bonus[number] if structure else 0.0
-                self.lines.append(index_line(self.weights, source, number, line, looks, bonus))
-                self.repeats[looks.key] = self.repeats.get(looks.key, 0) + 1
+                self.lines.append(index_line(self.weights, source, number, line, facts, bonus))
+                self.repeats[facts.key] = self.repeats.get(facts.key, 0) + 1
         if source.origin == "user":
             self.goal.update(names_in("\n".join(rows)))
 
-    def _see(self, looks: LineFacts, origin: Origin) -> None:
+    def _see(self, facts: LineFacts, origin: Origin) -> None:
         step = self.step
-        for text in looks.names:
+        for text in facts.names:
             name = self.names.get(text)
             if name is None:
                 own = origin in ("said", "call", "argument")
@@ -156,8 +156,8 @@ class LogLineIndex:
                 name.said += 1
             elif origin == "user":
                 name.by_user = True
-            name.in_trouble |= looks.is_trouble
-            name.in_definition |= looks.is_definition
+            name.in_trouble |= facts.is_trouble
+            name.in_definition |= facts.is_definition
 
     def _note_files(self, step: Step) -> None:
         for call_id, use in step.uses.items():
@@ -268,17 +268,17 @@ def _seen_features(name: IndexedName) -> tuple[float, ...]:
 
 
 def index_line(
-    weights: WeightVectors, source: PassageSource, number: int, line: str, looks: LineFacts, bonus: float
+    weights: WeightVectors, source: PassageSource, number: int, line: str, facts: LineFacts, bonus: float
 ) -> IndexedLine:
-    fixed = fixed_line_features(looks, line, source.origin, source.kind, number, source.rows, bonus)
+    fixed = fixed_line_features(facts, line, source.origin, source.kind, number, source.rows, bonus)
     return IndexedLine(
         source,
         number,
         line,
-        looks.key,
-        looks.names,
-        looks.size,
-        looks.is_lone or is_crowd(line, looks.names),
+        facts.key,
+        facts.names,
+        facts.size,
+        facts.is_lone or is_crowd(line, facts.names),
         bonus,
         dot(weights.fixed_line, fixed),
     )

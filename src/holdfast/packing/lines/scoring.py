@@ -32,12 +32,12 @@ class LineScores:
     """Of `lines`, by their places in the sequence; `covered` are names that stand on view."""
 
     def __init__(
-        self, sightings: LogLineIndex, lines: Sequence[IndexedLine], covered: Iterable[str] = ()
+        self, line_index: LogLineIndex, lines: Sequence[IndexedLine], covered: Iterable[str] = ()
     ) -> None:
         self._lines = lines
-        self._worths = sightings.name_worths(lines)
+        self._worths = line_index.name_worths(lines)
         self._covered = set(covered)
-        scores = zip(lines, sightings.line_scores(lines), strict=True)
+        scores = zip(lines, line_index.line_scores(lines), strict=True)
         self._quotes = [exp(score) if len(line.key) >= SHORTEST_QUOTE else 0.0 for line, score in scores]
         """What each line is worth as a whole."""
 
@@ -61,17 +61,17 @@ def line_limit(window: int) -> int:
     return max(window // TOKENS_A_LINE, FEWEST)
 
 
-def evict_lines(sightings: LogLineIndex, most: int, *, is_quick: bool = True) -> None:
+def evict_lines(line_index: LogLineIndex, most: int, *, is_quick: bool = True) -> None:
     """Let go of the worst lines where half as many again as `most` have come together; after a fold that was not
     quick, where twice as many have. Half of `most` stay at least besides those that notes show."""
-    lines, kept = sightings.lines, sightings.kept
+    lines, kept = line_index.lines, line_index.kept
     if len(lines) <= (most + most // 2 if is_quick else 2 * most):
         return
     shown = {at for at, line in enumerate(lines) if line.number in kept.get(line.source.place, ())}
-    worths = LineScores(sightings, lines)
+    worths = LineScores(line_index, lines)
     others = (at for at in range(len(lines)) if at not in shown)
     shown.update(nlargest(max(most - len(shown), most // 2), others, key=worths.of))
-    sightings.remember([lines[at] for at in sorted(shown)])
+    line_index.remember([lines[at] for at in sorted(shown)])
 
 
 LEAST_ROOM = 8
@@ -109,13 +109,13 @@ class LineChooser:
 
     def __init__(
         self,
-        sightings: LogLineIndex,
+        line_index: LogLineIndex,
         folded: Callable[[PassageSource], bool],
         view: ShownLines,
         prices: LinePrices,
     ) -> None:
-        self._found = candidate_lines(sightings, folded, view)
-        self._worths = LineScores(sightings, self._found, view.names)
+        self._found = candidate_lines(line_index, folded, view)
+        self._worths = LineScores(line_index, self._found, view.names)
         self._prices = prices
         self._heap = [(-self._worths.of(at), at) for at in range(len(self._found))]
         heapify(self._heap)
@@ -157,14 +157,14 @@ class LineChooser:
 
 
 def candidate_lines(
-    sightings: LogLineIndex, folded: Callable[[PassageSource], bool], view: ShownLines
+    line_index: LogLineIndex, folded: Callable[[PassageSource], bool], view: ShownLines
 ) -> list[IndexedLine]:
     """Every line once, where it stands newest."""
     seen = set(view.keys)
     found: list[IndexedLine] = []
     source: PassageSource | None = None
     wanted = False
-    for line in reversed(sightings.lines):
+    for line in reversed(line_index.lines):
         if line.source is not source:
             source = line.source
             wanted = folded(source)

@@ -39,29 +39,29 @@ from holdfast.views.todos import Todos, todos_after
 from holdfast.views.transcript import Step, User
 
 
-def gone_step_cuts(scene: RenderContext, step: Step, quoted: Quoted) -> tuple[Cut, ...]:
+def gone_step_cuts(context: RenderContext, step: Step, quoted: Quoted) -> tuple[Cut, ...]:
     """The cuts of a step of which nothing stands in its place."""
     cuts: list[Cut] = []
     texts = 0
     for part in step.message.parts:
         if isinstance(part, Thinking):
-            cuts.append(thinking_cut(scene, step, part))
+            cuts.append(thinking_cut(context, step, part))
         elif isinstance(part, ToolCall):
-            before = scene.counter.message(AssistantMessage((part,)))
+            before = context.counter.message(AssistantMessage((part,)))
             after = min(quoted.get((part.id, CALL, 0), 0), before)
             cuts.append(Cut(step.entry, step.uses[part.id].label, "call-gone", before, after, step.entry))
         else:
-            before = scene.counter.text(part.text)
+            before = context.counter.text(part.text)
             after = min(quoted.get(("", SAID, texts), 0), before)
             cuts.append(Cut(step.entry, "assistant text", "text-gone", before, after, text_id(part.text)))
             texts += 1
     for call_id, answer in step.results.items():
-        cuts += _result_gone(scene, step, answer, call_id, quoted)
+        cuts += _result_gone(context, step, answer, call_id, quoted)
     return tuple(cuts)
 
 
 def _result_gone(
-    scene: RenderContext, step: Step, answer: ToolMessage, call_id: str, quoted: Quoted
+    context: RenderContext, step: Step, answer: ToolMessage, call_id: str, quoted: Quoted
 ) -> list[Cut]:
     use, entry = step.uses[call_id], step.result_entries[call_id]
     what, rule = use.label, f"{use.kind}-gone"
@@ -70,7 +70,7 @@ def _result_gone(
     cuts: list[Cut] = []
     texts = 0
     for part in answer.parts:
-        before, after = scene.counter.part(part), 0
+        before, after = context.counter.part(part), 0
         if isinstance(part, Text):
             after = min(quoted.get((call_id, RESULT, texts), 0), before)
         texts += isinstance(part, Text)
@@ -79,14 +79,14 @@ def _result_gone(
 
 
 def user_cuts(
-    scene: RenderContext, user: User, shown: tuple[tuple[UserPart | None, str], ...], quoted: Quoted
+    context: RenderContext, user: User, shown: tuple[tuple[UserPart | None, str], ...], quoted: Quoted
 ) -> tuple[Cut, ...]:
     """The cuts of a user message, given each part as it is shown, None if it is gone, and the rule for that."""
     cuts: list[Cut] = []
     texts = 0
     for part, (left, rule) in zip(user.message.parts, shown, strict=True):
         if left is not part:
-            before, after = scene.counter.part(part), scene.counter.part(left) if left else 0
+            before, after = context.counter.part(part), context.counter.part(left) if left else 0
             if isinstance(part, Text):
                 after += min(quoted.get(("", USER, texts), 0), max(before - after, 0))
             cuts.append(Cut(user.entry, "user message", rule, before, after, text_id(source_of(part))))
@@ -94,14 +94,14 @@ def user_cuts(
     return tuple(cuts)
 
 
-def thinking_cut(scene: RenderContext, step: Step, part: Thinking) -> Cut:
-    before = scene.counter.message(AssistantMessage((part,)))
+def thinking_cut(context: RenderContext, step: Step, part: Thinking) -> Cut:
+    before = context.counter.message(AssistantMessage((part,)))
     return Cut(step.entry, "thinking", "thinking", before, 0, text_id(part.text) if part.text else step.entry)
 
 
-def text_cut(scene: RenderContext, entry: str, what: str, rule: str, before: str, after: str) -> Cut:
+def text_cut(context: RenderContext, entry: str, what: str, rule: str, before: str, after: str) -> Cut:
     """A text shown as a shorter one in its place."""
-    count = scene.counter.text
+    count = context.counter.text
     return Cut(entry, what, rule, count(before), count(after) if after else 0, text_id(before))
 
 
@@ -118,9 +118,9 @@ MOST_CALLS = 128
 """Calls that OpenAI takes in one message."""
 
 
-def bridge_tokens(scene: RenderContext) -> int:
+def bridge_tokens(context: RenderContext) -> int:
     """Reserved by each block that ends with an assistant message, so that a bridge never breaks a budget."""
-    return scene.counter.message(BRIDGE)
+    return context.counter.message(BRIDGE)
 
 
 class UserDisplay(Struct, frozen=True):
@@ -131,33 +131,37 @@ class UserDisplay(Struct, frozen=True):
 
 
 def render_user(
-    scene: RenderContext, user: User, pasted: dict[str, str], look: UserDisplay, quoted: Quoted = NO_QUOTES
+    context: RenderContext,
+    user: User,
+    pasted: dict[str, str],
+    display: UserDisplay,
+    quoted: Quoted = NO_QUOTES,
 ) -> Block:
     """A user message. `pasted` maps large texts seen before to the entry that has them."""
-    shown = tuple(_user_part(scene, user, part, pasted, look) for part in user.message.parts)
+    shown = tuple(_user_part(context, user, part, pasted, display) for part in user.message.parts)
     message = UserMessage(tuple(part for part, _ in shown))
-    return Block((message,), scene.counter.message(message), user_cuts(scene, user, shown, quoted))
+    return Block((message,), context.counter.message(message), user_cuts(context, user, shown, quoted))
 
 
-def hide_user(scene: RenderContext, user: User, quoted: Quoted = NO_QUOTES) -> Block:
+def hide_user(context: RenderContext, user: User, quoted: Quoted = NO_QUOTES) -> Block:
     """A user message that only notes speak of."""
-    return Block((), 0, user_cuts(scene, user, ((None, "user-gone"),) * len(user.message.parts), quoted))
+    return Block((), 0, user_cuts(context, user, ((None, "user-gone"),) * len(user.message.parts), quoted))
 
 
 def _user_part(
-    scene: RenderContext, user: User, part: UserPart, pasted: dict[str, str], look: UserDisplay
+    context: RenderContext, user: User, part: UserPart, pasted: dict[str, str], display: UserDisplay
 ) -> tuple[UserPart, str]:
     if isinstance(part, Image):
-        return (Text(image_mark(part)), "old-user") if look.brief or look.cap else (part, "")
-    size = scene.counter.text(part.text)
+        return (Text(image_mark(part)), "old-user") if display.brief or display.cap else (part, "")
+    size = context.counter.text(part.text)
     texts = sum(isinstance(p, Text) for p in user.message.parts)
-    if look.brief:
+    if display.brief:
         brief = _brief(part.text, max(12 // texts, 1))
-        return (Text(brief), "old-user") if scene.counter.text(brief) < size else (part, "")
+        return (Text(brief), "old-user") if context.counter.text(brief) < size else (part, "")
     if pasted.get(part.text, user.entry) != user.entry:
         return Text(mark("the same text as an earlier message", text_id(part.text))), "repeated-paste"
-    cap = max(look.cap // texts, MARK_TOKENS + 20) if look.cap else scene.profile.paste_tokens
-    clipped = clip_tokens(part.text, cap, scene.counter)
+    cap = max(display.cap // texts, MARK_TOKENS + 20) if display.cap else context.profile.paste_tokens
+    clipped = clip_tokens(part.text, cap, context.counter)
     return (part, "") if clipped == part.text else (Text(clipped), "paste")
 
 
@@ -181,19 +185,19 @@ NO_LATER_CONTEXT = LaterContext()
 
 
 def render_step(
-    scene: RenderContext, step: Step, level: Level, cap: int, later: LaterContext = NO_LATER_CONTEXT
+    context: RenderContext, step: Step, level: Level, cap: int, later: LaterContext = NO_LATER_CONTEXT
 ) -> Block:
     """A step at its level, with every cut named."""
     if level == "gone":
-        return Block((), 0, gone_step_cuts(scene, step, later.quoted))
+        return Block((), 0, gone_step_cuts(context, step, later.quoted))
     if level == "skeleton":
-        return _render_skeleton(scene, step, later.quoted)
+        return _render_skeleton(context, step, later.quoted)
     cuts: list[Cut] = []
-    reply = _assistant(scene, step, level, cuts)
-    results = [_result(scene, step, answer, level, cap, later, cuts) for answer in step.answers()]
+    reply = _assistant(context, step, level, cuts)
+    results = [_result(context, step, answer, level, cap, later, cuts) for answer in step.answers()]
     messages = _in_groups(reply, results)
-    tokens = sum(scene.counter.message(m) for m in messages)
-    return Block(tuple(messages), tokens, tuple(cuts), 0 if step.calls else bridge_tokens(scene))
+    tokens = sum(context.counter.message(m) for m in messages)
+    return Block(tuple(messages), tokens, tuple(cuts), 0 if step.calls else bridge_tokens(context))
 
 
 def _in_groups(reply: AssistantMessage, results: list[ToolMessage]) -> list[Message]:
@@ -210,47 +214,47 @@ def _in_groups(reply: AssistantMessage, results: list[ToolMessage]) -> list[Mess
     return messages
 
 
-def _assistant(scene: RenderContext, step: Step, level: Level, cuts: list[Cut]) -> AssistantMessage:
+def _assistant(context: RenderContext, step: Step, level: Level, cuts: list[Cut]) -> AssistantMessage:
     parts: list[AssistantPart] = []
     for part in step.message.parts:
         if isinstance(part, Thinking):
-            if level in ("full", "clipped") or scene.profile.thinking == "keep":
+            if level in ("full", "clipped") or context.profile.thinking == "keep":
                 parts.append(part)
             else:
-                cuts.append(thinking_cut(scene, step, part))
+                cuts.append(thinking_cut(context, step, part))
         elif isinstance(part, ToolCall):
-            parts.append(_call(scene, step, part, level, cuts))
-        elif level == "stub" and scene.counter.text(part.text) > 120:
-            brief = clip_tokens(part.text, 100, scene.counter)
-            cuts.append(text_cut(scene, step.entry, "assistant text", "text-stub", part.text, brief))
+            parts.append(_call(context, step, part, level, cuts))
+        elif level == "stub" and context.counter.text(part.text) > 120:
+            brief = clip_tokens(part.text, 100, context.counter)
+            cuts.append(text_cut(context, step.entry, "assistant text", "text-stub", part.text, brief))
             parts.append(Text(brief))
         else:
             parts.append(part)
     return AssistantMessage(tuple(parts))
 
 
-def _call(scene: RenderContext, step: Step, call: ToolCall, level: Level, cuts: list[Cut]) -> ToolCall:
+def _call(context: RenderContext, step: Step, call: ToolCall, level: Level, cuts: list[Cut]) -> ToolCall:
     """A call at a level: its long arguments shortened, of a todo list only the recap."""
     use = step.uses[call.id]
     if use.kind == "todo" and level in ("digest", "stub"):
-        return _todo_call(scene, step, call, cuts)
-    arguments, shortened = reduce_arguments(scene, use, call.arguments, level)
+        return _todo_call(context, step, call, cuts)
+    arguments, shortened = reduce_arguments(context, use, call.arguments, level)
     if not shortened:
         return call
     for text, shown in shortened:
         what, rule = f"argument of {use.label}", f"{use.kind}-argument"
-        cuts.append(text_cut(scene, step.entry, what, rule, text, shown))
+        cuts.append(text_cut(context, step.entry, what, rule, text, shown))
     return ToolCall(call.id, call.name, arguments)
 
 
-def _todo_call(scene: RenderContext, step: Step, call: ToolCall, cuts: list[Cut]) -> ToolCall:
+def _todo_call(context: RenderContext, step: Step, call: ToolCall, cuts: list[Cut]) -> ToolCall:
     """A list that newer ones replaced; what stands now is in the tail."""
     key = next((k for k in ("todos", "plan", "items") if isinstance(call.arguments.get(k), list)), "")
     if not key:
         return call
     recap = todos_after(Todos(), call, "").line
     folded = ToolCall(call.id, call.name, {**call.arguments, key: recap})
-    before, after = scene.counter.part(call), scene.counter.part(folded)
+    before, after = context.counter.part(call), context.counter.part(folded)
     if after >= before:
         return call
     cuts.append(Cut(step.entry, f"argument of {call.name}", "todo-argument", before, after, step.entry))
@@ -258,7 +262,7 @@ def _todo_call(scene: RenderContext, step: Step, call: ToolCall, cuts: list[Cut]
 
 
 def _result(
-    scene: RenderContext,
+    context: RenderContext,
     step: Step,
     answer: ToolMessage,
     level: Level,
@@ -273,9 +277,9 @@ def _result(
         if isinstance(part, Image):
             shown, rule = _picture(part, level), "picture"
         else:
-            shown, rule = _result_text(scene, step, answer, part, level, cap, later)
+            shown, rule = _result_text(context, step, answer, part, level, cap, later)
         if shown is not part:
-            before, after = scene.counter.part(part), scene.counter.part(shown)
+            before, after = context.counter.part(part), context.counter.part(shown)
             cuts.append(Cut(entry, use.label, rule, before, after, source_id(use, source_of(part))))
         parts.append(shown)
     return ToolMessage(answer.call_id, answer.name, tuple(parts), answer.error)
@@ -286,7 +290,7 @@ def _picture(image: Image, level: Level) -> UserPart:
 
 
 def _result_text(
-    scene: RenderContext,
+    context: RenderContext,
     step: Step,
     answer: ToolMessage,
     part: Text,
@@ -298,35 +302,35 @@ def _result_text(
     use = step.uses[answer.call_id]
     superseded = later.superseded.get(answer.call_id, "")
     if level == "full":
-        shown, rule = _first_sight(scene, use, part.text), "first-sight"
+        shown, rule = _first_sight(context, use, part.text), "first-sight"
     elif level == "clipped":
-        shown, rule = reduce_result(scene, use, part.text, level, cap), f"{use.kind}-clipped"
+        shown, rule = reduce_result(context, use, part.text, level, cap), f"{use.kind}-clipped"
     else:
         state = "failed" if answer.error else later.edited.get(answer.call_id, "")
-        shown = reduce_result(scene, use, part.text, level, cap, superseded, state=state)
+        shown = reduce_result(context, use, part.text, level, cap, superseded, state=state)
         rule = f"{use.kind}-superseded" if superseded else f"{use.kind}-{level}"
     return (part if shown == part.text else Text(shown)), rule
 
 
-def _first_sight(scene: RenderContext, use: ToolUse, text: str) -> str:
+def _first_sight(context: RenderContext, use: ToolUse, text: str) -> str:
     """A result as it is first shown: whole, unless it is very large or the profile clips at once."""
     if use.kind == "recall":
         return text
-    profile, shown = scene.profile, text
+    profile, shown = context.profile, text
     if profile.result_now == "clipped":
-        shown = reduce_result(scene, use, text, "clipped", 0)
-    if scene.counter.text(shown) <= profile.first_sight_tokens:
+        shown = reduce_result(context, use, text, "clipped", 0)
+    if context.counter.text(shown) <= profile.first_sight_tokens:
         return shown
     if not profile.excerpt_ratio:
-        return clip_tokens(text, profile.first_sight_tokens, scene.counter)
-    return reduce_new_result(use, text, profile.first_sight_tokens, scene.counter, scene.worth)
+        return clip_tokens(text, profile.first_sight_tokens, context.counter)
+    return reduce_new_result(use, text, profile.first_sight_tokens, context.counter, context.worth)
 
 
-def _render_skeleton(scene: RenderContext, step: Step, quoted: Quoted) -> Block:
+def _render_skeleton(context: RenderContext, step: Step, quoted: Quoted) -> Block:
     """Of the step only what the agent said; its calls and results are named in the cuts."""
-    gone = gone_step_cuts(scene, step, quoted)
+    gone = gone_step_cuts(context, step, quoted)
     if not step.message.text.strip():
         return Block((), 0, gone)
     message = AssistantMessage(tuple(p for p in step.message.parts if isinstance(p, Text)))
     cuts = tuple(c for c in gone if c.rule != "text-gone")
-    return Block((message,), scene.counter.message(message), cuts, bridge_tokens(scene))
+    return Block((message,), context.counter.message(message), cuts, bridge_tokens(context))

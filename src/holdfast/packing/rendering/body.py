@@ -102,24 +102,24 @@ class UserTexts:
     A large text is shown once. When the message that shows it no longer does, the first that referred to it does.
     """
 
-    def __init__(self, scene: RenderContext) -> None:
+    def __init__(self, context: RenderContext) -> None:
         self.displays: dict[str, UserDisplay] = {}
         """How messages are displayed that a fold shortened."""
         self.hidden: frozenset[str] = frozenset()
         """Messages that only a note for their rounds speaks of."""
         self.repeats: dict[str, tuple[User, ...]] = {}
         """Messages that only refer to an entry, because it shows the same text."""
-        self._scene = scene
+        self._context = context
         self._pasted: dict[str, str] = {}
         """Large user texts, and the entry that shows each."""
 
     def render(self, user: User, quoted: Quoted) -> Block:
         if user.entry in self.hidden:
-            return hide_user(self._scene, user, quoted)
+            return hide_user(self._context, user, quoted)
         display = self.displays.get(user.entry, UserDisplay())
         if display == UserDisplay():
             self._note_pastes(user)
-        return render_user(self._scene, user, self._pasted, display, quoted)
+        return render_user(self._context, user, self._pasted, display, quoted)
 
     def shorten(self, displays: Mapping[str, UserDisplay], hidden: Sequence[str]) -> list[str]:
         """A fold shortens or hides messages. Returned are those that show their texts from now on instead."""
@@ -140,7 +140,7 @@ class UserTexts:
     def _note_pastes(self, user: User) -> None:
         """Remember who shows a large text first; later messages with the same text only refer to it."""
         for part in user.message.parts:
-            if not isinstance(part, Text) or self._scene.counter.text(part.text) < LARGE_PASTE:
+            if not isinstance(part, Text) or self._context.counter.text(part.text) < LARGE_PASTE:
                 continue
             first = self._pasted.setdefault(part.text, user.entry)
             if first in self.hidden or first in self.displays:

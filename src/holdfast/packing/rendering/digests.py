@@ -66,14 +66,6 @@ def _first(count: int, lines: list[str]) -> list[int]:
     return filled[:count]
 
 
-def _choose_ls(lines: list[str], profile: Profile) -> list[int]:
-    return _first(profile.ls_entries, lines)
-
-
-def _choose_glob(lines: list[str], profile: Profile) -> list[int]:
-    return _first(profile.glob_entries, lines)
-
-
 def _choose_grep(lines: list[str], profile: Profile) -> list[int]:
     """How many were found, then the first matches, each under the file's name where that has a line of its own."""
     filled = [i for i, line in enumerate(lines) if line.strip() and line.strip() != "--"]
@@ -96,18 +88,6 @@ def _heading(lines: list[str], match: int) -> list[int]:
         if line.strip() != "--" and not _MATCH.match(line) and not _CONTEXT.match(line[:LONG_FIELD]):
             return [number]
     return []
-
-
-def _choose_read(lines: list[str], profile: Profile) -> list[int]:
-    return list(range(min(len(lines), profile.read_lines)))
-
-
-def _choose_edit(lines: list[str], profile: Profile) -> list[int]:
-    return _first(profile.edit_diff_lines, lines)
-
-
-def _choose_write(lines: list[str], profile: Profile) -> list[int]:
-    return _first(profile.write_diff_lines, lines)
 
 
 def _choose_bash(lines: list[str], profile: Profile) -> list[int]:
@@ -134,13 +114,13 @@ def _newest(count: int, lines: list[str]) -> list[int]:
 
 
 _CHOOSERS: dict[Kind, _Chooser] = {
-    "ls": _choose_ls,
-    "glob": _choose_glob,
+    "ls": lambda lines, profile: _first(profile.ls_entries, lines),
+    "glob": lambda lines, profile: _first(profile.glob_entries, lines),
     "grep": _choose_grep,
-    "read": _choose_read,
-    "edit": _choose_edit,
-    "multiedit": _choose_edit,
-    "write": _choose_write,
+    "read": lambda lines, profile: list(range(min(len(lines), profile.read_lines))),
+    "edit": lambda lines, profile: _first(profile.edit_diff_lines, lines),
+    "multiedit": lambda lines, profile: _first(profile.edit_diff_lines, lines),
+    "write": lambda lines, profile: _first(profile.write_diff_lines, lines),
     "bash": _choose_bash,
 }
 

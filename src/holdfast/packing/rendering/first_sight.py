@@ -42,21 +42,8 @@ _TROUBLE = re.compile(
     r"|\bnot ok\b|[Cc]ommand not found|No such file|[Pp]ermission denied|Segmentation fault"
 )
 _SIGNS = (
-    *(
-        "FAIL",
-        "FATAL",
-        "PANIC",
-        "ERR",
-        "rror",
-        "Exception",
-        "atal",
-        "anic",
-        "ailed",
-        "ailure",
-        "Traceback",
-        "not ok",
-    ),
-    *("not found", "No such", "denied", "fault", "✗", "✕", "✘", "✖"),
+    *"FAIL FATAL PANIC ERR rror Exception atal anic ailed ailure Traceback denied fault ✗ ✕ ✘ ✖".split(),
+    *("not ok", "not found", "No such"),
 )
 """One of these is in every word of trouble: most texts, and most lines of the others, have none."""
 _WITHOUT_DIGITS = str.maketrans("", "", digits)
@@ -79,11 +66,11 @@ def _score_lines(
         return names[name]
 
     def line_worth(row: int, line: str) -> float:
-        looks = line_facts(line)
-        fixed = fixed_line_features(looks, line, "result", use.kind, row, len(lines), structure.bonus[row])
-        quote = exp(dot(weights.fixed_line, fixed)) if len(looks.key) >= SHORTEST_QUOTE else 0.0
-        named = sum(map(name_worth, looks.names))
-        is_weak = looks.is_lone or is_crowd(line, looks.names)
+        facts = line_facts(line)
+        fixed = fixed_line_features(facts, line, "result", use.kind, row, len(lines), structure.bonus[row])
+        quote = exp(dot(weights.fixed_line, fixed)) if len(facts.key) >= SHORTEST_QUOTE else 0.0
+        named = sum(map(name_worth, facts.names))
+        is_weak = facts.is_lone or is_crowd(line, facts.names)
         return quote + (named * WEAK_SHARE if is_weak else named)
 
     return [line_worth(row, line) for row, line in enumerate(lines)]

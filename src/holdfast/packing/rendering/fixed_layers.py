@@ -35,26 +35,26 @@ class StableLayer(Struct, frozen=True):
     tool_tokens: int
 
 
-def stable_layer(scene: RenderContext, transcript: Transcript) -> StableLayer:
+def stable_layer(context: RenderContext, transcript: Transcript) -> StableLayer:
     by_name = {
         "system": [transcript.system],
         "rules": list(transcript.rules.values()),
         "context": list(transcript.contexts.values()),
     }
-    texts = [text for name in scene.profile.pinned_order for text in by_name.get(name, [])]
+    texts = [text for name in context.profile.pinned_order for text in by_name.get(name, [])]
     messages = tuple(SystemMessage(text) for text in texts if text.strip())
-    return StableLayer(messages, scene.counter.messages(messages), scene.counter.tools(transcript.tools))
+    return StableLayer(messages, context.counter.messages(messages), context.counter.tools(transcript.tools))
 
 
 def summary_messages(
-    scene: RenderContext, compactions: Compactions, sentences: int = 0
+    context: RenderContext, compactions: Compactions, sentences: int = 0
 ) -> tuple[Message, ...]:
     """The summary layer in the profile's shape: archive entries, then working state. One sentence a line where it
     is over its cap."""
-    messages = _shaped(scene.profile, compactions, sentences)
-    cap = scene.profile.summary_cap
-    if cap and not sentences and scene.counter.messages(messages) > cap:
-        messages = _shaped(scene.profile, compactions, 1)
+    messages = _shaped(context.profile, compactions, sentences)
+    cap = context.profile.summary_cap
+    if cap and not sentences and context.counter.messages(messages) > cap:
+        messages = _shaped(context.profile, compactions, 1)
     return messages
 
 

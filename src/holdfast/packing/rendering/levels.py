@@ -54,7 +54,7 @@ class RenderContext(Struct, frozen=True):
 
 
 def reduce_result(
-    scene: RenderContext,
+    context: RenderContext,
     use: ToolUse,
     text: str,
     level: Level,
@@ -65,14 +65,14 @@ def reduce_result(
 ) -> str:
     """A result's text at a level. `stale` says why a newer result stands for this one; `state` is what a reader
     must know of it besides, such as that it failed."""
-    counter = scene.counter
+    counter = context.counter
     size = counter.text(text)
     if level == "full" or size <= SHORT or marked_as(text):
         return text
     if level == "clipped":
-        reduced = _clip(scene, text, cap)
+        reduced = _clip(context, text, cap)
     elif level == "digest" and not stale and use.kind != "recall":
-        reduced = text if _is_digest(use, text) else _digest(scene, use, text, cap, state)
+        reduced = text if _is_digest(use, text) else _digest(context, use, text, cap, state)
     else:
         reason = f", {stale}" if stale else ""
         reduced = mark(f"{use.label}: {size} tokens{_also(state)}{reason}", source_id(use, text))
@@ -88,18 +88,18 @@ def source_id(use: ToolUse, text: str) -> str:
     return use.recalls if is_id(use.recalls) else text_id(text)
 
 
-def _clip(scene: RenderContext, text: str, cap: int) -> str:
-    profile = scene.profile
+def _clip(context: RenderContext, text: str, cap: int) -> str:
+    profile = context.profile
     if cap:
-        return clip_tokens(text, cap, scene.counter)
+        return clip_tokens(text, cap, context.counter)
     if profile.compaction_clip_chars:
         if len(text) <= profile.compaction_clip_chars:
             return text
-        return clip_chars(text, profile.clip_head_chars, profile.clip_tail_chars, counter=scene.counter)
+        return clip_chars(text, profile.clip_head_chars, profile.clip_tail_chars, counter=context.counter)
     if profile.max_tool_chars and len(text) > profile.max_tool_chars:
         share = profile.max_tool_chars / len(text)
-        return clip_tokens(text, int(scene.counter.text(text) * share), scene.counter)
-    return clip_tokens(text, profile.first_sight_tokens, scene.counter)
+        return clip_tokens(text, int(context.counter.text(text) * share), context.counter)
+    return clip_tokens(text, profile.first_sight_tokens, context.counter)
 
 
 def _is_digest(use: ToolUse, text: str) -> bool:
@@ -107,14 +107,14 @@ def _is_digest(use: ToolUse, text: str) -> bool:
     return marked_as(text.split("\n", 1)[0]).startswith(one_line(f"digest of {use.label},"))
 
 
-def _digest(scene: RenderContext, use: ToolUse, text: str, cap: int, state: str) -> str:
+def _digest(context: RenderContext, use: ToolUse, text: str, cap: int, state: str) -> str:
     what, id_ = f"digest of {use.label}{_also(state)}", text_id(text)
-    choice = choose(use, text, scene.profile)
-    if not choice.facts and use.kind in ("other", "todo") and (shaped := digest_json(text, scene.profile)):
+    choice = choose(use, text, context.profile)
+    if not choice.facts and use.kind in ("other", "todo") and (shaped := digest_json(text, context.profile)):
         head = mark(f"{what}, {len(text)} characters of JSON", id_)
-        return _fitted(scene, head, cap, lambda room: f"{head}\n{_start(scene.counter, shaped, room)}")
-    sizes = scene.counter.lines("\n".join(choice.lines))
-    gap = scene.counter.text(GAP)
+        return _fitted(context, head, cap, lambda room: f"{head}\n{_start(context.counter, shaped, room)}")
+    sizes = context.counter.lines("\n".join(choice.lines))
+    gap = context.counter.text(GAP)
 
     def headed(kept: Collection[int]) -> str:
         shown, total = choice.count(kept)
@@ -124,20 +124,20 @@ def _digest(scene: RenderContext, use: ToolUse, text: str, cap: int, state: str)
         lines, kept = fit_lines(choice, sizes, room, gap)
         return f"{headed(kept)}\n{keep_lines(lines, kept, numbered=not choice.facts)}"
 
-    return _fitted(scene, headed(()), cap, compose)
+    return _fitted(context, headed(()), cap, compose)
 
 
-def _fitted(scene: RenderContext, head: str, cap: int, compose: Callable[[int], str]) -> str:
+def _fitted(context: RenderContext, head: str, cap: int, compose: Callable[[int], str]) -> str:
     """What `compose` makes of the room that a cap leaves beside the mark; a cap too small for both gives way."""
     if not cap:
         return compose(NO_LIMIT)
-    used = scene.counter.text(head) + 1
+    used = context.counter.text(head) + 1
     limit = max(cap, used + LEAST_SHOWN)
     room = limit - used
     for _ in range(4):
         shown = compose(room)
         # Chosen lines may be of another content class than their text, and count more than they did in it.
-        excess = scene.counter.text(shown) - limit
+        excess = context.counter.text(shown) - limit
         if excess <= 0:
             return shown
         room -= excess + 2
@@ -154,29 +154,29 @@ def _start(counter: TokenCounter, shaped: str, room: int) -> str:
 
 
 def reduce_arguments(
-    scene: RenderContext, use: ToolUse, value: Json, level: Level
+    context: RenderContext, use: ToolUse, value: Json, level: Level
 ) -> tuple[Json, list[tuple[str, str]]]:
     """Arguments at a level, and the strings that were shortened with what is shown of each; the shape stays."""
     if level in ("full", "clipped"):
         return value, []
     cut: list[tuple[str, str]] = []
-    return _shorten(scene, use, value, level, cut), cut
+    return _shorten(context, use, value, level, cut), cut
 
 
 def _shorten(
-    scene: RenderContext, use: ToolUse, value: Json, level: Level, cut: list[tuple[str, str]]
+    context: RenderContext, use: ToolUse, value: Json, level: Level, cut: list[tuple[str, str]]
 ) -> Json:
     if isinstance(value, dict):
-        return {k: _shorten(scene, use, v, level, cut) for k, v in value.items()}
+        return {k: _shorten(context, use, v, level, cut) for k, v in value.items()}
     if isinstance(value, list):
-        return [_shorten(scene, use, v, level, cut) for v in value]
+        return [_shorten(context, use, v, level, cut) for v in value]
     if not isinstance(value, str) or len(value) < LONG_ARGUMENT:
         return value
-    most = _argument_lines(scene.profile, use)
+    most = _argument_lines(context.profile, use)
     if _is_shortened(value, max(most, 1)):
         return value
     shown = _shortened(value, most if level == "digest" else min(most, 1))
-    if scene.counter.text(shown) >= scene.counter.text(value):
+    if context.counter.text(shown) >= context.counter.text(value):
         return value
     cut.append((value, shown))
     return shown

@@ -14,36 +14,16 @@ from holdfast.packing.structure.findings import DULL, HINT, NOWHERE, SLIGHT, TEL
 Role = Literal["holder", "named", "member", "import", "above", "closer"]
 """What a line of code is: names a class, a function or type, a method; brings in; stands above one; only closes."""
 
-_MODIFIERS = (
-    *("export", "default", "declare", "public", "private", "protected", "internal", "static", "final"),
-    *("abstract", "sealed", "async", "open", "override", "virtual", "inline", "extern", "unsafe"),
-    *("synchronized", "data", "partial", "readonly", "pub", "suspend"),
+_MODIFIERS = tuple(
+    "export default declare public private protected internal static final abstract sealed async open override "
+    "virtual inline extern unsafe synchronized data partial readonly pub suspend".split()
 )
-_HOLDERS = (
-    *("class", "interface", "struct", "enum", "trait", "impl", "record", "namespace", "module", "protocol"),
-)
-_NAMED = ("def", "func", "fn", "function", "function*", "type", "sub", "fun", "proc", "macro_rules!")
-_IMPORTS = ("import", "from", "use", "using", "require", "#include", "package", "extern")
-_CLOSERS = (
-    *("}", ")", "]", "};", ");", "];", "},", "),", "],", "})", "});", "}),", "))", "));", ")]", "])", "]);"),
-    *(
-        "]),",
-        "}}",
-        "}]",
-        "]}",
-        "]]",
-        "})();",
-        "}))",
-        "}));",
-        "end",
-        "fi",
-        "done",
-        "esac",
-        ">",
-        "/>",
-        "</div>",
-    ),
-    *("</>",),
+_HOLDERS = tuple("class interface struct enum trait impl record namespace module protocol".split())
+_NAMED = tuple("def func fn function function* type sub fun proc macro_rules!".split())
+_IMPORTS = tuple("import from use using require #include package extern".split())
+_CLOSERS = tuple(
+    "} ) ] }; ); ]; }, ), ], }) }); }), )) )); )] ]) ]); ]), }} }] ]} ]] })(); })) })); end fi done esac > /> "
+    "</div> </>".split()
 )
 _MODIFIED = re.compile(
     rf"\s*+(?:(?:{'|'.join(_MODIFIERS)})(?:\([^)]{{1,40}}+\))?+ ++)++"
@@ -129,13 +109,13 @@ FEWEST, LEAST_CODE = 3, 0.08
 """How many lines, and which share of them, begin as code does in a text that is code, though nothing says so."""
 
 
-def mark_code(sight: BareText, findings: LineFindings, *, is_known: bool) -> bool:
+def mark_code(bare_text: BareText, findings: LineFindings, *, is_known: bool) -> bool:
     """Whether the text is code; if it is, its lines are marked. `is_known` where the call or the numbers say so."""
-    if not is_known and (_PROSE.search(sight.text) or not _is_code(sight.sample)):
+    if not is_known and (_PROSE.search(bare_text.text) or not _is_code(bare_text.sample)):
         return False
-    roles = roles_of(sight.lines)
-    _mark_roles(sight.lines, roles, findings)
-    _mark_data(sight.lines, findings)
+    roles = roles_of(bare_text.lines)
+    _mark_roles(bare_text.lines, roles, findings)
+    _mark_data(bare_text.lines, findings)
     return True
 
 

@@ -40,13 +40,13 @@ WORTH = {"+": HINT, "-": SLIGHT, " ": 0.0, "": 0.0, "\\": NOISE}
 nothing: they come along with what hangs on them."""
 
 
-def mark_diffs(sight: BareText, findings: LineFindings) -> None:
-    if "@@ -" in sight.text:
-        indented = _FIRST_HUNK.search(sight.text)
+def mark_diffs(bare_text: BareText, findings: LineFindings) -> None:
+    if "@@ -" in bare_text.text:
+        indented = _FIRST_HUNK.search(bare_text.text)
         if indented:
-            _Walk(sight.lines, len(indented[1]), findings).take_all()
-    if "*** Begin Patch" in sight.text:
-        _mark_patch(sight.lines, findings)
+            _Walk(bare_text.lines, len(indented[1]), findings).take_all()
+    if "*** Begin Patch" in bare_text.text:
+        _mark_patch(bare_text.lines, findings)
 
 
 class _Walk:

@@ -168,13 +168,13 @@ class LineFindings:
         """The share of the filled lines that are claimed."""
         return sum(self.sizes.values()) / max(filled, 1)
 
-    def structure(self, sight: BareText, fallback: StructureKind) -> Structure:
+    def structure(self, bare_text: BareText, fallback: StructureKind) -> Structure:
         """What was found, as a value. `fallback` is the kind of a text that is not mainly anything found."""
         if not self.sizes:
             return Structure(fallback, self.bonus, self._grounded())
         # A tie goes to the name that sorts first, so that the order of searching shows nowhere.
         kind, size = min(self.sizes.items(), key=lambda item: (-item[1], item[0]))
-        main = kind if size >= sight.filled * MAIN_SHARE else fallback
+        main = kind if size >= bare_text.filled * MAIN_SHARE else fallback
         return Structure(main, self.bonus, self._grounded())
 
     def _grounded(self) -> dict[int, int]:

@@ -8,22 +8,9 @@ import msgspec
 from holdfast.messages import Json
 from holdfast.packing.structure.findings import BareText
 
-TELLING_KEYS = (
-    *(
-        "error",
-        "errors",
-        "status",
-        "state",
-        "code",
-        "message",
-        "reason",
-        "failed",
-        "id",
-        "name",
-        "title",
-        "key",
-    ),
-    *("path", "file", "filename", "url", "type", "kind", "version", "line", "number", "total", "count"),
+TELLING_KEYS = tuple(
+    "error errors status state code message reason failed id name title key path file filename url type kind "
+    "version line number total count".split()
 )
 """Keys whose values say what an object is and how it fared, the most telling first."""
 
@@ -49,12 +36,12 @@ def decode_rows(text: str) -> list[Json] | None:
     return None if any(value is None for value in values) else values
 
 
-def is_json(sight: BareText) -> bool:
+def is_json(bare_text: BareText) -> bool:
     """Whether a text is one JSON document, or one on each line. Nothing is built: this is asked of every text."""
-    if next((line.lstrip()[:1] for line in sight.lines if line.strip()), "") not in ("{", "["):
+    if next((line.lstrip()[:1] for line in bare_text.lines if line.strip()), "") not in ("{", "["):
         return False
-    rows = [line for line in sight.lines if line.strip()]
-    return _is_valid(sight.text) or (len(rows) >= FEWEST_ROWS and all(map(_is_valid, rows)))
+    rows = [line for line in bare_text.lines if line.strip()]
+    return _is_valid(bare_text.text) or (len(rows) >= FEWEST_ROWS and all(map(_is_valid, rows)))
 
 
 def _is_valid(text: str) -> bool:

@@ -72,18 +72,18 @@ FEW_PASSED = 4
 """So many passed tests say what was run; of more, the names say nothing that the total does not."""
 
 
-def mark_outcomes(sight: BareText, findings: LineFindings) -> None:
-    if not _RUNNER.search(sight.text):
+def mark_outcomes(bare_text: BareText, findings: LineFindings) -> None:
+    if not _RUNNER.search(bare_text.text):
         return
     walk = _Walk(findings)
-    for line in _ended(sight, _FAILS):
+    for line in _ended(bare_text, _FAILS):
         walk.take(line, "failed")
-    walk.passed += [line for line in _ended(sight, _PASSES) if not findings.taken[line]]
-    for line, found in sight.hits(_LINE):
+    walk.passed += [line for line in _ended(bare_text, _PASSES) if not findings.taken[line]]
+    for line, found in bare_text.hits(_LINE):
         if not findings.taken[line]:
             walk.take(line, found.lastgroup or "")
     walk.close()
-    if walk.totals and not any(_BAD.search(sight.lines[line][:LONGEST]) for line in walk.totals):
+    if walk.totals and not any(_BAD.search(bare_text.lines[line][:LONGEST]) for line in walk.totals):
         # All went well: the traces between are of errors that were expected.
         findings.calm("trace", "tests")
 
@@ -140,11 +140,11 @@ class _Walk:
             self.findings.claim("tests", line, PASSED if len(passed) > FEW_PASSED else DULL)
 
 
-def _ended(sight: BareText, words: Iterable[tuple[str, re.Pattern[str]]]) -> Iterator[int]:
+def _ended(bare_text: BareText, words: Iterable[tuple[str, re.Pattern[str]]]) -> Iterator[int]:
     """The lines that end in one of the words."""
     for word, pattern in words:
-        if word in sight.text:
-            for line, _ in sight.hits(pattern):
+        if word in bare_text.text:
+            for line, _ in bare_text.hits(pattern):
                 yield line
 
 
@@ -175,33 +175,33 @@ _WITHOUT_DIGITS = str.maketrans("", "", digits)
 _TELLING_WORDS = ("rror", "ail", "warn", "WARN", "FAIL", "ERR")
 
 
-def mark_noise(sight: BareText, findings: LineFindings) -> None:
+def mark_noise(bare_text: BareText, findings: LineFindings) -> None:
     """Noise runs on: what does not show in a sample of the text is not looked for in all of it."""
-    if sight.count < FEWEST:
+    if bare_text.count < FEWEST:
         return
-    if _CHATTER.search("\n" + "\n".join(sight.sample)):
-        for seen, (line, found) in enumerate(sight.hits(_CHATTER)):
+    if _CHATTER.search("\n" + "\n".join(bare_text.sample)):
+        for seen, (line, found) in enumerate(bare_text.hits(_CHATTER)):
             if seen >= FEW_REPEATS and not any(word in found[0] for word in _TELLING_WORDS):
                 findings.adjust(line, NOISE)
     for sign, pattern in _BARS:
-        if sign in sight.text:
-            for line in {line for line, _ in sight.hits(pattern)}:
+        if sign in bare_text.text:
+            for line in {line for line, _ in bare_text.hits(pattern)}:
                 findings.adjust(line, NOISE)
-    if "\r" in sight.text:
-        for line, text in enumerate(sight.lines):
+    if "\r" in bare_text.text:
+        for line, text in enumerate(bare_text.lines):
             if "\r" in text.rstrip("\r"):
                 findings.adjust(line, DULL)
-    if _repeated(_shapes(sight.sample)):
-        _mark_repeats(sight, findings)
+    if _repeated(_shapes(bare_text.sample)):
+        _mark_repeats(bare_text, findings)
 
 
-def _mark_repeats(sight: BareText, findings: LineFindings) -> None:
-    shapes = _shapes(sight.lines)
+def _mark_repeats(bare_text: BareText, findings: LineFindings) -> None:
+    shapes = _shapes(bare_text.lines)
     seen = dict.fromkeys(_repeated(shapes), 0)
     for number, shape in enumerate(shapes):
         if shape in seen:
             seen[shape] += 1
-            line = sight.lines[number]
+            line = bare_text.lines[number]
             if seen[shape] > FEW_REPEATS and not _PLACE.search(line[:LONGEST]):
                 # The same to the letter may be code; the same but for a number is a log.
                 findings.adjust(number, REPEATED if len(shape) != len(line) else DULL)

@@ -92,16 +92,16 @@ _FAR = 8
 """Lines above a trace in which its error is looked for."""
 
 
-def mark_traces(sight: BareText, findings: LineFindings) -> None:
-    text = sight.text
+def mark_traces(bare_text: BareText, findings: LineFindings) -> None:
+    text = bare_text.text
     if '", line ' in text:
-        _mark_python(sight, findings)
+        _mark_python(bare_text, findings)
     if "goroutine " in text:
-        _mark_go(sight, findings)
+        _mark_go(bare_text, findings)
     if "panicked at" in text:
-        _mark_rust(sight, findings)
+        _mark_rust(bare_text, findings)
     if "  at " in text or "\tat " in text:
-        _mark_at(sight, findings)
+        _mark_at(bare_text, findings)
 
 
 def _mark_stack(
@@ -118,11 +118,11 @@ def _mark_stack(
             findings.claim("trace", source, bonus / 2 if frame in ours else DULL, frame[0])
 
 
-def _mark_python(sight: BareText, findings: LineFindings) -> None:
-    lines = sight.lines
+def _mark_python(bare_text: BareText, findings: LineFindings) -> None:
+    lines = bare_text.lines
     stack: list[Frame] = []
     expected = NOWHERE
-    heads = {line: len(found[1]) for line, found in sight.hits(_PYTHON) if not findings.taken[line]}
+    heads = {line: len(found[1]) for line, found in bare_text.hits(_PYTHON) if not findings.taken[line]}
     for head, indent in heads.items():
         if stack and head != expected:
             _close_python(lines, stack, expected, heads, findings)
@@ -158,11 +158,11 @@ def _close_python(
     _mark_stack(findings, lines, stack, error, "python")
 
 
-def _mark_at(sight: BareText, findings: LineFindings) -> None:
+def _mark_at(bare_text: BareText, findings: LineFindings) -> None:
     """Frames that begin with `at`: Node, Java and all who write like them."""
-    lines = sight.lines
+    lines = bare_text.lines
     run: list[int] = []
-    for line, _ in sight.hits(_AT):
+    for line, _ in bare_text.hits(_AT):
         if run and not all(_MORE.match(lines[n]) for n in range(run[-1] + 1, line)):
             _close_at(lines, run, findings)
             run = []
@@ -195,13 +195,13 @@ def _error_above(lines: list[str], first: int, findings: LineFindings) -> int:
     return near
 
 
-def _mark_go(sight: BareText, findings: LineFindings) -> None:
+def _mark_go(bare_text: BareText, findings: LineFindings) -> None:
     """A panic, then for each goroutine its calls, two lines each: the function and where it stands."""
-    lines = sight.lines
-    heads = {line for line, _ in sight.hits(_GO_HEAD)}
+    lines = bare_text.lines
+    heads = {line for line, _ in bare_text.hits(_GO_HEAD)}
     panic = goroutine = NOWHERE
     stack: list[Frame] = []
-    for line in sorted(heads | {line for line, _ in sight.hits(_GO_FILE)}):
+    for line in sorted(heads | {line for line, _ in bare_text.hits(_GO_FILE)}):
         if line not in heads:
             if goroutine != NOWHERE and not {line - 1, line} & heads and lines[line - 1].strip():
                 stack.append((line - 1, line))
@@ -218,12 +218,16 @@ def _mark_go(sight: BareText, findings: LineFindings) -> None:
     _mark_stack(findings, lines, stack, goroutine, "go")
 
 
-def _mark_rust(sight: BareText, findings: LineFindings) -> None:
+def _mark_rust(bare_text: BareText, findings: LineFindings) -> None:
     """A panic with its message, then a backtrace of numbered frames with places below them."""
-    lines = sight.lines
+    lines = bare_text.lines
     panic = NOWHERE
     stack: list[Frame] = []
-    heads = {line for line, _ in sight.hits(_RUST_FRAME)} if "stack backtrace:" in sight.text else set[int]()
+    heads = (
+        {line for line, _ in bare_text.hits(_RUST_FRAME)}
+        if "stack backtrace:" in bare_text.text
+        else set[int]()
+    )
     for number, line in enumerate(lines):
         if "panicked at" in line[:LONGEST]:
             _mark_stack(findings, lines, stack, panic, "rust")
