@@ -301,7 +301,7 @@ _LEVELS = Profile(
     first_sight_ratio=0.25,
     excerpt_ratio=0.0,
 )
-"""What the profiles share that lower results level by level, as the seeds do, and keep no lines."""
+"""What the profiles share that lower results level by level, as the design documents do, and keep no lines."""
 
 DRAFT16K = replace(
     _LEVELS,

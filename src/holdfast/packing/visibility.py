@@ -41,7 +41,7 @@ class TextVisibility(Struct, frozen=True, gc=False):
     """A tool result, or as `argument` the text that a write was given.
 
     `state` is *resident* where the whole text is on view, *clipped* where it was shortened when it came or since,
-    *digest* where some of its lines were picked, *stub* where only a name stands for it, *stale* where any of it
+    *digest* where some of its lines were picked, *stub* where only its name is left, *stale* where any of it
     is on view and its file was changed since, *gone* where nothing is. `tokens` is what it takes now, `size` what
     the whole takes, `id` brings that back. `is_copy` is whether it showed the file when it came. `lines` are those
     of the file that are on view verbatim and current; `is_open` and `end` say how far they go, as `FileLines` does.

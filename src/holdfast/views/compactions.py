@@ -1,6 +1,6 @@
 """What was summarised so far: the archive, the working state, and how often a model failed to write one.
 
-Rule: archive entries are never changed; one of the second level stands for others, which stay in the log.
+Rule: archive entries are never changed; one of the second level replaces others, which stay in the log.
 """
 
 from collections.abc import Iterable

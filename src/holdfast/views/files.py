@@ -108,7 +108,7 @@ class FileTouches:
                 self._by_path.setdefault(use.path, []).append(touch)
 
     def stale_calls(self, step: Step) -> dict[str, str]:
-        """Reads of this step that a later read or a whole rewrite of the same file stands for, and why."""
+        """Reads of this step that a later read or a whole rewrite of the same file replaces, and why."""
         stale: dict[str, str] = {}
         for call_id, use in step.uses.items():
             if use.kind == "read" and use.path:

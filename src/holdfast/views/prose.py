@@ -1,7 +1,7 @@
 """The sentences that somebody wrote in a message: without code, quotes, pasted output, and what programs add.
 
 Rule: a sentence is a span of the text as it stands, so that it can be quoted word for word; when in doubt whether a
-line is talk or paste, a line that looks like a program's is paste. One pass over the text.
+line is written or pasted, a line that looks like a program's is paste. One pass over the text.
 """
 
 import re
@@ -11,7 +11,7 @@ Span = tuple[int, int]
 """Where a sentence begins and ends in its text."""
 
 LONGEST_LINE = 2_000
-"""Characters from which a line is a paste, not talk."""
+"""Characters from which a line is pasted, not written."""
 WRAPPED_LINE = 60
 """Characters from which a line may have been broken for its width, so that its sentence goes on in the next."""
 
@@ -55,22 +55,22 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def sentences(text: str) -> Iterator[Span]:
-    """The sentences of a message that its writer meant as talk, in order."""
-    talk = without_wrappers(text)
+    """The sentences of a message that its writer wrote, in order."""
+    prose = without_wrappers(text)
     start = end = -1
-    for first, last, goes_on in _talk_lines(talk):
-        if goes_on and end >= 0 and talk[first].islower():
+    for first, last, goes_on in _written_lines(prose):
+        if goes_on and end >= 0 and prose[first].islower():
             end = last
             continue
         if end >= 0:
-            yield from _split(talk, start, end)
+            yield from _split(prose, start, end)
         start, end = first, last
     if end >= 0:
-        yield from _split(talk, start, end)
+        yield from _split(prose, start, end)
 
 
-def _talk_lines(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Begin and end of each piece of talk, and whether it may go on the line before."""
+def _written_lines(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Begin and end of each written piece, and whether it may go on the line before."""
     at, goes_on = 0, False
     skipping = _Skipping()
     for line in text.split("\n"):

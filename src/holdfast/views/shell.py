@@ -53,7 +53,7 @@ _PATCH_EFFECTS: dict[str, Effect] = {"Update": "changed", "Add": "written", "Del
 
 
 class FileEffect(Struct, frozen=True, gc=False):
-    """What a command does to a file. `written` leaves it anew, whether or not it was there."""
+    """What a command does to a file. `written` leaves a new file, whether or not there was one."""
 
     path: str
     effect: Effect

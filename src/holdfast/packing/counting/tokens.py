@@ -231,7 +231,7 @@ def _cut(text: str, low: int, high: int) -> int:
 
 
 def _key(text: str) -> Key:
-    """A short text stands for itself. A long one is known by its length and hash, so that the memory never
+    """A short text is its own key. A long one is known by its length and hash, so that the memory never
     keeps it alive; the interpreter keeps a string's hash, which makes a second look-up free of its length."""
     return text if len(text) <= LONGEST_KEY else (len(text), hash(text))
 

@@ -30,7 +30,7 @@ class FoldDraft:
         """`grown` are tokens that something else is about to add."""
         self.view = view
         self.appends = appends
-        """Whether the notes on view stay as they are, and new ones stand behind them."""
+        """Whether the notes that exist stay as they are, and new ones follow them."""
         self._levels: dict[int, LevelCap] = {}
         self._levels_before = view.levels[:]
         self.users: list[str] = []
@@ -39,7 +39,7 @@ class FoldDraft:
         """User messages to clip to `paste_cap`."""
         self.paste_cap = 0
         self.hidden = 0
-        """Items from the start of the log that one note for whole rounds will stand for."""
+        """Items from the start of the log that one note for whole rounds will replace."""
         self.recap_lines = 0
         self.summary_sentences = 0
         self.before = view.total
@@ -55,7 +55,7 @@ class FoldDraft:
         self._written: list[FoldNote] = []
         """The notes of this draft, once they are written."""
         self._kept: list[KeptLines] | None = None
-        """Lines that notes keep of folded steps, if they were chosen anew."""
+        """Lines that notes keep of folded steps, if they were chosen again."""
 
     def level(self, number: int) -> LevelCap:
         return self._levels.get(number) or self._levels_before[number]
@@ -169,7 +169,7 @@ class FoldDraft:
         self.note_room += tokens
 
     def _unchanged_notes(self) -> list[FoldNote]:
-        """Notes on view that this draft neither replaces nor makes longer."""
+        """Existing notes that this draft neither replaces nor makes longer."""
         steps = self.view.transcript.steps
         changed = {steps[n].position for n, (level, _) in self._levels.items() if level == "gone"}
         return [
@@ -187,7 +187,7 @@ class FoldDraft:
         return self.view.counter.message(UserMessage((Text(note.text),)))
 
     def folded(self) -> Callable[[PassageSource], bool]:
-        """Whether a passage is of an item that is gone, and nothing newer stands for it."""
+        """Whether a passage is of an item that is gone, and nothing newer replaces it."""
         view, steps = self.view, self.view.transcript.steps
         gone = {steps[n].entry: steps[n] for n in range(len(steps)) if self.level(n)[0] == "gone"}
         cut_users = {*view.hidden, *view.displays, *self.users, *self.pastes}
@@ -220,13 +220,13 @@ class FoldDraft:
             ]
         return shown_in(texts)
 
-    def event(self, pressure: FoldTrigger) -> Folded | None:
+    def event(self, trigger: FoldTrigger) -> Folded | None:
         """The fold this draft amounts to, or None if it changes nothing."""
         shortened = self.users or self.pastes or self.recap_lines or self.summary_sentences
         if not (self._levels or self.hidden or shortened):
             return None
         return Folded(
-            reason=pressure.reason,
+            reason=trigger.reason,
             runs=tuple(self._runs()),
             notes=tuple(self._notes()),
             users=tuple(self.users),
@@ -236,10 +236,10 @@ class FoldDraft:
             summary_sentences=self.summary_sentences,
             tokens_before=self.before,
             tokens_after=self.total,
-            why=f"{pressure.why}; {_counted(len(self._levels), 'step')} lowered; {self._reckoned()}",
+            why=f"{trigger.why}; {_counted(len(self._levels), 'step')} lowered; {self._estimate()}",
         )
 
-    def _reckoned(self) -> FoldEstimate:
+    def _estimate(self) -> FoldEstimate:
         """What this fold costs and saves, given how much of the pack stands before its first change."""
         view = self.view
         start = self._first_change()
@@ -369,7 +369,7 @@ class FoldDraft:
         return notes
 
     def _joins(self, before: Step, step: Step) -> bool:
-        """Whether one note stands for both of two steps that are gone."""
+        """Whether one note serves both of two steps that are gone."""
         apart = self.appends and (before.number in self._levels) != (step.number in self._levels)
         return step.position == before.position + 1 and not apart
 

@@ -47,7 +47,7 @@ class FoldEstimate(Struct, frozen=True):
 def estimate_fold(
     profile: Profile, freed: int, rewritten: int, further: int, idle: float | None
 ) -> FoldEstimate:
-    """A fold that frees some tokens and has some written anew, after so many idle seconds (None: no clock)."""
+    """A fold that frees some tokens and has some written again, after so many idle seconds (None: no clock)."""
     if not profile.cache_seconds:
         return FoldEstimate(0.0, float(freed), further)
     is_cold = idle is not None and idle > profile.cache_seconds

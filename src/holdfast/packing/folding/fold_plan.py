@@ -60,7 +60,7 @@ def plan_fold(view: WindowView) -> Folded | None:
 
 
 def plan_summary_fold(view: WindowView, end: int, grown: int = 0) -> Folded | None:
-    """The fold that takes the steps before position `end` off view, because a summary stands for them that makes
+    """The fold that takes the steps before position `end` off view, because a summary replaces them that makes
     its layer so much longer.
 
     Where a profile keeps lines, user messages stay as they are; else rounds that ended go whole, and what their
@@ -79,8 +79,8 @@ def plan_summary_fold(view: WindowView, end: int, grown: int = 0) -> Folded | No
 
 
 def _let_go(draft: FoldDraft, end: int) -> None:
-    """The steps before a position, which no note for whole rounds stands for. Of those that are gone already the
-    notes are written anew where a profile keeps lines: they were chosen with more room."""
+    """The steps before a position that no note for whole rounds replaces. Notes of those that are gone already are
+    written again where a profile keeps lines: their lines were chosen with more room."""
     view = draft.view
     rounds = (view.position(note.last) + 1 for note, _ in view.notes.values() if note.users)
     start = max(draft.hidden, *rounds, 0)
@@ -159,7 +159,7 @@ def _lower_all(draft: FoldDraft, zones: Zones) -> None:
 
 def _clip_kept(draft: FoldDraft, zones: Zones) -> None:
     """Very long results of the steps that always stay, where a profile clips them at a compaction, and the window
-    would be above its trigger with them whole (seed 003)."""
+    would be above its trigger with them whole (design document 003)."""
     profile = draft.view.profile
     if profile.compaction_clip_chars and _above(draft, profile.trigger)():
         for number in zones.newest:
@@ -196,7 +196,8 @@ def _lower_messages(draft: FoldDraft, zones: Zones) -> None:
 
 
 def _fold_ended_rounds(draft: FoldDraft) -> None:
-    """Seed 001 to the letter: at a round's end its results leave the scratchpad and enter history compressed."""
+    """Design document 001 to the letter: at a round's end its results leave the scratchpad and enter history
+    compressed."""
     transcript = draft.view.transcript
     level, cap = rungs(draft.view.profile)[0]
     for step in transcript.steps:

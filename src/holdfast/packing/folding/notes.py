@@ -1,4 +1,4 @@
-"""Notes: the line that stands for a folded run, and the index that leads back to every text in it.
+"""Notes: the line in the place of a folded run, and the index that leads back to every text in it.
 
 Rule: written by rule from the log alone; an index names each text by id, and nothing that differs between logs.
 """
@@ -95,7 +95,7 @@ def _tools_used(steps: Iterable[Step]) -> str:
 
 
 def _index(view: WindowView, items: Sequence[Item]) -> list[str]:
-    """Lines for the items. What an earlier note stands for is linked and not listed again: a fold costs what is
+    """Lines for the items. What an earlier note replaced is linked and not listed again: a fold costs what is
     new in it, and every step stays at most one link away."""
     lines: list[str] = []
     end = -1

@@ -30,11 +30,11 @@ from holdfast.views.transcript import Item, Step
 
 GAP = "…"
 THEN = "=>"
-"""Stands between a call's own lines and what came of it."""
+"""Comes between a call's own lines and its result."""
 RECORDS = " JSON records"
-"""Stands behind the call where what is below was written anew, value by value, and is no line of the result."""
+"""Follows the call where the lines below are records of the result and no lines of it."""
 MUCH = 300
-"""Tokens of a result from which its id stands with it: less is not worth a second look."""
+"""Tokens of a result from which its id is shown: less is not worth a second look."""
 
 GAP_TOKENS, SPEAKER_TOKENS = 2, 8
 """What a gap takes, and a line that says who spoke."""
@@ -45,7 +45,7 @@ Spot = tuple[str, str, int]
 """A place within an item that a cut can be of: its call, if any, what stands there, and which text of several."""
 
 Quoted = Mapping[Spot, int]
-"""Tokens of the lines of an item that stand in notes."""
+"""Tokens of the lines of an item that notes show."""
 
 NO_QUOTES: Quoted = {}
 
@@ -103,8 +103,8 @@ class ExcerptPrices(Struct, frozen=True):
 
 
 def _has_gaps(source: PassageSource) -> bool:
-    """Whether a missing line must be marked: in a listing each stands for itself, so does a record, and in a file
-    it has a number."""
+    """Whether a missing line must be marked: each line of a listing is complete in itself, so is a record, and a line
+    of a file has a number."""
     return not (source.part == CALL or source.has_records or source.kind in ("ls", "glob", "grep", "read"))
 
 

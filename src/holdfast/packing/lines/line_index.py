@@ -210,7 +210,7 @@ class LogLineIndex:
         return [path for path in self._ends.get(text.rsplit("/", 1)[-1], ()) if path.endswith(text)]
 
     def line_scores(self, lines: Iterable[IndexedLine]) -> Iterator[float]:
-        """The logarithm of what each line is worth; what lines of one passage share is reckoned once."""
+        """The logarithm of what each line is worth; what lines of one passage share is computed once."""
         of_age, of_repeats, of_goal, *of_file = self.weights.moving_line
         of_source = (of_age, *of_file)
         seen, outside = self.repeats, self.goal.isdisjoint
@@ -236,7 +236,7 @@ class LogLineIndex:
         return worths
 
     def name_score(self, text: str, name: IndexedName) -> float:
-        """The weighted sum of `name_features`, put together where it is reckoned: a fold does so thousands of
+        """The weighted sum of `name_features`, written out here because a fold computes it thousands of
         times."""
         if name.seen is None:
             name.seen = dot(self.weights.seen_name, _seen_features(name))

@@ -156,7 +156,7 @@ def _is_large(value: Json, room: int) -> bool:
 CALL, RESULT, SAID, USER = "call", "result", "said", "user"
 
 SHORTEST_PHRASE = 16
-"""Characters of an argument that stands for itself; a shorter one, or a single word, is shown with its key."""
+"""Characters of an argument that needs no key; a shorter one, or a single word, is shown with its key."""
 
 
 PassageKey = tuple[str, str, str]

@@ -29,7 +29,7 @@ _SHARES: tuple[float, ...] = tuple((size + FIXED_TOKENS) ** -LENGTH_POWER for si
 
 
 class LineScores:
-    """Of `lines`, by their places in the sequence; `covered` are names that stand on view."""
+    """Scores of `lines`, by their places in the sequence; `covered` are names that the pack shows already."""
 
     def __init__(
         self, line_index: LogLineIndex, lines: Sequence[IndexedLine], covered: Iterable[str] = ()

@@ -74,7 +74,7 @@ def read_weights(data: bytes, where: str) -> Weights:
     if weights.version != VERSION:
         raise ConfigError(
             f"{where} has weights of version {weights.version}, and this holdfast reads version {VERSION}",
-            hint="fit them anew with `holdfast fit`",
+            hint="fit them again with `holdfast fit`",
         )
     unknown = sorted({*weights.lines} - {*LINE_FEATURES} | {*weights.names} - {*NAME_FEATURES})
     if unknown:

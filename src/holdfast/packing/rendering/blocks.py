@@ -173,7 +173,7 @@ def _brief(text: str, most: int) -> str:
 
 
 class LaterContext(Struct, frozen=True):
-    """What later steps say of a step's results, by call id: why a newer one stands for it, or that its file was
+    """What later steps say of a step's results, by call id: why a newer one replaces it, or that its file was
     edited since; and what notes quote of a step that is gone."""
 
     superseded: dict[str, str] = field(default_factory=dict)

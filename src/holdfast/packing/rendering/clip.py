@@ -57,7 +57,7 @@ def _clip_to(text: str, room: int, counter: TokenCounter, id_: str) -> str:
 
 
 def clip_chars(text: str, head: int, tail: int, *, id_: str = "", counter: TokenCounter | None = None) -> str:
-    """The first `head` and the last `tail` characters: for seed 003's rule and for very long lines.
+    """The first `head` and the last `tail` characters: for the rule of design document 003 and for very long lines.
 
     Smaller is meant in tokens where a counter is given, in characters otherwise.
     """
@@ -140,7 +140,7 @@ def _cheaper_shown(kept: set[int], sizes: list[int], gap: int) -> set[int]:
 
 
 def keep_lines(lines: Sequence[str], kept: Iterable[int], *, numbered: bool = True) -> str:
-    """The kept lines in order, each gap named by how many lines it stands for and where Recall finds them."""
+    """The kept lines in order, each gap named by how many lines are missing and where Recall finds them."""
     out: list[str] = []
     expected = 0
     for number in (*sorted(set(kept)), len(lines)):

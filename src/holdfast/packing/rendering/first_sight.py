@@ -142,7 +142,7 @@ def reduce_new_result(
 
 def _smaller_json(text: str, size: int, cap: int, counter: TokenCounter) -> str:
     """A valid document below a mark: the whole with its keys written once, or a part of it; nothing where the text
-    is no JSON. What is written over many lines may be edited by them, and is never written anew."""
+    is no JSON. A document over many lines may be edited by its lines, and is never rewritten."""
     if "\n" not in text.strip() and (tight := tight_json(text)):
         whole = f"{mark('the JSON document with keys written once', text_id(text))}\n{tight}"
         if counter.text(whole) <= cap:
@@ -170,7 +170,7 @@ def _fitting(
     for group, share in wanted:
         most = taken + int((room - taken) * share)
         for at in group:
-            # With a line come the lines that it hangs on. One next to none that is kept opens a gap.
+            # A line brings the lines that it depends on. One that is next to no kept line opens a gap.
             new = [line for line in _anchored(at, anchors) if line not in kept]
             cost = sum(
                 sizes[line] + GAP_TOKENS * (1 - (line - 1 in kept) - (line + 1 in kept)) for line in new

@@ -93,7 +93,7 @@ def _shortened(text: str, sentences: int) -> str:
     except msgspec.DecodeError:
         return _fewer(text, sentences)
     plain = msgspec.json.format(msgspec.json.encode(_less(value, sentences)), indent=2).decode()
-    # A tag inside a string would end the summary for whoever looks for it.
+    # A tag inside a string would end the summary for a reader that looks for the tag.
     plain = re.sub(rf"(?i)<(?=/?\s*{tag})", r"\\u003c", plain)
     return f"<{tag}>\n{plain}\n</{tag}>"
 

@@ -1,6 +1,6 @@
 """The ladder of levels for one text of a tool result, one long argument, one picture.
 
-Rule: a rendition is never larger than what it stands for, and says by which id the whole is had.
+Rule: a rendition is never larger than its text, and names the id that brings the whole back.
 """
 
 from collections.abc import Callable, Collection
@@ -19,7 +19,7 @@ from holdfast.packing.rendering.marks import mark, marked_as, one_line
 from holdfast.tool_use import ToolUse
 
 SHORT = 48
-"""A text of so few tokens is cheaper whole than any mark that could stand for it."""
+"""A text of so few tokens is cheaper whole than any mark in its place."""
 
 LONG_ARGUMENT = 200
 """Characters from which a string argument has levels of its own; shorter ones identify the call."""
@@ -28,7 +28,7 @@ ARGUMENT = "the first"
 """How the mark of a shortened argument begins."""
 
 LINE = 80
-"""Characters that each line a shortened argument may keep stands for, however long the lines are."""
+"""Characters that count as one line of a shortened argument, however long its lines are."""
 
 LEAST_SHOWN = 32
 """Tokens of content in a digest whose mark alone fills its cap."""
@@ -63,7 +63,7 @@ def reduce_result(
     *,
     state: str = "",
 ) -> str:
-    """A result's text at a level. `stale` says why a newer result stands for this one; `state` is what a reader
+    """A result's text at a level. `stale` says why a newer result replaces this one; `state` is what a reader
     must know of it besides, such as that it failed."""
     counter = context.counter
     size = counter.text(text)

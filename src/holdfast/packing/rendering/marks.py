@@ -15,7 +15,7 @@ _WITH_ID = re.compile(rf'{re.escape(MARK)} (.*); Recall\(id="[ae][{ALPHABET}]{{{
 
 
 def recall_call(id_: str, **where: str) -> str:
-    """The call of the Recall tool that fetches what a mark stands for."""
+    """The call of the Recall tool that fetches what a mark replaces."""
     inside = ", ".join([f'id="{id_}"', *(f'{key}="{value}"' for key, value in where.items())])
     return f"Recall({inside})"
 

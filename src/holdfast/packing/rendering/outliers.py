@@ -49,7 +49,7 @@ def _odd(column: Sequence[str]) -> set[int]:
 
 
 def _number(text: str) -> float | None:
-    """The number that a cell is, its unit reckoned in; None if it is none."""
+    """The number that a cell is, its unit included; None if it is none."""
     bare = text.strip().replace(",", "") if len(text) <= _LONGEST_NUMBER else ""
     end = len(bare)
     while end and not bare[end - 1].isdigit():

@@ -143,7 +143,7 @@ ROW = 160
 """Characters up to which a row of a list is rather kept whole than shortened to make room for another."""
 FIRST_ROWS = 2
 DEEPEST = 12
-"""Levels below which a value is named and not shown: sizes are taken anew at every level."""
+"""Levels below which a value is named and not shown: sizes are measured again at every level."""
 BETWEEN = 2
 """Characters between two rows, or a key and its value."""
 MARK_ROOM = 32

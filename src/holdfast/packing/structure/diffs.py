@@ -1,4 +1,4 @@
-"""Diffs: a changed line hangs on its hunk, a hunk on its file.
+"""Diffs: a changed line depends on its hunk, a hunk on its file.
 
 Rule: a hunk is as long as its header says, and ends early at a line that no diff holds.
 """
@@ -37,7 +37,7 @@ _GENERATED = re.compile(
 )
 WORTH = {"+": HINT, "-": SLIGHT, " ": 0.0, "": 0.0, "\\": NOISE}
 """What a line of a hunk adds by its first character: what is there now is what a later edit meets. Headers add
-nothing: they come along with what hangs on them."""
+nothing: they come along with the lines that depend on them."""
 
 
 def mark_diffs(bare_text: BareText, findings: LineFindings) -> None:

@@ -23,7 +23,7 @@ _PART = 50
 
 _NUMBER = re.compile(r"[ \t]{0,8}(\d{1,7})(→|\t|:|\|| (?! {0,8}\|))")
 _SURE = {"→": 1, "\t": 3, ":": 4, "|": 3, " ": 5}
-"""How many numbers in a row make a listing, by what stands behind them."""
+"""How many numbers in a row make a listing, by the character behind them."""
 
 _STAMP = re.compile(
     r"(?:[^\t]{1,60}+\t[^\t]{1,80}+\t)?+\ufeff?+\[?+\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\s\]]{0,20}+\]?+[ \t]?+"
@@ -71,7 +71,7 @@ class BareText:
 
 
 def _numbers_end(lines: Sequence[str]) -> str:
-    """What stands behind the line numbers of a numbered listing; nothing where lines are not numbered."""
+    """The character behind the line numbers of a numbered listing; empty where lines are not numbered."""
     run, expected, between = 0, -1, ""
     # A row of names above numbers is the head of a table, and the numbers are its first column.
     is_table = bool(lines) and "\t" in lines[0] and not _NUMBER.match(lines[0])
@@ -109,7 +109,7 @@ StructureKind = Literal["plain", "json", "diff", "trace", "tests", "code"]
 _NUMBERS: dict[StructureKind, int] = {kind: number for number, kind in enumerate(get_args(StructureKind))}
 
 KEY, TELLING, HINT = 0.5, 0.3, 0.15
-"""What the rest hangs on; what a reader looks for; what is a little better than its neighbours."""
+"""What the rest depends on; what a reader looks for; what is a little better than its neighbours."""
 SLIGHT, DULL, REPEATED, NOISE, PASSED = -0.1, -0.25, -0.4, -0.6, -1.0
 """Passed tests go first of all: their lines are full of names, which would count for them."""
 

@@ -72,7 +72,7 @@ def is_library(frame: Sequence[str], language: Language) -> bool:
 
 
 Frame = tuple[int, ...]
-"""The lines of a frame, the one that the others hang on first."""
+"""The lines of a frame, the one that the others depend on first."""
 
 _PYTHON = re.compile(r'\n([ \t|+]*+)(?:E {3,8}+)?File "[^"\n]{1,400}+", line \d++')
 _MORE = re.compile(r"\s*+\.\.\. \d+ (?:more|common frames)|\s*+\[Previous line repeated")
