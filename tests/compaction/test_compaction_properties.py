@@ -78,7 +78,7 @@ class Work:
         try:
             for event in self.events:
                 # A log may begin with a reply: there is nothing to send before it.
-                if isinstance(event, AssistantReplied) and pack(self.session.window).messages:
+                if isinstance(event, AssistantReplied) and pack(self.session.window.view()).messages:
                     self.compact_perhaps()
                     self.request()
                 self.session.record(event)

@@ -103,8 +103,8 @@ class ExcerptPrices(Struct, frozen=True):
 
 
 def _has_gaps(source: PassageSource) -> bool:
-    """Whether a missing line must be marked: each line of a listing is complete in itself, so is a record, and a line
-    of a file has a number."""
+    """Whether a missing line must be marked: each line of a listing is complete in itself, so is a record, and a
+    line of a file has a number."""
     return not (source.part == CALL or source.has_records or source.kind in ("ls", "glob", "grep", "read"))
 
 
