@@ -23,7 +23,7 @@ BUDGETS = st.sampled_from([1_500, 4_000, 16_000])
 
 
 def work(seed: int) -> list[Entry]:
-    return chained(AgentWork(seed, steps=10).events)
+    return chained(AgentWork(seed, steps=8).events)
 
 
 def packed(view: WindowView) -> object:
@@ -69,7 +69,7 @@ def views_of(entries: list[Entry], profile: str, budget: int):
             yield window
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(SEEDS, PROFILES, BUDGETS)
 def test_packing_and_planning_twice_gives_the_same_and_changes_nothing(seed, profile, budget):
     for window in views_of(work(seed), profile, budget):
@@ -82,7 +82,7 @@ def test_packing_and_planning_twice_gives_the_same_and_changes_nothing(seed, pro
         assert state_of(window.view()) == before
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(SEEDS, PROFILES, BUDGETS)
 def test_a_view_stays_as_it_was_whatever_is_added_later(seed, profile, budget):
     taken = []
@@ -95,7 +95,7 @@ def test_a_view_stays_as_it_was_whatever_is_added_later(seed, profile, budget):
         assert visibility_of(view) == visibility
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(SEEDS, BUDGETS)
 def test_taking_views_on_the_way_changes_no_pack(seed, budget):
     entries = work(seed)
