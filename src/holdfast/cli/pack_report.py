@@ -15,7 +15,7 @@ from holdfast.events import Folded, FoldedRun
 from holdfast.packing.counting.families import family_for_model
 from holdfast.packing.layers import Cut, Pack
 from holdfast.packing.view import WindowView
-from holdfast.views import Step, TranscriptView
+from holdfast.views import FrozenTranscript, Step
 
 MOST_KINDS = 10
 """Kinds of cuts that have a row of their own."""
@@ -138,7 +138,7 @@ def _kinds(cuts: Sequence[Cut]) -> list[CutKind]:
     return list(kinds.values())
 
 
-def _say_folds(transcript: TranscriptView, folds: Sequence[Folded]) -> None:
+def _say_folds(transcript: FrozenTranscript, folds: Sequence[Folded]) -> None:
     numbers = {step.entry: step.number + 1 for step in transcript.steps}
     for count, fold in enumerate(folds, 1):
         sizes = f"{fold.tokens_before:,} → {fold.tokens_after:,} tokens"

@@ -35,7 +35,7 @@ from holdfast.packing.counting.tokens import TokenCounter, compact_json
 from holdfast.packing.pack import pack
 from holdfast.packing.rendering.clip import clip_tokens
 from holdfast.packing.view import WindowView
-from holdfast.views.transcript import Item, Step, TranscriptView
+from holdfast.views.transcript import FrozenTranscript, Item, Step
 
 TEMPERATURE = 0.0
 REPLY_SHARE, SPARE_SHARE = 4, 20
@@ -284,7 +284,7 @@ def _evidence(plan: CompactionPlan, window: WindowView) -> Evidence:
     return Evidence.of(seen, standing=standing)
 
 
-def _as_of_now(facts: LogFacts, transcript: TranscriptView, form: Form) -> LogFacts:
+def _as_of_now(facts: LogFacts, transcript: FrozenTranscript, form: Form) -> LogFacts:
     """The facts of a summary that replaces the one before, with what only that one knew."""
     before = transcript.compactions.state
     earlier = written_by_model(form, before) if before is not None else {}

@@ -29,7 +29,7 @@ from holdfast.packing.rendering.blocks import (
 from holdfast.packing.rendering.fixed_layers import StableLayer, summary_messages, tail_messages
 from holdfast.packing.rendering.levels import RenderContext
 from holdfast.views.files import FileTouches
-from holdfast.views.transcript import Item, TranscriptView, User
+from holdfast.views.transcript import FrozenTranscript, Item, User
 
 LevelCap = tuple[Level, int]
 Costs = dict[tuple[int, Level, int, tuple[str, ...]], int]
@@ -47,7 +47,7 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
     profile: Profile
     context: RenderContext
     last_entry: str
-    transcript: TranscriptView
+    transcript: FrozenTranscript
     files: FileTouches
     levels: Sequence[LevelCap]
     """Level and cap of each step."""

@@ -2,6 +2,6 @@
 
 from holdfast.views.path import path
 from holdfast.views.todos import Todo, Todos
-from holdfast.views.transcript import Repair, Step, Transcript, TranscriptView, User
+from holdfast.views.transcript import FrozenTranscript, Repair, Step, Transcript, User
 
-__all__ = ["Repair", "Step", "Todo", "Todos", "Transcript", "TranscriptView", "User", "path"]
+__all__ = ["Repair", "Step", "Todo", "Todos", "Transcript", "FrozenTranscript", "User", "path"]

@@ -101,7 +101,7 @@ class Step(Struct, frozen=True, gc=False):
 Item = User | Step
 
 
-class TranscriptView(Struct, frozen=True):
+class FrozenTranscript(Struct, frozen=True):
     """A transcript as it was at one moment. The fields are those of `Transcript`."""
 
     items: Sequence[Item]
@@ -180,8 +180,8 @@ class Transcript:
             users.append(User(-1, round_, entry.id, UserMessage(_spoken(event)), opens, event.origin))
         return tuple(users)
 
-    def view(self) -> TranscriptView:
-        return TranscriptView(
+    def view(self) -> FrozenTranscript:
+        return FrozenTranscript(
             items=Snapshot(self.items),
             steps=Snapshot(self.steps),
             rounds=Snapshot(self.rounds),

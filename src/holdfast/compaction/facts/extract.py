@@ -19,10 +19,10 @@ from holdfast.compaction.facts.requests import (
 )
 from holdfast.events import RecapSet
 from holdfast.views.todos import Todos, todos_after
-from holdfast.views.transcript import Item, Step, TranscriptView
+from holdfast.views.transcript import FrozenTranscript, Item, Step
 
 
-def extract_facts(transcript: TranscriptView, first: int = 0, end: int | None = None) -> LogFacts:
+def extract_facts(transcript: FrozenTranscript, first: int = 0, end: int | None = None) -> LogFacts:
     """The facts of the items from position `first` up to `end`; of the whole transcript by default."""
     upto = transcript.items[:end]
     items = upto[first:]
@@ -70,7 +70,7 @@ def _todos(calls: Sequence[CallRecord]) -> tuple[Fact, ...]:
     )
 
 
-def recap_facts(transcript: TranscriptView, end: int) -> tuple[Fact, ...]:
+def recap_facts(transcript: FrozenTranscript, end: int) -> tuple[Fact, ...]:
     """The recap as it was when there were so many items."""
     newest: dict[str, tuple[Fact, ...]] = {}
     for position, entry in transcript.recap_entries:
