@@ -4,4 +4,4 @@ from holdfast.views.path import path
 from holdfast.views.todos import Todo, Todos
 from holdfast.views.transcript import FrozenTranscript, Repair, Step, Transcript, User
 
-__all__ = ["Repair", "Step", "Todo", "Todos", "Transcript", "FrozenTranscript", "User", "path"]
+__all__ = ["FrozenTranscript", "Repair", "Step", "Todo", "Todos", "Transcript", "User", "path"]
