@@ -10,8 +10,8 @@ from msgspec import Struct
 from holdfast.errors import ContextOverflow
 from holdfast.packing.folding.trigger import estimate_request
 from holdfast.packing.pack import pack
-from holdfast.packing.visibility import TextVisibility, Visibility, visibility_of
 from holdfast.packing.view import WindowView
+from holdfast.packing.visibility import TextVisibility, Visibility, visibility_of
 from holdfast.tools.mcp.tool_names import MCP_PREFIX
 
 
