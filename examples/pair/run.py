@@ -45,7 +45,7 @@ def wish_in(root: Path, model: str = "") -> PairOptions:
     allowed = ("Bash(python3 evaluate.py:*)",)
     wish = AgentOptions(root=root, store=root.parent / "store.db", allow=allowed)
     pair = load_pair(root / "pair.toml")
-    return PairOptions(wish=wish, pair=pair, models=(model, model))
+    return PairOptions(agent=wish, pair=pair, models=(model, model))
 
 
 def tell(phase: Phase) -> None:

@@ -67,7 +67,8 @@ class Session:
     """One agent's conversation in one log; `to` is the format of its messages, in and out.
 
     `weights` rank lines in place of the profile's; a path names a file that `holdfast fit` wrote. `recall` is how
-    the Recall tool is defined to the model. Use a session from one thread at a time; the store may be shared.
+    the Recall tool is defined to the model. With `tools=None` the log keeps its tools. Use a session from one thread
+    at a time; the store may be shared.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Session:
         profile: str | Profile = "code",
         weights: Weights | Path | str | None = None,
         system: str = "",
-        tools: Sequence[Message | ToolDefinition] = (),
+        tools: Sequence[Message | ToolDefinition] | None = (),
         recall: ToolDefinition = RECALL_TOOL,
         model: str = "",
         to: Provider = "openai",
@@ -87,7 +88,7 @@ class Session:
         self.profile = choose_profile(profile, budget)
         self._weights = choose_weights(weights)
         self.to = _provider(to)
-        definitions = _definitions(tools)
+        definitions = _definitions(tools or ())
         _check_names(definitions)
         self.store = _opened(store)
         self.log = self._open_log(log)
@@ -100,7 +101,7 @@ class Session:
         if system and system != self.window.transcript.system:
             self.record(SystemSet(system))
         wanted = (*definitions, recall)
-        if wanted != self.window.transcript.tools:
+        if tools is not None and wanted != self.window.transcript.tools:
             self.record(ToolsSet(wanted))
 
     def append(self, *messages: Message) -> None:

@@ -6,7 +6,8 @@ import subprocess
 import msgspec
 import pytest
 
-from holdfast.agents.coding.coding_session import AgentConfig, CodingSession
+from holdfast.agents.build import AgentConfig
+from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.notices import Reminded
 from holdfast.agents.outcomes import Done
 from holdfast.events import RulesSet, ToolReturned
@@ -133,7 +134,7 @@ def test_undo_takes_the_last_edit_back_also_after_a_restart(tmp_path, repository
     assert "'old'" in (repository / "main.py").read_text()
     say(again, "Well?")
     third = opened(tmp_path, repository, "Yes.")
-    assert third.bench.files.made == []
+    assert third.tool_state.files.made == []
     asyncio.run(third.aclose())
 
 

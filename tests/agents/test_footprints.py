@@ -47,7 +47,7 @@ def test_what_a_command_did_to_a_known_file_is_shown_and_taken_back(place):
     text = run(desk, "/undo").text
     assert "1 edit taken back" in text
     assert "'old'" in main_text(place)
-    assert desk.bench.files.made == []
+    assert desk.tool_state.files.made == []
 
 
 def test_what_one_command_did_to_several_files_is_one_edit(place):
@@ -92,8 +92,8 @@ def test_a_talk_that_is_opened_again_knows_what_its_commands_did(place):
     desk = place.open([read("main.py")], [bash(f"{SED}; rm notes.md")], "Done.")
     say(desk, "Go.")
     again = place.open()
-    assert again.bench.files.made == desk.bench.files.made != []
-    assert again.bench.left == desk.bench.left != []
+    assert again.tool_state.files.made == desk.tool_state.files.made != []
+    assert again.tool_state.irreversible == desk.tool_state.irreversible != []
     run(again, "/undo")
     assert "'old'" in main_text(place)
 
@@ -101,7 +101,7 @@ def test_a_talk_that_is_opened_again_knows_what_its_commands_did(place):
 def test_touching_and_looking_change_nothing(place):
     desk = place.open([read("main.py")], [bash("touch main.py; cat notes.md; git status")], "Done.")
     say(desk, "Go.")
-    assert (desk.bench.files.made, desk.bench.left, desk.bench.unseen) == ([], [], [])
+    assert (desk.tool_state.files.made, desk.tool_state.irreversible, desk.tool_state.unseen) == ([], [], [])
 
 
 def test_a_folder_that_is_too_large_is_said_not_to_be_looked_at(place, monkeypatch):
@@ -122,15 +122,15 @@ def test_a_command_that_is_broken_off_is_said_to_be_unseen(place):
         await running
 
     desk.runner.run(broken_off())
-    assert desk.bench.unseen == place.open().bench.unseen == [2]
+    assert desk.tool_state.unseen == place.open().tool_state.unseen == [2]
     assert "1 command ran without anybody seeing all that changed" in run(desk, "/rewind 2").text
 
 
 def test_a_file_that_became_a_link_is_named_and_not_taken_back(place):
     desk = place.open([read("main.py")], [bash("mv main.py other.py; ln -s other.py main.py")], "Done.")
     say(desk, "Go.")
-    assert desk.bench.files.made == []
-    assert {(one.path, one.how) for one in desk.bench.left} == {
+    assert desk.tool_state.files.made == []
+    assert {(one.path, one.how) for one in desk.tool_state.irreversible} == {
         ("main.py", "changed"),
         ("other.py", "created"),
     }
@@ -160,7 +160,7 @@ def test_what_a_sub_agent_did_is_the_talks_to_show_and_to_take_back(place):
     noted = [e.event for e in desk.session.log.entries() if isinstance(e.event, Noted)]
     assert [event.kind for event in noted] == ["task", "task"]
     again = place.open()
-    assert again.bench.files.made == desk.bench.files.made
+    assert again.tool_state.files.made == desk.tool_state.files.made
     assert "`notes.md` (deleted)" in run(again, "/diff").text
     assert "2 edits taken back" in run(again, "/undo 2").text
     assert "'old'" in main_text(place)

@@ -28,10 +28,10 @@ def talked(root, model, *texts, between=lambda _: None):
         )
         opened = await open_coding_session(wish, model=model, env=NOWHERE)
         for number, text in enumerate(texts):
-            await opened.desk.say(text)
+            await opened.session.say(text)
             between(number)
-        entries = opened.desk.session.log.entries()
-        rounds = len(opened.desk.session.window.transcript.rounds)
+        entries = opened.session.session.log.entries()
+        rounds = len(opened.session.session.window.transcript.rounds)
         await opened.close()
         return entries, rounds
 
@@ -92,7 +92,7 @@ def test_what_was_done_long_ago_and_is_done_again_is_no_loop():
         for other in range(NEARBY_CALLS):
             repeats.saw(call("Read", "o", path=f"{number}_{other}.py"), "text", is_read_only=True)
     verdicts = [repeats.saw(same, "text", is_read_only=True) for _ in range(4)]
-    assert verdicts == ["", "", "point", "stop"]
+    assert verdicts == ["", "", "remind", "stop"]
 
 
 def test_what_summaries_cost_is_spent_by_the_run(root):
@@ -109,8 +109,8 @@ def test_what_summaries_cost_is_spent_by_the_run(root):
     async def work():
         wish = AgentOptions(root=root, store=root.parent / "store.db", sandbox="off", budget=16_000)
         opened = await open_coding_session(wish, model=ScriptedModel(reply, repeat_last=True), env=NOWHERE)
-        await opened.desk.say("Read all.")
-        spent, entries = opened.desk.agent.spent, opened.desk.session.log.entries()
+        await opened.session.say("Read all.")
+        spent, entries = opened.session.agent.budget.spent, opened.session.session.log.entries()
         await opened.close()
         return spent, entries
 

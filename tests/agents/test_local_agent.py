@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.agents.agent import Agent, RequestSettings
-from holdfast.agents.limits import RunLimits
+from holdfast.agents.limits import RunBudget, RunLimits
 from holdfast.agents.loop import run
 from holdfast.agents.outcomes import Done
 from holdfast.config import Config
@@ -70,9 +70,9 @@ async def asked(folder, root, address, tried):
         session,
         Tempered(model, 0.3 * tried),
         toolbox,
-        asking=RequestSettings(max_tokens=300),
-        is_beside=False,
-        limits=RunLimits(steps=6),
+        request_settings=RequestSettings(max_tokens=300),
+        compacts_in_background=False,
+        budget=RunBudget(RunLimits(steps=6)),
     )
     try:
         agent.say(TASK)

@@ -6,7 +6,7 @@ import pytest
 from msgspec import Struct
 
 from holdfast.agents.agent import Agent, RequestSettings
-from holdfast.agents.limits import RunLimits
+from holdfast.agents.limits import RunBudget, RunLimits
 from holdfast.agents.loop import CUT_OFF, EMPTY, run
 from holdfast.agents.notices import FoldMade, Reminded, StepBegan, SummaryMade
 from holdfast.agents.outcomes import Done, Stop
@@ -46,9 +46,8 @@ class Scene:
             store=self.store, log="talk", budget=budget, system="Work.", tools=toolbox.definitions
         )
         self.model = ScriptedModel(*replies, repeat_last=more.pop("repeat_last", False))
-        if clock:
-            more["clock"] = clock
-        self.agent = Agent(self.session, self.model, toolbox, watch=self.news.append, **more)
+        budget = RunBudget(more.pop("limits", None), **({"clock": clock} if clock else {}))
+        self.agent = Agent(self.session, self.model, toolbox, budget=budget, watch=self.news.append, **more)
 
     async def _look(self, word, _):
         return build_result(Envelope(status="success", text=f"seen {word.word}"), "seen")
@@ -122,8 +121,10 @@ def test_cost_is_bounded(tmp_path):
     def dear(n):
         return ModelReply(parts=(call("Do", f"n{n}", f"c{n}"),), stop="calls", usage=Usage(1_000_000))
 
-    asking = RequestSettings(entry=ModelEntry(price=Price(input=1.0, output=1.0)))
-    scene = Scene(tmp_path, *map(dear, range(9)), limits=RunLimits(dollars=2.5), asking=asking)
+    request_settings = RequestSettings(entry=ModelEntry(price=Price(input=1.0, output=1.0)))
+    scene = Scene(
+        tmp_path, *map(dear, range(9)), limits=RunLimits(dollars=2.5), request_settings=request_settings
+    )
     end = scene.run()
     assert end.reason == "cost"
     assert "$3.00 of $2.50" in end.sentence
@@ -155,6 +156,18 @@ def test_the_same_call_with_the_same_result_is_pointed_out_and_then_stopped(tmp_
     assert end.reason == "loop"
     assert len(scene.events(ToolReturned)) == 4
     assert [n.text[:27] for n in scene.told(Reminded)] == ["You have called Look 3 time"]
+
+
+def test_a_command_that_gives_the_same_result_again_and_again_is_stopped_too(tmp_path):
+    scene = Scene(tmp_path, [call("Do", "a")], repeat_last=True, limits=RunLimits(steps=9))
+    assert scene.run().reason == "loop"
+    assert scene.done == ["a"] * 4
+    assert [n.text[:26] for n in scene.told(Reminded)] == ["You have called Do 3 times"]
+
+
+def test_a_command_between_others_that_change_something_is_work(tmp_path):
+    replies = [[call("Do", "test", f"t{n}"), call("Do", f"change {n}", f"d{n}")] for n in range(6)]
+    assert Scene(tmp_path, *replies, "Done.").run() == Done("Done.")
 
 
 def test_the_same_call_between_changes_is_work(tmp_path):
@@ -226,7 +239,7 @@ def test_an_interrupt_in_a_reply_keeps_what_was_said(tmp_path):
 
     def watch(notice):
         scene.news.append(notice)
-        if sum(type(n).__name__ == "TextCame" for n in scene.news) == 5:
+        if sum(type(n).__name__ == "TextDelta" for n in scene.news) == 5:
             scene.agent.interrupt()
 
     scene.agent.watch = watch
@@ -249,8 +262,8 @@ def test_a_call_without_a_result_is_uncertain_after_a_crash_and_not_run_again(tm
     assert scene.done == []
 
 
-@pytest.mark.parametrize("is_beside", [True, False])
-def test_three_hundred_steps_after_one_message_stay_in_a_small_window(tmp_path, is_beside):
+@pytest.mark.parametrize("in_background", [True, False])
+def test_three_hundred_steps_after_one_message_stay_in_a_small_window(tmp_path, in_background):
     def works(n):
         return [call("Look" if n % 3 else "Do", f"{n} " + f"word{n} " * 120, f"c{n}")]
 
@@ -261,7 +274,12 @@ def test_three_hundred_steps_after_one_message_stay_in_a_small_window(tmp_path, 
 
     count = iter(range(1000))
     scene = Scene(
-        tmp_path, answer, repeat_last=True, budget="16k", limits=RunLimits(steps=300), is_beside=is_beside
+        tmp_path,
+        answer,
+        repeat_last=True,
+        budget="16k",
+        limits=RunLimits(steps=300),
+        compacts_in_background=in_background,
     )
     assert scene.run().reason == "steps"
     assert scene.told(FoldMade) or scene.told(SummaryMade)

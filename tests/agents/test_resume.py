@@ -75,16 +75,16 @@ def test_while_a_command_runs(root):
 
 DIES = """
 import os, signal, sys
-from holdfast.agents import agent, results
+from holdfast.agents import agent, tool_results
 from holdfast.cli.app import run
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
-kept, run_tools = results.Results.take, agent.Agent.run_tools
+recorded, run_tools = tool_results.ResultRecorder.record, agent.Agent.run_tools
 
-def take(self, finished):
-    return die() if finished.call.name == {tool!r} else kept(self, finished)
+def record(self, finished):
+    return die() if finished.call.name == {tool!r} else recorded(self, finished)
 
 async def several(self, calls):
     return die() if len(calls) > 1 else await run_tools(self, calls)
@@ -106,7 +106,7 @@ def dies_at(root, server, place, what, tool=""):
 
 def test_when_a_file_was_written_and_its_result_was_not(root):
     with serving(says(READ), says(WRITE), says("I look first.")) as server:
-        dies_at(root, server, "results.Results.take", "take", tool="Write")
+        dies_at(root, server, "tool_results.ResultRecorder.record", "record", tool="Write")
         assert (root / "made.txt").read_text() == "made\n"
         (root / "made.txt").write_text("somebody changed it\n")
         done = run(root, server, "--continue", "--json", *OPTIONS)

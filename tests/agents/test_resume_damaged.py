@@ -26,8 +26,8 @@ def talked(root, model, text, **more):
         )
         opened = await open_coding_session(wish, model=model, env=NOWHERE)
         try:
-            end = await opened.desk.say(text)
-            return end, opened.notes, opened.desk.session.log.id, opened.desk.session.log.entries()
+            end = await opened.session.say(text)
+            return end, opened.notes, opened.session.session.log.id, opened.session.session.log.entries()
         finally:
             await opened.close()
 
@@ -70,7 +70,7 @@ def test_what_is_readable_goes_on_and_the_rest_is_named(root, statement):
     end, notes, new, _ = talked(root, model, "And now?", goes_on=True)
     assert end.text == "I see what is left."
     assert new != log
-    assert notes[0] == f"log `{log}` is damaged (entries {lost}); what can be read goes on as `{new}`"
+    assert notes[0] == f"log `{log}` is damaged (entries {lost}); the readable part continues as `{new}`"
     sent = str(model.requests[0].messages)
     assert "Read all of it." in sent
     assert f"1 of {entries[-1].seq} entries of this conversation's log are damaged" in sent

@@ -48,8 +48,8 @@ def test_the_window_and_the_prices_are_those_of_the_model(root):
     assert found.profile.window == 200_000, "the profile's, where the model has more"
     small = ground(root, '[models."ollama/tiny"]\nwindow = 8_192\n', model="ollama/tiny")
     assert small.profile.window == 8_192
-    assert not small.is_beside, "a server of this machine answers one request at a time"
-    assert found.is_beside
+    assert small.is_local, "a server of this machine answers one request at a time"
+    assert not found.is_local
     price = found.entry.price
     assert found.profile.cache_read == pytest.approx(price.cache_read / price.input)
     assert found.profile.cache_write == pytest.approx(price.cache_write / price.input)
@@ -124,8 +124,8 @@ def opened(root, text="", **wishes):
         env = {"XDG_CONFIG_HOME": str(root.parent / "config"), "PATH": "/usr/bin:/bin"}
         one = await open_coding_session(wish, model=ScriptedModel("Hello."), env=env)
         try:
-            names = [tool.name for tool in one.desk.agent.toolbox]
-            return one.notes, names, one.desk.session.log.entries()[0].event
+            names = [tool.name for tool in one.session.agent.toolbox]
+            return one.notes, names, one.session.session.log.entries()[0].event
         finally:
             await one.close()
 

@@ -195,7 +195,9 @@ def reply(text, *usage):
 
 def test_cost_by_model_with_what_the_cache_saved(place):
     desk = place.open(
-        reply("One.", 100_000, 1_000, 0, 100_000), reply("Two.", 101_000, 1_000, 100_000, 0), asking=PRICED
+        reply("One.", 100_000, 1_000, 0, 100_000),
+        reply("Two.", 101_000, 1_000, 100_000, 0),
+        request_settings=PRICED,
     )
     assert "Nothing was asked of a model in this talk yet." in run(desk, "/cost").text
     say(desk, "One?", "Two?")
@@ -216,12 +218,12 @@ def test_cost_of_what_has_no_price_is_not_nothing(place):
 
 
 def test_cost_counts_what_was_left_behind_and_not_what_a_fork_brought(place):
-    desk = place.open(reply("One.", 100_000, 0), reply("Two.", 100_000, 0), asking=PRICED)
+    desk = place.open(reply("One.", 100_000, 0), reply("Two.", 100_000, 0), request_settings=PRICED)
     say(desk, "One?", "Two?")
     run(desk, "/rewind 1 talk")
     assert cells(run(desk, "/cost").text, "`house/large`")[-1] == "$2.00"
-    say(place.open(reply("Three.", 50_000, 0), asking=PRICED), "Three?")
-    fork = place.open(reply("Four.", 20_000, 0), log=run(desk, "/fork").open_log, asking=PRICED)
+    say(place.open(reply("Three.", 50_000, 0), request_settings=PRICED), "Three?")
+    fork = place.open(reply("Four.", 20_000, 0), log=run(desk, "/fork").open_log, request_settings=PRICED)
     assert "Nothing was asked of a model in this talk yet." in run(fork, "/cost").text
     say(fork, "Four?")
     text = run(fork, "/cost").text
@@ -252,7 +254,7 @@ def test_what_the_provider_counts_is_said_where_it_is_more(place):
 
 
 def test_cost_counts_sub_agents_and_theirs(place):
-    desk = place.open(reply("One.", 100_000, 0), asking=PRICED)
+    desk = place.open(reply("One.", 100_000, 0), request_settings=PRICED)
     say(desk, "One?")
     for id_, parent, tokens in (("t1", "talk", 10_000), ("t2", "t1", 20_000), ("t3", "another", 70_000)):
         task = Log.create(place.store, id=id_, source=TASK_SOURCE, meta={"parent": parent})
@@ -260,4 +262,4 @@ def test_cost_counts_sub_agents_and_theirs(place):
     text = run(desk, "/cost").text
     assert cells(text, "`house/large`")[-1] == "$1.30"
     assert "2 sub-agents had $0.30 of it, with 2 requests." in text
-    assert "| $1.30 |" in run(place.open(log="now", asking=PRICED), "/resume").text
+    assert "| $1.30 |" in run(place.open(log="now", request_settings=PRICED), "/resume").text

@@ -46,7 +46,7 @@ def test_a_fork_goes_on_from_here_and_leaves_this_talk_as_it_is(place):
 def test_a_fork_from_before_a_round(place):
     fork = place.open(log=run(talked(place), "/fork 2").open_log)
     assert len(fork.session.window.transcript.rounds) == 1
-    assert fork.bench.files.made == []
+    assert fork.tool_state.files.made == []
     assert "Read it." in str(fork.session.window.transcript.items[-1].message)
 
 
@@ -70,7 +70,9 @@ def test_a_fork_keeps_folds_and_summaries(place):
     reads = [[call("Bash", f"b{n}", command=f"sed -n '{n},+60p' big.txt")] for n in range(1, 100, 4)]
     # Its summaries have not the form that is asked for, so that the rule half stands in.
     summarizer = ScriptedModel("Well.", repeat_last=True)
-    desk = place.open(*reads, "Read all.", "Yes.", window=16_000, summarizer=summarizer, is_beside=True)
+    desk = place.open(
+        *reads, "Read all.", "Yes.", window=16_000, summarizer=summarizer, compacts_in_background=True
+    )
     say(desk, "Read it in parts.", "Is it all?")
     run(desk, "/compact now")
     events = [e.event for e in path(desk.session.log.entries())]

@@ -184,7 +184,7 @@ def test_after_a_rewind_all_is_as_it_was_then(rounds, data):
         for one in (desk, again):
             assert (packed(one), state(one)) == seen[back - 1]
         if what == "both":
-            for key, sight in desk.bench.files.sights.items():
+            for key, sight in desk.tool_state.files.sights.items():
                 assert content_hash((place.root / key).read_bytes()) == sight.hash, (
                     "the disk is as it is known"
                 )

@@ -128,11 +128,15 @@ def test_many_talks_are_not_all_listed(place):
 
 
 def test_what_a_talk_cost_is_listed(place):
-    asking = RequestSettings(entry=ModelEntry(name="house/large", price=Price(input=10.0, output=50.0)))
+    request_settings = RequestSettings(
+        entry=ModelEntry(name="house/large", price=Price(input=10.0, output=50.0))
+    )
     reply = ModelReply(parts=(Text("Yes."),), stop="end", usage=Usage(100_000, 1_000), model="large")
-    held(place, "one", "Really?", reply, asking=asking)
+    held(place, "one", "Really?", reply, request_settings=request_settings)
     held(place, "two", "Unpriced?", "Yes.")
-    here = place.open(log="now", asking=asking, model=ScriptedModel("Hm.", name="house/large"))
+    here = place.open(
+        log="now", request_settings=request_settings, model=ScriptedModel("Hm.", name="house/large")
+    )
     listed = rows(run(here, "/resume").text)
     assert [line.split("|")[4].strip() for line in listed] == ["–", "$1.05"]
 

@@ -64,10 +64,10 @@ class Ended:
             )
             more = {"watch": self.news.append, "approver": approver, "tasks": settings}
             opened = await open_coding_session(wish, model=model, env=NOWHERE, **more)
-            desk = opened.desk
+            desk = opened.session
             try:
                 self.end = await desk.say("Go.")
-                self.spent = desk.agent.spent
+                self.spent = desk.agent.budget.spent
                 self.log = desk.session.log.id
                 self.entries = desk.session.log.entries()
                 store = desk.session.store
@@ -238,11 +238,11 @@ def test_an_interruption_ends_it_and_leaves_two_valid_logs(root):
         slow = [call("Bash", "b", command="touch begun; sleep 30")]
         model = modelled([tasks("Wait.", writes=True)], lambda _: slow)
         opened = await open_coding_session(wish, model=model, env=NOWHERE)
-        running = asyncio.create_task(opened.desk.say("Go."))
+        running = asyncio.create_task(opened.session.say("Go."))
         await asyncio.to_thread(waited, (root / "begun").exists)
-        opened.desk.agent.interrupt()
+        opened.session.agent.interrupt()
         end = await running
-        store = opened.desk.session.store
+        store = opened.session.session.store
         log = next(info.head.id for info in store.logs() if info.head.source == "holdfast task")
         entries = Log.open(store, log).entries()
         await opened.close()

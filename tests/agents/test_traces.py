@@ -39,9 +39,9 @@ def ran(root, model, watching, tasks=None):
             root=root, store=root.parent / "store.db", sandbox="off", mode="plan", budget=32_000
         )
         opened = await open_coding_session(wish, model=model, env=NOWHERE, tasks=tasks)
-        opened.desk.watch = watching(opened.desk)
+        opened.session.watch = watching(opened.session)
         try:
-            return await opened.desk.say("Go.")
+            return await opened.session.say("Go.")
         finally:
             await opened.close()
 
@@ -162,7 +162,7 @@ def test_what_deeper_ones_spend_is_spent_by_all_above(root):
     ran(root, ScriptedModel(nested, repeat_last=True), watching, tasks=TaskSettings(depth=2))
     usages = [notice.reply.usage.total for notice in replies if isinstance(notice, Replied)]
     assert len(usages) == 5
-    assert desks[0].agent.spent.usage.total == sum(usages)
+    assert desks[0].agent.budget.spent.usage.total == sum(usages)
 
 
 def test_exporters_are_chosen_by_the_environment(capsys):

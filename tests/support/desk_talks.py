@@ -40,10 +40,10 @@ def main_text(place):
 
 def state(desk):
     """What a desk remembers beside its log. When a file was written is no part of it."""
-    files, todos, gate = desk.bench.files, desk.bench.todos, desk.gate
+    files, todos, gate = desk.tool_state.files, desk.tool_state.todos, desk.gate
     sights = {key: msgspec.structs.replace(sight, mtime_ns=0) for key, sight in files.sights.items()}
     answers = (set(gate._same), dict(gate._denied), dict(gate._answers), gate.permissions)
-    return sights, [*files.made], desk.bench.shell.cwd, todos.written, [*todos.archive], answers
+    return sights, [*files.made], desk.tool_state.shell.cwd, todos.written, [*todos.archive], answers
 
 
 def packed(desk):

@@ -4,7 +4,8 @@ import asyncio
 import subprocess
 from pathlib import Path
 
-from holdfast.agents.coding.coding_session import AgentConfig, CodingSession
+from holdfast.agents.build import AgentConfig
+from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands import CommandAnswer, run_command
 from holdfast.agents.outcomes import End
 from holdfast.agents.sessions import SOURCE
@@ -63,7 +64,7 @@ class Place:
             "snapshots": self.folder / "snapshots",
             "permissions": default_permissions(),
             "mode": "auto",
-            "is_beside": False,
+            "compacts_in_background": False,
         }
         desk = CodingSession(AgentConfig(**(opening | more)))
         desk.runner = self.runner

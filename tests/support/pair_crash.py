@@ -97,7 +97,7 @@ def played(root: Path, *, goes_on: bool = False, people: PairCallbacks | None = 
     """The example in this folder, by the script, up to its end."""
     wish = wish_in(root)
     pair = None if goes_on else more.pop("pair", wish.pair)
-    given = {name: getattr(wish, name) for name in ("wish", "task", "models")} | {"pair": pair} | more
+    given = {name: getattr(wish, name) for name in ("agent", "task", "models")} | {"pair": pair} | more
     return asyncio.run(_played(type(wish)(**given), people))
 
 

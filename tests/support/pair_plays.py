@@ -65,7 +65,7 @@ class Play:
         self.models = self.scripts(first, second)
         wish = AgentOptions(root=self.root, store=self.store, mode="auto", sandbox="off")
         given = {
-            "wish": wish,
+            "agent": wish,
             "pair": None if goes_on else self.pair,
             "task": "" if goes_on else "Do it.",
             **more,

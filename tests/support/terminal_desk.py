@@ -8,7 +8,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from holdfast.agents.agent import RequestSettings
-from holdfast.agents.coding.coding_session import AgentConfig, CodingSession
+from holdfast.agents.build import AgentConfig
+from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.coding.startup import OpenedSession
 from holdfast.agents.sessions import SOURCE
 from holdfast.log import Log
@@ -40,11 +41,13 @@ def call(name, id_="c", **arguments):
 class Terminal:
     """What a test holds of a terminal: the app, the model, what was opened, the newest session."""
 
-    def __init__(self, folder: Path, *replies, mode="ask", log="talk", root=None, model=None, asking=None):
+    def __init__(
+        self, folder: Path, *replies, mode="ask", log="talk", root=None, model=None, request_settings=None
+    ):
         self.folder = folder
         self.root = root or repository(folder)
         self.model = model or ScriptedModel(*(replies or ("Yes.",)))
-        self.asking = asking or RequestSettings()
+        self.request_settings = request_settings or RequestSettings()
         self.mode = mode
         self.desk = None
         self.targets = []
@@ -68,7 +71,7 @@ class Terminal:
                 store=store,
                 log=target.log,
                 model=self.model,
-                asking=self.asking,
+                request_settings=self.request_settings,
                 profile=BUILT_IN["code"].scaled_to(32_000),
                 permissions=default_permissions(),
                 approver=approver,

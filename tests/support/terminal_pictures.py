@@ -93,10 +93,10 @@ def model():
 
 
 def terminal(folder, model_):
-    asking = RequestSettings(
+    request_settings = RequestSettings(
         entry=ModelEntry(price=Price(input=5, output=25, cache_read=0.5, cache_write=6.25))
     )
-    made = Terminal(folder, model=model_, asking=asking)
+    made = Terminal(folder, model=model_, request_settings=request_settings)
     (made.root / "src" / "loader.py").write_text(LOADER)
     (made.root / "tests").mkdir()
     (made.root / "tests" / "test_loader.py").write_text(TEST)

@@ -151,8 +151,9 @@ def test_an_interrupted_call_is_answered_and_the_server_stays(workspace):
         async with McpServers({"s": STDIO}) as servers:
             await servers.ready(60)
             stop = asyncio.Event()
-            toolbox = Toolbox(servers.tools(), workspace, listener=lambda _: stop.set())
-            (stopped,) = await toolbox.run_calls([ToolCall("x", "mcp__s__slow", {"seconds": 1})], stop=stop)
+            toolbox = Toolbox(servers.tools(), workspace)
+            slow = ToolCall("x", "mcp__s__slow", {"seconds": 1})
+            (stopped,) = await toolbox.run_calls([slow], stop=stop, listener=lambda _: stop.set())
             (fine,) = await asked(toolbox, ("mcp__s__add", {"a": 1, "b": 1}))
             return stopped, fine
 

@@ -127,8 +127,8 @@ class Ground:
         (self.root / "src" / "a.py").write_text("def f(x):\n    return 1\n")
         (self.root / "long.txt").write_text(LONG)
         shell = Shell(sandbox=sandbox or Unconfined())
-        self.bench = ToolState(SeenFiles(), shell, TodoList(), Skills([]))
-        tools = self.bench.tools(FirstOption(), RECALL_TOOL, lambda given: answer_recall(store, given))
+        self.tool_state = ToolState(SeenFiles(), shell, TodoList(), Skills([]))
+        tools = self.tool_state.tools(FirstOption(), RECALL_TOOL, lambda given: answer_recall(store, given))
         self.full = [*tools, hand_over_tool(lambda _: ())]
         self.short = define_tools(self.full, "short")
 
@@ -152,7 +152,7 @@ def store(tmp_path):
 def ground(tmp_path, store):
     opened = Ground(tmp_path, store)
     yield opened
-    opened.bench.close()
+    opened.tool_state.close()
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ def test_calls_do_the_same_and_are_refused_for_the_same(tmp_path, store):
         said.append(ground.answers(getattr(ground, kind), [*CALLS, *WRONG]))
         assert (ground.root / "src" / "a.py").read_text() == "def f(x):\n    return 2\n"
         assert (ground.root / "new" / "b.txt").read_text() == "b\n"
-        ground.bench.close()
+        ground.tool_state.close()
     assert said[0] == said[1]
     for name, answer in zip((name for name, _ in WRONG), said[1][len(CALLS) :], strict=True):
         assert name in answer
@@ -261,7 +261,7 @@ def test_a_tool_without_a_short_text_stays_as_it_is(ground):
 def test_bash_says_what_its_sandbox_holds(tmp_path, store, sandbox, said):
     ground = Ground(tmp_path, store, sandbox)
     text = next(tool.definition.description for tool in ground.short if tool.name == "Bash")
-    ground.bench.close()
+    ground.tool_state.close()
     assert text.endswith(said)
 
 

@@ -244,7 +244,7 @@ def test_a_gate_that_fails_refuses(scene, workspace, caplog):
 def test_the_listener_hears_of_every_call(scene, workspace):
     heard = []
     calls = [look("a"), change("b"), ToolCall("x", "Nothing", {})]
-    results = asyncio.run(Toolbox(scene.tools(), workspace, listener=heard.append).run_calls(calls))
+    results = asyncio.run(Toolbox(scene.tools(), workspace).run_calls(calls, listener=heard.append))
     assert [type(news) for news in heard] == [
         CallStarted,
         CallFinished,
@@ -260,15 +260,15 @@ def test_a_listener_that_fails_costs_no_result(scene, workspace, caplog):
     def listener(news):
         raise BrokenPipeError("the terminal went away")
 
-    results = asyncio.run(Toolbox(scene.tools(), workspace, listener=listener).run_calls([look("a")]))
+    results = asyncio.run(Toolbox(scene.tools(), workspace).run_calls([look("a")], listener=listener))
     assert texts(results) == ["a"]
     assert "a listener failed" in caplog.text
 
 
-async def interrupt(toolbox, scene, calls, when, how):
+async def interrupt(toolbox, scene, calls, when, how, listener=None):
     """Run calls and interrupt them as soon as a note stands there."""
     stop = asyncio.Event()
-    running = asyncio.create_task(toolbox.run_calls(calls, stop=stop))
+    running = asyncio.create_task(toolbox.run_calls(calls, stop=stop, listener=listener))
     await scene.event(when).wait()
     if how == "stop":
         stop.set()
@@ -281,9 +281,9 @@ async def interrupt(toolbox, scene, calls, when, how):
 @pytest.mark.parametrize("how", ["stop", "cancel"])
 def test_when_interrupted_every_call_still_gets_its_result(scene, workspace, how):
     heard = []
-    toolbox = Toolbox(scene.tools(), workspace, listener=heard.append)
+    toolbox = Toolbox(scene.tools(), workspace)
     calls = [look("a"), change("b", waits="never"), change("c"), look("d")]
-    running = asyncio.run(interrupt(toolbox, scene, calls, "+b", how))
+    running = asyncio.run(interrupt(toolbox, scene, calls, "+b", how, heard.append))
     finished = {news.call.id: news.result for news in heard if isinstance(news, CallFinished)}
     assert [news.call.id for news in heard if isinstance(news, CallFinished)] == ["a", "b", "c", "d"]
     assert scene.notes == ["+a", "-a", "+b", "xb"]
@@ -336,8 +336,8 @@ def test_a_gate_that_hears_no_interruption_opens_to_nobody(scene, workspace, cap
 
     async def scenario():
         settings = CallSettings(seconds_to_stop=0.05)
-        toolbox = Toolbox(scene.tools(), workspace, gate=gate, settings=settings, listener=heard.append)
-        running = await interrupt(toolbox, scene, [change("a"), look("b")], "asking", how)
+        toolbox = Toolbox(scene.tools(), workspace, gate=gate, settings=settings)
+        running = await interrupt(toolbox, scene, [change("a"), look("b")], "asking", how, heard.append)
         scene.event("let go").set()
         return running
 
@@ -378,7 +378,7 @@ def test_calls_with_one_id_have_a_result_each(scene, workspace):
     calls.insert(1, ToolCall("same", "Change", {"name": "d", "fails": True}))
     logging.disable()
     try:
-        results = asyncio.run(Toolbox(scene.tools(), workspace, listener=heard.append).run_calls(calls))
+        results = asyncio.run(Toolbox(scene.tools(), workspace).run_calls(calls, listener=heard.append))
     finally:
         logging.disable(logging.NOTSET)
     assert [result.envelope.data.get("name") for result in results] == ["a", None, "b", "c"]

@@ -1,17 +1,18 @@
-"""Asking a model, while somebody may interrupt.
+"""An agent: a session, the model it asks, the tools it runs, and a budget.
 
-Rule: what came before an interruption is kept as text or not at all; half a call and half a thought are no use.
+Rule: everything it remembers is in the log. The agent itself holds only what one run needs: what was spent, which
+calls repeat, whether someone interrupts. Of an interrupted reply only its text is kept, never half a call.
 """
 
 import asyncio
-import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from msgspec import Struct
 
-from holdfast.agents.limits import RunLimits, Spent, reached_limit
+from holdfast.agents.limits import RunBudget
 from holdfast.agents.notices import (
     FoldMade,
     Reminded,
@@ -51,11 +52,11 @@ from holdfast.tools.call import CallFinished, CallStarted
 from holdfast.tools.toolbox import Toolbox
 
 MAX_TOKENS = 16_000
-"""Room for a reply; less where the catalogue knows that a model writes less."""
+"""Room for a reply; the catalogue may know a lower limit."""
 
 
 class RequestSettings(Struct, frozen=True, kw_only=True):
-    """How a model is asked: its entry in the catalogue, the room for a reply and for thinking."""
+    """The model's entry in the catalogue, and the room for a reply and for thinking."""
 
     entry: ModelEntry = ModelEntry()
     max_tokens: int = MAX_TOKENS
@@ -73,7 +74,7 @@ class RequestSettings(Struct, frozen=True, kw_only=True):
 
 
 class StreamedReply:
-    """A reply as it comes. `text` is what has come so far, `reply` is there when it is whole."""
+    """A reply as it arrives: `text` so far, and `reply` once it is complete."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -81,19 +82,19 @@ class StreamedReply:
         self.reply: ModelReply | None = None
 
     async def follow(self, model: Model, request: ModelRequest) -> None:
-        async for came in model.stream(request):
-            match came:
+        async for event in model.stream(request):
+            match event:
                 case TextDelta(text=text):
                     self.text += text
                 case RetryScheduled():
                     self.text = ""
                 case ReplyCompleted(reply=reply):
                     self.reply = reply
-            self._watch(came)
+            self._watch(event)
 
 
 async def run_unless_interrupted(interrupt: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
-    """Do the work, unless somebody interrupts. Whether it was done; what it raises is raised."""
+    """Do the work until it ends or someone interrupts. Says whether it ended; what it raises is raised."""
     doing = asyncio.create_task(work)
     waiting = asyncio.create_task(interrupt.wait())
     try:
@@ -106,25 +107,23 @@ async def run_unless_interrupted(interrupt: asyncio.Event, work: Coroutine[Any, 
         waiting.cancel()
         if not doing.done():
             doing.cancel()
-            # Until a connection is closed, so that nothing comes after the interruption.
+            # Wait until the connection is closed, so that nothing arrives after the interruption.
             await asyncio.wait({doing})
 
 
-# An agent: a talk in a log, a model that is asked, tools that are run, and limits.
-#
-# Rule: what it remembers is in the log. Of its own it has only what a run needs until it ends: what was spent, what
-# repeats, whether someone interrupts.
-
 INTERRUPTED = "interrupted"
+
+current_call: ContextVar[str] = ContextVar("current_call", default="")
+"""The id of the call that runs. It is set when a call starts, and the tool that runs inherits it."""
 
 
 class RunInterrupted(Exception):
-    """A person wants it to stop now."""
+    """A person wants the run to stop now."""
 
 
 class Agent:
-    """`summarizer` writes the summaries, where that is not the model itself. `is_beside` lets one be written while
-    the agent goes on, which a server that answers one request at a time cannot do."""
+    """`summarizer` writes the summaries if the model itself does not. `compacts_in_background` lets a summary be
+    written while the agent works; a server that answers one request at a time cannot do that."""
 
     def __init__(
         self,
@@ -132,61 +131,61 @@ class Agent:
         model: Model,
         toolbox: Toolbox,
         *,
-        asking: RequestSettings | None = None,
+        request_settings: RequestSettings | None = None,
         summarizer: Model | None = None,
-        is_beside: bool = True,
-        limits: RunLimits | None = None,
-        remembered: KeptData = DEFAULT_KEPT_DATA,
+        compacts_in_background: bool = True,
+        budget: RunBudget | None = None,
+        kept_data: KeptData = DEFAULT_KEPT_DATA,
         watch: Watch = unwatched,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.session = session
         self.model = model
         self.toolbox = toolbox
-        self.asking = asking or RequestSettings()
-        self.limits = limits or RunLimits()
+        self.budget = budget or RunBudget()
         self.watch = watch
-        self.spent = Spent()
+        self.is_running = False
+        self._settings = request_settings or RequestSettings()
         self._summarizer = summarizer or model
-        self._beside = BackgroundCompaction(session, self._summarizer, model_window=self.asking.entry.window)
-        self._is_beside = is_beside
-        self._clock = clock
-        self._began = clock()
+        self._background = BackgroundCompaction(
+            session, self._summarizer, model_window=self.model_entry.window
+        )
+        self._compacts_in_background = compacts_in_background
         self._interrupt = asyncio.Event()
         self._repeats = RepeatGuard()
-        self._remembered = remembered
-        self._results = ResultRecorder(session, ())
-        toolbox.listener = self._hear_of_call
-        self.is_running = False
+        self._kept_data = kept_data
         self._said: list[UserSaid] = []
-        """What was said while it works: it comes in between two steps, since the reply that is being written knows
-        nothing of it."""
+        """What was said while the agent works. It is recorded between two steps: the reply that is being written
+        knows nothing of it."""
+
+    @property
+    def model_entry(self) -> ModelEntry:
+        """The catalogue's entry of the model: its window and its price."""
+        return self._settings.entry
 
     def say(self, text: str, *reminders: str) -> None:
-        """What a person says, with reminders that belong to it; also while the agent works."""
+        """What a person says, with the reminders that belong to it. May be called while the agent works."""
         said = UserSaid((Text(text),))
         self._said += [said, *(UserSaid((Text(more),), "reminder") for more in reminders)]
         if not self.is_running:
             self.hear()
 
     def hear(self) -> bool:
-        """Take in what was said meanwhile. Whether there was anything."""
+        """Record what was said meanwhile; says whether there was anything."""
         said, self._said = self._said, []
         self.session.record(*said)
         return bool(said)
 
     def interrupt(self) -> None:
-        """End the run as soon as the log is valid: a reply stays as far as its text came, a tool is ended."""
+        """End the run as soon as the log is valid: the text of a reply so far is kept, and tools are stopped."""
         self._interrupt.set()
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """A new run: its limits count from here. However it ends, nothing that was said is lost."""
-        # A new one: an event belongs to the loop that waits for it, and the next run may have another.
+        """A new run: its budget starts here. However it ends, nothing that was said is lost."""
+        # A new event each time: it belongs to the event loop that waits for it, and the next run may have another.
         self._interrupt = asyncio.Event()
         self._repeats = RepeatGuard()
-        self.spent = Spent()
-        self._began = self._clock()
+        self.budget.begin()
         self.is_running = True
         try:
             yield
@@ -195,29 +194,28 @@ class Agent:
             self.hear()
 
     def stopped(self) -> Stop | None:
-        """Why no further step may begin, if so."""
+        """Why no further step may begin; None if one may."""
         if self._interrupt.is_set():
             return Stop("interrupted", "interrupted", "say more to go on")
-        return reached_limit(self.limits, self.spent, self._clock() - self._began)
+        return self.budget.reached()
 
     def remind(self, text: str) -> None:
         self.session.record(UserSaid((Text(text),), "reminder"))
         self.watch(Reminded(text))
 
     async def ask(self) -> ModelReply:
-        """The model's reply to the log as it stands, not yet recorded. Raises `RunInterrupted`, a `ModelError`, or
-        `ContextOverflow` where nothing more may give way."""
-        # Off the event loop: a fold of a large log takes a while, and a terminal must go on painting.
-        fold, packed = await asyncio.to_thread(self._packed)
+        """The model's reply to the log as it is now, not yet recorded. Raises `RunInterrupted`, a `ModelError`, or
+        `ContextOverflow` if nothing more can be folded."""
+        # Off the event loop: folding a large log takes a while, and a terminal must go on painting.
+        fold, packed = await asyncio.to_thread(self._pack)
         if fold is not None:
             self.watch(FoldMade(fold))
-        self.spent = self.spent.and_step()
+        self.budget.add_step()
         sizes = (packed.tokens, packed.trigger, packed.budget)
-        self.watch(StepBegan(self.spent.steps, *sizes, most=self.limits.steps))
+        self.watch(StepBegan(self.budget.spent.steps, *sizes, most=self.budget.limits.steps))
         streamed = StreamedReply(self.watch)
-        if not await run_unless_interrupted(
-            self._interrupt, streamed.follow(self.model, self.asking.request(packed))
-        ):
+        request = self._settings.request(packed)
+        if not await run_unless_interrupted(self._interrupt, streamed.follow(self.model, request)):
             if streamed.text.strip():
                 self.session.record(
                     AssistantReplied((Text(streamed.text),), self.model.name, stop=INTERRUPTED)
@@ -226,7 +224,7 @@ class Agent:
         assert streamed.reply is not None, "a model's stream ended without its reply"
         return streamed.reply
 
-    def _packed(self) -> tuple[Folded | None, Pack]:
+    def _pack(self) -> tuple[Folded | None, Pack]:
         fold = self.session.make_room()
         return fold, pack(self.session.window.view())
 
@@ -235,75 +233,71 @@ class Agent:
         self._spend(reply)
 
     def drop(self, reply: ModelReply, purpose: str) -> None:
-        """A reply that says nothing: no provider takes an empty message back, so only what it cost is kept."""
+        """Record only what an empty reply cost: no provider takes an empty message back."""
         self.session.record(UsageReported(reply.usage or Usage(0), reply.model, purpose))
         self._spend(reply)
 
-    def charge(self, usage: Usage, model: str, purpose: str) -> None:
-        """What was spent for this agent by another, such as a sub-agent."""
-        self.session.record(UsageReported(usage, model, purpose))
-        self.spent = self.spent.and_reply(usage, request_cost(self.asking.entry, usage))
-
     def _spend(self, reply: ModelReply) -> None:
-        dollars = request_cost(self.asking.entry, reply.usage) if reply.usage else None
-        self.spent = self.spent.and_reply(reply.usage, dollars)
+        dollars = request_cost(self.model_entry, reply.usage) if reply.usage else None
+        self.budget.add_reply(reply.usage, dollars)
         self.watch(Replied(reply, dollars))
 
     def overflowed(self, error: Overflowed) -> None:
-        """The provider knows better what fits: the next pack makes room."""
+        """Record that the provider found the request too long, so that the next pack makes room."""
         self.session.record(OverflowReported(error.limit, error.message))
 
     async def run_tools(self, calls: Sequence[ToolCall]) -> Stop | None:
-        """Run them and record their results; a `Stop` if the agent goes in circles."""
-        self._results = results = ResultRecorder(self.session, calls, self._remembered)
-        done = await self.toolbox.run_calls(calls, stop=self._interrupt)
-        results.check()
-        for call, result in zip(calls, done, strict=True):
+        """Run the calls and record each result as it arrives. A `Stop` if the agent goes in circles."""
+        recorder = ResultRecorder(self.session, calls, self._kept_data)
+
+        def heard(news: CallStarted | CallFinished) -> None:
+            if isinstance(news, CallStarted):
+                current_call.set(news.call.id)
+            elif not recorder.record(news):
+                self.interrupt()
+            self.watch(news)
+
+        results = await self.toolbox.run_calls(calls, stop=self._interrupt, listener=heard)
+        recorder.check()
+        for call, result in zip(calls, results, strict=True):
             match self._repeats.saw(call, result.envelope.text, is_read_only=self.toolbox.only_reads(call)):
-                case "point":
+                case "remind":
                     self.remind(repeat_reminder(call))
                 case "stop":
                     said = f"{call.name} was called once more with the same arguments and the same result"
                     return Stop("loop", said, "tell it what to do instead")
         return None
 
-    def _hear_of_call(self, news: CallStarted | CallFinished) -> None:
-        if isinstance(news, CallFinished) and not self._results.take(news):
-            self.interrupt()
-        self.watch(news)
-
     def take_summary(self) -> Ask | None:
-        """Record the summary that was written beside, if it is ready; else begin one, if one is due."""
-        done = self._beside.finish()
+        """Record a summary that was written in the background, if it is ready; else start one, if one is due."""
+        done = self._background.finish()
         if done is not None:
-            return self._told(done)
-        if self._is_beside and self._beside.start():
+            return self._summarized(done)
+        if self._compacts_in_background and self._background.start():
             self.watch(SummaryBegan(waits=False))
         return None
 
     @property
     def waits_for_summary(self) -> bool:
-        return not self._is_beside and plan_compaction(self.session.window.view()) is not None
+        return not self._compacts_in_background and plan_compaction(self.session.window.view()) is not None
 
-    async def sum_up(self) -> Ask | None:
-        """Write a summary now, which is due."""
+    async def summarize(self) -> Ask | None:
+        """Write the summary that is due, now."""
         self.watch(SummaryBegan(waits=True))
-        window = self.asking.entry.window
+        window = self.model_entry.window
         done = await compact(self.session, self._summarizer, manual=False, model_window=window)
-        return self._told(done) if done is not None else None
+        return self._summarized(done) if done is not None else None
 
-    def _told(self, done: Compaction) -> Ask | None:
+    def _summarized(self, done: Compaction) -> Ask | None:
         for attempt in done.written.attempts:
             if attempt.usage:
-                self.spent = self.spent.and_reply(
-                    attempt.usage, request_cost(self.asking.entry, attempt.usage)
-                )
+                self.budget.add_reply(attempt.usage, request_cost(self.model_entry, attempt.usage))
         self.watch(SummaryMade(done))
         return Ask("; ".join(done.notes)) if done.asks else None
 
     async def aclose(self) -> None:
-        """Let go of models and of a summary that is being written. The log stays open: it is the session's."""
-        self._beside.cancel()
+        """Close the models and cancel a summary that is being written. The session's log stays open."""
+        self._background.cancel()
         await self.model.aclose()
         if self._summarizer is not self.model:
             await self._summarizer.aclose()

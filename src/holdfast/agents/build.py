@@ -1,27 +1,27 @@
-"""What an agent is opened with: the talk's, and with other limits that of its sub-agents.
+"""Building an agent: its configuration, its session, its permissions and its tools, put together in one place.
 
-Rule: a plain value; whoever opens it opens nothing else.
+Rule: the coding agent, its sub-agents, the reviewer and the roles of a pair are all built here. The store belongs
+to the caller and stays open.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from holdfast.agents.agent import Agent, RequestSettings
-from holdfast.agents.coding.tool_state import ToolState
-from holdfast.agents.limits import RunLimits, TaskSettings
+from holdfast.agents.limits import RunBudget, RunLimits, TaskSettings
 from holdfast.agents.notices import Watch, unwatched
 from holdfast.agents.tool_results import DEFAULT_KEPT_DATA, KeptData
-from holdfast.events import ApprovalGiven, AssistantReplied
-from holdfast.messages import Json, ToolCall
+from holdfast.events import ApprovalGiven, AssistantReplied, Entry, ToolsSet
+from holdfast.messages import ToolCall
 from holdfast.models.model import Model
 from holdfast.packing.profile import Profile
 from holdfast.recall import RECALL_TOOL, answer_recall
 from holdfast.session import Session
 from holdfast.store import Store
 from holdfast.tools.ask_user import NoAnswer, Responder
-from holdfast.tools.call import CallSettings
+from holdfast.tools.call import CallGate, CallSettings
 from holdfast.tools.envelope import ToolResult
 from holdfast.tools.permissions import (
     Approver,
@@ -31,23 +31,23 @@ from holdfast.tools.permissions import (
     UnattendedApprover,
     call_context,
 )
+from holdfast.tools.recall import recall_tool
 from holdfast.tools.shell.sandbox import Sandbox
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.tool import Tool
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
-from holdfast.views import path
 
 
 class AgentConfig(Struct, frozen=True, kw_only=True):
-    """What a desk is opened with. `snapshots` is the folder for what files were before they were changed; without
-    one they are kept in memory, and an undo ends with the process."""
+    """What an agent is built from. `snapshots` is the folder for what files were before they were changed; without
+    one they are kept in memory, and undo works only as long as the process lives."""
 
     root: Path
     store: Store
     log: str = ""
     model: Model
-    asking: RequestSettings = RequestSettings()
+    request_settings: RequestSettings = RequestSettings()
     summarizer: Model | None = None
     profile: Profile
     limits: RunLimits = RunLimits()
@@ -61,107 +61,89 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     sandbox: Sandbox | None = None
     snapshots: Path | None = None
     skills: Path | None = None
-    is_beside: bool = True
+    compacts_in_background: bool = True
     watch: Watch = unwatched
 
 
-# Putting an agent together: a session on a log, a toolbox, a model, limits.
-#
-# Rule: this is the one place where it is done, for the coding agent, its sub-agents, the reviewer and whoever comes.
+def open_session(config: AgentConfig, system: str) -> Session:
+    """The session on the log that the configuration names; its tools are set when the agent is built."""
+    return Session(
+        profile=config.profile,
+        store=config.store,
+        log=config.log,
+        system=system,
+        tools=None,
+        model=config.model.name,
+    )
 
 
 def build_agent(
-    opening: AgentConfig,
-    toolbox: Toolbox,
-    system: str,
-    watch: Watch,
-    remembered: KeptData = DEFAULT_KEPT_DATA,
+    config: AgentConfig,
+    session: Session,
+    tools: Iterable[Tool],
+    workspace: Workspace,
+    *,
+    gate: CallGate | None = None,
+    budget: RunBudget | None = None,
+    call_settings: CallSettings | None = None,
+    kept_data: KeptData = DEFAULT_KEPT_DATA,
+    watch: Watch | None = None,
 ) -> Agent:
-    """An agent at these tools, in the log that the opening names. The store is the opener's and stays open."""
-    others = [tool for tool in toolbox.definitions if tool.name != RECALL_TOOL.name]
-    own = [tool for tool in toolbox.definitions if tool.name == RECALL_TOOL.name]
-    session = Session(
-        profile=opening.profile,
-        store=opening.store,
-        log=opening.log,
-        system=system,
-        tools=others,
-        recall=own[0] if own else RECALL_TOOL,
-        model=opening.model.name,
-    )
+    """An agent with these tools. `watch` takes the place of the one in the configuration."""
+    toolbox = Toolbox(tools, workspace, gate=gate, settings=call_settings)
+    # Recall comes last, as in every session.
+    definitions = tuple(sorted(toolbox.definitions, key=lambda tool: tool.name == RECALL_TOOL.name))
+    if definitions != session.window.transcript.tools:
+        session.record(ToolsSet(definitions))
     return Agent(
         session,
-        opening.model,
+        config.model,
         toolbox,
-        asking=opening.asking,
-        summarizer=opening.summarizer,
-        is_beside=opening.is_beside,
-        limits=opening.limits,
-        remembered=remembered,
-        watch=watch,
+        request_settings=config.request_settings,
+        summarizer=config.summarizer,
+        compacts_in_background=config.compacts_in_background,
+        budget=budget or RunBudget(config.limits),
+        kept_data=kept_data,
+        watch=watch or config.watch,
     )
 
 
-# A seat: an agent at its tools, with a log, a window and a gate of its own. A talk has one, and each sub-agent.
-#
-# Rule: every call passes the gate, and every answer of a person goes into the log.
+def session_recall_tool(session: Session) -> Tool:
+    """Recall, for texts of this session's log."""
+    return recall_tool(
+        RECALL_TOOL, lambda arguments: answer_recall(session.store, arguments, log=session.log.id)
+    )
 
 
-class Seat:
-    """**Contract:** `sit` is called once, when the tools are made; `session` and `agent` are there from then on.
-    The store is the opener's and stays open."""
+class SessionGate:
+    """Asks for permission before each call, and records every answer of a person in the log."""
 
-    session: Session
-    agent: Agent
+    def __init__(self, config: AgentConfig, session: Session, workspace: Workspace, shell: Shell) -> None:
+        self._configured = config.permissions
+        self._session = session
+        self._workspace = workspace
+        self._shell = shell
+        self.permission_gate = PermissionGate(config.permissions, config.approver, config.mode)
 
-    def __init__(
-        self, opening: AgentConfig, workspace: Workspace, bench: ToolState, gate: PermissionGate
-    ) -> None:
-        self.opening = opening
-        self.workspace = workspace
-        self.bench = bench
-        self.gate = gate
+    async def __call__(self, call: ToolCall, tool: Tool) -> ToolResult | None:
+        cwd = self._shell.place(self._workspace).path
+        context = call_context(call, self._workspace, cwd, is_read_only=tool.is_read_only)
+        checked = await self.permission_gate.check(call, context)
+        if checked.event:
+            self._session.record(checked.event)
+        return checked.refusal
 
-    def sit(
-        self, tools: Iterable[Tool], system: str, watch: Watch, settings: CallSettings | None = None
-    ) -> None:
-        toolbox = Toolbox(tools, self.workspace, gate=self._check, settings=settings)
-        self.agent = build_agent(self.opening, toolbox, system, watch)
-        self.session = self.agent.session
+    def reset(self) -> None:
+        """Forget all answers; the mode stays."""
+        gate = self.permission_gate
+        self.permission_gate = PermissionGate(self._configured, gate.approver, gate.mode)
 
-    def restore(self) -> None:
-        """What the log says of files, todos and answers of a person, for whoever goes on with it."""
-        entries = path(self.session.log.entries())
-        self.bench.restore(entries)
+    def restore(self, entries: Sequence[Entry]) -> None:
+        """Take the answers of a person from the log."""
         calls: dict[str, ToolCall] = {}
         for entry in entries:
             match entry.event:
                 case AssistantReplied(parts=parts):
                     calls.update((part.id, part) for part in parts if isinstance(part, ToolCall))
                 case ApprovalGiven(call_id=call_id) as approval:
-                    self.gate.restore(approval, calls.get(call_id))
-
-    def recall(self, arguments: Mapping[str, Json]) -> tuple[str, bool]:
-        return answer_recall(self.session.store, arguments, log=self.session.log.id)
-
-    async def aclose(self) -> None:
-        await self.agent.aclose()
-        self.bench.close()
-
-    async def _check(self, call: ToolCall, tool: Tool) -> ToolResult | None:
-        """Whether a call may be made; every answer goes into the log."""
-        cwd = self.bench.shell.place(self.workspace).path
-        scene = call_context(call, self.workspace, cwd, is_read_only=tool.is_read_only)
-        passage = await self.gate.check(call, scene)
-        if passage.event:
-            self.session.record(passage.event)
-        return passage.refusal
-
-
-def shell_of(opening: AgentConfig) -> Shell:
-    return Shell(sandbox=opening.sandbox, passes=opening.permissions.variables)
-
-
-def protected_by(opening: AgentConfig) -> tuple[Path, ...]:
-    """Folders that no edit may reach."""
-    return (opening.snapshots,) if opening.snapshots else ()
+                    self.permission_gate.restore(approval, calls.get(call_id))

@@ -1,7 +1,10 @@
 """How far a run may go, and how far it has gone.
 
-Rule: a limit of 0 is none. A run stops before the step that would begin beyond a limit, never in the middle of one.
+Rule: a limit of 0 is no limit. A run stops before the step that would exceed a limit, never in the middle of one.
 """
+
+import time
+from collections.abc import Callable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,11 +19,20 @@ class RunLimits(Struct, frozen=True):
     dollars: float = 0.0
     seconds: float = 0.0
     tokens: int = 0
-    """Of all requests and replies together, cached or not."""
+    """Prompt and completion of all requests together, cached or not."""
+
+
+def add_usage(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        one.prompt + other.prompt,
+        one.completion + other.completion,
+        one.cache_read + other.cache_read,
+        one.cache_write + other.cache_write,
+    )
 
 
 class Spent(Struct, frozen=True):
-    """`dollars` leaves out the replies whose price nobody knows, which `unpriced` counts."""
+    """`unpriced` counts the replies whose price is unknown; `dollars` leaves them out."""
 
     steps: int = 0
     usage: Usage = Usage(0)
@@ -35,12 +47,7 @@ class Spent(Struct, frozen=True):
             return replace(self, unpriced=self.unpriced + 1)
         return replace(
             self,
-            usage=Usage(
-                self.usage.prompt + usage.prompt,
-                self.usage.completion + usage.completion,
-                self.usage.cache_read + usage.cache_read,
-                self.usage.cache_write + usage.cache_write,
-            ),
+            usage=add_usage(self.usage, usage),
             dollars=self.dollars + (dollars or 0.0),
             unpriced=self.unpriced + (dollars is None),
         )
@@ -62,13 +69,32 @@ def reached_limit(limits: RunLimits, spent: Spent, seconds: float) -> Stop | Non
     return None
 
 
-# How far sub-agents may go.
-#
-# Rule: values only; who has sub-agents and who is one both know them.
+class RunBudget:
+    """The limits of a run and what it has spent. Tools may hold it: a sub-agent spends from its parent's budget."""
+
+    def __init__(self, limits: RunLimits | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limits = limits or RunLimits()
+        self.spent = Spent()
+        self._clock = clock
+        self._began = clock()
+
+    def begin(self) -> None:
+        """Count from zero: a new run begins."""
+        self.spent = Spent()
+        self._began = self._clock()
+
+    def add_step(self) -> None:
+        self.spent = self.spent.and_step()
+
+    def add_reply(self, usage: Usage | None, dollars: float | None) -> None:
+        self.spent = self.spent.and_reply(usage, dollars)
+
+    def reached(self) -> Stop | None:
+        return reached_limit(self.limits, self.spent, self._clock() - self._began)
 
 
 class TaskSettings(Struct, frozen=True, kw_only=True):
-    """`depth` is how many deep they may be: 1 lets none have sub-agents of its own."""
+    """Limits of sub-agents. With a `depth` of 1 a sub-agent has no sub-agents of its own."""
 
     limits: RunLimits = RunLimits(steps=60, seconds=1_800.0, tokens=4_000_000)
     parallel: int = 4

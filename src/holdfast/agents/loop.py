@@ -27,7 +27,7 @@ async def run(agent: Agent) -> End:
                 case RunTools(calls=calls):
                     outcome = await agent.run_tools(calls) or outcome
                 case Compact():
-                    outcome = await agent.sum_up() or outcome
+                    outcome = await agent.summarize() or outcome
                 case Done() if agent.hear():
                     outcome = Continue("something was said meanwhile")
             if isinstance(outcome, Done | Ask | Stop):

@@ -1,29 +1,61 @@
-"""What a person without a model has: keys in the environment, and servers on this machine that answer.
+"""Which model an agent asks; and if there is none, which keys and local servers a person has.
 
-Rule: nothing is asked that costs money, and only servers of this machine are asked at all.
+Rule: looking costs nothing: only servers on this machine are asked, and only for their lists of models.
 """
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
+from holdfast.config import Config
 from holdfast.errors import ConfigError
 from holdfast.models.availability import Availability, check_availability
-from holdfast.models.catalogue import Catalogue
-from holdfast.models.selection import MODEL_VARIABLE, ResolvedModel, resolve_model
+from holdfast.models.catalogue import Catalogue, ModelEntry, load_catalogue
+from holdfast.models.model import Model
+from holdfast.models.selection import (
+    MODEL_VARIABLE,
+    ResolvedModel,
+    create_model,
+    model_name,
+    resolve_model,
+)
 
 SECONDS = 1.0
-TOUR = "`holdfast tour` shows the agent at work; it needs no model, no key and no network"
+TOUR_HINT = "`holdfast tour` shows the agent at work; it needs no model, no key and no network"
+TOUR_MODELS = ("tour/paced", "tour/plain")
 
 
 class NoModel(ConfigError):
-    """No model can be asked: the message says what to do, `found` what is there, the hint what else can be seen."""
+    """No model can be asked. The message says what to do, and `found` which keys and servers there are."""
 
     def __init__(self, message: str, *, found: str) -> None:
-        super().__init__(message, hint=TOUR)
+        super().__init__(message, hint=TOUR_HINT)
         self.found = found
 
 
+def choose_model(asked: str, config: Config, env: Mapping[str, str]) -> tuple[Model, ModelEntry, bool]:
+    """The model, its entry in the catalogue, and whether it answers on this machine."""
+    catalogue = load_catalogue(config)
+    name = model_name(asked, config, env)
+    if name in TOUR_MODELS:
+        # Loaded only when asked for: no other run needs the demo.
+        from holdfast.tour.tour_model import tour_model  # noqa: PLC0415
+
+        return (*tour_model(name), False)
+    if not name:
+        raise no_model_error(catalogue, env, None)
+    chosen = resolve_model(name, catalogue, env)
+    if chosen.missing(env):
+        raise no_model_error(catalogue, env, chosen)
+    is_local = catalogue.providers[chosen.entry.provider].is_local
+    entry = chosen.entry
+    if not entry.window and is_local:
+        entry = replace(entry, window=served_window(chosen, env))
+    return create_model(name, config, env), entry, is_local
+
+
 def no_model_error(catalogue: Catalogue, env: Mapping[str, str], chosen: ResolvedModel | None) -> NoModel:
-    """The error for a model that is not named (`chosen` is None), or whose key is missing."""
+    """The error if no model is named (`chosen` is None), or if its key is missing."""
     if chosen is None:
         said = (
             f"no model is chosen: give `--model provider/name`, or set `{MODEL_VARIABLE}` or `default_model`"
@@ -38,7 +70,7 @@ def no_model_error(catalogue: Catalogue, env: Mapping[str, str], chosen: Resolve
 
 
 def keys_in(catalogue: Catalogue, env: Mapping[str, str]) -> dict[str, str]:
-    """Variables of providers' keys that are set, each with a model that it opens, as far as one is known."""
+    """The providers' key variables that are set, each with a model that it gives access to, if one is known."""
     return {
         provider.key: next((name for name, e in catalogue.models.items() if e.provider == provider.name), "")
         for provider in catalogue.providers.values()
@@ -47,7 +79,7 @@ def keys_in(catalogue: Catalogue, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def local_servers(catalogue: Catalogue, env: Mapping[str, str], seconds: float = SECONDS) -> dict[str, str]:
-    """Addresses of this machine that answer, each with a model that it has."""
+    """The local addresses that answer, each with a model that is served there."""
     names = [name for name, provider in catalogue.providers.items() if provider.is_local and provider.url]
     chosen = {name: resolve_model(f"{name}/any", catalogue, env) for name in names}
     reached = check_availability(list(chosen.values()), env, seconds)
@@ -60,7 +92,7 @@ def local_servers(catalogue: Catalogue, env: Mapping[str, str], seconds: float =
 
 
 def served_window(chosen: ResolvedModel, env: Mapping[str, str], seconds: float = SECONDS) -> int:
-    """The window that a model's own server names; 0 where it does not, or does not answer."""
+    """The window that a model's own server reports; 0 if it reports none or does not answer."""
     answer = check_availability([chosen], env, seconds).get((chosen.url, chosen.key), Availability())
     return answer.served.get(chosen.entry.model, 0)
 

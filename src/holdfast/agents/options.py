@@ -1,6 +1,7 @@
-"""What a person asks of the coding agent.
+"""What a person asks of an agent, and what can be shown of it before it is opened.
 
-Rule: a plain value that loads nothing: a screen is painted with it before the agent is there.
+Rule: it loads little and changes nothing, because a screen is painted with it before the agent is loaded. What it
+cannot tell it leaves empty; errors are reported when the agent is opened.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from holdfast.errors import HoldfastError
 
 
 class AgentOptions(Struct, frozen=True, kw_only=True):
-    """Empty and None leave it to the environment, the configuration and the defaults."""
+    """Empty and None mean: as the environment, the configuration and the defaults say."""
 
     root: Path
     model: str = ""
@@ -25,43 +26,42 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     """Tokens in place of the profile's window."""
     mode: Literal["plan", "ask", "edit", "auto"] | None = None
     log: str = ""
-    """The talk to go on with, by its id or the beginning of it."""
+    """The session to resume, by its id or the beginning of it."""
     goes_on: bool = False
-    """Go on with the newest talk of this folder."""
+    """Resume the newest session of this folder."""
     title: str = ""
     store: Path | None = None
     limits: RunLimits = RunLimits()
     allow: tuple[str, ...] = ()
     sandbox: Literal["auto", "bubblewrap", "landlock", "off"] | None = None
     trusts: bool = False
-    """Whether the project's configuration may widen what is allowed, and start programs, from now on."""
+    """From now on, let the project's configuration widen what is allowed and start programs."""
 
-
-# What can be told of a desk before it is opened: its model and its mode.
-#
-# Rule: it loads little and changes nothing, so that a screen can be painted with it. What it cannot tell it leaves
-# empty; what is wrong is said when the desk is opened.
 
 MODES = ("plan", "ask", "edit", "auto")
 
 
 class AgentPreview(Struct, frozen=True):
+    """The model and the mode that the agent will have."""
+
     model: str = ""
     mode: str = ""
 
 
-def preview_agent(wish: AgentOptions, env: Mapping[str, str]) -> AgentPreview:
+def preview_agent(options: AgentOptions, env: Mapping[str, str]) -> AgentPreview:
     try:
-        config = load_config(cwd=wish.root, env=env)
-        if not wish.trusts:
+        config = load_config(cwd=options.root, env=env)
+        if not options.trusts:
             config, _ = apply_trust(config, config_folder(env), env, trusts=False)
     except HoldfastError:
-        return AgentPreview(_plain(wish.model or env.get("HOLDFAST_MODEL", "")), wish.mode or "")
-    mode = wish.mode or config.permissions.get("mode", "ask")
-    model = wish.model or env.get("HOLDFAST_MODEL", "") or config.default_model
-    return AgentPreview(_plain(model), mode if mode in MODES else "")
+        return AgentPreview(
+            _without_address(options.model or env.get("HOLDFAST_MODEL", "")), options.mode or ""
+        )
+    mode = options.mode or config.permissions.get("mode", "ask")
+    model = options.model or env.get("HOLDFAST_MODEL", "") or config.default_model
+    return AgentPreview(_without_address(model), mode if mode in MODES else "")
 
 
-def _plain(model: str) -> str:
-    """A model's name without the address behind it, which may hold a key."""
+def _without_address(model: str) -> str:
+    """A model's name without an address, which may hold a key."""
     return model.partition("@http://")[0].partition("@https://")[0]

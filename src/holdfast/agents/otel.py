@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExport
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 from opentelemetry.util.types import AttributeValue
 
+from holdfast.agents.limits import add_usage
 from holdfast.agents.notices import (
     FoldMade,
     Notice,
@@ -123,12 +124,7 @@ class RunSpans:
         if self._request is None:
             return
         usage = reply.usage or Usage(0)
-        self._usage = Usage(
-            self._usage.prompt + usage.prompt,
-            self._usage.completion + usage.completion,
-            self._usage.cache_read + usage.cache_read,
-            self._usage.cache_write + usage.cache_write,
-        )
+        self._usage = add_usage(self._usage, usage)
         self._request.set_attributes(_counts(usage))
         self._request.set_attribute("gen_ai.response.finish_reasons", [STOPS[reply.stop]])
         self._request.set_attribute("gen_ai.response.model", reply.model or self._called)

@@ -1,6 +1,7 @@
-"""Talks: logs of agents that people talk with, by the folder they were held in.
+"""Stored sessions: how they are begun, found, listed, searched, and salvaged from a damaged log.
 
-Rule: what a talk belongs to stands in its first entry and is never guessed. A log in which nobody spoke is no talk.
+Rule: a session belongs to the folder that the first entry of its log names; nothing is kept beside the store. A log
+in which nobody spoke is no session, and a log that cannot be read hides no other.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,6 @@ from holdfast.events import (
     Compacted,
     CompactionFailed,
     Entry,
-    Event,
     Folded,
     LogStarted,
     Noted,
@@ -34,11 +34,49 @@ from holdfast.views import Transcript, path
 
 SOURCE = "holdfast"
 TASK_SOURCE = "holdfast task"
-"""Of a sub-agent's log, which nobody goes on with by himself."""
+"""The source of a sub-agent's log, which is never resumed by itself."""
 REVIEW_SOURCE = "holdfast review"
+ROOT, COPIED, PARENT = "root", "copied", "parent"
+"""Keys in the `meta` of a log's first entry: its folder, how many of the next entries were copied by a fork, and,
+of a sub-agent's log, the log of its parent."""
 LONGEST_TITLE = 80
-FEW = 8
-"""Entries that a log may have before anybody spoke in it."""
+SHOWN_TITLE = 72
+FIRST_ENTRIES = 8
+"""A log with more entries than this has surely been spoken in."""
+MOST_MATCHES = 60
+"""How many texts of a session a search looks at: the prompt and the tools, which all have, may come first."""
+DAMAGE = "damage"
+REFERRING = (LogStarted, Folded, Compacted, CompactionFailed, Undone, Rewound)
+"""Events that refer to entries of their own log. They mean nothing in another, where folds are made again."""
+MOST_NAMED = 10
+"""How many damaged entries are named to the person."""
+
+
+class StoredSession(Struct, frozen=True):
+    """A log as a person knows it. `trouble` says why it cannot be read."""
+
+    id: str
+    title: str = ""
+    rounds: int = 0
+    last_at: float | None = None
+    forked_from: str = ""
+    entries: tuple[Entry, ...] = ()
+    trouble: str = ""
+
+
+class SessionMatch(Struct, frozen=True):
+    """A session that a search found: how many of its words one text has, and the line with the most of them."""
+
+    log: str
+    words: int
+    line: str
+
+
+class SalvagedLog(Struct, frozen=True):
+    """A log that can be read, and what the person should know of it."""
+
+    log: str
+    notes: tuple[str, ...] = ()
 
 
 def begin_session(
@@ -51,93 +89,54 @@ def begin_session(
     source: str = SOURCE,
     meta: Mapping[str, Json] | None = None,
 ) -> str:
-    """A new log for a talk in this folder. `source` says with whom, `meta` what else is to be known of it."""
-    about: dict[str, Json] = {"root": str(root), "model": model, **(meta or {})}
+    """A new log for a session in this folder. `source` says which agent it is with."""
+    about: dict[str, Json] = {ROOT: str(root), "model": model, **(meta or {})}
     heading = " ".join(title.split())[:LONGEST_TITLE]
     log = Log.create(store, title=heading, source=source, meta=about, redact=None if redact else str)
     return log.id
 
 
-def sessions_in(store: Store, root: Path, source: str = SOURCE) -> Iterator[LogInfo]:
-    """The talks of a folder, the one that went on last first."""
+def logs_in_folder(store: Store, root: str, source: str = SOURCE) -> Iterator[LogInfo]:
+    """The logs of a folder, the most recently used first; also those in which nobody spoke yet."""
     logs = (info for info in store.logs() if info.head.source == source)
     for info in sorted(logs, key=lambda one: (one.last_at or 0.0, one.head.id), reverse=True):
-        if _root_of(store, info.head.id) == str(root) and _is_spoken_in(store, info):
+        if session_folder(store, info.head.id) == root:
             yield info
 
 
+def sessions_in(store: Store, root: Path, source: str = SOURCE) -> Iterator[LogInfo]:
+    """The sessions of a folder, the most recently used first."""
+    return (info for info in logs_in_folder(store, str(root), source) if _is_spoken_in(store, info))
+
+
 def newest_session(store: Store, root: Path, source: str = SOURCE) -> str:
-    """The log that `--continue` goes on with."""
+    """The log that `--continue` resumes."""
     info = next(sessions_in(store, root, source), None)
     if info is None:
-        what = "review" if source == REVIEW_SOURCE else "talk"
+        what = "review" if source == REVIEW_SOURCE else "session"
         raise NotFound(
-            f"there is no {what} in `{root}` to go on with",
-            hint="`holdfast logs` lists those of other folders; `holdfast resume ID` goes on with one",
+            f"there is no {what} in `{root}` to resume",
+            hint="`holdfast logs` lists those of other folders; `holdfast resume ID` resumes one",
         )
     return info.head.id
 
 
 def find_session(store: Store, name: str) -> str:
-    """The log with this id, or whose id begins so."""
+    """The log with this id, or with an id that begins like this."""
     return Log.open(store, name).id
 
 
-def _root_of(store: Store, log: str) -> str:
-    page = store.read(log, limit=1)
-    try:
-        started = decode_entry(page.rows[0], page.texts).event if page.rows else None
-    except StoreError:
-        return ""  # a log that cannot be read hides no other
-    return str(started.meta.get("root", "")) if isinstance(started, LogStarted) else ""
-
-
 def _is_spoken_in(store: Store, info: LogInfo) -> bool:
-    if info.entries > FEW:
+    if info.entries > FIRST_ENTRIES:
         return True
-    page = store.read(info.head.id)
     try:
-        return any(isinstance(decode_entry(row, page.texts).event, UserSaid) for row in page.rows)
+        return any(isinstance(entry.event, UserSaid) for entry in _entries(store.read(info.head.id)))
     except StoreError:
         return True
-
-
-# The talks of a folder, read: what they were about, how long they are, and where words were said.
-#
-# Rule: a talk belongs to the folder that its first entry names, and is listed by what is in its log; nothing is kept
-# beside the store. A log that cannot be read hides no other.
-
-ROOT, COPIED, PARENT = "root", "copied", "parent"
-"""In the `meta` of a log's first entry: its folder, how many entries behind it a fork brought along, and, of a
-sub-agent's log, the log that it worked for."""
-
-TITLE = 72
-MOST_HITS = 60
-"""Texts of a talk that a search looks at: the prompt and the tools, which every talk has, may be found first."""
-
-
-class StoredSession(Struct, frozen=True):
-    """A log as a person knows it. `trouble` is why it cannot be read, if so."""
-
-    id: str
-    title: str = ""
-    rounds: int = 0
-    last_at: float | None = None
-    forked_from: str = ""
-    entries: tuple[Entry, ...] = ()
-    trouble: str = ""
-
-
-class SessionMatch(Struct, frozen=True):
-    """A talk in which words were said: how many of them stand in one text, and the line that says most."""
-
-    log: str
-    words: int
-    line: str
 
 
 def read_start(store: Store, log: str) -> LogStarted:
-    """The first entry of a log; an empty one where it cannot be read."""
+    """The first event of a log; an empty one if it cannot be read."""
     page = store.read(log, limit=1)
     try:
         first = decode_entry(page.rows[0], page.texts).event if page.rows else None
@@ -147,27 +146,20 @@ def read_start(store: Store, log: str) -> LogStarted:
 
 
 def session_folder(store: Store, log: str) -> str:
-    """The folder that a log belongs to; empty if it is no talk of this agent."""
+    """The folder that a log belongs to; empty if the log was not written by an agent."""
     root = read_start(store, log).meta.get(ROOT)
     return root if isinstance(root, str) else ""
 
 
 def count_copied(entries: Sequence[Entry]) -> int:
-    """How many entries from the first one on say nothing that happened in this log."""
+    """How many entries at the beginning of a log were copied from another, its first entry included; 0 if none."""
     first = entries[0].event if entries else None
     count: Json = first.meta.get(COPIED, 0) if isinstance(first, LogStarted) else 0
     return count + 1 if isinstance(count, int) and count > 0 else 0
 
 
-def logs_in_folder(store: Store, root: str) -> list[LogInfo]:
-    """The logs of a folder, the one that was used last first; also those in which nobody spoke yet."""
-    own = (info for info in store.logs() if info.head.source == SOURCE)
-    infos = [info for info in own if session_folder(store, info.head.id) == root]
-    return sorted(infos, key=lambda info: info.last_at or 0.0, reverse=True)
-
-
 def sub_agent_logs(store: Store) -> dict[str, list[str]]:
-    """The logs of sub-agents, by the log that they worked for."""
+    """The logs of sub-agents, by the log of their parent."""
     found: dict[str, list[str]] = {}
     for info in store.logs():
         if info.head.source == TASK_SOURCE:
@@ -177,12 +169,12 @@ def sub_agent_logs(store: Store) -> dict[str, list[str]]:
 
 
 def sub_agents_of(log: str, by_log: Mapping[str, Sequence[str]]) -> list[str]:
-    """The logs of all sub-agents that worked for one, and of those that worked for them."""
+    """The logs of all sub-agents below a log, at any depth."""
     return [id_ for task in by_log.get(log, ()) for id_ in (task, *sub_agents_of(task, by_log))]
 
 
 def read_entries(store: Store, log: str) -> list[Entry]:
-    """The entries of a log; none where it cannot be read."""
+    """The entries of a log; none if it cannot be read."""
     try:
         return _entries(store.read(log))
     except StoreError:
@@ -190,7 +182,7 @@ def read_entries(store: Store, log: str) -> list[Entry]:
 
 
 def read_session(store: Store, info: LogInfo) -> StoredSession:
-    """A log read whole: what it was about and how long it is."""
+    """Read a whole log: what it is about and how long it is."""
     id_ = info.head.id
     try:
         entries = _entries(store.read(id_))
@@ -214,24 +206,24 @@ def session_title(entries: Sequence[Entry]) -> str:
     return next((words for said in spoken if (words := first_words(joined_text(said.parts)))), "")
 
 
-def first_words(text: str, most: int = TITLE) -> str:
+def first_words(text: str, most: int = SHOWN_TITLE) -> str:
     """The beginning of a text on one line."""
     words = " ".join(text[: most * 8].split())
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
 def search_sessions(store: Store, logs: Sequence[str], query: str) -> list[SessionMatch]:
-    """The talks in which all words of a query were said, or else the most of them, in the order given."""
-    hits = [hit for log in logs if (hit := _best(store, log, query))]
-    most = max((hit.words for hit in hits), default=0)
-    return [hit for hit in hits if hit.words == most]
+    """The sessions with the most words of a query, in the order given."""
+    matches = [match for log in logs if (match := _best_match(store, log, query))]
+    most = max((match.words for match in matches), default=0)
+    return [match for match in matches if match.words == most]
 
 
-def _best(store: Store, log: str, query: str) -> SessionMatch | None:
-    """Of the texts that were said or returned in a log, the one with the most words of a query."""
+def _best_match(store: Store, log: str, query: str) -> SessionMatch | None:
+    """The text with the most words of a query, among those that were said or returned in a log."""
     asked = folded_phrases(query)
     best: SessionMatch | None = None
-    for found in store.search(query, log=log, limit=MOST_HITS):
+    for found in store.search(query, log=log, limit=MOST_MATCHES):
         if not found.entry or not _is_said(store, found.entry):
             continue
         text = store.text(found.artifact)
@@ -254,24 +246,9 @@ def _entries(page: EntryPage) -> list[Entry]:
     return [decode_entry(row, page.texts) for row in page.rows]
 
 
-# A talk whose log is damaged: what can be read goes on in a new log, and what cannot is named.
-#
-# Rule: the damaged log is left as it is. Nothing is filled in: where something is missing, the model is told so.
-
-DAMAGE = "damage"
-REFERRING = (LogStarted, Folded, Compacted, CompactionFailed, Undone, Rewound)
-"""Events that speak of their own log or its entries: in another they mean nothing, and folds are made anew."""
-NAMED = 10
-"""Entries that are named to the person."""
-
-
-class SalvagedLog(Struct, frozen=True):
-    log: str
-    note: str = ""
-
-
 def salvage_log(store: Store, log: str) -> SalvagedLog:
-    """The log itself where all of it can be read, else a new one with what can."""
+    """The log itself if all of it can be read, else a new log with the part that can. The damaged log stays as it
+    is. Nothing is filled in: the model is told that something is missing."""
     page = store.read(log)
     lost = set(range(1, page.rows[-1].seq)) - {row.seq for row in page.rows}
     entries = [_readable(row, page, lost) for row in page.rows]
@@ -284,17 +261,20 @@ def salvage_log(store: Store, log: str) -> SalvagedLog:
     said = (
         f"{len(lost)} of {page.rows[-1].seq} entries of this conversation's log are damaged and missing here."
     )
-    kept = [_recorded(entry) for entry in _path(entries) if not isinstance(entry.event, REFERRING)]
-    told: list[Event] = [UserSaid((Text(f"[holdfast: {said} Look before you rely on it.]"),), "reminder")]
-    new.append_all([*kept, *told])
-    numbers = ", ".join(map(str, sorted(lost)[:NAMED])) + (" …" if len(lost) > NAMED else "")
-    return SalvagedLog(
-        new.id, f"log `{log}` is damaged (entries {numbers}); what can be read goes on as `{new.id}`"
-    )
+    kept = [
+        Recorded(entry.event, at=entry.at)
+        for entry in _path_over_gaps(entries)
+        if not isinstance(entry.event, REFERRING)
+    ]
+    reminder = UserSaid((Text(f"[holdfast: {said} Look before you rely on it.]"),), "reminder")
+    new.append_all([*kept, reminder])
+    numbers = ", ".join(map(str, sorted(lost)[:MOST_NAMED])) + (" …" if len(lost) > MOST_NAMED else "")
+    note = f"log `{log}` is damaged (entries {numbers}); the readable part continues as `{new.id}`"
+    return SalvagedLog(new.id, (note,))
 
 
 def _readable(row: EntryRow, page: EntryPage, lost: set[int]) -> Entry:
-    """A row as an entry; in place of one that is lost, which is noted, a remark."""
+    """A row as an entry. One that cannot be read is added to `lost`, and a note stands in its place."""
     try:
         return decode_entry(row, page.texts)
     except StoreError as error:
@@ -302,8 +282,8 @@ def _readable(row: EntryRow, page: EntryPage, lost: set[int]) -> Entry:
         return Entry(row.id, row.log, row.seq, row.parent, Noted(DAMAGE, error.message), row.chain, row.at)
 
 
-def _path(entries: list[Entry]) -> list[Entry]:
-    """The path of the main chain. Over a gap it goes on with what was written before."""
+def _path_over_gaps(entries: list[Entry]) -> list[Entry]:
+    """The path of the main chain. At a gap it continues with the entry that was written before."""
     main = [entry for entry in entries if not entry.chain]
     places = {entry.id: place for place, entry in enumerate(main)}
     found: list[Entry] = []
@@ -314,7 +294,3 @@ def _path(entries: list[Entry]) -> list[Entry]:
         place = places.get(entry.parent or "", place - 1 if entry.parent else -1)
     found.reverse()
     return found
-
-
-def _recorded(entry: Entry) -> Recorded:
-    return Recorded(entry.event, at=entry.at)

@@ -1,7 +1,7 @@
-"""What a log's requests cost: a view over its entries, by model.
+"""What the requests of a log cost, by model.
 
-Rule: what nobody reported or priced is counted as such and never as free. What was spent stays spent: entries off
-the path count, and entries that a fork brought along do not, since another log paid for them.
+Rule: a request without usage or price is counted as such, never as free. Entries that a rewind left count, since
+they were paid for. Entries that a fork copied do not, since another log paid for them.
 """
 
 import re
@@ -10,22 +10,22 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from holdfast.agents.limits import Spent, add_usage
 from holdfast.agents.sessions import count_copied
 from holdfast.events import AssistantReplied, Entry, Folded, UsageReported
 from holdfast.messages import Usage
-from holdfast.models.catalogue import Catalogue, request_cost
-from holdfast.models.catalogue import ModelEntry as Known
+from holdfast.models.catalogue import Catalogue, ModelEntry, request_cost
 
 _DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
-"""What providers put behind a name for one version of it; anything else behind it is another model."""
+"""What providers append to a name for a version of the same model; any other suffix means another model."""
 
-PriceLookup = Callable[[str], Known | None]
-"""What is known of a model by the name that a log has for it."""
+PriceLookup = Callable[[str], ModelEntry | None]
+"""The catalogue's entry of a model, by the name that a log has for it."""
 
 
 class ModelSpending(Struct, frozen=True):
-    """Requests to one model. `dollars` leaves out the `unpriced` ones; `uncached` is what the priced ones would
-    have cost had the provider cached nothing."""
+    """The requests to one model. `dollars` leaves out the `unpriced` ones; `uncached` is what the priced ones would
+    have cost without a cache."""
 
     model: str
     requests: int = 0
@@ -37,10 +37,10 @@ class ModelSpending(Struct, frozen=True):
 
     @property
     def is_priced(self) -> bool:
-        """Whether the price of any of it is known."""
+        """Whether the price of any request is known."""
         return self.requests > self.unpriced + self.unreported
 
-    def and_request(self, usage: Usage | None, known: Known | None) -> "ModelSpending":
+    def and_request(self, usage: Usage | None, known: ModelEntry | None) -> "ModelSpending":
         if usage is None:
             return replace(self, requests=self.requests + 1, unreported=self.unreported + 1)
         dollars = request_cost(known, usage) if known else None
@@ -67,7 +67,7 @@ class ModelSpending(Struct, frozen=True):
 
 
 class Spending(Struct, frozen=True):
-    """By model, in the order in which they were first asked. `folded` are the tokens that folds took off view."""
+    """`models` are in the order in which they were first asked. `folded` are the tokens that folds removed."""
 
     models: tuple[ModelSpending, ...] = ()
     folds: int = 0
@@ -88,7 +88,7 @@ class Spending(Struct, frozen=True):
 
 
 def measure_spending(entries: Sequence[Entry], lookup: PriceLookup) -> Spending:
-    """What a log's own entries say that was spent."""
+    """What was spent, by a log's own entries."""
     models: dict[str, ModelSpending] = {}
     folds = folded = 0
     for entry in entries[count_copied(entries) :]:
@@ -103,26 +103,29 @@ def measure_spending(entries: Sequence[Entry], lookup: PriceLookup) -> Spending:
     return Spending(tuple(models.values()), folds, folded)
 
 
-def price_lookup(catalogue: Catalogue, own: Iterable[tuple[str, Known]] = ()) -> PriceLookup:
-    """Find models by our name, by the provider's, or by the latter with a date behind it, as providers answer.
-    `own` are models by the names they are asked under; they come first."""
-    by_name: dict[str, Known] = {}
+def price_lookup(catalogue: Catalogue, own: Iterable[tuple[str, ModelEntry]] = ()) -> PriceLookup:
+    """Finds models by our name, by the provider's name, or by the latter with a date, as providers report it. `own`
+    are models by the names under which they are asked; they come first."""
+    by_name: dict[str, ModelEntry] = {}
     for entry in catalogue.models.values():
         by_name.setdefault(entry.model, entry)
     by_name |= catalogue.models
     for name, entry in own:
         by_name |= {one: entry for one in (name, entry.name, entry.model) if one}
 
-    def lookup(name: str) -> Known | None:
+    def lookup(name: str) -> ModelEntry | None:
         return by_name.get(name) or by_name.get(_DATED.sub("", name))
 
     return lookup
 
 
-def add_usage(one: Usage, other: Usage) -> Usage:
-    return Usage(
-        one.prompt + other.prompt,
-        one.completion + other.completion,
-        one.cache_read + other.cache_read,
-        one.cache_write + other.cache_write,
-    )
+def spent_by(entries: Sequence[Entry], entry: ModelEntry) -> Spent:
+    """What the requests among these entries took, those for summaries and of sub-agents included."""
+    spent = Spent()
+    for one in entries:
+        match one.event:
+            case AssistantReplied(usage=usage):
+                spent = spent.and_step().and_reply(usage, request_cost(entry, usage) if usage else None)
+            case UsageReported(usage=usage):
+                spent = spent.and_reply(usage, request_cost(entry, usage))
+    return spent

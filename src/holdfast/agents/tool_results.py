@@ -1,7 +1,7 @@
-"""Results of tools on their way into the log.
+"""Results of tools: how they get into the log, what a crash leaves open, and when they repeat.
 
-Rule: each is written as soon as it and all before it are there, so that a crash between two calls loses neither
-their order nor what is known.
+Rule: a result is written as soon as it and all results before it are there, so that a crash between two calls loses
+neither their order nor what is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,10 @@ from holdfast.messages import Text, ToolCall
 from holdfast.session import Session
 from holdfast.tools.call import CallFinished
 from holdfast.tools.envelope import ToolResult
-from holdfast.views.transcript import Step
 
 KeptData = Mapping[str, bool]
-"""Tools whose results' data is kept in the log, so that their state is rebuilt from it, and whether that of failed
-ones is too."""
+"""The tools whose result data is kept in the log, so that their state can be rebuilt from it. The value says
+whether the data of failed calls is kept too."""
 
 DEFAULT_KEPT_DATA: KeptData = dict.fromkeys(
     ("Read", "Edit", "MultiEdit", "Write", "Bash", "TodoWrite"), False
@@ -32,86 +31,80 @@ UNCERTAIN = (
     "uncertain, and it was not run again. Look at the state of things before you repeat it.]"
 )
 UNCERTAIN_EFFECT = "what it did is uncertain"
-"""What stands in the result of a call that was ended before it had one."""
+"""Part of the result of a call that was stopped before it had one."""
 
 
 def is_uncertain(text: str) -> bool:
-    """Whether a result says that nobody knows what its call did."""
+    """Whether a result says that the effect of its call is unknown."""
     return text == UNCERTAIN or UNCERTAIN_EFFECT in text
 
 
 class ResultRecorder:
-    """The results of one reply's calls, written in the order of the calls."""
+    """Writes the results of one reply's calls, in the order of the calls."""
 
     def __init__(
-        self, session: Session, calls: Sequence[ToolCall], remembered: KeptData = DEFAULT_KEPT_DATA
+        self, session: Session, calls: Sequence[ToolCall], kept_data: KeptData = DEFAULT_KEPT_DATA
     ) -> None:
         self._session = session
-        self._remembered = remembered
+        self._kept_data = kept_data
         self._calls = calls
-        self._came: dict[int, ToolResult] = {}
+        self._arrived: dict[int, ToolResult] = {}
         self._written = 0
-        self._trouble: HoldfastError | None = None
+        self._error: HoldfastError | None = None
 
-    def take(self, finished: CallFinished) -> bool:
-        """Whether the log took it. Of two calls with one id each gets its own: they are found by what they are."""
-        places = (n for n, call in enumerate(self._calls) if call is finished.call and n not in self._came)
-        self._came[next(places)] = finished.result
+    def record(self, finished: CallFinished) -> bool:
+        """Says whether the log took it. Calls are told apart by identity: two of them may have the same id."""
+        places = (n for n, call in enumerate(self._calls) if call is finished.call and n not in self._arrived)
+        self._arrived[next(places)] = finished.result
         try:
-            while self._written in self._came:
-                call, result = self._calls[self._written], self._came[self._written]
-                self._session.record(result_event(call, result, self._remembered))
+            while self._written in self._arrived:
+                call, result = self._calls[self._written], self._arrived[self._written]
+                self._session.record(result_event(call, result, self._kept_data))
                 self._written += 1
         except HoldfastError as error:
-            self._trouble = error
-        return self._trouble is None
+            self._error = error
+        return self._error is None
 
     def check(self) -> None:
-        """Raises what kept a result from being written: without it no further step may be made."""
-        if self._trouble:
-            raise self._trouble
+        """Raises the error that kept a result from being written: no further step may be made without it."""
+        if self._error:
+            raise self._error
 
 
-def result_event(
-    call: ToolCall, result: ToolResult, remembered: KeptData = DEFAULT_KEPT_DATA
-) -> ToolReturned:
-    """Facts are kept of the tools whose state is rebuilt from them; those of a listing stand in its text."""
-    is_kept = call.name in remembered and (remembered[call.name] or not result.is_error)
+def result_event(call: ToolCall, result: ToolResult, kept_data: KeptData) -> ToolReturned:
+    """Data is kept only of tools whose state is rebuilt from it; a listing's data is in its text."""
+    is_kept = call.name in kept_data and (kept_data[call.name] or not result.is_error)
     data = result.envelope.data if is_kept else {}
     shown = "" if result.shown == result.envelope.text else result.shown
     return ToolReturned(call.id, call.name, result.parts, error=result.is_error, data=data, shown=shown)
 
 
-def mark_uncertain_calls(session: Session) -> tuple[str, ...]:
-    """After a crash: calls without a result are marked as uncertain. The names of their tools are given back."""
+def open_calls(session: Session) -> list[tuple[str, ToolCall]]:
+    """Calls of the newest step without a result, each with the id under which it was recorded."""
     steps = session.window.transcript.steps
     if not steps:
-        return ()
-    unanswered = _unanswered(steps[-1])
-    for recorded, name in unanswered:
-        session.record(ToolReturned(recorded, name, (Text(UNCERTAIN),), error=True))
-    return tuple(name for _, name in unanswered)
+        return []
+    step = steps[-1]
+    return [(recorded, step.calls[id_]) for recorded, ids in step.waiting.items() for id_ in ids]
 
 
-def _unanswered(step: Step) -> list[tuple[str, str]]:
-    return [(recorded, step.calls[id_].name) for recorded, ids in step.waiting.items() for id_ in ids]
+def mark_uncertain_calls(session: Session) -> None:
+    """Give each call that a crash left without a result one that says so."""
+    for recorded, call in open_calls(session):
+        session.record(ToolReturned(recorded, call.name, (Text(UNCERTAIN),), error=True))
 
-
-# The guard against loops: the same call with the same result, again and again.
-#
-# Rule: only calls between which nothing else was changed count; tests that run again after each edit are work. Nor
-# does a call count that was made long ago: what it gave may have been folded since.
 
 REMINDED_AT = 3
-"""The how-manieth same call with the same result the model is told of; one more ends the run."""
+"""The model is reminded at this many equal calls with equal results; one more ends the run."""
 NEARBY_CALLS = 25
-"""Calls within which the same one is a repetition."""
+"""Equal calls further apart than this are no repetition: the earlier result may have been folded since."""
 
-RepeatVerdict = Literal["", "point", "stop"]
+RepeatVerdict = Literal["", "remind", "stop"]
 
 
 class RepeatGuard(Struct):
-    """How often each call gave the same result since something else was changed, and at which call it did last."""
+    """The guard against loops: how often each call gave the same result since something else was changed, and when
+    it did so last. Tests that run again after each edit are work and no loop."""
 
     counts: dict[str, int] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
@@ -127,7 +120,7 @@ class RepeatGuard(Struct):
         self.counts[key] = count = (self.counts.get(key, 0) if is_near else 0) + 1
         if count < REMINDED_AT:
             return ""
-        return "point" if count == REMINDED_AT else "stop"
+        return "remind" if count == REMINDED_AT else "stop"
 
 
 def repeat_reminder(call: ToolCall) -> str:

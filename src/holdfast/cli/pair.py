@@ -117,7 +117,7 @@ def command(ctx: click.Context, /, as_json: bool, approve: str, **given: Any) ->
     """
     options = make_pair_options(ctx.meta.get(STORE), given)
     progress = PairProgress()
-    root = options.wish.root.resolve()
+    root = options.agent.root.resolve()
     if approve == "file":
         # Checked before anything is opened, so that a refusal leaves no log behind.
         choose_approvals(approve, store_path(ctx), "new", root)
@@ -155,7 +155,7 @@ def make_pair_options(store: Path | None, given: dict[str, Any]) -> PairOptions:
     file: Path | None = given["pair_file"]
     pair = None if goes_on else load_pair(file) if file else built_in_pair()
     return PairOptions(
-        wish=wish,
+        agent=wish,
         pair=pair,
         # A resumed pair may get new limits, and nothing else.
         stop=load_stop_table(file) if goes_on and file else None,
@@ -195,7 +195,7 @@ async def run_pair(options: PairOptions, callbacks: PairCallbacks) -> PairEnd:
         try:
             opened = await open_pair(options, callbacks, env=os.environ)
         except asyncio.CancelledError:
-            if not signals.settle():
+            if not signals.absorb():
                 raise
             return PairEnd(
                 PairOutcome("interrupted", "interrupted"), PairState(), (), 0.0, 128 + signals.came
@@ -209,8 +209,8 @@ async def run_pair(options: PairOptions, callbacks: PairCallbacks) -> PairEnd:
             log = pair.log.id
             logs = (log, *(f"{log}.{role.name}" for role in pair.pair.roles))
             # A pair from another machine is found by its id only: it was started in another folder.
-            again = f"--log {log}" if options.wish.log else "--continue"
-            return PairEnd(outcome, pair.state, logs, pair.plan.spent(), code, again)
+            again = f"--log {log}" if options.agent.log else "--continue"
+            return PairEnd(outcome, pair.state, logs, pair.context.spent(), code, again)
         finally:
             await opened.close()
 
@@ -223,7 +223,7 @@ async def _run_watched(opened: OpenedPair, signals: SignalHandler) -> PairOutcom
     try:
         return await opened.orchestrator.run()
     except asyncio.CancelledError:
-        if not signals.settle():
+        if not signals.absorb():
             raise
         return PairOutcome("interrupted", "interrupted", "resume with `--continue`")
 

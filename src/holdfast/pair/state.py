@@ -29,7 +29,7 @@ class PairState(Struct):
     at: TurnBegan | HandedOver | HandoverAccepted | HandoverRejected | None = None
     rules: StopRules | None = None
     grants: str = ""
-    law: ProjectRulesSet | None = None
+    project_rules: ProjectRulesSet | None = None
     turns: dict[str, int] = field(default_factory=dict)
     handovers: dict[str, HandedOver] = field(default_factory=dict)
     """The newest of each role that the other side accepted."""
@@ -83,7 +83,7 @@ def _take(state: PairState, phase: Phase, second: str) -> None:
             state.is_regranted = state.is_regranted or grants != state.grants
             state.rules, state.grants, state.ended, state.blocked = rules, grants, None, 0
         case ProjectRulesSet():
-            state.law = phase
+            state.project_rules = phase
         case TurnBegan(role=role):
             state.at = phase
             state.turns[role] = state.turns.get(role, 0) + 1

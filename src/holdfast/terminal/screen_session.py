@@ -84,7 +84,7 @@ async def open_screen_session(
 
 class AgentScreenSession:
     def __init__(self, opened: OpenedSession, display: SessionDisplay, person: "_Person") -> None:
-        self.desk = opened.desk
+        self.desk = opened.session
         self._close = opened.close
         self._display = display
         self._event_view = EventView(display, self._bill)
@@ -113,7 +113,7 @@ class AgentScreenSession:
 
     def figures(self) -> StatusFigures:
         session, spent, step = self.desk.session, self._spent, self._event_view.step
-        is_priced = self.desk.agent.asking.entry.price is not None
+        is_priced = self.desk.agent.model_entry.price is not None
         return StatusFigures(
             model=self.desk.agent.model.name,
             branch=self._branch,
@@ -127,7 +127,7 @@ class AgentScreenSession:
         )
 
     def todos(self) -> Sequence[TodoLine]:
-        return tuple(TodoLine(todo.content, todo.status) for todo in self.desk.bench.todos.written)
+        return tuple(TodoLine(todo.content, todo.status) for todo in self.desk.tool_state.todos.written)
 
     def commands(self) -> Sequence[tuple[str, str]]:
         return [(command.usage, command.about) for command in COMMANDS.values()]
@@ -215,7 +215,7 @@ class AgentScreenSession:
                 return RunEnding(end.sentence, end.hint, "error" if is_error else "warning")
 
     def _bill(self, usage: Usage) -> float | None:
-        return request_cost(self.desk.agent.asking.entry, usage)
+        return request_cost(self.desk.agent.model_entry, usage)
 
     def _size(self) -> int:
         session = self.desk.session
@@ -224,7 +224,7 @@ class AgentScreenSession:
     def _read(self) -> None:
         """Read from the log what the figures need."""
         agent, spent = self.desk.agent, Spent()
-        lookup = price_lookup(load_catalogue(), [(agent.model.name, agent.asking.entry)])
+        lookup = price_lookup(load_catalogue(), [(agent.model.name, agent.model_entry)])
         for one in path(self.desk.session.log.entries()):
             if isinstance(one.event, AssistantReplied | UsageReported) and (usage := one.event.usage):
                 known = lookup(one.event.model)

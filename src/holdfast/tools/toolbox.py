@@ -59,7 +59,6 @@ class Toolbox:
         workspace: Workspace,
         *,
         gate: CallGate | None = None,
-        listener: CallListener | None = None,
         settings: CallSettings | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -70,7 +69,6 @@ class Toolbox:
         self.definitions: tuple[ToolDefinition, ...] = tuple(t.definition for t in self._tools.values())
         self.settings = settings or CallSettings()
         self._gate = gate
-        self.listener = listener
         self._clock = clock
         self._breakers: dict[str, Breaker] = {}
 
@@ -89,12 +87,16 @@ class Toolbox:
         )
 
     async def run_calls(
-        self, calls: Sequence[ToolCall], *, stop: asyncio.Event | None = None
+        self,
+        calls: Sequence[ToolCall],
+        *,
+        stop: asyncio.Event | None = None,
+        listener: CallListener | None = None,
     ) -> list[ToolResult]:
         """A result for every call, in their order. When `stop` is set, running calls are cancelled and the others
         are not started; each still gets its result. Cancelling this coroutine does the same, and the listener is
         told of every result first."""
-        run = [_Running(call) for call in calls]
+        run = [_Running(call, listener) for call in calls]
         work = asyncio.create_task(self._run_all(run))
         cancelled = await _ended(work, stop)
         for one in run:
@@ -164,7 +166,7 @@ class Toolbox:
     async def _run_one(self, tool: Tool, one: "_Running", beside: asyncio.Semaphore) -> None:
         async with beside:
             started = self._clock()
-            self._tell(CallStarted(one.call))
+            one.tell(CallStarted(one.call))
             answer = await self._guarded(tool, one.call)
             self._finish(one, answer.result, self._clock() - started)
             if answer.is_cancelled:
@@ -173,7 +175,7 @@ class Toolbox:
     def _finish(self, one: "_Running", result: ToolResult, seconds: float) -> None:
         stats = {"seconds": round(seconds, 3)} | result.envelope.stats
         one.result = replace_surrogates(replace(result, envelope=replace(result.envelope, stats=stats)))
-        self._tell(CallFinished(one.call, one.result, seconds))
+        one.tell(CallFinished(one.call, one.result, seconds))
 
     async def _guarded(self, tool: Tool, call: ToolCall) -> CallAnswer:
         """A call behind the breaker of its tool."""
@@ -199,20 +201,21 @@ class Toolbox:
         other, how = INSTEAD.get(name, ("", ""))
         return f"Until then use {other} with {how}" if other in self._tools else "Until then find another way"
 
-    def _tell(self, news: CallStarted | CallFinished) -> None:
+
+class _Running(Struct):
+    """A call, and its result as soon as there is one."""
+
+    call: ToolCall
+    listener: CallListener | None = None
+    result: ToolResult | None = None
+
+    def tell(self, news: CallStarted | CallFinished) -> None:
         if self.listener is None:
             return
         try:
             self.listener(news)
         except Exception:  # A closed terminal must not cost a result.
             _log.exception("a listener failed at %s", type(news).__name__)
-
-
-class _Running(Struct):
-    """A call, and its result as soon as there is one."""
-
-    call: ToolCall
-    result: ToolResult | None = None
 
 
 async def _ended(work: asyncio.Task[None], stop: asyncio.Event | None) -> asyncio.CancelledError | None:

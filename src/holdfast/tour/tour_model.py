@@ -1,6 +1,7 @@
-"""What the model of the tour says and does, a beat for each request.
+"""The model of the tour: a script that plays one beat for each request.
 
-Rule: every beat is shown by real tools on the files of the scratch repository, and stands on its own.
+Rule: no network, no key, no randomness. Everything around it is real: the loop, the tools, the packing, the log; it
+knows of the repository only what it is sent.
 """
 
 import asyncio
@@ -20,14 +21,14 @@ from holdfast.models.scripted import CHARS_PER_TOKEN
 
 
 class Beat(Struct, frozen=True):
-    """What is said, and the calls behind it."""
+    """What is said, and the calls that go with it."""
 
     says: str
     calls: tuple[tuple[str, dict[str, Any]], ...] = ()
 
 
 def _todos(*states: str) -> tuple[str, dict[str, Any]]:
-    items = ("Find out why the total is wrong", "Mend it as it was decided", "See the tests pass")
+    items = ("Find out why the total is wrong", "Fix it as it was decided", "See the tests pass")
     return "TodoWrite", {"todos": [{"content": c, "status": s} for c, s in zip(items, states, strict=True)]}
 
 
@@ -77,22 +78,17 @@ BEATS = (
     Beat("The smallest change that is right:", (("MultiEdit", {"path": "shop/prices.py", "edits": EDITS}),)),
     Beat("Does it hold?", (("Bash", {"command": TESTS}), _todos("completed", "completed", "completed"))),
     Beat(
-        "Mended: `shop/prices.py:9` now rounds half a cent to the even neighbour, as decision 17 says, and the "
+        "Fixed: `shop/prices.py:9` now rounds half a cent to the even neighbour, as decision 17 says, and the "
         "tests pass.\n\nWhat you saw: a todo list, calls side by side, a window that was folded when it filled up, "
         "a folded text brought back to the letter, an edit with its diff, and on the status line the room, the "
-        "cache and the cost. All of it is in a log that could be gone on with.\n\nWith a model of your own: "
+        "cache and the cost. All of it is in a log that could be resumed.\n\nWith a model of your own: "
         "`holdfast --model provider/name`. `holdfast models` lists them."
     ),
 )
 
 
-# The model of the tour: it says what it was told to say, and knows of the repository only what it is sent.
-#
-# Rule: no network, no key, no chance. Everything around it is real: the loop, the tools, the packing, the log.
-
-PROVIDER = "tour"
-PACED, PLAIN = f"{PROVIDER}/paced", f"{PROVIDER}/plain"
-"""For a person who looks on, and for a pipe."""
+PACED, PLAIN = "tour/paced", "tour/plain"
+"""At reading speed for a person who watches, and at once for a pipe."""
 WINDOW = 13_000
 ENTRY = ModelEntry(
     name=PACED,
@@ -100,13 +96,17 @@ ENTRY = ModelEntry(
     price=Price(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75),
     cache_seconds=300,
 )
-"""Prices as if: so that the status line has something to count."""
+"""With made-up prices, so that the status line has something to count."""
 PIECE = 6
 SECONDS_A_PIECE = 0.02
 
 
+def tour_model(name: str) -> "tuple[TourModel, ModelEntry]":
+    return TourModel(name), replace(ENTRY, name=name)
+
+
 class TourModel:
-    """Goes through the script, a beat for each request; what was said last it says again when all is told."""
+    """Plays the script, one beat for each request, and repeats the last beat at the end."""
 
     def __init__(self, name: str = PLAIN) -> None:
         self.name = name

@@ -93,7 +93,7 @@ def test_who_could_not_evaluate_all_is_blocked(unmeasured):
     write_results(layout_in(play.root), 1, 3, {})
     (play.root / "execution_outputs/iteration_1/samples/left.json").write_text("{}")
     assert play.run([PLAN, DESIGNED], STUCK).reason == "ask"
-    assert play.names()[-1] == "Asked"
+    assert play.names()[-1] == "DecisionRequested"
 
 
 def test_without_an_answer_it_waits_and_makes_no_turn(unmeasured):
@@ -102,7 +102,7 @@ def test_without_an_answer_it_waits_and_makes_no_turn(unmeasured):
     for _ in range(3):
         again = play.run([], [], goes_on=True, people=people(Deciding()))
         assert (again.reason, again.hint) == ("ask", "ask Ada about blocked")
-    assert (turns_in(play), play.names().count("Asked")) == (2, 2)
+    assert (turns_in(play), play.names().count("DecisionRequested")) == (2, 2)
 
 
 def test_where_it_may_do_something_else_it_tries_again_without_an_answer(unmeasured):
@@ -111,7 +111,7 @@ def test_where_it_may_do_something_else_it_tries_again_without_an_answer(unmeasu
     other = AgentOptions(
         root=play.root, store=play.store, mode="auto", sandbox="off", allow=("Bash(python3:*)",)
     )
-    done = play.run([], GOOD, goes_on=True, people=people(Deciding()), wish=other)
+    done = play.run([], GOOD, goes_on=True, people=people(Deciding()), agent=other)
     assert done.reason == "success"
 
 
@@ -151,7 +151,7 @@ def test_who_is_blocked_again_and_again_is_stopped(unmeasured, approvals):
     other = AgentOptions(
         root=play.root, store=play.store, mode="auto", sandbox="off", allow=("Bash(make:*)",)
     )
-    assert play.run([], GOOD, goes_on=True, wish=other, **more).reason == "success"
+    assert play.run([], GOOD, goes_on=True, agent=other, **more).reason == "success"
 
 
 def test_nor_is_it_passed_on_without_end(tmp_path):

@@ -53,10 +53,10 @@ def answer(folder, about, text):
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ('{"answer": "say", "words": "NO, never!"}', "`say` is no answer about a design"),
+        ('{"answer": "say", "words": "NO, never!"}', "`say` is not an answer to a design request"),
         ('{"answer": "perhaps"}', "Invalid enum value"),
         (b'{"answer": "approve", "words": "\xff"}', "byte"),
-        ("[" * 100_000, "holds no decision"),
+        ("[" * 100_000, "is not a valid decision"),
     ],
     ids=["words", "unknown", "bytes", "deep"],
 )
@@ -64,7 +64,7 @@ def test_only_an_answer_that_fits_approves_of_a_design(play, tmp_path, given, wh
     folder = tmp_path / "approvals"
     play.run([PLAN, DESIGNED], [], people=by_file(folder))
     answer(folder, "design", given)
-    with pytest.raises(InputError, match="holds no decision") as error:
+    with pytest.raises(InputError, match="is not a valid decision") as error:
         play.run([], BUILT, goes_on=True, people=by_file(folder))
     assert why in error.value.message
     assert error.value.hint == 'write {"answer": "approve"} or {"answer": "reject", "words": "…"}'
@@ -88,7 +88,7 @@ def test_an_answer_has_a_length_and_one_that_is_too_long_changes_nothing(play, t
     play.run([PLAN, ASKING], [], people=by_file(folder))
     answer(folder, "design", '{"answer": "approve"}')
     answer(folder, "question", json.dumps({"answer": "say", "words": long}))
-    with pytest.raises(InputError, match=f"holds no decision: {sentence}"):
+    with pytest.raises(InputError, match=f"is not a valid decision: {sentence}"):
         play.run([], BUILT, goes_on=True, people=by_file(folder))
     with pytest.raises(InputError, match=sentence):
         play.run([], BUILT, goes_on=True, people=people(Deciding(("say", long))))

@@ -102,7 +102,7 @@ def test_it_runs_by_the_one_command_that_its_readme_names(tmp_path):
 def test_three_iterations_that_rise_with_the_design_repaired(reference):
     _, phases, _ = reference
     shown = [json.loads(phase) for phase in phases]
-    results = [one["results"] for one in shown if one["is"] == "Accepted" and one["results"]]
+    results = [one["results"] for one in shown if one["is"] == "HandoverAccepted" and one["results"]]
     assert [(one["passed"], one["total"]) for one in results] == [(7, 15), (12, 15), (15, 15)]
     layers = [sorted({failure["layer"] for failure in one["failures"]}) for one in results]
     assert layers == [[1, 2], [2], []]
@@ -113,7 +113,7 @@ def test_three_iterations_that_rise_with_the_design_repaired(reference):
         "execute",
         "execute",
     ]
-    assert len({one["id"] for one in shown if one["is"] == "Decided"}) == 2, "both designs were approved"
+    assert len({one["id"] for one in shown if one["is"] == "DecisionMade"}) == 2, "both designs were approved"
 
 
 def test_what_decides_stands_in_every_request_and_in_the_summary(tmp_path):
@@ -170,7 +170,7 @@ def test_it_goes_on_on_another_machine_from_its_logs_and_its_folder(tmp_path, re
     shutil.rmtree(here.parent)
     pair_log = next(id_ for id_ in ids if "." not in id_)
     wish = wish_in(there)
-    outcome = played(there, goes_on=True, wish=replace(wish.wish, log=pair_log))
+    outcome = played(there, goes_on=True, agent=replace(wish.agent, log=pair_log))
     assert outcome.reason == "success"
     assert folder_state(there) == reference[0]
 

@@ -244,7 +244,7 @@ class Named:
         """What `look` sees of it, and its notes."""
         wish = AgentOptions(root=self.root, store=self.folder / "store.db", sandbox="off", allow=allow)
         given = {
-            "wish": wish,
+            "agent": wish,
             "pair": pair,
             "task": "Do it." if pair else "",
             "models": (model, model),
@@ -270,7 +270,7 @@ def make(folder):
 def test_a_window_beyond_the_models_is_not_believed(tmp_path):
     text = PLANNER_WORKER.replace('profile = "init"', 'profile = "init"\nwindow = 500000')
     profile, notes = Named(tmp_path, window=32_000).open(
-        pair_of(text), lambda it: it.plan.opening(it.pair.roles[0]).profile
+        pair_of(text), lambda it: it.context.config(it.pair.roles[0]).profile
     )
     assert profile.window == 32_000
     assert profile.trigger < profile.hard_limit <= 32_000
@@ -282,7 +282,7 @@ def test_a_window_beyond_the_models_is_not_believed(tmp_path):
 def test_a_window_below_the_models_is_taken(tmp_path):
     text = PLANNER_WORKER.replace('profile = "init"', 'profile = "init"\nwindow = 50000')
     window, notes = Named(tmp_path).open(
-        pair_of(text), lambda it: it.plan.opening(it.pair.roles[0]).profile.window
+        pair_of(text), lambda it: it.context.config(it.pair.roles[0]).profile.window
     )
     assert (window, [note for note in notes if "tokens and not" in note]) == (50_000, [])
 
@@ -303,7 +303,7 @@ def test_what_was_spent_stays_spent_with_a_cheaper_model(tmp_path):
         Log.open(store, f"{log}.planner").append(spent)
         Log.open(store, f"{log}.worker").append(spent)
     for model in (TEST, CHEAP):
-        dollars, _ = named.open(None, lambda it: it.plan.spent(), model=model)
+        dollars, _ = named.open(None, lambda it: it.context.spent(), model=model)
         assert dollars == pytest.approx(2.0)
 
 

@@ -66,7 +66,7 @@ def test_limits_that_do_not_hold_together_are_refused_and_the_old_ones_stay(tmp_
     with pytest.raises(ConfigError, match="`layer_soft` is 5, above `layer_hard`, which is 2"):
         play.run([], [], goes_on=True, stop={"layer_soft": 5})
     play.run([], [], goes_on=True, people=people(Deciding()))
-    assert (rules_of(play).layer_soft, play.names().count("RulesGiven")) == (1, 1)
+    assert (rules_of(play).layer_soft, play.names().count("StopRulesSet")) == (1, 1)
 
 
 @pytest.mark.parametrize("at", [2, 3, 4, 5])
@@ -103,4 +103,4 @@ def test_a_design_that_changes_by_itself_is_asked_about_so_many_times(tmp_path):
     ada = Deciding(*[changing] * (turns.MOST_LOOKS + 1))
     outcome = play.run([PLAN, DESIGNED], [], people=people(ada))
     assert (outcome.reason, len(ada.asked)) == ("ask", turns.MOST_LOOKS)
-    assert "the design changes again and again" in outcome.sentence
+    assert "the design keeps changing" in outcome.sentence

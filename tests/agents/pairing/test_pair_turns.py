@@ -45,16 +45,16 @@ def test_a_pair_of_ones_own_runs_through_the_same_code(play):
     assert (outcome.reason, outcome.ended) == ("done", True)
     assert (play.root / "out.txt").read_text() == "built\n"
     assert play.names() == [
-        "RulesGiven",
+        "StopRulesSet",
         "TurnBegan",
         "HandedOver",
-        "Accepted",
-        "Asked",
-        "Decided",
+        "HandoverAccepted",
+        "DecisionRequested",
+        "DecisionMade",
         "TurnBegan",
         "HandedOver",
-        "Accepted",
-        "Ended",
+        "HandoverAccepted",
+        "PairEnded",
     ]
     planner, worker = play.models
     assert {tool.name for tool in planner.requests[0].tools} == {"Read", "Write", "Recall", "HandOver"}
@@ -182,17 +182,17 @@ def test_the_same_design_again_is_not_asked_about_again(play):
     play.run([PLAN, DESIGNED, DESIGNED, better, DESIGNED], [write("out.txt", "x"), DONE], people=people(ada))
     assert len(ada.asked) == 2
     assert "still the one that was not approved" in last_results(play.models[0].requests[3])[0]
-    assert play.names().count("Rejected") == 0, "it corrects itself within its turn"
+    assert play.names().count("HandoverRejected") == 0, "it corrects itself within its turn"
 
 
 def test_nobody_there_stops_it_and_the_decision_stays_pending(play):
     outcome = play.run([PLAN, DESIGNED], [], people=people(Deciding()))
     assert (outcome.reason, outcome.hint, outcome.ended) == ("ask", "ask Ada about design", False)
     assert play.models[1].requests == [], "nothing was begun without approval"
-    assert play.names()[-1] == "Asked"
+    assert play.names()[-1] == "DecisionRequested"
     done = play.run([], [write("out.txt", "x"), DONE], goes_on=True, people=people(Deciding(("approve", ""))))
     assert done.reason == "done"
-    assert play.names().count("Asked") == 1
+    assert play.names().count("DecisionRequested") == 1
 
 
 def test_a_file_decides(play, tmp_path):
@@ -319,7 +319,7 @@ def test_two_processes_do_not_work_on_one_pair(play):
 
 
 def wish_again(play):
-    return PairOptions(wish=AgentOptions(root=play.root, store=play.store))
+    return PairOptions(agent=AgentOptions(root=play.root, store=play.store))
 
 
 def test_a_turn_has_an_end(tmp_path):

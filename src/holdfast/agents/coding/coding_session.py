@@ -1,15 +1,16 @@
-"""A desk: one talk with the coding agent, its tools, its rules, and what is around it.
+"""A session with the coding agent: its agent, its tools, the project's rules, and what a person says.
 
-Rule: it can be closed at any moment and opened again from the log; what was sent before is sent again to the byte.
+Rule: it can be closed at any moment and resumed from the log; what was sent before is sent again to the byte.
 """
 
 from importlib.resources import files as package_files
 
 from msgspec.structs import replace
 
-from holdfast.agents.build import AgentConfig, Seat, protected_by, shell_of
-from holdfast.agents.coding.task import TASK_TOOL, ParentAgent, current_call, task_tool
-from holdfast.agents.coding.tool_state import ToolState, change_note, load_skills
+from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_session
+from holdfast.agents.coding.task import TASK_TOOL, ParentAgent, task_tool
+from holdfast.agents.coding.tool_state import change_note, load_skills, new_tool_state
+from holdfast.agents.limits import RunBudget
 from holdfast.agents.loop import run
 from holdfast.agents.mentions import ResolvedPrompt, resolve_mentions
 from holdfast.agents.notices import FoldMade, Notice, SubAgentNotice
@@ -23,64 +24,65 @@ from holdfast.agents.project_rules import (
 from holdfast.events import Noted, SystemSet, ToolsSet
 from holdfast.messages import joined_text
 from holdfast.packing.visibility import Visibility, visibility_of
-from holdfast.recall import RECALL_TOOL
-from holdfast.tools.call import CallFinished, CallSettings, CallStarted
-from holdfast.tools.files.seen_files import SeenFiles
-from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots, Snapshots
+from holdfast.tools.call import CallFinished, CallSettings
 from holdfast.tools.files.undo import undo
 from holdfast.tools.permissions import PermissionGate, PermissionMode
-from holdfast.tools.todo_write import TodoList
 from holdfast.tools.workspace import Workspace
-
-__all__ = ["INIT_PROMPT", "SYSTEM_PROMPT", "AgentConfig", "CodingSession", "last_reply"]
+from holdfast.views import path
 
 SYSTEM_PROMPT = (package_files(__package__) / "system.md").read_text("utf-8").strip()
 INIT_PROMPT = (package_files(__package__) / "init.md").read_text("utf-8").strip()
 
 
 class CodingSession:
-    """**Contract:** `aclose` ends what runs; the store is the opener's and stays open."""
+    """**Contract:** `aclose` stops what runs; the store belongs to the caller and stays open."""
 
-    def __init__(self, opening: AgentConfig) -> None:
-        self.workspace = Workspace([opening.root])
-        self.watch = opening.watch
-        self.summarizer = opening.summarizer or opening.model
-        self._permissions = opening.permissions
+    def __init__(self, config: AgentConfig) -> None:
+        self.workspace = workspace = Workspace([config.root])
+        self.watch = config.watch
+        self.summarizer = config.summarizer or config.model
         self._reminded: set[str] = set()
-        """Folders whose rules were told since the last fold."""
-        self._ledger: tuple[tuple[int, int], Visibility] | None = None
-        kept: Snapshots = FolderSnapshots(opening.snapshots) if opening.snapshots else MemorySnapshots()
-        files = SeenFiles(kept, resident=self._is_resident, step=self._step, protected=protected_by(opening))
-        skills = load_skills(opening.root, opening.skills)
-        self.bench = ToolState(files, shell_of(opening), TodoList(), skills)
-        gate = PermissionGate(opening.permissions, opening.approver, opening.mode)
-        self._seat = seat = Seat(opening, self.workspace, self.bench, gate)
-        tools = self.bench.tools(opening.respondent, RECALL_TOOL, seat.recall)
-        task = task_tool(ParentAgent(seat, self._notice, opening.tasks))
-        seat.sit([*tools, task, *opening.more_tools], SYSTEM_PROMPT, self._notice, _call_settings())
-        self.session, self.agent = seat.session, seat.agent
-        self._seat.restore()
+        """Folders whose rules the model was told since the last fold."""
+        self._visible: tuple[tuple[int, int], Visibility] | None = None
+        self.session = session = open_session(config, SYSTEM_PROMPT)
+        skills = load_skills(config.root, config.skills)
+        self.tool_state = state = new_tool_state(config, session, is_visible=self._is_visible, skills=skills)
+        self._gate = gate = SessionGate(config, session, workspace, state.shell)
+        budget = RunBudget(config.limits)
+        parent = ParentAgent(config, session, workspace, state, gate, budget, self._notice, config.tasks)
+        tools = [*state.tools(session, config.respondent), task_tool(parent), *config.more_tools]
+        self.agent = build_agent(
+            config,
+            session,
+            tools,
+            workspace,
+            gate=gate,
+            budget=budget,
+            call_settings=_call_settings(),
+            watch=self._notice,
+        )
+        self._restore()
 
     async def say(self, text: str) -> End:
-        """What a person says, up to the end that it comes to."""
+        """What a person says, and the run that follows."""
         self.hear(text)
         return await run(self.agent)
 
     async def go_on(self) -> End:
-        """From where the log stands, with nothing more said."""
+        """Continue from the log as it is, with nothing more said."""
         self._read_rules()
         return await run(self.agent)
 
     def hear(self, text: str) -> ResolvedPrompt:
-        """Take in what a person says, mentions resolved; while the agent works it waits for the next step."""
-        said = resolve_mentions(text, self.workspace)
+        """Take in what a person says, mentions resolved. While the agent works it waits for the next step."""
+        prompt = resolve_mentions(text, self.workspace)
         self._read_rules()
-        self.agent.say(said.text, *([said.reminder] if said.reminder else []))
-        return said
+        self.agent.say(prompt.text, *([prompt.reminder] if prompt.reminder else []))
+        return prompt
 
     def undo(self, count: int = 1) -> str:
-        """Take back the last edits; a diff for the person. Raises `ToolError` where that cannot be done."""
-        result = undo(self.bench.files, self.workspace, count)
+        """Undo the last edits; returns a diff for the person. Raises `ToolError` if they cannot be undone."""
+        result = undo(self.tool_state.files, self.workspace, count)
         self.session.record(Noted("undo", result.envelope.text, result.envelope.data))
         self.agent.remind(
             f"The user took back your last edits. {result.envelope.text} Read before you edit again."
@@ -89,7 +91,7 @@ class CodingSession:
 
     @property
     def gate(self) -> PermissionGate:
-        return self._seat.gate
+        return self._gate.permission_gate
 
     @property
     def mode(self) -> PermissionMode:
@@ -100,8 +102,8 @@ class CodingSession:
         self.gate.mode = mode
 
     def reread(self) -> None:
-        """Take up the log again after its path went elsewhere: all is as if the desk were opened on it. Commands
-        that run go on, and the mode stays."""
+        """Read the log again after a rewind, as if the session were opened on it. Running commands go on, and the
+        mode stays."""
         before = self.session.window.transcript
         self.session.catch_up()
         now = self.session.window.transcript
@@ -110,13 +112,19 @@ class CodingSession:
         if now.tools != before.tools:
             self.session.record(ToolsSet(before.tools))
         self._reminded.clear()
-        self.bench.forget()
-        self._ledger = None
-        self._seat.gate = PermissionGate(self._permissions, self.gate.approver, self.gate.mode)
-        self._seat.restore()
+        self._visible = None
+        self.tool_state.forget()
+        self._gate.reset()
+        self._restore()
 
     async def aclose(self) -> None:
-        await self._seat.aclose()
+        await self.agent.aclose()
+        self.tool_state.close()
+
+    def _restore(self) -> None:
+        entries = path(self.session.log.entries())
+        self.tool_state.restore(entries)
+        self._gate.restore(entries)
 
     def _read_rules(self) -> None:
         if not self.agent.is_running:
@@ -127,18 +135,16 @@ class CodingSession:
         match notice:
             case FoldMade():
                 self._reminded.clear()
-            case CallStarted(call=call):
-                current_call.set(call.id)
             case CallFinished(call=call, result=result) if not result.is_error:
-                self._tell_rules_near(str(call.arguments.get("path", "")))
-            case SubAgentNotice() if noted := change_note(notice, self._step()):
-                self.session.record(noted)
-                self.bench.note_task(noted.data)
+                self._remind_of_rules(str(call.arguments.get("path", "")))
+            case SubAgentNotice() if note := change_note(notice, self._step()):
+                self.session.record(note)
+                self.tool_state.note_sub_agent(note.data)
         self.watch(notice)
 
-    def _tell_rules_near(self, path: str) -> None:
-        """Rules of the folders above a file that was touched: told at the end, where they cost no cache."""
-        for folder in parent_folders(path):
+    def _remind_of_rules(self, file: str) -> None:
+        """Remind the model of the rules of a file's folders, at the end of the log, where it costs no cache."""
+        for folder in parent_folders(file):
             if folder in self._reminded:
                 continue
             self._reminded.add(folder)
@@ -148,24 +154,23 @@ class CodingSession:
                     f"{rules.text.strip()}\n</system-reminder>"
                 )
 
-    def _is_resident(self, path: str, first: int, last: int, since: int) -> bool:
-        # One for all reads of a step: nothing is folded in between, and what is not in it yet counts as not shown.
-        state = (self._step(), len(self.bench.files.made))
-        if self._ledger is None or self._ledger[0] != state:
-            self._ledger = (state, visibility_of(self.session.window.view()))
-        return self._ledger[1].resident(path, first, last, since=since)
+    def _is_visible(self, file: str, first: int, last: int, since: int) -> bool:
+        # Computed once for all reads of a step: nothing is folded in between, and what is new counts as not shown.
+        state = (self._step(), len(self.tool_state.files.made))
+        if self._visible is None or self._visible[0] != state:
+            self._visible = (state, visibility_of(self.session.window.view()))
+        return self._visible[1].resident(file, first, last, since=since)
+
+    def last_reply(self) -> str:
+        """What the agent said last."""
+        steps = self.session.window.transcript.steps
+        return joined_text(steps[-1].message.parts) if steps else ""
 
     def _step(self) -> int:
         return len(self.session.window.transcript.steps)
 
 
 def _call_settings() -> CallSettings:
-    """As for all tools, but a sub-agent keeps time itself."""
+    """The defaults, but no time limit for a sub-agent, which has its own."""
     usual = CallSettings()
     return replace(usual, seconds_by_tool={TASK_TOOL: 0.0, **usual.seconds_by_tool})
-
-
-def last_reply(desk: CodingSession) -> str:
-    """What the agent said last, for a person who comes back."""
-    steps = desk.session.window.transcript.steps
-    return joined_text(steps[-1].message.parts) if steps else ""

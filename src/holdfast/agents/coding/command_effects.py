@@ -1,8 +1,8 @@
-"""What commands leave behind: files that are others after a command than they were before it.
+"""The effects of commands: which files a command changed, created or deleted.
 
-Rule: only what was seen is said. A file was changed where the folder has another entry for it afterwards; what it
-was before is known only where this talk had kept that very version. Links, and what the repository ignores, are
-looked at only if the agent knows them; what runs on in the background, or beside the command, is not told apart.
+Rule: only what was seen is reported. A file counts as changed if its directory entry differs afterwards; its
+earlier content is known only if this session had kept that very version. Links and ignored files are looked at only
+if the agent has seen them. Changes by background processes cannot be told apart from the command's own.
 """
 
 import asyncio
@@ -24,30 +24,30 @@ from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import printable_path
 
 MOST_FILES = 20_000
-"""Files beyond which a folder is not looked at: it would take longer than the commands."""
+"""A folder with more files is not scanned: it would take longer than the commands."""
 SECONDS = 5.0
-MOST_TOLD = 200
-"""Files of one command that the log names."""
+MOST_NAMED = 200
+"""How many files of one command the log names."""
 MOST_KEPT = 30
 LARGEST_KEPT = 1024 * 1024
-"""Files of one command, and bytes of each, that are kept as they are afterwards."""
-NAMED = 3
-"""Files that a card names."""
+"""How many files of one command are kept as they are afterwards, and up to how many bytes."""
+SHOWN = 3
+"""How many files a card on the screen names."""
 
 How = Literal["changed", "created", "deleted"]
 FileStamp = tuple[int, ...]
 FolderState = dict[str, FileStamp]
-"""By its path, what the folder says of a file: when it was written and changed, its size, and which one it is."""
+"""The stamp of each file by its path: when it was written and changed, its size, and its inode."""
 
 
 class CommandEdit(AgentEdit, frozen=True):
-    """A change of a command, from bytes that are kept to others. `command` is the same for all of its changes."""
+    """A change by a command whose earlier bytes are kept. All changes of one command have the same `command`."""
 
     command: str = ""
 
 
 class IrreversibleChange(Struct, frozen=True):
-    """What a command did to a file that cannot be taken back."""
+    """A change by a command that cannot be undone."""
 
     path: str
     how: How
@@ -55,17 +55,17 @@ class IrreversibleChange(Struct, frozen=True):
 
 
 class CommandEffects(Struct, frozen=True):
-    """What the data of a result says: of each file how it was changed, and by hashes from what to what, as far as
-    that is known. Without `looked` nobody looked."""
+    """The part of a result's data about files: how each was changed, and the hashes before and after, if known. If
+    `looked` is false, nothing is known."""
 
     step: int = 0
     looked: bool = False
     changed: list[tuple[str, How, str, str]] = field(default_factory=list)
     more: int = 0
-    """Files that were changed and are not named."""
+    """How many more files were changed than are named."""
     number: int = 0
 
-    def made(self, log: str = "") -> list[AgentEdit]:
+    def edits(self, log: str = "") -> list[AgentEdit]:
         command = f"{log}:{self.step}:{self.number}"
         known = [one for one in self.changed if one[1] == "changed" and one[2] and one[3]]
         return [
@@ -73,7 +73,7 @@ class CommandEffects(Struct, frozen=True):
             for path, _, before, after in known
         ]
 
-    def left(self) -> list[IrreversibleChange]:
+    def irreversible(self) -> list[IrreversibleChange]:
         return [
             IrreversibleChange(path, how, self.step)
             for path, how, before, after in self.changed
@@ -82,7 +82,7 @@ class CommandEffects(Struct, frozen=True):
 
 
 def read_command_effects(data: dict[str, Json]) -> CommandEffects:
-    """That of a command's result; of one that an older version wrote, that nobody looked."""
+    """The effects in the data of a command's result. Older versions recorded none: nothing is known of them."""
     try:
         return msgspec.convert(data, CommandEffects)
     except msgspec.ValidationError:
@@ -90,23 +90,23 @@ def read_command_effects(data: dict[str, Json]) -> CommandEffects:
 
 
 class ChangeDetector:
-    """Looks at a folder before and after a command."""
+    """Compares a folder before and after a command."""
 
     def __init__(self, files: SeenFiles) -> None:
         self._files = files
         self._commands = 0
         self._kept: dict[str, tuple[FileStamp, str]] = {}
-        """Versions of files that are kept as a command left them."""
+        """The kept version of each file as a command left it: its stamp and its hash."""
 
-    async def look(self, root: str) -> FolderState | None:
-        """None where the folder is too large, or cannot be listed."""
+    async def scan(self, root: str) -> FolderState | None:
+        """None if the folder is too large or cannot be listed."""
         try:
             done = await run_program(find_ripgrep().files(FileWalk()), root, SECONDS)
         except ToolError:
             return None
-        return await asyncio.to_thread(self._entries, root, done.output)
+        return await asyncio.to_thread(self._stamps, root, done.output)
 
-    def _entries(self, root: str, listed: bytes) -> FolderState | None:
+    def _stamps(self, root: str, listed: bytes) -> FolderState | None:
         paths = {
             *read_paths(listed),
             *(key for key in self._files.sights if not key.startswith(("/", "hex:"))),
@@ -122,27 +122,28 @@ class ChangeDetector:
             found[path] = (status.st_mtime_ns, status.st_size, status.st_ctime_ns, status.st_ino)
         return found
 
-    def unseen(self) -> CommandEffects:
-        """That of a command at whose end nobody looked."""
+    def unknown(self) -> CommandEffects:
+        """The effects of a command that was cancelled before the folder could be compared."""
         return CommandEffects(self._files.step())
 
-    def footprint(
+    def compare(
         self, workspace: Workspace, before: FolderState | None, after: FolderState | None
     ) -> CommandEffects:
-        """What is another now. Blocks: changed files are read."""
+        """What differs. Blocks: changed files are read."""
         step = self._files.step()
         self._commands += 1
         if before is None or after is None:
             return CommandEffects(step, number=self._commands)
         paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-        changed = [
-            self._told(workspace, path, before, after, keeps=len(paths) <= MOST_KEPT) for path in paths
+        differing = [
+            self._difference(workspace, path, before, after, keeps=len(paths) <= MOST_KEPT) for path in paths
         ]
-        # One that was only touched is none, where that is known.
-        told = [one for one in changed if one[2] != one[3] or not one[2]]
-        return CommandEffects(step, True, told[:MOST_TOLD], max(0, len(told) - MOST_TOLD), self._commands)
+        # A file that was only touched is not changed, if its bytes are known.
+        changed = [one for one in differing if one[2] != one[3] or not one[2]]
+        more = max(0, len(changed) - MOST_NAMED)
+        return CommandEffects(step, True, changed[:MOST_NAMED], more, self._commands)
 
-    def _told(
+    def _difference(
         self, workspace: Workspace, path: str, before: FolderState, after: FolderState, *, keeps: bool
     ) -> tuple[str, How, str, str]:
         how: How = (
@@ -154,21 +155,21 @@ class ChangeDetector:
         now = self._now(workspace, path, after[path], keeps=keeps) if path in after else ""
         return path, how, was, now
 
-    def _known(self, path: str, entry: FileStamp) -> str:
+    def _known(self, path: str, stamp: FileStamp) -> str:
         """The hash of a version, if its bytes are kept."""
         kept = self._kept.get(path)
         sight = self._files.sights.get(path)
-        if kept and kept[0] == entry:
+        if kept and kept[0] == stamp:
             found = kept[1]
-        elif sight and (sight.mtime_ns, sight.size) == entry[:2]:
+        elif sight and (sight.mtime_ns, sight.size) == stamp[:2]:
             found = sight.hash
         else:
             return ""
         return found if self._files.snapshots.get(found) is not None else ""
 
-    def _now(self, workspace: Workspace, path: str, entry: FileStamp, *, keeps: bool) -> str:
-        """The hash of a file as it is; empty where it is too large, a link or none that can be read."""
-        if entry[1] > LARGEST_KEPT:
+    def _now(self, workspace: Workspace, path: str, stamp: FileStamp, *, keeps: bool) -> str:
+        """The hash of a file as it is now; empty if it is too large, a link, or unreadable."""
+        if stamp[1] > LARGEST_KEPT:
             return ""
         try:
             current = load_file(workspace, path)
@@ -177,16 +178,16 @@ class ChangeDetector:
         if current.place.path != os.path.join(workspace.roots[0], path):  # noqa: PTH118 - as above
             return ""
         if keeps and len(current.raw) <= LARGEST_KEPT:
-            self._kept[path] = (entry, self._files.snapshots.keep(current.raw))
+            self._kept[path] = (stamp, self._files.snapshots.keep(current.raw))
         return current.hash
 
 
 class TrackedBash:
-    """Bash, with a look before and after: its result says which files are others now."""
+    """Bash, whose result also says which files the command changed."""
 
-    def __init__(self, bash: Tool, looking: ChangeDetector, note: Callable[[CommandEffects], None]) -> None:
+    def __init__(self, bash: Tool, detector: ChangeDetector, note: Callable[[CommandEffects], None]) -> None:
         self._bash = bash
-        self._looking = looking
+        self._detector = detector
         self._note = note
 
     @property
@@ -203,26 +204,27 @@ class TrackedBash:
 
     async def run(self, arguments: dict[str, Json], workspace: Workspace) -> ToolResult:
         root = workspace.roots[0]
-        before = await self._looking.look(root)
+        before = await self._detector.scan(root)
         try:
             result = await self._bash.run(arguments, workspace)
         except asyncio.CancelledError:
-            self._note(self._looking.unseen())
+            self._note(self._detector.unknown())
             raise
         if result.is_error:
             return result
-        after = await self._looking.look(root)
-        found = await asyncio.to_thread(self._looking.footprint, workspace, before, after)
-        data = {**result.envelope.data, **msgspec.to_builtins(found)}
-        self._note(found)
-        shown = ", ".join(filter(None, (result.shown, _named(found))))
+        after = await self._detector.scan(root)
+        effects = await asyncio.to_thread(self._detector.compare, workspace, before, after)
+        data = {**result.envelope.data, **msgspec.to_builtins(effects)}
+        self._note(effects)
+        shown = ", ".join(filter(None, (result.shown, _summary(effects))))
         return replace(result, envelope=replace(result.envelope, data=data), shown=shown)
 
 
-def _named(found: CommandEffects) -> str:
-    """The files, as a card says them."""
-    if not found.changed:
+def _summary(effects: CommandEffects) -> str:
+    """The changed files, as a card shows them."""
+    if not effects.changed:
         return ""
-    names = [f"{path}{'' if how == 'changed' else f' ({how})'}" for path, how, *_ in found.changed[:NAMED]]
-    left = len(found.changed) + found.more - len(names)
+    first = effects.changed[:SHOWN]
+    names = [f"{path}{'' if how == 'changed' else f' ({how})'}" for path, how, *_ in first]
+    left = len(effects.changed) + effects.more - len(names)
     return f"changed {', '.join(names)}{f' and {left} more' if left else ''}"

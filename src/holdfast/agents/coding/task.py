@@ -1,7 +1,7 @@
-"""Task: a piece of work for a sub-agent, which has a log, a window and limits of its own.
+"""Task: gives a piece of work to a sub-agent, which has a log, a window and limits of its own.
 
-Rule: what it does is in its own log, what it says is a bounded report that names this log, and what it spends is
-spent by whoever asked. It changes nothing unless asked to, and then as the gate allows, one at a time.
+Rule: what a sub-agent does is in its own log, its report is bounded and names that log, and what it spends is spent
+by its parent. It only reads, unless the call says `writes`; then it acts as the permissions allow, one at a time.
 """
 
 import asyncio
@@ -13,50 +13,34 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from holdfast.agents.agent import Agent
-from holdfast.agents.build import Seat, shell_of
-from holdfast.agents.coding.tool_state import ToolState
-from holdfast.agents.limits import RunLimits, TaskSettings
+from holdfast.agents.agent import current_call
+from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_session
+from holdfast.agents.coding.tool_state import ToolState, new_tool_state
+from holdfast.agents.limits import RunBudget, RunLimits, TaskSettings
 from holdfast.agents.loop import run
 from holdfast.agents.notices import Notice, Replied, SubAgentNotice, SummaryMade, Watch, innermost
 from holdfast.agents.outcomes import Ask, Done, End
 from holdfast.agents.project_rules import read_project_rules, rule_changes
 from holdfast.agents.sessions import LONGEST_TITLE, TASK_SOURCE
+from holdfast.events import UsageReported
 from holdfast.log import Log
 from holdfast.messages import Json, Usage, joined_text
+from holdfast.models.catalogue import request_cost
 from holdfast.models.model import Model, ModelRequest, StreamEvent
-from holdfast.recall import RECALL_TOOL
+from holdfast.session import Session
 from holdfast.tools.ask_user import NoAnswer
-from holdfast.tools.call import CallStarted
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
-from holdfast.tools.files.seen_files import SeenFiles
-from holdfast.tools.permissions import ApprovalAnswer, ApprovalQuestion, Approver, PermissionGate
-from holdfast.tools.skill_files import Skills
-from holdfast.tools.todo_write import TodoList
+from holdfast.tools.permissions import ApprovalAnswer, ApprovalQuestion, Approver
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
-
-__all__ = [
-    "SUB_AGENT_PROMPT",
-    "TASK_TOOL",
-    "ParentAgent",
-    "TaskSettings",
-    "WaitingSubAgent",
-    "current_call",
-    "task_tool",
-    "waiting_sub_agent",
-]
 
 TASK_TOOL = "Task"
 SUB_AGENT_PROMPT = (package_files(__package__) / "task_system.md").read_text("utf-8").strip()
 LONGEST_REPORT = 12_000
 HEAD = 9_000
-"""Characters of a report that is too long which are kept of its beginning; the rest is its end."""
+"""Characters that are kept of the beginning of a report that is too long; the rest is kept of its end."""
 ACTING = frozenset({"Edit", "MultiEdit", "Write", "Bash", "BashOutput", "BashStop"})
-
-current_call: ContextVar[str] = ContextVar("current_call", default="")
-"""The id of the call that runs. Set where a call is told to have started: what runs it inherits it."""
 
 
 class TaskArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,15 +52,38 @@ class TaskArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ParentAgent(Struct, frozen=True):
-    """Who asks: its seat, who looks on, and how far a sub-agent may go. The seat's agent is there when one is."""
+    """What a sub-agent needs of the agent that calls it, and how far it may go."""
 
-    seat: Seat
+    config: AgentConfig
+    session: Session
+    workspace: Workspace
+    tool_state: ToolState
+    gate: SessionGate
+    budget: RunBudget
     watch: Watch
     settings: TaskSettings = TaskSettings()
 
+    def charge(self, usage: Usage, log: str) -> None:
+        """Spend what a sub-agent spent: for each request at once, since prices depend on its size."""
+        model = self.config.model.name
+        self.session.record(UsageReported(usage, model, f"task {log}"))
+        self.budget.add_reply(usage, request_cost(self.config.request_settings.entry, usage))
+
+    def limits(self) -> RunLimits:
+        """The limits of a sub-agent; in dollars no more than the parent has left."""
+        limits, own = self.settings.limits, self.budget
+        if not own.limits.dollars:
+            return limits
+        left = own.limits.dollars - own.spent.dollars
+        if left <= 0:
+            raise ToolError(
+                "EXECUTION_ERROR", "the limit of dollars is reached", hint="Go on without a sub-agent"
+            )
+        return replace(limits, dollars=min(left, limits.dollars) if limits.dollars else left)
+
 
 class WaitingSubAgent(Struct, frozen=True):
-    """The sub-agent that waits for a person's word: the call that it works for, its work in a few words, and the
+    """A sub-agent that waits for a person's approval: the call that it works for, its work in a few words, and the
     tools with which the call can be tried."""
 
     call: str
@@ -84,71 +91,84 @@ class WaitingSubAgent(Struct, frozen=True):
     toolbox: Toolbox
 
 
-waiting_sub_agent: ContextVar[WaitingSubAgent | None] = ContextVar("asker", default=None)
-"""Set while an approver is asked for a sub-agent; with several in each other the outermost, with the innermost's
+waiting_sub_agent: ContextVar[WaitingSubAgent | None] = ContextVar("waiting_sub_agent", default=None)
+"""Set while a person is asked for a sub-agent. If sub-agents are nested: the outermost, with the innermost's
 tools."""
 
 
-def task_tool(employer: ParentAgent) -> Tool:
-    beside = asyncio.Semaphore(employer.settings.parallel)
+def task_tool(parent: ParentAgent) -> Tool:
+    parallel = asyncio.Semaphore(parent.settings.parallel)
     writing = asyncio.Lock()
     asking = asyncio.Lock()
 
     async def work(arguments: TaskArguments, _workspace: Workspace) -> ToolResult:
-        async with beside:
+        async with parallel:
             if not arguments.writes:
-                return await _work(arguments, employer, asking)
+                return await _work(arguments, parent, asking)
             async with writing:
-                return await _work(arguments, employer, asking)
+                return await _work(arguments, parent, asking)
 
     return TypedTool(TASK_TOOL, TaskArguments, prompt_beside(__file__), work, is_read_only=True)
 
 
-async def _work(arguments: TaskArguments, employer: ParentAgent, asking: asyncio.Lock) -> ToolResult:
-    sub = SubAgent(arguments, employer, asking)
+async def _work(arguments: TaskArguments, parent: ParentAgent, asking: asyncio.Lock) -> ToolResult:
+    sub = SubAgent(arguments, parent, asking)
     try:
         end = await sub.run()
     finally:
-        await sub.seat.aclose()
+        await sub.aclose()
     return sub.report(end)
 
 
 class SubAgent:
-    """One piece of work: a session, a bench and an agent of its own."""
+    """One piece of work: a session, tools and an agent of its own."""
 
-    def __init__(self, arguments: TaskArguments, employer: ParentAgent, asking: asyncio.Lock) -> None:
-        self._employer = employer
+    def __init__(self, arguments: TaskArguments, parent: ParentAgent, asking: asyncio.Lock) -> None:
+        self._parent = parent
         self._arguments = arguments
         self._call = current_call.get()
-        above = employer.seat
-        limits = _within(employer.settings.limits, above.agent)
+        permissions = parent.gate.permission_gate
+        limits = parent.limits()
         self.log = self._begin_log()
-        opening = replace(
-            above.opening,
+        # Permissions of its own: the ids of its calls belong to another log, and so do the approvals.
+        config = replace(
+            parent.config,
             log=self.log,
-            model=_SharedModel(above.opening.model),
+            model=_SharedModel(parent.config.model),
             summarizer=None,
-            is_beside=False,
+            compacts_in_background=False,
             limits=limits,
+            permissions=permissions.permissions,
+            approver=_SerialApprover(permissions.approver, asking, self._waiting),
+            mode=permissions.mode,
+            watch=self._notice,
         )
-        files = SeenFiles(above.bench.files.snapshots, step=self._step, protected=above.bench.files.protected)
-        bench = ToolState(files, shell_of(opening), TodoList(), Skills([]))
-        # A gate of its own: ids of calls are another log's, and so is what was allowed there.
-        approver = _SerialApprover(above.gate.approver, asking, self._asker)
-        self.seat = Seat(
-            opening, above.workspace, bench, PermissionGate(above.gate.permissions, approver, above.gate.mode)
+        self._session = session = open_session(config, SUB_AGENT_PROMPT)
+        self._tool_state = state = new_tool_state(
+            config, session, snapshots=parent.tool_state.files.snapshots
         )
-        self.seat.sit(self._tools(), SUB_AGENT_PROMPT, self._notice)
-        self.seat.session.record(*rule_changes({}, read_project_rules(above.workspace)))
+        gate = SessionGate(config, session, parent.workspace, state.shell)
+        budget = RunBudget(limits)
+        tools = self._tools()
+        if (depth := parent.settings.depth - 1) > 0:
+            inner = replace(parent.settings, depth=depth)
+            below = ParentAgent(config, session, parent.workspace, state, gate, budget, self._notice, inner)
+            tools.append(task_tool(below))
+        self._agent = build_agent(config, session, tools, parent.workspace, gate=gate, budget=budget)
+        session.record(*rule_changes({}, read_project_rules(parent.workspace)))
 
     async def run(self) -> End:
-        self.seat.agent.say(self._arguments.prompt)
-        return await run(self.seat.agent)
+        self._agent.say(self._arguments.prompt)
+        return await run(self._agent)
+
+    async def aclose(self) -> None:
+        await self._agent.aclose()
+        self._tool_state.close()
 
     def report(self, end: End) -> ToolResult:
-        steps = self.seat.session.window.transcript.steps
+        steps = self._session.window.transcript.steps
         text = end.text if isinstance(end, Done) else joined_text(steps[-1].message.parts) if steps else ""
-        changed = tuple(dict.fromkeys(change.path for change in self.seat.bench.files.made))
+        changed = tuple(dict.fromkeys(change.path for change in self._tool_state.files.made))
         lines = [_bounded(text.strip(), steps[-1].entry if steps else self.log)]
         if not isinstance(end, Done):
             why = end.question if isinstance(end, Ask) else end.sentence
@@ -163,73 +183,46 @@ class SubAgent:
         envelope = Envelope(
             status="success" if is_done else "partial", text="\n".join(filter(None, lines)), data=data
         )
-        return build_result(envelope, self._account(len(steps)))
+        return build_result(envelope, self._summary(len(steps)))
 
-    def _account(self, steps: int) -> str:
+    def _summary(self, steps: int) -> str:
         """What it took, in a line for a person."""
-        spent = self.seat.agent.spent
+        spent = self._agent.budget.spent
         parts = ["1 step" if steps == 1 else f"{steps} steps", f"{spent.usage.total:,} tokens"]
         if spent.dollars:
             parts.append(f"${spent.dollars:.4f}")
         return ", ".join([*parts, f"log {self.log}"])
 
     def _begin_log(self) -> str:
-        above = self._employer.seat
-        meta: dict[str, Json] = {"parent": above.session.log.id, "call": self._call}
-        meta |= {"root": above.workspace.roots[0], "model": above.opening.model.name}
+        config, session = self._parent.config, self._parent.session
+        meta: dict[str, Json] = {"parent": session.log.id, "call": self._call}
+        meta |= {"root": self._parent.workspace.roots[0], "model": config.model.name}
         title = " ".join(self._arguments.description.split())[:LONGEST_TITLE]
-        redact = None if above.opening.profile.redact else str
-        return Log.create(above.opening.store, title=title, source=TASK_SOURCE, meta=meta, redact=redact).id
+        redact = None if config.profile.redact else str
+        return Log.create(config.store, title=title, source=TASK_SOURCE, meta=meta, redact=redact).id
 
     def _tools(self) -> list[Tool]:
-        bench = self.seat.bench
-        tools = bench.tools(NoAnswer(), RECALL_TOOL, self.seat.recall)
-        looking = {tool.name for tool in bench.looking_tools(RECALL_TOOL, self.seat.recall)}
-        allowed = looking | (ACTING if self._arguments.writes else frozenset())
-        return [tool for tool in tools if tool.name in allowed] + self._deeper()
+        state, session = self._tool_state, self._session
+        if not self._arguments.writes:
+            return state.read_only_tools(session)
+        allowed = ACTING | {tool.name for tool in state.read_only_tools(session)}
+        return [tool for tool in state.tools(session, NoAnswer()) if tool.name in allowed]
 
-    def _deeper(self) -> list[Tool]:
-        settings = self._employer.settings
-        if settings.depth <= 1:
-            return []
-        inner = replace(settings, depth=settings.depth - 1)
-        return [task_tool(ParentAgent(self.seat, self._notice, inner))]
-
-    def _asker(self) -> WaitingSubAgent:
-        return WaitingSubAgent(self._call, self._arguments.description, self.seat.agent.toolbox)
-
-    def _step(self) -> int:
-        return len(self.seat.session.window.transcript.steps)
+    def _waiting(self) -> WaitingSubAgent:
+        return WaitingSubAgent(self._call, self._arguments.description, self._agent.toolbox)
 
     def _notice(self, notice: Notice) -> None:
-        if isinstance(notice, CallStarted):
-            current_call.set(notice.call.id)
         match innermost(notice):
             case Replied(reply=reply) if reply.usage:
-                self._pay(reply.usage)
+                self._charge(reply.usage)
             case SummaryMade(compaction=made):
                 for attempt in made.written.attempts:
-                    self._pay(attempt.usage or Usage(0))
-        self._employer.watch(SubAgentNotice(self._call, self.log, notice))
+                    self._charge(attempt.usage or Usage(0))
+        self._parent.watch(SubAgentNotice(self._call, self.log, notice))
 
-    def _pay(self, usage: Usage) -> None:
-        """At once, and for each request: prices depend on its size, and limits of dollars are the parent's too."""
-        above = self._employer.seat
+    def _charge(self, usage: Usage) -> None:
         if usage.total:
-            above.agent.charge(usage, above.opening.model.name, f"task {self.log}")
-
-
-def _within(limits: RunLimits, parent: Agent) -> RunLimits:
-    """The sub-agent's limits, and of dollars no more than the parent has left."""
-    if not parent.limits.dollars:
-        return limits
-    left = parent.limits.dollars - parent.spent.dollars
-    if left <= 0:
-        raise ToolError(
-            "EXECUTION_ERROR", "the limit of dollars is reached", hint="Go on without a sub-agent"
-        )
-    least = min(left, limits.dollars) if limits.dollars else left
-    return RunLimits(limits.steps, least, limits.seconds, limits.tokens)
+            self._parent.charge(usage, self.log)
 
 
 def _bounded(text: str, entry: str) -> str:
@@ -241,7 +234,7 @@ def _bounded(text: str, entry: str) -> str:
 
 
 class _SerialApprover(Struct, frozen=True):
-    """A person is asked one thing at a time, by however many."""
+    """Asks a person one thing at a time, however many sub-agents wait."""
 
     approver: Approver
     lock: asyncio.Lock
@@ -260,7 +253,7 @@ class _SerialApprover(Struct, frozen=True):
 
 
 class _SharedModel:
-    """A model that somebody else closes."""
+    """The parent's model, which the sub-agent must not close."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -273,4 +266,4 @@ class _SharedModel:
         return self._model.stream(request)
 
     async def aclose(self) -> None:
-        """It is the lender's."""
+        """The parent closes it."""

@@ -1,16 +1,17 @@
-"""What sub-agents did to files, as it stands in the log of the talk they worked for.
+"""The tools of a session, and the state that they share: files, shell, todo list, skills, and what was changed.
 
-Rule: one note for each change, written when it was made, so that it can be seen and taken back like the talk's own,
-also after a crash. The step is the talk's.
+Rule: the state is rebuilt from the log; after a restart the tools answer as they did before. Each change that a
+sub-agent makes is noted in its parent's log, so that it can be shown and undone like the parent's own.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from holdfast.agents.build import AgentConfig, session_recall_tool
 from holdfast.agents.coding.command_effects import (
     ChangeDetector,
     CommandEffects,
@@ -21,15 +22,16 @@ from holdfast.agents.coding.command_effects import (
 from holdfast.agents.notices import Notice, SubAgentNotice
 from holdfast.agents.tool_results import is_uncertain
 from holdfast.events import AssistantReplied, Entry, Noted, ToolReturned
-from holdfast.messages import Json, ToolDefinition, joined_text
+from holdfast.messages import Json, joined_text
+from holdfast.session import Session
 from holdfast.tools.ask_user import Responder, ask_user_tool
 from holdfast.tools.call import CallFinished
 from holdfast.tools.files.edit import edit_tool
 from holdfast.tools.files.multi_edit import multi_edit_tool
 from holdfast.tools.files.read import read_tool
-from holdfast.tools.files.seen_files import CHANGING_TOOLS, UNDO, AgentEdit, SeenFiles
+from holdfast.tools.files.seen_files import CHANGING_TOOLS, UNDO, AgentEdit, IsVisible, SeenFiles
+from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots, Snapshots
 from holdfast.tools.files.write import write_tool
-from holdfast.tools.recall import recall_tool
 from holdfast.tools.search.glob import glob_tool
 from holdfast.tools.search.grep import grep_tool
 from holdfast.tools.search.ls import ls_tool
@@ -43,10 +45,11 @@ from holdfast.tools.todo_write import TodoList, todo_write_tool
 from holdfast.tools.tool import Tool
 
 SUB_AGENT_NOTE = "task"
+"""The kind of a note about a change by a sub-agent."""
 
 
 class SubAgentChange(Struct, frozen=True):
-    """An edit, or what a command left behind, by the sub-agent with this log."""
+    """An edit, or the effects of a command, by the sub-agent with this log."""
 
     log: str
     made: AgentEdit | None = None
@@ -54,7 +57,7 @@ class SubAgentChange(Struct, frozen=True):
 
 
 class _Edited(Struct, frozen=True):
-    """Of the data of an edit, what matters here."""
+    """The part of an edit's data that matters here."""
 
     path: str
     before: str
@@ -64,7 +67,7 @@ class _Edited(Struct, frozen=True):
 
 
 def change_note(notice: Notice, step: int) -> Noted | None:
-    """What is noted of a sub-agent's news in the given step of the talk; None where nothing was changed."""
+    """The note about a change by a sub-agent, with the parent's step; None if nothing was changed."""
     log = ""
     while isinstance(notice, SubAgentNotice):
         log, notice = notice.log, notice.news
@@ -107,29 +110,22 @@ def _changed(log: str, news: CallFinished, step: int) -> SubAgentChange | None:
     )
 
 
-# The tools of the coding agent, and what they share and remember in one talk.
-#
-# Rule: what they remember is rebuilt from the log; a bench that was restored answers as the one that was lost.
-
-AnswerRecall = Callable[[Mapping[str, Json]], tuple[str, bool]]
-
-
 class ToolState(Struct):
-    """Files that were seen, the shell, the todo list and the skills of one talk."""
+    """What the tools of one session share and remember."""
 
     files: SeenFiles
     shell: Shell
     todos: TodoList
     skills: Skills
-    left: list[IrreversibleChange] = field(default_factory=list)
-    """What commands did to files that cannot be taken back."""
+    irreversible: list[IrreversibleChange] = field(default_factory=list)
+    """What commands did to files that cannot be undone."""
     unseen: list[int] = field(default_factory=list)
-    """Steps with a command at which nobody looked what it changed."""
+    """Steps with a command whose effects are not fully known."""
 
-    def tools(self, respondent: Responder, recall: ToolDefinition, answer: AnswerRecall) -> list[Tool]:
-        """All tools, those that look and those that act."""
+    def tools(self, session: Session, respondent: Responder) -> list[Tool]:
+        """All tools, those that read and those that act."""
         return [
-            *self.looking_tools(recall, answer),
+            *self.read_only_tools(session),
             edit_tool(self.files),
             multi_edit_tool(self.files),
             write_tool(self.files),
@@ -141,28 +137,30 @@ class ToolState(Struct):
             *([skill_tool(self.skills)] if self.skills.by_name else []),
         ]
 
-    def looking_tools(self, recall: ToolDefinition, answer: AnswerRecall) -> list[Tool]:
-        """Those that change nothing."""
-        return [ls_tool(), glob_tool(), grep_tool(), read_tool(self.files), recall_tool(recall, answer)]
+    def read_only_tools(self, session: Session) -> list[Tool]:
+        return [ls_tool(), glob_tool(), grep_tool(), read_tool(self.files), session_recall_tool(session)]
 
-    def paths_changed(self, made: int = 0, left: int = 0) -> list[str]:
-        """Files that were changed since there were so many edits, and so much that commands left."""
-        return [*(one.path for one in self.files.made[made:]), *(one.path for one in self.left[left:])]
+    def changed_paths(self, edits: int = 0, irreversible: int = 0) -> list[str]:
+        """Paths that were changed since there were this many edits and irreversible changes."""
+        return [
+            *(one.path for one in self.files.made[edits:]),
+            *(one.path for one in self.irreversible[irreversible:]),
+        ]
 
-    def note_command(self, found: CommandEffects, log: str = "") -> None:
+    def note_command(self, effects: CommandEffects, log: str = "") -> None:
         """Take in what a command changed; `log` is that of the sub-agent that ran it."""
-        self.files.made += found.made(log)
-        self.left += found.left()
-        if not found.looked or found.more:
-            self.unseen.append(found.step)
+        self.files.made += effects.edits(log)
+        self.irreversible += effects.irreversible()
+        if not effects.looked or effects.more:
+            self.unseen.append(effects.step)
 
-    def note_task(self, data: dict[str, Json]) -> None:
-        """Take in what a sub-agent did to a file, or a command of it."""
-        noted = read_sub_agent_change(data)
-        if noted.made:
-            self.files.made.append(noted.made)
-        if noted.command:
-            self.note_command(noted.command, noted.log)
+    def note_sub_agent(self, data: dict[str, Json]) -> None:
+        """Take in a change by a sub-agent, from the data of its note."""
+        change = read_sub_agent_change(data)
+        if change.made:
+            self.files.made.append(change.made)
+        if change.command:
+            self.note_command(change.command, change.log)
 
     def restore(self, entries: Iterable[Entry]) -> None:
         """Take in what the results in a log say."""
@@ -183,13 +181,13 @@ class ToolState(Struct):
                 case Noted(kind="undo", data=data):
                     self.files.restore(UNDO, data)
                 case Noted(kind="task", data=data):
-                    self.note_task(data)
+                    self.note_sub_agent(data)
 
     def forget(self) -> None:
-        """As if nothing had been seen or done; commands that run go on."""
+        """Start over, as if nothing had been seen or done; running commands go on."""
         self.files.sights.clear()
         self.files.made.clear()
-        self.left.clear()
+        self.irreversible.clear()
         self.unseen.clear()
         self.shell.cwd = "."
         self.todos.written = ()
@@ -197,6 +195,27 @@ class ToolState(Struct):
 
     def close(self) -> None:
         self.shell.close()
+
+
+def new_tool_state(
+    config: AgentConfig,
+    session: Session,
+    *,
+    is_visible: IsVisible | None = None,
+    snapshots: Snapshots | None = None,
+    skills: Skills | None = None,
+) -> ToolState:
+    """`is_visible` says which lines of a file the model can see now. `snapshots` may be shared with a parent."""
+    if snapshots is None:
+        snapshots = FolderSnapshots(config.snapshots) if config.snapshots else MemorySnapshots()
+    files = SeenFiles(
+        snapshots,
+        resident=is_visible,
+        step=lambda: len(session.window.transcript.steps),
+        protected=(config.snapshots,) if config.snapshots else (),
+    )
+    shell = Shell(sandbox=config.sandbox, passes=config.permissions.variables)
+    return ToolState(files, shell, TodoList(), skills or Skills([]))
 
 
 def load_skills(root: Path, own: Path | None) -> Skills:

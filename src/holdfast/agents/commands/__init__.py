@@ -43,7 +43,7 @@ COMMANDS: dict[str, SlashCommand] = {
 COMMANDS["help"] = help_command(COMMANDS)
 
 
-async def run_command(desk: CodingSession, line: str) -> CommandAnswer:
+async def run_command(coding: CodingSession, line: str) -> CommandAnswer:
     """What a line such as `/rewind 3 talk` comes to. Raises a `HoldfastError` for what cannot be done."""
     name, _, argument = line.strip().removeprefix("/").partition(" ")
-    return await find_command(COMMANDS, name).run(desk, argument.strip())
+    return await find_command(COMMANDS, name).run(coding, argument.strip())

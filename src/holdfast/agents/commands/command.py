@@ -1,6 +1,6 @@
 """A command that a person types, as a value; and what it answers.
 
-Rule: it knows the desk and no screen. A mistake is a `HoldfastError` with a sentence and a hint, and leaves
+Rule: it knows the coding and no screen. A mistake is a `HoldfastError` with a sentence and a hint, and leaves
 everything as it was.
 """
 
@@ -41,9 +41,9 @@ class SlashCommand(Struct, frozen=True):
         return InputError(trouble, hint=f"`{self.usage}`")
 
 
-def require_idle(desk: CodingSession, what: str) -> None:
+def require_idle(coding: CodingSession, what: str) -> None:
     """Refuse what would pull the log from under a run."""
-    if desk.agent.is_running:
+    if coding.agent.is_running:
         raise InputError(f"the agent is working, and {what} must wait", hint="interrupt it first, with Esc")
 
 

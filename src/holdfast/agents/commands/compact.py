@@ -18,14 +18,14 @@ what it stood for is on view again. Words behind `/compact` or `/compact now` sa
 attention to. What was summed up stays in the log, and Recall brings it back."""
 
 
-async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
-    require_idle(desk, "a summary")
+async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
+    require_idle(coding, "a summary")
     verb, _, rest = argument.partition(" ")
     if verb == "now":
-        return await _now(desk, rest.strip())
+        return await _now(coding, rest.strip())
     if argument == "undo":
-        return _undone(desk)
-    plan = preview(desk.session, focus=argument)
+        return _undone(coding)
+    plan = preview(coding.session, focus=argument)
     if plan is None:
         raise _nothing()
     return CommandAnswer(_previewed(plan, argument))
@@ -49,9 +49,9 @@ def _previewed(plan: CompactionPlan, focus: str) -> str:
     )
 
 
-async def _now(desk: CodingSession, focus: str) -> CommandAnswer:
-    takes = desk.agent.asking.entry.window
-    done = await compact(desk.session, desk.summarizer, focus=focus, model_window=takes)
+async def _now(coding: CodingSession, focus: str) -> CommandAnswer:
+    takes = coding.agent.model_entry.window
+    done = await compact(coding.session, coding.summarizer, focus=focus, model_window=takes)
     if done is None:
         raise _nothing()
     return CommandAnswer(joined(*_told(done)))
@@ -66,12 +66,12 @@ def _told(done: Compaction) -> Iterator[str]:
     yield fenced(done.written.text)
 
 
-def _undone(desk: CodingSession) -> CommandAnswer:
-    before = desk.session.window.view().total
-    if not undo(desk.session):
+def _undone(coding: CodingSession) -> CommandAnswer:
+    before = coding.session.window.view().total
+    if not undo(coding.session):
         raise InputError("there is no summary to take back", hint="`/compact` shows what one would stand for")
     return CommandAnswer(
-        f"The last summary is taken back: {grouped(desk.session.window.view().total)} tokens instead of "
+        f"The last summary is taken back: {grouped(coding.session.window.view().total)} tokens instead of "
         f"{grouped(before)}. If that is more than fits, the next step folds."
     )
 

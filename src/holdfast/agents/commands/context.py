@@ -20,15 +20,15 @@ from holdfast.agents.commands.markdown import (
 )
 from holdfast.compaction.plan import CompactionPlan, plan_compaction
 from holdfast.packing.presence import STATES
-from holdfast.packing.view import WindowView
 from holdfast.packing.visibility import TextVisibility
+from holdfast.packing.view import WindowView
 from holdfast.packing.window import Window
 from holdfast.views import path
 
 
-def readable_window(desk: CodingSession) -> WindowView:
-    session = desk.session
-    if not desk.agent.is_running:
+def readable_window(coding: CodingSession) -> WindowView:
+    session = coding.session
+    if not coding.agent.is_running:
         session.catch_up()
         return session.window.view()
     return Window(session.profile, session.window.counter, path(session.log.entries())).view()
@@ -118,11 +118,11 @@ MOST_ROWS = 8
 MOST_STEPS = 4
 
 
-async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
+async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     if argument not in ("", "all"):
         raise CONTEXT.misused(f"`{argument}` means nothing here")
     # Off the event loop: the ledger of a large window takes a moment, and a screen must go on painting.
-    sizes, plan = await asyncio.to_thread(_measured, desk)
+    sizes, plan = await asyncio.to_thread(_measured, coding)
     most = len(sizes.ledger.rows) if argument else MOST_ROWS
     return CommandAnswer(
         joined(
@@ -137,8 +137,8 @@ async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
     )
 
 
-def _measured(desk: CodingSession) -> tuple[WindowSizes, CompactionPlan | None]:
-    window = readable_window(desk)
+def _measured(coding: CodingSession) -> tuple[WindowSizes, CompactionPlan | None]:
+    window = readable_window(coding)
     return measure_window(window), plan_compaction(window, manual=True)
 
 

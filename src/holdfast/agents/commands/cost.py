@@ -42,15 +42,15 @@ def project_catalogue(folder: Path) -> Catalogue:
 # Rule: only what was reported and priced is added up, and what was not is named.
 
 
-async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
+async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     if argument:
         raise COST.misused(f"`{argument}` means nothing here")
     # Off the event loop: every log of a sub-agent is read.
-    return CommandAnswer(await asyncio.to_thread(_account, desk))
+    return CommandAnswer(await asyncio.to_thread(_account, coding))
 
 
-def _account(desk: CodingSession) -> str:
-    store, log, lookup = desk.session.store, desk.session.log, lookup_for(desk)
+def _account(coding: CodingSession) -> str:
+    store, log, lookup = coding.session.store, coding.session.log, lookup_for(coding)
     entries, tasks = log.entries(), sub_agents_of(log.id, sub_agent_logs(store))
     apart = spending_of(store, tasks, lookup)
     found = measure_spending(entries, lookup).and_spending(apart)
@@ -60,7 +60,7 @@ def _account(desk: CodingSession) -> str:
         *_told(found),
         _tasks_told(len(tasks), apart.total),
         brought,
-        _run_told(desk.agent.spent),
+        _run_told(coding.agent.budget.spent),
     )
 
 
@@ -72,10 +72,10 @@ def spending_of(store: Store, logs: Iterable[str], lookup: PriceLookup) -> Spend
     return found
 
 
-def lookup_for(desk: CodingSession) -> PriceLookup:
-    """Prices by model: the desk's own entry first, then the catalogue with what the project's file adds."""
-    catalogue = project_catalogue(Path(desk.workspace.roots[0]))
-    return price_lookup(catalogue, [(desk.agent.model.name, desk.agent.asking.entry)])
+def lookup_for(coding: CodingSession) -> PriceLookup:
+    """Prices by model: the coding's own entry first, then the catalogue with what the project's file adds."""
+    catalogue = project_catalogue(Path(coding.workspace.roots[0]))
+    return price_lookup(catalogue, [(coding.agent.model.name, coding.agent.model_entry)])
 
 
 def _drawn(found: Spending) -> str:

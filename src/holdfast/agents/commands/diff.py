@@ -54,13 +54,13 @@ class _FileDiff(Struct, frozen=True):
     note: str = ""
 
 
-async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
+async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     if argument:
         raise DIFF.misused(f"`{argument}` means nothing here")
-    changed = await asyncio.to_thread(changes_of, desk)
+    changed = await asyncio.to_thread(changes_of, coding)
     rows = [row for one in changed for row in one.rows]
-    stat = await git_stat(Path(desk.workspace.roots[0]))
-    left = describe_irreversible(desk.bench, 0)
+    stat = await git_stat(Path(coding.workspace.roots[0]))
+    left = describe_irreversible(coding.tool_state, 0)
     nothing = "" if left else "The agent's edits changed no file in this talk."
     return CommandAnswer(
         joined(
@@ -72,20 +72,23 @@ async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
     )
 
 
-def changes_of(desk: CodingSession) -> list[_FileDiff]:
+def changes_of(coding: CodingSession) -> list[_FileDiff]:
     """One for each file that was edited, in the order of the first edits, then those that commands created."""
     chains: dict[str, list[AgentEdit]] = {}
-    for made in desk.bench.files.made:
+    for made in coding.tool_state.files.made:
         chains.setdefault(made.key, []).append(made)
-    created = dict.fromkeys(one.path for one in desk.bench.left if one.how == "created")
+    created = dict.fromkeys(one.path for one in coding.tool_state.irreversible if one.how == "created")
     new = [path for path in created if path not in chains][:MOST_CREATED]
-    return [*(_changed(desk, chain) for chain in chains.values()), *(_created(desk, path) for path in new)]
+    return [
+        *(_changed(coding, chain) for chain in chains.values()),
+        *(_created(coding, path) for path in new),
+    ]
 
 
-def _created(desk: CodingSession, path: str) -> _FileDiff:
+def _created(coding: CodingSession, path: str) -> _FileDiff:
     """A file that a command made, as it is now; nothing where it cannot be shown."""
     try:
-        raw = _now(desk, path)
+        raw = _now(coding, path)
         lines = _lines(raw, path) if raw is not None else None
     except ToolError:
         return _FileDiff(())
@@ -95,13 +98,13 @@ def _created(desk: CodingSession, path: str) -> _FileDiff:
     return _FileDiff(("--- /dev/null", f"+++ {path}", *hunks))
 
 
-def _changed(desk: CodingSession, chain: Sequence[AgentEdit]) -> _FileDiff:
+def _changed(coding: CodingSession, chain: Sequence[AgentEdit]) -> _FileDiff:
     first, last = chain[0], chain[-1]
-    before = desk.bench.files.snapshots.get(first.before) if first.before else b""
+    before = coding.tool_state.files.snapshots.get(first.before) if first.before else b""
     if before is None:
         return _FileDiff((), f"What {code(first.path)} was before is no longer kept.")
     try:
-        now = _now(desk, first.key)
+        now = _now(coding, first.key)
     except ToolError as error:
         return _FileDiff((), f"{error.message}.")
     hash_ = "" if now is None else content_hash(now)
@@ -119,10 +122,10 @@ def _changed(desk: CodingSession, chain: Sequence[AgentEdit]) -> _FileDiff:
     return _FileDiff((*heads, *(hunks or ["(only how lines end)"])), note)
 
 
-def _now(desk: CodingSession, key: str) -> bytes | None:
+def _now(coding: CodingSession, key: str) -> bytes | None:
     """A file's bytes; None where it is gone."""
     try:
-        return load_file(desk.workspace, path_of(key)).raw
+        return load_file(coding.workspace, path_of(key)).raw
     except ToolError as error:
         if error.code == "NOT_FOUND":
             return None

@@ -121,10 +121,10 @@ class ExportContent(Struct, frozen=True):
     losses: tuple[str, ...] = ()
 
 
-async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
+async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     wish = _wished(argument)
-    file = Path(desk.workspace.roots[0]) / _named(desk, wish)
-    content = await asyncio.to_thread(exported, desk, wish.format)
+    file = Path(coding.workspace.roots[0]) / _named(coding, wish)
+    content = await asyncio.to_thread(exported, coding, wish.format)
     await asyncio.to_thread(_write, file, content.data, overwrites=wish.overwrites)
     return CommandAnswer(
         joined(
@@ -134,7 +134,7 @@ async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
     )
 
 
-def exported(desk: CodingSession, format_: Format) -> ExportContent:
+def exported(coding: CodingSession, format_: Format) -> ExportContent:
     """The talk in a format."""
     write: dict[Format, Callable[[CodingSession], ExportContent]] = {
         "markdown": _markdown,
@@ -142,27 +142,27 @@ def exported(desk: CodingSession, format_: Format) -> ExportContent:
         "openai": _openai,
         "anthropic": _anthropic,
     }
-    return write[format_](desk)
+    return write[format_](coding)
 
 
-def _markdown(desk: CodingSession) -> ExportContent:
-    entries = path(desk.session.log.entries())
-    text = session_as_markdown(Transcript(entries), session_title(entries), desk.session.log.id)
+def _markdown(coding: CodingSession) -> ExportContent:
+    entries = path(coding.session.log.entries())
+    text = session_as_markdown(Transcript(entries), session_title(entries), coding.session.log.id)
     return ExportContent(text.encode("utf-8", "replace"))
 
 
-def _json(desk: CodingSession) -> ExportContent:
-    return ExportContent(b"".join(export_log(desk.session.log)))
+def _json(coding: CodingSession) -> ExportContent:
+    return ExportContent(b"".join(export_log(coding.session.log)))
 
 
-def _openai(desk: CodingSession) -> ExportContent:
-    transcript = Transcript(path(desk.session.log.entries()))
+def _openai(coding: CodingSession) -> ExportContent:
+    transcript = Transcript(path(coding.session.log.entries()))
     wire = to_openai(_messages(transcript), transcript.tools)
     return ExportContent(_encoded({"messages": wire.messages, "tools": wire.tools}), wire.losses)
 
 
-def _anthropic(desk: CodingSession) -> ExportContent:
-    transcript = Transcript(path(desk.session.log.entries()))
+def _anthropic(coding: CodingSession) -> ExportContent:
+    transcript = Transcript(path(coding.session.log.entries()))
     wire = to_anthropic(_messages(transcript), transcript.tools)
     body = {"system": wire.system, "messages": wire.messages, "tools": wire.tools}
     return ExportContent(_encoded(body), wire.losses)
@@ -195,10 +195,10 @@ def _wished(argument: str) -> ExportOptions:
     return ExportOptions(file=words, overwrites=overwrites)
 
 
-def _named(desk: CodingSession, wish: ExportOptions) -> Path:
+def _named(coding: CodingSession, wish: ExportOptions) -> Path:
     if wish.file:
         return Path(wish.file.strip('"')).expanduser()
-    return Path(f"holdfast-{desk.session.log.id.replace(':', '-')}{ENDINGS[wish.format]}")
+    return Path(f"holdfast-{coding.session.log.id.replace(':', '-')}{ENDINGS[wish.format]}")
 
 
 def _write(file: Path, data: bytes, *, overwrites: bool) -> None:

@@ -101,27 +101,27 @@ MORE = """\
 the fork, takes them back."""
 
 
-async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
-    require_idle(desk, "a fork")
-    rounds = rewind_points(desk.session)
+async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
+    require_idle(coding, "a fork")
+    rounds = rewind_points(coding.session)
     if not rounds:
         raise InputError("nothing was said yet", hint="a fork goes on from something that was said")
     round_ = rounds[parse_number(argument, len(rounds), "round") - 1] if argument else None
-    log = await asyncio.to_thread(fork, desk, round_)
+    log = await asyncio.to_thread(fork, coding, round_)
     where = f"from before round {round_.number}, {code(round_.words)}," if round_ else "from here"
     return CommandAnswer(
         joined(
             f"A new talk {code(log.id)} goes on {where} with the files as they are.",
-            f"{code(f'/resume {desk.session.log.id}')} leads back to this one.",
+            f"{code(f'/resume {coding.session.log.id}')} leads back to this one.",
         ),
         open_log=log.id,
     )
 
 
-def fork(desk: CodingSession, round_: RewindPoint | None = None) -> Log:
+def fork(coding: CodingSession, round_: RewindPoint | None = None) -> Log:
     """A new log with what counts before a round, or with all that counts now."""
-    session = desk.session
-    return copy_path(session.store, path_before(session, round_), desk.workspace.roots[0])
+    session = coding.session
+    return copy_path(session.store, path_before(session, round_), coding.workspace.roots[0])
 
 
 FORK = SlashCommand("fork", "/fork [N]", "go on in a new talk, from here or from before round N", _run, MORE)

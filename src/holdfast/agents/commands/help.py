@@ -15,7 +15,7 @@ from holdfast.settings import nearest
 def help_command(commands: Mapping[str, SlashCommand]) -> SlashCommand:
     """The command that explains these, and itself where it is among them."""
 
-    async def run(_desk: CodingSession, argument: str) -> CommandAnswer:
+    async def run(_coding: CodingSession, argument: str) -> CommandAnswer:
         if not argument:
             rows = ([code(one.usage), one.about] for one in commands.values())
             return CommandAnswer(table(["command", "what it does"], rows))

@@ -20,10 +20,10 @@ HEAD = 12
 """Entries at the beginning of a log among which the note stands: the offer is made before anything is said."""
 
 
-async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
+async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     if argument not in ("", "!"):
         raise INIT.misused(f"`{argument}` means nothing here")
-    rules = read_project_rules(desk.workspace)
+    rules = read_project_rules(coding.workspace)
     if rules and not argument:
         raise InputError(
             f"`{rules.path}` is there already",
@@ -32,18 +32,18 @@ async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
     return CommandAnswer("The agent looks at the repository and writes `code_law.md`.", say=PROMPT)
 
 
-def offers_init(desk: CodingSession) -> bool:
+def offers_init(coding: CodingSession) -> bool:
     """Whether to offer it: a new talk in a folder without rules, in which it was not offered before."""
-    session = desk.session
-    if session.window.transcript.rounds or read_project_rules(desk.workspace):
+    session = coding.session
+    if session.window.transcript.rounds or read_project_rules(coding.workspace):
         return False
-    root = desk.workspace.roots[0]
+    root = coding.workspace.roots[0]
     return not any(_was_offered(session.store, info.head.id) for info in logs_in_folder(session.store, root))
 
 
-def note_init_offer(desk: CodingSession) -> None:
+def note_init_offer(coding: CodingSession) -> None:
     """Remember that it was offered, whatever the answer was."""
-    desk.session.record(Noted(OFFERED, "offered to write the project's rules"))
+    coding.session.record(Noted(OFFERED, "offered to write the project's rules"))
 
 
 def _was_offered(store: Store, log: str) -> bool:

@@ -18,8 +18,8 @@ from holdfast.tools.todo_write import TodoItem
 _MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
 
 
-async def _run_todos(desk: CodingSession, _argument: str) -> CommandAnswer:
-    todos = desk.bench.todos
+async def _run_todos(coding: CodingSession, _argument: str) -> CommandAnswer:
+    todos = coding.tool_state.todos
     finished = [done for done in todos.archive if done != todos.written]
     earlier = counted(len(finished), "list was", "lists were")
     return CommandAnswer(
@@ -50,10 +50,10 @@ about some words. `/recall WORDS` searches everything that was said and returned
 id do."""
 
 
-async def _run_recall(desk: CodingSession, argument: str) -> CommandAnswer:
+async def _run_recall(coding: CodingSession, argument: str) -> CommandAnswer:
     if not argument:
         raise RECALL.misused("say what to recall: an id from a mark, or words to search for")
-    session = desk.session
+    session = coding.session
     text, is_error = await asyncio.to_thread(
         answer_recall, session.store, _asked(session.store, argument), log=session.log.id
     )

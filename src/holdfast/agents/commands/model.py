@@ -1,6 +1,6 @@
 """`/mode`: what the agent may do without asking.
 
-Rule: a mode is a person's choice for this desk; nothing of it goes into the log.
+Rule: a mode is a person's choice for this coding; nothing of it goes into the log.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ MODES: dict[PermissionMode, str] = {
 }
 
 
-async def _run_mode(desk: CodingSession, argument: str) -> CommandAnswer:
+async def _run_mode(coding: CodingSession, argument: str) -> CommandAnswer:
     if not argument:
-        rows = (f"{code(name)}{' (now)' * (name == desk.mode)}: {about}" for name, about in MODES.items())
+        rows = (f"{code(name)}{' (now)' * (name == coding.mode)}: {about}" for name, about in MODES.items())
         return CommandAnswer(bullets(rows))
     chosen: PermissionMode | None = next(
         (mode for mode in get_args(PermissionMode) if mode == argument.lower()), None
@@ -41,7 +41,7 @@ async def _run_mode(desk: CodingSession, argument: str) -> CommandAnswer:
         raise InputError(
             f"there is no mode `{argument}`", hint=f"the nearest is `{nearest(argument.lower(), [*MODES])}`"
         )
-    desk.mode = chosen
+    coding.mode = chosen
     return CommandAnswer(f"Mode {code(chosen)}: {MODES[chosen]}.")
 
 
@@ -67,10 +67,10 @@ class ModelOffer(Struct, frozen=True):
     trouble: str = ""
 
 
-async def _run_model(desk: CodingSession, argument: str) -> CommandAnswer:
-    catalogue = project_catalogue(Path(desk.workspace.roots[0]))
+async def _run_model(coding: CodingSession, argument: str) -> CommandAnswer:
+    catalogue = project_catalogue(Path(coding.workspace.roots[0]))
     if argument:
-        require_idle(desk, "another model")
+        require_idle(coding, "another model")
         chosen = await asyncio.to_thread(_expected, argument, catalogue)
         window = f", with a window of {grouped(chosen.entry.window)} tokens" if chosen.entry.window else ""
         return CommandAnswer(
@@ -80,7 +80,7 @@ async def _run_model(desk: CodingSession, argument: str) -> CommandAnswer:
     offers, keys = await asyncio.to_thread(_offers, catalogue)
     return CommandAnswer(
         joined(
-            f"This talk is with {code(desk.agent.model.name)}.",
+            f"This talk is with {code(coding.agent.model.name)}.",
             _drawn(offers) or "No model can be asked from here.",
             f"Others need a key: {', '.join(map(code, keys))}." if keys else "",
             "`/model provider/name` goes on with another, also `provider/name@http://host/v1`.",

@@ -51,11 +51,11 @@ class SessionList(Struct, frozen=True):
     left: int = 0
 
 
-async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
-    require_idle(desk, "another talk")
-    if argument and (log := _named(desk, argument)):
+async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
+    require_idle(coding, "another talk")
+    if argument and (log := _named(coding, argument)):
         return CommandAnswer(f"Going on with {code(log)}.", open_log=log)
-    listed = await asyncio.to_thread(_listed, desk, argument)
+    listed = await asyncio.to_thread(_listed, coding, argument)
     if not listed.talks:
         what = (
             f"no talk of this folder says `{argument}`" if argument else "this folder has no other talks yet"
@@ -70,16 +70,16 @@ async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
     )
 
 
-def _named(desk: CodingSession, argument: str) -> str:
+def _named(coding: CodingSession, argument: str) -> str:
     """The log that an argument is the id of; empty if it is words."""
-    store = desk.session.store
+    store = coding.session.store
     try:
         found = store.resolve(argument)
     except NotFound:
         return ""
     if found.kind != "log":
         return ""
-    if found.id == desk.session.log.id:
+    if found.id == coding.session.log.id:
         raise InputError(
             f"`{found.id}` is this very talk", hint="`/rewind` goes back in it, `/fork` leaves it"
         )
@@ -88,15 +88,15 @@ def _named(desk: CodingSession, argument: str) -> str:
         raise InputError(
             f"`{found.id}` is no talk of this agent", hint=f"`holdfast show {found.id}` shows it"
         )
-    if folder != desk.workspace.roots[0]:
+    if folder != coding.workspace.roots[0]:
         raise InputError(f"that talk belongs to `{folder}`", hint=f"run `holdfast resume {found.id}` there")
     return found.id
 
 
-def _listed(desk: CodingSession, query: str) -> SessionList:
+def _listed(coding: CodingSession, query: str) -> SessionList:
     """Newest first; a talk in which nothing was said is none."""
-    store, own = desk.session.store, desk.session.log.id
-    logs = logs_in_folder(store, desk.workspace.roots[0])
+    store, own = coding.session.store, coding.session.log.id
+    logs = logs_in_folder(store, coding.workspace.roots[0])
     infos = {info.head.id: info for info in logs if info.head.id != own}
     lines: dict[str, str] = {}
     if query:
@@ -104,7 +104,7 @@ def _listed(desk: CodingSession, query: str) -> SessionList:
             raise RESUME.misused(f"there is no word in `{query}`")
         lines = {hit.log: hit.line for hit in search_sessions(store, list(infos), query)}
         infos = {log: infos[log] for log in lines}
-    by_log, lookup = sub_agent_logs(store), lookup_for(desk)
+    by_log, lookup = sub_agent_logs(store), lookup_for(coding)
     talks: list[ListedSession] = []
     looked = 0
     for info in infos.values():

@@ -71,9 +71,9 @@ they created or deleted, and those that nobody had read. What was said in round 
 WHAT = ("talk", "files", "both")
 
 
-async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
-    require_idle(desk, "going back")
-    rounds = rewind_points(desk.session)
+async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
+    require_idle(coding, "going back")
+    rounds = rewind_points(coding.session)
     if not argument:
         if not rounds:
             raise InputError("nothing was said yet", hint="there is no round to go back to")
@@ -84,30 +84,30 @@ async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
     round_ = rounds[parse_number(number, len(rounds), "round") - 1]
     what = what.strip().lower()
     if not what:
-        return CommandAnswer(_previewed(desk, round_, len(rounds)))
+        return CommandAnswer(_previewed(coding, round_, len(rounds)))
     if what not in WHAT:
         raise REWIND.misused(f"`{what}` cannot be gone back in: the talk can, the files, or both")
     if what == "files":
-        return _files_back(desk, round_)
-    return rewind(desk, round_, files=what == "both")
+        return _files_back(coding, round_)
+    return rewind(coding, round_, files=what == "both")
 
 
-def made_since(desk: CodingSession, round_: RewindPoint) -> list[AgentEdit]:
+def made_since(coding: CodingSession, round_: RewindPoint) -> list[AgentEdit]:
     """The edits since a round began, oldest first."""
-    return [made for made in desk.bench.files.made if made.step > round_.steps]
+    return [made for made in coding.tool_state.files.made if made.step > round_.steps]
 
 
-def rewind(desk: CodingSession, round_: RewindPoint, *, files: bool) -> CommandAnswer:
+def rewind(coding: CodingSession, round_: RewindPoint, *, files: bool) -> CommandAnswer:
     """The talk goes on from before a round, with the files as they were then or as they are."""
-    made, left = made_since(desk, round_), describe_irreversible(desk.bench, round_.steps)
+    made, left = made_since(coding, round_), describe_irreversible(coding.tool_state, round_.steps)
     diff = ""
     if files and made:
-        result = undo(desk.bench.files, desk.workspace, len(made))
+        result = undo(coding.tool_state.files, coding.workspace, len(made))
         # On the way that is left: should the next line never be written, it says what became of the edits.
-        desk.session.record(Noted("undo", result.envelope.text, result.envelope.data))
+        coding.session.record(Noted("undo", result.envelope.text, result.envelope.data))
         diff = result.shown
-    desk.session.log.append(Rewound(f"before round {round_.number}", files=files), parent=round_.before)
-    desk.reread()
+    coding.session.log.append(Rewound(f"before round {round_.number}", files=files), parent=round_.before)
+    coding.reread()
     head = f"The talk goes on from before round {round_.number}, which began with {code(round_.words)}."
     if diff:
         text = joined(head, _took_back(made), fenced(diff, "diff"), left)
@@ -118,24 +118,24 @@ def rewind(desk: CodingSession, round_: RewindPoint, *, files: bool) -> CommandA
     return CommandAnswer(joined(head, stays, left), is_reread=True, draft=round_.text)
 
 
-def _files_back(desk: CodingSession, round_: RewindPoint) -> CommandAnswer:
-    made, left = made_since(desk, round_), describe_irreversible(desk.bench, round_.steps)
+def _files_back(coding: CodingSession, round_: RewindPoint) -> CommandAnswer:
+    made, left = made_since(coding, round_), describe_irreversible(coding.tool_state, round_.steps)
     if not made:
         raise InputError(f"no file was edited since round {round_.number} began", hint=left)
-    diff = desk.undo(len(made))
+    diff = coding.undo(len(made))
     return CommandAnswer(joined(f"{_took_back(made)} The agent is told.", fenced(diff, "diff"), left))
 
 
-def _previewed(desk: CodingSession, round_: RewindPoint, rounds: int) -> str:
+def _previewed(coding: CodingSession, round_: RewindPoint, rounds: int) -> str:
     leaves = rounds - round_.number + 1
     behind = f"{counted(leaves, 'round')} left behind, from {code(round_.words)} on"
     lines = [f"{code(f'/rewind {round_.number} talk')}: {behind}; files stay as they are."]
-    made, left = made_since(desk, round_), describe_irreversible(desk.bench, round_.steps)
+    made, left = made_since(coding, round_), describe_irreversible(coding.tool_state, round_.steps)
     if not made:
         lines.append("No file was edited since.")
         return joined(bullets(lines), left)
     try:
-        undo(desk.bench.files, desk.workspace, len(made), dry_run=True)
+        undo(coding.tool_state.files, coding.workspace, len(made), dry_run=True)
     except ToolError as error:
         lines.append(f"The edits made since in {_names(made)} cannot be taken back: {error.message}.")
         return joined(bullets(lines), left)

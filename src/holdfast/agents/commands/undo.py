@@ -26,10 +26,10 @@ def group_edits(made: Iterable[AgentEdit]) -> list[list[AgentEdit]]:
     return [list(changes) for _, changes in groupby(made, key=edit)]
 
 
-def describe_irreversible(bench: ToolState, after: int, until: int | None = None) -> str:
+def describe_irreversible(state: ToolState, after: int, until: int | None = None) -> str:
     """What commands did in the steps behind one, up to another, that cannot be taken back; empty if nothing."""
-    left = [one for one in bench.left if after < one.step and (until is None or one.step <= until)]
-    unseen = [step for step in bench.unseen if after < step and (until is None or step <= until)]
+    left = [one for one in state.irreversible if after < one.step and (until is None or one.step <= until)]
+    unseen = [step for step in state.unseen if after < step and (until is None or step <= until)]
     return joined(_named(left), _unseen(len(unseen)))
 
 
@@ -56,15 +56,17 @@ def _unseen(number: int) -> str:
 # Rule: all of them or none; a file that somebody else changed since stays as it is, and that is said.
 
 
-async def _run(desk: CodingSession, argument: str) -> CommandAnswer:
-    require_idle(desk, "an undo")
-    edits = group_edits(desk.bench.files.made)
+async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
+    require_idle(coding, "an undo")
+    edits = group_edits(coding.tool_state.files.made)
     if not edits:
         raise InputError("there is no edit to take back", hint="`/diff` shows what commands changed")
     taken = edits[-(parse_number(argument, len(edits), "edit") if argument else 1) :]
-    diff = desk.undo(sum(map(len, taken)))
+    diff = coding.undo(sum(map(len, taken)))
     by_command = [edit[0].step for edit in taken if isinstance(edit[0], CommandEdit)]
-    stays = joined(*(describe_irreversible(desk.bench, step - 1, step) for step in dict.fromkeys(by_command)))
+    stays = joined(
+        *(describe_irreversible(coding.tool_state, step - 1, step) for step in dict.fromkeys(by_command))
+    )
     told = f"{counted(len(taken), 'edit')} taken back; the agent is told."
     return CommandAnswer(joined(told, fenced(diff, "diff"), stays))
 

@@ -1,7 +1,8 @@
-"""Who approves of a design, and answers what only a person can: a rule, or files; a terminal has its own.
+"""What a person decides about a pair: approvals of designs, answers to questions, and who gives them.
 
-Rule: what nobody has decided is not decided: the work stops there and can be gone on with. No agent can write an
-approval, since the files lie outside the folder that agents work in.
+Rule: a request is in the journal before anybody is asked, and what was decided is not asked again. If nobody
+decides, the work stops there and can be resumed. No agent can write an approval: the files of approvals are outside
+the folder that agents work in.
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Protocol
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.agents.pair.journal import PairJournal
 from holdfast.agents.pair.outcome import PairOutcome
@@ -22,28 +24,28 @@ from holdfast.tools.ask_user import NOBODY, UserQuestion, UserReply
 
 
 class Approvals(Protocol):
-    """**Contract:** None where nobody can decide it now."""
+    """Who decides. The terminal has its own. **Contract:** `decide` returns None if nobody can decide now."""
 
-    async def decide(self, asked: DecisionRequested) -> DecisionMade | None: ...
+    async def decide(self, request: DecisionRequested) -> DecisionMade | None: ...
 
-    def how(self, asked: DecisionRequested) -> str:
-        """How a person gets it decided, for a hint."""
+    def how(self, request: DecisionRequested) -> str:
+        """How a person can decide it, for a hint."""
         ...
 
 
 class AutoApprovals(Struct, frozen=True):
-    """Every design is approved, and it goes on after a crash and with summaries by rule; questions stay open, and
-    agents see them."""
+    """Approves every design, and lets the work go on after a crash and with summaries by rule. Questions stay open;
+    the agents see them."""
 
-    async def decide(self, asked: DecisionRequested) -> DecisionMade | None:
-        if asked.about in ("design", "summary", "uncertain"):
-            return DecisionMade(asked.id, "approve", by="the policy `auto`")
+    async def decide(self, request: DecisionRequested) -> DecisionMade | None:
+        if request.about in ("design", "summary", "uncertain"):
+            return DecisionMade(request.id, "approve", by="the policy `auto`")
         return None
 
-    def how(self, asked: DecisionRequested) -> str:
-        if asked.about == "blocked":
-            return "make it possible, with a rule of `--allow` where it is a command, and go on with `--continue`"
-        return "go on with `--continue --approve ask`"
+    def how(self, request: DecisionRequested) -> str:
+        if request.about == "blocked":
+            return "make it possible (a command needs an `--allow` rule), then resume with `--continue`"
+        return "resume with `--continue --approve ask`"
 
 
 class _FileAnswer(Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,7 +54,7 @@ class _FileAnswer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _FileRequest(Struct, frozen=True):
-    """What is asked, and how it is answered."""
+    """What is asked, and how to answer it."""
 
     id: str
     about: str
@@ -63,14 +65,15 @@ class _FileRequest(Struct, frozen=True):
 
 
 class FileApprovals(Struct, frozen=True):
-    """`ID.json` in a folder holds `{"answer": "approve"}` or `{"answer": "reject", "words": "why"}`, for a question
-    `{"answer": "say", "words": "the answer"}`; what is asked stands beside it in `ID.request.json`."""
+    """Reads decisions from files. `ID.json` holds `{"answer": "approve"}` or `{"answer": "reject", "words":
+    "why"}`, for a question `{"answer": "say", "words": "the answer"}`. `ID.request.json` beside it says what is
+    asked."""
 
     folder: Path
 
-    async def decide(self, asked: DecisionRequested) -> DecisionMade | None:
-        file = self._file(asked)
-        self._ask(asked)
+    async def decide(self, request: DecisionRequested) -> DecisionMade | None:
+        file = self._file(request)
+        self._ask(request)
         try:
             given = msgspec.json.decode(file.read_bytes(), type=_FileAnswer)
         except FileNotFoundError:
@@ -78,117 +81,112 @@ class FileApprovals(Struct, frozen=True):
         except OSError as error:
             raise InputError(f"the decision {file} cannot be read: {error.strerror}") from None
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise self._wrong(asked, str(error)) from None
-        if given.answer not in asked.answers:
-            raise self._wrong(asked, f"`{given.answer}` is no answer about a {asked.about}")
+            raise self._invalid(request, str(error)) from None
+        if given.answer not in request.answers:
+            raise self._invalid(request, f"`{given.answer}` is not an answer to a {request.about} request")
         if given.answer == "say" and not given.words.strip():
-            raise self._wrong(asked, "`words` are missing")
+            raise self._invalid(request, "`words` are missing")
         if why := too_long(given.words):
-            raise self._wrong(asked, why)
-        return DecisionMade(asked.id, given.answer, given.words, by="a file")
+            raise self._invalid(request, why)
+        return DecisionMade(request.id, given.answer, given.words, by="a file")
 
-    def how(self, asked: DecisionRequested) -> str:
-        return f"write {_forms(asked)} to `{self._file(asked)}`, then go on with `--continue`"
+    def how(self, request: DecisionRequested) -> str:
+        return f"write {_forms(request)} to `{self._file(request)}`, then resume with `--continue`"
 
-    def _file(self, asked: DecisionRequested) -> Path:
-        return self.folder / f"{asked.id}.json"
+    def _file(self, request: DecisionRequested) -> Path:
+        return self.folder / f"{request.id}.json"
 
-    def _wrong(self, asked: DecisionRequested, why: str) -> InputError:
-        return InputError(f"{self._file(asked)} holds no decision: {why}", hint=f"write {_forms(asked)}")
+    def _invalid(self, request: DecisionRequested, why: str) -> InputError:
+        return InputError(
+            f"{self._file(request)} is not a valid decision: {why}", hint=f"write {_forms(request)}"
+        )
 
-    def _ask(self, asked: DecisionRequested) -> None:
-        file = str(self._file(asked))
-        value = _FileRequest(asked.id, asked.about, asked.text, asked.files, file, asked.answers)
-        request = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+    def _ask(self, request: DecisionRequested) -> None:
+        file = str(self._file(request))
+        value = _FileRequest(request.id, request.about, request.text, request.files, file, request.answers)
+        data = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            replace_file(self.folder / f"{asked.id}.request.json", request)
+            replace_file(self.folder / f"{request.id}.request.json", data)
         except OSError as error:
             raise InputError(f"{self.folder} cannot be written: {error.strerror}") from None
 
 
-def _forms(asked: DecisionRequested) -> str:
-    if asked.wants_words:
+def _forms(request: DecisionRequested) -> str:
+    if request.wants_words:
         return '{"answer": "say", "words": "…"}'
     return '{"answer": "approve"} or {"answer": "reject", "words": "…"}'
 
 
-# What a person decides about a pair: asked here, all of it, and kept in the journal.
-#
-# Rule: what is asked stands in the journal before anybody is asked, and what was decided is not asked again. What
-# waits is asked again whenever the work is gone on with.
-
-
 class Decisions:
+    """Requests decisions and keeps them in the journal."""
+
     def __init__(self, journal: PairJournal, approvals: Approvals) -> None:
         self.journal = journal
         self.approvals = approvals
 
-    async def ask(self, asked: DecisionRequested, *, anew: bool = False) -> DecisionMade | None:
-        """What was decided about it, now or, unless asked anew, before; None where nobody can decide it now."""
+    async def ask(self, request: DecisionRequested, *, again: bool = False) -> DecisionMade | None:
+        """What was decided: before, unless it is asked `again`, or now. None if nobody can decide it now."""
         state = self.journal.state
-        if not anew and (known := state.decided.get(asked.id)):
+        if not again and (known := state.decided.get(request.id)):
             return known
-        if asked.id not in state.pending:
-            self.journal.append(asked)
-        decision = await self.approvals.decide(asked)
+        if request.id not in state.pending:
+            self.journal.append(request)
+        decision = await self.approvals.decide(request)
         if decision is not None:
-            assert decision.answer in asked.answers, f"`{decision.answer}` is no answer about a {asked.about}"
+            assert decision.answer in request.answers, (
+                f"`{decision.answer}` is no answer to `{request.about}`"
+            )
             if why := too_long(decision.words):
                 raise InputError(why)
             self.journal.append(decision)
         return decision
 
     async def ask_all(self, questions: Sequence[str] = ()) -> bool:
-        """These questions, and all that wait. Who asked them does not wait for an answer. Whether one was given."""
+        """Ask these questions and all open ones; says whether one was answered. The agents do not wait for
+        answers."""
         before = self.journal.state.decided
-        asked = {one.id: one for one in (*map(question_request, questions), *self._waiting("question"))}
-        given = [id_ for id_, one in asked.items() if id_ not in before and await self.ask(one)]
+        requests = {one.id: one for one in (*map(question_request, questions), *self._open("question"))}
+        given = [id_ for id_, one in requests.items() if id_ not in before and await self.ask(one)]
         return bool(given)
 
     async def resume(self) -> None:
-        """What waits is asked again when the work is gone on with. An agent that was blocked, and gets no answer,
-        tries again where it may do something else now, or where nobody will ever be asked."""
+        """Ask again what is open, when the work is resumed. An agent that was blocked and gets no answer tries
+        again if its permissions changed, or if nobody will ever be asked."""
         await self.ask_all()
         tries = isinstance(self.approvals, AutoApprovals) or self.journal.state.is_regranted
-        for asked in self._waiting("blocked"):
-            if await self.ask(asked) is None and tries:
-                self.go_on(asked)
+        for request in self._open("blocked"):
+            if await self.ask(request) is None and tries:
+                self.go_on(request)
 
-    def go_on(self, asked: DecisionRequested) -> None:
-        """Without an answer."""
-        self.journal.append(DecisionMade(asked.id, "approve", by=GOING_ON))
+    def go_on(self, request: DecisionRequested) -> None:
+        """Let the work go on without an answer."""
+        self.journal.append(DecisionMade(request.id, "approve", by=GOING_ON))
 
-    def take_up(self, role: str) -> None:
-        """Whoever goes on with an agent that stopped for want of room, or of a summary, has decided to."""
-        for asked in self._waiting("overflow", "summary"):
-            if f"{asked.id.rpartition('_')[0]}_" in (overflow_prefix(role), summary_prefix(role)):
-                self.go_on(asked)
+    def accept_resumption(self, role: str) -> None:
+        """Resuming an agent that stopped because of its window or its summary is a decision to go on."""
+        for request in self._open("overflow", "summary"):
+            if f"{request.id.rpartition('_')[0]}_" in (overflow_prefix(role), summary_prefix(role)):
+                self.go_on(request)
 
-    def waits(self, asked: DecisionRequested, sentence: str) -> PairOutcome:
-        return PairOutcome("ask", sentence, self.approvals.how(asked))
+    def waits(self, request: DecisionRequested, sentence: str) -> PairOutcome:
+        return PairOutcome("ask", sentence, self.approvals.how(request))
 
-    def with_open(self, outcome: PairOutcome) -> PairOutcome:
-        """An outcome whose hint says too how questions are answered that nobody answered."""
+    def with_open_questions(self, outcome: PairOutcome) -> PairOutcome:
+        """The outcome, with a hint how open questions are answered."""
         hints = [
-            f"`{one.id}` is an open question: {self.approvals.how(one)}" for one in self._waiting("question")
+            f"`{one.id}` is an open question: {self.approvals.how(one)}" for one in self._open("question")
         ]
         if not hints:
             return outcome
-        return PairOutcome(
-            outcome.reason,
-            outcome.sentence,
-            "; ".join(filter(None, (outcome.hint, hints[0]))),
-            outcome.evidence,
-            outcome.ended,
-        )
+        return replace(outcome, hint="; ".join(filter(None, (outcome.hint, hints[0]))))
 
-    def _waiting(self, *about: str) -> list[DecisionRequested]:
+    def _open(self, *about: str) -> list[DecisionRequested]:
         return [one for one in self.journal.state.pending.values() if one.about in about]
 
 
 class DecisionRespondent:
-    """Who answers AskUser: whoever decides about the pair."""
+    """Answers AskUser with the decisions about the pair."""
 
     def __init__(self, decisions: Decisions) -> None:
         self._decisions = decisions
@@ -207,21 +205,21 @@ class DecisionRespondent:
 
 
 def question_request(text: str) -> DecisionRequested:
-    """A question of an agent: the same words are the same question."""
+    """A question of an agent. The same words give the same id."""
     return DecisionRequested(f"q{sha256(text.encode()).hexdigest()[:11]}", "question", text)
 
 
 def blocked_request(role: str, questions: Sequence[str]) -> DecisionRequested:
-    """What a role asks that cannot go on without an answer: the same words are the same question."""
+    """A question without whose answer a role cannot go on. The same words give the same id."""
     text = " ".join(questions)
     return DecisionRequested(f"b_{role}_{sha256(text.encode()).hexdigest()[:11]}", "blocked", text)
 
 
 def overflow_prefix(role: str) -> str:
-    """How ids begin of what is asked where a role's window is too small."""
+    """How the ids of requests begin that are made because a role's window is too small."""
     return f"o_{role}_"
 
 
 def summary_prefix(role: str) -> str:
-    """And where no model wrote a summary of it."""
+    """How the ids of requests begin that are made because no model wrote a role's summary."""
     return f"s_{role}_"

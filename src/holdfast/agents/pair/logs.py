@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from holdfast.agents.coding.startup import ResolvedConfig
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.pair.hand_over import HAND_OVER_TOOL as HAND_OVER
 from holdfast.agents.pair.journal import PairJournal
+from holdfast.agents.resolved_config import ResolvedConfig
 from holdfast.agents.sessions import LONGEST_TITLE
 from holdfast.agents.spending import measure_spending, price_lookup
 from holdfast.errors import InputError, NotFound, StoreError

@@ -48,14 +48,16 @@ MOST_BLOCKED = 5
 
 
 class Orchestrator:
-    def __init__(self, journal: PairJournal, plan: PairContext) -> None:
+    def __init__(self, journal: PairJournal, context: PairContext) -> None:
         self.journal = journal
         self.pair = journal.pair
-        self.plan = plan
-        self._decisions = Decisions(journal, plan.approvals)
-        self._designs = DesignApproval(journal, self._decisions, plan.layout)
-        self._delivery = Delivery(journal, plan.layout, plan.task, lambda role: self._turns.desk(role).count)
-        self._turns = TurnRunner(journal, plan, self._decisions, self._designs, self._delivery)
+        self.context = context
+        self._decisions = Decisions(journal, context.approvals)
+        self._design = DesignApproval(journal, self._decisions, context.folder)
+        self._delivery = Delivery(
+            journal, context.folder, context.task, lambda role: self._turns.session(role).count
+        )
+        self._turns = TurnRunner(journal, context, self._decisions, self._design, self._delivery)
         self._rejections = 0
         self._is_interrupted: Callable[[], bool] = lambda: False
 
@@ -79,7 +81,7 @@ class Orchestrator:
     def rules(self) -> StopRules:
         return self.journal.rules
 
-    def give_rules(self, rules: StopRules, grants: str = "") -> None:
+    def set_rules(self, rules: StopRules, grants: str = "") -> None:
         """Rules that hold from now on; with other ones an end is none any more. `grants`, what agents may do,
         concern those that were blocked."""
         state = self.state
@@ -94,7 +96,7 @@ class Orchestrator:
         outcome: PairOutcome | None = None
         while outcome is None:
             outcome = INTERRUPTED if self._is_interrupted() else await self._step()
-        return self._decisions.with_open(outcome)
+        return self._decisions.with_open_questions(outcome)
 
     async def aclose(self) -> None:
         await self._turns.aclose()
@@ -113,14 +115,16 @@ class Orchestrator:
                 return self._send_back(state, wrong)
             case HandoverAccepted() as accepted:
                 return await self._go_on(accepted)
-        self._begin(self.pair.roles[0], opening_text(self.pair, self.plan.task, self.rules), by_person=True)
+        self._begin(
+            self.pair.roles[0], opening_text(self.pair, self.context.task, self.rules), by_person=True
+        )
         return None
 
     def _begin(self, role: Role, text: str, *, by_person: bool = False) -> None:
         state = self.state
         origin: Literal["person", "agent"] = "person" if by_person else "agent"
-        design = self._designs.now().hash if role is self.pair.roles[1] else ""
-        self._designs.begin()
+        design = self._design.now().hash if role is self.pair.roles[1] else ""
+        self._design.begin()
         self.journal.append(TurnBegan(state.turn + 1, role.name, state.iterations + 1, text, origin, design))
 
     def _take(self, turn: TurnBegan, found: TurnResult) -> PairOutcome | None:
@@ -150,7 +154,7 @@ class Orchestrator:
         if wrong:
             self._reject(made, wrong)
             return
-        design = read_design(self.plan.layout, made.handover.design)
+        design = read_design(self.context.folder, made.handover.design)
         is_blocked = self._delivery.blocked(role, made.handover, made.iteration)
         self.journal.append(HandoverAccepted(made.turn, design.hash, design.files, results, is_blocked))
 
@@ -184,7 +188,7 @@ class Orchestrator:
         end = self._end()
         following = None if end else next_turn(self.pair, self.state, self.rules)
         is_bound = following.role is self.pair.roles[1] if following else end is not None and _claims(end)
-        found = await self._designs.look() if is_bound else None
+        found = await self._design.check() if is_bound else None
         if isinstance(found, PairOutcome):
             return found
         if isinstance(found, DecisionMade) and found.answer == "approve":
@@ -227,7 +231,7 @@ class Orchestrator:
             return None
         decision = self.state.answered.get(asked.id)
         if decision is None:
-            if await self._decisions.ask(asked, anew=True):
+            if await self._decisions.ask(asked, again=True):
                 return None
             if self.state.is_regranted:
                 self._decisions.go_on(asked)
@@ -248,7 +252,7 @@ class Orchestrator:
         is_second = state.last.role == self.pair.roles[1].name
         results = state.results if is_second else ()
         # Only where it is limited: to know it both logs are read.
-        dollars = self.plan.spent() if self.rules.max_cost else 0.0
+        dollars = self.context.spent() if self.rules.max_cost else 0.0
         done = state.iterations if is_second else 0
         found = find_stop(results, self.rules, done=done, dollars=dollars, may_succeed=is_good)
         if found is not None:
@@ -261,7 +265,7 @@ class Orchestrator:
         if accepted.results is not None:
             layers = self.pair.other(made.role).layers
             report = problem_report(made.handover, accepted.results, layers)
-            self.plan.layout.write_json(self.pair.outputs.report_of(made.iteration), report)
+            self.context.folder.write_json(self.pair.outputs.report_of(made.iteration), report)
 
 
 def _claims(end: PairEnded) -> bool:

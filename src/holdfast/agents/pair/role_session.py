@@ -1,15 +1,16 @@
-"""What a crash left open in the log of one agent of a pair.
+"""The session of one role of a pair: it takes turns, each from a message to a handover.
 
-Rule: nothing is run again by itself. A call that only reads did nothing, and may be made again; of any other nobody
-knows what it did, and the agent is told to look first. What may do harm twice a person is asked about.
+Rule: all roles work the same way; they differ in the role's values. A session can be closed at any moment and
+resumed from its log. Nothing that a crash interrupted is run again by itself: the role is told to look first, and a
+person is asked about calls that may do harm twice.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from holdfast.agents.build import AgentConfig, Seat, protected_by, shell_of
-from holdfast.agents.coding.tool_state import ToolState
+from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_session
+from holdfast.agents.coding.tool_state import new_tool_state
 from holdfast.agents.limits import RunLimits, Spent, reached_limit
 from holdfast.agents.loop import run
 from holdfast.agents.notices import Notice
@@ -17,29 +18,23 @@ from holdfast.agents.outcomes import Ask, Done, Stop
 from holdfast.agents.pair import hand_over
 from holdfast.agents.pair.hand_over import HAND_OVER_TOOL, hand_over_tool
 from holdfast.agents.project_rules import RulesFile, rule_changes
-from holdfast.agents.tool_results import UNCERTAIN, UNCERTAIN_EFFECT
+from holdfast.agents.tool_results import UNCERTAIN, UNCERTAIN_EFFECT, open_calls
 from holdfast.events import RecapSet, ToolReturned, UserSaid
 from holdfast.messages import Text, ToolCall, joined_text
 from holdfast.pair.handover import Handover
 from holdfast.pair.roles import Definitions, Role
 from holdfast.pair.turn_texts import quoted
 from holdfast.recall import RECALL_TOOL
-from holdfast.session import Session
 from holdfast.tools.call import CallFinished
-from holdfast.tools.files.seen_files import SeenFiles
-from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots, Snapshots
-from holdfast.tools.permissions import PermissionGate
 from holdfast.tools.short_definitions import (
     ShortPrompt,
     short_prompt_beside,
     short_prompts,
     with_short_definition,
 )
-from holdfast.tools.skill_files import Skills
-from holdfast.tools.todo_write import TodoList
 from holdfast.tools.tool import Tool, decode_arguments
-from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
+from holdfast.views import path
 from holdfast.views.transcript import User
 
 HARMLESS = (
@@ -47,65 +42,8 @@ HARMLESS = (
     "if you still need it.]"
 )
 REPEATABLE = frozenset({"AskUser", "BashOutput", "BashStop", "Edit", "MultiEdit", "TodoWrite", "Write"})
-"""Tools that come to the same if a call is made twice: what was written is written again, what was replaced is not
-found any more. All others may do harm."""
-
-
-def open_calls(session: Session) -> tuple[tuple[str, ToolCall], ...]:
-    """Calls without a result, each with the id that it was recorded under."""
-    steps = session.window.transcript.steps
-    if not steps:
-        return ()
-    step = steps[-1]
-    return tuple((recorded, step.calls[id_]) for recorded, ids in step.waiting.items() for id_ in ids)
-
-
-def uncertain_calls(session: Session, toolbox: Toolbox) -> tuple[str, ...]:
-    """Those of which nobody knows what they did and that may do harm twice, in a few words each."""
-    return tuple(_said(call) for _, call in open_calls(session) if _may_harm(call, toolbox))
-
-
-def settle_calls(session: Session, toolbox: Toolbox, words: str = "") -> None:
-    """Give each a result that says so; `words` are what a person says of those that may do harm twice."""
-    for recorded, call in open_calls(session):
-        text = HARMLESS if toolbox.only_reads(call) else UNCERTAIN
-        if words and _may_harm(call, toolbox):
-            text += f"\n[holdfast: {UNCERTAIN_EFFECT}; a person was asked, and says: {quoted(words)}]"
-        session.record(ToolReturned(recorded, call.name, (Text(text),), error=True))
-
-
-def _may_harm(call: ToolCall, toolbox: Toolbox) -> bool:
-    return not toolbox.only_reads(call) and call.name not in REPEATABLE
-
-
-def _said(call: ToolCall) -> str:
-    about = str(call.arguments.get("command") or call.arguments.get("path") or "")
-    return f"{call.name} {' '.join(about.split())[:200]}".strip()
-
-
-# How the tools of a role are defined to its model: in full or in short.
-#
-# Rule: the definition alone differs; what a call does, and what is refused, is the same.
-
-
-def define_tools(tools: Iterable[Tool], definitions: Definitions) -> list[Tool]:
-    """The tools as a role has them defined; one without a short form stays as it is."""
-    if definitions == "full":
-        return list(tools)
-    known = role_briefs()
-    return [with_short_definition(tool, known) for tool in tools]
-
-
-def role_briefs() -> dict[str, ShortPrompt]:
-    """By name, of every tool that a role may have."""
-    return {**short_prompts(), hand_over.HAND_OVER_TOOL: short_prompt_beside(hand_over.__file__)}
-
-
-# One agent of a pair at its tools: it takes turns, each from what it is told to what it hands over.
-#
-# Rule: the same for every role; what differs is in the role's values. It can be closed at any moment and opened again
-# from its log: whether a turn was opened, and whether it ended, stands there.
-
+"""Tools whose calls can safely be made twice: what was written is written again, and what was replaced is not found
+any more. All others may do harm."""
 ROLE_TOOLS = (
     "AskUser",
     "Bash",
@@ -120,7 +58,7 @@ ROLE_TOOLS = (
     "TodoWrite",
     "Write",
 )
-"""What a role may be given; Recall and HandOver every role has."""
+"""The tools that a role may have; every role has Recall and HandOver too."""
 DECISIONS, PROGRESS = "decisions", "progress"
 MOST_NUDGES = 2
 NUDGE = (
@@ -129,37 +67,33 @@ NUDGE = (
 )
 
 FindFaults = Callable[[Role, Handover, int], tuple[str, ...]]
-"""What is wrong with a handover of a role in an iteration."""
+"""Finds what is wrong with the handover of a role in an iteration."""
 
 
 class RoleSession:
-    """**Contract:** `open_turn` before `work`. The store is the opener's and stays open. `law` are the rules of the
-    project, which are not read from the disk: an agent could have written them for the other."""
+    """**Contract:** `open_turn` before `work`. The store belongs to the caller and stays open. `rules` are the
+    project's. They are not read from the disk: one agent could have written them for the other."""
 
     def __init__(
-        self, opening: AgentConfig, role: Role, faults: FindFaults, law: RulesFile | None = None
+        self, config: AgentConfig, role: Role, find_faults: FindFaults, rules: RulesFile | None = None
     ) -> None:
         self.role = role
-        self._faults = faults
+        self._find_faults = find_faults
         self._iteration = 1
         self._limits, self._spent = RunLimits(), Spent()
-        self._watch = opening.watch
-        workspace = Workspace([opening.root])
-        kept: Snapshots = FolderSnapshots(opening.snapshots) if opening.snapshots else MemorySnapshots()
-        files = SeenFiles(kept, step=lambda: self.steps, protected=protected_by(opening))
-        self.bench = ToolState(files, shell_of(opening), TodoList(), Skills([]))
-        gate = PermissionGate(opening.permissions, opening.approver, opening.mode)
-        self._seat = seat = Seat(opening, workspace, self.bench, gate)
-        given = {*role.tools, RECALL_TOOL.name}
-        tools = self.bench.tools(opening.respondent, RECALL_TOOL, seat.recall)
-        own = [tool for tool in tools if tool.name in given]
-        seat.sit(
-            define_tools([*own, hand_over_tool(self._wrong)], role.definitions), role.prompt, self._notice
-        )
-        self.session, self.agent = seat.session, seat.agent
-        seat.restore()
-        before = self.session.window.transcript.rules
-        self.session.record(*rule_changes(before, law))
+        self._watch = config.watch
+        workspace = Workspace([config.root])
+        self.session = session = open_session(config, role.prompt)
+        self.tool_state = state = new_tool_state(config, session)
+        gate = SessionGate(config, session, workspace, state.shell)
+        allowed = {*role.tools, RECALL_TOOL.name}
+        own = [tool for tool in state.tools(session, config.respondent) if tool.name in allowed]
+        tools = define_tools([*own, hand_over_tool(self._faults)], role.definitions)
+        self.agent = build_agent(config, session, tools, workspace, gate=gate, watch=self._notice)
+        entries = path(session.log.entries())
+        state.restore(entries)
+        gate.restore(entries)
+        session.record(*rule_changes(session.window.transcript.rules, rules))
 
     @property
     def steps(self) -> int:
@@ -169,27 +103,36 @@ class RoleSession:
         """Tokens of a text, as this agent's model counts them."""
         return self.session.window.counter.text(text)
 
-    def uncertain(self) -> tuple[str, ...]:
-        """What a crash left behind of which nobody knows what it did, and which may do harm twice."""
-        return uncertain_calls(self.session, self.agent.toolbox)
+    def uncertain_calls(self) -> tuple[str, ...]:
+        """Calls that a crash interrupted and that may do harm twice, in a few words each."""
+        return tuple(_describe(call) for _, call in open_calls(self.session) if self._may_harm(call))
 
-    def settle(self, words: str = "") -> None:
-        settle_calls(self.session, self.agent.toolbox, words)
+    def resolve_calls(self, words: str = "") -> None:
+        """Give each interrupted call a result that says so. `words` are what a person says of those that may do
+        harm twice."""
+        for recorded, call in open_calls(self.session):
+            text = HARMLESS if self.agent.toolbox.only_reads(call) else UNCERTAIN
+            if words and self._may_harm(call):
+                text += f"\n[holdfast: {UNCERTAIN_EFFECT}; a person was asked, and says: {quoted(words)}]"
+            self.session.record(ToolReturned(recorded, call.name, (Text(text),), error=True))
 
-    def stand(self, decisions: Sequence[str], progress: Sequence[str]) -> None:
-        """What stands at the end of every request from now on: no fold and no summary touches it."""
-        standing = (
+    def _may_harm(self, call: ToolCall) -> bool:
+        return not self.agent.toolbox.only_reads(call) and call.name not in REPEATABLE
+
+    def set_recaps(self, decisions: Sequence[str], progress: Sequence[str]) -> None:
+        """What is repeated at the end of every request from now on: no fold and no summary touches it."""
+        recaps = (
             (DECISIONS, "Decisions of a person", decisions),
             (PROGRESS, "Measured on the disk", progress),
         )
-        for key, title, lines in standing:
+        for key, title, lines in recaps:
             before = self.session.window.transcript.recaps.get(key)
             if tuple(lines) != (before.lines if before else ()):
                 self.session.record(RecapSet(key, title, tuple(lines), whole=key == DECISIONS))
 
     def open_turn(self, said: UserSaid, number: int, iteration: int, limits: RunLimits) -> None:
-        """Say what opens the turn of this number, counted from 1, unless it stands in the log already. The limits
-        hold from here to the end of the turn, however often the agent ends without handing over."""
+        """Record the message that opens the turn with this number, counted from 1, unless the log has it already.
+        The limits hold until the turn ends, however often the agent stops without handing over."""
         self._iteration = iteration
         self._limits, self._spent = limits, Spent()
         if self._turns() < number:
@@ -197,7 +140,7 @@ class RoleSession:
         assert self._turns() == number, "a turn is opened when the one before it was"
 
     async def work(self) -> Handover | Ask | Stop:
-        """Up to what is handed over, or to what keeps it from being handed over."""
+        """Work until something is handed over, or until something prevents it."""
         while True:
             if handover := self.handed():
                 return handover
@@ -217,16 +160,16 @@ class RoleSession:
             self.agent.remind(NUDGE)
 
     async def _run(self) -> Done | Ask | Stop:
-        """Within what is left of the limits of the turn."""
-        self.agent.limits = _left(self._limits, self._spent)
+        """One run, within what is left of the turn's limits."""
+        self.agent.budget.limits = _left(self._limits, self._spent)
         end = await run(self.agent)
-        self._spent = _both(self._spent, self.agent.spent)
+        self._spent = _sum(self._spent, self.agent.budget.spent)
         is_limit = isinstance(end, Stop) and end.reason in ("steps", "cost")
-        # The sentence names the limit of the turn, and not what was left of it.
+        # The sentence must name the limit of the turn, not what was left of it.
         return (reached_limit(self._limits, self._spent, 0.0) or end) if is_limit else end
 
     def handed(self) -> Handover | None:
-        """What was handed over in this turn, as the log has it."""
+        """The handover of this turn, if the log has one."""
         transcript = self.session.window.transcript
         for step in reversed(transcript.steps):
             if step.round < len(transcript.rounds) - 1:
@@ -238,10 +181,11 @@ class RoleSession:
         return None
 
     async def aclose(self) -> None:
-        await self._seat.aclose()
+        await self.agent.aclose()
+        self.tool_state.close()
 
-    def _wrong(self, handover: Handover) -> tuple[str, ...]:
-        return self._faults(self.role, handover, self._iteration)
+    def _faults(self, handover: Handover) -> tuple[str, ...]:
+        return self._find_faults(self.role, handover, self._iteration)
 
     def _turns(self) -> int:
         items = self.session.window.transcript.items
@@ -253,23 +197,36 @@ class RoleSession:
         return sum(isinstance(item, User) and joined_text(item.message.parts) == NUDGE for item in since)
 
     def _notice(self, notice: Notice) -> None:
-        if (
-            isinstance(notice, CallFinished)
-            and notice.call.name == HAND_OVER_TOOL
-            and not notice.result.is_error
-        ):
-            # The turn ends here: what the same reply calls behind it is not begun.
-            self.agent.interrupt()
+        match notice:
+            case CallFinished(call=call, result=result) if (
+                call.name == HAND_OVER_TOOL and not result.is_error
+            ):
+                # The turn ends here: further calls of the same reply are not started.
+                self.agent.interrupt()
         self._watch(notice)
 
 
+def define_tools(tools: Iterable[Tool], definitions: Definitions) -> list[Tool]:
+    """The tools with full or short definitions; one without a short form stays as it is. What a call does is the
+    same."""
+    if definitions == "full":
+        return list(tools)
+    known = role_prompts()
+    return [with_short_definition(tool, known) for tool in tools]
+
+
+def role_prompts() -> dict[str, ShortPrompt]:
+    """The short prompts of all tools that a role may have, by name."""
+    return {**short_prompts(), hand_over.HAND_OVER_TOOL: short_prompt_beside(hand_over.__file__)}
+
+
 def turn_opening(text: str, *, by_person: bool) -> UserSaid:
-    """A message as it opens a turn."""
+    """The message that opens a turn."""
     return UserSaid((Text(text),), "person" if by_person else "agent")
 
 
 def _left(limits: RunLimits, spent: Spent) -> RunLimits:
-    """**Contract:** no limit is reached, so that none comes to 0, which would be none."""
+    """**Contract:** no limit is reached, so none becomes 0, which would mean no limit."""
     return replace(
         limits,
         steps=limits.steps - spent.steps if limits.steps else 0,
@@ -277,5 +234,10 @@ def _left(limits: RunLimits, spent: Spent) -> RunLimits:
     )
 
 
-def _both(one: Spent, other: Spent) -> Spent:
+def _sum(one: Spent, other: Spent) -> Spent:
     return replace(one, steps=one.steps + other.steps, dollars=one.dollars + other.dollars)
+
+
+def _describe(call: ToolCall) -> str:
+    about = str(call.arguments.get("command") or call.arguments.get("path") or "")
+    return f"{call.name} {' '.join(about.split())[:200]}".strip()

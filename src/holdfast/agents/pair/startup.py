@@ -1,7 +1,7 @@
-"""From what a person wishes to a pair that is open: a new one, or one that is gone on with.
+"""Opening a pair: a new one, or one that is resumed.
 
-Rule: both agents are opened in the same way, and differ in what their roles say. What a pair is, and its task,
-stand in its log, so that it can be gone on with without the files it was begun from.
+Rule: both agents are built in the same way and differ only in their roles. The pair and its task are in its log, so
+that it can be resumed without the files it was begun from.
 """
 
 import asyncio
@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.agents.build import AgentConfig
-from holdfast.agents.coding.startup import ResolvedConfig, make_agent_config, resolve_config
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.notices import Notice
 from holdfast.agents.options import AgentOptions
@@ -34,6 +33,7 @@ from holdfast.agents.pair.orchestrator import Orchestrator
 from holdfast.agents.pair.role_session import ROLE_TOOLS
 from holdfast.agents.pair.turns import PairContext
 from holdfast.agents.project_rules import RulesFile, read_project_rules
+from holdfast.agents.resolved_config import ResolvedConfig, make_agent_config, resolve_config
 from holdfast.config import load_config
 from holdfast.errors import ConfigError
 from holdfast.log import Log
@@ -53,10 +53,10 @@ UNCHANGED = "the pair's file has no `[stop]`, so the limits stay as they are"
 
 
 class PairOptions(Struct, frozen=True, kw_only=True):
-    """What a person asks of a pair. Without a `pair` one is gone on with: that of the log, else the newest of the
-    folder. What is given of `stop`, and behind it, takes the place of the rules that hold."""
+    """What a person asks of a pair. Without a `pair`, the one of the log is resumed, else the newest of the folder.
+    `stop` and the fields after it replace the stop rules of the pair, as far as they are given."""
 
-    wish: AgentOptions
+    agent: AgentOptions
     pair: Pair | None = None
     task: str = ""
     models: tuple[str, str] = ("", "")
@@ -66,7 +66,7 @@ class PairOptions(Struct, frozen=True, kw_only=True):
 
 
 class PairCallbacks(Struct, frozen=True):
-    """Who approves, and who looks on: at phases, and at what each role does."""
+    """Who approves, and who is told of phases and of what each role does."""
 
     approvals: Callable[[Path, str], Approvals] = lambda _store, _log: AutoApprovals()
     tell: Callable[[Phase], None] = lambda _: None
@@ -74,7 +74,7 @@ class PairCallbacks(Struct, frozen=True):
 
 
 class OpenedPair(Struct, frozen=True):
-    """`close` ends everything that was opened."""
+    """`close` closes everything that was opened."""
 
     orchestrator: Orchestrator
     notes: tuple[str, ...]
@@ -82,144 +82,146 @@ class OpenedPair(Struct, frozen=True):
 
 
 async def open_pair(
-    wish: PairOptions,
-    people: PairCallbacks | None = None,
+    options: PairOptions,
+    callbacks: PairCallbacks | None = None,
     *,
     env: Mapping[str, str] = os.environ,
     models: ModelPair = (None, None),
 ) -> OpenedPair:
-    """Open what a person wishes. `models` are asked instead of those that are named.
+    """Open what a person asked for. `models` are asked instead of those that are named.
 
-    Raises `NoModel` where a model cannot be asked, and other errors of `holdfast.errors`.
+    Raises `NoModel` if a model cannot be asked, and other errors of `holdfast.errors`.
     """
-    return await asyncio.to_thread(_opened, wish, people or PairCallbacks(), env, models)
+    return await asyncio.to_thread(_open, options, callbacks or PairCallbacks(), env, models)
 
 
-def _opened(
-    wish: PairOptions, people: PairCallbacks, env: Mapping[str, str], models: ModelPair
+def _open(
+    options: PairOptions, callbacks: PairCallbacks, env: Mapping[str, str], models: ModelPair
 ) -> OpenedPair:
-    place = _store_of(wish, env)
+    place = _store_of(options, env)
     store: Store = SqliteStore(place)
     closing: list[Callable[[], None]] = [store.close]
     try:
-        known = None if wish.pair else find_pair(wish.wish, store)
-        pair = known.pair if known else wish.pair
+        known = None if options.pair else find_pair(options.agent, store)
+        pair = known.pair if known else options.pair
         assert pair is not None, "a pair is given, or found"
         check_tools(pair, ROLE_TOOLS)
-        names = _names(wish, known)
+        names = _names(options, known)
         before = PairJournal(known.log, pair).rules if known else pair.stop
-        rules = _rules(wish, before)
-        grounds, notes = _configs(replace(wish, models=names, max_cost=rules.max_cost), pair, env, models)
-        notes = (*notes, *([UNCHANGED] if wish.stop == {} else []))
-        law = read_project_rules(Workspace([wish.wish.root]))
-        # Begun last: what cannot be opened leaves no log behind.
-        begun = known or begin_pair(wish.wish.root, replace(pair, stop=rules), wish.task, names, store)
-        closing.append(lock_pair(place, begun.log, wish.wish.root))
-        journal = PairJournal(begun.log, begun.pair, people.tell)
-        _start(journal, store, grounds, law)
-        orchestrator = Orchestrator(journal, _plan(wish, begun, store, place, grounds, people))
-        orchestrator.give_rules(rules, _grants(wish.wish, grounds))
+        rules = _rules(options, before)
+        configs, notes = _configs(replace(options, models=names, max_cost=rules.max_cost), pair, env, models)
+        notes = (*notes, *([UNCHANGED] if options.stop == {} else []))
+        project_rules = read_project_rules(Workspace([options.agent.root]))
+        # The log comes last: if something cannot be opened, no log is left behind.
+        pair_log = known or begin_pair(
+            options.agent.root, replace(pair, stop=rules), options.task, names, store
+        )
+        closing.append(lock_pair(place, pair_log.log, options.agent.root))
+        journal = PairJournal(pair_log.log, pair_log.pair, callbacks.tell)
+        _start(journal, store, configs, project_rules)
+        orchestrator = Orchestrator(journal, _context(options, pair_log, store, place, configs, callbacks))
+        orchestrator.set_rules(rules, _grants(options.agent, configs))
     except BaseException:
         for close in reversed(closing):
             close()
         raise
-    return OpenedPair(orchestrator, notes, _closing(orchestrator, [*grounds.values()], closing))
+    return OpenedPair(orchestrator, notes, _closing(orchestrator, [*configs.values()], closing))
 
 
 def _start(
-    journal: PairJournal, store: Store, grounds: Mapping[str, ResolvedConfig], law: RulesFile | None
+    journal: PairJournal, store: Store, configs: Mapping[str, ResolvedConfig], rules: RulesFile | None
 ) -> None:
-    """What both have from before the first turn: their logs, and the rules of the project as they are then."""
+    """Before the first turn, begin the logs of both roles and record the project's rules as they are then."""
     state, roles = journal.state, journal.pair.roles
     if not state.turn:
         for role in roles:
-            begin_agent_log(store, journal.log, role, grounds[role.name])
-        if law is not None and state.law is None:
-            journal.append(ProjectRulesSet(law.path, law.text, law.mtime, law.hash))
+            begin_agent_log(store, journal.log, role, configs[role.name])
+        if rules is not None and state.project_rules is None:
+            journal.append(ProjectRulesSet(rules.path, rules.text, rules.mtime, rules.hash))
     check_consistency(journal, store)
 
 
-def _names(wish: PairOptions, known: PairLog | None) -> tuple[str, str]:
-    """The models that are named now, else those that were named when it was begun."""
+def _names(options: PairOptions, known: PairLog | None) -> tuple[str, str]:
+    """The models that are named now, else those that were named at the beginning."""
     before = known.models if known else ("", "")
-    return wish.models[0] or before[0], wish.models[1] or before[1]
+    return options.models[0] or before[0], options.models[1] or before[1]
 
 
 def _configs(
-    wish: PairOptions, pair: Pair, env: Mapping[str, str], models: ModelPair
+    options: PairOptions, pair: Pair, env: Mapping[str, str], models: ModelPair
 ) -> tuple[dict[str, ResolvedConfig], tuple[str, ...]]:
-    grounds: dict[str, ResolvedConfig] = {}
+    configs: dict[str, ResolvedConfig] = {}
     notes: list[str] = []
-    for role, name, model in zip(pair.roles, wish.models, models, strict=True):
-        grounds[role.name], said = _config(wish, role, name, env, model)
-        notes += said
-    return grounds, tuple(dict.fromkeys(notes))
+    for role, name, model in zip(pair.roles, options.models, models, strict=True):
+        configs[role.name], more = _config(options, role, name, env, model)
+        notes += more
+    return configs, tuple(dict.fromkeys(notes))
 
 
-def _plan(
-    wish: PairOptions,
-    begun: PairLog,
+def _context(
+    options: PairOptions,
+    pair_log: PairLog,
     store: Store,
     place: Path,
-    grounds: Mapping[str, ResolvedConfig],
-    people: PairCallbacks,
+    configs: Mapping[str, ResolvedConfig],
+    callbacks: PairCallbacks,
 ) -> PairContext:
     return PairContext(
-        layout=PairFolder(wish.wish.root, begun.pair.outputs),
-        task=begun.task,
-        opening=lambda role: _opening(wish, grounds[role.name], store, begun.log, role, people),
-        approvals=people.approvals(place, begun.log.id),
-        spent=pair_spending(store, begun.log, grounds),
+        folder=PairFolder(options.agent.root, pair_log.pair.outputs),
+        task=pair_log.task,
+        config=lambda role: _agent_config(options, configs[role.name], store, pair_log.log, role, callbacks),
+        approvals=callbacks.approvals(place, pair_log.log.id),
+        spent=pair_spending(store, pair_log.log, configs),
     )
 
 
-def _store_of(wish: PairOptions, env: Mapping[str, str]) -> Path:
-    config = load_config(cwd=wish.wish.root, env=env)
-    return wish.wish.store or (Path(config.store) if config.store else default_path(env))
+def _store_of(options: PairOptions, env: Mapping[str, str]) -> Path:
+    config = load_config(cwd=options.agent.root, env=env)
+    return options.agent.store or (Path(config.store) if config.store else default_path(env))
 
 
 def _config(
-    wish: PairOptions, role: Role, given: str, env: Mapping[str, str], model: Model | None
+    options: PairOptions, role: Role, given: str, env: Mapping[str, str], model: Model | None
 ) -> tuple[ResolvedConfig, list[str]]:
-    name, notes = (given, list[str]()) if model else _named(role, given, wish.wish.root, env)
+    name, notes = (given, list[str]()) if model else _named(role, given, options.agent.root, env)
     asked = replace(
-        wish.wish,
+        options.agent,
         model=name,
         profile=role.profile,
         budget=role.window,
-        mode=wish.wish.mode or "edit",
-        limits=replace(wish.wish.limits, dollars=0.0 if model else wish.max_cost or 0.0),
+        mode=options.agent.mode or "edit",
+        limits=replace(options.agent.limits, dollars=0.0 if model else options.max_cost or 0.0),
     )
-    ground = resolve_config(asked, env, model)
-    if role.window > ground.entry.window > 0:
-        ground = replace(ground, profile=ground.profile.scaled_to(ground.entry.window))
-    notes += [f"`{role.name}`: {note}" for note in (*_smaller(role, ground), *ground.notes)]
+    resolved = resolve_config(asked, env, model)
+    if role.window > resolved.entry.window > 0:
+        resolved = replace(resolved, profile=resolved.profile.scaled_to(resolved.entry.window))
+    notes += [f"`{role.name}`: {note}" for note in (*_smaller(role, resolved), *resolved.notes)]
     if (
         role.measures
         and "Bash" in role.tools
         and asked.mode != "auto"
-        and not ground.permissions.commands.allow
+        and not resolved.permissions.commands.allow
     ):
         notes.append(
             f'`{role.name}` evaluates, and no rule allows it a command: `--allow "Bash(make:*)"` allows one'
         )
-    return ground, notes
+    return resolved, notes
 
 
-def _smaller(role: Role, ground: ResolvedConfig) -> list[str]:
-    """What is said where a model takes less than the role is meant for."""
+def _smaller(role: Role, resolved: ResolvedConfig) -> list[str]:
+    """A note if the model's window is smaller than the role's."""
     meant = BUILT_IN.get(role.profile)
     window = role.window or (meant.window if meant else 0)
-    if ground.profile.window >= window:
+    if resolved.profile.window >= window:
         return []
     before = meant.scaled_to(window).trigger if meant else 0
     instead = f" instead of {before:,}" if before else ""
-    takes = f"`{ground.entry.name}` takes {ground.entry.window:,} tokens and not {window:,}"
-    return [f"{takes}, so its context is summed up above {ground.profile.trigger:,}{instead}"]
+    takes = f"`{resolved.entry.name}` takes {resolved.entry.window:,} tokens and not {window:,}"
+    return [f"{takes}, so its context is summarized above {resolved.profile.trigger:,}{instead}"]
 
 
 def _named(role: Role, given: str, root: Path, env: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The model of a role: as given, else its own where its key is there, else the one that is used everywhere."""
+    """The model of a role: as given, else its own if its key is set, else the default model."""
     if given or not role.model:
         return given, []
     config = load_config(cwd=root, env=env)
@@ -230,54 +232,59 @@ def _named(role: Role, given: str, root: Path, env: Mapping[str, str]) -> tuple[
     other = model_name("", config, env)
     if not missing or not other:
         return role.model, []
-    return other, [f"`{role.name}` is asked of `{other}`: `{role.model}` needs `{missing}`, which is not set"]
+    return other, [f"`{role.name}` uses `{other}`: `{role.model}` needs `{missing}`, which is not set"]
 
 
-def _rules(wish: PairOptions, before: StopRules) -> StopRules:
-    given: dict[str, Any] = {**(wish.stop or {})}
-    if wish.max_iterations is not None:
-        given["max_iterations"] = wish.max_iterations
-    if wish.max_cost is not None:
-        given["max_cost"] = wish.max_cost
+def _rules(options: PairOptions, before: StopRules) -> StopRules:
+    given: dict[str, Any] = {**(options.stop or {})}
+    if options.max_iterations is not None:
+        given["max_iterations"] = options.max_iterations
+    if options.max_cost is not None:
+        given["max_cost"] = options.max_cost
     rules = update_rules(before, given)
     for sentence in contradictions(rules):
         raise ConfigError(
-            f"the limits that would hold: {sentence}", hint="docs/pair.md says when a pair stops"
+            f"the limits do not fit together: {sentence}", hint="docs/pair.md says when a pair stops"
         )
     return rules
 
 
-def _grants(wish: AgentOptions, grounds: Mapping[str, ResolvedConfig]) -> str:
-    """What agents may do without asking, in short: the same is the same."""
-    given: list[str] = [wish.mode or "edit"]
-    for ground in grounds.values():
-        given += [repr(ground.permissions.allow), repr(ground.permissions.commands.allow)]
+def _grants(options: AgentOptions, configs: Mapping[str, ResolvedConfig]) -> str:
+    """A hash of what the agents may do without asking."""
+    given: list[str] = [options.mode or "edit"]
+    for resolved in configs.values():
+        given += [repr(resolved.permissions.allow), repr(resolved.permissions.commands.allow)]
     return sha256("\n".join(given).encode()).hexdigest()[:12]
 
 
-def _opening(
-    wish: PairOptions, ground: ResolvedConfig, store: Store, log: Log, role: Role, people: PairCallbacks
+def _agent_config(
+    options: PairOptions,
+    resolved: ResolvedConfig,
+    store: Store,
+    log: Log,
+    role: Role,
+    callbacks: PairCallbacks,
 ) -> AgentConfig:
     return replace(
         make_agent_config(
-            ground, store, f"{log.id}.{role.name}", RunLimits(), lambda one: people.watch(role.name, one)
+            resolved, store, f"{log.id}.{role.name}", RunLimits(), lambda one: callbacks.watch(role.name, one)
         ),
-        mode=wish.wish.mode or "edit",
-        sandbox=ground.sandbox,
-        snapshots=ground.store.with_name(f"{ground.store.name}.snapshots"),
-        # A summary is waited for, as the profiles of the pair have it: what follows builds on it.
-        is_beside=False,
+        mode=options.agent.mode or "edit",
+        sandbox=resolved.sandbox,
+        snapshots=resolved.snapshots,
+        # The next request waits for a summary: what follows builds on it.
+        compacts_in_background=False,
     )
 
 
 def _closing(
-    orchestrator: Orchestrator, grounds: list[ResolvedConfig], closing: list[Callable[[], None]]
+    orchestrator: Orchestrator, configs: list[ResolvedConfig], closing: list[Callable[[], None]]
 ) -> Callable[[], Awaitable[None]]:
     async def close() -> None:
         try:
             await orchestrator.aclose()
-            for ground in grounds:
-                await ground.model.aclose()
+            for resolved in configs:
+                await resolved.model.aclose()
         finally:
             for one in reversed(closing):
                 one()

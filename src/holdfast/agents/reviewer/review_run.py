@@ -1,6 +1,7 @@
-"""From what a person wishes to a review with a model that is open: a new one, or one that is gone on with.
+"""A review by a model, without a screen: a change goes in, and a report comes out.
 
-Rule: which change a review is of stands in its log, so that a question asked tomorrow is about the same change.
+Rule: which change a review is about is in its log, so that a question asked tomorrow is about the same change. If
+the run is stopped, what the rules and the model have found by then is still reported.
 """
 
 import asyncio
@@ -11,12 +12,12 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.coding.headless import SignalHandler, spent_by
-from holdfast.agents.coding.startup import ResolvedConfig, make_agent_config, resolve_config
+from holdfast.agents.coding.headless import SignalHandler
 from holdfast.agents.limits import Spent
 from holdfast.agents.notices import Watch, unwatched
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import Done, End, Stop
+from holdfast.agents.resolved_config import ResolvedConfig, make_agent_config, resolve_config
 from holdfast.agents.reviewer.review_session import REVIEW_REQUEST, ReviewSession
 from holdfast.agents.sessions import (
     REVIEW_SOURCE,
@@ -26,6 +27,7 @@ from holdfast.agents.sessions import (
     newest_session,
     salvage_log,
 )
+from holdfast.agents.spending import spent_by
 from holdfast.errors import NotFound
 from holdfast.events import LogStarted, Noted
 from holdfast.log import Log
@@ -37,28 +39,28 @@ from holdfast.store import SqliteStore, Store
 
 PROFILE = "review"
 NOTE = "diff"
-"""The kind of the note that holds a diff which cannot be read again."""
+"""The kind of the note with the text of a diff that cannot be read again, such as one from stdin."""
 
 Tell = Callable[[str], None]
 
 
 class ReviewedChange(Struct, frozen=True):
-    """Which change to review: `spec` as `--diff` takes it; `text` is a diff that `spec` is only the title of."""
+    """The change to review: `spec` as `--diff` takes it. If `text` is a diff, `spec` is only its title."""
 
     spec: str
     text: str | None = None
 
 
 class OpenedReview(Struct, frozen=True):
-    """`close` ends everything that was opened."""
+    """`close` closes everything that was opened."""
 
-    desk: ReviewSession
+    session: ReviewSession
     notes: tuple[str, ...]
     close: Callable[[], Awaitable[None]]
 
 
 async def open_review(
-    wish: AgentOptions,
+    options: AgentOptions,
     change: ReviewedChange | None,
     *,
     watch: Watch = unwatched,
@@ -66,32 +68,35 @@ async def open_review(
     env: Mapping[str, str] = os.environ,
     model: Model | None = None,
 ) -> OpenedReview:
-    """Open a review of a change; without one, go on with that which the wish names, else the newest of this folder.
+    """Open a review of a change. Without one, resume the review that the options name, else the newest of this
+    folder.
 
-    Raises `NoModel` where no model can be asked, and other errors of `holdfast.errors`.
+    Raises `NoModel` if no model can be asked, and other errors of `holdfast.errors`.
     """
-    asked = replace(wish, root=review_root(wish.root), profile=wish.profile or PROFILE, sandbox="off")
-    ground = await asyncio.to_thread(resolve_config, asked, env, model)
+    asked = replace(
+        options, root=review_root(options.root), profile=options.profile or PROFILE, sandbox="off"
+    )
+    resolved = await asyncio.to_thread(resolve_config, asked, env, model)
     store: Store | None = None
     try:
-        store = await asyncio.to_thread(SqliteStore, ground.store)
+        store = await asyncio.to_thread(SqliteStore, resolved.store)
         if change is None:
-            talk = await asyncio.to_thread(_earlier, asked, store)
-            change = await asyncio.to_thread(read_change, store, talk.log)
-            review = await asyncio.to_thread(_read, wish.root, change, tell)
+            found = await asyncio.to_thread(_earlier, asked, store)
+            change = await asyncio.to_thread(read_change, store, found.log)
+            review = await asyncio.to_thread(_read, options.root, change, tell)
         else:
-            review = await asyncio.to_thread(_read, wish.root, change, tell)
-            talk = await asyncio.to_thread(_begin_log, wish.root, ground, store, change)
-        tell(f"asking {ground.entry.name or ground.model.name}")
-        opening = make_agent_config(ground, store, talk.log, wish.limits, watch)
-        desk = await asyncio.to_thread(ReviewSession, opening, review)
+            review = await asyncio.to_thread(_read, options.root, change, tell)
+            found = await asyncio.to_thread(_begin_log, options.root, resolved, store, change)
+        tell(f"asking {resolved.entry.name or resolved.model.name}")
+        config = make_agent_config(resolved, store, found.log, options.limits, watch)
+        session = await asyncio.to_thread(ReviewSession, config, review)
     except BaseException:
-        await ground.model.aclose()
+        await resolved.model.aclose()
         if store is not None:
             store.close()
         raise
-    notes = (*([talk.note] if talk.note else []), *ground.notes, *review.notes)
-    return OpenedReview(desk, notes, _closing(desk, store))
+    notes = (*found.notes, *resolved.notes, *review.notes)
+    return OpenedReview(session, notes, _closing(session, store))
 
 
 def read_change(store: Store, log: str) -> ReviewedChange:
@@ -105,23 +110,23 @@ def read_change(store: Store, log: str) -> ReviewedChange:
             case Noted(kind="diff", text=text):
                 return ReviewedChange(spec, text)
     if not spec:
-        raise NotFound(f"the log `{log}` is no review", hint="`holdfast logs` lists what there is")
+        raise NotFound(f"the log `{log}` is not a review", hint="`holdfast logs` lists all logs")
     return ReviewedChange(spec)
 
 
-def _earlier(wish: AgentOptions, store: Store) -> SalvagedLog:
-    return salvage_log(
-        store, find_session(store, wish.log) if wish.log else newest_session(store, wish.root, REVIEW_SOURCE)
-    )
+def _earlier(options: AgentOptions, store: Store) -> SalvagedLog:
+    if options.log:
+        return salvage_log(store, find_session(store, options.log))
+    return salvage_log(store, newest_session(store, options.root, REVIEW_SOURCE))
 
 
-def _begin_log(root: Path, ground: ResolvedConfig, store: Store, change: ReviewedChange) -> SalvagedLog:
-    redact = ground.profile.redact
+def _begin_log(root: Path, resolved: ResolvedConfig, store: Store, change: ReviewedChange) -> SalvagedLog:
+    redact = resolved.profile.redact
     log = begin_session(
         store,
-        ground.root,
+        resolved.root,
         title=f"Review of {change.spec}",
-        model=ground.model.name,
+        model=resolved.model.name,
         redact=redact,
         source=REVIEW_SOURCE,
         meta={"diff": change.spec if change.text is not None else pin_revisions(root, change.spec)},
@@ -135,23 +140,18 @@ def _read(root: Path, change: ReviewedChange, tell: Tell) -> Review:
     return start_review(root, change.spec, text=change.text, counts_uses=True, tell=tell)
 
 
-def _closing(desk: ReviewSession, store: Store) -> Callable[[], Awaitable[None]]:
+def _closing(session: ReviewSession, store: Store) -> Callable[[], Awaitable[None]]:
     async def close() -> None:
         try:
-            await desk.aclose()
+            await session.aclose()
         finally:
             store.close()
 
     return close
 
 
-# A review without a screen: a change in, a report out, whatever happens on the way.
-#
-# Rule: what the rules and the model have found until then is reported also where the run was stopped.
-
-
 class ReviewOutcome(Struct, frozen=True, kw_only=True):
-    """`end` is what the model's run came to; `signal` the one that ended it, 0 if none did."""
+    """`end` is how the model's run ended. `signal` is the signal that ended it, or 0."""
 
     review: Review
     report: ReviewReport
@@ -163,7 +163,7 @@ class ReviewOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def answer(self) -> str:
-        """What the model said, where it came to an end."""
+        """What the model said, if it came to an end."""
         return self.end.text if isinstance(self.end, Done) else ""
 
 
@@ -176,7 +176,7 @@ class ReviewInterrupted(Exception):
 
 
 async def run_review(
-    wish: AgentOptions,
+    options: AgentOptions,
     change: ReviewedChange | None,
     question: str = "",
     *,
@@ -186,42 +186,43 @@ async def run_review(
     env: Mapping[str, str] = os.environ,
     model: Model | None = None,
 ) -> ReviewOutcome:
-    """Review a change, or go on with the newest review and ask it something. Raises the errors of `holdfast.errors`
-    that keep it from beginning."""
+    """Review a change, or resume the newest review and ask it something. Raises the errors of `holdfast.errors`
+    that keep it from starting."""
     signals = SignalHandler()
     with signals.caught():
         try:
-            opened = await open_review(wish, change, watch=watch, tell=tell, env=env, model=model)
+            opened = await open_review(options, change, watch=watch, tell=tell, env=env, model=model)
         except asyncio.CancelledError:
-            if not signals.settle():
+            if not signals.absorb():
                 raise
             raise ReviewInterrupted(signals.came) from None
         try:
             began(opened)
-            signals.agent = opened.desk.agent
-            return await _reviewed(opened.desk, question or REVIEW_REQUEST, signals)
+            signals.agent = opened.session.agent
+            return await _review(opened.session, question or REVIEW_REQUEST, signals)
         finally:
             await opened.close()
 
 
-async def _reviewed(desk: ReviewSession, request: str, signals: SignalHandler) -> ReviewOutcome:
-    entries = desk.session.log.info.entries
+async def _review(session: ReviewSession, request: str, signals: SignalHandler) -> ReviewOutcome:
+    log = session.session.log
+    before = log.info.entries
     end: End = Done("")
     try:
-        # A change may be committed or undone by the time it is asked about; what was said of it is still there.
-        if desk.review.units or desk.is_begun:
-            end = await desk.look(request)
+        # The change may be gone by the time it is asked about; what was said of it is still there.
+        if session.review.units or session.is_begun:
+            end = await session.ask(request)
     except asyncio.CancelledError:
-        if not signals.settle():
+        if not signals.absorb():
             raise
-        end = Stop("interrupted", "interrupted", "`holdfast review --continue` goes on")
-    entry = desk.agent.asking.entry
+        end = Stop("interrupted", "interrupted", "`holdfast review --continue` resumes it")
+    entry = session.agent.model_entry
     return ReviewOutcome(
-        review=desk.review,
-        report=desk.report(),
+        review=session.review,
+        report=session.report(),
         end=end,
-        log=desk.session.log.id,
-        spent=spent_by(desk.session.log.entries(entries), entry),
+        log=log.id,
+        spent=spent_by(log.entries(before), entry),
         is_priced=entry.price is not None,
         signal=signals.came,
     )

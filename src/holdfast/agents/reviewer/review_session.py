@@ -1,19 +1,21 @@
-"""What of a review stands in every request: the view of the change at the beginning, its findings at the end.
+"""A review session: the agent, its tools, the view of the change at the beginning of every request, and the
+findings at its end.
 
-Rule: pure. The view is written from the change alone, so that a cache holds it for every question.
+Rule: it can be closed at any moment and resumed from the log, from which findings and decisions are rebuilt. The
+view depends on the change alone, so that a provider's cache serves every question; another change replaces it in
+place.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.resources import files as package_files
 
-from holdfast.agents.build import AgentConfig, build_agent
+from holdfast.agents.build import AgentConfig, build_agent, open_session, session_recall_tool
 from holdfast.agents.loop import run
 from holdfast.agents.notices import Notice
 from holdfast.agents.outcomes import End
 from holdfast.agents.reviewer.tools import RECORDED_DATA, restore_result, review_tools
 from holdfast.events import ContextSet, RecapSet, ToolReturned
-from holdfast.messages import Json, joined_text
-from holdfast.recall import RECALL_TOOL, answer_recall
+from holdfast.messages import joined_text
 from holdfast.review.escaping import show_invisible
 from holdfast.review.finding import SEVERITIES, Finding
 from holdfast.review.reports import ReviewReport
@@ -21,8 +23,6 @@ from holdfast.review.review import Review
 from holdfast.review.static_context import Snippet, build_static_context, unit_weight
 from holdfast.review.unit import Risk, Unit
 from holdfast.tools.call import CallFinished
-from holdfast.tools.recall import recall_tool
-from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 from holdfast.views import path
 
@@ -32,15 +32,15 @@ RISK_WORTH: dict[Risk, float] = {"low": 0.1, "medium": 0.5, "high": 1.0}
 LEVEL_WORTH = {"skip": 0.0, "diff": 0.2, "function": 0.4, "file_context": 0.6, "full_file": 0.8}
 MOST_SNIPPETS = 6
 LONGEST_SNIPPET = 80
-"""Lines of a function that is shown beside its hunks."""
+"""The longest function, in lines, that is shown beside its hunks."""
 GRAVE = SEVERITIES.index("medium")
-"""From which severity on a file with a finding is worth as much as one of high risk."""
+"""A file with a finding of this severity or above is worth as much as one of high risk."""
 
 
 def change_view(review: Review, *, budget: int, count: Callable[[str], int]) -> ContextSet:
-    """The change as it stands once in the stable layer, in at most so many tokens, and what its files are worth.
+    """The change as every request shows it, in at most `budget` tokens, and what its files are worth.
 
-    Raises `ContextOverflow` where not even the list of its files fits.
+    Raises `ContextOverflow` if not even the list of its files fits.
     """
     around = risky_functions(review)
     context = build_static_context(review.diff, review.units, budget=budget, count=count, snippets=around)
@@ -105,11 +105,6 @@ def finding_line(finding: Finding) -> str:
     return show_invisible(f"{finding.id} {finding.severity} {finding.path}:{finding.line}{side} {claim}")
 
 
-# A review with a model: one log, the tools of a reviewer, and what was found so far.
-#
-# Rule: it can be closed at any moment and opened again from the log: findings and decisions are rebuilt from it, and
-# the view of the change is replaced in place where the change is another one.
-
 SYSTEM = (package_files(__package__) / "system.md").read_text("utf-8").strip()
 REVIEW_REQUEST = "Review this change."
 VIEW_SHARE = 0.35
@@ -117,35 +112,37 @@ VIEW_SHARE = 0.35
 
 
 class ReviewSession:
-    """**Contract:** `review` is the opener's and grows with what is found; `aclose` ends what runs, and the store
-    stays open."""
+    """**Contract:** `review` belongs to the caller and grows with what is found. `aclose` stops what runs; the
+    store stays open."""
 
-    def __init__(self, opening: AgentConfig, review: Review) -> None:
+    def __init__(self, config: AgentConfig, review: Review) -> None:
         self.review = review
-        self._watch = opening.watch
+        self._watch = config.watch
         workspace = Workspace([review.root])
-        tools = [*review_tools(review, workspace), recall_tool(RECALL_TOOL, self._recall)]
-        self.agent = build_agent(opening, Toolbox(tools, workspace), SYSTEM, self._notice, RECORDED_DATA)
-        self.session = self.agent.session
+        self.session = session = open_session(config, SYSTEM)
+        tools = [*review_tools(review, workspace), session_recall_tool(session)]
+        self.agent = build_agent(
+            config, session, tools, workspace, kept_data=RECORDED_DATA, watch=self._notice
+        )
         for entry in path(self.session.log.entries()):
             match entry.event:
                 case ToolReturned(name=name, data=data) if data:
                     restore_result(review, name, data)
         self._refresh()
 
-    async def look(self, request: str = REVIEW_REQUEST) -> End:
-        """Review the change, or answer what is asked about it, up to the end that it comes to."""
+    async def ask(self, request: str = REVIEW_REQUEST) -> End:
+        """Review the change, or answer a question about it."""
         self._refresh()
         self.agent.say(request)
         return await run(self.agent)
 
     @property
     def is_begun(self) -> bool:
-        """Whether something was said in this log before."""
+        """Whether the model has replied in this log before."""
         return bool(self.session.window.transcript.steps)
 
     def report(self) -> ReviewReport:
-        """What is told of it by now, with what the model said last."""
+        """What was found so far, with what the model said last."""
         steps = self.session.window.transcript.steps
         said = joined_text(steps[-1].message.parts) if steps else ""
         return self.review.report(model=self.agent.model.name, summary=said)
@@ -154,16 +151,16 @@ class ReviewSession:
         await self.agent.aclose()
 
     def _refresh(self) -> None:
-        """Set what stands, where it is not what stands already: the view of the change and the findings."""
+        """Record the view of the change and the findings, if they differ from those in the log."""
         window = self.session.window
         transcript, counter = window.transcript, window.counter
         budget = int(window.profile.low_water * VIEW_SHARE)
         view = change_view(self.review, budget=budget, count=counter.text)
         if (view.text, view.worth) != (transcript.contexts.get(view.key), transcript.worth.get(view.key)):
             self.session.record(view)
-        self._tell_findings()
+        self._refresh_findings()
 
-    def _tell_findings(self) -> None:
+    def _refresh_findings(self) -> None:
         recap = findings_recap(self.review)
         before = self.session.window.transcript.recaps.get(recap.key)
         if recap.lines != (before.lines if before else ()):
@@ -171,8 +168,5 @@ class ReviewSession:
 
     def _notice(self, notice: Notice) -> None:
         if isinstance(notice, CallFinished) and not notice.result.is_error:
-            self._tell_findings()
+            self._refresh_findings()
         self._watch(notice)
-
-    def _recall(self, arguments: Mapping[str, Json]) -> tuple[str, bool]:
-        return answer_recall(self.session.store, arguments, log=self.session.log.id)

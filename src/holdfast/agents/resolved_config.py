@@ -1,0 +1,136 @@
+"""The configuration of an agent, resolved: what a person asked for, the configuration files and the environment.
+
+Rule: terminal, headless runs, reviews and pairs all resolve it here, so that they get the same model, store, rules
+and sandbox. What cannot be as asked for is an error or a note, never silence.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.agents.agent import RequestSettings
+from holdfast.agents.build import AgentConfig
+from holdfast.agents.limits import RunLimits
+from holdfast.agents.model_choice import choose_model
+from holdfast.agents.notices import Watch
+from holdfast.agents.options import AgentOptions
+from holdfast.agents.trust import apply_trust, config_folder
+from holdfast.config import Config, load_config, resolve_profile
+from holdfast.errors import ConfigError
+from holdfast.models.catalogue import ModelEntry, price_table
+from holdfast.models.model import Model
+from holdfast.packing.profile import BUILT_IN, Profile
+from holdfast.store import Store, default_path
+from holdfast.tools.permissions import Permissions, parse_permissions
+from holdfast.tools.shell.sandbox import Sandbox, Unconfined, find_sandbox
+
+OTHER_TOOLS = ("Task", "McpCall", "McpDescribe")
+"""Tools beside the built-in ones that a permission rule may name."""
+
+
+class ResolvedConfig(Struct, frozen=True, kw_only=True):
+    """Everything that is known before anything is opened."""
+
+    root: Path
+    config: Config
+    model: Model
+    entry: ModelEntry
+    profile: Profile
+    permissions: Permissions
+    sandbox: Sandbox
+    store: Path
+    is_local: bool
+    """Whether the model answers on this machine, one request at a time."""
+    notes: tuple[str, ...]
+
+    @property
+    def snapshots(self) -> Path:
+        """The folder for what files were before they were changed."""
+        return self.store.with_name(f"{self.store.name}.snapshots")
+
+
+def resolve_config(
+    options: AgentOptions, env: Mapping[str, str], model: Model | None = None
+) -> ResolvedConfig:
+    """`model` is asked instead of the one that the options name. Blocks: files are read, a sandbox is tried."""
+    root = options.root.resolve()
+    config, distrust = apply_trust(
+        load_config(cwd=root, env=env), config_folder(env), env, trusts=options.trusts
+    )
+    permissions = _permissions(options, config)
+    wanted = options.sandbox or permissions.sandbox
+    sandbox = find_sandbox(wanted, with_network=permissions.network)
+    is_unconfined = isinstance(sandbox, Unconfined) and wanted != "off"
+    chosen, entry, is_local = model, ModelEntry(name=model.name if model else ""), False
+    if chosen is None:
+        chosen, entry, is_local = choose_model(options.model, config, env)
+    if options.limits.dollars and entry.price is None and not is_local:
+        raise ConfigError(
+            f"the price of `{entry.name}` is not known, so a limit in dollars cannot be kept",
+            hint=f'set it in holdfast.toml: `[models."{entry.name}"]` with `price = {{ input = 1, output = 5 }}`',
+        )
+    loaded = resolve_profile(_with_prices(config, entry), env, options.profile, model_window=entry.window)
+    guessed = f"the window of `{entry.name}` is not known; {loaded.profile.window} tokens are assumed"
+    return ResolvedConfig(
+        root=root,
+        config=config,
+        model=chosen,
+        entry=entry,
+        profile=loaded.profile.scaled_to(options.budget) if options.budget else loaded.profile,
+        permissions=permissions,
+        sandbox=sandbox,
+        store=options.store or (Path(config.store) if config.store else default_path(env)),
+        is_local=is_local,
+        notes=(
+            *([distrust] if distrust else []),
+            *loaded.warnings,
+            *([sandbox.described] if is_unconfined else []),
+            *([guessed] if not (entry.window or options.budget or model) else []),
+        ),
+    )
+
+
+def make_agent_config(
+    resolved: ResolvedConfig, store: Store, log: str, limits: RunLimits, watch: Watch
+) -> AgentConfig:
+    """The configuration of an agent that asks nobody."""
+    return AgentConfig(
+        root=resolved.root,
+        store=store,
+        log=log,
+        model=resolved.model,
+        request_settings=RequestSettings(entry=resolved.entry, max_tokens=resolved.profile.reply_room),
+        profile=resolved.profile,
+        limits=limits,
+        permissions=resolved.permissions,
+        compacts_in_background=not resolved.is_local,
+        watch=watch,
+    )
+
+
+def _with_prices(config: Config, entry: ModelEntry) -> Config:
+    """The configuration with the model's prices as defaults of every profile: they decide when a fold pays."""
+    if entry.price is None or not entry.price.input:
+        return config
+    table = price_table(entry)
+    prices = {
+        "cache_read": table.read,
+        "cache_write": table.write,
+        "cache_seconds": float(table.life_seconds),
+    }
+    return replace(
+        config,
+        profiles={**config.profiles, **{n: {**prices, **config.profiles.get(n, {})} for n in BUILT_IN}},
+        bases={**dict.fromkeys(BUILT_IN, ""), **config.bases},
+    )
+
+
+def _permissions(options: AgentOptions, config: Config) -> Permissions:
+    permissions = parse_permissions(
+        config.permissions, config.where or "the configuration", tools=OTHER_TOOLS
+    )
+    for rule in options.allow:
+        permissions = permissions.allowing(rule)
+    return permissions
