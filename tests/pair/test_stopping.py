@@ -62,6 +62,24 @@ def test_too_many_critical_failures_twice():
     assert "19 critical" in found.sentence
 
 
+def test_as_many_critical_failures_as_allowed_are_not_too_many():
+    allowed = replace(RULES, most_critical=20)
+    assert find_stop(measured(80, 80, severity="critical"), allowed) is None
+    assert find_stop(measured(79, 79, severity="critical"), allowed).reason == "critical"
+
+
+def test_an_oscillation_needs_as_many_changes_as_the_rule_says():
+    rules = replace(RULES, layer_hard=0)
+    assert RULES.swings == 4
+    assert find_stop(measured(60, 50, 60, 50), rules) is None
+    assert find_stop(measured(60, 50, 60, 50, 60), rules).reason == "oscillation"
+
+
+def test_a_return_to_the_best_rate_is_no_new_best():
+    assert oscillates([0.6, 0.5, 0.6, 0.5, 0.6], RULES)
+    assert not oscillates([0.6, 0.5, 0.6, 0.5, 0.61], RULES)
+
+
 def test_a_layer_that_stays_broken():
     rising = [10, 20, 30, 40, 50, 60]
     assert persistent_layers(measured(*rising[:3], layer=3), RULES.soft) == (3,)
