@@ -95,6 +95,19 @@ def test_what_was_done_long_ago_and_is_done_again_is_no_loop():
     assert verdicts == ["", "", "remind", "stop"]
 
 
+def test_two_calls_by_turns_are_a_loop_and_calls_as_near_as_allowed_count():
+    repeats = RepeatGuard()
+    one, other = call("Read", "r", path="a.py"), call("Read", "r", path="b.py")
+    verdicts = [repeats.saw(which, "text", is_read_only=True) for _ in range(3) for which in (one, other)]
+    assert verdicts == ["", "", "", "", "remind", "remind"]
+    repeats = RepeatGuard()
+    for number in range(2):
+        repeats.saw(one, "text", is_read_only=True)
+        for place in range(NEARBY_CALLS - 1):
+            repeats.saw(call("Read", "o", path=f"{number}_{place}.py"), "text", is_read_only=True)
+    assert repeats.saw(one, "text", is_read_only=True) == "remind"
+
+
 def test_what_summaries_cost_is_spent_by_the_run(root):
     for number in range(40):
         (root / f"f{number}.py").write_text(f"name_{number} = '{'x' * 60}'\n" * 25)

@@ -26,6 +26,7 @@ from holdfast.recall import RECALL_TOOL
 from holdfast.tokenizers import counter_for_model
 from holdfast.tools.ask_user import FirstOption
 from holdfast.tools.files.seen_files import SeenFiles
+from holdfast.tools.recall import recall_tool
 from holdfast.tools.shell.sandbox import Bubblewrap, Landlock, Unconfined
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.skill_files import Skills
@@ -74,13 +75,13 @@ def test_prompts_take_about_two_thousand_tokens(number):
 
 def defined_to(role, sandbox):
     """Texts and schemas of a role's tools, as its desk has them."""
-    bench = ToolState(SeenFiles(), Shell(sandbox=sandbox), TodoList(), Skills([]))
+    state = ToolState(SeenFiles(), Shell(sandbox=sandbox), TodoList(), Skills([]))
     tools = [
         tool
-        for tool in bench.tools(FirstOption(), RECALL_TOOL, lambda _: ("", False))
+        for tool in state.tools(recall_tool(RECALL_TOOL, lambda _: ("", False)), FirstOption())
         if tool.name in {*role.tools, "Recall"}
     ]
-    bench.close()
+    state.close()
     return [
         tool.definition for tool in define_tools([*tools, hand_over_tool(lambda _: ())], role.definitions)
     ]

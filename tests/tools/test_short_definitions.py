@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from holdfast.agents.coding.tool_state import ToolState
 from holdfast.agents.pair.hand_over import hand_over_tool
-from holdfast.agents.pair.role_session import ROLE_TOOLS, define_tools, role_briefs
+from holdfast.agents.pair.role_session import ROLE_TOOLS, define_tools, role_prompts
 from holdfast.events import ToolReturned
 from holdfast.ids import text_id
 from holdfast.log import Log
@@ -21,6 +21,7 @@ from holdfast.store import SqliteStore
 from holdfast.tools.ask_user import FirstOption
 from holdfast.tools.files.read import DEFAULT_LINES
 from holdfast.tools.files.seen_files import SeenFiles
+from holdfast.tools.recall import recall_tool
 from holdfast.tools.shell.bash import MOST_SECONDS, BashArguments
 from holdfast.tools.shell.sandbox import Bubblewrap, Landlock, Unconfined
 from holdfast.tools.shell.shell import Shell
@@ -128,7 +129,8 @@ class Ground:
         (self.root / "long.txt").write_text(LONG)
         shell = Shell(sandbox=sandbox or Unconfined())
         self.tool_state = ToolState(SeenFiles(), shell, TodoList(), Skills([]))
-        tools = self.tool_state.tools(FirstOption(), RECALL_TOOL, lambda given: answer_recall(store, given))
+        recall = recall_tool(RECALL_TOOL, lambda given: answer_recall(store, given))
+        tools = self.tool_state.tools(recall, FirstOption())
         self.full = [*tools, hand_over_tool(lambda _: ())]
         self.short = define_tools(self.full, "short")
 
@@ -180,7 +182,7 @@ def keywords(schema: dict) -> set[str]:
 
 
 def test_every_tool_that_a_role_may_have_has_a_short_form(both):
-    assert sorted(both) == NAMES == sorted(role_briefs())
+    assert sorted(both) == NAMES == sorted(role_prompts())
     for name, (full, short) in both.items():
         assert short.name == full.name
         assert 0 < len(short.description) < len(full.description), name
@@ -198,7 +200,7 @@ def test_a_short_schema_has_names_types_and_what_is_required(both):
 
 
 def test_what_is_left_out_is_optional_and_there(both):
-    for name, brief in role_briefs().items():
+    for name, brief in role_prompts().items():
         full, short = (dict(objects(one.schema))[""] for one in both[name])
         left = full["properties"].keys() - short["properties"].keys()
         assert left == set(brief.without), name
@@ -266,7 +268,7 @@ def test_bash_says_what_its_sandbox_holds(tmp_path, store, sandbox, said):
 
 
 def test_figures_in_short_texts_are_those_of_the_tools():
-    texts = {name: brief.short for name, brief in role_briefs().items()}
+    texts = {name: brief.short for name, brief in role_prompts().items()}
     assert f"{DEFAULT_LINES} unless" in texts["Read"]
     assert f"({BashArguments('x').timeout:.0f} unless given, at most {MOST_SECONDS})" in texts["Bash"]
 

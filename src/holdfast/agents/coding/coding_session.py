@@ -7,7 +7,13 @@ from importlib.resources import files as package_files
 
 from msgspec.structs import replace
 
-from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_session
+from holdfast.agents.build import (
+    AgentConfig,
+    SessionGate,
+    build_agent,
+    open_session,
+    session_recall_tool,
+)
 from holdfast.agents.coding.task import TASK_TOOL, ParentAgent, task_tool
 from holdfast.agents.coding.tool_state import change_note, load_skills, new_tool_state
 from holdfast.agents.limits import RunBudget
@@ -50,11 +56,11 @@ class CodingSession:
         self._gate = gate = SessionGate(config, session, workspace, state.shell)
         budget = RunBudget(config.limits)
         parent = ParentAgent(config, session, workspace, state, gate, budget, self._notice, config.tasks)
-        tools = [*state.tools(session, config.respondent), task_tool(parent), *config.more_tools]
+        own = state.tools(session_recall_tool(session), config.respondent)
         self.agent = build_agent(
             config,
             session,
-            tools,
+            [*own, task_tool(parent), *config.more_tools],
             workspace,
             gate=gate,
             budget=budget,

@@ -14,7 +14,13 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from holdfast.agents.agent import current_call
-from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_session
+from holdfast.agents.build import (
+    AgentConfig,
+    SessionGate,
+    build_agent,
+    open_session,
+    session_recall_tool,
+)
 from holdfast.agents.coding.tool_state import ToolState, new_tool_state
 from holdfast.agents.limits import RunBudget, RunLimits, TaskSettings
 from holdfast.agents.loop import run
@@ -202,11 +208,12 @@ class SubAgent:
         return Log.create(config.store, title=title, source=TASK_SOURCE, meta=meta, redact=redact).id
 
     def _tools(self) -> list[Tool]:
-        state, session = self._tool_state, self._session
+        state, recall = self._tool_state, session_recall_tool(self._session)
+        reading = state.read_only_tools(recall)
         if not self._arguments.writes:
-            return state.read_only_tools(session)
-        allowed = ACTING | {tool.name for tool in state.read_only_tools(session)}
-        return [tool for tool in state.tools(session, NoAnswer()) if tool.name in allowed]
+            return reading
+        allowed = ACTING | {tool.name for tool in reading}
+        return [tool for tool in state.tools(recall, NoAnswer()) if tool.name in allowed]
 
     def _waiting(self) -> WaitingSubAgent:
         return WaitingSubAgent(self._call, self._arguments.description, self._agent.toolbox)

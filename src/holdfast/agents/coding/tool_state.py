@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from holdfast.agents.build import AgentConfig, session_recall_tool
+from holdfast.agents.build import AgentConfig
 from holdfast.agents.coding.command_effects import (
     ChangeDetector,
     CommandEffects,
@@ -122,10 +122,10 @@ class ToolState(Struct):
     unseen: list[int] = field(default_factory=list)
     """Steps with a command whose effects are not fully known."""
 
-    def tools(self, session: Session, respondent: Responder) -> list[Tool]:
+    def tools(self, recall: Tool, respondent: Responder) -> list[Tool]:
         """All tools, those that read and those that act."""
         return [
-            *self.read_only_tools(session),
+            *self.read_only_tools(recall),
             edit_tool(self.files),
             multi_edit_tool(self.files),
             write_tool(self.files),
@@ -137,8 +137,8 @@ class ToolState(Struct):
             *([skill_tool(self.skills)] if self.skills.by_name else []),
         ]
 
-    def read_only_tools(self, session: Session) -> list[Tool]:
-        return [ls_tool(), glob_tool(), grep_tool(), read_tool(self.files), session_recall_tool(session)]
+    def read_only_tools(self, recall: Tool) -> list[Tool]:
+        return [ls_tool(), glob_tool(), grep_tool(), read_tool(self.files), recall]
 
     def changed_paths(self, edits: int = 0, irreversible: int = 0) -> list[str]:
         """Paths that were changed since there were this many edits and irreversible changes."""

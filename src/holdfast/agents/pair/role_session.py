@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_session
+from holdfast.agents.build import (
+    AgentConfig,
+    SessionGate,
+    build_agent,
+    open_session,
+    session_recall_tool,
+)
 from holdfast.agents.coding.tool_state import new_tool_state
 from holdfast.agents.limits import RunLimits, Spent, reached_limit
 from holdfast.agents.loop import run
@@ -87,7 +93,8 @@ class RoleSession:
         self.tool_state = state = new_tool_state(config, session)
         gate = SessionGate(config, session, workspace, state.shell)
         allowed = {*role.tools, RECALL_TOOL.name}
-        own = [tool for tool in state.tools(session, config.respondent) if tool.name in allowed]
+        known = state.tools(session_recall_tool(session), config.respondent)
+        own = [tool for tool in known if tool.name in allowed]
         tools = define_tools([*own, hand_over_tool(self._faults)], role.definitions)
         self.agent = build_agent(config, session, tools, workspace, gate=gate, watch=self._notice)
         entries = path(session.log.entries())
