@@ -45,7 +45,7 @@ def test_what_a_command_did_to_a_known_file_is_shown_and_taken_back(place):
     shown = run(desk, "/diff").text
     assert "-    print('old')\n+    print('new')" in shown
     text = run(desk, "/undo").text
-    assert "1 edit taken back" in text
+    assert "1 edit undone" in text
     assert "'old'" in main_text(place)
     assert desk.tool_state.files.made == []
 
@@ -55,7 +55,7 @@ def test_what_one_command_did_to_several_files_is_one_edit(place):
     desk = place.open(both, [bash("sed -i s/o/0/ main.py notes.md; echo x > made.txt")], "Done.")
     say(desk, "Go.")
     text = run(desk, "/undo").text
-    assert "1 edit taken back" in text
+    assert "1 edit undone" in text
     assert "`made.txt` (created)" in text, "what stays is said"
     assert "0ld" not in main_text(place)
     assert (place.root / "notes.md").read_text() == "# Notes\n\nNothing yet.\n"
@@ -67,7 +67,7 @@ def test_an_edit_before_a_command_is_taken_back_with_it(place):
     steps = [[read("main.py")], [edit], [bash("sed -i s/mid/new/ main.py")], "Done."]
     desk = place.open("Hello.", *steps)
     say(desk, "Hi.", "Go.")
-    assert "2 edits taken back in `main.py`" in run(desk, "/rewind 2 both").text
+    assert "2 edits undone in `main.py`" in run(desk, "/rewind 2 both").text
     assert "'old'" in main_text(place)
 
 
@@ -108,7 +108,7 @@ def test_a_folder_that_is_too_large_is_said_not_to_be_looked_at(place, monkeypat
     monkeypatch.setattr(command_effects, "MOST_FILES", 1)
     desk = place.open("Hello.", [bash(SED)], "Done.")
     say(desk, "Hi.", "Go.")
-    assert "1 command ran without anybody seeing all that changed" in run(desk, "/rewind 2").text
+    assert "1 command may have changed files that are not known" in run(desk, "/rewind 2").text
 
 
 def test_a_command_that_is_broken_off_is_said_to_be_unseen(place):
@@ -123,7 +123,7 @@ def test_a_command_that_is_broken_off_is_said_to_be_unseen(place):
 
     desk.runner.run(broken_off())
     assert desk.tool_state.unseen == place.open().tool_state.unseen == [2]
-    assert "1 command ran without anybody seeing all that changed" in run(desk, "/rewind 2").text
+    assert "1 command may have changed files that are not known" in run(desk, "/rewind 2").text
 
 
 def test_a_file_that_became_a_link_is_named_and_not_taken_back(place):
@@ -162,7 +162,7 @@ def test_what_a_sub_agent_did_is_the_talks_to_show_and_to_take_back(place):
     again = place.open()
     assert again.tool_state.files.made == desk.tool_state.files.made
     assert "`notes.md` (deleted)" in run(again, "/diff").text
-    assert "2 edits taken back" in run(again, "/undo 2").text
+    assert "2 edits undone" in run(again, "/undo 2").text
     assert "'old'" in main_text(place)
 
 

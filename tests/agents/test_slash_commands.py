@@ -110,7 +110,7 @@ def test_mode_is_shown_and_set_and_the_agent_keeps_to_it(place):
 
 def test_undo_takes_edits_back_and_tells_the_agent(place):
     desk = edited(place)
-    with pytest.raises(InputError, match="number of no edit"):
+    with pytest.raises(InputError, match="there is no edit `2`"):
         run(desk, "/undo 2")
     assert "+    print('old')" in run(desk, "/undo").text
     assert "'old'" in (place.root / "main.py").read_text()
@@ -151,7 +151,7 @@ def test_init_hands_over_the_words_to_be_said(place):
 def test_init_does_not_rewrite_rules_unasked(place):
     (place.root / "AGENTS.md").write_text("Be brief.\n")
     desk = place.open()
-    with pytest.raises(InputError, match=r"`AGENTS.md` is there already"):
+    with pytest.raises(InputError, match=r"`AGENTS.md` exists already"):
         run(desk, "/init")
     assert run(desk, "/init !").say == INIT_PROMPT
 
@@ -183,7 +183,7 @@ def test_diff_is_against_what_was_there_before_the_talk(place):
         [call("Edit", "4", path="main.py", old_string="new", new_string="newer")],
         "Done.",
     )
-    assert run(desk, "/diff").text == "The agent's edits changed no file in this talk."
+    assert run(desk, "/diff").text == "The agent's edits changed no file in this session."
     say(desk, "Change.")
     text = run(desk, "/diff").text
     assert "-    print('old')\n+    print('newer')" in text
@@ -198,7 +198,7 @@ def test_diff_survives_a_restart_and_names_other_peoples_changes(place):
     (place.root / "main.py").write_text("def main():\n    print('mine')\n")
     text = run(place.open(), "/diff").text
     assert "-    print('old')\n+    print('mine')" in text
-    assert "`main.py` was changed by someone else too" in text
+    assert "`main.py` was also changed by someone else" in text
 
 
 def test_diff_of_a_file_that_is_gone_and_of_one_that_is_as_it_was(place):
@@ -212,7 +212,7 @@ def test_diff_of_a_file_that_is_gone_and_of_one_that_is_as_it_was(place):
     (place.root / "gone.py").unlink()
     text = run(desk, "/diff").text
     assert "print" not in text
-    assert "`gone.py` was changed by someone else too" in text
+    assert "`gone.py` was also changed by someone else" in text
 
 
 def test_diff_runs_nothing_that_the_repository_names(place):
@@ -289,11 +289,11 @@ def test_export_overwrites_only_when_told(place):
     desk = place.open()
     file = place.root / "talk.md"
     file.write_text("mine")
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="exists already"):
         run(desk, "/export markdown talk.md")
     assert file.read_text() == "mine"
     run(desk, "/export markdown talk.md !")
-    assert file.read_text().startswith("# A talk")
+    assert file.read_text().startswith("# A session")
     assert [p.name for p in place.root.iterdir() if "holdfast" in p.name] == []
 
 

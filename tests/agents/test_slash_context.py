@@ -98,7 +98,7 @@ def test_advice_names_the_largest_its_size_and_what_to_do(place):
     assert f"{row.tokens:,}".replace(",", " ") in about
     assert f"`/recall {row.id}`" in about
     assert "it folds when" in about
-    assert "`/compact` has nothing to sum up yet" in would
+    assert "`/compact` has nothing to summarize yet" in would
     assert run(desk, f"/recall {row.id}").text
 
 
@@ -175,9 +175,9 @@ def test_compact_now_and_its_undo(place):
     assert "French" in text, "what the user demanded stays"
     written = [e.event for e in desk.session.log.entries() if isinstance(e.event, Compacted)]
     assert "the modes" in {event.focus for event in written}
-    assert "taken back" in run(desk, "/compact undo").text
+    assert "is undone" in run(desk, "/compact undo").text
     assert pack(desk.session.window.view()).messages == before
-    with pytest.raises(InputError, match="no summary to take back"):
+    with pytest.raises(InputError, match="no summary to undo"):
         run(desk, "/compact undo")
 
 
@@ -199,7 +199,7 @@ def test_cost_by_model_with_what_the_cache_saved(place):
         reply("Two.", 101_000, 1_000, 100_000, 0),
         request_settings=PRICED,
     )
-    assert "Nothing was asked of a model in this talk yet." in run(desk, "/cost").text
+    assert "No model was asked in this session yet." in run(desk, "/cost").text
     say(desk, "One?", "Two?")
     text = run(desk, "/cost").text
     assert cells(text, "`house/large`") == ["2", "201 000", "50 %", "2 000", "$1.46"]
@@ -212,8 +212,8 @@ def test_cost_of_what_has_no_price_is_not_nothing(place):
     desk = place.open("One.")
     say(desk, "One?")
     text = run(desk, "/cost").text
-    assert cells(text, "`scripted/model`")[-1] == "not known"
-    assert "The cost leaves out 1 request to models whose price is not known." in text
+    assert cells(text, "`scripted/model`")[-1] == "unknown"
+    assert "The cost leaves out 1 request to models without a known price." in text
     assert "saved" not in text
 
 
@@ -224,32 +224,32 @@ def test_cost_counts_what_was_left_behind_and_not_what_a_fork_brought(place):
     assert cells(run(desk, "/cost").text, "`house/large`")[-1] == "$2.00"
     say(place.open(reply("Three.", 50_000, 0), request_settings=PRICED), "Three?")
     fork = place.open(reply("Four.", 20_000, 0), log=run(desk, "/fork").open_log, request_settings=PRICED)
-    assert "Nothing was asked of a model in this talk yet." in run(fork, "/cost").text
+    assert "No model was asked in this session yet." in run(fork, "/cost").text
     say(fork, "Four?")
     text = run(fork, "/cost").text
     assert cells(text, "`house/large`")[-1] == "$0.20"
-    assert "brought along" in text
+    assert "copied from another session" in text
 
 
 def test_cost_names_folds(place):
     desk = compactable(place)
     run(desk, "/compact now")
-    assert "1 fold took" in run(desk, "/cost").text
+    assert "1 fold removed" in run(desk, "/cost").text
 
 
 def test_advice_says_what_a_summary_would_free(place):
     desk = compactable(place)
     plan = plan_compaction(desk.session.window.view(), manual=True)
-    would = f"at most {plan.budget:,} tokens in the place of {plan.steps} steps that take {plan.shown:,}"
+    would = f"{plan.steps} steps of {plan.shown:,} tokens by a summary of at most {plan.budget:,}"
     assert would.replace(",", " ") in run(desk, "/context").text
 
 
 def test_what_the_provider_counts_is_said_where_it_is_more(place):
     desk = place.open(reply("One.", 20_000, 100), reply("Two.", 21_000, 100))
-    assert "by the provider's reports" not in run(desk, "/context").text
+    assert "what the provider reports" not in run(desk, "/context").text
     say(desk, "One?", "Two?")
     text = run(desk, "/context").text
-    assert "by the provider's reports" in text
+    assert "what the provider reports" in text
     assert number(text.split("**Context**: ")[1].split(" tokens")[0]) > 20_000
 
 

@@ -26,7 +26,7 @@ def test_models_that_answer_are_listed_and_keys_that_are_missing_named(place, mo
     with listing(SERVED) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         text = run(place.open(), "/model").text
-    assert "This talk is with `scripted/model`." in text
+    assert "This session uses `scripted/model`." in text
     assert "`ANTHROPIC_API_KEY`" in text
     assert "`OPENAI_API_KEY`" not in text, "an address of one's own needs no key"
     rows = [line for line in text.splitlines() if line.startswith("| `openai/")]
@@ -60,7 +60,7 @@ def test_a_model_that_a_server_has_not_is_refused_with_the_nearest(place):
 
 
 def test_a_server_that_does_not_answer_is_said(place):
-    with pytest.raises(InputError, match="its provider cannot be asked"):
+    with pytest.raises(InputError, match="its provider does not answer"):
         run(place.open(), "/model compatible/qwen@http://127.0.0.1:9/v1")
 
 

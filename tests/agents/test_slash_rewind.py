@@ -36,7 +36,7 @@ def test_a_number_alone_says_what_would_be_changed_and_changes_nothing(place):
     before = desk.session.log.info.entries
     text = run(desk, "/rewind 2").text
     assert "2 rounds left behind, from `Make it new.` on" in text
-    assert "`/rewind 2 files`: 3 edits taken back in `main.py`, `more.py`" in text
+    assert "`/rewind 2 files`: 3 edits undone in `main.py`, `more.py`" in text
     assert desk.session.log.info.entries == before
     assert "'newer'" in main_text(place)
 
@@ -58,7 +58,7 @@ def test_the_files_go_back_and_the_talk_goes_on(place):
     desk = talked(place)
     shown = run(desk, "/rewind 3 files")
     assert not shown.is_reread
-    assert "2 edits taken back" in shown.text
+    assert "2 edits undone" in shown.text
     assert "'new'" in main_text(place)
     assert not (place.root / "more.py").exists()
     assert len(desk.session.window.transcript.rounds) == 3
@@ -67,7 +67,7 @@ def test_the_files_go_back_and_the_talk_goes_on(place):
 
 def test_both_go_back_and_the_agent_may_edit_as_it_could_then(place):
     desk = talked(place, [edit("new", "other", "7")], "Done.")
-    assert "2 edits taken back" in run(desk, "/rewind 3 both").text
+    assert "2 edits undone" in run(desk, "/rewind 3 both").text
     say(desk, "Make it other.")
     assert "'other'" in main_text(place), "it knows the file as it was before round 3"
     rewound = [e.event for e in desk.session.log.entries() if isinstance(e.event, Rewound)]
@@ -90,7 +90,7 @@ def test_what_somebody_else_wrote_is_said_and_nothing_goes_back(place):
     desk = talked(place)
     (place.root / "main.py").write_text("mine\n")
     before = desk.session.log.info.entries
-    assert "cannot be taken back: `main.py` was changed since" in run(desk, "/rewind 2").text
+    assert "cannot be undone: `main.py` was changed since" in run(desk, "/rewind 2").text
     for what in ("files", "both"):
         with pytest.raises(ToolError, match=r"`main\.py` was changed since"):
             run(desk, f"/rewind 2 {what}")

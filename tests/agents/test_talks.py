@@ -62,14 +62,14 @@ def test_only_talks_of_this_folder_are_listed(place):
     task = Log.create(place.store, id="task", source=TASK_SOURCE, meta={"root": str(place.root.resolve())})
     task.append(UserSaid((Text("Look around."),)))
     here = place.open(log="now")
-    with pytest.raises(InputError, match="no other talks yet"):
+    with pytest.raises(InputError, match="no other sessions yet"):
         run(here, "/resume")
     with pytest.raises(InputError, match=r"belongs to `.*elsewhere`") as error:
         run(here, "/resume theirs")
     assert "`holdfast resume theirs`" in error.value.hint
-    with pytest.raises(InputError, match="no talk of this agent"):
+    with pytest.raises(InputError, match="not a session of this agent"):
         run(here, "/resume imported")
-    with pytest.raises(InputError, match="this very talk"):
+    with pytest.raises(InputError, match="is this session"):
         run(here, "/resume now")
 
 
@@ -87,7 +87,7 @@ def test_a_talk_is_found_by_what_was_said_answered_or_returned(place):
 
 def test_words_of_the_prompt_find_nothing(place):
     held(place, "one", "Hello.", "Hi.")
-    with pytest.raises(InputError, match="no talk of this folder says"):
+    with pytest.raises(InputError, match="no session of this folder says"):
         run(place.open(log="now"), "/resume Holdfast repository")
 
 
@@ -123,7 +123,7 @@ def test_many_talks_are_not_all_listed(place):
     here = place.open(log="now")
     text = run(here, "/resume").text
     assert len(rows(text)) == MOST_SESSIONS
-    assert "and 3 older talks" in text
+    assert "and 3 older sessions" in text
     assert len(rows(run(here, "/resume question").text)) == MOST_SESSIONS
 
 

@@ -237,7 +237,7 @@ def test_where_it_ends_well_an_open_question_is_still_hinted_at(root):
         done = holdfast(*begun(server, "--approve", "auto"))
     assert done.code == 0
     assert "- open: Ship it?" in done.text
-    assert "is an open question: go on with `--continue --approve ask`" in done.err
+    assert "is an open question: resume with `--continue --approve ask`" in done.err
 
 
 def test_outputs_of_an_earlier_pair_are_not_counted(root, own_place):
@@ -249,7 +249,7 @@ def test_outputs_of_an_earlier_pair_are_not_counted(root, own_place):
         done = holdfast(*begun(server, "--approve", "auto"))
         assert bodies(server) == []
     assert done.code == 2
-    assert f"`{OUTPUTS}` is there already, from another pair" in done.err
+    assert f"`{OUTPUTS}` exists already, from another pair" in done.err
 
 
 def test_logs_are_those_that_there_are(root):

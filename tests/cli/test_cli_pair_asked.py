@@ -30,7 +30,7 @@ def test_interrupted_and_gone_on_with(root):
         ended = killed(running, lambda: len(bodies(server)) == 1, signal.SIGINT)
         assert ended.code == 130, ended.err
         assert "error: `planner`: interrupted" in ended.err
-        assert "hint: `--continue` goes on" in ended.err
+        assert "hint: `--continue` resumes it" in ended.err
         done = holdfast(*given(server, "--continue", "--approve", "auto"))
     assert done.code == 0, done.err
 

@@ -1,6 +1,6 @@
 """The loop: ask the model, run what it asks for, until it is done.
 
-Rule: whatever happens, the log is valid after every step, and the next run goes on from it.
+Rule: whatever happens, the log is valid after every step, and the next run continues from it.
 """
 
 from holdfast.agents.agent import Agent, RunInterrupted
@@ -17,7 +17,7 @@ DECLINED = Stop("refused", "the provider declined to answer", "say it in other w
 
 
 async def run(agent: Agent) -> End:
-    """From what was said last to an end. What a crash left open is settled first."""
+    """Run from what was said last to an end. Calls that a crash interrupted are marked first."""
     with agent.running():
         mark_uncertain_calls(agent.session)
         outcome: Outcome = Continue("")
@@ -35,7 +35,7 @@ async def run(agent: Agent) -> End:
 
 
 async def next_step(agent: Agent, before: Outcome) -> Outcome:
-    """One request and what is to follow from it. `before` is what the last step came to."""
+    """One request, and what follows from it. `before` is the outcome of the last step."""
     if stop := agent.stopped():
         return stop
     agent.hear()
@@ -60,7 +60,7 @@ async def next_step(agent: Agent, before: Outcome) -> Outcome:
 
 
 def _follows(agent: Agent, reply: ModelReply, before: Outcome) -> Outcome:
-    """What a reply comes to; it is in the log then, unless it says nothing."""
+    """What follows from a reply, which is recorded first, unless it is empty."""
     if not _says_something(reply):
         agent.drop(reply, "empty reply")
         if reply.stop == "refused":

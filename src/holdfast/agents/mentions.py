@@ -1,7 +1,7 @@
-"""Mentions: `@path` in what a person says, turned into a reminder to read the file.
+"""Mentions: `@path` in what a person says becomes a reminder to read the file.
 
-Rule: a mention attaches nothing by itself; it names what must be read with the tools, which keep to the workspace.
-What cannot be read is said, never ignored.
+Rule: a mention attaches nothing by itself; it names what must be read with the tools, which stay inside the
+workspace. A mention that cannot be read is reported, never ignored.
 """
 
 import re
@@ -24,11 +24,11 @@ _MENTION = re.compile(
 )
 _TRAILING = ".!?"
 _FIRST_CJK = "\u2e80"
-"""From here on a letter is no part of an address: `请看@src/a.py` is a mention."""
+"""From this character on, a letter before the `@` does not make it an address: `请看@src/a.py` is a mention."""
 
 
 class Mention(Struct, frozen=True):
-    """`path` as it was written. `first` is 0 where no lines were named, `last` also where it goes to the end."""
+    """`path` is as it was written. `first` is 0 if no lines were named; `last` is 0 also if the range is open."""
 
     path: str
     first: int = 0
@@ -45,16 +45,16 @@ class Mention(Struct, frozen=True):
 
 
 class ResolvedPrompt(Struct, frozen=True):
-    """What goes to the model: the text without its escapes, and a reminder, empty where there is nothing to say."""
+    """What goes to the model: the text without its escapes, and a reminder, which may be empty."""
 
     text: str
     reminder: str
     missing: tuple[str, ...] = ()
-    """Mentions that lead to nothing, for the person."""
+    """Mentions that could not be resolved, for the person."""
 
 
 def resolve_mentions(text: str, workspace: Workspace) -> ResolvedPrompt:
-    """A person's text, with a reminder to read what it mentions."""
+    """A person's text, and a reminder to read what it mentions."""
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
     troubles: dict[str, str] = {}

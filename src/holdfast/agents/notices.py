@@ -1,6 +1,6 @@
-"""What an agent tells whoever looks on: a terminal, a trace, a test.
+"""Notices: what an agent tells its observers, such as a terminal, a trace or a test.
 
-Rule: news only. Nothing that is told changes what the agent does, and all that matters is in the log as well.
+Rule: a notice changes nothing that the agent does, and everything that matters is in the log as well.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from holdfast.tools.call import CallFinished, CallStarted
 
 
 class StepBegan(Struct, frozen=True):
-    """A request goes out. `tokens` is what it takes by our count, `trigger` where folds begin, `most` how many
-    steps the run may have, 0 without end."""
+    """A request goes out. `tokens` is its size by our count, `trigger` is where folds begin, and `most` how many
+    steps the run may have, or 0."""
 
     number: int
     tokens: int
@@ -25,7 +25,7 @@ class StepBegan(Struct, frozen=True):
 
 
 class Replied(Struct, frozen=True):
-    """A whole reply is in the log. `dollars` is None where the price is not known."""
+    """A complete reply is in the log. `dollars` is None if the price is unknown."""
 
     reply: ModelReply
     dollars: float | None
@@ -36,7 +36,7 @@ class FoldMade(Struct, frozen=True):
 
 
 class SummaryBegan(Struct, frozen=True):
-    """`waits` is whether the next request waits for it."""
+    """`waits` says whether the next request waits for it."""
 
     waits: bool
 
@@ -52,7 +52,7 @@ class Reminded(Struct, frozen=True):
 
 
 class SubAgentNotice(Struct, frozen=True):
-    """News of a sub-agent: of the call that it works for, and from its own log."""
+    """A notice of a sub-agent, with the call that it works for and its own log."""
 
     call: str
     log: str
@@ -76,11 +76,11 @@ Watch = Callable[[Notice], None]
 
 
 def innermost(notice: Notice) -> Notice:
-    """What happened, by whichever sub-agent."""
+    """The notice itself, without the sub-agents around it."""
     while isinstance(notice, SubAgentNotice):
         notice = notice.news
     return notice
 
 
 def unwatched(_: Notice) -> None:
-    """Nobody looks on."""
+    """No observer."""

@@ -1,7 +1,7 @@
 """A run as OpenTelemetry spans, by the semantic conventions for generative AI.
 
-Rule: only names, sizes, times and outcomes; no text that a person, a model or a tool wrote leaves by this way.
-Loaded only where `OTEL_TRACES_EXPORTER` asks for it.
+Rule: only names, sizes, times and outcomes; no text of a person, a model or a tool is exported. Loaded only if
+`OTEL_TRACES_EXPORTER` asks for it.
 """
 
 import sys
@@ -33,7 +33,7 @@ from holdfast.version import __version__
 VARIABLE = "OTEL_TRACES_EXPORTER"
 AGENT, SUB_AGENT = "holdfast", "holdfast.task"
 PROVIDERS = {"google": "gcp.gemini", "mistral": "mistral_ai", "moonshot": "moonshot_ai"}
-"""What the conventions call a provider, where that is not what we call it."""
+"""The conventions' names of providers that differ from ours."""
 STOPS = {
     "end": "stop",
     "calls": "tool_call",
@@ -42,13 +42,13 @@ STOPS = {
     "other": "error",
 }
 CUT_SHORT = "cut_short"
-"""The type of error of what never came to its end."""
+"""The error type of what never ended."""
 
 Attributes = dict[str, AttributeValue]
 
 
 class RunSpans:
-    """One agent's run: a span for itself, and below it one for each request, call and sub-agent."""
+    """One agent's run: a span of its own, and below it one for each request, call and sub-agent."""
 
     def __init__(
         self, tracer: Tracer, *, log: str, model: str, name: str = AGENT, above: Context | None = None
@@ -132,7 +132,7 @@ class RunSpans:
         self._request = None
 
     def _finished(self, news: CallFinished) -> None:
-        if news.call.id not in self._calls:  # it was refused, and never began
+        if news.call.id not in self._calls:  # it was refused and never started
             self.watch(CallStarted(news.call))
         span = self._calls.pop(news.call.id)
         if sub := self._subs.pop(news.call.id, None):
@@ -171,8 +171,8 @@ def _counts(usage: Usage) -> Attributes:
 
 
 def tracer_provider(env: Mapping[str, str]) -> TracerProvider:
-    """A provider that exports as `OTEL_TRACES_EXPORTER` says: `console` (to stderr), `otlp`, or another's name. The
-    rest is the exporter's own to read from the environment."""
+    """A provider that exports as `OTEL_TRACES_EXPORTER` says: `console` (to stderr), `otlp`, or another name.
+    Exporters read their other settings from the environment themselves."""
     provider = TracerProvider(
         resource=Resource.create({"service.name": AGENT, "service.version": __version__})
     )

@@ -1,6 +1,7 @@
-"""What a step of the loop comes to.
+"""The outcome of a step of the loop.
 
-Rule: exactly one of these. The first three go on, the others end the run and leave a log that can be continued.
+Rule: exactly one of these. After the first three the run continues; the others end it and leave a log that can be
+resumed.
 """
 
 from typing import Literal
@@ -15,25 +16,25 @@ class RunTools(Struct, frozen=True):
 
 
 class Continue(Struct, frozen=True):
-    """The model is asked again: its reply was cut off, or it was told something."""
+    """Ask the model again: its reply was cut off, or it was told something."""
 
     why: str
 
 
 class Compact(Struct, frozen=True):
-    """A summary is written first, and the next request waits for it."""
+    """Write a summary first; the next request waits for it."""
 
     why: str
 
 
 class Done(Struct, frozen=True):
-    """The model has said what it had to say."""
+    """The model ended with an answer."""
 
     text: str
 
 
 class Ask(Struct, frozen=True):
-    """A person is to decide something before this can go on."""
+    """A person must decide something before the run can continue."""
 
     question: str
 

@@ -1,7 +1,7 @@
-"""Project rules: `code_law.md`, else `AGENTS.md`, as they stand on the disk now.
+"""Project rules: `code_law.md`, else `AGENTS.md`, as they are on the disk now.
 
-Rule: never written here, and never served from memory: a file is read whenever a run begins, and an event says when
-its text has changed. Rules of a folder come in when a file below it is touched.
+Rule: they are never written here and never cached: a file is read whenever a run begins, and an event records when
+its text has changed. The rules of a folder are told when a file in it is touched.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from holdfast.tools.workspace import Workspace
 LAW = "code_law.md"
 AGENTS = "AGENTS.md"
 LARGEST = 256_000
-"""Bytes. Rules are never trimmed, so a file that cannot be meant is refused rather than cut."""
+"""Bytes. Rules are never trimmed, so a file that is too large is refused rather than cut."""
 
 
 class RulesFile(Struct, frozen=True):
@@ -31,7 +31,7 @@ class RulesFile(Struct, frozen=True):
 
 
 def read_project_rules(workspace: Workspace) -> RulesFile | None:
-    """The rules at the root, whatever the case of the file's name."""
+    """The rules at the root; the case of the file's name does not matter."""
     return read_rules(workspace, ".")
 
 
@@ -43,7 +43,7 @@ def read_rules(workspace: Workspace, folder: str) -> RulesFile | None:
     except ToolError:
         return None
     for wanted in (LAW, AGENTS):
-        # An exact name first: a file system may have both.
+        # The exact name first: a case-sensitive file system may have both.
         found = sorted(
             (name for name in names if name.lower() == wanted.lower()), key=lambda n: (n != wanted, n)
         )
@@ -53,8 +53,8 @@ def read_rules(workspace: Workspace, folder: str) -> RulesFile | None:
 
 
 def rule_changes(before: dict[str, str], now: RulesFile | None) -> list[RulesSet]:
-    """What to record where the rules at the root are other than those in the log. An emptied text takes old rules
-    out of the prompt."""
+    """The events to record if the rules at the root differ from those in the log. An empty text removes old rules
+    from the prompt."""
     gone = [
         path for path, text in before.items() if "/" not in path and text and not (now and path == now.path)
     ]
@@ -65,7 +65,7 @@ def rule_changes(before: dict[str, str], now: RulesFile | None) -> list[RulesSet
 
 
 def parent_folders(path: str) -> Iterator[str]:
-    """The folders between the root and a file, from the top; the root itself is not among them."""
+    """The folders between the root and a file, from the top, without the root."""
     parts = path.split("/")[:-1]
     return ("/".join(parts[: n + 1]) for n in range(len(parts)))
 

@@ -1,8 +1,8 @@
-"""Whether a project's configuration may widen what is done without asking, or start programs.
+"""Trust in a project's configuration, which may widen what is done without asking, and start programs.
 
-Rule: a file that came with a repository is a stranger's. It may narrow at once; what widens or starts something
-holds only after a person has trusted that very text, for that folder. A file that `HOLDFAST_CONFIG` names is the
-person's own.
+Rule: a file that came with a repository is a stranger's. What narrows permissions holds at once; what widens them
+or starts a program holds only after a person has trusted that very text for that folder. A file that
+`HOLDFAST_CONFIG` names is the person's own.
 """
 
 import hashlib
@@ -25,13 +25,13 @@ CAREFUL = {"mode": ("plan", "ask"), "sandbox": ("auto", "bubblewrap", "landlock"
 def config_folder(env: Mapping[str, str]) -> Path:
     """Where a person's own settings and skills are."""
     given = env.get("XDG_CONFIG_HOME", "")
-    # The XDG specification says that a relative path is to be ignored.
+    # The XDG specification says to ignore a relative path.
     return (Path(given) if Path(given).is_absolute() else Path.home() / ".config") / "holdfast"
 
 
 def apply_trust(config: Config, folder: Path, env: Mapping[str, str], *, trusts: bool) -> tuple[Config, str]:
-    """The configuration as far as it is trusted, and what to tell the person. `folder` is where the person's own
-    settings are; with `trusts` this text is trusted from now on."""
+    """The trusted part of the configuration, and what to tell the person. `folder` has the person's own settings;
+    with `trusts` this text is trusted from now on."""
     wide = widening(config)
     if not wide or env.get("HOLDFAST_CONFIG"):
         return config, ""
@@ -65,7 +65,7 @@ def _widens(key: str, value: Json) -> bool:
 
 
 def _digest(config: Config) -> str:
-    """Of what needs trust alone: a change elsewhere in the file is none of its business."""
+    """A digest of the settings that need trust only: other changes in the file do not matter."""
     wide = {key: value for key, value in config.permissions.items() if _widens(key, value)}
     return hashlib.sha256(msgspec.json.encode((wide, config.servers), order="deterministic")).hexdigest()
 

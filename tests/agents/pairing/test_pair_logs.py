@@ -33,7 +33,7 @@ def test_outputs_of_another_pair_are_not_taken_for_its_own(root, store):
     layout.prepare(1)
     begun(root, store)
     write_results(layout, 2, 3, {})
-    with pytest.raises(InputError, match="`execution_outputs/iteration_2` is there already") as error:
+    with pytest.raises(InputError, match="`execution_outputs/iteration_2` exists already") as error:
         begun(root, store)
     assert "move `execution_outputs` away" in error.value.hint
     assert len([*store.logs()]) == 1, "it left no log behind"

@@ -326,7 +326,7 @@ def test_a_turn_has_an_end(tmp_path):
     play = Play(tmp_path, pair_of(PLANNER_WORKER + "\n[stop]\nturn_steps = 2\n"))
     outcome = play.run([PLAN, read("plan.md"), DESIGNED], [])
     assert (outcome.reason, outcome.ended) == ("steps", False)
-    assert outcome.hint == "`--continue` goes on"
+    assert outcome.hint == "`--continue` resumes it"
     assert play.run([DESIGNED], [write("out.txt", "x"), DONE], goes_on=True).reason == "done"
 
 

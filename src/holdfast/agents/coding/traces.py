@@ -1,7 +1,7 @@
-"""What happens in a run, as lines of JSON: for programs that follow it, and for reading afterwards.
+"""Traces: what happens in a run as lines of JSON, for programs that follow it and for reading afterwards.
 
-Rule: one object a line with a `type`; keys are only ever added within a version. Secrets are removed as in a log,
-so only what is whole is told, except where a reader asks for the pieces of a text as they come.
+Rule: one object a line, with a `type`; within a version keys are only added. Secrets are removed as in a log, so
+only complete texts are written, unless a reader asks for the pieces of a text as they arrive.
 """
 
 import time
@@ -34,7 +34,7 @@ JsonLine = dict[str, Json]
 
 
 def notice_line(notice: Notice) -> JsonLine | None:
-    """A notice as an object, still with its secrets; None for what others say better."""
+    """A notice as an object, not yet redacted; None if another line covers it."""
     match notice:
         case StepBegan():
             return {"type": "step", **msgspec.to_builtins(notice)}
@@ -54,7 +54,7 @@ def notice_line(notice: Notice) -> JsonLine | None:
 
 
 def _line_of_room(notice: Notice) -> JsonLine | None:
-    """What makes room in the window."""
+    """Notices about folds, summaries and sub-agents."""
     match notice:
         case FoldMade(fold=fold):
             sizes = {"tokens_before": fold.tokens_before, "tokens_after": fold.tokens_after}
@@ -84,7 +84,7 @@ def _finished(news: CallFinished) -> JsonLine:
 
 
 def piece_line(notice: Notice) -> JsonLine | None:
-    """A piece of a text as it comes, secrets and all: half of one is not known for what it is."""
+    """A piece of a text as it arrives. It is not redacted: half a secret cannot be recognized."""
     match notice:
         case TextDelta(text=text):
             return {"type": "text", "text": text}
@@ -116,7 +116,7 @@ def result_line(result: RunResult) -> JsonLine:
 
 
 def redact_line(line: JsonLine) -> JsonLine:
-    """The line without secrets, by the rules of the log."""
+    """The line without secrets, redacted as in a log."""
     event = redact_event(Noted("", "", line), Redactor.chosen(None, None))
     assert isinstance(event, Noted)
     return event.data
@@ -127,7 +127,7 @@ def _call(call: ToolCall) -> JsonLine:
 
 
 class Trace:
-    """A file that follows a run, a line at a time. **Contract:** nothing is raised before `end`."""
+    """A file with a line for each notice. **Contract:** nothing is raised before `end`."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
         self.trouble = ""
@@ -152,7 +152,7 @@ class Trace:
             self.trouble = f"the trace was not written to its end: {error.strerror}"
 
     def end(self, result: RunResult) -> None:
-        """Write the end. Raises what kept a line from being written."""
+        """Write the last line. Raises the error that kept a line from being written."""
         self.write(result_line(result))
         if self.trouble:
             raise InputError(self.trouble)

@@ -1,7 +1,9 @@
-"""What a person can type besides words: commands as values, without a terminal.
+"""Slash commands: what a person can type besides a message, as values without a terminal.
 
-Rule: a command is one small module and one line here.
+Rule: a command is one value in a module of its own or of its theme, and one line here.
 """
+
+from collections.abc import Mapping
 
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import CommandAnswer, SlashCommand
@@ -11,13 +13,15 @@ from holdfast.agents.commands.cost import COST
 from holdfast.agents.commands.diff import DIFF
 from holdfast.agents.commands.export import EXPORT
 from holdfast.agents.commands.fork import FORK
-from holdfast.agents.commands.help import find_command, help_command
 from holdfast.agents.commands.init import INIT, note_init_offer, offers_init
 from holdfast.agents.commands.lookup import RECALL, TODOS
+from holdfast.agents.commands.markdown import code, joined, table
 from holdfast.agents.commands.model import MODE, MODEL
 from holdfast.agents.commands.resume import RESUME
 from holdfast.agents.commands.rewind import REWIND
 from holdfast.agents.commands.undo import UNDO
+from holdfast.errors import InputError
+from holdfast.settings import nearest
 
 __all__ = ["COMMANDS", "CommandAnswer", "SlashCommand", "note_init_offer", "offers_init", "run_command"]
 
@@ -40,10 +44,35 @@ COMMANDS: dict[str, SlashCommand] = {
         INIT,
     )
 }
+
+
+def help_command(commands: Mapping[str, SlashCommand]) -> SlashCommand:
+    """`/help`: the commands, or how one of them is used. It says what the commands say of themselves."""
+
+    async def run(_coding: CodingSession, argument: str) -> CommandAnswer:
+        if not argument:
+            rows = ([code(one.usage), one.about] for one in commands.values())
+            return CommandAnswer(table(["command", "what it does"], rows))
+        command = find_command(commands, argument.removeprefix("/"))
+        return CommandAnswer(joined(f"{code(command.usage)}: {command.about}.", command.more))
+
+    return SlashCommand("help", "/help [COMMAND]", "list the commands", run)
+
+
+def find_command(commands: Mapping[str, SlashCommand], name: str) -> SlashCommand:
+    found = commands.get(name.lower())
+    if found is None:
+        near = nearest(name.lower(), list(commands))
+        raise InputError(
+            f"there is no command `/{name}`", hint=f"the nearest is `/{near}`; `/help` lists all"
+        )
+    return found
+
+
 COMMANDS["help"] = help_command(COMMANDS)
 
 
 async def run_command(coding: CodingSession, line: str) -> CommandAnswer:
-    """What a line such as `/rewind 3 talk` comes to. Raises a `HoldfastError` for what cannot be done."""
+    """Run a line such as `/rewind 3 session`. Raises a `HoldfastError` if it cannot be done."""
     name, _, argument = line.strip().removeprefix("/").partition(" ")
     return await find_command(COMMANDS, name).run(coding, argument.strip())

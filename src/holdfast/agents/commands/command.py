@@ -1,7 +1,6 @@
-"""A command that a person types, as a value; and what it answers.
+"""A slash command as a value, and its answer.
 
-Rule: it knows the coding and no screen. A mistake is a `HoldfastError` with a sentence and a hint, and leaves
-everything as it was.
+Rule: a command knows the session and no screen. A mistake is a `HoldfastError` with a hint, and changes nothing.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,8 +12,8 @@ from holdfast.errors import InputError
 
 
 class CommandAnswer(Struct, frozen=True):
-    """An answer in Markdown, and what the screen is to do about it: open another log, ask another model, send `say`
-    as what the person says, read the talk anew because its path is another now, put `draft` into the prompt."""
+    """An answer in Markdown, and what the screen should do: open another log, switch to another model, send `say`
+    as if the person had said it, read the session again after a rewind, put `draft` into the prompt."""
 
     text: str
     open_log: str = ""
@@ -25,11 +24,11 @@ class CommandAnswer(Struct, frozen=True):
 
 
 Run = Callable[[CodingSession, str], Awaitable[CommandAnswer]]
-"""**Contract:** the argument is what stands behind the name, without the spaces around it."""
+"""**Contract:** the argument is the text after the name, stripped."""
 
 
 class SlashCommand(Struct, frozen=True):
-    """`usage` is how it is typed, `about` a line on what it does, `more` what else there is to know."""
+    """`usage` is how it is typed, `about` what it does in a line, `more` the rest of the help."""
 
     name: str
     usage: str
@@ -40,16 +39,19 @@ class SlashCommand(Struct, frozen=True):
     def misused(self, trouble: str) -> InputError:
         return InputError(trouble, hint=f"`{self.usage}`")
 
+    def unexpected(self, argument: str) -> InputError:
+        return self.misused(f"`/{self.name}` does not take `{argument}`")
+
 
 def require_idle(coding: CodingSession, what: str) -> None:
-    """Refuse what would pull the log from under a run."""
+    """Refuse what would change the log under a run."""
     if coding.agent.is_running:
-        raise InputError(f"the agent is working, and {what} must wait", hint="interrupt it first, with Esc")
+        raise InputError(f"the agent is working: {what} must wait", hint="interrupt it first, with Esc")
 
 
 def parse_number(argument: str, most: int, noun: str) -> int:
-    """A number that counts from 1 to `most`."""
+    """A number from 1 to `most`."""
     if not argument.isdecimal() or not 1 <= int(argument[:9]) <= most:
-        there = f"there are {most}" if most else "there is none yet"
-        raise InputError(f"`{argument}` is the number of no {noun}", hint=f"{there}, counted from 1")
+        there = f"there are {most}, counted from 1" if most else "there are none yet"
+        raise InputError(f"there is no {noun} `{argument}`", hint=there)
     return int(argument)

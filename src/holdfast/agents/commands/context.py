@@ -1,6 +1,7 @@
-"""The window as a command may look at it.
+"""`/context`: what the next request holds, by part, by file and by result, and what to do about it.
 
-Rule: a window that the agent is working on in a thread of its own is not touched; another is made from the log.
+Rule: it shows and changes nothing; numbers are tokens. Every piece of advice names what it is about, its size, and
+what a person can do.
 """
 
 import asyncio
@@ -27,6 +28,7 @@ from holdfast.views import path
 
 
 def readable_window(coding: CodingSession) -> WindowView:
+    """The session's window, or while the agent works on it in another thread, a second one made from the log."""
     session = coding.session
     if not coding.agent.is_running:
         session.catch_up()
@@ -34,18 +36,15 @@ def readable_window(coding: CodingSession) -> WindowView:
     return Window(session.profile, session.window.counter, path(session.log.entries())).view()
 
 
-# What to do about a window that fills up.
-#
-# Rule: every piece of advice names what it is about, its size, and what a person can do about it.
-
 LARGE_RESULT = 0.05
 LARGE_FRAME = 0.15
 NEAR_TRIGGER = 0.85
-"""Shares of the window from which a result is large and a fixed part is; share of the trigger that is near it."""
+"""From which share of the window a result, or a fixed part, counts as large; and which share of the trigger counts
+as near it."""
 
 
 def give_advice(sizes: WindowSizes, plan: CompactionPlan | None) -> list[str]:
-    """The most important first."""
+    """The most important advice first."""
     lines = [*_about_trigger(sizes), *_about_largest(sizes)]
     if lines:
         lines.append(_would(plan))
@@ -56,7 +55,7 @@ def give_advice(sizes: WindowSizes, plan: CompactionPlan | None) -> list[str]:
 def _about_trigger(sizes: WindowSizes) -> Iterator[str]:
     left = sizes.trigger - sizes.used - sizes.reply_room
     if left <= 0:
-        yield "The trigger is reached: the next step folds first. Texts that fold stay within reach of Recall."
+        yield "The trigger is reached: the next step folds first. Recall brings back what is folded."
     elif sizes.used + sizes.reply_room >= NEAR_TRIGGER * sizes.trigger:
         yield f"{grouped(left)} tokens are left until a fold."
 
@@ -73,10 +72,10 @@ def _about_largest(sizes: WindowSizes) -> Iterator[str]:
 
 def _would(plan: CompactionPlan | None) -> str:
     if plan is None:
-        return "`/compact` has nothing to sum up yet: the newest steps stay as they are."
+        return "`/compact` has nothing to summarize yet: the newest steps stay as they are."
     return (
-        f"`/compact now` would put a summary of at most {grouped(plan.budget)} tokens in the place of "
-        f"{counted(plan.steps, 'step')} that take {grouped(plan.shown)}."
+        f"`/compact now` would replace {counted(plan.steps, 'step')} of {grouped(plan.shown)} tokens by a summary "
+        f"of at most {grouped(plan.budget)}."
     )
 
 
@@ -84,12 +83,12 @@ def _about_stale(sizes: WindowSizes) -> Iterator[str]:
     stale = sizes.ledger.totals()["stale"]
     if stale.tokens >= LARGE_RESULT * sizes.window:
         yield (
-            f"{grouped(stale.tokens)} tokens show files as they were before an edit; a fold lets these go first."
+            f"{grouped(stale.tokens)} tokens show files as they were before an edit; a fold removes these first."
         )
 
 
 def _about_frame(sizes: WindowSizes) -> Iterator[str]:
-    """Parts that stand in every request and that no fold lowers."""
+    """Parts that are in every request and that no fold reduces."""
     for part in sizes.parts:
         if part.tokens < LARGE_FRAME * sizes.window:
             continue
@@ -101,27 +100,23 @@ def _about_frame(sizes: WindowSizes) -> Iterator[str]:
                 "not needed."
             )
         elif part.name == "summary":
-            yield f"The summary takes {grouped(part.tokens)} tokens: `/fork` keeps it, a new talk begins without."
+            yield f"The summary takes {grouped(part.tokens)} tokens: `/fork` keeps it, a new session has none."
 
 
 def _named(row: TextVisibility) -> str:
     return code(row.path or row.call[:80])
 
 
-# `/context`: what the next request holds, by part, by file and by result, and what to do about it.
-#
-# Rule: it shows and changes nothing; numbers are tokens.
-
 MOST_ROWS = 8
-"""Files, and results, that are listed; `/context all` lists all that take any room."""
+"""How many files and results are listed; `/context all` lists all that take any room."""
 
 MOST_STEPS = 4
 
 
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     if argument not in ("", "all"):
-        raise CONTEXT.misused(f"`{argument}` means nothing here")
-    # Off the event loop: the ledger of a large window takes a moment, and a screen must go on painting.
+        raise CONTEXT.unexpected(argument)
+    # Off the event loop: measuring a large window takes a moment, and a screen must go on painting.
     sizes, plan = await asyncio.to_thread(_measured, coding)
     most = len(sizes.ledger.rows) if argument else MOST_ROWS
     return CommandAnswer(
@@ -148,9 +143,7 @@ def _head(sizes: WindowSizes) -> str:
         f"({percentage(sizes.used, sizes.window)}); folds begin at {grouped(sizes.trigger)}, reply included."
     )
     if sizes.used > sizes.counted:
-        text += (
-            f" That is by the provider's reports; by our own count, as below, it is {grouped(sizes.total)}."
-        )
+        text += f" That is what the provider reports; our own count, as below, is {grouped(sizes.total)}."
     return text
 
 
@@ -189,14 +182,14 @@ def _with_rest(drawn: str, left: int, noun: str) -> str:
 
 
 def _states(sizes: WindowSizes) -> str:
-    """How much of what the tools returned is still there."""
+    """How much of the tools' results is still visible."""
     totals = sizes.ledger.totals()
     rows = [
         [state, grouped(total.rows), grouped(total.tokens), grouped(total.size)]
         for state in STATES
         if (total := totals[state]).rows
     ]
-    return table(["state", "results", "tokens on view", "tokens in all"], rows, right=(1, 2, 3))
+    return table(["state", "results", "tokens visible", "tokens in all"], rows, right=(1, 2, 3))
 
 
 def _steps(steps: Sequence[int]) -> str:

@@ -1,6 +1,6 @@
 """What takes room in a window: by part, by file and by result.
 
-Rule: a view of the window. The parts add up to the whole, whatever of it is shown.
+Rule: it only measures. The parts add up to the whole, whatever is shown of them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ class WindowPart(Struct, frozen=True):
 
 
 class FileSize(Struct, frozen=True):
-    """What the window holds of one file, over all steps that read or wrote it."""
+    """What the window holds of one file, in all steps that read or wrote it."""
 
     path: str
     tokens: int
@@ -31,8 +31,8 @@ class FileSize(Struct, frozen=True):
 
 
 class WindowSizes(Struct, frozen=True):
-    """`parts` are what the next request holds, the room for its reply aside, by our count, which `counted` bounds;
-    `used` is the same as far as the provider's own reports tell. `rows` are results that no file has, the largest
+    """`parts` are what the next request holds without the room for its reply, by our own count, which `counted`
+    bounds. `used` is the same by the provider's reports. `rows` are results that belong to no file, the largest
     first."""
 
     parts: tuple[WindowPart, ...]
@@ -96,8 +96,8 @@ def _parts(window: WindowView) -> list[WindowPart]:
     ]
 
 
-def _tools(window: WindowView) -> list[WindowPart]:
-    """Our own tools, and those of MCP servers, which a person can leave out."""
+def _tools(window: Window) -> list[WindowPart]:
+    """Our own tools, and those of MCP servers, which a person can remove."""
     tools = window.transcript.tools
     foreign = tuple(tool for tool in tools if tool.name.startswith(MCP_PREFIX))
     own = len(tools) - len(foreign)

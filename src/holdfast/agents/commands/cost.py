@@ -1,6 +1,6 @@
-"""The models that are known in a folder, by its configuration and the environment.
+"""`/cost`: what this session cost, by model, sub-agents included, and what the provider's cache saved.
 
-Rule: read when asked, never kept: a file that was changed since counts at once.
+Rule: only what was reported and priced is added up; what was not is named.
 """
 
 import asyncio
@@ -33,34 +33,25 @@ from holdfast.models.catalogue import Catalogue, load_catalogue
 from holdfast.store import Store
 
 
-def project_catalogue(folder: Path) -> Catalogue:
-    return load_catalogue(load_config(cwd=folder, env=os.environ))
-
-
-# `/cost`: what this talk cost, by model, its sub-agents included, and what the provider's cache saved.
-#
-# Rule: only what was reported and priced is added up, and what was not is named.
-
-
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     if argument:
-        raise COST.misused(f"`{argument}` means nothing here")
-    # Off the event loop: every log of a sub-agent is read.
-    return CommandAnswer(await asyncio.to_thread(_account, coding))
+        raise COST.unexpected(argument)
+    # Off the event loop: the logs of all sub-agents are read.
+    return CommandAnswer(await asyncio.to_thread(_report, coding))
 
 
-def _account(coding: CodingSession) -> str:
+def _report(coding: CodingSession) -> str:
     store, log, lookup = coding.session.store, coding.session.log, lookup_for(coding)
-    entries, tasks = log.entries(), sub_agents_of(log.id, sub_agent_logs(store))
-    apart = spending_of(store, tasks, lookup)
-    found = measure_spending(entries, lookup).and_spending(apart)
-    brought = "What a fork brought along from another talk is not counted here." * bool(count_copied(entries))
+    entries, logs = log.entries(), sub_agents_of(log.id, sub_agent_logs(store))
+    by_sub_agents = spending_of(store, logs, lookup)
+    found = measure_spending(entries, lookup).and_spending(by_sub_agents)
+    copied = "What a fork copied from another session is not counted here." * bool(count_copied(entries))
     return joined(
-        _drawn(found),
-        *_told(found),
-        _tasks_told(len(tasks), apart.total),
-        brought,
-        _run_told(coding.agent.budget.spent),
+        _table(found),
+        *_remarks(found),
+        _sub_agents(len(logs), by_sub_agents.total),
+        copied,
+        _last_run(coding.agent.budget.spent),
     )
 
 
@@ -72,15 +63,20 @@ def spending_of(store: Store, logs: Iterable[str], lookup: PriceLookup) -> Spend
     return found
 
 
+def project_catalogue(folder: Path) -> Catalogue:
+    """Read again each time, so that a changed file counts at once."""
+    return load_catalogue(load_config(cwd=folder, env=os.environ))
+
+
 def lookup_for(coding: CodingSession) -> PriceLookup:
-    """Prices by model: the coding's own entry first, then the catalogue with what the project's file adds."""
+    """Prices by model: the session's own entry first, then the catalogue with the project's additions."""
     catalogue = project_catalogue(Path(coding.workspace.roots[0]))
     return price_lookup(catalogue, [(coding.agent.model.name, coding.agent.model_entry)])
 
 
-def _drawn(found: Spending) -> str:
+def _table(found: Spending) -> str:
     if not found.models:
-        return "Nothing was asked of a model in this talk yet."
+        return "No model was asked in this session yet."
     total = [found.total] if len(found.models) > 1 else []
     rows = [_row(spend) for spend in (*found.models, *total)]
     head = ["model", "requests", "tokens in", "cached", "tokens out", "cost"]
@@ -94,16 +90,16 @@ def _row(spend: ModelSpending) -> list[str]:
         grouped(spend.usage.prompt),
         percentage(spend.usage.cache_read, spend.usage.prompt),
         grouped(spend.usage.completion),
-        dollars(spend.dollars) if spend.is_priced else "not known",
+        dollars(spend.dollars) if spend.is_priced else "unknown",
     ]
 
 
-def _told(found: Spending) -> Iterator[str]:
+def _remarks(found: Spending) -> Iterator[str]:
     total = found.total
     if total.unpriced:
-        yield f"The cost leaves out {counted(total.unpriced, 'request')} to models whose price is not known."
+        yield f"The cost leaves out {counted(total.unpriced, 'request')} to models without a known price."
     if total.unreported:
-        yield f"Of {counted(total.unreported, 'reply', 'replies')} no usage was reported: they were broken off."
+        yield f"No usage was reported for {counted(total.unreported, 'reply', 'replies')}: they were interrupted."
     saved = total.uncached - total.dollars
     if total.usage.cache_read and saved > 0:
         yield (
@@ -111,17 +107,17 @@ def _told(found: Spending) -> Iterator[str]:
             "without it, at list prices."
         )
     if found.folds:
-        yield f"{counted(found.folds, 'fold')} took {grouped(found.folded)} tokens off view."
+        yield f"{counted(found.folds, 'fold')} removed {grouped(found.folded)} tokens."
 
 
-def _tasks_told(count: int, spent: ModelSpending) -> str:
+def _sub_agents(count: int, spent: ModelSpending) -> str:
     if not count:
         return ""
-    cost = dollars(spent.dollars) if spent.is_priced else "a cost that is not known"
+    cost = dollars(spent.dollars) if spent.is_priced else "an unknown cost"
     return f"{counted(count, 'sub-agent')} had {cost} of it, with {counted(spent.requests, 'request')}."
 
 
-def _run_told(spent: Spent) -> str:
+def _last_run(spent: Spent) -> str:
     if not spent.steps:
         return ""
     cost = f", {dollars(spent.dollars)}" if spent.steps > spent.unpriced else ""
@@ -132,4 +128,4 @@ def _run_told(spent: Spent) -> str:
     )
 
 
-COST = SlashCommand("cost", "/cost", "what this talk cost, by model, and what the cache saved", _run)
+COST = SlashCommand("cost", "/cost", "what this session cost, by model, and what the cache saved", _run)

@@ -1,6 +1,7 @@
-"""`/diff`: what the agent changed in this talk, its sub-agents and commands too, against what was there before.
+"""`/diff`: what the agent, its sub-agents and commands changed in this session, compared with what was there
+before.
 
-Rule: the disk is looked at as it is now; where somebody else changed a file too, that is said.
+Rule: it shows the disk as it is now, and says if someone else changed a file too.
 """
 
 import asyncio
@@ -26,9 +27,9 @@ from holdfast.tools.files.text_encoding import (
 )
 
 MOST_ROWS = 400
-"""Rows of one file's diff."""
+"""How many rows of one file's diff are shown."""
 MOST_CREATED, MOST_CREATED_ROWS = 10, 40
-"""Files that commands created, and rows of each, that are shown."""
+"""How many files that commands created are shown, and how many rows of each."""
 
 GIT_SECONDS = 10.0
 GIT = (
@@ -48,7 +49,7 @@ GIT = (
 
 
 class _FileDiff(Struct, frozen=True):
-    """The rows of one file's diff, and what else is to be said of it."""
+    """The rows of one file's diff, and a remark."""
 
     rows: tuple[str, ...]
     note: str = ""
@@ -56,24 +57,25 @@ class _FileDiff(Struct, frozen=True):
 
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     if argument:
-        raise DIFF.misused(f"`{argument}` means nothing here")
+        raise DIFF.unexpected(argument)
     changed = await asyncio.to_thread(changes_of, coding)
     rows = [row for one in changed for row in one.rows]
     stat = await git_stat(Path(coding.workspace.roots[0]))
     left = describe_irreversible(coding.tool_state, 0)
-    nothing = "" if left else "The agent's edits changed no file in this talk."
+    nothing = "" if left else "The agent's edits changed no file in this session."
     return CommandAnswer(
         joined(
             fenced("\n".join(rows), "diff") if rows else nothing,
             bullets(one.note for one in changed if one.note),
             left,
-            joined("`git diff --stat HEAD`, whoever made the changes:", fenced(stat)) if stat else "",
+            joined("`git diff --stat HEAD`, with everyone's changes:", fenced(stat)) if stat else "",
         )
     )
 
 
 def changes_of(coding: CodingSession) -> list[_FileDiff]:
-    """One for each file that was edited, in the order of the first edits, then those that commands created."""
+    """One diff for each edited file, in the order of the first edits, then those for files that commands
+    created."""
     chains: dict[str, list[AgentEdit]] = {}
     for made in coding.tool_state.files.made:
         chains.setdefault(made.key, []).append(made)
@@ -86,7 +88,7 @@ def changes_of(coding: CodingSession) -> list[_FileDiff]:
 
 
 def _created(coding: CodingSession, path: str) -> _FileDiff:
-    """A file that a command made, as it is now; nothing where it cannot be shown."""
+    """A file that a command created, as it is now; empty if it cannot be shown."""
     try:
         raw = _now(coding, path)
         lines = _lines(raw, path) if raw is not None else None
@@ -102,13 +104,13 @@ def _changed(coding: CodingSession, chain: Sequence[AgentEdit]) -> _FileDiff:
     first, last = chain[0], chain[-1]
     before = coding.tool_state.files.snapshots.get(first.before) if first.before else b""
     if before is None:
-        return _FileDiff((), f"What {code(first.path)} was before is no longer kept.")
+        return _FileDiff((), f"The earlier content of {code(first.path)} was not kept.")
     try:
         now = _now(coding, first.key)
     except ToolError as error:
         return _FileDiff((), f"{error.message}.")
     hash_ = "" if now is None else content_hash(now)
-    note = "" if hash_ == last.after else f"{code(first.path)} was changed by someone else too since."
+    note = "" if hash_ == last.after else f"{code(first.path)} was also changed by someone else."
     if hash_ == first.before:
         return _FileDiff((), note)
     old, new = _lines(before, first.path), _lines(now or b"", first.path)
@@ -117,13 +119,13 @@ def _changed(coding: CodingSession, chain: Sequence[AgentEdit]) -> _FileDiff:
         f"+++ {first.path if now is not None else '/dev/null'}",
     )
     if old is None or new is None:
-        return _FileDiff((*heads, "(no text)"), note)
+        return _FileDiff((*heads, "(not a text)"), note)
     hunks = first_rows(unified_diff(old, new, line_changes(old, new)), MOST_ROWS)
-    return _FileDiff((*heads, *(hunks or ["(only how lines end)"])), note)
+    return _FileDiff((*heads, *(hunks or ["(only line endings differ)"])), note)
 
 
 def _now(coding: CodingSession, key: str) -> bytes | None:
-    """A file's bytes; None where it is gone."""
+    """A file's bytes; None if it does not exist."""
     try:
         return load_file(coding.workspace, path_of(key)).raw
     except ToolError as error:
@@ -133,7 +135,7 @@ def _now(coding: CodingSession, key: str) -> bytes | None:
 
 
 def _lines(raw: bytes, shown: str) -> list[str] | None:
-    """The lines of a text; None where it is none, such as a picture."""
+    """The lines of a text; None if it is not a text."""
     if not raw:
         return []
     encoding = detect_encoding(raw)
@@ -141,7 +143,7 @@ def _lines(raw: bytes, shown: str) -> list[str] | None:
 
 
 async def git_stat(folder: Path) -> str:
-    """What git counts against the last commit; empty where there is no repository, no commit or no git."""
+    """Git's statistics against the last commit; empty without a repository, a commit or git."""
     try:
         process = await asyncio.create_subprocess_exec(
             *GIT,
@@ -162,4 +164,4 @@ async def git_stat(folder: Path) -> str:
     return out.decode("utf-8", "replace").rstrip() if process.returncode == 0 else ""
 
 
-DIFF = SlashCommand("diff", "/diff", "what the agent changed in this talk", _run)
+DIFF = SlashCommand("diff", "/diff", "what the agent changed in this session", _run)

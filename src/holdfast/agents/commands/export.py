@@ -1,6 +1,8 @@
-"""A talk as Markdown that a person reads from top to bottom.
+"""`/export`: the session as a file, to read, to keep, or to continue elsewhere.
 
-Rule: everything that was said is there; of a tool's result its beginning and end, with the id of the whole.
+Rule: everything that was said is in it; Markdown has the beginning and the end of a tool's result, with the id of
+the whole. Only what is in the log is written, and no secret is there. An existing file stays, unless a `!` says
+otherwise.
 """
 
 import asyncio
@@ -29,7 +31,7 @@ LONGEST_LINE = 500
 
 
 def session_as_markdown(transcript: Transcript, title: str, log: str) -> str:
-    parts = [f"# {strip_controls(title) or 'A talk'}", f"Log {code(log)}."]
+    parts = [f"# {strip_controls(title) or 'A session'}", f"Log {code(log)}."]
     number = 0
     for item in transcript.items:
         if isinstance(item, User):
@@ -64,7 +66,7 @@ def _step(step: Step) -> Iterator[str]:
 
 
 def _written(call: ToolCall) -> str:
-    """What a call was given to write: the heart of it, which its label does not show."""
+    """The texts that a call was given, which its label does not show."""
     given = {
         name: value for name, value in call.arguments.items() if isinstance(value, str) and "\n" in value
     }
@@ -90,10 +92,6 @@ def _shown(part: Text | Image) -> str:
     return strip_controls(part.text) if isinstance(part, Text) else f"[image {part.media_type}]"
 
 
-# `/export`: the talk as a file: to read, to keep, or to go on with elsewhere.
-#
-# Rule: what is written was in the log, where no secret is. A file that is there stays, unless a `!` says otherwise.
-
 Format = Literal["markdown", "json", "openai", "anthropic"]
 ENDINGS: dict[Format, str] = {
     "markdown": ".md",
@@ -103,9 +101,9 @@ ENDINGS: dict[Format, str] = {
 }
 
 MORE = """\
-`markdown` is to be read. `json` is the whole log, one entry a line, which `holdfast logs import` takes back.
-`openai` and `anthropic` are all messages as they were said, in the shape of these APIs. Without FILE it goes into
-the folder of the project, named after the log. A `!` at the end overwrites a file that is there."""
+`markdown` is for reading. `json` is the whole log, one entry a line, which `holdfast logs import` reads back.
+`openai` and `anthropic` are all messages as they were said, in the format of these APIs. Without FILE the file is
+written to the project's folder and named after the log. A `!` at the end overwrites an existing file."""
 
 
 class ExportOptions(Struct, frozen=True):
@@ -115,27 +113,27 @@ class ExportOptions(Struct, frozen=True):
 
 
 class ExportContent(Struct, frozen=True):
-    """Bytes to write, and what the format has no place for."""
+    """The bytes to write, and what the format cannot hold."""
 
     data: bytes
     losses: tuple[str, ...] = ()
 
 
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
-    wish = _wished(argument)
-    file = Path(coding.workspace.roots[0]) / _named(coding, wish)
-    content = await asyncio.to_thread(exported, coding, wish.format)
-    await asyncio.to_thread(_write, file, content.data, overwrites=wish.overwrites)
+    options = _parse(argument)
+    file = Path(coding.workspace.roots[0]) / _named(coding, options)
+    content = await asyncio.to_thread(exported, coding, options.format)
+    await asyncio.to_thread(_write, file, content.data, overwrites=options.overwrites)
     return CommandAnswer(
         joined(
             f"{counted(len(content.data), 'byte')} written to {code(str(file))}.",
-            bullets(f"{code(wish.format)} has no place for all of it: {loss}" for loss in content.losses),
+            bullets(f"{code(options.format)} cannot hold all of it: {loss}" for loss in content.losses),
         )
     )
 
 
 def exported(coding: CodingSession, format_: Format) -> ExportContent:
-    """The talk in a format."""
+    """The session in a format."""
     write: dict[Format, Callable[[CodingSession], ExportContent]] = {
         "markdown": _markdown,
         "json": _json,
@@ -169,7 +167,7 @@ def _anthropic(coding: CodingSession) -> ExportContent:
 
 
 def _messages(transcript: Transcript) -> list[Message]:
-    """All that was said, as it was said: nothing is folded in an export."""
+    """Everything as it was said: nothing is folded in an export."""
     texts = (transcript.system, *transcript.rules.values(), *transcript.contexts.values())
     messages: list[Message] = [SystemMessage(text) for text in texts if text.strip()]
     for item in transcript.items:
@@ -183,7 +181,7 @@ def _encoded(value: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
-def _wished(argument: str) -> ExportOptions:
+def _parse(argument: str) -> ExportOptions:
     words, overwrites = argument.removesuffix("!").strip(), argument.endswith("!")
     first, _, rest = words.partition(" ")
     format_: Format | None = next((name for name in get_args(Format) if name == first.lower()), None)
@@ -191,21 +189,21 @@ def _wished(argument: str) -> ExportOptions:
         return ExportOptions(format_, rest.strip(), overwrites)
     if first and not rest and "." not in first and "/" not in first:
         known = ", ".join(f"`{name}`" for name in ENDINGS)
-        raise InputError(f"`{first}` is neither a format nor a file", hint=f"formats are {known}")
+        raise InputError(f"`{first}` is neither a format nor a file", hint=f"the formats are {known}")
     return ExportOptions(file=words, overwrites=overwrites)
 
 
-def _named(coding: CodingSession, wish: ExportOptions) -> Path:
-    if wish.file:
-        return Path(wish.file.strip('"')).expanduser()
-    return Path(f"holdfast-{coding.session.log.id.replace(':', '-')}{ENDINGS[wish.format]}")
+def _named(coding: CodingSession, options: ExportOptions) -> Path:
+    if options.file:
+        return Path(options.file.strip('"')).expanduser()
+    return Path(f"holdfast-{coding.session.log.id.replace(':', '-')}{ENDINGS[options.format]}")
 
 
 def _write(file: Path, data: bytes, *, overwrites: bool) -> None:
-    """Whole or not at all, and for its owner's eyes: a talk may say more than its files."""
+    """Written completely or not at all, and readable only for its owner: a session may say more than its files."""
     beside = file.with_name(f".holdfast-{secrets.token_hex(8)}.tmp")
     if file.is_dir():
-        raise InputError(f"`{file}` is a folder", hint="name the file in it too")
+        raise InputError(f"`{file}` is a folder", hint="add the name of a file")
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as out:
@@ -215,13 +213,15 @@ def _write(file: Path, data: bytes, *, overwrites: bool) -> None:
         else:
             os.link(beside, file)
     except FileExistsError:
-        raise InputError(f"`{file}` is there already", hint="a `!` at the end overwrites it") from None
+        raise InputError(f"`{file}` exists already", hint="a `!` at the end overwrites it") from None
     except OSError as error:
-        raise InputError(f"`{file}` cannot be written: {error.strerror}", hint="name another file") from None
+        raise InputError(
+            f"`{file}` cannot be written: {error.strerror}", hint="choose another file"
+        ) from None
     finally:
         beside.unlink(missing_ok=True)
 
 
 EXPORT = SlashCommand(
-    "export", "/export [markdown|json|openai|anthropic] [FILE] [!]", "write the talk to a file", _run, MORE
+    "export", "/export [markdown|json|openai|anthropic] [FILE] [!]", "write the session to a file", _run, MORE
 )

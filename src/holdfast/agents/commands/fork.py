@@ -1,7 +1,7 @@
-"""A path of one log, made the beginning of another.
+"""`/fork`: a new session that continues from here, or from before an earlier round; this one stays as it is.
 
-Rule: what the copy's views give is what the path's gave. Entries get ids of their own, and whatever names an entry
-(a fold, a summary) names its copy; what people, models and tools said is copied as it is.
+Rule: the copy packs to the same requests. Its entries get ids of their own, and what refers to an entry (a fold, a
+summary) refers to its copy; what people, models and tools said is copied as it is. The files stay as they are.
 """
 
 import asyncio
@@ -38,11 +38,11 @@ _ENTRY_ID = re.compile(r"\be[0-9a-z]{12}\b")
 
 
 def copy_path(store: Store, entries: Sequence[Entry], root: str) -> Log:
-    """A new log that goes on from the last of these entries, which are one path of another."""
+    """A new log that continues after the last of these entries, which are a path of another log."""
     kept = [e for e in entries if not isinstance(e.event, LogStarted | Rewound | Undone)]
     first = entries[0].event
     started = first if isinstance(first, LogStarted) else LogStarted()
-    # As it is: all of it was redacted when it was written, and ids must be those that are foretold below.
+    # Not redacted again: all of it was redacted when it was written, and the ids below must be the final ones.
     log = Log.create(
         store,
         title=started.title,
@@ -58,7 +58,7 @@ def copy_path(store: Store, entries: Sequence[Entry], root: str) -> Log:
 
 
 def _renamed_events(kept: Sequence[Entry], log: str, first: Entry) -> list[tuple[Recorded, str]]:
-    """The events of a copy, each with the id it will have: later ones name earlier ones by it."""
+    """The events of the copy, each with the id it will have: later events refer to earlier ones by it."""
     ids: dict[str, str] = {}
     parent, seq = first.id, first.seq
     found = []
@@ -78,7 +78,7 @@ def _renamed_event(event: Event, ids: dict[str, str]) -> Event:
 
 
 def _renamed(value: Any, ids: dict[str, str]) -> Any:
-    """A value with every id of an entry that was copied replaced by its copy's."""
+    """A value in which the ids of copied entries are replaced by those of their copies."""
     match value:
         case str():
             return _ENTRY_ID.sub(lambda found: ids.get(found[0], found[0]), value)
@@ -91,37 +91,35 @@ def _renamed(value: Any, ids: dict[str, str]) -> Any:
     return value
 
 
-# `/fork`: a new talk that goes on from here, or from before an earlier round; this one stays as it is.
-#
-# Rule: two talks share a folder, not a future. The files are as they are.
-
 MORE = """\
-`/fork` goes on in a new talk from here, `/fork 3` from before round 3. The talk it came from is found again with
-`/resume`. Both work in the same folder: edits made since round 3 stay on the disk, and `/rewind 3 files`, before
-the fork, takes them back."""
+`/fork` continues in a new session from here, `/fork 3` from before round 3. `/resume` returns to the old session.
+Both work in the same folder: edits made since round 3 stay on the disk, unless `/rewind 3 files` undoes them before
+the fork."""
 
 
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     require_idle(coding, "a fork")
     rounds = rewind_points(coding.session)
     if not rounds:
-        raise InputError("nothing was said yet", hint="a fork goes on from something that was said")
+        raise InputError("nothing was said yet", hint="a fork continues from something that was said")
     round_ = rounds[parse_number(argument, len(rounds), "round") - 1] if argument else None
     log = await asyncio.to_thread(fork, coding, round_)
     where = f"from before round {round_.number}, {code(round_.words)}," if round_ else "from here"
     return CommandAnswer(
         joined(
-            f"A new talk {code(log.id)} goes on {where} with the files as they are.",
-            f"{code(f'/resume {coding.session.log.id}')} leads back to this one.",
+            f"A new session {code(log.id)} continues {where} with the files as they are.",
+            f"{code(f'/resume {coding.session.log.id}')} returns to this one.",
         ),
         open_log=log.id,
     )
 
 
 def fork(coding: CodingSession, round_: RewindPoint | None = None) -> Log:
-    """A new log with what counts before a round, or with all that counts now."""
+    """A new log with the path before a round, or with the whole path."""
     session = coding.session
     return copy_path(session.store, path_before(session, round_), coding.workspace.roots[0])
 
 
-FORK = SlashCommand("fork", "/fork [N]", "go on in a new talk, from here or from before round N", _run, MORE)
+FORK = SlashCommand(
+    "fork", "/fork [N]", "continue in a new session, from here or from before round N", _run, MORE
+)

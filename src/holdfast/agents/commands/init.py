@@ -1,6 +1,6 @@
-"""`/init`: have the agent write the rules of the project; and whether to offer that.
+"""`/init`: let the agent write the project's rules; and whether to offer that.
 
-Rule: rules that are there are written anew only where a person asks for just that; the offer is made once a folder.
+Rule: existing rules are rewritten only if a person asks for it; the offer is made once for each folder.
 """
 
 from holdfast.agents.coding.coding_session import INIT_PROMPT as PROMPT
@@ -14,26 +14,26 @@ from holdfast.store.encoding import decode_entry
 from holdfast.store.protocol import Store
 
 OFFERED = "init"
-"""The kind of the note that the offer was made."""
+"""The kind of the note that records the offer."""
 
 HEAD = 12
-"""Entries at the beginning of a log among which the note stands: the offer is made before anything is said."""
+"""The note is among this many first entries: the offer is made before anything is said."""
 
 
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     if argument not in ("", "!"):
-        raise INIT.misused(f"`{argument}` means nothing here")
+        raise INIT.unexpected(argument)
     rules = read_project_rules(coding.workspace)
     if rules and not argument:
         raise InputError(
-            f"`{rules.path}` is there already",
-            hint="`/init !` has it written anew; or say what to change in it",
+            f"`{rules.path}` exists already",
+            hint="`/init !` rewrites it; or say what to change in it",
         )
     return CommandAnswer("The agent looks at the repository and writes `code_law.md`.", say=PROMPT)
 
 
 def offers_init(coding: CodingSession) -> bool:
-    """Whether to offer it: a new talk in a folder without rules, in which it was not offered before."""
+    """Whether to offer it: in a new session, in a folder without rules, if it was not offered there before."""
     session = coding.session
     if session.window.transcript.rounds or read_project_rules(coding.workspace):
         return False
@@ -55,4 +55,4 @@ def _was_offered(store: Store, log: str) -> bool:
     return any(isinstance(event, Noted) and event.kind == OFFERED for event in events)
 
 
-INIT = SlashCommand("init", "/init [!]", "have the project's rules written: `code_law.md`", _run)
+INIT = SlashCommand("init", "/init [!]", "let the agent write the project's rules: `code_law.md`", _run)

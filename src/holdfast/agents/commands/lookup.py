@@ -1,6 +1,6 @@
-"""`/todos`: the list of what is to be done, as the agent last wrote it.
+"""`/todos`: the agent's todo list. `/recall`: a text that was left out of the window.
 
-Rule: it shows and changes nothing.
+Rule: they show and change nothing.
 """
 
 import asyncio
@@ -39,15 +39,11 @@ def _listed(todos: Sequence[TodoItem]) -> str:
 TODOS = SlashCommand("todos", "/todos", "the todo list", _run_todos)
 
 
-# `/recall`: a text that was left out of the window, as it was.
-#
-# Rule: the same answers as the agent gets, for a person's eyes; the log does not grow by it.
-
 MORE = """\
 `/recall a0123456789ab` shows a text from its beginning, `/recall a0123456789ab 10-40` these lines of it,
 `/recall a0123456789ab grep PATTERN` the lines that match a regular expression, `/recall a0123456789ab WORDS` those
-about some words. `/recall WORDS` searches everything that was said and returned in this talk. Six characters of an
-id do."""
+about some words. `/recall WORDS` searches everything that was said and returned in this session. The first six
+characters of an id are enough."""
 
 
 async def _run_recall(coding: CodingSession, argument: str) -> CommandAnswer:
@@ -59,12 +55,12 @@ async def _run_recall(coding: CodingSession, argument: str) -> CommandAnswer:
     )
     if is_error:
         sentence, _, hint = text.partition("\nhint: ")
-        raise InputError(sentence, hint=hint or "`/recall WORDS` searches everything in this talk")
+        raise InputError(sentence, hint=hint or "`/recall WORDS` searches everything in this session")
     return CommandAnswer(fenced(text))
 
 
 def _asked(store: Store, argument: str) -> dict[str, Json]:
-    """What a line asks for. Words whose first is no id are words to search for."""
+    """What a line asks for. If the first word is not an id, all are words to search for."""
     first, _, rest = argument.partition(" ")
     rest = rest.strip()
     if not _is_id(store, first):
@@ -80,11 +76,12 @@ def _asked(store: Store, argument: str) -> dict[str, Json]:
 
 
 def _is_id(store: Store, word: str) -> bool:
-    """Whether something has this id; one that begins several is an id too, and says so when it is asked for."""
+    """Whether something has this id. The beginning of several ids counts too; the error comes when it is asked
+    for."""
     try:
         store.resolve(word)
     except NotFound:
-        # A mistyped id is no search: nothing would be found, and nobody would know why.
+        # A mistyped id is not a search: nothing would be found, and nobody would know why.
         return len(word) == 13 and word[0] in "ae" and word.isalnum() and any(map(str.isdigit, word))
     except InputError:
         return True

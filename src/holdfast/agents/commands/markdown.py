@@ -1,17 +1,18 @@
-"""Markdown that a command answers in.
+"""The Markdown of command answers.
 
-Rule: text from files, tools and models stays text: it ends no table, no fence and no code, and moves no cursor.
+Rule: text from files, tools and models stays text: it cannot close a table, a fence or inline code, nor control the
+terminal.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 
 _OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""What a terminal would obey instead of showing; tabs and ends of lines aside."""
+"""Characters that a terminal would obey instead of showing, except tabs and line ends."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
-    """A table; the columns of these numbers, counted from 0, are set right. Nothing where there are no rows."""
+    """A table, empty without rows. The columns with the numbers in `right`, counted from 0, are right-aligned."""
     lines = [f"| {' | '.join(map(cell, row))} |" for row in rows]
     if not lines:
         return ""
@@ -24,7 +25,7 @@ def cell(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """A short text as it is, in one line."""
+    """A short text as inline code, on one line."""
     one = " ".join(strip_controls(text).split())
     if not one:
         return ""
@@ -34,7 +35,7 @@ def code(text: str) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """A text as it is, with its lines."""
+    """A text as a code block."""
     shown = strip_controls(text).removesuffix("\n")
     longest = max((len(run) for run in re.findall("`{3,}", shown)), default=2)
     fence = "`" * (longest + 1)
@@ -46,7 +47,7 @@ def strip_controls(text: str) -> str:
 
 
 def joined(*parts: str) -> str:
-    """Paragraphs, without the empty ones."""
+    """The non-empty paragraphs."""
     return "\n\n".join(part for part in parts if part)
 
 
@@ -68,5 +69,5 @@ def percentage(part: float, whole: float) -> str:
 
 
 def dollars(amount: float) -> str:
-    """Cents, or more digits where there are no cents yet."""
+    """With cents, or with more digits below ten cents."""
     return f"${amount:.2f}" if amount >= 0.1 or not amount else f"${amount:.4f}"

@@ -1,6 +1,6 @@
-"""`/mode`: what the agent may do without asking.
+"""`/model`: which models are available, and to switch to another. `/mode`: what the agent may do without asking.
 
-Rule: a mode is a person's choice for this coding; nothing of it goes into the log.
+Rule: looking costs nothing, and a key is never shown. A mode is a person's choice for now and is not in the log.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ from holdfast.settings import nearest
 from holdfast.tools.permissions import PermissionMode
 
 MODES: dict[PermissionMode, str] = {
-    "plan": "looks and plans; nothing is changed",
-    "ask": "asks before each change and each command that does more than look",
-    "edit": "edits files without asking; other commands are asked about",
-    "auto": "asks only where a rule says so",
+    "plan": "reads and plans; changes nothing",
+    "ask": "asks before each change, and before each command that does more than read",
+    "edit": "edits files without asking; asks before other commands",
+    "auto": "asks only if a rule says so",
 }
 
 
@@ -48,20 +48,16 @@ async def _run_mode(coding: CodingSession, argument: str) -> CommandAnswer:
 MODE = SlashCommand("mode", "/mode [plan|ask|edit|auto]", "what may be done without asking", _run_mode)
 
 
-# `/model`: which models can be asked from here, and to go on with another one.
-#
-# Rule: nothing is asked that costs money, and a key is never shown.
-
 SECONDS = 3.0
 ANY = "…"
-"""Stands for the models of a provider of which none is written down."""
+"""Stands for the models of a provider whose models are not in the catalogue."""
 
 MOST_SERVED = 20
-"""Models of a server of one's own that are listed."""
+"""How many models of a local server are listed."""
 
 
 class ModelOffer(Struct, frozen=True):
-    """A model that can be asked. `trouble` is why it cannot, as far as its provider tells."""
+    """A model to choose. `trouble` says why it cannot be used, if its provider tells."""
 
     chosen: ResolvedModel
     trouble: str = ""
@@ -71,25 +67,25 @@ async def _run_model(coding: CodingSession, argument: str) -> CommandAnswer:
     catalogue = project_catalogue(Path(coding.workspace.roots[0]))
     if argument:
         require_idle(coding, "another model")
-        chosen = await asyncio.to_thread(_expected, argument, catalogue)
+        chosen = await asyncio.to_thread(_require_model, argument, catalogue)
         window = f", with a window of {grouped(chosen.entry.window)} tokens" if chosen.entry.window else ""
         return CommandAnswer(
-            f"From now on {code(chosen.name)} is asked{window}. Nothing of this talk is cached there yet.",
+            f"The model is now {code(chosen.name)}{window}. Nothing of this session is cached there yet.",
             model=argument,
         )
     offers, keys = await asyncio.to_thread(_offers, catalogue)
     return CommandAnswer(
         joined(
-            f"This talk is with {code(coding.agent.model.name)}.",
-            _drawn(offers) or "No model can be asked from here.",
+            f"This session uses {code(coding.agent.model.name)}.",
+            _table(offers) or "No model is available.",
             f"Others need a key: {', '.join(map(code, keys))}." if keys else "",
-            "`/model provider/name` goes on with another, also `provider/name@http://host/v1`.",
+            "`/model provider/name` switches to another, also `provider/name@http://host/v1`.",
         )
     )
 
 
-def _expected(name: str, catalogue: Catalogue) -> ResolvedModel:
-    """What a name stands for, once it is known to be there and to have its key."""
+def _require_model(name: str, catalogue: Catalogue) -> ResolvedModel:
+    """The model with this name; an error if it does not exist or lacks its key."""
     chosen = resolve_model(name, catalogue, os.environ)
     if variable := chosen.missing(os.environ):
         raise ConfigError(
@@ -100,8 +96,8 @@ def _expected(name: str, catalogue: Catalogue) -> ResolvedModel:
     reached = _asked([chosen])[(chosen.url, chosen.key)]
     if not reached.is_available:
         raise InputError(
-            f"`{chosen.name}` is not in the catalogue, and its provider cannot be asked: {reached.problem}",
-            hint="`/model` lists what can be asked",
+            f"`{chosen.name}` is not in the catalogue, and its provider does not answer: {reached.problem}",
+            hint="`/model` lists what is available",
         )
     if reached.served and chosen.entry.model not in reached.served:
         near = nearest(chosen.entry.model, list(reached.served))
@@ -113,7 +109,7 @@ def _expected(name: str, catalogue: Catalogue) -> ResolvedModel:
 
 
 def _offers(catalogue: Catalogue) -> tuple[list[ModelOffer], list[str]]:
-    """Models whose provider answers with the key there is; and the variables of the keys that are not set."""
+    """The models whose provider can be asked, and the variables of keys that are not set."""
     known = [resolve_model(name, catalogue, os.environ) for name in _names(catalogue)]
     keys = dict.fromkeys(variable for one in known if (variable := one.missing(os.environ)))
     usable = [one for one in known if not one.missing(os.environ)]
@@ -123,7 +119,7 @@ def _offers(catalogue: Catalogue) -> tuple[list[ModelOffer], list[str]]:
 
 
 def _names(catalogue: Catalogue) -> list[str]:
-    """The models that are written down, and one name for each provider that says itself what it has."""
+    """The models of the catalogue, and one placeholder for each provider that lists its models itself."""
     written = {entry.provider for entry in catalogue.models.values()}
     bare = [name for name, provider in catalogue.providers.items() if provider.url and name not in written]
     return [*catalogue.models, *(f"{name}/{ANY}" for name in bare)]
@@ -139,7 +135,7 @@ def _found(chosen: ResolvedModel, reached: Availability) -> list[ModelOffer]:
         if reached.is_available and reached.served and entry.model not in reached.served:
             return [ModelOffer(chosen, "the provider does not list it")]
         return [ModelOffer(chosen, reached.problem)]
-    # A server that nobody runs is no news; what one serves is.
+    # A server that does not run is not worth a line; what a running one serves is.
     served = sorted(reached.served.items())[:MOST_SERVED]
     return [
         ModelOffer(replace(chosen, name=name, entry=replace(entry, name=name, window=window)))
@@ -147,7 +143,7 @@ def _found(chosen: ResolvedModel, reached: Availability) -> list[ModelOffer]:
     ]
 
 
-def _drawn(offers: list[ModelOffer]) -> str:
+def _table(offers: list[ModelOffer]) -> str:
     rows = []
     for offer in sorted(offers, key=lambda one: (bool(one.trouble), one.chosen.name)):
         entry = offer.chosen.entry
@@ -157,6 +153,4 @@ def _drawn(offers: list[ModelOffer]) -> str:
     return table(["model", "window", "a million tokens in / out", "answers"], rows, right=(1, 2))
 
 
-MODEL = SlashCommand(
-    "model", "/model [PROVIDER/NAME]", "which models there are, or go on with another", _run_model
-)
+MODEL = SlashCommand("model", "/model [PROVIDER/NAME]", "list the models, or switch to another", _run_model)

@@ -1,6 +1,6 @@
-"""`/resume`: earlier talks of this folder, found by what was said in them, and taken up again.
+"""`/resume`: list, search and resume the earlier sessions of this folder.
 
-Rule: only talks of this folder are opened from it: another's files are elsewhere.
+Rule: only sessions of this folder can be resumed from it: the files of others are elsewhere.
 """
 
 import asyncio
@@ -27,51 +27,53 @@ from holdfast.errors import InputError, NotFound
 from holdfast.store.text_search import folded_phrases
 
 MOST_SESSIONS = 15
-"""Talks that are listed; older ones are found by words."""
+"""How many sessions are listed; older ones are found by words."""
 
 MORE = """\
-`/resume` lists the newest talks of this folder, `/resume WORDS` those in which words were said or found,
-`/resume ID` goes on with one of them; the first six characters of its id do."""
+`/resume` lists the newest sessions of this folder, `/resume WORDS` those in which these words occur, `/resume ID`
+resumes one; the first six characters of its id are enough."""
 
 _AGES = ((86_400 * 365, "y"), (86_400 * 7, "w"), (86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 class ListedSession(Struct, frozen=True):
-    """A talk to show, what it cost with its sub-agents, and the line that words were found in."""
+    """A session to show, its cost with sub-agents, and the line in which words were found."""
 
-    talk: StoredSession
+    session: StoredSession
     spent: ModelSpending
     line: str = ""
 
 
 class SessionList(Struct, frozen=True):
-    """Talks to show, and how many there are beside them."""
+    """Sessions to show, and how many more there are."""
 
-    talks: tuple[ListedSession, ...]
+    sessions: tuple[ListedSession, ...]
     left: int = 0
 
 
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
-    require_idle(coding, "another talk")
+    require_idle(coding, "another session")
     if argument and (log := _named(coding, argument)):
-        return CommandAnswer(f"Going on with {code(log)}.", open_log=log)
+        return CommandAnswer(f"Resuming {code(log)}.", open_log=log)
     listed = await asyncio.to_thread(_listed, coding, argument)
-    if not listed.talks:
+    if not listed.sessions:
         what = (
-            f"no talk of this folder says `{argument}`" if argument else "this folder has no other talks yet"
+            f"no session of this folder says `{argument}`"
+            if argument
+            else "this folder has no other sessions yet"
         )
         raise InputError(what, hint="`holdfast logs` lists everything in the store")
     return CommandAnswer(
         joined(
-            _drawn(listed.talks),
-            f"and {counted(listed.left, 'older talk')}: `/resume WORDS` finds them" if listed.left else "",
-            "`/resume ID` goes on with one of them.",
+            _table(listed.sessions),
+            f"and {counted(listed.left, 'older session')}: `/resume WORDS` finds them" if listed.left else "",
+            "`/resume ID` resumes one of them.",
         )
     )
 
 
 def _named(coding: CodingSession, argument: str) -> str:
-    """The log that an argument is the id of; empty if it is words."""
+    """The log with this id; empty if the argument is words."""
     store = coding.session.store
     try:
         found = store.resolve(argument)
@@ -80,59 +82,59 @@ def _named(coding: CodingSession, argument: str) -> str:
     if found.kind != "log":
         return ""
     if found.id == coding.session.log.id:
-        raise InputError(
-            f"`{found.id}` is this very talk", hint="`/rewind` goes back in it, `/fork` leaves it"
-        )
+        raise InputError(f"`{found.id}` is this session", hint="`/rewind` goes back in it, `/fork` leaves it")
     folder = session_folder(store, found.id)
     if not folder:
         raise InputError(
-            f"`{found.id}` is no talk of this agent", hint=f"`holdfast show {found.id}` shows it"
+            f"`{found.id}` is not a session of this agent", hint=f"`holdfast show {found.id}` shows it"
         )
     if folder != coding.workspace.roots[0]:
-        raise InputError(f"that talk belongs to `{folder}`", hint=f"run `holdfast resume {found.id}` there")
+        raise InputError(
+            f"that session belongs to `{folder}`", hint=f"run `holdfast resume {found.id}` there"
+        )
     return found.id
 
 
 def _listed(coding: CodingSession, query: str) -> SessionList:
-    """Newest first; a talk in which nothing was said is none."""
+    """Newest first, without those in which nothing was said."""
     store, own = coding.session.store, coding.session.log.id
     logs = logs_in_folder(store, coding.workspace.roots[0])
     infos = {info.head.id: info for info in logs if info.head.id != own}
     lines: dict[str, str] = {}
     if query:
         if not folded_phrases(query):
-            raise RESUME.misused(f"there is no word in `{query}`")
+            raise RESUME.misused(f"`{query}` contains no word to search for")
         lines = {hit.log: hit.line for hit in search_sessions(store, list(infos), query)}
         infos = {log: infos[log] for log in lines}
     by_log, lookup = sub_agent_logs(store), lookup_for(coding)
-    talks: list[ListedSession] = []
+    sessions: list[ListedSession] = []
     looked = 0
     for info in infos.values():
-        if len(talks) == MOST_SESSIONS:
+        if len(sessions) == MOST_SESSIONS:
             break
         looked += 1
-        talk = read_session(store, info)
-        if talk.rounds or talk.trouble:
-            tasks = spending_of(store, sub_agents_of(talk.id, by_log), lookup)
-            spent = measure_spending(talk.entries, lookup).and_spending(tasks).total
-            talks.append(ListedSession(talk, spent, lines.get(talk.id, "")))
-    return SessionList(tuple(talks), len(infos) - looked)
+        session = read_session(store, info)
+        if session.rounds or session.trouble:
+            tasks = spending_of(store, sub_agents_of(session.id, by_log), lookup)
+            spent = measure_spending(session.entries, lookup).and_spending(tasks).total
+            sessions.append(ListedSession(session, spent, lines.get(session.id, "")))
+    return SessionList(tuple(sessions), len(infos) - looked)
 
 
-def _drawn(talks: Sequence[ListedSession]) -> str:
-    is_found = any(found.line for found in talks)
+def _table(sessions: Sequence[ListedSession]) -> str:
+    is_found = any(found.line for found in sessions)
     head = ["id", "age", "rounds", "cost", "it began with", *(["found"] if is_found else [])]
-    rows = [[*_row(found), *([code(found.line)] if is_found else [])] for found in talks]
+    rows = [[*_row(found), *([code(found.line)] if is_found else [])] for found in sessions]
     return table(head, rows, right=(1, 2, 3))
 
 
 def _row(found: ListedSession) -> Sequence[str]:
-    talk, spent = found.talk, found.spent
-    if talk.trouble:
-        return [code(talk.id), age(talk.last_at), "", "", f"cannot be read: {talk.trouble}"]
+    session, spent = found.session, found.spent
+    if session.trouble:
+        return [code(session.id), age(session.last_at), "", "", f"cannot be read: {session.trouble}"]
     cost = dollars(spent.dollars) if spent.is_priced else "–"
-    title = f"{code(talk.title)}{' (fork)' if talk.forked_from else ''}"
-    return [code(talk.id), age(talk.last_at), str(talk.rounds), cost, title]
+    title = f"{code(session.title)}{' (fork)' if session.forked_from else ''}"
+    return [code(session.id), age(session.last_at), str(session.rounds), cost, title]
 
 
 def age(at: float | None) -> str:
@@ -143,4 +145,4 @@ def age(at: float | None) -> str:
     return next((f"{int(seconds // unit)} {name}" for unit, name in _AGES if seconds >= unit), "now")
 
 
-RESUME = SlashCommand("resume", "/resume [ID | WORDS]", "earlier talks of this folder", _run, MORE)
+RESUME = SlashCommand("resume", "/resume [ID | WORDS]", "earlier sessions of this folder", _run, MORE)

@@ -1,7 +1,9 @@
-"""The rounds of a talk, as places to go back to.
+"""`/rewind`: go back to before a round: the session, the files, or both.
 
-Rule: before a round means before what was said, and behind everything that came earlier, so that what was taken in
-between two rounds stays.
+Rule: nothing is lost. What the session leaves behind stays in the log, off the path. Of the files only known
+changes by the agent are undone, all or none, and never over what someone else wrote since; what stays is named.
+Before a round means before what was said, and after everything earlier, so that what was recorded between two
+rounds stays.
 """
 
 from collections.abc import Sequence
@@ -24,8 +26,8 @@ from holdfast.views import path
 
 
 class RewindPoint(Struct, frozen=True):
-    """A round by its number, counted from 1, and what it began with. `before` is the entry behind which the talk
-    goes on without it, and `steps` how many steps were made before it."""
+    """A round to go back to: its number, counted from 1, and what it began with. `before` is the entry after which
+    the session continues without it, and `steps` how many steps were made before it."""
 
     number: int
     words: str
@@ -48,7 +50,7 @@ def rewind_points(session: Session) -> list[RewindPoint]:
 
 
 def path_before(session: Session, round_: RewindPoint | None) -> list[Entry]:
-    """The entries that count before a round; all that count now where none is given."""
+    """The path before a round, or the whole path."""
     return path(session.log.entries(), head=round_.before if round_ else None)
 
 
@@ -56,19 +58,14 @@ def points_table(rounds: list[RewindPoint]) -> str:
     return table(["round", "it began with"], [[str(r.number), code(r.words)] for r in rounds], right=(0,))
 
 
-# `/rewind`: back to before something was said: the talk, the files, or both.
-#
-# Rule: nothing is lost. What the talk leaves behind stays in the log, off the path; of the files only what is known
-# to be of the agent's doing is taken back, all or none, never over what somebody else wrote since. What stays is
-# named.
-
 MORE = """\
-`/rewind` lists the rounds. `/rewind 3` says what going back before round 3 would change; `/rewind 3 talk` lets the
-talk go on as if rounds from 3 on had not been, `/rewind 3 files` takes back the edits made since, `/rewind 3 both`
-does both. What commands did is taken back where the file was known before, and named where it was not: files that
-they created or deleted, and those that nobody had read. What was said in round 3 stands in the prompt again."""
+`/rewind` lists the rounds. `/rewind 3` says what going back to before round 3 would change; `/rewind 3 session`
+continues the session as if there had been no round 3 and later, `/rewind 3 files` undoes the edits made since,
+`/rewind 3 both` does both. Changes by commands are undone if the file was known before, and named if not: files
+that were created or deleted, and those that were never read. The prompt then holds what was said in round 3."""
 
-WHAT = ("talk", "files", "both")
+WHAT = ("session", "talk", "files", "both")
+"""`talk` is the old name of `session`."""
 
 
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
@@ -78,17 +75,17 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
         if not rounds:
             raise InputError("nothing was said yet", hint="there is no round to go back to")
         return CommandAnswer(
-            joined(points_table(rounds), "`/rewind N` says what going back before round N would change.")
+            joined(points_table(rounds), "`/rewind N` says what going back to before round N would change.")
         )
     number, _, what = argument.partition(" ")
     round_ = rounds[parse_number(number, len(rounds), "round") - 1]
     what = what.strip().lower()
     if not what:
-        return CommandAnswer(_previewed(coding, round_, len(rounds)))
+        return CommandAnswer(_preview(coding, round_, len(rounds)))
     if what not in WHAT:
-        raise REWIND.misused(f"`{what}` cannot be gone back in: the talk can, the files, or both")
+        raise REWIND.misused(f"`{what}` cannot be rewound: `session`, `files` or `both` can")
     if what == "files":
-        return _files_back(coding, round_)
+        return _undo_files(coding, round_)
     return rewind(coding, round_, files=what == "both")
 
 
@@ -98,38 +95,40 @@ def made_since(coding: CodingSession, round_: RewindPoint) -> list[AgentEdit]:
 
 
 def rewind(coding: CodingSession, round_: RewindPoint, *, files: bool) -> CommandAnswer:
-    """The talk goes on from before a round, with the files as they were then or as they are."""
+    """Continue from before a round, with the files as they were then or as they are."""
     made, left = made_since(coding, round_), describe_irreversible(coding.tool_state, round_.steps)
     diff = ""
     if files and made:
         result = undo(coding.tool_state.files, coding.workspace, len(made))
-        # On the way that is left: should the next line never be written, it says what became of the edits.
+        # Recorded on the path that is left: if the next line is never written, the log still knows of the undo.
         coding.session.record(Noted("undo", result.envelope.text, result.envelope.data))
         diff = result.shown
     coding.session.log.append(Rewound(f"before round {round_.number}", files=files), parent=round_.before)
     coding.reread()
-    head = f"The talk goes on from before round {round_.number}, which began with {code(round_.words)}."
+    head = f"The session continues from before round {round_.number}, which began with {code(round_.words)}."
     if diff:
-        text = joined(head, _took_back(made), fenced(diff, "diff"), left)
+        text = joined(head, _undone(made), fenced(diff, "diff"), left)
         return CommandAnswer(text, is_reread=True, draft=round_.text)
     stays = (
-        "" if files or not made else f"Edits made since stay in {_names(made)}; it no longer knows of them."
+        ""
+        if files or not made
+        else f"Edits made since stay in {_names(made)}; the agent no longer knows of them."
     )
     return CommandAnswer(joined(head, stays, left), is_reread=True, draft=round_.text)
 
 
-def _files_back(coding: CodingSession, round_: RewindPoint) -> CommandAnswer:
+def _undo_files(coding: CodingSession, round_: RewindPoint) -> CommandAnswer:
     made, left = made_since(coding, round_), describe_irreversible(coding.tool_state, round_.steps)
     if not made:
         raise InputError(f"no file was edited since round {round_.number} began", hint=left)
     diff = coding.undo(len(made))
-    return CommandAnswer(joined(f"{_took_back(made)} The agent is told.", fenced(diff, "diff"), left))
+    return CommandAnswer(joined(f"{_undone(made)} The agent is told.", fenced(diff, "diff"), left))
 
 
-def _previewed(coding: CodingSession, round_: RewindPoint, rounds: int) -> str:
+def _preview(coding: CodingSession, round_: RewindPoint, rounds: int) -> str:
     leaves = rounds - round_.number + 1
     behind = f"{counted(leaves, 'round')} left behind, from {code(round_.words)} on"
-    lines = [f"{code(f'/rewind {round_.number} talk')}: {behind}; files stay as they are."]
+    lines = [f"{code(f'/rewind {round_.number} session')}: {behind}; files stay as they are."]
     made, left = made_since(coding, round_), describe_irreversible(coding.tool_state, round_.steps)
     if not made:
         lines.append("No file was edited since.")
@@ -137,16 +136,16 @@ def _previewed(coding: CodingSession, round_: RewindPoint, rounds: int) -> str:
     try:
         undo(coding.tool_state.files, coding.workspace, len(made), dry_run=True)
     except ToolError as error:
-        lines.append(f"The edits made since in {_names(made)} cannot be taken back: {error.message}.")
+        lines.append(f"The edits made since in {_names(made)} cannot be undone: {error.message}.")
         return joined(bullets(lines), left)
-    edits = f"{counted(len(group_edits(made)), 'edit')} taken back in {_names(made)}"
+    edits = f"{counted(len(group_edits(made)), 'edit')} undone in {_names(made)}"
     lines.append(f"{code(f'/rewind {round_.number} files')}: {edits}.")
     lines.append(f"{code(f'/rewind {round_.number} both')}: both.")
     return joined(bullets(lines), left)
 
 
-def _took_back(made: Sequence[AgentEdit]) -> str:
-    return f"{counted(len(group_edits(made)), 'edit')} taken back in {_names(made)}."
+def _undone(made: Sequence[AgentEdit]) -> str:
+    return f"{counted(len(group_edits(made)), 'edit')} undone in {_names(made)}."
 
 
 def _names(made: Sequence[AgentEdit]) -> str:
@@ -154,5 +153,5 @@ def _names(made: Sequence[AgentEdit]) -> str:
 
 
 REWIND = SlashCommand(
-    "rewind", "/rewind [N [talk|files|both]]", "back to before something was said", _run, MORE
+    "rewind", "/rewind [N [session|files|both]]", "go back to before something was said", _run, MORE
 )

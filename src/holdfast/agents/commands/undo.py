@@ -1,6 +1,7 @@
-"""What was done to files in a talk, as a person counts it: by the agent, its sub-agents, and their commands.
+"""`/undo`: undo the last edits, by the agent, its sub-agents and their commands.
 
-Rule: what a command did counts as one edit. What cannot be taken back is named, with the reason.
+Rule: all of them or none; a file that someone else changed since stays as it is, and that is said. What a command
+did counts as one edit; what cannot be undone is named.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +28,7 @@ def group_edits(made: Iterable[AgentEdit]) -> list[list[AgentEdit]]:
 
 
 def describe_irreversible(state: ToolState, after: int, until: int | None = None) -> str:
-    """What commands did in the steps behind one, up to another, that cannot be taken back; empty if nothing."""
+    """What commands did after a step, up to another, that cannot be undone; empty if nothing."""
     left = [one for one in state.irreversible if after < one.step and (until is None or one.step <= until)]
     unseen = [step for step in state.unseen if after < step and (until is None or step <= until)]
     return joined(_named(left), _unseen(len(unseen)))
@@ -36,39 +37,32 @@ def describe_irreversible(state: ToolState, after: int, until: int | None = None
 def _named(left: Sequence[IrreversibleChange]) -> str:
     if not left:
         return ""
-    # Of a file that was changed again and again the first says most: what it was before is not kept.
+    # The first change of a file matters most: its earlier content is not kept.
     ways = dict(reversed([(one.path, one.how) for one in left]))
     names = [f"{code(path)} ({how})" for path, how in sorted(ways.items())]
     more = f" and {counted(len(names) - MOST_NAMED, 'more file')}" if len(names) > MOST_NAMED else ""
-    return f"By commands, and not to be taken back here: {', '.join(names[:MOST_NAMED])}{more}."
+    return f"Changed by commands, and cannot be undone: {', '.join(names[:MOST_NAMED])}{more}."
 
 
 def _unseen(number: int) -> str:
     if not number:
         return ""
-    return (
-        f"{counted(number, 'command')} ran without anybody seeing all that changed: look with `git status`."
-    )
-
-
-# `/undo`: the last edits taken back, the agent's own, its sub-agents' and those of commands.
-#
-# Rule: all of them or none; a file that somebody else changed since stays as it is, and that is said.
+    return f"{counted(number, 'command')} may have changed files that are not known: look with `git status`."
 
 
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     require_idle(coding, "an undo")
     edits = group_edits(coding.tool_state.files.made)
     if not edits:
-        raise InputError("there is no edit to take back", hint="`/diff` shows what commands changed")
+        raise InputError("there is no edit to undo", hint="`/diff` shows what commands changed")
     taken = edits[-(parse_number(argument, len(edits), "edit") if argument else 1) :]
     diff = coding.undo(sum(map(len, taken)))
     by_command = [edit[0].step for edit in taken if isinstance(edit[0], CommandEdit)]
     stays = joined(
         *(describe_irreversible(coding.tool_state, step - 1, step) for step in dict.fromkeys(by_command))
     )
-    told = f"{counted(len(taken), 'edit')} taken back; the agent is told."
+    told = f"{counted(len(taken), 'edit')} undone; the agent is told."
     return CommandAnswer(joined(told, fenced(diff, "diff"), stays))
 
 
-UNDO = SlashCommand("undo", "/undo [N]", "take back the last edit, or the last N", _run)
+UNDO = SlashCommand("undo", "/undo [N]", "undo the last edit, or the last N", _run)

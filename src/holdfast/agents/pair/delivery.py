@@ -1,6 +1,8 @@
-"""Whether a handover may be handed over: looked at by whoever makes it, and again before the other reads it.
+"""The delivery of handovers: what is wrong with one, and the text that the other role reads.
 
-Rule: what is wrong is named, all of it, in sentences that the agent who made it can act upon.
+Rule: the same check is made when a handover is made, when it is received, and before the next turn begins, since
+days may lie between. All faults are named, in sentences that the agent can act on. The text that is measured is the
+text that is delivered.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,20 +26,20 @@ from holdfast.pair.routing import NextTurn
 from holdfast.pair.turn_texts import handover_message, turn_text
 
 CountTokens = Callable[[str], int]
-"""Tokens of a text."""
+"""Counts the tokens of a text."""
 
 
-def find_faults(handover: Handover, role: Role, layout: PairFolder, iteration: int) -> tuple[str, ...]:
-    """Everything about it that does not hold on the disk, or that its maker's role demands."""
+def find_faults(handover: Handover, role: Role, folder: PairFolder, iteration: int) -> tuple[str, ...]:
+    """Everything that is not true on the disk, or that the role requires and is missing."""
     return (
         *_missing(handover, role),
-        *_paths(handover, layout),
-        *_results(handover, role, layout, iteration),
+        *_paths(handover, folder),
+        *_results(handover, role, folder, iteration),
     )
 
 
 def size_fault(text: str, role: Role, count: CountTokens) -> str:
-    """Why the text that the other would read is too long or too short; empty if it is neither."""
+    """Why the text is too long or too short for the other role; empty if it is neither."""
     tokens, least, most = count(text), role.handover.least_tokens, role.handover.most_tokens
     if tokens > most:
         return f"it takes {tokens} tokens, and {most} are allowed: write to files, and name them"
@@ -52,27 +54,27 @@ def _missing(handover: Handover, role: Role) -> Iterator[str]:
             yield f"`{name}` is missing"
 
 
-def _paths(handover: Handover, layout: PairFolder) -> Iterator[str]:
+def _paths(handover: Handover, folder: PairFolder) -> Iterator[str]:
     for path in paths_in(handover):
-        found = layout.look(path)
+        found = folder.look(path)
         if isinstance(found, str):
             yield found
         elif found.is_folder and path in handover.design:
             yield f"`{path}` is a folder; the design is a list of files"
 
 
-def _results(handover: Handover, role: Role, layout: PairFolder, iteration: int) -> Iterator[str]:
+def _results(handover: Handover, role: Role, folder: PairFolder, iteration: int) -> Iterator[str]:
     if not role.measures:
         return
     try:
-        yield from false_claims(handover, read_evaluation(layout, iteration))
+        yield from false_claims(handover, read_evaluation(folder, iteration))
     except UnreadableResults as error:
         yield str(error)
 
 
-def sizes(handover: Handover, layout: PairFolder) -> dict[str, str]:
-    """How large each named file is, for whoever decides what to load."""
-    looked = ((path, layout.look(path)) for path in paths_in(handover))
+def sizes(handover: Handover, folder: PairFolder) -> dict[str, str]:
+    """The size of each named file, so that the reader can decide what to load."""
+    looked = ((path, folder.look(path)) for path in paths_in(handover))
     return {path: _size(found) for path, found in looked if isinstance(found, PathInfo)}
 
 
@@ -80,64 +82,59 @@ def _size(found: PathInfo) -> str:
     return f"{found.size} entries" if found.is_folder else f"{found.size} bytes"
 
 
-# How a handover gets from one agent to the other: what is wrong with it, and the text that the other reads.
-#
-# Rule: one check for all: when it is made, when it is received, and once more before the next turn begins, since
-# days may lie in between. What is measured is what is delivered.
-
-STILL = "the design is still the one that was not approved"
+NOT_APPROVED = "the design is still the one that was not approved"
 
 
 class Delivery:
-    """`counting` gives how a role's model counts tokens."""
+    """`counter` gives the token counter of a role's model."""
 
     def __init__(
-        self, journal: PairJournal, layout: PairFolder, task: str, counting: Callable[[Role], CountTokens]
+        self, journal: PairJournal, folder: PairFolder, task: str, counter: Callable[[Role], CountTokens]
     ) -> None:
         self._journal = journal
         self._pair = journal.pair
-        self._layout = layout
+        self._folder = folder
         self._task = task
-        self._counting = counting
+        self._counter = counter
 
     def refusals(self, role: Role, handover: Handover, iteration: int) -> tuple[str, ...]:
-        """Why it is not taken when it is made or received."""
-        design = read_design(self._layout, handover.design)
-        still = (STILL,) if self._journal.rejects(design.hash) else ()
+        """Why a handover is refused when it is made or received."""
+        design = read_design(self._folder, handover.design)
+        not_approved = (NOT_APPROVED,) if self._journal.rejects(design.hash) else ()
         is_blocked = self.blocked(role, handover, iteration)
         found = self.faults(role, handover, iteration, is_blocked=is_blocked)
-        return (*found, *redacted_names(handover), *still)
+        return (*found, *redacted_names(handover), *not_approved)
 
     def faults(
         self, role: Role, handover: Handover, iteration: int, *, is_blocked: bool = False
     ) -> tuple[str, ...]:
-        """What does not hold on the disk, or that its maker's role demands, or is too long or too short."""
+        """What is wrong with a handover itself, its size included."""
         asked = _unmeasured(role) if is_blocked else role
-        found = find_faults(handover, asked, self._layout, iteration)
-        count = self._counting(role)
+        found = find_faults(handover, asked, self._folder, iteration)
+        count = self._counter(role)
         size = size_fault(handover_text(role.handover.name, handover), role, count)
         if not size:
             size = size_fault(self._message(asked, handover, iteration), role, count)
         return (*found, *([size] if size else []))
 
     def results(self, role: Role, handover: Handover, iteration: int) -> IterationResults | None:
-        """What the disk says, where the role measures. Raises `UnreadableResults`."""
+        """The results on the disk, if the role measures. Raises `UnreadableResults`."""
         if not role.measures or self.blocked(role, handover, iteration):
             return None
-        return read_results(self._layout, iteration)
+        return read_results(self._folder, iteration)
 
     def blocked(self, role: Role, handover: Handover, iteration: int) -> bool:
-        """Whether a role that measures could not, and asks a person what it cannot do without. With results that
-        can be counted it could."""
+        """Whether a role that measures could not do so and asks a person instead. With countable results it
+        could."""
         if not role.measures or handover.success is not None or not handover.decisions:
             return False
         try:
-            return not read_results(self._layout, iteration).total
+            return not read_results(self._folder, iteration).total
         except UnreadableResults:
             return True
 
     def text(self, following: NextTurn, made: HandedOver) -> str:
-        """What opens the next turn; who has not worked yet reads the task too."""
+        """The text that opens the next turn. A role that has not worked yet reads the task too."""
         state = self._journal.state
         is_first = not state.turns.get(following.role.name)
         return turn_text(
@@ -148,13 +145,13 @@ class Delivery:
             iteration=state.iterations + 1,
             rules=self._journal.rules,
             results=state.results,
-            sizes=sizes(made.handover, self._layout),
+            sizes=sizes(made.handover, self._folder),
             notes=following.notes,
             task=self._task if is_first else "",
         )
 
     def _message(self, role: Role, handover: Handover, iteration: int) -> str:
-        """As the other one will read it."""
+        """The handover as the other role will read it."""
         results = self._journal.state.results
         evaluated = iteration if role.measures else results[-1].iteration if results else 0
         return handover_message(
@@ -164,7 +161,7 @@ class Delivery:
             handover,
             iteration=iteration + role.measures,
             evaluated=evaluated,
-            sizes=sizes(handover, self._layout),
+            sizes=sizes(handover, self._folder),
         )
 
 

@@ -1,7 +1,7 @@
-"""HandOver: what an agent of a pair gives to the other one, checked before its turn ends.
+"""HandOver: gives the work of one role of a pair to the other, after a check, and ends the turn.
 
-Rule: it changes nothing; that it was accepted stands in the log as its result, and the turn ends with it. So it is
-safe to repeat, and declared as a tool that only reads.
+Rule: it changes nothing: the log has the call and its result. So it is safe to repeat, and declared as a tool that
+only reads.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from holdfast.tools.workspace import Workspace
 HAND_OVER_TOOL = "HandOver"
 
 CheckHandover = Callable[[Handover], tuple[str, ...]]
-"""Everything that is wrong with a handover."""
+"""Finds everything that is wrong with a handover."""
 
 
 def hand_over_tool(check: CheckHandover) -> Tool:

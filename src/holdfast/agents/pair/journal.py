@@ -1,6 +1,6 @@
-"""The journal of a pair: what happened to it, phase by phase, in the log of the pair.
+"""The journal of a pair: its phases, in the order in which they happened, in the log of the pair.
 
-Rule: a phase is in the log before it is told to anybody, and where the pair stands is read from nothing else.
+Rule: a phase is in the log before anybody is told of it, and the state of the pair is read from nothing else.
 """
 
 from collections.abc import Callable
@@ -29,15 +29,15 @@ class PairJournal:
         return self.state.rules or self.pair.stop
 
     def rejects(self, design: str) -> bool:
-        """Whether a person does not approve of this very design, and said so in this run, or no turn was told yet:
-        in a later run it may have been a mistake."""
+        """Whether a person rejected this very design in this run, or in an earlier run and no role was told yet. In
+        a later run the same design is asked about again: the rejection may have been a mistake."""
         if not self.state.rejects(design):
             return False
         newest = max(
             n for n, one in enumerate(self.phases) if isinstance(one, DecisionMade) and one.id == design
         )
-        is_heard = any(isinstance(one, TurnBegan) for one in self.phases[newest:])
-        return newest >= self._begun or not is_heard
+        is_told = any(isinstance(one, TurnBegan) for one in self.phases[newest:])
+        return newest >= self._begun or not is_told
 
     def append(self, phase: Phase) -> None:
         kept = read_phase(self.log.append(phase_event(phase)).event)

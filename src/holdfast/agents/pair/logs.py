@@ -1,7 +1,7 @@
-"""The logs of a pair: one of whoever brings the two together, and one of each agent, named after it.
+"""The three logs of a pair: its own and one for each role, whose id is the pair's id with the role's name.
 
-Rule: what a pair is, and its task, stand in the first entry of its log. Which agent's log belongs to it is in the
-name, so that three files are all that another machine needs.
+Rule: the pair and its task are in the first entry of its log, so that three files are all that another machine
+needs. No role works without its own history: a log that is missing, or older than the others, is an error.
 """
 
 import fcntl
@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.pair.hand_over import HAND_OVER_TOOL as HAND_OVER
+from holdfast.agents.pair.hand_over import HAND_OVER_TOOL
 from holdfast.agents.pair.journal import PairJournal
 from holdfast.agents.resolved_config import ResolvedConfig
 from holdfast.agents.sessions import LONGEST_TITLE
@@ -34,29 +34,29 @@ from holdfast.views import path
 
 PAIR_SOURCE = "holdfast pair"
 AGENT_SOURCE = "holdfast pair agent"
-"""Of the log of one of the two, which nobody goes on with by itself."""
+"""The source of a role's log, which is never resumed by itself."""
 LONGEST_TASK = 100_000
 
 
 class PairLog(Struct, frozen=True):
-    """A pair that has a log."""
+    """A pair with its log."""
 
     log: Log
     pair: Pair
     task: str
     models: tuple[str, str] = ("", "")
-    """As they were named when it was begun."""
+    """As they were named at the beginning."""
 
 
 def begin_pair(root: Path, pair: Pair, task: str, models: tuple[str, str], store: Store) -> PairLog:
-    """A new log, which holds all that the pair is begun with. A folder in which another pair works, or worked, is
-    refused: what that one measured would count as this one's."""
+    """A new log with everything that the pair is begun with. A folder in which another pair works or worked is
+    refused: its results would count as this pair's."""
     task = _fitting(task.strip(), "`-p`", f"write it to `{pair.task}`") or _task_in(root, pair)
     _lock_folder(root)()
     if left := PairFolder(root, pair.outputs).iterations():
         raise InputError(
-            f"`{left[0]}` is there already, from another pair",
-            hint=f"`--continue` goes on with that pair; to begin anew move `{pair.outputs.folder}` away",
+            f"`{left[0]}` exists already, from another pair",
+            hint=f"`--continue` resumes that pair; to start a new one, move `{pair.outputs.folder}` away",
         )
     meta: dict[str, Json] = {
         "root": os.path.realpath(root),
@@ -71,7 +71,7 @@ def begin_pair(root: Path, pair: Pair, task: str, models: tuple[str, str], store
 
 def _task_in(root: Path, pair: Pair) -> str:
     path = root / pair.task
-    hint = f"write it to `{pair.task}`, or give `-p TEXT`"
+    hint = f"write it to `{pair.task}`, or pass `-p TEXT`"
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
@@ -80,7 +80,7 @@ def _task_in(root: Path, pair: Pair) -> str:
         raise InputError(f"the task `{path}` cannot be read: {error}", hint=hint) from None
     if not text.strip():
         raise InputError(f"the task `{path}` is empty", hint=hint)
-    return _fitting(text.strip(), f"`{path}`", "put what is long into files of the folder, and name them")
+    return _fitting(text.strip(), f"`{path}`", "move long parts into files of the folder, and name them")
 
 
 def _fitting(task: str, where: str, hint: str) -> str:
@@ -90,23 +90,25 @@ def _fitting(task: str, where: str, hint: str) -> str:
     return task
 
 
-def find_pair(wish: AgentOptions, store: Store) -> PairLog:
-    """The log to go on with, and what it was begun with."""
-    root = os.path.realpath(wish.root)
-    if wish.log:
-        log = Log.open(store, wish.log)
+def find_pair(options: AgentOptions, store: Store) -> PairLog:
+    """The log to resume, and what it was begun with."""
+    root = os.path.realpath(options.root)
+    if options.log:
+        log = Log.open(store, options.log)
         if not isinstance(meta := _meta(log), dict) or "pair" not in meta:
-            raise NotFound(f"the log `{log.id}` is of no pair", hint="`holdfast logs` lists what there is")
+            raise NotFound(
+                f"the log `{log.id}` does not belong to a pair", hint="`holdfast logs` lists all logs"
+            )
     else:
         infos = (info for info in store.logs() if info.head.source == PAIR_SOURCE)
         newest = sorted(infos, key=lambda info: (info.last_at or 0.0, info.head.id), reverse=True)
         logs = (Log.open(store, info.head.id) for info in newest)
         mine = next((one for one in logs if _meta(one).get("root") == root), None)
         if mine is None:
-            elsewhere = "; `--log ID` goes on with one that came from elsewhere" if newest else ""
+            elsewhere = "; `--log ID` resumes one from elsewhere" if newest else ""
             raise NotFound(
-                f"there is no pair in `{root}` to go on with",
-                hint=f"without `--continue` a new one begins{elsewhere}",
+                f"there is no pair in `{root}` to resume",
+                hint=f"leave out `--continue` to start a new one{elsewhere}",
             )
         log, meta = mine, _meta(mine)
     first, second = meta.get("models", ("", ""))
@@ -120,9 +122,9 @@ def _meta(log: Log) -> dict[str, Json]:
 
 
 def lock_pair(place: Path, log: Log, root: Path | None = None) -> Callable[[], None]:
-    """Keep other processes of this machine from going on with the same pair, and from working with another one in
-    its folder, until what is given back is called or the process ends, however it does. Without a `root` the folder
-    is the one that the pair was begun in."""
+    """Keep other processes on this machine from resuming the same pair, and from running another pair in its
+    folder. The lock ends with the process, or when the returned function is called. Without a `root`, the folder is
+    the one in which the pair was begun."""
     where = root or Path(str(_meta(log).get("root", "")))
     with ExitStack() as held:
         held.callback(_lock_log(place, log))
@@ -142,34 +144,33 @@ def _lock_log(place: Path, log: Log) -> Callable[[], None]:
     except OSError:
         file.close()
         raise InputError(
-            f"another process works on the pair `{log.id}`", hint="wait for it, or end it, then go on"
+            f"another process works on the pair `{log.id}`", hint="wait for it or stop it, then try again"
         ) from None
     return file.close
 
 
 def _lock_folder(root: Path) -> Callable[[], None]:
-    """The folder itself, whatever store a pair is kept in; nothing is written to it."""
+    """Lock the folder itself, so that it works with any store; nothing is written to it."""
     try:
         descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
-        # Begun on another machine, in a folder that this one has not; or one that may not be listed.
+        # The pair was begun on another machine, or the folder may not be listed.
         return lambda: None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
         raise InputError(
-            f"another pair works in `{root}`", hint="wait for it, or end it; or choose another folder"
+            f"another pair works in `{root}`", hint="wait for it, stop it, or choose another folder"
         ) from None
     except OSError:
-        # A file system that locks no folders: the pair's log is still held.
+        # This file system cannot lock folders; the log of the pair is still locked.
         pass
     return lambda: os.close(descriptor)
 
 
 def redacted_names(handover: Handover) -> Iterator[str]:
-    """Names in a handover that the pair's log would not keep, because they look like secrets: redacted there they
-    would lead nowhere."""
+    """Faults of names in a handover that look like secrets: redacted in the log, they would lead nowhere."""
     event = redact_event(phase_event(HandedOver(0, "", 0, handover)), Redactor.chosen(None, None))
     phase = read_phase(event)
     assert isinstance(phase, HandedOver), "a phase is read as it was written"
@@ -184,31 +185,26 @@ def _names_in(handover: Handover) -> list[str]:
     return [*(note.path for note in handover.files), *handover.design, *samples]
 
 
-def begin_agent_log(store: Store, log: Log, role: Role, ground: ResolvedConfig) -> None:
+def begin_agent_log(store: Store, log: Log, role: Role, config: ResolvedConfig) -> None:
     id_ = f"{log.id}.{role.name}"
     try:
         store.info(id_)
     except NotFound:
-        meta: dict[str, Json] = {"parent": log.id, "role": role.name, "root": str(ground.root)}
-        meta["model"] = ground.model.name
-        redact = None if ground.profile.redact else str
+        meta: dict[str, Json] = {"parent": log.id, "role": role.name, "root": str(config.root)}
+        meta["model"] = config.model.name
+        redact = None if config.profile.redact else str
         Log.create(
             store, id=id_, title=f"{role.name} of {log.id}", source=AGENT_SOURCE, meta=meta, redact=redact
         )
 
 
-# The three logs of a pair taken together: whether they belong to each other, and what both agents spent.
-#
-# Rule: an agent never goes on without what it has done: a log that is missing, or older than another, is named.
-
-
 def check_consistency(journal: PairJournal, store: Store) -> None:
-    """Raises `NotFound` where the log of an agent has not all turns and handovers that the pair's log says were
-    made, or the pair's has not all turns of an agent."""
+    """Raises `NotFound` if a role's log lacks turns or handovers that the pair's log has, or the other way
+    round."""
     state = journal.state
     for role in journal.pair.roles:
         id_ = f"{journal.log.id}.{role.name}"
-        # The newest turn may have been written down and not yet opened.
+        # The newest turn may be in the pair's log and not yet in the role's.
         is_new = isinstance(state.at, TurnBegan) and state.at.role == role.name
         most = state.turns.get(role.name, 0)
         least = most - is_new
@@ -226,22 +222,22 @@ def check_consistency(journal: PairJournal, store: Store) -> None:
 
 
 def _missing(id_: str, why: str) -> NotFound:
-    hint = f"export it where the pair was at work: `holdfast logs export {id_}`, then import it here"
+    hint = f"export it where the pair worked with `holdfast logs export {id_}`, then import it here"
     return NotFound(why, hint=hint)
 
 
-def pair_spending(store: Store, log: Log, grounds: Mapping[str, ResolvedConfig]) -> Callable[[], float]:
-    """Dollars of both agents in all runs, each request at the price of the model that answered it."""
-    names = [(ground.model.name, ground.entry) for ground in grounds.values()]
-    lookups = {name: price_lookup(load_catalogue(ground.config), names) for name, ground in grounds.items()}
+def pair_spending(store: Store, log: Log, configs: Mapping[str, ResolvedConfig]) -> Callable[[], float]:
+    """Dollars of both roles in all runs, each request at the price of the model that answered it."""
+    names = [(config.model.name, config.entry) for config in configs.values()]
+    lookups = {name: price_lookup(load_catalogue(config.config), names) for name, config in configs.items()}
 
     def spent() -> float:
         total = 0.0
-        for name, ground in grounds.items():
+        for name, config in configs.items():
             lookup = lookups[name]
             entries = Log.open(store, f"{log.id}.{name}").entries()
-            # A name that nobody knows is most likely another one of the model that is asked.
-            total += measure_spending(entries, lambda model: lookup(model) or ground.entry).total.dollars  # noqa: B023
+            # An unknown name is most likely another name of the model that is asked.
+            total += measure_spending(entries, lambda model: lookup(model) or config.entry).total.dollars  # noqa: B023
         return total
 
     return spent
@@ -256,19 +252,19 @@ def _is_there(store: Store, id_: str) -> bool:
 
 
 def _made(store: Store, id_: str) -> list[bool]:
-    """Of each turn in the log of an agent whether it ended with a handover."""
+    """For each turn in a role's log, whether it ended with a handover."""
     turns: list[bool] = []
     for entry in path(Log.open(store, id_).entries()):
         match entry.event:
             case UserSaid(origin=origin) if origin != "reminder":
                 turns.append(False)
-            case ToolReturned(name=name, error=False) if name == HAND_OVER and turns:
+            case ToolReturned(name=name, error=False) if name == HAND_OVER_TOOL and turns:
                 turns[-1] = True
     return turns
 
 
 def _handed(journal: PairJournal, role: str) -> Iterator[int]:
-    """The turns of a role, counted from 1, that ended with a handover, as the pair's log has it."""
+    """The turns of a role, counted from 1, that ended with a handover by the pair's log."""
     turn = 0
     for phase in journal.phases:
         if isinstance(phase, TurnBegan | HandedOver) and phase.role == role:

@@ -1,7 +1,7 @@
-"""Who brings the two agents of a pair together: turns, handovers, approvals and the end.
+"""The orchestrator of a pair: turns, handovers, approvals and the end.
 
-Rule: every change of phase stands in this log before anything is done about it, and all that is done can be done
-again. Whoever opens the log anew goes on where it ends, and looks at everything once more.
+Rule: every phase is in the pair's log before anything is done about it, and everything that is done can be
+repeated. So a run resumes where the log ends, and checks everything once more.
 """
 
 from collections.abc import Callable
@@ -42,9 +42,9 @@ from holdfast.pair.turn_texts import (
 __all__ = ["DONE", "Orchestrator", "PairContext"]
 
 MOST_REJECTIONS = 3
-"""Handovers in a row, in one run, that could not be delivered."""
+"""How many handovers in a row, in one run, may be rejected."""
 MOST_BLOCKED = 5
-"""Turns in a row, in all runs, that ended in a question instead of results: they are no iterations, and cost."""
+"""How many turns in a row, in all runs, may end in a question instead of results: they cost money too."""
 
 
 class Orchestrator:
@@ -64,8 +64,8 @@ class Orchestrator:
     def follow(
         self, follow: Callable[[Agent], None], is_interrupted: Callable[[], bool] = lambda: False
     ) -> None:
-        """Tell somebody of the agent that works, whenever another one begins: who interrupts must know it. Between
-        two phases no agent works, and it is asked whether somebody does."""
+        """`follow` is called with the agent whenever one begins to work, so that it can be interrupted. Between two
+        phases no agent works; then `is_interrupted` is asked."""
         self._turns.follow = follow
         self._is_interrupted = is_interrupted
 
@@ -82,15 +82,15 @@ class Orchestrator:
         return self.journal.rules
 
     def set_rules(self, rules: StopRules, grants: str = "") -> None:
-        """Rules that hold from now on; with other ones an end is none any more. `grants`, what agents may do,
-        concern those that were blocked."""
+        """The rules from now on; other rules let a pair that ended go on. `grants` stand for what the agents may
+        do; they matter to agents that were blocked."""
         state = self.state
-        is_concerned = state.ended is None or state.ended.reason == BLOCKED
-        if rules != state.rules or (is_concerned and grants != state.grants):
+        may_go_on = state.ended is None or state.ended.reason == BLOCKED
+        if rules != state.rules or (may_go_on and grants != state.grants):
             self.journal.append(StopRulesSet(rules, grants))
 
     async def run(self) -> PairOutcome:
-        """Up to an end, or to what needs somebody: every run goes on where the one before it was left."""
+        """Work until the pair ends or needs a person. Every run resumes where the one before it stopped."""
         self._rejections = 0
         await self._decisions.resume()
         outcome: PairOutcome | None = None
@@ -128,8 +128,8 @@ class Orchestrator:
         self.journal.append(TurnBegan(state.turn + 1, role.name, state.iterations + 1, text, origin, design))
 
     def _take(self, turn: TurnBegan, found: TurnResult) -> PairOutcome | None:
-        """What a turn came to. Where the design may not be worked with, the designer changes it; where it was
-        approved just now, the turn begins anew."""
+        """Act on the result of a turn. A design that is missing or rejected goes back to the first role; after an
+        approval the turn starts again."""
         match found:
             case PairOutcome():
                 return found
@@ -142,7 +142,7 @@ class Orchestrator:
         return None
 
     def _receive(self, made: HandedOver) -> None:
-        """Look at a handover from the side of whoever reads it: by now the disk may be another one."""
+        """Check a handover from the receiver's side: the disk may have changed by now."""
         role = self.pair.role(made.role)
         wrong = self._delivery.refusals(role, made.handover, made.iteration)
         results: IterationResults | None = None
@@ -167,13 +167,13 @@ class Orchestrator:
         if self._rejections > MOST_REJECTIONS:
             times = f"{self._rejections} times in a row"
             sentence = f"`{state.last.role}` handed over {times} what cannot be delivered: {wrong[0]}"
-            return PairOutcome("rejected", sentence, "look at the folder, then go on with `--continue`")
+            return PairOutcome("rejected", sentence, "look at the folder, then resume with `--continue`")
         self._begin(self.pair.role(state.last.role), refused_text(wrong))
         return None
 
     async def _go_on(self, accepted: HandoverAccepted) -> PairOutcome | None:
-        """From what was accepted to the next turn or to the end. After everything that takes time it begins anew:
-        meanwhile the folder may have become another one."""
+        """From an accepted handover to the next turn or to the end. After everything that takes time it starts
+        over, since the folder may have changed meanwhile."""
         made = self.state.last
         assert made is not None, "what is accepted was handed over"
         role, is_blocked = self.pair.role(made.role), accepted.is_blocked
@@ -187,15 +187,17 @@ class Orchestrator:
             return None
         end = self._end()
         following = None if end else next_turn(self.pair, self.state, self.rules)
-        is_bound = following.role is self.pair.roles[1] if following else end is not None and _claims(end)
+        is_bound = (
+            following.role is self.pair.roles[1] if following else end is not None and _claims_success(end)
+        )
         found = await self._design.check() if is_bound else None
         if isinstance(found, PairOutcome):
             return found
         if isinstance(found, DecisionMade) and found.answer == "approve":
             return None
         if found is not None:
-            # What may not be called good may still be stopped by another rule.
-            if stopped := self._end(is_good=False):
+            # What may not be called a success may still be stopped by another rule.
+            if stopped := self._end(is_approved=False):
                 self.journal.append(stopped)
             else:
                 self._return(made, found)
@@ -210,7 +212,7 @@ class Orchestrator:
         self._begin(following.role, self._delivery.text(following, made))
 
     def _return(self, made: HandedOver, found: DecisionMade | MissingDesign) -> None:
-        """To the designer, whose design was not approved or is gone; with what the other hands over, if any."""
+        """Back to the first role, whose design was rejected or is missing, with the other's handover, if any."""
         first = self.pair.roles[0]
         if made.role == first.name and isinstance(found, DecisionMade):
             self._begin(first, disapproved_text(found), by_person=True)
@@ -221,7 +223,7 @@ class Orchestrator:
         self._deliver(NextTurn(first, (note,)), made)
 
     async def _unblock(self, made: HandedOver) -> PairOutcome | None:
-        """Who cannot go on without an answer goes on with it; what is the designer's goes to the designer."""
+        """Give a blocked role its answer; problems in the first role's layers go to the first role."""
         asked = blocked_request(made.role, made.handover.decisions)
         if self.state.blocked >= MOST_BLOCKED:
             times = f"in {self.state.blocked} turns in a row"
@@ -244,20 +246,20 @@ class Orchestrator:
             self._begin(self.pair.role(made.role), unblocked_text(asked, decision))
         return None
 
-    def _end(self, *, is_good: bool = True) -> PairEnded | None:
-        """By which rule no further turn may begin, or who says that nothing is left to do; the latter, and success,
-        only where the design is good."""
+    def _end(self, *, is_approved: bool = True) -> PairEnded | None:
+        """Why no further turn may begin: a stop rule, or an agent that says that nothing is left to do. The latter,
+        and success, only if the design is approved."""
         state = self.state
         assert state.last is not None, "somebody handed over"
         is_second = state.last.role == self.pair.roles[1].name
         results = state.results if is_second else ()
-        # Only where it is limited: to know it both logs are read.
+        # Only if there is a limit: both logs must be read for it.
         dollars = self.context.spent() if self.rules.max_cost else 0.0
         done = state.iterations if is_second else 0
-        found = find_stop(results, self.rules, done=done, dollars=dollars, may_succeed=is_good)
+        found = find_stop(results, self.rules, done=done, dollars=dollars, may_succeed=is_approved)
         if found is not None:
             return PairEnded(found.reason, found.sentence, found.evidence)
-        if is_good and is_done(self.pair, state):
+        if is_approved and is_done(self.pair, state):
             return PairEnded(DONE, f"`{state.last.role}` says that nothing is left to do")
         return None
 
@@ -268,6 +270,6 @@ class Orchestrator:
             self.context.folder.write_json(self.pair.outputs.report_of(made.iteration), report)
 
 
-def _claims(end: PairEnded) -> bool:
-    """Whether an end says that the work is good, and so the design it was done by."""
+def _claims_success(end: PairEnded) -> bool:
+    """Whether an end claims that the work is good, and with it the design."""
     return end.reason in ("success", DONE)

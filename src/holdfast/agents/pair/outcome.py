@@ -1,6 +1,6 @@
-"""What a run of a pair came to.
+"""How a run of a pair ends.
 
-Rule: whatever it is, the logs are whole, and the hint says how it is gone on with.
+Rule: however it ends, the logs are complete, and the hint says how to resume.
 """
 
 from msgspec import Struct
@@ -10,12 +10,12 @@ from holdfast.pair.phases import PairEnded
 from holdfast.pair.roles import Role
 
 DONE, BLOCKED = "done", "blocked"
-CONTINUE = "`--continue` goes on"
-RAISE = "`--continue` goes on, with a higher `--max-cost`"
+CONTINUE = "`--continue` resumes it"
+RAISE = "`--continue` with a higher `--max-cost` resumes it"
 
 
 class PairOutcome(Struct, frozen=True):
-    """What a run of a pair came to. Only one that `ended` needs new rules to go on."""
+    """Only an outcome that `ended` the pair needs new rules before it can be resumed."""
 
     reason: str
     sentence: str
