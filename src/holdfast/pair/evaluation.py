@@ -1,6 +1,6 @@
-"""How far an iteration came: what passed, and what failed in which layer, read from the disk.
+"""The evaluation of an iteration: what passed, and what failed in which layer, read from the disk.
 
-Rule: what stands on the disk counts, and not what an agent says of it. A file that cannot be read is named.
+Rule: the disk counts, not what an agent says of it. A file that cannot be read is named.
 """
 
 import os
@@ -23,11 +23,11 @@ from holdfast.pair.handover import (
 )
 
 UNKNOWN = 0
-"""The layer of a failure that nobody attributed."""
+"""The layer of a failure without an attribution."""
 LARGEST = 1 << 20
-"""Bytes of one file of results."""
+"""The most bytes of one file of results."""
 MOST_NAMED = 5
-"""Samples that are named where something is wrong with many."""
+"""How many samples are named if something is wrong with many."""
 
 
 class SampleFailure(Struct, frozen=True):
@@ -38,7 +38,7 @@ class SampleFailure(Struct, frozen=True):
 
 
 class IterationResults(Struct, frozen=True):
-    """What came of one iteration."""
+    """The results of one iteration."""
 
     iteration: int
     passed: int
@@ -61,7 +61,7 @@ class UnreadableResults(ValueError):
 
 
 class Evaluation(Struct, frozen=True):
-    """What came of an iteration, and the samples that it was counted from."""
+    """The results of an iteration, and the samples that were counted."""
 
     results: IterationResults
     samples: frozenset[str]
@@ -86,14 +86,15 @@ T = TypeVar("T", _Result, _Attribution)
 
 
 def read_results(layout: PairFolder, iteration: int) -> IterationResults:
-    """What `read_evaluation` counts."""
+    """The results that `read_evaluation` counts."""
     return read_evaluation(layout, iteration).results
 
 
 def read_evaluation(layout: PairFolder, iteration: int) -> Evaluation:
-    """One file for each sample in `evaluation_results`, `{"sample", "passed"}`; for those that failed one in
-    `attribution_analysis`, `{"sample", "layer", "severity", "problem"}`. What lies in `samples` has a result, if
-    anything has, and where anything lies there nothing else has. Raises `UnreadableResults`."""
+    """Read `evaluation_results`, one file for each sample with `{"sample", "passed"}`, and for those that failed
+    `attribution_analysis`, one file with `{"sample", "layer", "severity", "problem"}`. If there are results, every
+    file in `samples` must have one, and if there are samples, nothing else may have one. Raises
+    `UnreadableResults`."""
     where = layout.outputs.iteration(iteration)
     results, names = _by_sample(layout, f"{where}/{RESULTS}", _Result)
     causes, _ = _by_sample(layout, f"{where}/{ATTRIBUTION}", _Attribution)
@@ -119,7 +120,7 @@ def read_evaluation(layout: PairFolder, iteration: int) -> Evaluation:
 
 
 def false_claims(handover: Handover, evaluation: Evaluation) -> Iterator[str]:
-    """What a handover says that the disk does not."""
+    """What a handover says and the disk does not."""
     said, results = handover.success, evaluation.results
     if not results.total:
         yield f"there are no results of iteration {results.iteration} in `{RESULTS}` on the disk"
@@ -139,7 +140,7 @@ def false_claims(handover: Handover, evaluation: Evaluation) -> Iterator[str]:
 def problem_report(
     handover: Handover, results: IterationResults | None, layers: tuple[int, ...]
 ) -> dict[str, Json]:
-    """What the agent of these layers must look at: its problems, and the failures behind them."""
+    """What the agent of these layers must look at: its problems and the failures behind them."""
     problems = sorted(
         (one for one in handover.problems if one.layer in layers),
         key=lambda one: (SEVERITIES.index(one.severity), one.summary),
@@ -159,7 +160,7 @@ def _told(problem: HandoverProblem) -> dict[str, Json]:
 
 
 def _by_sample(layout: PairFolder, where: str, kind: type[T]) -> tuple[dict[str, T], dict[str, str]]:
-    """What the files of a folder say, by the sample that each is of, and their names without the ending."""
+    """The files of a folder by their samples, decoded, and their names without the ending."""
     found: dict[str, T] = {}
     files: dict[str, str] = {}
     for name in _names(layout, where):
@@ -174,8 +175,7 @@ def _by_sample(layout: PairFolder, where: str, kind: type[T]) -> tuple[dict[str,
 
 
 def _names(layout: PairFolder, where: str, *, ending: str = ".json") -> list[str]:
-    """What lies in a folder with this ending, in order; nothing where there is no folder. What is hidden is no
-    result and no sample."""
+    """The names in a folder with this ending, sorted; none without a folder. Hidden files do not count."""
     folder = layout.root / where
     if not os.path.lexists(folder):
         return []
@@ -217,6 +217,6 @@ def _stem(name: str) -> str:
 
 
 def _listed(names: Collection[str]) -> str:
-    """The first of them, and how many more there are."""
+    """The first names, and how many more there are."""
     shown = ", ".join(f"`{name}`" for name in [*names][:MOST_NAMED])
     return f"{shown} and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else shown

@@ -1,6 +1,7 @@
-"""Where the work of a pair lies: one folder, and in it one folder of outputs for each iteration.
+"""The folder of a pair: one folder of outputs for each iteration, and the design as one short hash.
 
-Rule: a name that leads outside the folder leads nowhere; what is written here is there whole or not at all.
+Rule: a path that leads out of the folder is never opened, and files are written completely or not at all. Names and
+bytes alone make the hash of a design: two folders with the same files have the same design.
 """
 
 import os
@@ -38,21 +39,21 @@ class Outputs(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PathInfo(Struct, frozen=True):
-    """What a path leads to: a file of so many bytes, or a folder of so many entries."""
+    """A file with its size in bytes, or a folder with its number of entries."""
 
     size: int
     is_folder: bool = False
 
 
 class PairFolder:
-    """**Contract:** paths are names inside the folder, with `/`; what `look` refuses is never opened."""
+    """**Contract:** paths are relative to the folder, with `/`; what `look` refuses is never opened."""
 
     def __init__(self, root: Path, outputs: Outputs) -> None:
         self.root = Path(os.path.realpath(root))
         self.outputs = outputs
 
     def look(self, path: str) -> PathInfo | str:
-        """What is there, or why it may not be named."""
+        """What a path leads to, or why it may not be used."""
         if wrong := path_fault(path):
             return wrong
         try:
@@ -71,7 +72,7 @@ class PairFolder:
         return f"`{path}` is no file" if os.path.lexists(real) else f"`{path}` does not exist"
 
     def iterations(self) -> tuple[str, ...]:
-        """The folders of iterations that hold a file, whoever wrote it."""
+        """The folders of iterations that hold any file."""
         folder = self.root / self.outputs.folder
         try:
             names = sorted(entry.name for entry in folder.iterdir() if _ITERATION.fullmatch(entry.name))
@@ -81,16 +82,16 @@ class PairFolder:
         return tuple(f"{self.outputs.folder}/{name}" for name in held)
 
     def prepare(self, iteration: int) -> None:
-        """Make the folders of an iteration, where they are not there."""
+        """Create the folders of an iteration, if they do not exist."""
         for part in self.outputs.parts:
             name = f"{self.outputs.iteration(iteration)}/{part}"
             try:
                 self._inside(name).mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise InputError(f"the folder `{name}` cannot be made: {error.strerror}") from None
+                raise InputError(f"the folder `{name}` cannot be created: {error.strerror}") from None
 
     def write_json(self, path: str, value: Json) -> None:
-        """The same value gives the same bytes; the old file stays until the new one is whole."""
+        """The same value gives the same bytes. The old file stays until the new one is complete."""
         data = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
         target = self._inside(path)
         try:
@@ -100,17 +101,17 @@ class PairFolder:
             raise InputError(f"`{path}` cannot be written: {error.strerror}", hint="check the disk") from None
 
     def _inside(self, path: str) -> Path:
-        """Where a name leads, unless that is outside: an agent may have put a link in its way."""
+        """Where a path leads. An error if it leads outside: an agent may have put a link in its way."""
         target = self.root / path
         if not Path(os.path.realpath(target.parent)).is_relative_to(self.root):
             raise InputError(
-                f"`{path}` leads out of the folder, by a link", hint="take the link away, then go on"
+                f"`{path}` leads out of the folder, by a link", hint="remove the link, then resume"
             )
         return target
 
 
 def path_fault(path: str) -> str:
-    """Why a name can lead to nothing inside a folder, whatever is there; empty if it can."""
+    """Why a path cannot be one inside a folder, whatever the folder holds; empty if it can."""
     if not path.strip() or "\0" in path:
         return f"`{path}` is no path"
     if path.startswith(("/", "~")) or (len(path) > 1 and path[1] == ":"):
@@ -121,7 +122,7 @@ def path_fault(path: str) -> str:
 
 
 def replace_file(target: Path, data: bytes) -> None:
-    """Write a file beside the old one and put it in its place."""
+    """Write a new file beside the old one, then replace it."""
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -135,16 +136,11 @@ def replace_file(target: Path, data: bytes) -> None:
         raise
 
 
-# The design of a pair's work as one short hash: what a person approved, and whether it is still that.
-#
-# Rule: names and bytes decide, and nothing else; two folders with the same files have the same design.
-
 LENGTH = 12
 
 
 class Design(Struct, frozen=True):
-    """`hash` is empty where there are no files; `missing` are those that cannot be read, and with them it is
-    another design than without."""
+    """`hash` is empty if there are no files. `missing` are files that cannot be read; they count for the hash."""
 
     files: tuple[str, ...] = ()
     hash: str = ""
@@ -169,7 +165,7 @@ def read_design(layout: PairFolder, paths: Iterable[str]) -> Design:
 
 
 def _plain(path: str) -> str:
-    """One name for one file: `./a//b` is `a/b`. What leads out of the folder stays what it is."""
+    """One name for one file: `./a//b` is `a/b`. An absolute path stays as it is."""
     if path.startswith("/"):
         return path
     return "/".join(part for part in path.split("/") if part not in ("", ".")) or path

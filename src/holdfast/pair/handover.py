@@ -1,7 +1,7 @@
-"""What one agent of a pair hands to the other: an index of files, counts, problems, and what is asked.
+"""The handover from one role of a pair to the other: an index of files, counts, problems, and what is asked.
 
-Rule: large content stays on the disk and is named by its path. In its text form a handover is one JSON object
-between tags that nothing in it can close, and no sentence of it reads as a demand of a person.
+Rule: large content stays on the disk and is named by its path. As text, a handover is one JSON object between tags
+that nothing in it can close, and none of its sentences reads as a demand of a person.
 """
 
 import re
@@ -50,7 +50,7 @@ class SuccessRate(Struct, frozen=True, forbid_unknown_fields=True):
         return self.passed / self.total if self.total else 0.0
 
     def __str__(self) -> str:
-        # Rounded down to a tenth: what is shown as 85 % has reached 85 %.
+        # Rounded down to a tenth, so that 85 % is shown only when it is reached.
         tenths = self.passed * 1_000 // self.total if self.total else 0
         percent = f"{tenths / 10:.1f}".removesuffix(".0")
         return f"{self.passed}/{self.total} ({percent}%)"
@@ -93,21 +93,21 @@ class Handover(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def paths_in(handover: Handover) -> tuple[str, ...]:
-    """Every path that it names, each once."""
+    """All paths that it names, each once."""
     return tuple(dict.fromkeys((*(note.path for note in handover.files), *handover.design)))
 
 
 def handover_text(name: str, handover: Handover, about: dict[str, Json] | None = None) -> str:
-    """As the other agent reads it: `<name>`, the JSON in a block of code, `</name>`. `about` stands first in it."""
+    """The handover as the other role reads it: JSON in a code block, between `<name>` tags, `about` first."""
     value = {**(about or {}), **_without_empty(handover)}
     plain = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    # Inside a string, so that it stays the same JSON; no tag can be opened or closed in it.
+    # Escaped inside strings, so that it is the same JSON, and no tag can be opened or closed in it.
     plain = plain.replace("<", "\\u003c")
     return f"<{name}>\n```json\n{plain}\n```\n</{name}>"
 
 
 def read_handover(name: str, text: str) -> Handover:
-    """The handover in a text that `handover_text` made. Raises `ValueError` where there is none."""
+    """The handover in a text that `handover_text` made. Raises `ValueError` if there is none."""
     tag = re.escape(name)
     found = re.search(rf"<{tag}>\n```json\n(.*?)\n```\n</{tag}>", text, re.DOTALL)
     if found is None:

@@ -1,7 +1,7 @@
-"""What can happen to a pair: one small class each, as they stand in the log of whoever brings the two together.
+"""The phases of a pair: everything that can happen to it, one small class each, as they are in its log.
 
-Rule: an event is written before it is acted upon, and what was done after it can be done again. So the log says
-where to go on, on any machine.
+Rule: a phase is written before it is acted on, and what is done after it can be repeated. So the log says where to
+resume, on any machine.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from holdfast.prices import format_dollars
 
 KIND = "pair"
 LONGEST_WORDS = 4_000
-"""Characters of an answer."""
+"""The most characters of an answer."""
 
 About = Literal["design", "question", "summary", "uncertain", "blocked", "overflow"]
 Answer = Literal["approve", "reject", "say"]
@@ -32,20 +32,20 @@ ANSWERS: dict[About, tuple[Answer, ...]] = {
     "blocked": _ANY,
     "overflow": ("approve",),
 }
-"""What may be answered to each, the usual one first."""
+"""The possible answers to each kind of request, the usual one first."""
 
 
 class StopRulesSet(Struct, frozen=True, tag="rules_given"):
-    """With which rules it goes on from here; what had ended has not any more. `grants` stands for what agents may
-    do without asking."""
+    """The stop rules from here on; a pair that had ended may go on. `grants` is a hash of what agents may do
+    without asking."""
 
     rules: StopRules
     grants: str = ""
 
 
 class ProjectRulesSet(Struct, frozen=True, tag="law_given"):
-    """The rules of the project as they were when the pair began. They hold for both, whatever an agent makes of the
-    file meanwhile."""
+    """The project's rules as they were when the pair began. They hold for both roles, whatever an agent does to the
+    file."""
 
     path: str
     text: str
@@ -54,8 +54,8 @@ class ProjectRulesSet(Struct, frozen=True, tag="law_given"):
 
 
 class TurnBegan(Struct, frozen=True, tag="turn_began"):
-    """One agent is to work, opened by this text in its own log. `turn` counts those of both; `design` is the hash
-    of the one that it was begun with."""
+    """A turn of one role, opened by this text in its own log. `turn` counts the turns of both roles; `design` is
+    the hash of the design at its beginning."""
 
     turn: int
     role: str
@@ -73,8 +73,8 @@ class HandedOver(Struct, frozen=True, tag="handed_over"):
 
 
 class HandoverAccepted(Struct, frozen=True, tag="accepted"):
-    """Looked at again from the receiver's side; `results` are what the disk says, where the role evaluates. Where
-    it could not, and asks a person, it `is_blocked`, and the iteration goes on."""
+    """The handover was checked again from the receiver's side. `results` are those on the disk, if the role
+    measures. A role that could not measure and asks a person `is_blocked`; then the iteration continues."""
 
     turn: int
     design: str = ""
@@ -84,16 +84,16 @@ class HandoverAccepted(Struct, frozen=True, tag="accepted"):
 
 
 class HandoverRejected(Struct, frozen=True, tag="rejected"):
-    """The handover cannot be read by the other, or not any more; whoever made it is told why."""
+    """The handover cannot be used, or not any more; the role that made it is told why."""
 
     turn: int
     faults: tuple[str, ...]
 
 
 class DecisionRequested(Struct, frozen=True, tag="asked"):
-    """A person is to decide: about a design, by its hash; a question of an agent, which may be `blocked` without an
-    answer; what to tell it of calls that a crash left `uncertain`; whether to go on although no model wrote a
-    summary that could be used, or although newest steps alone did not fit a window."""
+    """A person must decide about a design, named by its hash; a question of an agent, which may be `blocked`
+    without an answer; what to tell an agent about calls that a crash made `uncertain`; or whether to go on although
+    no model wrote a usable summary, or although the newest steps alone did not fit the window."""
 
     id: str
     about: About
@@ -106,12 +106,12 @@ class DecisionRequested(Struct, frozen=True, tag="asked"):
 
     @property
     def wants_words(self) -> bool:
-        """Whether it is answered in words, and not by yes or no."""
+        """Whether the answer is in words, not yes or no."""
         return self.answers[0] == "say"
 
 
 class DecisionMade(Struct, frozen=True, tag="decided"):
-    """`words` stand in every request from then on, so that they have a length."""
+    """`words` are in every request from then on, so their length is limited."""
 
     id: str
     answer: Answer
@@ -120,7 +120,7 @@ class DecisionMade(Struct, frozen=True, tag="decided"):
 
 
 class PairEnded(Struct, frozen=True, tag="ended"):
-    """`reason` is a rule's that stops, or `done` where an agent says that nothing is left."""
+    """`reason` is that of a stop rule, or `done` if an agent says that nothing is left to do."""
 
     reason: str
     sentence: str
@@ -155,7 +155,7 @@ def phase_event(phase: Phase) -> Noted:
 
 
 def read_phase(event: Event) -> Phase | None:
-    """The phase that an event of a log stands for, if any."""
+    """The phase in an event of a log, if there is one."""
     if isinstance(event, Noted) and event.kind == KIND:
         phase: Phase = msgspec.convert(event.data, Phase)
         return phase

@@ -1,7 +1,7 @@
-"""Roles, and the pair that two of them make: prompts, tools, profile, model and what each hands over.
+"""The two roles of a pair: their prompts, tools, profiles, models and handovers.
 
-Rule: plain values out of TOML. There is no code for any one role: what Init and Execute are stands in
-`init_execute.toml` and the prompts beside it, and a pair of your own is such a file.
+Rule: plain values from TOML. No role has code of its own: `init_execute.toml` and the prompts beside it define Init
+and Execute, and a pair of your own is such a file.
 """
 
 import re
@@ -31,11 +31,11 @@ TWO = "write two tables `[[roles]]`"
 LISTED = "docs/pair.md lists what a pair has"
 
 Definitions = Literal["full", "short"]
-"""How tools are defined to a model: in full, or in few words with lean schemas."""
+"""How tools are defined to a model: in full, or in a few words with small schemas."""
 
 
 class HandoverForm(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a role hands over: the tag that it stands in, what may not be missing, and how long it may be."""
+    """The handover of a role: its tag, the required fields, and how long it may be."""
 
     name: str
     requires: tuple[str, ...] = ()
@@ -44,8 +44,8 @@ class HandoverForm(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Role(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One agent. `layers` are the kinds of problems that are its own; one that `measures` evaluates, and what it
-    says of success is compared with the results on the disk."""
+    """One agent. `layers` are the kinds of problems that belong to it. A role that `measures` evaluates, and the
+    success that it reports is compared with the results on the disk."""
 
     name: str
     prompt: str
@@ -53,7 +53,7 @@ class Role(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     profile: str
     model: str = ""
     window: Annotated[int, Meta(ge=0, le=MOST_TOKENS)] = 0
-    """Tokens in place of the profile's window."""
+    """Tokens, instead of the profile's window."""
     definitions: Definitions = "full"
     layers: tuple[Layer, ...] = ()
     measures: bool = False
@@ -61,11 +61,11 @@ class Role(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Pair(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The first role begins and designs; the second works on what it was handed."""
+    """The first role begins and designs; the second works on what it is handed."""
 
     name: str
     task: str = "task.md"
-    """File of the folder that says what is to be done."""
+    """The file in the folder that says what to do."""
     roles: tuple[Role, Role]
     outputs: Outputs = Outputs()
     stop: StopRules = StopRules()
@@ -85,12 +85,12 @@ def built_in_pair() -> Pair:
 
 
 def load_pair(path: Path) -> Pair:
-    """A pair of a user's own. Prompts that name a file are read from beside it."""
+    """A pair from a user's file. Prompt files are read from beside it."""
     return _loaded(path, _text_of(path))
 
 
 def load_stop_table(path: Path) -> dict[str, Any]:
-    """Of a pair's file what stands in `[stop]`, and nothing that does not."""
+    """Only what the `[stop]` table of a pair's file says."""
     text = _text_of(path)
     stop = _loaded(path, text).stop
     return {name: getattr(stop, name) for name in tomllib.loads(text).get("stop", {})}
@@ -119,11 +119,11 @@ def _loaded(path: Path, text: str) -> Pair:
 
 
 def parse_pair(text: str, where: str, read: Callable[[str], str]) -> Pair:
-    """A pair out of TOML; `prompt_file` of a role is read by `read`."""
+    """A pair from TOML; `read` reads the `prompt_file` of a role."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{where} is no valid TOML: {error}", hint="docs/pair.md has one to copy") from None
+        raise ConfigError(f"{where} is not valid TOML: {error}", hint="docs/pair.md has an example") from None
     except RecursionError:
         raise ConfigError(f"{where} is nested too deeply", hint=LISTED) from None
     roles = table.get("roles")
@@ -137,14 +137,16 @@ def parse_pair(text: str, where: str, read: Callable[[str], str]) -> Pair:
         if not isinstance(file, str):
             raise ConfigError(f"{where}: `prompt_file` is the name of a file", hint=LISTED)
         if file and "prompt" in role:
-            raise ConfigError(f"{where}: a role has both `prompt` and `prompt_file`", hint="leave one away")
+            raise ConfigError(
+                f"{where}: a role has both `prompt` and `prompt_file`", hint="remove one of them"
+            )
         if file:
             role["prompt"] = read(file)
     return validate_pair(table, where)
 
 
 def validate_pair(table: Json, where: str) -> Pair:
-    """A pair whose parts fit together."""
+    """A pair whose parts fit together, from plain data."""
     try:
         pair = msgspec.convert(table, Pair)
     except msgspec.ValidationError as error:
@@ -155,26 +157,29 @@ def validate_pair(table: Json, where: str) -> Pair:
 
 
 def check_tools(pair: Pair, known: Iterable[str]) -> None:
-    """Raises `ConfigError` for a tool that there is not."""
+    """Raises `ConfigError` for an unknown tool."""
     names = sorted(known)
     for role in pair.roles:
         for tool in role.tools:
             if tool not in names:
                 near = get_close_matches(tool, names, n=1, cutoff=0.0)[0]
                 raise ConfigError(
-                    f"the role `{role.name}` has a tool `{tool}`, which there is not",
+                    f"the role `{role.name}` has a tool `{tool}`, which does not exist",
                     hint=f"the nearest is `{near}`; there are: {', '.join(names)}",
                 )
 
 
 def _wrong(pair: Pair) -> Iterator[tuple[str, str]]:
-    """What is wrong with a pair, each with what to do about it."""
+    """The mistakes in a pair, each with a hint."""
     names = [role.name for role in pair.roles]
     for name in (*names, *(role.handover.name for role in pair.roles)):
         if not _NAME.fullmatch(name):
-            yield f"`{name}` cannot be a name here", "use small letters, digits and `_`, a letter first"
+            yield (
+                f"`{name}` is not a valid name",
+                "use lower-case letters, digits and `_`, with a letter first",
+            )
     if len(set(names)) < 2:
-        yield f"both roles are called `{names[0]}`", "give each a name of its own"
+        yield f"both roles are called `{names[0]}`", "give them different names"
     for role in pair.roles:
         yield from _wrong_in(role)
     if pair.roles[0].measures:
@@ -200,27 +205,27 @@ def _wrong_in(role: Role) -> Iterator[tuple[str, str]]:
     if "success" in form.requires and not role.measures:
         yield (
             f"`{role.name}` requires `success`, and does not measure it",
-            "give the second role `measures = true`, or leave `success` away",
+            "set `measures = true` for the second role, or remove `success`",
         )
     if form.least_tokens >= form.most_tokens:
-        yield f"the handover of `{role.name}` has no size that is allowed", "raise `most_tokens`"
+        yield f"the handover of `{role.name}` cannot have any size", "raise `most_tokens`"
 
 
 def _wrong_names(pair: Pair) -> Iterator[tuple[str, str]]:
-    """Files and folders that would be missed only when the work is half done."""
+    """Names of files and folders that would fail only when the work is half done."""
     outputs = pair.outputs
     named = [("task", pair.task), ("outputs.folder", outputs.folder), ("outputs.report", outputs.report)]
     for key, path in (*named, *(("outputs.parts", part) for part in outputs.parts)):
         if wrong := path_fault(path):
             yield f"`{key}`: {wrong}", "name it from the folder that both work in"
     if outputs.report in outputs.parts:
-        yield f"`outputs.report` and a folder are both called `{outputs.report}`", "give it another name"
+        yield f"`outputs.report` and a folder are both called `{outputs.report}`", "rename one of them"
     if any(role.measures for role in pair.roles) and RESULTS not in outputs.parts:
         yield f"`outputs.parts` has no `{RESULTS}`, which results are read from", f"add `{RESULTS}`"
 
 
 def _sentence(message: str) -> str:
-    """msgspec's words about a value, the place of it first."""
+    """An error of msgspec, with the place of the value first."""
     place = _PLACE.search(message)
     if place is None or not place[1]:
         return message[:1].lower() + message[1:]

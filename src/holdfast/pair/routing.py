@@ -1,8 +1,8 @@
-"""Whose turn is next, and what must be said about why.
+"""Routing: whose turn is next, and what the roles are told about it.
 
-Rule: pure. The agent that works decides whether it returns or goes on, within limits: what lies in the other's
-layers, and what it did not get rid of in some iterations, goes to the other one. A verdict that is not followed is
-never passed over: whoever gave it is told, and whoever goes on instead.
+Rule: pure. The role that works decides whether to return or to continue, within limits: problems in the other's
+layers, and those that persist over some iterations, go to the other role. If a verdict is not followed, both roles
+are told.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ class NextTurn(Struct, frozen=True):
 
 
 def next_turn(pair: Pair, state: PairState, rules: StopRules) -> NextTurn:
-    """After the newest handover, which was accepted."""
+    """The turn after the newest accepted handover."""
     assert state.last is not None, "somebody handed over"
     first, second = pair.roles
     verdict = state.last.handover.verdict
@@ -38,13 +38,13 @@ def next_turn(pair: Pair, state: PairState, rules: StopRules) -> NextTurn:
 
 
 def is_done(pair: Pair, state: PairState) -> bool:
-    """Whether nothing is left to do: an agent says so, and there is nothing to measure it by."""
+    """Whether nothing is left to do: a role says so, and nothing is measured."""
     assert state.last is not None, "somebody handed over"
     return state.last.handover.verdict == "stop" and not any(role.measures for role in pair.roles)
 
 
 def _back_to_first(pair: Pair, state: PairState, rules: StopRules) -> Iterator[str]:
-    """Why the first must look at it, though the second would rather go on or stop."""
+    """Why the first role must act, although the second wants to continue or stop."""
     assert state.last is not None, "somebody handed over"
     first, second = pair.roles
     verdict = state.last.handover.verdict
@@ -67,7 +67,7 @@ def _back_to_first(pair: Pair, state: PairState, rules: StopRules) -> Iterator[s
 
 
 def _not_followed(first: Role, verdict: str) -> Iterator[str]:
-    """What the second is told of a verdict that the first cannot give."""
+    """What the second role is told about a verdict that the first cannot give."""
     if verdict == "stop":
         yield f"`{first.name}` says `stop`; whether anything is left to do is measured, so evaluate it"
     elif verdict == "continue":
@@ -75,7 +75,7 @@ def _not_followed(first: Role, verdict: str) -> Iterator[str]:
 
 
 def _told_later(first: Role, state: PairState) -> Iterator[str]:
-    """What the first is told in its next turn of a verdict that was not followed."""
+    """What the first role is told in its next turn about a verdict that was not followed."""
     before = state.handovers.get(first.name)
     if before is not None and before.handover.verdict == "stop":
         yield "you said `stop` before; the work ends when enough samples pass or a limit is reached, so it went on"

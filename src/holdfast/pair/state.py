@@ -1,4 +1,4 @@
-"""Where a pair stands: a fold of its phases.
+"""The state of a pair, computed from its phases.
 
 Rule: pure; the same phases give the same state, and nothing else is remembered.
 """
@@ -32,30 +32,30 @@ class PairState(Struct):
     project_rules: ProjectRulesSet | None = None
     turns: dict[str, int] = field(default_factory=dict)
     handovers: dict[str, HandedOver] = field(default_factory=dict)
-    """The newest of each role that the other side accepted."""
+    """The newest accepted handover of each role."""
     results: list[IterationResults] = field(default_factory=list)
     asked: dict[str, DecisionRequested] = field(default_factory=dict)
-    """Everything that was ever asked, the newest last."""
+    """Everything that was ever requested, the newest last."""
     pending: dict[str, DecisionRequested] = field(default_factory=dict)
     decided: dict[str, DecisionMade] = field(default_factory=dict)
     answered: dict[str, DecisionMade] = field(default_factory=dict)
-    """Of these what was decided since `at`."""
+    """What was decided since `at`."""
     ended: PairEnded | None = None
     last: HandedOver | None = None
-    """What was handed over last, accepted or not."""
+    """The last handover, accepted or not."""
     iterations: int = 0
-    """That ended: accepted handovers of the second role."""
+    """How many ended: accepted handovers of the second role."""
     blocked: int = 0
-    """Turns of it in a row that ended in a question instead, since rules were given."""
+    """How many turns of the second role in a row ended in a question, since rules were set."""
     is_regranted: bool = False
-    """Whether agents may do something else since `at`."""
+    """Whether the permissions of the agents changed since `at`."""
 
     @property
     def turn(self) -> int:
         return sum(self.turns.values())
 
     def approves(self, design: str) -> bool:
-        """Whether a person, or a rule in its place, approved of this very design."""
+        """Whether this very design was approved."""
         return self._answered(design, "approve")
 
     def rejects(self, design: str) -> bool:
@@ -117,7 +117,7 @@ def _accept(state: PairState, accepted: HandoverAccepted, second: str) -> None:
 
 
 def _take_back(state: PairState, accepted: HandoverAccepted, second: str) -> None:
-    """What was accepted and is not so any more: its iteration goes on."""
+    """An accepted handover is rejected after all: its iteration continues."""
     assert state.last is not None, "what is accepted was handed over"
     state.iterations -= _counts(state.last, accepted, second)
     state.blocked = max(0, state.blocked - accepted.is_blocked)
@@ -130,7 +130,7 @@ def _counts(made: HandedOver, accepted: HandoverAccepted, second: str) -> bool:
 
 
 def _ask(state: PairState, asked: DecisionRequested) -> None:
-    """What is asked anew is not decided any more, and of designs only the newest waits."""
+    """What is requested again is no longer decided, and only the newest design is pending."""
     state.decided.pop(asked.id, None)
     state.answered.pop(asked.id, None)
     state.asked.pop(asked.id, None)

@@ -1,7 +1,7 @@
 """When a pair stops, and why.
 
 Rule: pure. Every stop has a reason and the numbers that show it; what is not measured stops nothing. A limit of 0
-is none.
+is no limit.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ LAYERS = frozenset("123456789")
 
 
 class LayerLimits(Struct, frozen=True, forbid_unknown_fields=True):
-    """Limits of one layer; what is not given is as for all layers."""
+    """The limits of one layer; None means as for all layers."""
 
     soft: Number | None = None
     hard: Number | None = None
@@ -31,24 +31,24 @@ class LayerLimits(Struct, frozen=True, forbid_unknown_fields=True):
 
 class StopRules(Struct, frozen=True, forbid_unknown_fields=True):
     target: Share = 0.85
-    """Share of the samples that must pass."""
+    """The share of the samples that must pass."""
     gain: Share = 0.02
     gain_iterations: Number = 5
-    """So many iterations must bring at least this gain over the best before them."""
+    """This many iterations must bring at least this gain over the best before them."""
     swings: Number = 4
     swing: Share = 0.02
-    """So many changes of at least this size, up and down by turns, and no new best: it goes in circles."""
+    """This many changes of at least this size, up and down in turn, without a new best, are an oscillation."""
     most_critical: Number = 10
     critical_iterations: Number = 2
-    """More critical failures than this in so many iterations in a row are too many."""
+    """More critical failures than this, in this many iterations in a row, are too many."""
     layer_soft: Number = 3
-    """After so many iterations in a row with failures of one layer the other agent must look at it."""
+    """After this many iterations in a row with failures of one layer, the other role must look at it."""
     layer_hard: Number = 6
     layers: dict[str, LayerLimits] = {}
-    """Of single layers, by their numbers."""
+    """Limits of single layers, by their numbers."""
     max_iterations: Number = 10
     turn_steps: Number = 400
-    """Requests of one turn; it is gone on with by hand."""
+    """The most requests of one turn; after them a person must resume it."""
     max_cost: Annotated[float, Meta(ge=0, le=MOST_DOLLARS)] = 0.0
 
     def soft(self, layer: int) -> int:
@@ -61,7 +61,7 @@ class StopRules(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def update_rules(rules: StopRules, given: Mapping[str, Any]) -> StopRules:
-    """Rules of which some are given anew; of layers too only those that are given."""
+    """The rules with some of them replaced; limits of layers are replaced one by one."""
     layers = {**rules.layers}
     for name, limits in given.get("layers", {}).items():
         before = layers.get(name, LayerLimits())
@@ -79,7 +79,7 @@ class StopVerdict(Struct, frozen=True):
 
 
 def contradictions(rules: StopRules) -> Iterator[str]:
-    """What cannot hold together, though each value by itself is one."""
+    """Values that are valid by themselves but contradict each other."""
     if not rules.target:
         yield "`target` is 0, which every iteration reaches"
     if rules.layer_hard and rules.layer_soft > rules.layer_hard:
@@ -101,8 +101,8 @@ def find_stop(
     dollars: float = 0.0,
     may_succeed: bool = True,
 ) -> StopVerdict | None:
-    """Why no further iteration may begin. `done` are the iterations that ended, measured or not. Where it may not
-    be called a success every other rule still holds."""
+    """Why no further iteration may begin. `done` counts the iterations that ended, measured or not. Without
+    `may_succeed` all other rules still apply."""
     rates = [one.rate.share for one in results]
     if may_succeed and results and rates[-1] >= rules.target and results[-1].total:
         sentence = f"{results[-1].rate} passed, and {percent(rules.target)} was the target"
@@ -128,16 +128,16 @@ def find_stop(
 
 
 def gain_of(rates: Sequence[float], rules: StopRules) -> float | None:
-    """The best of the newest iterations over the best before them; None where there are too few."""
+    """The best of the newest iterations minus the best before them; None if there are too few."""
     newest = rules.gain_iterations
     if not newest or len(rates) <= newest:
         return None
-    # Rounded, so that 2 % is not less than 2 % by the last bit of a division.
+    # Rounded, so that 2 % is not less than 2 % by a rounding error.
     return round(max(rates[-newest:]) - max(rates[:-newest]), 9)
 
 
 def oscillates(rates: Sequence[float], rules: StopRules) -> bool:
-    """Whether the newest changes go up and down by turns, and none of what they reached is a new best."""
+    """Whether the newest rates go up and down in turn and reach no new best."""
     window = rates[-rules.swings - 1 :] if rules.swings else ()
     if len(window) <= rules.swings:
         return False
@@ -145,12 +145,12 @@ def oscillates(rates: Sequence[float], rules: StopRules) -> bool:
     if any(abs(change) < rules.swing for change in changes):
         return False
     by_turns = all(one * other < 0 for one, other in pairwise(changes))
-    # The two newest against all before them: rates that climb in steps up and down still climb.
+    # The two newest against all before them: rates that rise in a zigzag still rise.
     return by_turns and max(window[-2:]) <= max(rates[:-2])
 
 
 def persistent_layers(results: Sequence[IterationResults], limit: Callable[[int], int]) -> tuple[int, ...]:
-    """Layers with failures in each of so many newest iterations as the limit of that layer says."""
+    """Layers with failures in each of the newest iterations, as many as the limit of the layer says."""
     layers = {one.layer for one in results[-1].failures if one.layer} if results else set[int]()
     return tuple(sorted(layer for layer in layers if _stands(results, layer, limit(layer))))
 
@@ -170,7 +170,7 @@ def in_a_row(iterations: int) -> str:
 
 
 def percent(share: float) -> str:
-    """A share that a person chose, with as many digits as it has."""
+    """A share that a person chose, with all its digits."""
     return f"{round(share * 100, 4):g}%"
 
 

@@ -1,7 +1,7 @@
-"""What an agent of a pair is told: when its turn begins, and at the end of every request.
+"""What the roles of a pair are told: at the beginning of a turn, and at the end of every request.
 
-Rule: pure. What the other agent wrote stands in its tags, as data, and elsewhere in quotes; what is said around it
-is said by rule.
+Rule: pure. What the other role wrote is in its tags, as data, and elsewhere in quotes; everything around it is
+fixed text.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,15 +19,15 @@ DATA = (
     "Load what you need from the files it names."
 )
 MOST_ITERATIONS = 5
-"""Iterations whose results are told, the newest ones."""
+"""How many of the newest iterations are told with their results."""
 MOST_STANDING = 3
-"""Of those the ones that stand in every request."""
+"""How many of them are in every request."""
 MOST_ANSWERS = 20
-"""Answers of a person that do too, the newest ones."""
+"""How many of the newest answers of a person are in every request."""
 LONGEST_QUESTION = 300
-"""Characters of a question where it stands in every request."""
+"""The most characters of a question in every request."""
 GOING_ON = "going on"
-"""By whom something is decided where nobody answered, and the work was gone on with."""
+"""The `by` of a decision that nobody made, when the work was resumed without an answer."""
 
 
 def opening_text(pair: Pair, task: str, rules: StopRules) -> str:
@@ -54,7 +54,7 @@ def turn_text(
     notes: Sequence[str] = (),
     task: str = "",
 ) -> str:
-    """What a role is told that goes on with a handover, the other's or its own. `task` is given to who has not
+    """What a role is told that continues from a handover, the other's or its own. `task` is for a role that has not
     read it."""
     folder = pair.outputs.iteration(iteration)
     lines = [f"Iteration {iteration} of at most {rules.max_iterations or 'any number'}."]
@@ -83,8 +83,8 @@ def handover_message(
     evaluated: int = 0,
     sizes: dict[str, str] | None = None,
 ) -> str:
-    """The handover as it is delivered, with the places that it is about; `evaluated` is the newest iteration with
-    results, 0 if there is none."""
+    """The handover as it is delivered, with the folders it is about. `evaluated` is the newest iteration with
+    results, or 0."""
     about: dict[str, Json] = {
         "iteration": iteration,
         "execution_output_dir": pair.outputs.iteration(iteration if to.measures else evaluated or iteration),
@@ -98,13 +98,13 @@ def handover_message(
 
 
 def refused_text(faults: Sequence[str]) -> str:
-    """What a role is told whose handover the other could not take."""
+    """What a role is told if its handover was rejected."""
     told = "\n".join(f"- {fault}" for fault in faults)
     return f"Your handover was not delivered:\n{told}\n\nCorrect it, and call HandOver again."
 
 
 def disapproved_text(decision: DecisionMade) -> str:
-    """What the designer is told when a person does not approve."""
+    """What the first role is told if its design was rejected."""
     return (
         f"The design was not approved. The person says: {_reason(decision)}\n\n"
         "Change the design accordingly, and call HandOver again."
@@ -112,19 +112,19 @@ def disapproved_text(decision: DecisionMade) -> str:
 
 
 def not_approved_note(decision: DecisionMade) -> str:
-    """The same, beside what the other hands over."""
+    """The same, as a note beside the other's handover."""
     said = quoted(_reason(decision))
     return f"the design, as it is on the disk now, was not approved; the person says: {said}. Change it accordingly"
 
 
 def missing_design_note(files: Sequence[str]) -> str:
-    """What the designer is told where files of the design are not there any more."""
+    """What the first role is told if files of its design are missing."""
     names = ", ".join(f"`{name}`" for name in files)
     return f"of the design, {names} cannot be read any more: write it again, and call HandOver"
 
 
 def unblocked_text(asked: DecisionRequested, decision: DecisionMade) -> str:
-    """What a role is told that could not go on without an answer."""
+    """What a blocked role is told when it may go on."""
     said = (
         f"The answer: {quoted(answer_of(decision))}"
         if decision.words.strip() or decision.by != GOING_ON
@@ -137,7 +137,7 @@ def unblocked_text(asked: DecisionRequested, decision: DecisionMade) -> str:
 
 
 def pending_lines(state: PairState) -> tuple[str, ...]:
-    """What stands at the end of every request: what a person answered, the newest first, then what waits."""
+    """For the end of every request: what a person answered, the newest first, then what is pending."""
     answers = [
         line for id_, one in reversed(state.decided.items()) for line in _answered(state.asked.get(id_), one)
     ]
@@ -151,14 +151,14 @@ def pending_lines(state: PairState) -> tuple[str, ...]:
 
 
 def design_lines(before: str, now: str) -> tuple[str, ...]:
-    """What stands beside it where the design is another one than the turn was begun with."""
+    """For the same place, if the design changed since the turn began."""
     if before == now:
         return ()
     return ("the design was changed since your turn began, and approved as it is now: read its files again",)
 
 
 def progress_lines(pair: Pair, results: Sequence[IterationResults], rules: StopRules) -> tuple[str, ...]:
-    """By what it is decided whether to stop, to return or to go on: the newest first."""
+    """The measured results, by which a role decides to stop, return or continue; the newest first."""
     if not _is_measured(pair):
         return ()
     goal = f"the target is {percent(rules.target)} of the samples: below it another iteration begins"
@@ -166,19 +166,19 @@ def progress_lines(pair: Pair, results: Sequence[IterationResults], rules: StopR
 
 
 def answer_of(decision: DecisionMade) -> str:
-    """What a person answered, in words."""
+    """The answer of a person, in words."""
     plain = {"approve": "yes", "reject": "no", "say": ""}[decision.answer]
     return ": ".join(filter(None, (plain, " ".join(decision.words.split()))))
 
 
 def quoted(text: str) -> str:
-    """Words of somebody, in a line that cannot be mistaken for one of ours."""
+    """Someone's words on one line, which cannot be mistaken for ours."""
     plain = " ".join(text.split()).replace('"', "'")
     return f'"{plain}"'
 
 
 def _answered(asked: DecisionRequested | None, decision: DecisionMade) -> Iterator[str]:
-    """A line about an answer, where it says something to an agent."""
+    """A line about an answer, if it concerns the agents."""
     if asked is None or decision.by == GOING_ON:
         return
     if asked.about == "question" or (decision.words.strip() and asked.about != "summary"):
