@@ -76,7 +76,7 @@ def test_what_cannot_be_taken_back_is_named(place):
     desk = place.open("Hello.", [bash(command)], "Done.")
     say(desk, "Hi.", "Go.")
     named = "`made.txt` (created), `main.py` (deleted), `notes.md` (changed)"
-    for line in ("/diff", "/rewind 2", "/rewind 2 talk"):
+    for line in ("/diff", "/rewind 2", "/rewind 2 session"):
         text = run(desk, line).text
         assert all(part in text for part in named.split(", ")), line
 

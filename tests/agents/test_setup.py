@@ -63,7 +63,7 @@ def test_the_window_of_a_server_of_ones_own_is_asked_for(root):
     with serving(models=("big",)) as server:
         found = ground(root, model=f"compatible/big@{server.openai_url}")
         assert server.requests[0].path == "/v1/models"
-    assert "the window of `compatible/big` is not known; 200000 tokens are taken for it" in found.notes
+    assert "the window of `compatible/big` is not known; 200000 tokens are assumed" in found.notes
 
 
 def test_where_the_store_is(root, tmp_path):
@@ -175,7 +175,7 @@ def test_talks_are_found_by_their_folder(tmp_path):
     )
     assert newest_session(store, there) == other
     assert find_session(store, empty) == empty
-    with pytest.raises(NotFound, match="there is no talk in"):
+    with pytest.raises(NotFound, match="there is no session in"):
         newest_session(store, tmp_path)
     with pytest.raises(NotFound):
         find_session(store, "l0000000")

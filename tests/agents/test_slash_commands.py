@@ -312,7 +312,7 @@ def test_what_needs_the_log_waits_while_the_agent_works(place):
         running = asyncio.create_task(desk.say("Sleep."))
         await started.wait()
         refused = []
-        for line in ("/rewind 1 talk", "/undo", "/fork", "/compact now", "/resume x", "/model openai/x"):
+        for line in ("/rewind 1 session", "/undo", "/fork", "/compact now", "/resume x", "/model openai/x"):
             with pytest.raises(InputError) as error:
                 await run_command(desk, line)
             refused.append(error.value.message)

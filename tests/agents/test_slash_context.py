@@ -220,7 +220,7 @@ def test_cost_of_what_has_no_price_is_not_nothing(place):
 def test_cost_counts_what_was_left_behind_and_not_what_a_fork_brought(place):
     desk = place.open(reply("One.", 100_000, 0), reply("Two.", 100_000, 0), request_settings=PRICED)
     say(desk, "One?", "Two?")
-    run(desk, "/rewind 1 talk")
+    run(desk, "/rewind 1 session")
     assert cells(run(desk, "/cost").text, "`house/large`")[-1] == "$2.00"
     say(place.open(reply("Three.", 50_000, 0), request_settings=PRICED), "Three?")
     fork = place.open(reply("Four.", 20_000, 0), log=run(desk, "/fork").open_log, request_settings=PRICED)

@@ -58,7 +58,7 @@ def test_edits_can_be_taken_back_in_a_fork(place):
 
 def test_a_fork_of_a_rewound_talk_has_its_path_only(place):
     desk = talked(place, "Anew.")
-    run(desk, "/rewind 2 talk")
+    run(desk, "/rewind 2 session")
     say(desk, "From here.")
     fork = place.open(log=run(desk, "/fork").open_log)
     assert unnamed(packed(fork)) == unnamed(packed(desk))

@@ -43,7 +43,7 @@ def test_a_number_alone_says_what_would_be_changed_and_changes_nothing(place):
 
 def test_the_talk_goes_back_and_the_files_stay(place):
     desk = talked(place, "Hello again.")
-    shown = run(desk, "/rewind 2 talk")
+    shown = run(desk, "/rewind 2 session")
     assert shown.is_reread
     assert "Edits made since stay in `main.py`, `more.py`" in shown.text
     assert "'newer'" in main_text(place)
@@ -99,7 +99,7 @@ def test_what_somebody_else_wrote_is_said_and_nothing_goes_back(place):
 
 
 @pytest.mark.parametrize(
-    "line", ["/rewind 4 talk", "/rewind 0", "/rewind two", "/rewind 2 all", "/rewind -1"]
+    "line", ["/rewind 4 session", "/rewind 0", "/rewind two", "/rewind 2 all", "/rewind -1"]
 )
 def test_what_cannot_be_gone_back_to_is_said(place, line):
     desk = talked(place)
@@ -118,9 +118,9 @@ def test_files_that_nobody_edited_cannot_go_back(place):
 
 def test_going_back_again_and_again(place):
     desk = talked(place, "Second try.", "Third try.")
-    run(desk, "/rewind 3 talk")
+    run(desk, "/rewind 3 session")
     say(desk, "Again.")
-    run(desk, "/rewind 2 talk")
+    run(desk, "/rewind 2 session")
     say(desk, "And again.")
     words = [str(item.message) for item in desk.session.window.transcript.items]
     assert "Look at main." in words[0]
@@ -142,7 +142,7 @@ def test_answers_given_in_rounds_left_behind_are_asked_for_again(place):
     write = [call("Write", "1", path="a", content="a")]
     desk = place.open(write, "Done.", write, "Refused.", mode="ask", approver=person)
     say(desk, "Write.")
-    run(desk, "/rewind 1 talk")
+    run(desk, "/rewind 1 session")
     say(desk, "Write.")
     assert person.answers == []
     results = [e.event for e in desk.session.log.entries() if isinstance(e.event, ToolReturned)]
@@ -164,7 +164,7 @@ def test_a_prompt_that_is_newer_than_the_round_stays(place):
 
 def test_a_desk_that_is_opened_after_a_rewind_is_the_one_that_made_it(place):
     desk = talked(place)
-    run(desk, "/rewind 3 talk")
+    run(desk, "/rewind 3 session")
     again = place.open()
     assert state(again) == state(desk)
     assert packed(again) == packed(desk)

@@ -167,7 +167,7 @@ def test_a_damaged_talk_is_named_and_hides_no_other(place):
 
 def test_reading_a_talk_counts_only_its_path(place):
     desk = held(place, "one", "First.", "1.", "Second.", "2.", "Third.", "3.")
-    run(desk, "/rewind 2 talk")
+    run(desk, "/rewind 2 session")
     [info] = logs_in_folder(place.store, str(place.root.resolve()))
     talk = read_session(place.store, info)
     assert (talk.title, talk.rounds) == ("First.", 1)

@@ -156,7 +156,7 @@ def test_a_model_with_less_than_the_profile_is_said(root):
     (root / "holdfast.toml").write_text(CONFIG.format(window=128_000))
     with answering((PLAN, DESIGNED), BUILT) as server:
         done = holdfast(*begun(server, "--approve", "auto"))
-    assert "takes 128,000 tokens and not 200,000, so its context is summed up above 96,000" in done.err
+    assert "takes 128,000 tokens and not 200,000, so its context is summarized above 96,000" in done.err
     assert "takes 128,000 tokens and not 1,000,000" in done.err
 
 
@@ -209,7 +209,7 @@ def test_a_tool_that_there_is_not(root, own_place):
     (own_place / "pair.toml").write_text(text)
     done = holdfast("pair", "work", "--pair", "pair.toml")
     assert done.code == 2
-    assert "the role `worker` has a tool `Wriet`, which there is not" in done.err
+    assert "the role `worker` has a tool `Wriet`, which does not exist" in done.err
     assert "the nearest is `Write`" in done.err
 
 

@@ -154,7 +154,7 @@ def test_what_cannot_be_used_is_said_before_anybody_is_asked(root, tmp_path):
         for arguments, words in (
             ([], "nothing to do"),
             (["-p", "x", "--json", "--stream-json"], "exclude each other"),
-            (["-p", "x", "--output-schema", str(bad)], "is no JSON Schema"),
+            (["-p", "x", "--output-schema", str(bad)], "is not a JSON Schema"),
             (["-p", "x", "--output-schema", str(tmp_path / "none.json")], "cannot be read"),
             (["-p", "x", "--answers", str(tmp_path / "none.toml")], "cannot be read"),
             (["-p", "x", "--trace", str(tmp_path / "no" / "t.jsonl")], "cannot be written"),

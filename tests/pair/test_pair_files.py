@@ -107,7 +107,7 @@ def test_the_pair_of_the_document_has_limits_of_a_layer():
         (PLANS, f"{PLANS}\nlayers = [-1]", "`roles[0].layers[0]`: expected"),
         (PLANS, f"{PLANS}\nwindow = 99999999999999999999", "`roles[0].window`: expected"),
         ("[[roles]]", f"x = {'[' * 3_000}{']' * 3_000}\n[[roles]]", "is nested too deeply"),
-        ('name = "measured"', "name = ", "is no valid TOML"),
+        ('name = "measured"', "name = ", "is not valid TOML"),
     ],
     ids=[
         "prompt_nul",

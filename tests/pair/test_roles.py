@@ -141,7 +141,7 @@ def test_a_pair_of_ones_own(tmp_path):
     ("old", "new", "named"),
     [
         ('name = "tester"', 'name = "author"', "both roles are called `author`"),
-        ('name = "tester"', 'name = "Tester!"', "`Tester!` cannot be a name"),
+        ('name = "tester"', 'name = "Tester!"', "`Tester!` is not a valid name"),
         ('requires = ["design"]', 'requires = ["desing"]', "`author` requires `desing`"),
         ('prompt = "You write."', 'prompt = " "', "`author` has no prompt"),
         ('prompt_file = "tester.md"', 'prompt_file = "no.md"', "the prompt `no.md` cannot be read"),
@@ -150,7 +150,7 @@ def test_a_pair_of_ones_own(tmp_path):
         ("window = 32000", 'definitions = "terse"', "terse"),
         ('name = "author_tester"', 'name = "x"\noutputs = { folder = "../up" }', "leads out of the folder"),
         ("[[roles]]", "[[rolls]]", "there are no roles"),
-        ("[stop]", "[stop", "no valid TOML"),
+        ("[stop]", "[stop", "not valid TOML"),
     ],
     ids=[
         "same",
@@ -188,6 +188,6 @@ def test_the_pair_of_the_document_is_one_and_the_document_says_all_that_a_pair_h
 def test_a_tool_that_there_is_not(tmp_path):
     pair = load_pair(written(tmp_path, OWN))
     check_tools(pair, ["Read", "Write", "Bash"])
-    with pytest.raises(ConfigError, match="`Bash`, which there is not") as error:
+    with pytest.raises(ConfigError, match="`Bash`, which does not exist") as error:
         check_tools(pair, ["Read", "Write", "BashOutput"])
     assert "`BashOutput`" in error.value.hint

@@ -138,7 +138,7 @@ def test_an_early_ctrl_c_leaves_the_terminal_as_it_was(tmp_path, pipe):
 
 def test_leaving_later_gives_back_what_was_there_before_the_first_frame(tmp_path):
     with started(tmp_path) as terminal:
-        terminal.read_until(b"are taken for it")
+        terminal.read_until(b"tokens are assumed")
         terminal.write(b"\x04")
         assert terminal.code() == 0
         assert terminal.attributes() == terminal.before
@@ -169,5 +169,5 @@ def test_what_is_wrong_is_said_on_the_screen_that_was_there(tmp_path):
     with started(tmp_path, "--continue") as terminal:
         assert terminal.code() == 3
         said = terminal.sent.rpartition(b"\x1b[?1049l")[2]
-        assert b"there is no talk in" in said
+        assert b"there is no session in" in said
         assert terminal.attributes() == terminal.before

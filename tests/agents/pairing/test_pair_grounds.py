@@ -276,7 +276,7 @@ def test_a_window_beyond_the_models_is_not_believed(tmp_path):
     assert profile.trigger < profile.hard_limit <= 32_000
     said = next(note for note in notes if note.startswith("`planner`: "))
     assert "takes 32,000 tokens and not 500,000" in said
-    assert f"summed up above {profile.trigger:,} instead of " in said
+    assert f"summarized above {profile.trigger:,} instead of " in said
 
 
 def test_a_window_below_the_models_is_taken(tmp_path):
