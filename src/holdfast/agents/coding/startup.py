@@ -7,6 +7,7 @@ fails.
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -59,12 +60,14 @@ async def open_coding_session(
     """
     # Off the event loop: files are read and a sandbox is tried, and a terminal must go on painting.
     resolved = await asyncio.to_thread(resolve_config, options, env, model)
-    servers = McpServers(parse_servers(resolved.config.servers, resolved.config.where), environment=env)
-    servers.start()
-    store: Store | None = None
-    try:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(resolved.model.aclose)
+        servers = McpServers(parse_servers(resolved.config.servers, resolved.config.where), environment=env)
+        stack.push_async_callback(servers.close)
+        servers.start()
         await servers.ready(SERVER_SECONDS)
         store = await asyncio.to_thread(SqliteStore, resolved.store)
+        stack.callback(store.close)
         found = await asyncio.to_thread(_find_or_begin, options, resolved, store)
         config = replace(
             make_agent_config(resolved, store, found.log, options.limits, watch),
@@ -78,15 +81,11 @@ async def open_coding_session(
             skills=config_folder(env) / "skills",
         )
         session = await asyncio.to_thread(CodingSession, config)
-    except BaseException:
-        await servers.close()
-        await resolved.model.aclose()
-        if store is not None:
-            store.close()
-        raise
+        stack.push_async_callback(session.aclose)
+        close = stack.pop_all().aclose
     troubles = [f"the MCP server `{name}` cannot be used: {why}" for name, why in servers.troubles.items()]
     notes = (*found.notes, *resolved.notes, *troubles, *session.tool_state.skills.warnings)
-    return OpenedSession(session, notes, _closing(session, servers, store))
+    return OpenedSession(session, notes, close)
 
 
 def _find_or_begin(options: AgentOptions, resolved: ResolvedConfig, store: Store) -> SalvagedLog:
@@ -99,14 +98,3 @@ def _find_or_begin(options: AgentOptions, resolved: ResolvedConfig, store: Store
     return SalvagedLog(
         begin_session(store, resolved.root, title=options.title, model=resolved.model.name, redact=redact)
     )
-
-
-def _closing(session: CodingSession, servers: McpServers, store: Store) -> Callable[[], Awaitable[None]]:
-    async def close() -> None:
-        try:
-            await session.aclose()
-            await servers.close()
-        finally:
-            store.close()
-
-    return close

@@ -8,7 +8,7 @@ otherwise.
 import asyncio
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -23,6 +23,7 @@ from holdfast.errors import InputError
 from holdfast.ids import text_id
 from holdfast.log import export_log
 from holdfast.messages import Image, Message, SystemMessage, Text, Thinking, ToolCall
+from holdfast.session import Session
 from holdfast.views import Step, Transcript, User, path
 from holdfast.wire import to_anthropic, to_openai
 
@@ -112,58 +113,34 @@ class ExportOptions(Struct, frozen=True):
     overwrites: bool = False
 
 
-class ExportContent(Struct, frozen=True):
-    """The bytes to write, and what the format cannot hold."""
-
-    data: bytes
-    losses: tuple[str, ...] = ()
-
-
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     options = _parse(argument)
     file = Path(coding.workspace.roots[0]) / _named(coding, options)
-    content = await asyncio.to_thread(exported, coding, options.format)
-    await asyncio.to_thread(_write, file, content.data, overwrites=options.overwrites)
+    data, losses = await asyncio.to_thread(export_session, coding.session, options.format)
+    await asyncio.to_thread(_write, file, data, overwrites=options.overwrites)
     return CommandAnswer(
         joined(
-            f"{counted(len(content.data), 'byte')} written to {code(str(file))}.",
-            bullets(f"{code(options.format)} cannot hold all of it: {loss}" for loss in content.losses),
+            f"{counted(len(data), 'byte')} written to {code(str(file))}.",
+            bullets(f"{code(options.format)} cannot hold all of it: {loss}" for loss in losses),
         )
     )
 
 
-def exported(coding: CodingSession, format_: Format) -> ExportContent:
-    """The session in a format."""
-    write: dict[Format, Callable[[CodingSession], ExportContent]] = {
-        "markdown": _markdown,
-        "json": _json,
-        "openai": _openai,
-        "anthropic": _anthropic,
-    }
-    return write[format_](coding)
-
-
-def _markdown(coding: CodingSession) -> ExportContent:
-    entries = path(coding.session.log.entries())
-    text = session_as_markdown(Transcript(entries), session_title(entries), coding.session.log.id)
-    return ExportContent(text.encode("utf-8", "replace"))
-
-
-def _json(coding: CodingSession) -> ExportContent:
-    return ExportContent(b"".join(export_log(coding.session.log)))
-
-
-def _openai(coding: CodingSession) -> ExportContent:
-    transcript = Transcript(path(coding.session.log.entries()))
-    wire = to_openai(_messages(transcript), transcript.tools)
-    return ExportContent(_encoded({"messages": wire.messages, "tools": wire.tools}), wire.losses)
-
-
-def _anthropic(coding: CodingSession) -> ExportContent:
-    transcript = Transcript(path(coding.session.log.entries()))
-    wire = to_anthropic(_messages(transcript), transcript.tools)
-    body = {"system": wire.system, "messages": wire.messages, "tools": wire.tools}
-    return ExportContent(_encoded(body), wire.losses)
+def export_session(session: Session, format_: Format) -> tuple[bytes, tuple[str, ...]]:
+    """The session in a format, and what the format cannot hold."""
+    if format_ == "json":
+        return b"".join(export_log(session.log)), ()
+    entries = path(session.log.entries())
+    transcript = Transcript(entries)
+    if format_ == "markdown":
+        text = session_as_markdown(transcript, session_title(entries), session.log.id)
+        return text.encode("utf-8", "replace"), ()
+    if format_ == "openai":
+        openai = to_openai(_messages(transcript), transcript.tools)
+        return _encoded({"messages": openai.messages, "tools": openai.tools}), openai.losses
+    anthropic = to_anthropic(_messages(transcript), transcript.tools)
+    body = {"system": anthropic.system, "messages": anthropic.messages, "tools": anthropic.tools}
+    return _encoded(body), anthropic.losses
 
 
 def _messages(transcript: Transcript) -> list[Message]:

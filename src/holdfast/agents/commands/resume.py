@@ -44,19 +44,12 @@ class ListedSession(Struct, frozen=True):
     line: str = ""
 
 
-class SessionList(Struct, frozen=True):
-    """Sessions to show, and how many more there are."""
-
-    sessions: tuple[ListedSession, ...]
-    left: int = 0
-
-
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     require_idle(coding, "another session")
     if argument and (log := _named(coding, argument)):
         return CommandAnswer(f"Resuming {code(log)}.", open_log=log)
-    listed = await asyncio.to_thread(_listed, coding, argument)
-    if not listed.sessions:
+    sessions, more = await asyncio.to_thread(_list, coding, argument)
+    if not sessions:
         what = (
             f"no session of this folder says `{argument}`"
             if argument
@@ -65,8 +58,8 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
         raise InputError(what, hint="`holdfast logs` lists everything in the store")
     return CommandAnswer(
         joined(
-            _table(listed.sessions),
-            f"and {counted(listed.left, 'older session')}: `/resume WORDS` finds them" if listed.left else "",
+            _table(sessions),
+            f"and {counted(more, 'older session')}: `/resume WORDS` finds them" if more else "",
             "`/resume ID` resumes one of them.",
         )
     )
@@ -95,8 +88,8 @@ def _named(coding: CodingSession, argument: str) -> str:
     return found.id
 
 
-def _listed(coding: CodingSession, query: str) -> SessionList:
-    """Newest first, without those in which nothing was said."""
+def _list(coding: CodingSession, query: str) -> tuple[list[ListedSession], int]:
+    """The newest sessions in which something was said, and how many older ones there are."""
     store, own = coding.session.store, coding.session.log.id
     logs = logs_in_folder(store, coding.workspace.roots[0])
     infos = {info.head.id: info for info in logs if info.head.id != own}
@@ -118,7 +111,7 @@ def _listed(coding: CodingSession, query: str) -> SessionList:
             tasks = spending_of(store, sub_agents_of(session.id, by_log), lookup)
             spent = measure_spending(session.entries, lookup).and_spending(tasks).total
             sessions.append(ListedSession(session, spent, lines.get(session.id, "")))
-    return SessionList(tuple(sessions), len(infos) - looked)
+    return sessions, len(infos) - looked
 
 
 def _table(sessions: Sequence[ListedSession]) -> str:

@@ -7,6 +7,7 @@ that it can be resumed without the files it was begun from.
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, ExitStack, closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -99,9 +100,9 @@ def _open(
     options: PairOptions, callbacks: PairCallbacks, env: Mapping[str, str], models: ModelPair
 ) -> OpenedPair:
     place = _store_of(options, env)
-    store: Store = SqliteStore(place)
-    closing: list[Callable[[], None]] = [store.close]
-    try:
+    # Held in the thread that opens it: whatever fails before the end is closed there.
+    with ExitStack() as stack:
+        store: Store = stack.enter_context(closing(SqliteStore(place)))
         known = None if options.pair else find_pair(options.agent, store)
         pair = known.pair if known else options.pair
         assert pair is not None, "a pair is given, or found"
@@ -116,16 +117,18 @@ def _open(
         pair_log = known or begin_pair(
             options.agent.root, replace(pair, stop=rules), options.task, names, store
         )
-        closing.append(lock_pair(place, pair_log.log, options.agent.root))
+        stack.callback(lock_pair(place, pair_log.log, options.agent.root))
         journal = PairJournal(pair_log.log, pair_log.pair, callbacks.tell)
         _start(journal, store, configs, project_rules)
         orchestrator = Orchestrator(journal, _context(options, pair_log, store, place, configs, callbacks))
         orchestrator.set_rules(rules, _grants(options.agent, configs))
-    except BaseException:
-        for close in reversed(closing):
-            close()
-        raise
-    return OpenedPair(orchestrator, notes, _closing(orchestrator, [*configs.values()], closing))
+        opened = stack.pop_all()
+    to_close = AsyncExitStack()
+    to_close.push(opened)
+    for resolved in configs.values():
+        to_close.push_async_callback(resolved.model.aclose)
+    to_close.push_async_callback(orchestrator.aclose)
+    return OpenedPair(orchestrator, notes, to_close.aclose)
 
 
 def _start(
@@ -275,18 +278,3 @@ def _agent_config(
         # The next request waits for a summary: what follows builds on it.
         compacts_in_background=False,
     )
-
-
-def _closing(
-    orchestrator: Orchestrator, configs: list[ResolvedConfig], closing: list[Callable[[], None]]
-) -> Callable[[], Awaitable[None]]:
-    async def close() -> None:
-        try:
-            await orchestrator.aclose()
-            for resolved in configs:
-                await resolved.model.aclose()
-        finally:
-            for one in reversed(closing):
-                one()
-
-    return close

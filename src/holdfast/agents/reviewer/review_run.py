@@ -7,6 +7,7 @@ the run is stopped, what the rules and the model have found by then is still rep
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from msgspec import Struct
@@ -77,9 +78,10 @@ async def open_review(
         options, root=review_root(options.root), profile=options.profile or PROFILE, sandbox="off"
     )
     resolved = await asyncio.to_thread(resolve_config, asked, env, model)
-    store: Store | None = None
-    try:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(resolved.model.aclose)
         store = await asyncio.to_thread(SqliteStore, resolved.store)
+        stack.callback(store.close)
         if change is None:
             found = await asyncio.to_thread(_earlier, asked, store)
             change = await asyncio.to_thread(read_change, store, found.log)
@@ -90,13 +92,9 @@ async def open_review(
         tell(f"asking {resolved.entry.name or resolved.model.name}")
         config = make_agent_config(resolved, store, found.log, options.limits, watch)
         session = await asyncio.to_thread(ReviewSession, config, review)
-    except BaseException:
-        await resolved.model.aclose()
-        if store is not None:
-            store.close()
-        raise
-    notes = (*found.notes, *resolved.notes, *review.notes)
-    return OpenedReview(session, notes, _closing(session, store))
+        stack.push_async_callback(session.aclose)
+        close = stack.pop_all().aclose
+    return OpenedReview(session, (*found.notes, *resolved.notes, *review.notes), close)
 
 
 def read_change(store: Store, log: str) -> ReviewedChange:
@@ -138,16 +136,6 @@ def _begin_log(root: Path, resolved: ResolvedConfig, store: Store, change: Revie
 
 def _read(root: Path, change: ReviewedChange, tell: Tell) -> Review:
     return start_review(root, change.spec, text=change.text, counts_uses=True, tell=tell)
-
-
-def _closing(session: ReviewSession, store: Store) -> Callable[[], Awaitable[None]]:
-    async def close() -> None:
-        try:
-            await session.aclose()
-        finally:
-            store.close()
-
-    return close
 
 
 class ReviewOutcome(Struct, frozen=True, kw_only=True):
