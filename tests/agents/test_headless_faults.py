@@ -20,7 +20,7 @@ def root(tmp_path):
 
 
 def talked(root, model, *texts, between=lambda _: None):
-    """The desk after saying these texts one after the other."""
+    """The coding after saying these texts one after the other."""
 
     async def work():
         wish = AgentOptions(

@@ -32,10 +32,10 @@ def place(tmp_path):
 
 
 def edited(place, **more):
-    """A desk that has read and edited a file."""
-    desk = place.open([call("Read", "1", path="main.py")], [call("Edit", "2", **EDIT)], "Done.", **more)
-    say(desk, "Make it new.")
-    return desk
+    """A coding that has read and edited a file."""
+    coding = place.open([call("Read", "1", path="main.py")], [call("Edit", "2", **EDIT)], "Done.", **more)
+    say(coding, "Make it new.")
+    return coding
 
 
 def test_every_command_of_the_issue_is_there_and_says_how_it_is_used(place):
@@ -77,69 +77,69 @@ MISTAKES = [
 
 @pytest.mark.parametrize("line", MISTAKES)
 def test_a_mistake_is_a_sentence_with_a_hint_and_changes_nothing(place, line):
-    desk = place.open()
-    before = desk.session.log.info.entries
+    coding = place.open()
+    before = coding.session.log.info.entries
     with pytest.raises(HoldfastError) as error:
-        run(desk, line)
+        run(coding, line)
     assert error.value.message
     assert error.value.hint
-    assert desk.session.log.info.entries == before
+    assert coding.session.log.info.entries == before
 
 
 def test_todos_are_listed_with_their_state(place):
     todos = [{"content": "look | around", "status": "completed"}, {"content": "act", "status": "in_progress"}]
-    desk = place.open([call("TodoWrite", todos=todos)], "Ok.")
-    assert run(desk, "/todos").text == "There are no todos."
-    say(desk, "Begin.")
-    text = run(desk, "/todos").text
+    coding = place.open([call("TodoWrite", todos=todos)], "Ok.")
+    assert run(coding, "/todos").text == "There are no todos."
+    say(coding, "Begin.")
+    text = run(coding, "/todos").text
     assert "1 of 2 done" in text
     assert "[x] look \\| around" in text
     assert "[>] act" in text
 
 
 def test_mode_is_shown_and_set_and_the_agent_keeps_to_it(place):
-    desk = place.open([call("Write", path="x", content="x")], "Not done.")
-    assert "`auto` (now)" in run(desk, "/mode").text
-    assert "`plan`" in run(desk, "/mode Plan").text
-    say(desk, "Write.")
+    coding = place.open([call("Write", path="x", content="x")], "Not done.")
+    assert "`auto` (now)" in run(coding, "/mode").text
+    assert "`plan`" in run(coding, "/mode Plan").text
+    say(coding, "Write.")
     assert not (place.root / "x").exists()
     with pytest.raises(InputError) as error:
-        run(desk, "/mode plann")
+        run(coding, "/mode plann")
     assert error.value.hint == "the nearest is `plan`"
 
 
 def test_undo_takes_edits_back_and_tells_the_agent(place):
-    desk = edited(place)
+    coding = edited(place)
     with pytest.raises(InputError, match="there is no edit `2`"):
-        run(desk, "/undo 2")
-    assert "+    print('old')" in run(desk, "/undo").text
+        run(coding, "/undo 2")
+    assert "+    print('old')" in run(coding, "/undo").text
     assert "'old'" in (place.root / "main.py").read_text()
-    assert "took back your last edits" in str(desk.session.window.transcript.items[-1].message)
+    assert "took back your last edits" in str(coding.session.window.transcript.items[-1].message)
 
 
 def test_undo_leaves_what_somebody_else_changed(place):
-    desk = edited(place)
+    coding = edited(place)
     (place.root / "main.py").write_text("mine\n")
     with pytest.raises(ToolError, match="was changed since"):
-        run(desk, "/undo")
+        run(coding, "/undo")
     assert (place.root / "main.py").read_text() == "mine\n"
 
 
 def test_recall_finds_by_id_lines_pattern_and_words(place):
     (place.root / "long.txt").write_text("".join(f"line {n} of many\n" for n in range(1, 301)))
-    desk = place.open([call("Read", path="long.txt")], "Seen: 300 lines.")
-    say(desk, "Look at the long file.")
-    [result] = [e for e in desk.session.log.entries() if type(e.event).__name__ == "ToolReturned"]
-    before = desk.session.log.info.entries
-    assert "line 7 of many" in run(desk, f"/recall {result.id}").text
-    part = run(desk, f"/recall {result.id} 100-102").text
+    coding = place.open([call("Read", path="long.txt")], "Seen: 300 lines.")
+    say(coding, "Look at the long file.")
+    [result] = [e for e in coding.session.log.entries() if type(e.event).__name__ == "ToolReturned"]
+    before = coding.session.log.info.entries
+    assert "line 7 of many" in run(coding, f"/recall {result.id}").text
+    part = run(coding, f"/recall {result.id} 100-102").text
     assert "line 99 of" in part
     assert "line 300 of" not in part
-    assert "1 matching lines" in run(desk, f"/recall {result.id} grep line 77 of").text
-    assert "Seen: 300 lines." in run(desk, "/recall seen lines").text
+    assert "1 matching lines" in run(coding, f"/recall {result.id} grep line 77 of").text
+    assert "Seen: 300 lines." in run(coding, "/recall seen lines").text
     with pytest.raises(InputError, match="nothing in the store has the id"):
-        run(desk, "/recall a0a0a0a0a0a0a")
-    assert desk.session.log.info.entries == before
+        run(coding, "/recall a0a0a0a0a0a0a")
+    assert coding.session.log.info.entries == before
 
 
 def test_init_hands_over_the_words_to_be_said(place):
@@ -150,18 +150,18 @@ def test_init_hands_over_the_words_to_be_said(place):
 
 def test_init_does_not_rewrite_rules_unasked(place):
     (place.root / "AGENTS.md").write_text("Be brief.\n")
-    desk = place.open()
+    coding = place.open()
     with pytest.raises(InputError, match=r"`AGENTS.md` exists already"):
-        run(desk, "/init")
-    assert run(desk, "/init !").say == INIT_PROMPT
+        run(coding, "/init")
+    assert run(coding, "/init !").say == INIT_PROMPT
 
 
 def test_init_is_offered_once_a_folder_and_only_without_rules(place):
-    desk = place.open(log="one")
-    assert offers_init(desk)
+    coding = place.open(log="one")
+    assert offers_init(coding)
     assert offers_init(place.open(log="two")), "nobody offered it yet"
-    note_init_offer(desk)
-    assert not offers_init(desk)
+    note_init_offer(coding)
+    assert not offers_init(coding)
     assert not offers_init(place.open(log="three"))
     elsewhere = place.folder / "elsewhere"
     elsewhere.mkdir()
@@ -170,22 +170,22 @@ def test_init_is_offered_once_a_folder_and_only_without_rules(place):
     assert not offers_init(place.open(log="five", root=elsewhere))
 
 
-def test_init_is_not_offered_in_the_middle_of_a_talk(place):
-    desk = place.open("Hello.")
-    say(desk, "Hi.")
-    assert not offers_init(desk)
+def test_init_is_not_offered_in_the_middle_of_a_session(place):
+    coding = place.open("Hello.")
+    say(coding, "Hi.")
+    assert not offers_init(coding)
 
 
-def test_diff_is_against_what_was_there_before_the_talk(place):
-    desk = place.open(
+def test_diff_is_against_what_was_there_before_the_session(place):
+    coding = place.open(
         [call("Read", "1", path="main.py")],
         [call("Edit", "2", **EDIT), call("Write", "3", path="new.py", content="x = 1\n")],
         [call("Edit", "4", path="main.py", old_string="new", new_string="newer")],
         "Done.",
     )
-    assert run(desk, "/diff").text == "The agent's edits changed no file in this session."
-    say(desk, "Change.")
-    text = run(desk, "/diff").text
+    assert run(coding, "/diff").text == "The agent's edits changed no file in this session."
+    say(coding, "Change.")
+    text = run(coding, "/diff").text
     assert "-    print('old')\n+    print('newer')" in text
     assert "'new')" not in text
     assert "--- /dev/null\n+++ new.py\n" in text
@@ -202,15 +202,15 @@ def test_diff_survives_a_restart_and_names_other_peoples_changes(place):
 
 
 def test_diff_of_a_file_that_is_gone_and_of_one_that_is_as_it_was(place):
-    desk = place.open(
+    coding = place.open(
         [call("Write", "1", path="gone.py", content="a\n"), call("Read", "2", path="main.py")],
         [call("Edit", "3", **EDIT)],
         [call("Edit", "4", path="main.py", old_string="new", new_string="old")],
         "Done.",
     )
-    say(desk, "Change and change back.")
+    say(coding, "Change and change back.")
     (place.root / "gone.py").unlink()
-    text = run(desk, "/diff").text
+    text = run(coding, "/diff").text
     assert "print" not in text
     assert "`gone.py` was also changed by someone else" in text
 
@@ -218,17 +218,17 @@ def test_diff_of_a_file_that_is_gone_and_of_one_that_is_as_it_was(place):
 def test_diff_runs_nothing_that_the_repository_names(place):
     git(place.root, "config", "diff.external", f"touch {place.folder}/ran")
     git(place.root, "config", "core.fsmonitor", f"touch {place.folder}/ran")
-    desk = edited(place)
-    assert "main.py | 2 +-" in run(desk, "/diff").text
+    coding = edited(place)
+    assert "main.py | 2 +-" in run(coding, "/diff").text
     assert not (place.folder / "ran").exists()
 
 
 def test_diff_without_a_repository(place):
     bare = place.folder / "bare"
     bare.mkdir()
-    desk = place.open([call("Write", path="a.txt", content="a\n")], "Done.", root=bare)
-    say(desk, "Write.")
-    text = run(desk, "/diff").text
+    coding = place.open([call("Write", path="a.txt", content="a\n")], "Done.", root=bare)
+    say(coding, "Write.")
+    text = run(coding, "/diff").text
     assert "+a" in text
     assert "git" not in text
 
@@ -238,13 +238,13 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 def exported(place, format_):
     (place.root / "keys.env").write_text(f"TOKEN={SECRET}\n")
-    desk = place.open(
+    coding = place.open(
         [call("Read", "1", path="main.py"), call("Read", "2", path="keys.env")],
         [call("Edit", "3", **EDIT)],
         "It prints ```new``` now.",
     )
-    say(desk, "Make it new, and look at @keys.env")
-    shown = run(desk, f"/export {format_} out of it.txt")
+    say(coding, "Make it new, and look at @keys.env")
+    shown = run(coding, f"/export {format_} out of it.txt")
     file = place.root / "out of it.txt"
     assert f"`{file}`" in shown.text
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -253,7 +253,7 @@ def exported(place, format_):
     return text
 
 
-def test_export_as_markdown_reads_like_the_talk(place):
+def test_export_as_markdown_reads_like_the_session(place):
     text = exported(place, "markdown")
     assert text.startswith("# Make it new, and look at @keys.env\n")
     parts = (
@@ -286,13 +286,13 @@ def test_export_for_providers_passes_their_rules(place, provider):
 
 
 def test_export_overwrites_only_when_told(place):
-    desk = place.open()
+    coding = place.open()
     file = place.root / "talk.md"
     file.write_text("mine")
     with pytest.raises(InputError, match="exists already"):
-        run(desk, "/export markdown talk.md")
+        run(coding, "/export markdown talk.md")
     assert file.read_text() == "mine"
-    run(desk, "/export markdown talk.md !")
+    run(coding, "/export markdown talk.md !")
     assert file.read_text().startswith("# A session")
     assert [p.name for p in place.root.iterdir() if "holdfast" in p.name] == []
 
@@ -308,18 +308,19 @@ def test_what_needs_the_log_waits_while_the_agent_works(place):
     async def work():
         started = asyncio.Event()
         watch = lambda notice: started.set() if isinstance(notice, CallStarted) else None  # noqa: E731
-        desk = place.open([call("Bash", command="sleep 30")], "Slept.", watch=watch)
-        running = asyncio.create_task(desk.say("Sleep."))
+        coding = place.open([call("Bash", command="sleep 30")], "Slept.", watch=watch)
+        running = asyncio.create_task(coding.say("Sleep."))
         await started.wait()
         refused = []
         for line in ("/rewind 1 session", "/undo", "/fork", "/compact now", "/resume x", "/model openai/x"):
             with pytest.raises(InputError) as error:
-                await run_command(desk, line)
+                await run_command(coding, line)
             refused.append(error.value.message)
         shown = [
-            (await run_command(desk, line)).text for line in ("/context", "/cost", "/todos", "/diff", "/help")
+            (await run_command(coding, line)).text
+            for line in ("/context", "/cost", "/todos", "/diff", "/help")
         ]
-        desk.agent.interrupt()
+        coding.agent.interrupt()
         await running
         return refused, shown
 

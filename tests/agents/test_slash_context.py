@@ -38,11 +38,11 @@ def place(tmp_path):
 
 
 def reader(place, *more, window=64_000, steps=6, **options):
-    """A desk that has read much in a few steps."""
+    """A coding that has read much in a few steps."""
     reads = [[call("Bash", f"b{n}", command=f"sed -n '{n * 40 + 1},+39p' big.py")] for n in range(steps)]
-    desk = place.open([call("Read", "r", path="big.py")], *reads, "Read.", *more, window=window, **options)
-    say(desk, "Always answer in French. Read the big file.")
-    return desk
+    coding = place.open([call("Read", "r", path="big.py")], *reads, "Read.", *more, window=window, **options)
+    say(coding, "Always answer in French. Read the big file.")
+    return coding
 
 
 def cells(text, name):
@@ -58,18 +58,18 @@ def number(text):
 
 def test_the_parts_add_up_to_what_is_sent(place):
     (place.root / "AGENTS.md").write_text("Be brief. " * 40)
-    desk = reader(place)
-    sizes = measure_window(desk.session.window.view())
-    assert sizes.total == pack(desk.session.window.view()).tokens
-    text = run(desk, "/context").text
+    coding = reader(place)
+    sizes = measure_window(coding.session.window.view())
+    assert sizes.total == pack(coding.session.window.view()).tokens
+    text = run(coding, "/context").text
     named = {part.name: part.tokens for part in sizes.parts}
     assert "rules `AGENTS.md`" in named
     for name, tokens in named.items():
         assert number(cells(text, name)[0]) == tokens
-    window, trigger = desk.session.profile.window, desk.session.profile.trigger
+    window, trigger = coding.session.profile.window, coding.session.profile.trigger
     assert f"{window:,}".replace(",", " ") in text
     assert f"folds begin at {trigger:,}".replace(",", " ") in text
-    assert number(cells(text, "room for the reply")[0]) == desk.session.profile.reply_room
+    assert number(cells(text, "room for the reply")[0]) == coding.session.profile.reply_room
 
 
 def test_files_and_results_are_listed_by_size_with_their_state(place):
@@ -82,16 +82,16 @@ def test_files_and_results_are_listed_by_size_with_their_state(place):
 
 
 def test_more_than_a_few_are_listed_on_demand(place):
-    desk = reader(place, steps=9)
-    assert "and 1 result more: `/context all`" in run(desk, "/context").text
-    text = run(desk, "/context all").text
+    coding = reader(place, steps=9)
+    assert "and 1 result more: `/context all`" in run(coding, "/context").text
+    text = run(coding, "/context all").text
     assert text.count("| `Bash sed") == 9
     assert "more:" not in text
 
 
 def test_advice_names_the_largest_its_size_and_what_to_do(place):
-    desk = reader(place)
-    window = desk.session.window
+    coding = reader(place)
+    window = coding.session.window
     about, would, *_ = give_advice(measure_window(window.view()), None)
     assert "big.py" in about
     row = max(measure_window(window.view()).ledger.rows, key=lambda one: one.tokens)
@@ -99,7 +99,7 @@ def test_advice_names_the_largest_its_size_and_what_to_do(place):
     assert f"`/recall {row.id}`" in about
     assert "it folds when" in about
     assert "`/compact` has nothing to summarize yet" in would
-    assert run(desk, f"/recall {row.id}").text
+    assert run(coding, f"/recall {row.id}").text
 
 
 def test_advice_says_when_a_fold_is_near_and_when_there_is_room(place):
@@ -114,10 +114,10 @@ def test_advice_says_when_a_fold_is_near_and_when_there_is_room(place):
 def test_advice_on_tools_of_servers(place):
     schema = {"type": "object", "properties": {f"field_{n}": {"type": "string"} for n in range(400)}}
     server = ToolDefinition("mcp__house__look", "Looks around.", schema)
-    desk = place.open("Yes.", window=16_000)
-    desk.session.record(ToolsSet((*desk.session.window.transcript.tools, server)))
-    sizes = measure_window(desk.session.window.view())
-    assert sizes.total == pack(desk.session.window.view()).tokens
+    coding = place.open("Yes.", window=16_000)
+    coding.session.record(ToolsSet((*coding.session.window.transcript.tools, server)))
+    sizes = measure_window(coding.session.window.view())
+    assert sizes.total == pack(coding.session.window.view()).tokens
     assert any(
         line.startswith("The definitions of 1 tools of MCP servers take") for line in give_advice(sizes, None)
     )
@@ -125,68 +125,70 @@ def test_advice_on_tools_of_servers(place):
 
 def test_advice_on_rules_that_are_too_long(place):
     (place.root / "AGENTS.md").write_text("Every function has a test of its own. " * 700)
-    desk = place.open("Yes.", window=32_000)
-    say(desk, "Hello.")
-    assert "The rules `AGENTS.md` take" in run(desk, "/context").text
+    coding = place.open("Yes.", window=32_000)
+    say(coding, "Hello.")
+    assert "The rules `AGENTS.md` take" in run(coding, "/context").text
 
 
 def test_context_can_be_asked_for_where_nothing_fits_any_more(place):
-    desk = reader(place, steps=6)
-    small = place.open(window=desk.session.window.view().total * 2 // 3)
+    coding = reader(place, steps=6)
+    small = place.open(window=coding.session.window.view().total * 2 // 3)
     text = run(small, "/context").text
     assert "The trigger is reached" in text
     assert "| rounds |" in text
 
 
 def test_context_changes_nothing(place):
-    desk = reader(place)
-    before = desk.session.log.info.entries, pack(desk.session.window.view()).messages
-    run(desk, "/context")
-    assert (desk.session.log.info.entries, pack(desk.session.window.view()).messages) == before
+    coding = reader(place)
+    before = coding.session.log.info.entries, pack(coding.session.window.view()).messages
+    run(coding, "/context")
+    assert (coding.session.log.info.entries, pack(coding.session.window.view()).messages) == before
 
 
 def compactable(place):
     (place.root / "more.txt").write_text("".join(f"{n} " * 30 + "\n" for n in range(200)))
     steps = [[call("Bash", f"m{n}", command=f"sed -n '{n * 24 + 1},+23p' more.txt")] for n in range(7)]
-    desk = reader(place, *steps, "More read.", "Yes.", summarizer=ScriptedModel("No form.", repeat_last=True))
-    say(desk, "Read more.", "Is that all?")
-    return desk
+    coding = reader(
+        place, *steps, "More read.", "Yes.", summarizer=ScriptedModel("No form.", repeat_last=True)
+    )
+    say(coding, "Read more.", "Is that all?")
+    return coding
 
 
 def test_compact_shows_first_what_it_would_do(place):
-    desk = compactable(place)
-    before = desk.session.log.info.entries
-    shown = run(desk, "/compact the values of mode").text
-    plan = plan_compaction(desk.session.window.view(), manual=True)
+    coding = compactable(place)
+    before = coding.session.log.info.entries
+    shown = run(coding, "/compact the values of mode").text
+    plan = plan_compaction(coding.session.window.view(), manual=True)
     assert f"{plan.steps} steps" in shown
     assert f"{plan.shown:,}".replace(",", " ") in shown
     assert f"at most {plan.budget:,} tokens".replace(",", " ") in shown
     assert "`/compact now the values of mode`" in shown
-    assert desk.session.log.info.entries == before
+    assert coding.session.log.info.entries == before
 
 
 def test_compact_now_and_its_undo(place):
-    desk = compactable(place)
-    before = pack(desk.session.window.view()).messages
-    tokens = desk.session.window.view().total
-    text = run(desk, "/compact now the modes").text
-    assert desk.session.window.view().total < tokens
-    assert f"{desk.session.window.view().total:,} tokens instead of {tokens:,}".replace(",", " ") in text
+    coding = compactable(place)
+    before = pack(coding.session.window.view()).messages
+    tokens = coding.session.window.view().total
+    text = run(coding, "/compact now the modes").text
+    assert coding.session.window.view().total < tokens
+    assert f"{coding.session.window.view().total:,} tokens instead of {tokens:,}".replace(",", " ") in text
     assert "French" in text, "what the user demanded stays"
-    written = [e.event for e in desk.session.log.entries() if isinstance(e.event, Compacted)]
+    written = [e.event for e in coding.session.log.entries() if isinstance(e.event, Compacted)]
     assert "the modes" in {event.focus for event in written}
-    assert "is undone" in run(desk, "/compact undo").text
-    assert pack(desk.session.window.view()).messages == before
+    assert "is undone" in run(coding, "/compact undo").text
+    assert pack(coding.session.window.view()).messages == before
     with pytest.raises(InputError, match="no summary to undo"):
-        run(desk, "/compact undo")
+        run(coding, "/compact undo")
 
 
 def test_the_summarizer_writes_and_is_paid(place):
-    desk = compactable(place)
-    run(desk, "/compact now")
-    paid = [e.event for e in desk.session.log.entries() if isinstance(e.event, UsageReported)]
+    coding = compactable(place)
+    run(coding, "/compact now")
+    paid = [e.event for e in coding.session.log.entries() if isinstance(e.event, UsageReported)]
     assert paid
-    assert desk.summarizer.requests
+    assert coding.summarizer.requests
 
 
 def reply(text, *usage):
@@ -194,14 +196,14 @@ def reply(text, *usage):
 
 
 def test_cost_by_model_with_what_the_cache_saved(place):
-    desk = place.open(
+    coding = place.open(
         reply("One.", 100_000, 1_000, 0, 100_000),
         reply("Two.", 101_000, 1_000, 100_000, 0),
         request_settings=PRICED,
     )
-    assert "No model was asked in this session yet." in run(desk, "/cost").text
-    say(desk, "One?", "Two?")
-    text = run(desk, "/cost").text
+    assert "No model was asked in this session yet." in run(coding, "/cost").text
+    say(coding, "One?", "Two?")
+    text = run(coding, "/cost").text
     assert cells(text, "`house/large`") == ["2", "201 000", "50 %", "2 000", "$1.46"]
     # 100 000 written at 12.5, 100 000 read at 1, 1 000 plain at 10, 2 000 out at 50, all a million tokens.
     assert "The cache saved $0.65: the same requests would have cost $2.11 without it" in text
@@ -209,21 +211,21 @@ def test_cost_by_model_with_what_the_cache_saved(place):
 
 
 def test_cost_of_what_has_no_price_is_not_nothing(place):
-    desk = place.open("One.")
-    say(desk, "One?")
-    text = run(desk, "/cost").text
+    coding = place.open("One.")
+    say(coding, "One?")
+    text = run(coding, "/cost").text
     assert cells(text, "`scripted/model`")[-1] == "unknown"
     assert "The cost leaves out 1 request to models without a known price." in text
     assert "saved" not in text
 
 
 def test_cost_counts_what_was_left_behind_and_not_what_a_fork_brought(place):
-    desk = place.open(reply("One.", 100_000, 0), reply("Two.", 100_000, 0), request_settings=PRICED)
-    say(desk, "One?", "Two?")
-    run(desk, "/rewind 1 session")
-    assert cells(run(desk, "/cost").text, "`house/large`")[-1] == "$2.00"
+    coding = place.open(reply("One.", 100_000, 0), reply("Two.", 100_000, 0), request_settings=PRICED)
+    say(coding, "One?", "Two?")
+    run(coding, "/rewind 1 session")
+    assert cells(run(coding, "/cost").text, "`house/large`")[-1] == "$2.00"
     say(place.open(reply("Three.", 50_000, 0), request_settings=PRICED), "Three?")
-    fork = place.open(reply("Four.", 20_000, 0), log=run(desk, "/fork").open_log, request_settings=PRICED)
+    fork = place.open(reply("Four.", 20_000, 0), log=run(coding, "/fork").open_log, request_settings=PRICED)
     assert "No model was asked in this session yet." in run(fork, "/cost").text
     say(fork, "Four?")
     text = run(fork, "/cost").text
@@ -232,34 +234,34 @@ def test_cost_counts_what_was_left_behind_and_not_what_a_fork_brought(place):
 
 
 def test_cost_names_folds(place):
-    desk = compactable(place)
-    run(desk, "/compact now")
-    assert "1 fold removed" in run(desk, "/cost").text
+    coding = compactable(place)
+    run(coding, "/compact now")
+    assert "1 fold removed" in run(coding, "/cost").text
 
 
 def test_advice_says_what_a_summary_would_free(place):
-    desk = compactable(place)
-    plan = plan_compaction(desk.session.window.view(), manual=True)
+    coding = compactable(place)
+    plan = plan_compaction(coding.session.window.view(), manual=True)
     would = f"{plan.steps} steps of {plan.shown:,} tokens by a summary of at most {plan.budget:,}"
-    assert would.replace(",", " ") in run(desk, "/context").text
+    assert would.replace(",", " ") in run(coding, "/context").text
 
 
 def test_what_the_provider_counts_is_said_where_it_is_more(place):
-    desk = place.open(reply("One.", 20_000, 100), reply("Two.", 21_000, 100))
-    assert "what the provider reports" not in run(desk, "/context").text
-    say(desk, "One?", "Two?")
-    text = run(desk, "/context").text
+    coding = place.open(reply("One.", 20_000, 100), reply("Two.", 21_000, 100))
+    assert "what the provider reports" not in run(coding, "/context").text
+    say(coding, "One?", "Two?")
+    text = run(coding, "/context").text
     assert "what the provider reports" in text
     assert number(text.split("**Context**: ")[1].split(" tokens")[0]) > 20_000
 
 
 def test_cost_counts_sub_agents_and_theirs(place):
-    desk = place.open(reply("One.", 100_000, 0), request_settings=PRICED)
-    say(desk, "One?")
+    coding = place.open(reply("One.", 100_000, 0), request_settings=PRICED)
+    say(coding, "One?")
     for id_, parent, tokens in (("t1", "talk", 10_000), ("t2", "t1", 20_000), ("t3", "another", 70_000)):
         task = Log.create(place.store, id=id_, source=TASK_SOURCE, meta={"parent": parent})
         task.append(AssistantReplied((Text("Looked."),), "large", Usage(tokens)))
-    text = run(desk, "/cost").text
+    text = run(coding, "/cost").text
     assert cells(text, "`house/large`")[-1] == "$1.30"
     assert "2 sub-agents had $0.30 of it, with 2 requests." in text
     assert "| $1.30 |" in run(place.open(log="now", request_settings=PRICED), "/resume").text

@@ -1,4 +1,4 @@
-"""Going elsewhere: a fork is as the talk that it came from, and goes on by itself."""
+"""A fork is like the session that it came from, and continues by itself."""
 
 import tempfile
 from pathlib import Path
@@ -22,20 +22,20 @@ def place(tmp_path):
     found.close()
 
 
-def test_a_fork_goes_on_from_here_and_leaves_this_talk_as_it_is(place):
-    desk = talked(place)
-    before = path(desk.session.log.entries())
-    shown = run(desk, "/fork")
+def test_a_fork_goes_on_from_here_and_leaves_this_session_as_it_is(place):
+    coding = talked(place)
+    before = path(coding.session.log.entries())
+    shown = run(coding, "/fork")
     fork = place.open([edit("newer", "newest", "7")], "Done.", log=shown.open_log)
     assert fork.session.log.id == shown.open_log != "talk"
-    assert state(fork) == state(desk)
+    assert state(fork) == state(coding)
     copied = fork.session.log.entries()[1 : len(before)]
     assert [(e.event, e.at) for e in copied] == [(e.event, e.at) for e in before[1:]]
     say(fork, "Make it newest.")
     assert "'newest'" in main_text(place)
     assert path(place.open().session.log.entries()) == before
     assert fork.session.log.entries()[0].event.forked_from == before[-1].id
-    assert f"`/resume {desk.session.log.id}`" in shown.text
+    assert f"`/resume {coding.session.log.id}`" in shown.text
     assert fork.session.log.verify() == []
     assert {info.head.id for info in sessions_in(place.store, place.root.resolve())} == {
         "talk",
@@ -56,12 +56,12 @@ def test_edits_can_be_taken_back_in_a_fork(place):
     assert "'new'" in main_text(place)
 
 
-def test_a_fork_of_a_rewound_talk_has_its_path_only(place):
-    desk = talked(place, "Anew.")
-    run(desk, "/rewind 2 session")
-    say(desk, "From here.")
-    fork = place.open(log=run(desk, "/fork").open_log)
-    assert unnamed(packed(fork)) == unnamed(packed(desk))
+def test_a_fork_of_a_rewound_session_has_its_path_only(place):
+    coding = talked(place, "Anew.")
+    run(coding, "/rewind 2 session")
+    say(coding, "From here.")
+    fork = place.open(log=run(coding, "/fork").open_log)
+    assert unnamed(packed(fork)) == unnamed(packed(coding))
     assert "Make it new" not in str([e.event for e in fork.session.log.entries()])
 
 
@@ -70,31 +70,31 @@ def test_a_fork_keeps_folds_and_summaries(place):
     reads = [[call("Bash", f"b{n}", command=f"sed -n '{n},+60p' big.txt")] for n in range(1, 100, 4)]
     # Its summaries have not the form that is asked for, so that the rule half stands in.
     summarizer = ScriptedModel("Well.", repeat_last=True)
-    desk = place.open(
+    coding = place.open(
         *reads, "Read all.", "Yes.", window=16_000, summarizer=summarizer, compacts_in_background=True
     )
-    say(desk, "Read it in parts.", "Is it all?")
-    run(desk, "/compact now")
-    events = [e.event for e in path(desk.session.log.entries())]
+    say(coding, "Read it in parts.", "Is it all?")
+    run(coding, "/compact now")
+    events = [e.event for e in path(coding.session.log.entries())]
     assert any(isinstance(e, Folded) and e.reason != "manual" for e in events)
     assert any(isinstance(e, Compacted) for e in events)
-    fork = place.open(log=run(desk, "/fork").open_log, window=16_000)
-    assert unnamed(packed(fork)) == unnamed(packed(desk))
+    fork = place.open(log=run(coding, "/fork").open_log, window=16_000)
+    assert unnamed(packed(fork)) == unnamed(packed(coding))
     run(fork, "/compact undo")
-    assert unnamed(packed(fork)) != unnamed(packed(desk))
-    run(desk, "/compact undo")
-    assert unnamed(packed(fork)) == unnamed(packed(desk))
+    assert unnamed(packed(fork)) != unnamed(packed(coding))
+    run(coding, "/compact undo")
+    assert unnamed(packed(fork)) == unnamed(packed(coding))
 
 
 @FEW
 @given(ROUNDS, st.data())
-def test_a_fork_packs_as_the_talk_did(rounds, data):
+def test_a_fork_packs_as_the_session_did(rounds, data):
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Path(folder))
-        desk, seen = played(place, rounds)
+        coding, seen = played(place, rounds)
         at = data.draw(st.integers(1, len(rounds) + 1))
         line = f"/fork {at}" if at <= len(rounds) else "/fork"
-        fork = place.open(log=run(desk, line).open_log, window=16_000)
+        fork = place.open(log=run(coding, line).open_log, window=16_000)
         sent, known = seen[at - 1]
         assert unnamed(packed(fork)) == unnamed(sent)
         assert state(fork) == known

@@ -1,4 +1,4 @@
-"""Going back and going elsewhere: after a rewind, or in a fork, all is as in a talk that never went further."""
+"""After a rewind everything is as in a session that never went further."""
 
 import tempfile
 from pathlib import Path
@@ -32,101 +32,101 @@ def test_rounds_are_listed_with_their_first_words(place):
 
 
 def test_a_number_alone_says_what_would_be_changed_and_changes_nothing(place):
-    desk = talked(place)
-    before = desk.session.log.info.entries
-    text = run(desk, "/rewind 2").text
+    coding = talked(place)
+    before = coding.session.log.info.entries
+    text = run(coding, "/rewind 2").text
     assert "2 rounds left behind, from `Make it new.` on" in text
     assert "`/rewind 2 files`: 3 edits undone in `main.py`, `more.py`" in text
-    assert desk.session.log.info.entries == before
+    assert coding.session.log.info.entries == before
     assert "'newer'" in main_text(place)
 
 
-def test_the_talk_goes_back_and_the_files_stay(place):
-    desk = talked(place, "Hello again.")
-    shown = run(desk, "/rewind 2 session")
+def test_the_session_goes_back_and_the_files_stay(place):
+    coding = talked(place, "Hello again.")
+    shown = run(coding, "/rewind 2 session")
     assert shown.is_reread
     assert "Edits made since stay in `main.py`, `more.py`" in shown.text
     assert "'newer'" in main_text(place)
-    say(desk, "Well?")
-    sent = str([m for m in requests(desk)[-1].messages if "system" not in str(type(m)).lower()])
+    say(coding, "Well?")
+    sent = str([m for m in requests(coding)[-1].messages if "system" not in str(type(m)).lower()])
     assert "Read it." in sent
     assert "Make it new." not in sent
     assert "check" not in sent
 
 
-def test_the_files_go_back_and_the_talk_goes_on(place):
-    desk = talked(place)
-    shown = run(desk, "/rewind 3 files")
+def test_the_files_go_back_and_the_session_goes_on(place):
+    coding = talked(place)
+    shown = run(coding, "/rewind 3 files")
     assert not shown.is_reread
     assert "2 edits undone" in shown.text
     assert "'new'" in main_text(place)
     assert not (place.root / "more.py").exists()
-    assert len(desk.session.window.transcript.rounds) == 3
-    assert "took back your last edits" in str(desk.session.window.transcript.items[-1].message)
+    assert len(coding.session.window.transcript.rounds) == 3
+    assert "took back your last edits" in str(coding.session.window.transcript.items[-1].message)
 
 
 def test_both_go_back_and_the_agent_may_edit_as_it_could_then(place):
-    desk = talked(place, [edit("new", "other", "7")], "Done.")
-    assert "2 edits undone" in run(desk, "/rewind 3 both").text
-    say(desk, "Make it other.")
+    coding = talked(place, [edit("new", "other", "7")], "Done.")
+    assert "2 edits undone" in run(coding, "/rewind 3 both").text
+    say(coding, "Make it other.")
     assert "'other'" in main_text(place), "it knows the file as it was before round 3"
-    rewound = [e.event for e in desk.session.log.entries() if isinstance(e.event, Rewound)]
+    rewound = [e.event for e in coding.session.log.entries() if isinstance(e.event, Rewound)]
     assert rewound == [Rewound("before round 3", files=True)]
 
 
 def test_an_edit_in_the_last_step_of_the_round_before_stays(place):
-    desk = place.open(
+    coding = place.open(
         [call("Read", "1", path="main.py")], [edit("old", "new", "2")], "Hello.", limits=RunLimits(steps=2)
     )
-    [stop] = say(desk, "Edit.")
+    [stop] = say(coding, "Edit.")
     assert stop.reason == "steps"
-    say(desk, "Hello?")
-    assert "No file was edited since." in run(desk, "/rewind 2").text
-    run(desk, "/rewind 2 both")
+    say(coding, "Hello?")
+    assert "No file was edited since." in run(coding, "/rewind 2").text
+    run(coding, "/rewind 2 both")
     assert "'new'" in main_text(place)
 
 
 def test_what_somebody_else_wrote_is_said_and_nothing_goes_back(place):
-    desk = talked(place)
+    coding = talked(place)
     (place.root / "main.py").write_text("mine\n")
-    before = desk.session.log.info.entries
-    assert "cannot be undone: `main.py` was changed since" in run(desk, "/rewind 2").text
+    before = coding.session.log.info.entries
+    assert "cannot be undone: `main.py` was changed since" in run(coding, "/rewind 2").text
     for what in ("files", "both"):
         with pytest.raises(ToolError, match=r"`main\.py` was changed since"):
-            run(desk, f"/rewind 2 {what}")
+            run(coding, f"/rewind 2 {what}")
     assert (place.root / "more.py").exists()
-    assert desk.session.log.info.entries == before
+    assert coding.session.log.info.entries == before
 
 
 @pytest.mark.parametrize(
     "line", ["/rewind 4 session", "/rewind 0", "/rewind two", "/rewind 2 all", "/rewind -1"]
 )
 def test_what_cannot_be_gone_back_to_is_said(place, line):
-    desk = talked(place)
-    before = desk.session.log.info.entries
+    coding = talked(place)
+    before = coding.session.log.info.entries
     with pytest.raises(InputError):
-        run(desk, line)
-    assert desk.session.log.info.entries == before
+        run(coding, line)
+    assert coding.session.log.info.entries == before
 
 
 def test_files_that_nobody_edited_cannot_go_back(place):
-    desk = place.open("Hello.")
-    say(desk, "Hi.")
+    coding = place.open("Hello.")
+    say(coding, "Hi.")
     with pytest.raises(InputError, match="no file was edited"):
-        run(desk, "/rewind 1 files")
+        run(coding, "/rewind 1 files")
 
 
 def test_going_back_again_and_again(place):
-    desk = talked(place, "Second try.", "Third try.")
-    run(desk, "/rewind 3 session")
-    say(desk, "Again.")
-    run(desk, "/rewind 2 session")
-    say(desk, "And again.")
-    words = [str(item.message) for item in desk.session.window.transcript.items]
+    coding = talked(place, "Second try.", "Third try.")
+    run(coding, "/rewind 3 session")
+    say(coding, "Again.")
+    run(coding, "/rewind 2 session")
+    say(coding, "And again.")
+    words = [str(item.message) for item in coding.session.window.transcript.items]
     assert "Look at main." in words[0]
     assert "And again." in words[-2]
     assert len(words) == 5
-    assert "Second try." in run(desk, "/recall second try").text, "what was left behind is in the log"
+    assert "Second try." in run(coding, "/recall second try").text, "what was left behind is in the log"
 
 
 class Person:
@@ -140,20 +140,20 @@ class Person:
 def test_answers_given_in_rounds_left_behind_are_asked_for_again(place):
     person = Person(ApprovalAnswer("log"), ApprovalAnswer("deny", "not now"))
     write = [call("Write", "1", path="a", content="a")]
-    desk = place.open(write, "Done.", write, "Refused.", mode="ask", approver=person)
-    say(desk, "Write.")
-    run(desk, "/rewind 1 session")
-    say(desk, "Write.")
+    coding = place.open(write, "Done.", write, "Refused.", mode="ask", approver=person)
+    say(coding, "Write.")
+    run(coding, "/rewind 1 session")
+    say(coding, "Write.")
     assert person.answers == []
-    results = [e.event for e in desk.session.log.entries() if isinstance(e.event, ToolReturned)]
+    results = [e.event for e in coding.session.log.entries() if isinstance(e.event, ToolReturned)]
     assert [result.error for result in results] == [False, True]
     assert "not now" in results[1].parts[0].text
-    assert desk.mode == "ask"
+    assert coding.mode == "ask"
 
 
 def test_a_prompt_that_is_newer_than_the_round_stays(place):
-    desk = place.open("First.")
-    desk.session.record(SystemSet("An older prompt."), UserSaid((Text("Said long ago."),)))
+    coding = place.open("First.")
+    coding.session.record(SystemSet("An older prompt."), UserSaid((Text("Said long ago."),)))
     newer = place.open("Yes.")
     system = newer.session.window.transcript.system
     assert system != "An older prompt."
@@ -162,12 +162,12 @@ def test_a_prompt_that_is_newer_than_the_round_stays(place):
     assert newer.session.window.transcript.items == []
 
 
-def test_a_desk_that_is_opened_after_a_rewind_is_the_one_that_made_it(place):
-    desk = talked(place)
-    run(desk, "/rewind 3 session")
+def test_a_session_that_is_opened_after_a_rewind_is_the_one_that_made_it(place):
+    coding = talked(place)
+    run(coding, "/rewind 3 session")
     again = place.open()
-    assert state(again) == state(desk)
-    assert packed(again) == packed(desk)
+    assert state(again) == state(coding)
+    assert packed(again) == packed(coding)
 
 
 @FEW
@@ -176,15 +176,15 @@ def test_after_a_rewind_all_is_as_it_was_then(rounds, data):
     """The pack is, to the byte, the one of the log when it had only these rounds; so is what the tools know."""
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Path(folder))
-        desk, seen = played(place, rounds)
+        coding, seen = played(place, rounds)
         back = data.draw(st.integers(1, len(rounds)))
         what = data.draw(st.sampled_from(["talk", "both"]))
-        run(desk, f"/rewind {back} {what}")
+        run(coding, f"/rewind {back} {what}")
         again = place.open(window=16_000)
-        for one in (desk, again):
+        for one in (coding, again):
             assert (packed(one), state(one)) == seen[back - 1]
         if what == "both":
-            for key, sight in desk.tool_state.files.sights.items():
+            for key, sight in coding.tool_state.files.sights.items():
                 assert content_hash((place.root / key).read_bytes()) == sight.hash, (
                     "the disk is as it is known"
                 )

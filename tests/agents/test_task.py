@@ -64,13 +64,13 @@ class Ended:
             )
             more = {"watch": self.news.append, "approver": approver, "tasks": settings}
             opened = await open_coding_session(wish, model=model, env=NOWHERE, **more)
-            desk = opened.session
+            coding = opened.session
             try:
-                self.end = await desk.say("Go.")
-                self.spent = desk.agent.budget.spent
-                self.log = desk.session.log.id
-                self.entries = desk.session.log.entries()
-                store = desk.session.store
+                self.end = await coding.say("Go.")
+                self.spent = coding.agent.budget.spent
+                self.log = coding.session.log.id
+                self.entries = coding.session.log.entries()
+                store = coding.session.store
                 subs = [info.head for info in store.logs() if info.head.source == "holdfast task"]
                 self.subs = {head.id: path(Log.open(store, head.id).entries()) for head in subs}
                 self.recalled = [answer_recall(store, {"id": head.id})[0] for head in subs]
@@ -104,7 +104,7 @@ def test_a_report_names_its_log_and_the_log_its_parent(root):
     assert {(notice.call, notice.log) for notice in told} == {("t0", log)}
 
 
-def test_it_knows_nothing_of_the_talk_and_has_nothing_that_changes(root):
+def test_it_knows_nothing_of_the_session_and_has_nothing_that_changes(root):
     (root / "code_law.md").write_text("Never use tabs.\n")
     done = Ended(root, modelled([tasks("Only this."), "Ok."], lambda _: "Nothing."))
     request = next(request for request in done.model.requests if is_sub(request))

@@ -54,9 +54,9 @@ def spans_of(root, model, tasks=None):
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     made = []
 
-    def watching(desk):
+    def watching(coding):
         made.append(
-            RunSpans(provider.get_tracer("test"), log=desk.session.log.id, model="anthropic/claude-x")
+            RunSpans(provider.get_tracer("test"), log=coding.session.log.id, model="anthropic/claude-x")
         )
         return made[0].watch
 
@@ -155,8 +155,8 @@ def test_sub_agents_of_sub_agents_hang_below_theirs(root, tmp_path):
 def test_what_deeper_ones_spend_is_spent_by_all_above(root):
     desks, replies = [], []
 
-    def watching(desk):
-        desks.append(desk)
+    def watching(coding):
+        desks.append(coding)
         return lambda notice: replies.append(innermost(notice))
 
     ran(root, ScriptedModel(nested, repeat_last=True), watching, tasks=TaskSettings(depth=2))

@@ -1,4 +1,4 @@
-"""Talks for tests of what goes back or elsewhere: a fixed one, random ones, and what a desk knows afterwards."""
+"""Talks for tests of what goes back or elsewhere: a fixed one, random ones, and what a coding knows afterwards."""
 
 import re
 
@@ -29,25 +29,25 @@ THREE_ROUNDS = (
 
 
 def talked(place, *more):
-    desk = place.open(*THREE_ROUNDS, *more)
-    say(desk, "Look at main.", "Make it new.", "Make it newer, and write more.")
-    return desk
+    coding = place.open(*THREE_ROUNDS, *more)
+    say(coding, "Look at main.", "Make it new.", "Make it newer, and write more.")
+    return coding
 
 
 def main_text(place):
     return (place.root / "main.py").read_text()
 
 
-def state(desk):
-    """What a desk remembers beside its log. When a file was written is no part of it."""
-    files, todos, gate = desk.tool_state.files, desk.tool_state.todos, desk.gate
+def state(coding):
+    """What a coding remembers beside its log. When a file was written is no part of it."""
+    files, todos, gate = coding.tool_state.files, coding.tool_state.todos, coding.gate
     sights = {key: msgspec.structs.replace(sight, mtime_ns=0) for key, sight in files.sights.items()}
     answers = (set(gate._same), dict(gate._denied), dict(gate._answers), gate.permissions)
-    return sights, [*files.made], desk.tool_state.shell.cwd, todos.written, [*todos.archive], answers
+    return sights, [*files.made], coding.tool_state.shell.cwd, todos.written, [*todos.archive], answers
 
 
-def packed(desk):
-    window = pack(desk.session.window.view())
+def packed(coding):
+    window = pack(coding.session.window)
     return msgspec.json.encode((window.messages, window.tools))
 
 
@@ -91,10 +91,10 @@ def made(kind, number):
 
 
 def played(place, rounds):
-    """A desk on which the rounds were played, with its pack and its state before each and at the end."""
-    desk = place.open(*script(rounds), window=16_000)
-    seen = [(packed(desk), state(desk))]
+    """A coding on which the rounds were played, with its pack and its state before each and at the end."""
+    coding = place.open(*script(rounds), window=16_000)
+    seen = [(packed(coding), state(coding))]
     for number in range(len(rounds)):
-        say(desk, f"Round {number}, please.")
-        seen.append((packed(desk), state(desk)))
-    return desk, seen
+        say(coding, f"Round {number}, please.")
+        seen.append((packed(coding), state(coding)))
+    return coding, seen

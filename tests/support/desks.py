@@ -49,13 +49,13 @@ class Place:
     def open(
         self, *replies, log: str = "talk", window: int = 32_000, root: Path | None = None, **more
     ) -> CodingSession:
-        """A desk on the log of this name, which is begun as a talk of the folder if it is not there."""
+        """A coding on the log of this name, which is begun as a talk of the folder if it is not there."""
         root = (root or self.root).resolve()
         try:
             self.store.info(log)
         except NotFound:
             Log.create(self.store, id=log, source=SOURCE, meta={"root": str(root)})
-        opening = {
+        config = {
             "root": root,
             "store": self.store,
             "log": log,
@@ -66,32 +66,32 @@ class Place:
             "mode": "auto",
             "compacts_in_background": False,
         }
-        desk = CodingSession(AgentConfig(**(opening | more)))
-        desk.runner = self.runner
-        self.desks.append(desk)
-        return desk
+        coding = CodingSession(AgentConfig(**(config | more)))
+        coding.runner = self.runner
+        self.desks.append(coding)
+        return coding
 
     def close(self) -> None:
         with self.runner as runner:
-            for desk in self.desks:
-                runner.run(desk.aclose())
+            for coding in self.desks:
+                runner.run(coding.aclose())
         self.store.close()
 
 
-def requests(desk: CodingSession) -> list:
+def requests(coding: CodingSession) -> list:
     """What the scripted model was asked."""
-    return desk.agent.model.requests
+    return coding.agent.model.requests
 
 
-def say(desk: CodingSession, *texts: str) -> list[End]:
+def say(coding: CodingSession, *texts: str) -> list[End]:
     async def talk() -> list[End]:
-        return [await desk.say(text) for text in texts]
+        return [await coding.say(text) for text in texts]
 
-    return desk.runner.run(talk())
+    return coding.runner.run(talk())
 
 
-def run(desk: CodingSession, line: str) -> CommandAnswer:
-    return desk.runner.run(run_command(desk, line))
+def run(coding: CodingSession, line: str) -> CommandAnswer:
+    return coding.runner.run(run_command(coding, line))
 
 
 def call(name: str, id_: str = "c", **arguments) -> ToolCall:

@@ -1,4 +1,4 @@
-"""On what a pair works: rules and task as they were given, logs that belong together, limits that hold."""
+"""How a pair is opened: rules and task as they were given, logs that belong together, limits that hold."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The talks of a folder: listed, searched, and taken up again."""
+"""The sessions of a folder: listed, searched and resumed."""
 
 import sqlite3
 import time
@@ -35,16 +35,16 @@ def place(tmp_path):
 
 def held(place, log, *turns, **more):
     """A talk of questions and answers."""
-    desk = place.open(*turns[1::2], log=log, **more)
-    say(desk, *turns[::2])
-    return desk
+    coding = place.open(*turns[1::2], log=log, **more)
+    say(coding, *turns[::2])
+    return coding
 
 
 def rows(text):
     return [line for line in text.splitlines() if line.startswith("| `")]
 
 
-def test_talks_are_listed_newest_first_with_their_first_words(place):
+def test_sessions_are_listed_newest_first_with_their_first_words(place):
     held(place, "older", "Fix the parser, please.\nIt breaks on tabs.", "Fixed.", "Thanks.", "Good.")
     held(place, "newer", "Write a test.", "Written.")
     place.open(log="silent")
@@ -54,7 +54,7 @@ def test_talks_are_listed_newest_first_with_their_first_words(place):
     assert "| now | 2 |" in listed[1]
 
 
-def test_only_talks_of_this_folder_are_listed(place):
+def test_only_sessions_of_this_folder_are_listed(place):
     elsewhere = place.folder / "elsewhere"
     elsewhere.mkdir()
     held(place, "theirs", "Hello there.", "Hi.", root=elsewhere)
@@ -73,11 +73,11 @@ def test_only_talks_of_this_folder_are_listed(place):
         run(here, "/resume now")
 
 
-def test_a_talk_is_found_by_what_was_said_answered_or_returned(place):
+def test_a_session_is_found_by_what_was_said_answered_or_returned(place):
     (place.root / "notes.md").write_text("The frobnicator hums.\n")
     held(place, "one", "Paint the bicycle shed green.", "It is emerald now.")
-    desk = place.open([call("Read", path="notes.md")], "Read.", log="two")
-    say(desk, "Read the notes.")
+    coding = place.open([call("Read", path="notes.md")], "Read.", log="two")
+    say(coding, "Read the notes.")
     here = place.open(log="now")
     for words, log in (("shed bicycle", "one"), ("EMERALD", "one"), ("frobnicator", "two")):
         listed = rows(run(here, f"/resume {words}").text)
@@ -91,7 +91,7 @@ def test_words_of_the_prompt_find_nothing(place):
         run(place.open(log="now"), "/resume Holdfast repository")
 
 
-def test_a_talk_with_all_words_hides_those_with_one(place):
+def test_a_session_with_all_words_hides_those_with_one(place):
     held(place, "both", "The red door of the barn.", "Yes.")
     held(place, "one", "A red car.", "Yes.")
     assert [hit.log for hit in search_sessions(place.store, ["both", "one"], "red door")] == ["both"]
@@ -110,14 +110,14 @@ def test_words_in_chinese_are_found(place):
     assert [line.split("`")[1] for line in listed] == ["one"]
 
 
-def test_a_talk_is_taken_up_by_its_id_or_the_beginning_of_it(place):
+def test_a_session_is_taken_up_by_its_id_or_the_beginning_of_it(place):
     held(place, "conversation-1", "Hello.", "Hi.")
     here = place.open(log="now")
     assert run(here, "/resume conversation-1").open_log == "conversation-1"
     assert run(here, "/resume conver").open_log == "conversation-1"
 
 
-def test_many_talks_are_not_all_listed(place):
+def test_many_sessions_are_not_all_listed(place):
     for number in range(MOST_SESSIONS + 3):
         held(place, f"talk-{number:02}", f"Question {number}.", "Answer.")
     here = place.open(log="now")
@@ -127,7 +127,7 @@ def test_many_talks_are_not_all_listed(place):
     assert len(rows(run(here, "/resume question").text)) == MOST_SESSIONS
 
 
-def test_what_a_talk_cost_is_listed(place):
+def test_what_a_session_cost_is_listed(place):
     request_settings = RequestSettings(
         entry=ModelEntry(name="house/large", price=Price(input=10.0, output=50.0))
     )
@@ -142,15 +142,15 @@ def test_what_a_talk_cost_is_listed(place):
 
 
 def test_a_fork_is_listed_as_one_and_goes_on_by_itself(place):
-    desk = held(place, "first", "Hello.", "Hi.")
-    fork = run(desk, "/fork").open_log
+    coding = held(place, "first", "Hello.", "Hi.")
+    fork = run(coding, "/fork").open_log
     listed = rows(run(place.open(log="now"), "/resume").text)
     assert sum("(fork)" in line for line in listed) == 1
     assert session_folder(place.store, fork) == str(place.root.resolve())
     assert {info.head.id for info in sessions_in(place.store, place.root.resolve())} == {"first", fork}
 
 
-def test_a_damaged_talk_is_named_and_hides_no_other(place):
+def test_a_damaged_session_is_named_and_hides_no_other(place):
     held(place, "broken", "Hello there, this is long enough.", "Hi.")
     held(place, "whole", "Good day.", "Good day.")
     with sqlite3.connect(place.folder / "store.db") as db:
@@ -165,9 +165,9 @@ def test_a_damaged_talk_is_named_and_hides_no_other(place):
     assert "`Good day.`" in next(line for line in listed if "`whole`" in line)
 
 
-def test_reading_a_talk_counts_only_its_path(place):
-    desk = held(place, "one", "First.", "1.", "Second.", "2.", "Third.", "3.")
-    run(desk, "/rewind 2 session")
+def test_reading_a_session_counts_only_its_path(place):
+    coding = held(place, "one", "First.", "1.", "Second.", "2.", "Third.", "3.")
+    run(coding, "/rewind 2 session")
     [info] = logs_in_folder(place.store, str(place.root.resolve()))
     talk = read_session(place.store, info)
     assert (talk.title, talk.rounds) == ("First.", 1)

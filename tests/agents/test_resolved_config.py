@@ -1,4 +1,4 @@
-"""What a desk is opened with: configuration, environment and wishes, each over the next."""
+"""How an agent is configured: by options, environment and configuration, each over the next."""
 
 import asyncio
 import subprocess
@@ -114,7 +114,7 @@ def test_a_limit_of_dollars_needs_a_price(root):
 
 
 def opened(root, text="", **wishes):
-    """Open and close a desk; what was there to see meanwhile."""
+    """Open and close a coding; what was there to see meanwhile."""
     (root / "holdfast.toml").write_text(text)
 
     async def work():
@@ -132,7 +132,7 @@ def opened(root, text="", **wishes):
     return asyncio.run(work())
 
 
-def test_a_desk_with_a_server_and_skills_of_ones_own(root):
+def test_a_session_with_a_server_and_skills_of_ones_own(root):
     skill = root.parent / "config" / "holdfast" / "skills" / "greet"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("---\nname: greet\ndescription: Greets.\n---\nSay hello.\n")
@@ -165,7 +165,7 @@ def said(store, root, text="", at=1.0, **more):
     return log.id
 
 
-def test_talks_are_found_by_their_folder(tmp_path):
+def test_sessions_are_found_by_their_folder(tmp_path):
     store, here, there = MemoryStore(), tmp_path / "here", tmp_path / "there"
     older, newer, empty = said(store, here, "a", 9e9), said(store, here, "b", 8e9), said(store, here)
     other = said(store, there, "c", 9.5e9)

@@ -1,4 +1,4 @@
-"""The three logs of a pair, of which one is older than the others: it is named, and nobody goes on."""
+"""If one of the three logs of a pair is older than the others, it is named and nothing is resumed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The reviewer: the change once, findings that stay exact, follow-ups in one log."""
+"""The reviewer: the change once, exact findings, follow-up questions in one log."""
 
 import asyncio
 import re
@@ -125,7 +125,7 @@ def test_a_finding_that_quotes_what_is_not_there_is_dropped_counted_and_told(tmp
     close(opening)
 
 
-def test_a_review_that_is_gone_on_with_knows_its_change_findings_and_words(tmp_path):
+def test_a_review_that_is_resumed_knows_its_change_findings_and_words(tmp_path):
     repo = repository(tmp_path)
     model = ScriptedModel(
         lambda _: [finding(unit=unit_of(opening.session.review, "src/auth.py"))], "One bug."

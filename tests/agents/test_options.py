@@ -1,4 +1,4 @@
-"""What is told of a desk before it is opened is what it is then, or nothing."""
+"""What is shown of an agent before it is opened is what it has then, or nothing."""
 
 import asyncio
 
@@ -41,7 +41,7 @@ def test_model_and_mode(root, file, wished, variables, told):
     assert not (root.parent / "config").exists(), "nothing is changed"
 
 
-def test_it_is_what_the_desk_says_then(root):
+def test_it_is_what_the_session_says_then(root):
     (root / "holdfast.toml").write_text(f'default_model = "{LOCAL}"\n[permissions]\nmode = "auto"\n')
     wish = AgentOptions(root=root, store=root.parent / "store.db", sandbox="off")
 

@@ -1,4 +1,4 @@
-"""What commands and sub-agents do to files: seen, shown, and taken back, or named where that cannot be."""
+"""What commands and sub-agents do to files is seen, shown and undone, or named if it cannot be undone."""
 
 import asyncio
 import tempfile
@@ -39,22 +39,22 @@ def main_text(place):
 
 
 def test_what_a_command_did_to_a_known_file_is_shown_and_taken_back(place):
-    desk = place.open([read("main.py")], [bash(SED)], "Done.")
-    say(desk, "Go.")
+    coding = place.open([read("main.py")], [bash(SED)], "Done.")
+    say(coding, "Go.")
     assert "'new'" in main_text(place)
-    shown = run(desk, "/diff").text
+    shown = run(coding, "/diff").text
     assert "-    print('old')\n+    print('new')" in shown
-    text = run(desk, "/undo").text
+    text = run(coding, "/undo").text
     assert "1 edit undone" in text
     assert "'old'" in main_text(place)
-    assert desk.tool_state.files.made == []
+    assert coding.tool_state.files.made == []
 
 
 def test_what_one_command_did_to_several_files_is_one_edit(place):
     both = [read("main.py", "1"), read("notes.md", "2")]
-    desk = place.open(both, [bash("sed -i s/o/0/ main.py notes.md; echo x > made.txt")], "Done.")
-    say(desk, "Go.")
-    text = run(desk, "/undo").text
+    coding = place.open(both, [bash("sed -i s/o/0/ main.py notes.md; echo x > made.txt")], "Done.")
+    say(coding, "Go.")
+    text = run(coding, "/undo").text
     assert "1 edit undone" in text
     assert "`made.txt` (created)" in text, "what stays is said"
     assert "0ld" not in main_text(place)
@@ -65,72 +65,76 @@ def test_what_one_command_did_to_several_files_is_one_edit(place):
 def test_an_edit_before_a_command_is_taken_back_with_it(place):
     edit = call("Edit", "e", path="main.py", old_string="old", new_string="mid")
     steps = [[read("main.py")], [edit], [bash("sed -i s/mid/new/ main.py")], "Done."]
-    desk = place.open("Hello.", *steps)
-    say(desk, "Hi.", "Go.")
-    assert "2 edits undone in `main.py`" in run(desk, "/rewind 2 both").text
+    coding = place.open("Hello.", *steps)
+    say(coding, "Hi.", "Go.")
+    assert "2 edits undone in `main.py`" in run(coding, "/rewind 2 both").text
     assert "'old'" in main_text(place)
 
 
 def test_what_cannot_be_taken_back_is_named(place):
     command = "echo more >> notes.md; echo x > made.txt; rm main.py"
-    desk = place.open("Hello.", [bash(command)], "Done.")
-    say(desk, "Hi.", "Go.")
+    coding = place.open("Hello.", [bash(command)], "Done.")
+    say(coding, "Hi.", "Go.")
     named = "`made.txt` (created), `main.py` (deleted), `notes.md` (changed)"
     for line in ("/diff", "/rewind 2", "/rewind 2 session"):
-        text = run(desk, line).text
+        text = run(coding, line).text
         assert all(part in text for part in named.split(", ")), line
 
 
 def test_a_created_file_is_part_of_the_diff(place):
-    desk = place.open([bash("printf 'one\\ntwo\\n' > made.txt")], "Done.")
-    say(desk, "Go.")
-    assert "--- /dev/null\n+++ made.txt" in run(desk, "/diff").text
-    assert "+two" in run(desk, "/diff").text
+    coding = place.open([bash("printf 'one\\ntwo\\n' > made.txt")], "Done.")
+    say(coding, "Go.")
+    assert "--- /dev/null\n+++ made.txt" in run(coding, "/diff").text
+    assert "+two" in run(coding, "/diff").text
 
 
-def test_a_talk_that_is_opened_again_knows_what_its_commands_did(place):
-    desk = place.open([read("main.py")], [bash(f"{SED}; rm notes.md")], "Done.")
-    say(desk, "Go.")
+def test_a_session_that_is_opened_again_knows_what_its_commands_did(place):
+    coding = place.open([read("main.py")], [bash(f"{SED}; rm notes.md")], "Done.")
+    say(coding, "Go.")
     again = place.open()
-    assert again.tool_state.files.made == desk.tool_state.files.made != []
-    assert again.tool_state.irreversible == desk.tool_state.irreversible != []
+    assert again.tool_state.files.made == coding.tool_state.files.made != []
+    assert again.tool_state.irreversible == coding.tool_state.irreversible != []
     run(again, "/undo")
     assert "'old'" in main_text(place)
 
 
 def test_touching_and_looking_change_nothing(place):
-    desk = place.open([read("main.py")], [bash("touch main.py; cat notes.md; git status")], "Done.")
-    say(desk, "Go.")
-    assert (desk.tool_state.files.made, desk.tool_state.irreversible, desk.tool_state.unseen) == ([], [], [])
+    coding = place.open([read("main.py")], [bash("touch main.py; cat notes.md; git status")], "Done.")
+    say(coding, "Go.")
+    assert (coding.tool_state.files.made, coding.tool_state.irreversible, coding.tool_state.unseen) == (
+        [],
+        [],
+        [],
+    )
 
 
 def test_a_folder_that_is_too_large_is_said_not_to_be_looked_at(place, monkeypatch):
     monkeypatch.setattr(command_effects, "MOST_FILES", 1)
-    desk = place.open("Hello.", [bash(SED)], "Done.")
-    say(desk, "Hi.", "Go.")
-    assert "1 command may have changed files that are not known" in run(desk, "/rewind 2").text
+    coding = place.open("Hello.", [bash(SED)], "Done.")
+    say(coding, "Hi.", "Go.")
+    assert "1 command may have changed files that are not known" in run(coding, "/rewind 2").text
 
 
 def test_a_command_that_is_broken_off_is_said_to_be_unseen(place):
-    desk = place.open("Hello.", [bash("echo x > begun; sleep 30")], "Never.")
-    say(desk, "Hi.")
+    coding = place.open("Hello.", [bash("echo x > begun; sleep 30")], "Never.")
+    say(coding, "Hi.")
 
     async def broken_off():
-        running = asyncio.create_task(desk.say("Go."))
+        running = asyncio.create_task(coding.say("Go."))
         await asyncio.to_thread(waited, (place.root / "begun").exists)
-        desk.agent.interrupt()
+        coding.agent.interrupt()
         await running
 
-    desk.runner.run(broken_off())
-    assert desk.tool_state.unseen == place.open().tool_state.unseen == [2]
-    assert "1 command may have changed files that are not known" in run(desk, "/rewind 2").text
+    coding.runner.run(broken_off())
+    assert coding.tool_state.unseen == place.open().tool_state.unseen == [2]
+    assert "1 command may have changed files that are not known" in run(coding, "/rewind 2").text
 
 
 def test_a_file_that_became_a_link_is_named_and_not_taken_back(place):
-    desk = place.open([read("main.py")], [bash("mv main.py other.py; ln -s other.py main.py")], "Done.")
-    say(desk, "Go.")
-    assert desk.tool_state.files.made == []
-    assert {(one.path, one.how) for one in desk.tool_state.irreversible} == {
+    coding = place.open([read("main.py")], [bash("mv main.py other.py; ln -s other.py main.py")], "Done.")
+    say(coding, "Go.")
+    assert coding.tool_state.files.made == []
+    assert {(one.path, one.how) for one in coding.tool_state.irreversible} == {
         ("main.py", "changed"),
         ("other.py", "created"),
     }
@@ -150,17 +154,17 @@ def employed(*subs):
     return ScriptedModel(reply, repeat_last=True)
 
 
-def test_what_a_sub_agent_did_is_the_talks_to_show_and_to_take_back(place):
+def test_what_a_sub_agent_did_is_the_sessions_to_show_and_to_take_back(place):
     edit = call("Edit", "e", path="main.py", old_string="old", new_string="mid")
     model = employed([read("main.py")], [edit], [bash("sed -i s/mid/new/ main.py; rm notes.md")], "Did it.")
-    desk = place.open(model=model)
-    say(desk, "Go.")
+    coding = place.open(model=model)
+    say(coding, "Go.")
     assert "'new'" in main_text(place)
-    assert "+    print('new')" in run(desk, "/diff").text
-    noted = [e.event for e in desk.session.log.entries() if isinstance(e.event, Noted)]
+    assert "+    print('new')" in run(coding, "/diff").text
+    noted = [e.event for e in coding.session.log.entries() if isinstance(e.event, Noted)]
     assert [event.kind for event in noted] == ["task", "task"]
     again = place.open()
-    assert again.tool_state.files.made == desk.tool_state.files.made
+    assert again.tool_state.files.made == coding.tool_state.files.made
     assert "`notes.md` (deleted)" in run(again, "/diff").text
     assert "2 edits undone" in run(again, "/undo 2").text
     assert "'old'" in main_text(place)
@@ -188,13 +192,13 @@ def test_after_files_are_rewound_each_is_as_it_was_or_named(known, commands):
         try:
             reads = [[read(name, f"r{n}") for n, name in enumerate(known)]] if known else []
             runs = [[bash(COMMANDS[how].format(name), f"b{n}")] for n, (how, name) in enumerate(commands)]
-            desk = place.open(*reads, "Read.", *runs, "Done.")
-            say(desk, "Read.")
+            coding = place.open(*reads, "Read.", *runs, "Done.")
+            say(coding, "Read.")
             before = {path.name: path.read_bytes() for path in place.root.iterdir() if path.is_file()}
-            say(desk, "Go.")
-            text = run(desk, "/rewind 2").text
+            say(coding, "Go.")
+            text = run(coding, "/rewind 2").text
             if "/rewind 2 files" in text:
-                text = run(desk, "/rewind 2 files").text
+                text = run(coding, "/rewind 2 files").text
             now = {path.name: path.read_bytes() for path in place.root.iterdir() if path.is_file()}
             others = [n for n in before.keys() | now.keys() if before.get(n) != now.get(n)]
             assert [name for name in others if f"`{name}`" not in text] == []

@@ -1,4 +1,4 @@
-"""A desk: the real tools in a real repository under a scripted model, closed and opened again."""
+"""A coding session: the real tools in a real repository with a scripted model, closed and resumed."""
 
 import asyncio
 import subprocess
@@ -43,18 +43,18 @@ def opened(tmp_path, repository, *replies, log="talk", **more):
         watch=news.append,
         **({"mode": "auto"} | more),
     )
-    desk = CodingSession(opening)
-    desk.news = news
-    desk.model = opening.model
-    return desk
+    coding = CodingSession(opening)
+    coding.news = news
+    coding.model = opening.model
+    return coding
 
 
-def say(desk, text):
+def say(coding, text):
     async def work():
         try:
-            return await desk.say(text)
+            return await coding.say(text)
         finally:
-            await desk.aclose()
+            await coding.aclose()
 
     return asyncio.run(work())
 
@@ -63,12 +63,12 @@ def call(name, id_="c", **arguments):
     return ToolCall(id_, name, arguments)
 
 
-def results(desk):
-    return [e.event for e in desk.session.log.entries() if isinstance(e.event, ToolReturned)]
+def results(coding):
+    return [e.event for e in coding.session.log.entries() if isinstance(e.event, ToolReturned)]
 
 
-def texts(desk):
-    return [result.parts[0].text for result in results(desk)]
+def texts(coding):
+    return [result.parts[0].text for result in results(coding)]
 
 
 EDIT = {"path": "main.py", "old_string": "old", "new_string": "new"}
@@ -83,17 +83,17 @@ WORK = (
 
 
 def test_a_small_task_end_to_end(tmp_path, repository):
-    desk = opened(tmp_path, repository, *WORK)
-    assert say(desk, "Print new instead of old in @main.py") == Done("It prints `new` now.")
+    coding = opened(tmp_path, repository, *WORK)
+    assert say(coding, "Print new instead of old in @main.py") == Done("It prints `new` now.")
     assert "'new'" in (repository / "main.py").read_text()
-    first, found, edited, ran, todos = texts(desk)
+    first, found, edited, ran, todos = texts(coding)
     assert "print('old')" in first
     assert "main.py" in found
     assert edited.startswith("Edited `main.py`")
     assert "new" in ran
     assert "check" in todos
-    assert [result.shown[:11] for result in results(desk) if result.name == "Edit"] == ["--- main.py"]
-    asked = str(desk.model.requests[0].messages)
+    assert [result.shown[:11] for result in results(coding) if result.name == "Edit"] == ["--- main.py"]
+    asked = str(coding.model.requests[0].messages)
     assert "You must read them with Read" in asked
     assert "Never use tabs." in asked
 
@@ -139,28 +139,28 @@ def test_undo_takes_the_last_edit_back_also_after_a_restart(tmp_path, repository
 
 
 def test_rules_are_read_again_when_they_change_and_folders_have_their_own(tmp_path, repository):
-    desk = opened(tmp_path, repository, [call("Read", "1", path="web/page.ts")], "Read.", "Again.")
+    coding = opened(tmp_path, repository, [call("Read", "1", path="web/page.ts")], "Read.", "Again.")
 
     async def work():
-        await desk.say("Read the page.")
+        await coding.say("Read the page.")
         (repository / "code_law.md").write_text("Always use tabs.\n")
-        await desk.say("And now?")
-        await desk.aclose()
+        await coding.say("And now?")
+        await coding.aclose()
 
     asyncio.run(work())
-    rules = [e.event.text for e in desk.session.log.entries() if isinstance(e.event, RulesSet)]
+    rules = [e.event.text for e in coding.session.log.entries() if isinstance(e.event, RulesSet)]
     assert rules == ["Never use tabs.\n", "Always use tabs.\n"]
-    assert any("Two spaces in web." in n.text for n in desk.news if isinstance(n, Reminded))
-    assert "Never use tabs." not in str(desk.model.requests[-1].messages)
+    assert any("Two spaces in web." in n.text for n in coding.news if isinstance(n, Reminded))
+    assert "Never use tabs." not in str(coding.model.requests[-1].messages)
 
 
 def test_reading_again_what_is_on_view_says_so(tmp_path, repository):
-    desk = opened(
+    coding = opened(
         tmp_path, repository, [call("Read", "1", path="main.py")], [call("Read", "2", path="main.py")], "Ok."
     )
-    say(desk, "Read it twice.")
-    assert "unchanged" in texts(desk)[1].lower()
-    assert "print" not in texts(desk)[1]
+    say(coding, "Read it twice.")
+    assert "unchanged" in texts(coding)[1].lower()
+    assert "print" not in texts(coding)[1]
 
 
 class Person:
@@ -177,7 +177,7 @@ class Person:
 
 def test_a_denial_is_read_by_the_model_and_survives_a_restart(tmp_path, repository):
     person = Person(ApprovalAnswer("deny", "keep that file as it is"))
-    desk = opened(
+    coding = opened(
         tmp_path,
         repository,
         [call("Read", "1", path="main.py")],
@@ -186,8 +186,8 @@ def test_a_denial_is_read_by_the_model_and_survives_a_restart(tmp_path, reposito
         mode="ask",
         approver=person,
     )
-    assert say(desk, "Change it.") == Done("Then not.")
-    assert "keep that file as it is" in texts(desk)[1]
+    assert say(coding, "Change it.") == Done("Then not.")
+    assert "keep that file as it is" in texts(coding)[1]
     assert "'old'" in (repository / "main.py").read_text()
     again_person = Person(ApprovalAnswer("log"))
     again = opened(
@@ -207,7 +207,7 @@ def test_a_denial_is_read_by_the_model_and_survives_a_restart(tmp_path, reposito
 def test_in_plan_mode_nothing_is_changed(tmp_path, repository):
     writes = [call("Write", "1", path="new.py", content="x")]
     runs = [call("Bash", "2", command="touch x; ls")]
-    desk = opened(tmp_path, repository, writes, runs, "A plan.", mode="plan")
-    assert say(desk, "Plan it.") == Done("A plan.")
-    assert all("plan mode" in text for text in texts(desk))
+    coding = opened(tmp_path, repository, writes, runs, "A plan.", mode="plan")
+    assert say(coding, "Plan it.") == Done("A plan.")
+    assert all("plan mode" in text for text in texts(coding))
     assert sorted(p.name for p in repository.iterdir()) == [".git", "code_law.md", "main.py", "web"]
