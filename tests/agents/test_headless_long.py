@@ -1,4 +1,4 @@
-"""Long work in small windows: hundreds of steps after one message, sessions over days, and what must not be lost."""
+"""Long work in small windows: hundreds of steps after one message, sessions over days, and nothing lost."""
 
 import asyncio
 import json

@@ -1,6 +1,8 @@
 """The tour's model in the real loop: every beat comes to what it says."""
 
 import asyncio
+import subprocess
+import sys
 
 from holdfast.agents.coding.headless import HeadlessRequest, run_headless
 from holdfast.agents.notices import FoldMade, Replied
@@ -44,3 +46,9 @@ def test_a_prefix_that_stays_is_counted_as_cached():
     assert usages[0].cache_read == 0
     assert all(usage.cache_read + usage.cache_write == usage.prompt for usage in usages)
     assert usages[2].cache_read > 0.8 * usages[1].prompt
+
+
+def test_only_the_tour_loads_the_tour():
+    code = "import sys, holdfast.agents.coding.headless; print([n for n in sys.modules if '.tour' in n])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -153,16 +153,16 @@ def test_sub_agents_of_sub_agents_hang_below_theirs(root, tmp_path):
 
 
 def test_what_deeper_ones_spend_is_spent_by_all_above(root):
-    desks, replies = [], []
+    sessions, replies = [], []
 
     def watching(coding):
-        desks.append(coding)
+        sessions.append(coding)
         return lambda notice: replies.append(innermost(notice))
 
     ran(root, ScriptedModel(nested, repeat_last=True), watching, tasks=TaskSettings(depth=2))
     usages = [notice.reply.usage.total for notice in replies if isinstance(notice, Replied)]
     assert len(usages) == 5
-    assert desks[0].agent.budget.spent.usage.total == sum(usages)
+    assert sessions[0].agent.budget.spent.usage.total == sum(usages)
 
 
 def test_exporters_are_chosen_by_the_environment(capsys):
