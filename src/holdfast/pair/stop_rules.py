@@ -152,10 +152,10 @@ def oscillates(rates: Sequence[float], rules: StopRules) -> bool:
 def persistent_layers(results: Sequence[IterationResults], limit: Callable[[int], int]) -> tuple[int, ...]:
     """Layers with failures in each of the newest iterations, as many as the limit of the layer says."""
     layers = {one.layer for one in results[-1].failures if one.layer} if results else set[int]()
-    return tuple(sorted(layer for layer in layers if _stands(results, layer, limit(layer))))
+    return tuple(sorted(layer for layer in layers if _persists(results, layer, limit(layer))))
 
 
-def _stands(results: Sequence[IterationResults], layer: int, iterations: int) -> bool:
+def _persists(results: Sequence[IterationResults], layer: int, iterations: int) -> bool:
     newest = results[-iterations:] if iterations else ()
     return 0 < iterations <= len(newest) and all(one.failed(layer=layer) for one in newest)
 
