@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.agents.coding.startup import open_coding_session, resolve_config
+from holdfast.agents import model_choice
+from holdfast.agents.coding import startup
+from holdfast.agents.coding.startup import open_coding_session
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.model_choice import NoModel, local_servers
 from holdfast.agents.options import AgentOptions
+from holdfast.agents.resolved_config import resolve_config
 from holdfast.agents.sessions import begin_session, find_session, newest_session, sessions_in
 from holdfast.errors import ConfigError, HoldfastError, NotFound
 from holdfast.events import LogStarted, UserSaid
@@ -34,70 +37,79 @@ def root(tmp_path):
     return root
 
 
-def ground(root, text="", env=None, **wishes):
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch):
+    """A busy machine may need longer than a person would wait."""
+    monkeypatch.setattr(model_choice, "SECONDS", 60.0)
+    monkeypatch.setattr(startup, "SERVER_SECONDS", 60.0)
+
+
+def resolved(root, text="", env=None, **options):
     (root / "holdfast.toml").write_text(text)
     home = {"XDG_CONFIG_HOME": str(root.parent / "config"), "XDG_DATA_HOME": str(root.parent / "data")}
     return resolve_config(
-        AgentOptions(root=root, **{"model": OPUS, "sandbox": "off", "trusts": True, **wishes}),
+        AgentOptions(root=root, **{"model": OPUS, "sandbox": "off", "trusts": True, **options}),
         {**KEY, **home, **(env or {})},
     )
 
 
 def test_the_window_and_the_prices_are_those_of_the_model(root):
-    found = ground(root)
+    found = resolved(root)
     assert found.profile.window == 200_000, "the profile's, where the model has more"
-    small = ground(root, '[models."ollama/tiny"]\nwindow = 8_192\n', model="ollama/tiny")
+    small = resolved(root, '[models."ollama/tiny"]\nwindow = 8_192\n', model="ollama/tiny")
     assert small.profile.window == 8_192
     assert small.is_local, "a server of this machine answers one request at a time"
     assert not found.is_local
     price = found.entry.price
     assert found.profile.cache_read == pytest.approx(price.cache_read / price.input)
     assert found.profile.cache_write == pytest.approx(price.cache_write / price.input)
-    mine = ground(root, "[profile.house]\ncache_read = 0.5\n", profile="house")
+    mine = resolved(root, "[profile.house]\ncache_read = 0.5\n", profile="house")
     assert (mine.profile.cache_read, mine.profile.name) == (0.5, "house")
-    assert ground(root, env={"HOLDFAST_CACHE_READ": "0.7"}).profile.cache_read == 0.7
-    assert ground(root, budget=32_000).profile.window == 32_000
+    assert resolved(root, env={"HOLDFAST_CACHE_READ": "0.7"}).profile.cache_read == 0.7
+    assert resolved(root, budget=32_000).profile.window == 32_000
 
 
 def test_the_window_of_a_server_of_ones_own_is_asked_for(root):
     with serving(models=("big",)) as server:
-        found = ground(root, model=f"compatible/big@{server.openai_url}")
+        found = resolved(root, model=f"compatible/big@{server.openai_url}")
         assert server.requests[0].path == "/v1/models"
     assert "the window of `compatible/big` is not known; 200000 tokens are assumed" in found.notes
 
 
 def test_where_the_store_is(root, tmp_path):
-    assert ground(root).store == tmp_path / "data" / "holdfast" / "store.db"
-    assert ground(root, 'store = "here.db"\n').store == root / "here.db"
-    assert ground(root, 'store = "here.db"\n', {"HOLDFAST_STORE": "/else.db"}).store == Path("/else.db")
-    assert ground(root, env={"HOLDFAST_STORE": "/else.db"}, store=Path("/mine.db")).store == Path("/mine.db")
+    assert resolved(root).store == tmp_path / "data" / "holdfast" / "store.db"
+    assert resolved(root, 'store = "here.db"\n').store == root / "here.db"
+    assert resolved(root, 'store = "here.db"\n', {"HOLDFAST_STORE": "/else.db"}).store == Path("/else.db")
+    assert resolved(root, env={"HOLDFAST_STORE": "/else.db"}, store=Path("/mine.db")).store == Path(
+        "/mine.db"
+    )
 
 
 def test_permissions_and_rules_of_the_command_line(root):
     text = '[permissions]\nmode = "edit"\nallow = ["Bash(make:*)"]\nnetwork = true\n'
-    found = ground(root, text, allow=("Edit(src/**)", "Bash(ls)"))
+    found = resolved(root, text, allow=("Edit(src/**)", "Bash(ls)"))
     assert found.permissions.mode == "edit"
     assert [rule.text for rule in found.permissions.allow] == ["Edit(src/**)"]
     assert len(found.permissions.commands.allow) == 2
     with pytest.raises(ConfigError, match="names no tool"):
-        ground(root, allow=("Nope(x)",))
+        resolved(root, allow=("Nope(x)",))
 
 
 def test_a_sandbox_that_is_insisted_on_is_there_or_an_error(root, monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(HoldfastError, match="bubblewrap"):
-        ground(root, sandbox="bubblewrap")
-    assert not any("sandbox" in note.lower() for note in ground(root).notes), "it was wished off"
+        resolved(root, sandbox="bubblewrap")
+    assert not any("sandbox" in note.lower() for note in resolved(root).notes), "it was wished off"
 
 
 def test_no_model_and_no_key(root):
     with pytest.raises(NoModel) as nothing:
-        ground(root, model="", env={"ANTHROPIC_API_KEY": "", "OLLAMA_HOST": ""})
+        resolved(root, model="", env={"ANTHROPIC_API_KEY": "", "OLLAMA_HOST": ""})
     assert "no model is chosen" in nothing.value.message
     assert "no key of a provider is set" in nothing.value.found
     assert "`holdfast tour`" in nothing.value.hint
     with pytest.raises(NoModel, match="export OPENAI_API_KEY=…") as keyless:
-        ground(root, model="openai/gpt-6-luna")
+        resolved(root, model="openai/gpt-6-luna")
     assert "`ANTHROPIC_API_KEY` is set (`--model anthropic/" in keyless.value.found
 
 
@@ -110,19 +122,19 @@ def test_a_server_on_this_machine_is_found():
 
 def test_a_limit_of_dollars_needs_a_price(root):
     with pytest.raises(ConfigError, match="the price of `openai/unheard-of` is not known"):
-        ground(root, model="openai/unheard-of", env={"OPENAI_API_KEY": "x"}, limits=RunLimits(dollars=1.0))
+        resolved(root, model="openai/unheard-of", env={"OPENAI_API_KEY": "x"}, limits=RunLimits(dollars=1.0))
 
 
-def opened(root, text="", **wishes):
-    """Open and close a coding; what was there to see meanwhile."""
+def opened(root, text="", **options):
+    """Open and close a session; what was there to see meanwhile."""
     (root / "holdfast.toml").write_text(text)
 
     async def work():
-        wish = AgentOptions(
-            root=root, store=root.parent / "store.db", sandbox="off", **{"trusts": True, **wishes}
+        asked = AgentOptions(
+            root=root, store=root.parent / "store.db", sandbox="off", **{"trusts": True, **options}
         )
         env = {"XDG_CONFIG_HOME": str(root.parent / "config"), "PATH": "/usr/bin:/bin"}
-        one = await open_coding_session(wish, model=ScriptedModel("Hello."), env=env)
+        one = await open_coding_session(asked, model=ScriptedModel("Hello."), env=env)
         try:
             names = [tool.name for tool in one.session.agent.toolbox]
             return one.notes, names, one.session.session.log.entries()[0].event
@@ -192,7 +204,7 @@ command = "x"
 
 
 def test_a_projects_file_may_narrow_but_not_widen_until_it_is_trusted(root):
-    found = ground(root, WIDE, trusts=False)
+    found = resolved(root, WIDE, trusts=False)
     assert found.permissions.mode == "ask"
     assert found.permissions.commands.allow == ()
     assert [rule.text for rule in found.permissions.deny] == ["Read(secrets/**)"]
@@ -201,14 +213,14 @@ def test_a_projects_file_may_narrow_but_not_widen_until_it_is_trusted(root):
 
 
 def test_trust_is_remembered_for_that_very_text(root):
-    assert ground(root, WIDE, trusts=True).permissions.mode == "auto"
-    assert ground(root, WIDE, trusts=False).permissions.mode == "auto"
-    assert ground(root, WIDE.replace("[mcp", "# remark\n[mcp"), trusts=False).permissions.mode == "auto"
+    assert resolved(root, WIDE, trusts=True).permissions.mode == "auto"
+    assert resolved(root, WIDE, trusts=False).permissions.mode == "auto"
+    assert resolved(root, WIDE.replace("[mcp", "# remark\n[mcp"), trusts=False).permissions.mode == "auto"
     changed = WIDE.replace("make", "curl")
-    assert ground(root, changed, trusts=False).permissions.mode == "ask"
+    assert resolved(root, changed, trusts=False).permissions.mode == "ask"
 
 
 def test_a_file_that_the_person_names_is_the_persons_own(root):
-    found = ground(root, WIDE, trusts=False, env={"HOLDFAST_CONFIG": "holdfast.toml"})
+    found = resolved(root, WIDE, trusts=False, env={"HOLDFAST_CONFIG": "holdfast.toml"})
     assert found.permissions.mode == "auto"
     assert not any("by itself" in note for note in found.notes)

@@ -78,11 +78,11 @@ def keys_in(catalogue: Catalogue, env: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def local_servers(catalogue: Catalogue, env: Mapping[str, str], seconds: float = SECONDS) -> dict[str, str]:
+def local_servers(catalogue: Catalogue, env: Mapping[str, str]) -> dict[str, str]:
     """The local addresses that answer, each with a model that is served there."""
     names = [name for name, provider in catalogue.providers.items() if provider.is_local and provider.url]
     chosen = {name: resolve_model(f"{name}/any", catalogue, env) for name in names}
-    reached = check_availability(list(chosen.values()), env, seconds)
+    reached = check_availability(list(chosen.values()), env, SECONDS)
     found: dict[str, str] = {}
     for name, one in chosen.items():
         answer = reached[one.url, one.key]
@@ -91,9 +91,9 @@ def local_servers(catalogue: Catalogue, env: Mapping[str, str], seconds: float =
     return found
 
 
-def served_window(chosen: ResolvedModel, env: Mapping[str, str], seconds: float = SECONDS) -> int:
+def served_window(chosen: ResolvedModel, env: Mapping[str, str]) -> int:
     """The window that a model's own server reports; 0 if it reports none or does not answer."""
-    answer = check_availability([chosen], env, seconds).get((chosen.url, chosen.key), Availability())
+    answer = check_availability([chosen], env, SECONDS).get((chosen.url, chosen.key), Availability())
     return answer.served.get(chosen.entry.model, 0)
 
 
