@@ -74,7 +74,7 @@ def test_prompts_take_about_two_thousand_tokens(number):
 
 
 def defined_to(role, sandbox):
-    """Texts and schemas of a role's tools, as its desk has them."""
+    """Texts and schemas of a role's tools, as its session has them."""
     state = ToolState(SeenFiles(), Shell(sandbox=sandbox), TodoList(), Skills([]))
     tools = [
         tool

@@ -1,4 +1,4 @@
-"""A full-screen agent over a real desk: real tools in a real repository, a scripted model, the real permissions."""
+"""A full-screen agent over a real session: real tools in a real repository, a scripted model, the real permissions."""
 
 import asyncio
 import subprocess
@@ -49,7 +49,7 @@ class Terminal:
         self.model = model or ScriptedModel(*(replies or ("Yes.",)))
         self.request_settings = request_settings or RequestSettings()
         self.mode = mode
-        self.desk = None
+        self.coding = None
         self.targets = []
         self.app = AgentApp(
             lambda display, target: open_screen_session(self.make, display, target),
@@ -65,7 +65,7 @@ class Terminal:
             # As a session is started: its first entry says which folder it belongs to.
             log = Log.create(store, id=target.log, source=SOURCE, meta={"root": str(self.root.resolve())})
             target = replace(target, log=log.id)
-        self.desk = CodingSession(
+        self.coding = CodingSession(
             AgentConfig(
                 root=self.root,
                 store=store,
@@ -81,7 +81,7 @@ class Terminal:
                 snapshots=self.folder / "snapshots",
             )
         )
-        return OpenedSession(self.desk, (), self.desk.aclose)
+        return OpenedSession(self.coding, (), self.coding.aclose)
 
     async def until(self, pilot, condition, seconds=60.0):
         """Wait until something is true, and no longer."""
@@ -119,7 +119,7 @@ class Terminal:
         return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in lines)
 
     def events(self, kind):
-        return [e.event for e in self.desk.session.log.entries() if isinstance(e.event, kind)]
+        return [e.event for e in self.coding.session.log.entries() if isinstance(e.event, kind)]
 
 
 def driven(work):

@@ -1,6 +1,6 @@
 """Pictures of the terminal for the docs: `PYTHONPATH=tests python tests/support/terminal_pictures.py [FOLDER]`.
 
-Each is the real screen over a real desk with a scripted model; FOLDER is `docs/pictures` if left out.
+Each is the real screen over a real session with a scripted model; FOLDER is `docs/pictures` if left out.
 """
 
 import asyncio

@@ -40,7 +40,7 @@ def opening(folder, script):
         from holdfast.tools.permissions import default_permissions  # noqa: PLC0415
 
         async def make(*, approver, respondent, watch, target):
-            desk = CodingSession(
+            coding = CodingSession(
                 AgentConfig(
                     root=folder / "repo",
                     store=SqliteStore(folder / "store.db"),
@@ -54,7 +54,7 @@ def opening(folder, script):
                     watch=watch,
                 )
             )
-            return OpenedSession(desk, (), desk.aclose)
+            return OpenedSession(coding, (), coding.aclose)
 
         return await loaded.open_screen_session(make, display, target)
 

@@ -1,4 +1,4 @@
-"""The full-screen agent, driven by keys: a real desk, real tools, a real repository."""
+"""The full-screen agent, driven by keys: a real session, real tools, a real repository."""
 
 import asyncio
 
@@ -331,7 +331,7 @@ def test_modes_are_switched_and_hold_for_the_next_call(tmp_path):
             seen = []
             for _ in range(4):
                 await pilot.press("shift+tab")
-                seen.append(terminal.desk.mode)
+                seen.append(terminal.coding.mode)
             assert seen == ["edit", "auto", "plan", "ask"]
             await pilot.press("shift+tab")
             await pilot.pause()
@@ -418,7 +418,7 @@ def test_a_resumed_session_is_shown_with_what_is_uncertain(tmp_path):
     driven(work(first, says="Change it"))
     live = list(first.app.transcript.pieces)
     crashed = AssistantReplied((Text("I run it."), call("Bash", "9", command="make deploy")))
-    first.desk.session.record(UserSaid((Text("Again"),)), crashed)
+    first.coding.session.record(UserSaid((Text("Again"),)), crashed)
     again = Terminal(tmp_path, root=first.root)
     screen = driven(work(again))
     pieces = again.app.transcript.pieces

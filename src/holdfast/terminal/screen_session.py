@@ -76,24 +76,24 @@ async def open_screen_session(
     person = _Person(display)
     opened = await make(approver=person, respondent=person, watch=person.watch, target=target)
     session = await asyncio.to_thread(AgentScreenSession, opened, display, person)
-    if await asyncio.to_thread(offers_init, session.desk):
-        note_init_offer(session.desk)
+    if await asyncio.to_thread(offers_init, session.coding):
+        note_init_offer(session.coding)
         session.notes = (*session.notes, OFFER)
     return session
 
 
 class AgentScreenSession:
     def __init__(self, opened: OpenedSession, display: SessionDisplay, person: "_Person") -> None:
-        self.desk = opened.session
+        self.coding = opened.session
         self._close = opened.close
         self._display = display
         self._event_view = EventView(display, self._bill)
         self.notes: Sequence[str] = opened.notes
-        store = self.desk.session.store
+        store = self.coding.session.store
         file = store.path if isinstance(store, SqliteStore) else None
         self.history = file.with_name(f"{file.name}.prompts") if file else None
-        self.log = self.desk.session.log.id
-        self._root = self.desk.workspace.roots[0]
+        self.log = self.coding.session.log.id
+        self._root = self.coding.workspace.roots[0]
         self._branch = current_branch(self._root)
         self._spent = Spent()
         self._used = 0
@@ -102,20 +102,20 @@ class AgentScreenSession:
 
     @property
     def mode(self) -> str:
-        return self.desk.mode
+        return self.coding.mode
 
     @mode.setter
     def mode(self, mode: str) -> None:
-        self.desk.mode = next(known for known in get_args(PermissionMode) if known == mode)
+        self.coding.mode = next(known for known in get_args(PermissionMode) if known == mode)
 
     def earlier(self) -> list[Piece]:
-        return earlier_pieces(path(self.desk.session.log.entries()))
+        return earlier_pieces(path(self.coding.session.log.entries()))
 
     def figures(self) -> StatusFigures:
-        session, spent, step = self.desk.session, self._spent, self._event_view.step
-        is_priced = self.desk.agent.model_entry.price is not None
+        session, spent, step = self.coding.session, self._spent, self._event_view.step
+        is_priced = self.coding.agent.model_entry.price is not None
         return StatusFigures(
-            model=self.desk.agent.model.name,
+            model=self.coding.agent.model.name,
             branch=self._branch,
             mode=self.mode,
             used=self._used,
@@ -127,30 +127,30 @@ class AgentScreenSession:
         )
 
     def todos(self) -> Sequence[TodoLine]:
-        return tuple(TodoLine(todo.content, todo.status) for todo in self.desk.tool_state.todos.written)
+        return tuple(TodoLine(todo.content, todo.status) for todo in self.coding.tool_state.todos.written)
 
     def commands(self) -> Sequence[tuple[str, str]]:
         return [(command.usage, command.about) for command in COMMANDS.values()]
 
     async def say(self, text: str) -> RunEnding:
-        return self._ending(await self.desk.say(text))
+        return self._ending(await self.coding.say(text))
 
     async def continue_run(self) -> RunEnding:
-        return self._ending(await self.desk.go_on())
+        return self._ending(await self.coding.go_on())
 
     def add_message(self, text: str) -> str:
-        return self.desk.hear(text).text
+        return self.coding.hear(text).text
 
     def has_read(self, texts: Sequence[str]) -> Sequence[bool]:
-        items = self.desk.session.window.transcript.items[-RECENT:]
+        items = self.coding.session.window.transcript.items[-RECENT:]
         heard = {joined_text(item.message.parts) for item in items if isinstance(item, User)}
-        return [text in heard or not self.desk.agent.is_running for text in texts]
+        return [text in heard or not self.coding.agent.is_running for text in texts]
 
     def interrupt(self) -> None:
-        self.desk.agent.interrupt()
+        self.coding.agent.interrupt()
 
     async def command(self, line: str) -> CommandReply:
-        shown = await run_command(self.desk, line)
+        shown = await run_command(self.coding, line)
         self._read()
         return CommandReply(shown.text, shown.open_log, shown.model, shown.say, shown.is_reread, shown.draft)
 
@@ -170,7 +170,7 @@ class AgentScreenSession:
 
     async def _approval(self, question: ApprovalQuestion, who: WaitingSubAgent | None) -> ApprovalRequest:
         call = question.call
-        diff, trouble = await self._dry_run(call, who.toolbox if who else self.desk.agent.toolbox)
+        diff, trouble = await self._dry_run(call, who.toolbox if who else self.coding.agent.toolbox)
         return ApprovalRequest(
             name=call.name,
             about=str(call.arguments.get("command", "")) or describe_call(call.arguments),
@@ -188,7 +188,7 @@ class AgentScreenSession:
         """What a call would change, or why it would fail."""
         if call.name not in CHANGES:
             return "", ""
-        result = await toolbox.find(call.name).run({**call.arguments, "dry_run": True}, self.desk.workspace)
+        result = await toolbox.find(call.name).run({**call.arguments, "dry_run": True}, self.coding.workspace)
         return ("", f"It would fail. {result.shown}") if result.is_error else (result.shown, "")
 
     def watch(self, notice: Notice) -> None:
@@ -215,17 +215,17 @@ class AgentScreenSession:
                 return RunEnding(end.sentence, end.hint, "error" if is_error else "warning")
 
     def _bill(self, usage: Usage) -> float | None:
-        return request_cost(self.desk.agent.model_entry, usage)
+        return request_cost(self.coding.agent.model_entry, usage)
 
     def _size(self) -> int:
-        session = self.desk.session
-        return max(0, estimate_request(session.window.view()) - session.profile.reply_room)
+        session = self.coding.session
+        return max(0, estimate_request(session.window) - session.profile.reply_room)
 
     def _read(self) -> None:
         """Read from the log what the figures need."""
-        agent, spent = self.desk.agent, Spent()
+        agent, spent = self.coding.agent, Spent()
         lookup = price_lookup(load_catalogue(), [(agent.model.name, agent.model_entry)])
-        for one in path(self.desk.session.log.entries()):
+        for one in path(self.coding.session.log.entries()):
             if isinstance(one.event, AssistantReplied | UsageReported) and (usage := one.event.usage):
                 known = lookup(one.event.model)
                 spent = spent.and_reply(usage, request_cost(known, usage) if known else None)
