@@ -1,4 +1,5 @@
-"""A full-screen agent over a real session: real tools in a real repository, a scripted model, the real permissions."""
+"""A full-screen agent over a real session: real tools in a real repository, a scripted model, the real
+permissions."""
 
 import asyncio
 import subprocess
