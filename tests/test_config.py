@@ -233,7 +233,9 @@ def test_every_setting_is_reached_by_its_variable_and_by_the_file(setting: Setti
         ("review", "MAX_TOOL_CHARS_PER_MESSAGE", "900", {"max_tool_chars": 900}),
     ],
 )
-def test_the_names_of_the_design_work(profile: str, variable: str, text: str, changes: dict[str, object]) -> None:
+def test_the_names_of_the_design_work(
+    profile: str, variable: str, text: str, changes: dict[str, object]
+) -> None:
     loaded = resolve_profile(Config(), {f"HOLDFAST_{variable}": text}, profile)
     before, after = asdict(BUILT_IN[profile]), asdict(loaded.profile)
     assert {name: value for name, value in after.items() if value != before[name]} == changes

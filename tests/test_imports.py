@@ -30,8 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "settings": VALUES | {"packing"},
     "config": VALUES | {"packing", "settings"},
     "sender": VALUES | {"packing", "wire", "recall", "store"},
-    "session": VALUES
-    | {"views", "packing", "wire", "recall", "store", "log", "sender", "tokenizers"},
+    "session": VALUES | {"views", "packing", "wire", "recall", "store", "log", "sender", "tokenizers"},
     "prices": VALUES,
     "models": VALUES | {"packing", "wire", "redaction", "prices", "settings", "config"},
     "compaction": VALUES | {"views", "packing", "redaction", "models", "session"},

@@ -67,8 +67,8 @@ class Session:
     """One agent's conversation in one log; `to` is the format of its messages, in and out.
 
     `weights` rank lines in place of the profile's; a path names a file that `holdfast fit` wrote. `recall` is how
-    the Recall tool is defined to the model. With `tools=None` the log keeps its tools. Use a session from one thread
-    at a time; the store may be shared.
+    the Recall tool is defined to the model. With `tools=None` the log keeps its tools. Use a session from one
+    thread at a time; the store may be shared.
     """
 
     def __init__(

@@ -219,7 +219,7 @@ class AgentScreenSession:
 
     def _size(self) -> int:
         session = self.coding.session
-        return max(0, estimate_request(session.window) - session.profile.reply_room)
+        return max(0, estimate_request(session.window.view()) - session.profile.reply_room)
 
     def _read(self) -> None:
         """Read from the log what the figures need."""

@@ -21,8 +21,8 @@ from holdfast.agents.commands.markdown import (
 )
 from holdfast.compaction.plan import CompactionPlan, plan_compaction
 from holdfast.packing.presence import STATES
-from holdfast.packing.visibility import TextVisibility
 from holdfast.packing.view import WindowView
+from holdfast.packing.visibility import TextVisibility
 from holdfast.packing.window import Window
 from holdfast.views import path
 

@@ -96,7 +96,7 @@ def _parts(window: WindowView) -> list[WindowPart]:
     ]
 
 
-def _tools(window: Window) -> list[WindowPart]:
+def _tools(window: WindowView) -> list[WindowPart]:
     """Our own tools, and those of MCP servers, which a person can remove."""
     tools = window.transcript.tools
     foreign = tuple(tool for tool in tools if tool.name.startswith(MCP_PREFIX))
