@@ -131,7 +131,7 @@ def test_permissions_are_kept_as_they_stand() -> None:
 def test_an_unknown_key_names_the_nearest_known_one(text: str, key: str, like: str) -> None:
     error = refused(text)
     assert error.message == f"holdfast.toml: unknown key `{key}`"
-    assert error.hint == f"the nearest known key is `{like}`"
+    assert error.hint == f"did you mean `{like}`?"
 
 
 def test_a_key_that_is_like_no_other_gets_no_far_suggestion() -> None:
@@ -264,7 +264,7 @@ def test_an_unknown_variable_is_a_warning_and_known_ones_are_not() -> None:
     loaded = resolve_profile(Config(), env, "code")
     assert loaded.profile == CODE
     assert loaded.warnings == (
-        "`HOLDFAST_KEPE` is not a variable of Holdfast; the nearest is `HOLDFAST_KEEP`",
+        "`HOLDFAST_KEPE` is not a variable of Holdfast; did you mean `HOLDFAST_KEEP`?",
     )
 
 

@@ -73,8 +73,8 @@ def test_an_unknown_name_hints_at_the_nearest(name, near):
     with pytest.raises(InputError) as caught:
         load_prices(name)
     assert caught.value.message == f"there is no price table `{name}`"
-    assert f"nearest is `{near}`" in caught.value.hint
-    assert all(f"`{known}`" in caught.value.hint for known in BUILT_IN)
+    assert f"did you mean `{near}`?" in caught.value.hint
+    assert all(known in caught.value.hint for known in BUILT_IN)
 
 
 @pytest.mark.parametrize("name", ["absent.toml", "no/such/table", "."])
@@ -133,4 +133,4 @@ def test_a_bad_table_is_refused_by_file_and_key(tmp_path, text, sentence):
 def test_the_hint_for_an_unknown_key_names_the_nearest():
     with pytest.raises(InputError) as caught:
         read_prices(MINE + "lifetime_seconds = 5", "here", "x")
-    assert caught.value.hint == "the nearest known key is `life_seconds`"
+    assert caught.value.hint == "did you mean `life_seconds`?"

@@ -11,10 +11,10 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
-from holdfast.errors import ConfigError, NotFound
+from holdfast.errors import ConfigError, NotFound, suggest
 from holdfast.messages import Json
 from holdfast.packing.profile import BUILT_IN, Profile
-from holdfast.settings import ALIAS_UNITS, PREFIX, SETTINGS, VARIABLE_ALIASES, suggest
+from holdfast.settings import ALIAS_UNITS, PREFIX, SETTINGS, VARIABLE_ALIASES
 
 OTHER_VARIABLES = (
     "HOLDFAST_STORE",
@@ -241,7 +241,7 @@ def _profile(table: Json, where: str, path: str) -> tuple[str, dict[str, Json]]:
 
 def _unknown(key: str, where: str, path: str, known: list[str]) -> ConfigError:
     meant = VARIABLE_ALIASES.get(key.upper(), (key.lower(),))[0]
-    return ConfigError(f"{where}: unknown key `{path}`", hint=suggest(meant, known, kind="known key"))
+    return ConfigError(f"{where}: unknown key `{path}`", hint=suggest(meant, known))
 
 
 def _collected(config: Config, name: str) -> tuple[Profile, dict[str, Json]]:

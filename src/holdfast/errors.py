@@ -11,6 +11,12 @@ Each has a `message`, one sentence, and where there is one a `hint`; `str(error)
 is an assertion instead.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+MOST_NAMES = 12
+"""How many names a hint lists."""
+
 
 class HoldfastError(Exception):
     exit_code = 1
@@ -51,6 +57,20 @@ class ContextOverflow(HoldfastError):
         super().__init__(message, hint=hint)
         self.parts = parts
         self.budget = budget
+
+
+def suggest(name: str, known: Iterable[str], *, lists: bool = False, prefix: str = "", more: str = "") -> str:
+    """A hint for an unknown name: the known one that is like it, or else what there is.
+
+    With `lists` it says what there is in any case. `prefix` stands before every name, such as a slash; `more` is
+    a last clause.
+    """
+    names = [*dict.fromkeys(known)]
+    near = [f"did you mean `{prefix}{match}`?" for match in get_close_matches(name, names, n=1)]
+    shown = ", ".join(f"{prefix}{known}" for known in names[:MOST_NAMES])
+    others = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    listed = [f"there are: {shown}{others}"] if lists or not near else []
+    return " ".join([*near, "; ".join([*listed, *([more] if more else [])])]).strip()
 
 
 def describe_value(value: object) -> str:

@@ -3,8 +3,6 @@
 Rule: everything here is read off `Profile`; a new field there is a new setting everywhere.
 """
 
-from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -16,7 +14,6 @@ from holdfast.messages import Json
 from holdfast.packing.profile import BUILT_IN, Profile, parse_tokens
 
 PREFIX = "HOLDFAST_"
-MOST_NAMES = 12
 """Names that a hint lists."""
 
 VARIABLE_ALIASES: dict[str, tuple[str, ...]] = {
@@ -79,25 +76,6 @@ class Setting(Struct, frozen=True):
             f"{where} should be {self.takes}, found {describe_value(value)}",
             hint=f"`{self.name}`: {self.about}",
         )
-
-
-def suggest(name: str, known: Iterable[str], *, kind: str = "", lists: bool = False) -> str:
-    """A hint for a name that is not known: the one most like it, or what there is where none is like it.
-
-    With `lists` it says what there is in any case.
-    """
-    names = [*dict.fromkeys(known)]
-    near = [
-        f"the nearest {kind}".rstrip() + f" is `{match}`" for match in get_close_matches(name, names, n=1)
-    ]
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    listed = f"there are: {', '.join(names[:MOST_NAMES])}{more}"
-    return "; ".join([*near, listed] if lists else near or [listed])
-
-
-def nearest(name: str, known: list[str]) -> str:
-    """The known name most like this one, however far; `suggest` names one only if it is near."""
-    return get_close_matches(name, known, n=1, cutoff=0.0)[0]
 
 
 def setting_text(value: Json) -> str:

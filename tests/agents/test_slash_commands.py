@@ -51,11 +51,18 @@ def test_help_of_one_command_says_more(place):
     assert "`/rewind 3 both`" in run(place.open(), "/help rewind").text
 
 
-@pytest.mark.parametrize(("typed", "near"), [("/contxt", "/context"), ("/rewnd 3", "/rewind"), ("/", "/")])
+@pytest.mark.parametrize(("typed", "near"), [("/contxt", "/context"), ("/rewnd 3", "/rewind")])
 def test_an_unknown_command_gets_the_nearest(place, typed, near):
     with pytest.raises(InputError, match="there is no command") as error:
         run(place.open(), typed)
-    assert f"the nearest is `{near}" in error.value.hint
+    assert f"did you mean `{near}`?" in error.value.hint
+
+
+@pytest.mark.parametrize("typed", ["/", "/zzzz"])
+def test_what_is_near_no_command_gets_a_list(place, typed):
+    with pytest.raises(InputError, match="there is no command") as error:
+        run(place.open(), typed)
+    assert error.value.hint.startswith("there are: /context, ")
 
 
 MISTAKES = [
@@ -105,7 +112,7 @@ def test_mode_is_shown_and_set_and_the_agent_keeps_to_it(place):
     assert not (place.root / "x").exists()
     with pytest.raises(InputError) as error:
         run(coding, "/mode plann")
-    assert error.value.hint == "the nearest is `plan`"
+    assert error.value.hint == "did you mean `plan`?"
 
 
 def test_undo_takes_edits_back_and_tells_the_agent(place):

@@ -79,8 +79,14 @@ def test_a_known_model_with_its_key_is_taken_without_asking_anyone(place, monkey
     assert "1" * 30 not in shown.text
 
 
-@pytest.mark.parametrize("name", ["claude", "anthropik/claude", "nobody/none"])
-def test_a_name_that_means_nothing_gets_the_nearest(place, name):
+@pytest.mark.parametrize("name", ["claude-opus", "anthropik/claude"])
+def test_a_name_that_is_nearly_known_gets_the_nearest(place, name):
     with pytest.raises(ConfigError) as error:
         run(place.open(), f"/model {name}")
-    assert "nearest" in error.value.hint
+    assert "did you mean" in error.value.hint
+
+
+def test_a_name_that_is_near_nothing_gets_the_providers(place):
+    with pytest.raises(ConfigError) as error:
+        run(place.open(), "/model nobody/none")
+    assert error.value.hint.startswith("there are: anthropic, openai")

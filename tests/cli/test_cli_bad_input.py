@@ -140,7 +140,7 @@ def test_a_budget_without_its_k_is_asked_about(tmp_path: Path, command: str) -> 
 
 def test_an_unknown_profile_names_the_nearest(tmp_path: Path) -> None:
     path = json_file(tmp_path / "a.json", work(2, 2))
-    assert "hint: the nearest is `review`" in holdfast("pack", path, "--profile", "reviw").err
+    assert "hint: did you mean `review`?" in holdfast("pack", path, "--profile", "reviw").err
 
 
 def test_a_budget_smaller_than_what_is_pinned_lists_the_parts(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_broken_configuration_names_file_and_key(tmp_path: Path) -> None:
     (tmp_path / "holdfast.toml").write_text("[profile.mine]\nwindwo = 3\n")
     done = holdfast("pack", json_file(tmp_path / "a.json", work(2, 2)))
     refused(done, 2, "unknown key `profile.mine.windwo`")
-    assert "the nearest known key is `window`" in done.err
+    assert "did you mean `window`?" in done.err
 
 
 def test_results_before_their_calls_and_duplicate_ids_are_repaired(tmp_path: Path) -> None:

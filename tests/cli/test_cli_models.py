@@ -164,7 +164,7 @@ def test_a_named_model_that_does_not_answer_is_a_no() -> None:
     ("name", "sentence", "hint"),
     [
         ("anthropc", "`anthropc` should be `provider/name`", "anthropic/"),
-        ("anthropc/x", "there is no provider `anthropc`", "the nearest is `anthropic`"),
+        ("anthropc/x", "there is no provider `anthropc`", "did you mean `anthropic`?"),
         ("compatible/x", "`compatible/x` has no address", "compatible/x@http://127.0.0.1:8000/v1"),
     ],
 )

@@ -210,7 +210,7 @@ def test_a_tool_that_there_is_not(root, own_place):
     done = holdfast("pair", "work", "--pair", "pair.toml")
     assert done.code == 2
     assert "the role `worker` has a tool `Wriet`, which does not exist" in done.err
-    assert "the nearest is `Write`" in done.err
+    assert "did you mean `Write`?" in done.err
 
 
 def test_without_a_task(root):

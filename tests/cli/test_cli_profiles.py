@@ -39,4 +39,4 @@ def test_every_setting_of_one_with_its_source(tmp_path: Path, monkeypatch: pytes
 def test_an_unknown_name_gives_the_nearest() -> None:
     done = holdfast("profiles", "reviw")
     assert done.code == 2
-    assert "hint: the nearest is `review`" in done.err
+    assert "hint: did you mean `review`?" in done.err

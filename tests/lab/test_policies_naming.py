@@ -47,8 +47,11 @@ def test_every_built_in_name_is_found_and_described():
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
-    assert refusal(["newset"]) == ("there is no policy `newset`", "did you mean `newest`?")
-    assert "known: everything, newest" in refusal(["qqq"])[1]
+    assert refusal(["newset"]) == (
+        "there is no policy `newset`",
+        "did you mean `newest`? your own is named `module:attribute`",
+    )
+    assert "there are: everything, newest" in refusal(["qqq"])[1]
 
 
 def test_profiles_of_the_configuration():

@@ -210,7 +210,7 @@ def test_names_and_providers_that_are_none_are_refused() -> None:
     assert "should be a table" in refused("[models]\nx = 1\n").message
     assert "should be a table" in refused("models = 1\n").message
     nearest = refused('[models."a/b"]\nwindwo = 1\n').hint
-    assert nearest == "the nearest known key is `window`"
+    assert nearest == "did you mean `window`?"
 
 
 def test_every_key_of_an_entry_can_be_written_in_a_file() -> None:

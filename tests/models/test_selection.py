@@ -82,7 +82,7 @@ def test_a_name_says_provider_model_and_address(name: str, model: str, url: str)
     ("name", "sentence", "hint"),
     [
         ("", "no model is chosen", "HOLDFAST_MODEL"),
-        ("antropic/claude-opus-5-5", "there is no provider `antropic`", "the nearest is `anthropic`"),
+        ("antropic/claude-opus-5-5", "there is no provider `antropic`", "did you mean `anthropic`?"),
         ("claude-opus-5.5", "`claude-opus-5.5` should be `provider/name`", "`anthropic/claude-opus-5-5`"),
         ("openai", "should be `provider/name`", "`openai/NAME`"),
         ("openai/", "should be `provider/name`", "`openai/NAME`"),

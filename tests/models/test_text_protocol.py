@@ -155,7 +155,7 @@ def test_what_is_of_the_form_is_read(reply: str, expected: TextAction | TextAnsw
         (f'Action: Bash[{{"x": {"9" * 5_000}}}]', "the arguments cannot be used"),
         ('Action: Bash[{"x": 1}', "a `]` is missing"),
         ('Action: Bash[{"x": 1}] and then', "there is text after the action: `and then`"),
-        ("Action: Bsh[{}]", "there is no tool `Bsh`; the nearest is `Bash`, and there are Read, Bash"),
+        ("Action: Bsh[{}]", "there is no tool `Bsh`; did you mean `Bash`? there are: Read, Bash"),
         ("Action: Finish[done]", "there is no tool `Finish`"),
     ],
 )

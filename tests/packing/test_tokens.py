@@ -278,12 +278,12 @@ def test_a_factor_rounds_a_text_up_and_lines_only_once() -> None:
     assert sum(counter.lines("\n".join("b" * 100))) == 219
 
 
-def test_messages_are_the_sum_of_their_parts() -> None:
+def test_messages_are_the_sum_of_their_parts_and_of_the_seams_between_texts() -> None:
     family = Family("plain", per_message=10, per_call=100, per_tools=1000)
     counter = TokenCounter(CharEstimate(1), family)
     call = ToolCall("id", "Read", {"path": "é.py", "n": [1, 2]})
     assert counter.message(SystemMessage("abc")) == 13
-    assert counter.message(UserMessage((Text("ab"), Text("cd")))) == 14
+    assert counter.message(UserMessage((Text("ab"), Text("cd")))) == 15
     assert counter.message(ToolMessage("id", "Read", (Text("result"),))) == 16
     assert counter.message(AssistantMessage((Thinking("why", "sig"), Text("so"), call))) == 10 + 8 + (
         100 + len("Read") + len('{"path":"é.py","n":[1,2]}')

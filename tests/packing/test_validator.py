@@ -497,7 +497,7 @@ def test_explain_is_one_sentence_and_knows_its_neighbours() -> None:
             assert ". " not in rule.explanation
     with pytest.raises(NotFound) as caught:
         explain("openai.call-anwsered")
-    assert caught.value.hint == "the nearest rule is `openai.call-answered`"
+    assert caught.value.hint == "did you mean `openai.call-answered`?"
 
 
 @pytest.mark.recordings

@@ -190,4 +190,4 @@ def test_a_tool_that_there_is_not(tmp_path):
     check_tools(pair, ["Read", "Write", "Bash"])
     with pytest.raises(ConfigError, match="`Bash`, which does not exist") as error:
         check_tools(pair, ["Read", "Write", "BashOutput"])
-    assert "`BashOutput`" in error.value.hint
+    assert "BashOutput" in error.value.hint

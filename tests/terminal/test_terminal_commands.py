@@ -35,7 +35,7 @@ def test_commands_answer_in_markdown_and_reach_the_desk(tmp_path):
             assert len(notes(terminal)) == 2
             await terminal.say(pilot, "/contxt")
             await terminal.idle(pilot)
-            assert "the nearest is `/context`" in notes(terminal)[-1]
+            assert "did you mean `/context`?" in notes(terminal)[-1]
             assert "there is no command" in terminal.text()
 
     driven(work())

@@ -357,7 +357,7 @@ def test_a_mistake_is_named_with_its_rule_and_file(table, sentence):
 def test_the_nearest_tool_is_named():
     with pytest.raises(ConfigError) as caught:
         parse_permissions({"deny": ["Raed(x)"]}, "holdfast.toml")
-    assert "the nearest is `Read`" in caught.value.hint
+    assert "did you mean `Read`?" in caught.value.hint
     assert parse_permissions({"deny": ["Fetch"]}, "x", tools=["Fetch"]).deny[0].text == "Fetch"
 
 

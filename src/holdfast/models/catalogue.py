@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from holdfast.config import Config
-from holdfast.errors import ConfigError
+from holdfast.errors import ConfigError, suggest
 from holdfast.messages import Json, Usage
 from holdfast.models.catalogue_schema import (
     ApiProtocol,
@@ -26,7 +26,6 @@ from holdfast.models.catalogue_schema import (
     read_provider,
 )
 from holdfast.prices import PriceTable
-from holdfast.settings import nearest
 
 BUILT_IN = "built in"
 FILE = "catalogue.toml"
@@ -152,7 +151,7 @@ def merge_entries(catalogue: Catalogue, own: Mapping[str, Mapping[str, Json]], w
             if "url" not in changes:
                 raise ConfigError(
                     f"{where}: `{path}` names an unknown provider `{provider}`",
-                    hint=f"the nearest is `{nearest(provider, list(providers))}`; or give its `url`",
+                    hint=suggest(provider, providers, more="or give its `url`"),
                 )
             providers[provider] = Provider(name=provider, key=key_variable(provider))
         base = models.get(name) or Catalogue(catalogue.date, providers).entry(name)

@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Literal, get_args
 
-from holdfast.errors import ConfigError, describe_value
+from holdfast.errors import ConfigError, describe_value, suggest
 from holdfast.messages import Json
 from holdfast.packing.amounts import parse_tokens
-from holdfast.settings import nearest
 
 ReadKey = Callable[[Json, str, str], Json]
 """Checks a value, given its file and its key there, and returns it in its type."""
@@ -54,7 +53,7 @@ def _read(table: Json, keys: Mapping[str, ReadKey], where: str, path: str) -> di
         if key not in keys:
             raise ConfigError(
                 f"{where}: unknown key `{path}.{key}`",
-                hint=f"the nearest known key is `{nearest(key.lower(), list(keys))}`",
+                hint=suggest(key.lower(), keys),
             )
         values[key] = keys[key](value, where, f"{path}.{key}")
     return values

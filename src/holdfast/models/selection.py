@@ -7,17 +7,17 @@ variable; an address in a project's file never gets the key of a provider of the
 
 import os
 from collections.abc import Mapping
+from difflib import get_close_matches
 
 from msgspec import Struct
 
 from holdfast.config import Config
-from holdfast.errors import ConfigError
+from holdfast.errors import ConfigError, suggest
 from holdfast.models.adapter import ProviderAdapter
 from holdfast.models.catalogue import Catalogue, ModelEntry, Provider, load_catalogue
 from holdfast.models.catalogue_schema import is_url
 from holdfast.models.model import Model
 from holdfast.models.text_protocol import TextProtocolModel
-from holdfast.settings import nearest
 
 MODEL_VARIABLE = "HOLDFAST_MODEL"
 
@@ -138,16 +138,19 @@ def _provider(name: str, catalogue: Catalogue) -> Provider:
             hint=f"give `--model provider/name`, or set `{MODEL_VARIABLE}` or `default_model`",
         )
     if slash and model:
-        near = nearest(provider, list(catalogue.providers))
         raise ConfigError(
             f"there is no provider `{provider}`",
-            hint=f"the nearest is `{near}`; any other that speaks chat completions is `compatible/{model}@URL`",
+            hint=suggest(
+                provider,
+                catalogue.providers,
+                more=f"any other that speaks chat completions is `compatible/{model}@URL`",
+            ),
         )
-    near = nearest(name, [*(entry.model for entry in catalogue.models.values()), *catalogue.providers])
-    full = next((entry.name for entry in catalogue.models.values() if entry.model == near), f"{near}/NAME")
-    raise ConfigError(
-        f"`{name}` should be `provider/name`", hint=f"the nearest is `{full}`; `holdfast models` lists all"
-    )
+    names = {entry.model: entry.name for entry in catalogue.models.values()}
+    names |= {provider: f"{provider}/NAME" for provider in catalogue.providers}
+    near = get_close_matches(name, names, n=1)
+    meant = f"did you mean `{names[near[0]]}`? " if near else ""
+    raise ConfigError(f"`{name}` should be `provider/name`", hint=f"{meant}`holdfast models` lists all")
 
 
 def _catalogue_keys() -> set[str]:

@@ -12,12 +12,12 @@ guessed.
 import json
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from holdfast.errors import suggest
 from holdfast.messages import (
     AssistantMessage,
     AssistantPart,
@@ -174,10 +174,7 @@ def _read_action(rest: str, names: Sequence[str]) -> tuple[str, dict[str, Json]]
         )
     name = head[1]
     if name not in names:
-        near = get_close_matches(name, names, n=1, cutoff=0.0)[0]
-        raise _Unreadable(
-            f"there is no tool `{_shown(name)}`; the nearest is `{near}`, and there are {', '.join(names)}"
-        )
+        raise _Unreadable(f"there is no tool `{_shown(name)}`; {suggest(name, names, lists=True)}")
     arguments, end = _read_arguments(rest, head.end())
     after = rest[end:].lstrip()
     if not after.startswith("]"):

@@ -7,7 +7,6 @@ and Execute, and a pair of your own is such a file.
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
 from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from holdfast.errors import ConfigError, InputError
+from holdfast.errors import ConfigError, InputError, suggest
 from holdfast.messages import Json
 from holdfast.pair.folder import RESULTS, Outputs, path_fault
 from holdfast.pair.handover import Handover, Layer
@@ -162,10 +161,9 @@ def check_tools(pair: Pair, known: Iterable[str]) -> None:
     for role in pair.roles:
         for tool in role.tools:
             if tool not in names:
-                near = get_close_matches(tool, names, n=1, cutoff=0.0)[0]
                 raise ConfigError(
                     f"the role `{role.name}` has a tool `{tool}`, which does not exist",
-                    hint=f"the nearest is `{near}`; there are: {', '.join(names)}",
+                    hint=suggest(tool, names, lists=True),
                 )
 
 

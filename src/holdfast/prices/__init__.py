@@ -6,7 +6,6 @@ Rule: a table is a TOML file, ours beside this module and a user's anywhere; non
 import datetime
 import tomllib
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from math import isfinite
@@ -15,7 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from holdfast.errors import InputError, describe_value
+from holdfast.errors import InputError, describe_value, suggest
 from holdfast.messages import Json
 
 __all__ = ["BUILT_IN", "DEFAULT", "NUMBERS", "PriceTable", "format_dollars", "load_prices", "read_prices"]
@@ -92,8 +91,7 @@ def read_prices(text: str, where: str, name: str) -> PriceTable:
         ) from error
     for key in table:
         if key not in NUMBERS + WORDS:
-            near = get_close_matches(key.lower(), NUMBERS + WORDS, n=1, cutoff=0.0)[0]
-            raise InputError(f"{where}: unknown key `{key}`", hint=f"the nearest known key is `{near}`")
+            raise InputError(f"{where}: unknown key `{key}`", hint=suggest(key.lower(), NUMBERS + WORDS))
     for key in NUMBERS:
         if key not in table:
             raise InputError(f"{where}: the key `{key}` is missing", hint=f"a price table has {_sample()}")
@@ -144,11 +142,8 @@ def _check_words(table: dict[str, Json], where: str) -> None:
 
 
 def _unknown_name(name: str) -> InputError:
-    near = get_close_matches(name.lower(), NAMES, n=1, cutoff=0.0)[0]
-    return InputError(
-        f"there is no price table `{name}`",
-        hint=f"the nearest is `{near}`; there are {_listed(NAMES)}, or give a TOML file",
-    )
+    hint = suggest(name.lower(), NAMES, lists=True, more="or give a TOML file")
+    return InputError(f"there is no price table `{name}`", hint=hint)
 
 
 def _listed(names: tuple[str, ...]) -> str:

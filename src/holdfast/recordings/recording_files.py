@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.errors import InputError, NotFound
+from holdfast.errors import InputError, NotFound, suggest
 from holdfast.events import Recording
 from holdfast.messages import Json
 from holdfast.recordings import claude_code, codex, copilot, neutral, pi, swe_agent
@@ -68,10 +68,8 @@ VALUE_READERS: dict[str, Callable[[Json, RecordingBuilder, str], Recording]] = {
 
 def check_format(name: str) -> str:
     if name not in FORMATS:
-        near = get_close_matches(name.lower(), FORMATS, n=1, cutoff=0.3)
-        guess = f"did you mean `{near[0]}`? " if near else ""
         raise InputError(
-            f"`{name}` is not a format of recordings.", hint=f"{guess}known: {', '.join(FORMATS)}."
+            f"`{name}` is not a format of recordings.", hint=suggest(name.lower(), FORMATS, lists=True)
         )
     return name
 

@@ -20,8 +20,7 @@ from holdfast.agents.commands.model import MODE, MODEL
 from holdfast.agents.commands.resume import RESUME
 from holdfast.agents.commands.rewind import REWIND
 from holdfast.agents.commands.undo import UNDO
-from holdfast.errors import InputError
-from holdfast.settings import nearest
+from holdfast.errors import InputError, suggest
 
 __all__ = ["COMMANDS", "CommandAnswer", "SlashCommand", "note_init_offer", "offers_init", "run_command"]
 
@@ -62,10 +61,8 @@ def help_command(commands: Mapping[str, SlashCommand]) -> SlashCommand:
 def find_command(commands: Mapping[str, SlashCommand], name: str) -> SlashCommand:
     found = commands.get(name.lower())
     if found is None:
-        near = nearest(name.lower(), list(commands))
-        raise InputError(
-            f"there is no command `/{name}`", hint=f"the nearest is `/{near}`; `/help` lists all"
-        )
+        hint = suggest(name.lower(), commands, prefix="/", more="`/help` lists all")
+        raise InputError(f"there is no command `/{name}`", hint=hint)
     return found
 
 

@@ -15,11 +15,10 @@ from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import CommandAnswer, SlashCommand, require_idle
 from holdfast.agents.commands.cost import project_catalogue
 from holdfast.agents.commands.markdown import bullets, code, grouped, joined, table
-from holdfast.errors import ConfigError, InputError
+from holdfast.errors import ConfigError, InputError, suggest
 from holdfast.models.availability import Availability, check_availability
 from holdfast.models.catalogue import Catalogue
 from holdfast.models.selection import ResolvedModel, resolve_model
-from holdfast.settings import nearest
 from holdfast.tools.permissions import PermissionMode
 
 MODES: dict[PermissionMode, str] = {
@@ -38,9 +37,7 @@ async def _run_mode(coding: CodingSession, argument: str) -> CommandAnswer:
         (mode for mode in get_args(PermissionMode) if mode == argument.lower()), None
     )
     if chosen is None:
-        raise InputError(
-            f"there is no mode `{argument}`", hint=f"the nearest is `{nearest(argument.lower(), [*MODES])}`"
-        )
+        raise InputError(f"there is no mode `{argument}`", hint=suggest(argument.lower(), MODES))
     coding.mode = chosen
     return CommandAnswer(f"Mode {code(chosen)}: {MODES[chosen]}.")
 
@@ -100,10 +97,9 @@ def _require_model(name: str, catalogue: Catalogue) -> ResolvedModel:
             hint="`/model` lists what is available",
         )
     if reached.served and chosen.entry.model not in reached.served:
-        near = nearest(chosen.entry.model, list(reached.served))
         raise InputError(
             f"`{chosen.entry.provider}` has no model `{chosen.entry.model}`",
-            hint=f"the nearest is `{chosen.entry.provider}/{near}`",
+            hint=suggest(chosen.entry.model, reached.served, prefix=f"{chosen.entry.provider}/"),
         )
     return chosen
 

@@ -4,14 +4,14 @@ Rule: an unknown name is answered with one sentence and the nearest name, never 
 """
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from holdfast.errors import InputError
+from holdfast.errors import InputError, suggest
 from holdfast.lab.policies.cheats import CHEATS
 from holdfast.lab.policies.profile_policy import PROFILES, profile_policy
 from holdfast.lab.policies.simple import SIMPLE
@@ -50,14 +50,9 @@ def find_policies(
 def _known(name: str, known: Mapping[str, NamedPolicy]) -> NamedPolicy:
     if name in known:
         return known[name]
-    raise InputError(f"there is no policy `{name}`", hint=_nearest(name, known))
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
-    if near:
-        return f"did you mean `{near[0]}`?"
-    return f"known: {', '.join(known)}; your own is named `module:attribute`"
+    raise InputError(
+        f"there is no policy `{name}`", hint=suggest(name, known, more="your own is named `module:attribute`")
+    )
 
 
 def _check_profiles(profiles: Mapping[str, Profile]) -> None:
@@ -91,7 +86,7 @@ def _imported(name: str, folder: Path) -> list[NamedPolicy]:
     found: object = _module(module_name, folder)
     for part in attribute.split("."):
         if not hasattr(found, part):
-            hint = get_close_matches(part, [n for n in dir(found) if not n.startswith("_")], n=1, cutoff=0.4)
+            hint = get_close_matches(part, [n for n in dir(found) if not n.startswith("_")], n=1)
             raise InputError(
                 f"`{module_name}` has no `{attribute}`", hint=f"did you mean `{hint[0]}`?" if hint else HOW
             )

@@ -136,7 +136,9 @@ class TokenCounter:
     def message(self, message: Message) -> int:
         if isinstance(message, SystemMessage):
             return self.family.per_message + self.text(message.text)
-        return self.family.per_message + sum(map(self.part, message.parts))
+        # Several texts may be sent as one, joined by line feeds.
+        seams = max(sum(isinstance(part, Text) for part in message.parts) - 1, 0)
+        return self.family.per_message + sum(map(self.part, message.parts)) + seams
 
     def messages(self, messages: Iterable[Message]) -> int:
         return sum(map(self.message, messages))

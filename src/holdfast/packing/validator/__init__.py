@@ -3,12 +3,11 @@
 Rule: it judges and never repairs, and no JSON value makes it raise.
 """
 
-from difflib import get_close_matches
 from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.errors import NotFound
+from holdfast.errors import NotFound, suggest
 from holdfast.messages import Json
 from holdfast.packing.validator import anthropic, anthropic_blocks, openai
 from holdfast.packing.validator.request import (
@@ -56,6 +55,5 @@ def check(
 def explain(rule: str) -> str:
     """What a rule demands, in one sentence."""
     if rule not in _EXPLANATIONS:
-        nearest = get_close_matches(rule, _EXPLANATIONS, n=1, cutoff=0.0)[0]
-        raise NotFound(f"there is no rule `{rule}`", hint=f"the nearest rule is `{nearest}`")
+        raise NotFound(f"there is no rule `{rule}`", hint=suggest(rule, _EXPLANATIONS))
     return _EXPLANATIONS[rule]

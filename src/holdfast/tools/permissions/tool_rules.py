@@ -4,7 +4,6 @@ Rule: deny beats ask beats allow. A rule that cannot be read is an error that na
 that matches nothing. Path patterns are matched against the file itself, with links resolved.
 """
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, get_args
@@ -12,7 +11,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.errors import ConfigError, describe_value
+from holdfast.errors import ConfigError, describe_value, suggest
 from holdfast.messages import Json
 from holdfast.tools.commands import CommandRules, built_in, parse_rules
 from holdfast.tools.commands.rules import parse_pattern
@@ -142,10 +141,9 @@ def _expect_tool(tool: str, text: str, where: str, tools: Iterable[str]) -> None
     known = [*sorted(WITH_PATHS), *OTHERS, *tools]
     if tool in known:
         return
-    like = difflib.get_close_matches(tool, known, 1, 0.0)[0]
     raise ConfigError(
         f"{where}: `{text}` names no tool",
-        hint=f"the nearest is `{like}`; tools of servers begin with `mcp__`",
+        hint=suggest(tool, known, more="tools of servers begin with `mcp__`"),
     )
 
 
