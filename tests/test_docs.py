@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from holdfast.cli.app import COMMANDS
 from holdfast.config import OTHER_VARIABLES
 from holdfast.packing.profile import BUILT_IN
 from holdfast.settings import SETTINGS, setting_text
@@ -207,6 +208,68 @@ def test_the_index_lists_every_page(folder: str) -> None:
     pages = {page.resolve() for page in (ROOT / folder).glob("*.md")} - {INDEX.resolve()}
     assert pages
     assert {named(page) for page in pages - linked} == set()
+
+
+# What the documents must cover
+
+
+def packages() -> list[str]:
+    return sorted(path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*/__init__.py"))
+
+
+def test_the_architecture_page_has_a_row_for_every_package_and_for_no_other() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([\w/]+)/` \|", page, re.MULTILINE)
+    assert rows == packages()
+
+
+def test_the_page_of_commands_has_a_section_for_every_command_and_for_no_other() -> None:
+    page = prose(ROOT / "docs" / "cli.md")
+    sections = re.findall(r"^## `holdfast (\w+)", page, re.MULTILINE)
+    assert sorted(sections) == sorted(COMMANDS)
+
+
+def test_the_page_of_profiles_has_every_setting_and_no_other() -> None:
+    page = prose(ROOT / "docs" / "profiles.md")
+    table = page[page.index("| setting | ") :].split("\n\n", 1)[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(SETTINGS)
+
+
+_COMMAND = re.compile(r"(?<![\w.-])(?<!from )holdfast ([a-z][\w-]*)")
+
+
+@pytest.mark.parametrize("document", OURS, ids=named)
+def test_every_command_that_is_named_exists(document: Path) -> None:
+    """In code only: in prose, `holdfast` may be followed by any word."""
+    text = document.read_text("utf-8")
+    code = [block for _, block in code_blocks(document)] + _CODE.findall(_FENCE.sub("", text))
+    names = {name for piece in code for name in _COMMAND.findall(piece)}
+    assert names <= set(COMMANDS), f"{named(document)} names {sorted(names - set(COMMANDS))}"
+
+
+@cache
+def words_of_the_project() -> frozenset[str]:
+    """Every identifier and word in source, tests, benchmarks and examples."""
+    found: set[str] = set()
+    for folder in ("src", "tests", "benchmarks", "examples", ".ci"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".py", ".pyi", ".toml", ".md", ".tsv", "") and path.is_file():
+                found.update(re.findall(r"\w+", path.read_text("utf-8", errors="replace")))
+    found.update(re.findall(r"\w+", (ROOT / "pyproject.toml").read_text("utf-8")))
+    return frozenset(found)
+
+
+def describes_the_code(document: Path) -> bool:
+    """Decisions also name what was refused, and the map from the design documents quotes their names."""
+    return document.parent.name != "decisions" and document != SEEDS
+
+
+@pytest.mark.parametrize("document", [*filter(describes_the_code, OURS)], ids=named)
+def test_every_identifier_in_backticks_exists(document: Path) -> None:
+    """Settings, functions, classes and options that a document names in `snake_case` or `CamelCase`."""
+    pattern = re.compile(r"[a-z]+(?:_[a-z0-9]+)+|[A-Z][a-z]+(?:[A-Z][a-z]+)+")
+    names = {name for name in _CODE.findall(prose(document)) if pattern.fullmatch(name)}
+    assert names <= words_of_the_project(), f"{named(document)}: {sorted(names - words_of_the_project())}"
 
 
 # Two languages

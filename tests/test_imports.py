@@ -1,6 +1,7 @@
 """Who may import whom. An arrow that points the wrong way is found here, before it becomes a knot."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,29 @@ MAY_IMPORT: dict[str, set[str]] = {
 TOP = {"cli", "__init__", "__main__"}
 """May import everything; nothing may import them."""
 
+SHARED = "."
+"""The modules of a package that are in no folder of it."""
+
+INSIDE: dict[str, dict[str, set[str]]] = {
+    "agents": {
+        SHARED: set(),
+        "coding": {SHARED},
+        "commands": {SHARED, "coding"},
+        "pair": {SHARED, "coding"},
+        "reviewer": {SHARED, "coding"},
+    },
+    "tools": {
+        SHARED: set(),
+        "commands": set(),
+        "files": {SHARED},
+        "search": {SHARED},
+        "permissions": {SHARED, "commands", "search"},
+        "shell": {SHARED, "commands", "search"},
+        "mcp": {SHARED, "shell"},
+    },
+}
+"""Arrows between the folders of a package."""
+
 IMPURE = {
     "os",
     "time",
@@ -141,6 +165,42 @@ def test_every_room_has_its_rule():
 def test_arrows_point_downwards(path):
     if room(path) not in TOP:
         assert own_rooms(path) - {room(path)} <= MAY_IMPORT[room(path)]
+
+
+def folder_of(name: str, package: str) -> str:
+    """The folder of a package that a module is in, such as `coding` for `holdfast.agents.coding.task`."""
+    inner = name.split(".")[2:3]
+    return inner[0] if inner and (PACKAGE / package / inner[0]).is_dir() else SHARED
+
+
+@pytest.mark.parametrize("package", INSIDE)
+def test_arrows_inside_a_package_point_downwards(package):
+    allowed = INSIDE[package]
+    for path in (PACKAGE / package).rglob("*.py"):
+        own = folder_of(module_name(path), package)
+        reached = {folder_of(n, package) for n in imported(path) if n.startswith(f"holdfast.{package}.")}
+        assert reached - {own} <= allowed[own], path
+
+
+def rows_of_the_picture() -> list[set[str]]:
+    """The packages in `docs/pictures/architecture.svg`, row by row, from top to bottom."""
+    svg = (PACKAGE.parents[1] / "docs" / "pictures" / "architecture.svg").read_text("utf-8")
+    rows: dict[int, set[str]] = {}
+    for y, name in re.findall(r'<text x="\d+" y="(\d+)" text-anchor="middle" font-weight="600">(\w+)<', svg):
+        rows.setdefault(int(y), set()).add(name)
+    return [rows[y] for y in sorted(rows)]
+
+
+def test_the_picture_of_the_packages_is_true():
+    rows = rows_of_the_picture()
+    assert set().union(*rows) == set(MAY_IMPORT) | {"cli"}
+    below = [set().union(*rows[number:]) for number in range(1, len(rows) + 1)]
+    for path in modules():
+        number = next((n for n, row in enumerate(rows) if room(path) in row), None)
+        if number is None:
+            continue
+        lower = below[number] | (rows[number] if number == len(rows) - 1 else set())
+        assert own_rooms(path) - {room(path)} - {"version"} <= lower, path
 
 
 @pytest.mark.parametrize("name", ["packing", "views", "events", "messages", "ids", "tool_use"])
