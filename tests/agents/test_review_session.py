@@ -334,7 +334,7 @@ def test_a_finding_of_the_second_turn_is_exact_in_the_thirtieth_of_a_small_windo
     assert len(after) >= 28 * 2
     assert line in texts(model.requests[-1])
     assert "return token == user.token" in texts(model.requests[-1])
-    window = opening.session.session.window
+    window = opening.session.session.window.view()
     folds = len(window.notes)
     assert folds, "the window was never too small"
     close(opening)

@@ -158,12 +158,12 @@ def assert_the_request_of_the_round_is_on_view(session: Session, packed: Packed)
 
 def assert_undone_as_if_it_had_never_been(session: Session) -> None:
     before = [entry for entry in session.log.entries() if not is_of_a_compaction(entry.event)]
-    never = Window(session.profile, counter(), before)
+    never = Window(session.profile, counter(), before).view()
     while undo(session):
         pass
     assert not session.window.transcript.compactions.archive
     assert session.window.transcript.compactions.state is None
-    if never.total() <= session.profile.hard_limit:
+    if never.total <= session.profile.hard_limit:
         assert msgspec.json.encode(pack(session.window.view())) == msgspec.json.encode(pack(never))
 
 

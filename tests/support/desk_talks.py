@@ -47,7 +47,7 @@ def state(coding):
 
 
 def packed(coding):
-    window = pack(coding.session.window)
+    window = pack(coding.session.window.view())
     return msgspec.json.encode((window.messages, window.tools))
 
 

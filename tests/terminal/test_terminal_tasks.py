@@ -59,7 +59,7 @@ def cards(terminal):
 
 def test_a_card_says_how_far_a_sub_agent_is_and_then_what_it_reports(tmp_path):
     model = Employed([call("Read", "r", path="main.py")], "It is in `main.py:1`.\nNothing else.")
-    terminal = Terminal(tmp_path, model=model, asking=PRICED, mode="auto")
+    terminal = Terminal(tmp_path, model=model, request_settings=PRICED, mode="auto")
 
     async def work():
         async with terminal.app.run_test(size=(100, 30)) as pilot:
