@@ -47,6 +47,7 @@ def texts(value):
             yield from texts(inner)
 
 
+@pytest.mark.slow
 @needs_tools
 def test_the_script_makes_the_shipped_bytes():
     script = EXAMPLES / "make_recording.py"

@@ -161,6 +161,7 @@ def test_every_room_has_its_rule():
     assert {room(path) for path in modules()} - TOP == set(MAY_IMPORT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_arrows_point_downwards(path):
     if room(path) not in TOP:
@@ -210,6 +211,7 @@ def test_pure_rooms_touch_no_clock_no_chance_and_no_world(name):
             assert not {n.split(".")[0] for n in imported(path)} & IMPURE, path
 
 
+@pytest.mark.slow
 def test_no_two_modules_import_each_other():
     graph = {module_name(path): {n for n in imported(path) if n.startswith("holdfast")} for path in modules()}
     done: set[str] = set()

@@ -103,6 +103,7 @@ def test_a_group_is_stored_whole_or_not_at_all(store: Store) -> None:
     assert log.entries() == [root, *group]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(EVENTS, min_size=1, max_size=6))
 def test_what_append_returns_is_what_a_reader_reads(events: list[Event]) -> None:
@@ -276,6 +277,7 @@ def test_the_log_id_of_an_import_depends_on_what_is_stored_only() -> None:
     assert one == other
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(EVENTS, max_size=5))
 def test_an_exported_log_comes_back_with_the_same_ids(events: list[Event]) -> None:
@@ -346,6 +348,7 @@ def test_an_entry_id_covers_log_number_parent_and_body(store: Store) -> None:
     assert entry.id == entry_id(log.id, 2, entry.parent, row.body)
 
 
+@pytest.mark.slow
 @pytest.mark.recordings
 def test_recordings_come_back_from_the_store_as_they_were(tmp_path: Path) -> None:
     folder = os.environ.get("HOLDFAST_RECORDINGS", "")

@@ -358,6 +358,7 @@ def test_bad_arguments_are_answered_with_a_helpful_error(
     assert said in text
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.dictionaries(

@@ -3,6 +3,7 @@
 import re
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ from support.logs import AgentWork, strings_in, texts_of
 RECALLED = re.compile(r'Recall\(id=\\?"(\w+)\\?"(?:, (lines|chars)=\\?"(\d+)-(\d+)\\?")?\)')
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(sorted(BUILT_IN)), st.sampled_from([2_000, 5_000]))
 def test_what_was_cut_comes_back_byte_for_byte(tmp_path_factory, seed, profile, budget):

@@ -412,6 +412,7 @@ def test_without_kingfisher_our_own_rules_still_redact():
     assert run(code) == f"password: {MARK} {MARK} True"
 
 
+@pytest.mark.slow
 def test_kingfisher_is_loaded_only_for_a_text_that_may_need_it():
     code = (
         "import sys; from holdfast.redaction import redact\n"
@@ -424,12 +425,14 @@ def test_kingfisher_is_loaded_only_for_a_text_that_may_need_it():
     assert run(code) == "False\nTrue"
 
 
+@pytest.mark.slow
 def test_the_same_text_gives_the_same_bytes_whatever_the_hash_seed():
     text = "\n".join([*KEYS.values(), *(text for text, _ in PLACES.values()), *STAYS])
     code = f"from holdfast.redaction import redact; print(redact({text!r}))"
     assert run(code, PYTHONHASHSEED="1") == run(code, PYTHONHASHSEED="2") == redact(text).strip()
 
 
+@pytest.mark.slow
 def test_a_megabyte_of_one_thing_comes_to_an_end():
     """A pattern that backtracks without bound would run into the time limit of `run`."""
     units = [
@@ -525,6 +528,7 @@ pieces = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.one_of(pieces, pieces, st.text(max_size=8)), max_size=24).map("".join), st.booleans())
 def test_redacting_twice_is_redacting_once_and_lines_are_kept(text, kingfisher):
@@ -537,6 +541,7 @@ def test_redacting_twice_is_redacting_once_and_lines_are_kept(text, kingfisher):
         assert redact_value(key, value, kingfisher=kingfisher) == value
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.one_of(pieces, st.text(max_size=8)), max_size=16).map("".join))
 def test_findings_are_ordered_apart_and_within_a_line(text):
@@ -559,6 +564,7 @@ TOKEN_PLACES = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), prose, prose, st.booleans())
 def test_a_planted_secret_of_any_kind_goes_and_its_surroundings_stay(seed, before, after, kingfisher):
@@ -591,6 +597,7 @@ def test_ids_and_hashes_stay_in_any_text(seed, around):
     assert redact(text) == text
 
 
+@pytest.mark.slow
 @pytest.mark.recordings
 def test_recorded_work_loses_less_than_one_stretch_per_megabyte_to_no_reason():
     """Its recorders had replaced all keys, so nearly every hit is a false one. Every fourth recording is read."""

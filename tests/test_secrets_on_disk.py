@@ -4,6 +4,7 @@ import random
 import string
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,6 +81,7 @@ def places(text: str, secret: str) -> list:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32), WAYS)
 def test_a_planted_secret_reaches_no_file(tmp_path_factory, seed, way):

@@ -63,6 +63,7 @@ def test_an_anthropic_list_comes_back_in_its_own_shape():
     assert packed.cuts
 
 
+@pytest.mark.slow
 def test_every_cut_of_a_packed_list_can_be_recalled():
     messages = openai_talk(80)
     packed = holdfast.pack(messages, budget="8k")
@@ -74,6 +75,7 @@ def test_every_cut_of_a_packed_list_can_be_recalled():
     assert "line 3 of file 0" in packed.recall({"id": results[0].id, "grep": "line 3 "})
 
 
+@pytest.mark.slow
 def test_every_id_a_pack_shows_leads_somewhere():
     packed = holdfast.pack(openai_talk(80), budget="8k")
     shown = json.dumps(packed.messages)
@@ -83,6 +85,7 @@ def test_every_id_a_pack_shows_leads_somewhere():
         assert recall(packed.store, id_).text
 
 
+@pytest.mark.slow
 def test_a_growing_list_keeps_the_folds_it_had():
     """The stateless call finds the folds of the shorter list again: the cached prefix moves only at a fold."""
     messages = openai_talk(60)
@@ -194,6 +197,7 @@ def test_the_recall_tool_comes_with_every_pack():
     assert names == ["Read", "Recall"]
 
 
+@pytest.mark.slow
 def test_a_session_packs_what_a_list_packs():
     messages = openai_talk(70)
     session = holdfast.Session(budget="8k")
@@ -204,6 +208,7 @@ def test_a_session_packs_what_a_list_packs():
     assert packed.messages == holdfast.pack(messages, budget="8k").messages
 
 
+@pytest.mark.slow
 def test_a_session_goes_on_where_its_log_stopped(tmp_path):
     """Byte-identical after a restart: folds are events, and nothing else is remembered."""
     messages = openai_talk(60)
@@ -295,6 +300,7 @@ def test_a_session_can_be_packed_from_a_coroutine():
     assert asyncio.run(run()).tokens <= 8_000
 
 
+@pytest.mark.slow
 def test_a_session_on_a_file_can_be_packed_from_a_coroutine(tmp_path):
     async def run(path):
         with holdfast.Session(budget="8k", store=path, log="talk") as session:
@@ -312,6 +318,7 @@ def test_a_session_on_a_file_can_be_packed_from_a_coroutine(tmp_path):
         assert again.pack().messages == packs[-1].messages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", sorted(BUILT_IN))
 @pytest.mark.parametrize("steps", [60, 300])
 def test_a_whole_history_is_packed_at_once_under_every_profile(profile, steps):
@@ -328,6 +335,7 @@ def test_a_whole_history_is_packed_at_once_under_every_profile(profile, steps):
     assert "Never force-push." in json.dumps(packed.messages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model", ["claude-sonnet-4-5", "gemini-2.5-pro", "qwen3-coder", "deepseek-v3", "gpt-4", "someone-s-model"]
 )
@@ -471,6 +479,7 @@ def test_sessions_in_threads_share_a_store(make, tmp_path):
     store.close()
 
 
+@pytest.mark.slow
 def test_same_bytes_in_every_process_and_under_every_hash_seed():
     code = (
         "import hashlib, json, sys; sys.path.insert(0, 'tests')\n"

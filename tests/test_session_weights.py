@@ -41,6 +41,7 @@ def sent(session: holdfast.Session, talk: list[dict]) -> list[dict]:
     return session.pack().messages
 
 
+@pytest.mark.slow
 def test_weights_take_the_place_of_the_profiles():
     by_hand = messages(weights=HAND_WEIGHTS)
     assert by_hand == messages(profile=BY_HAND) != messages()
@@ -48,6 +49,7 @@ def test_weights_take_the_place_of_the_profiles():
     assert messages(weights=built_in_weights("learned"), profile=BY_HAND) == messages()
 
 
+@pytest.mark.slow
 def test_a_file_is_as_good_as_its_weights(file, monkeypatch):
     by_hand = messages(weights=HAND_WEIGHTS)
     assert messages(weights=file) == by_hand
@@ -56,12 +58,14 @@ def test_a_file_is_as_good_as_its_weights(file, monkeypatch):
     assert messages(weights="~/weights.json") == by_hand
 
 
+@pytest.mark.slow
 def test_a_session_ranks_by_them(file):
     packs = [sent(holdfast.Session(budget="8k", weights=given), TALK) for given in (HAND_WEIGHTS, file, None)]
     assert packs[0] == packs[1] != packs[2]
     assert packs[0] == sent(holdfast.Session(budget="8k", profile=BY_HAND), TALK)
 
 
+@pytest.mark.slow
 def test_a_session_still_has_them_after_its_log_was_read_anew(file, tmp_path):
     """Opened again, and then again when another one wrote in between."""
     whole = sent(holdfast.Session(budget="8k", weights=file), TALK)
@@ -74,6 +78,7 @@ def test_a_session_still_has_them_after_its_log_was_read_anew(file, tmp_path):
         assert sent(first, TALK[81:]) == whole
 
 
+@pytest.mark.slow
 def test_going_forward_takes_them():
     log = holdfast.Session(budget="8k")
     log.append(*TALK)

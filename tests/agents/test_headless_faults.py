@@ -108,6 +108,7 @@ def test_two_calls_by_turns_are_a_loop_and_calls_as_near_as_allowed_count():
     assert repeats.saw(one, "text", is_read_only=True) == "remind"
 
 
+@pytest.mark.slow
 def test_what_summaries_cost_is_spent_by_the_run(root):
     for number in range(40):
         (root / f"f{number}.py").write_text(f"name_{number} = '{'x' * 60}'\n" * 25)

@@ -38,6 +38,7 @@ def root(tmp_path):
     return repository(tmp_path, window=16_000)
 
 
+@pytest.mark.slow
 def test_fault_02_three_hundred_steps_after_one_message_in_a_small_window(root):
     for number in range(270):
         (root / f"part_{number}.py").write_text(source(number))
@@ -124,6 +125,7 @@ class Clock:
         return self.now
 
 
+@pytest.mark.slow
 def test_two_hundred_rounds_over_days(root, monkeypatch):
     clock = Clock()
     monkeypatch.setattr("holdfast.log.time.time", clock)
@@ -232,6 +234,7 @@ def talked(root, first, last, reader, rounds=14, before=None):
     return end
 
 
+@pytest.mark.slow
 def test_the_json_of_the_first_turn_comes_back_verbatim_after_compaction(root):
     table = {f"key_{n}": {"id": f"{n * 7919:08x}", "数": [n, None, n / 3]} for n in range(160)}
     given = json.dumps(table, ensure_ascii=False, indent=1)
@@ -243,6 +246,7 @@ def test_the_json_of_the_first_turn_comes_back_verbatim_after_compaction(root):
     assert reader.recalled >= 1, "it is too large to have stayed on view"
 
 
+@pytest.mark.slow
 def test_the_last_line_of_a_truncated_log_is_to_be_had(root):
     prints = "for n in $(seq 4000); do echo \"entry $n of the log: nothing happened\"; done; echo 'last: code 7319'"
     reader = Reader(r'Bash.*?Recall\(id="(\w+)"', re.compile(r"last: code \d+"))

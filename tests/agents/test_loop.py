@@ -262,6 +262,7 @@ def test_a_call_without_a_result_is_uncertain_after_a_crash_and_not_run_again(tm
     assert scene.done == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_background", [True, False])
 def test_three_hundred_steps_after_one_message_stay_in_a_small_window(tmp_path, in_background):
     def works(n):

@@ -38,6 +38,7 @@ def results_of(body):
     return [message["content"] for message in body["messages"] if message["role"] == "tool"]
 
 
+@pytest.mark.slow
 def test_while_the_model_writes(root):
     halfway = says("I shall think about", " it.", piece=4, pauses=(Pause(before=4),))
     with serving(says("I look.", READ, FOUND), halfway, says("It prints `old`.")) as server:
@@ -48,6 +49,7 @@ def test_while_the_model_writes(root):
     assert new == old, "the whole request is the same to the byte"
 
 
+@pytest.mark.slow
 def test_while_nothing_has_come_of_a_request(root):
     with serving(says(READ), Stall(), says("Fine.")) as server:
         killed(start(root, server, "-p", "Look."), lambda: len(bodies(server)) == 2)
@@ -58,6 +60,7 @@ def test_while_nothing_has_come_of_a_request(root):
     assert now["messages"][-1]["content"] == "And now?"
 
 
+@pytest.mark.slow
 def test_while_a_command_runs(root):
     runs = call("Bash", "b1", command=TWICE)
     with serving(says(FOUND), says("Now I run it.", READ, runs), says("I look first.")) as server:
@@ -104,6 +107,7 @@ def dies_at(root, server, place, what, tool=""):
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
+@pytest.mark.slow
 def test_when_a_file_was_written_and_its_result_was_not(root):
     with serving(says(READ), says(WRITE), says("I look first.")) as server:
         dies_at(root, server, "tool_results.ResultRecorder.record", "record", tool="Write")
@@ -117,6 +121,7 @@ def test_when_a_file_was_written_and_its_result_was_not(root):
     assert (root / "made.txt").read_text() == "somebody changed it\n"
 
 
+@pytest.mark.slow
 def test_when_the_calls_of_a_reply_were_not_begun(root):
     with serving(says(READ), says(FOUND, WRITE), says("I look first.")) as server:
         dies_at(root, server, "agent.Agent.run_tools", "several")
@@ -128,6 +133,7 @@ def test_when_the_calls_of_a_reply_were_not_begun(root):
     assert not (root / "made.txt").exists()
 
 
+@pytest.mark.slow
 def test_a_request_to_anthropic_is_the_same_with_its_marks(root):
     with serving(says(READ), Stall(), says("Fine.")) as server:
         name = ("--model", f"anthropic/test@{server.url}")

@@ -125,6 +125,7 @@ def test_a_finding_that_quotes_what_is_not_there_is_dropped_counted_and_told(tmp
     close(opening)
 
 
+@pytest.mark.slow
 def test_a_review_that_is_resumed_knows_its_change_findings_and_words(tmp_path):
     repo = repository(tmp_path)
     model = ScriptedModel(
@@ -145,6 +146,7 @@ def test_a_review_that_is_resumed_knows_its_change_findings_and_words(tmp_path):
     close(again)
 
 
+@pytest.mark.slow
 def test_the_view_is_replaced_in_place_when_the_change_is_another(tmp_path):
     repo = repository(tmp_path)
     opening = opened(repo, ScriptedModel("Fine."), ReviewedChange("working"))
@@ -224,6 +226,7 @@ def test_what_is_asked_of_a_change_that_was_committed_meanwhile_is_answered(tmp_
     assert CLAIM not in joined_text(later.requests[0].messages[-1].parts)
 
 
+@pytest.mark.slow
 def test_a_finding_whose_lines_are_gone_from_the_change_is_dropped_and_one_that_moved_is_moved(tmp_path):
     repo = repository(tmp_path)
     model = ScriptedModel(
@@ -294,6 +297,7 @@ def test_instructions_in_the_change_are_data_and_move_no_tool(tmp_path):
     close(opening)
 
 
+@pytest.mark.slow
 def test_a_finding_of_the_second_turn_is_exact_in_the_thirtieth_of_a_small_window(tmp_path):
     repo = repository(tmp_path)
     for number in range(12):
@@ -343,6 +347,7 @@ def test_a_finding_of_the_second_turn_is_exact_in_the_thirtieth_of_a_small_windo
     close(again)
 
 
+@pytest.mark.slow
 def test_a_revision_is_remembered_as_the_commit_that_it_was(tmp_path):
     repo = repository(tmp_path)
     repo.commit()

@@ -117,6 +117,7 @@ def test_a_session_is_taken_up_by_its_id_or_the_beginning_of_it(place):
     assert run(here, "/resume conver").open_log == "conversation-1"
 
 
+@pytest.mark.slow
 def test_many_sessions_are_not_all_listed(place):
     for number in range(MOST_SESSIONS + 3):
         held(place, f"talk-{number:02}", f"Question {number}.", "Answer.")

@@ -72,6 +72,7 @@ def test_the_parts_add_up_to_what_is_sent(place):
     assert number(cells(text, "room for the reply")[0]) == coding.session.profile.reply_room
 
 
+@pytest.mark.slow
 def test_files_and_results_are_listed_by_size_with_their_state(place):
     text = run(reader(place), "/context").text
     tokens, step, state = cells(text, "`big.py`")
@@ -81,6 +82,7 @@ def test_files_and_results_are_listed_by_size_with_their_state(place):
     assert text.count("| `Bash sed") == 6
 
 
+@pytest.mark.slow
 def test_more_than_a_few_are_listed_on_demand(place):
     coding = reader(place, steps=9)
     assert "and 1 result more: `/context all`" in run(coding, "/context").text
@@ -89,6 +91,7 @@ def test_more_than_a_few_are_listed_on_demand(place):
     assert "more:" not in text
 
 
+@pytest.mark.slow
 def test_advice_names_the_largest_its_size_and_what_to_do(place):
     coding = reader(place)
     window = coding.session.window
@@ -102,6 +105,7 @@ def test_advice_names_the_largest_its_size_and_what_to_do(place):
     assert run(coding, f"/recall {row.id}").text
 
 
+@pytest.mark.slow
 def test_advice_says_when_a_fold_is_near_and_when_there_is_room(place):
     assert "Nothing needs doing: there is room." in run(place.open(log="empty"), "/context").text
     sizes = measure_window(reader(place).session.window.view())
@@ -130,6 +134,7 @@ def test_advice_on_rules_that_are_too_long(place):
     assert "The rules `AGENTS.md` take" in run(coding, "/context").text
 
 
+@pytest.mark.slow
 def test_context_can_be_asked_for_where_nothing_fits_any_more(place):
     coding = reader(place, steps=6)
     small = place.open(window=coding.session.window.view().total * 2 // 3)
@@ -155,6 +160,7 @@ def compactable(place):
     return coding
 
 
+@pytest.mark.slow
 def test_compact_shows_first_what_it_would_do(place):
     coding = compactable(place)
     before = coding.session.log.info.entries
@@ -167,6 +173,7 @@ def test_compact_shows_first_what_it_would_do(place):
     assert coding.session.log.info.entries == before
 
 
+@pytest.mark.slow
 def test_compact_now_and_its_undo(place):
     coding = compactable(place)
     before = pack(coding.session.window.view()).messages
@@ -183,6 +190,7 @@ def test_compact_now_and_its_undo(place):
         run(coding, "/compact undo")
 
 
+@pytest.mark.slow
 def test_the_summarizer_writes_and_is_paid(place):
     coding = compactable(place)
     run(coding, "/compact now")
@@ -233,12 +241,14 @@ def test_cost_counts_what_was_left_behind_and_not_what_a_fork_brought(place):
     assert "copied from another session" in text
 
 
+@pytest.mark.slow
 def test_cost_names_folds(place):
     coding = compactable(place)
     run(coding, "/compact now")
     assert "1 fold removed" in run(coding, "/cost").text
 
 
+@pytest.mark.slow
 def test_advice_says_what_a_summary_would_free(place):
     coding = compactable(place)
     plan = plan_compaction(coding.session.window.view(), manual=True)

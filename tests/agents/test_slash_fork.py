@@ -65,6 +65,7 @@ def test_a_fork_of_a_rewound_session_has_its_path_only(place):
     assert "Make it new" not in str([e.event for e in fork.session.log.entries()])
 
 
+@pytest.mark.slow
 def test_a_fork_keeps_folds_and_summaries(place):
     (place.root / "big.txt").write_text("".join(f"entry {n}: {'word ' * 12}\n" for n in range(200)))
     reads = [[call("Bash", f"b{n}", command=f"sed -n '{n},+60p' big.txt")] for n in range(1, 100, 4)]
@@ -86,6 +87,7 @@ def test_a_fork_keeps_folds_and_summaries(place):
     assert unnamed(packed(fork)) == unnamed(packed(coding))
 
 
+@pytest.mark.slow
 @FEW
 @given(ROUNDS, st.data())
 def test_a_fork_packs_as_the_session_did(rounds, data):

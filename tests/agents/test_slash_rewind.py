@@ -170,6 +170,7 @@ def test_a_session_that_is_opened_after_a_rewind_is_the_one_that_made_it(place):
     assert packed(again) == packed(coding)
 
 
+@pytest.mark.slow
 @FEW
 @given(ROUNDS, st.data())
 def test_after_a_rewind_all_is_as_it_was_then(rounds, data):

@@ -1,5 +1,6 @@
 """What a log cost, as a view over its entries."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,6 +80,7 @@ USAGES = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(USAGES))
 def test_the_sum_is_the_sum_of_the_bills(usages):
     found = spent(*(replied("large", u.prompt, u.completion, u.cache_read, u.cache_write) for u in usages))

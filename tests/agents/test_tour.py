@@ -4,6 +4,8 @@ import asyncio
 import subprocess
 import sys
 
+import pytest
+
 from holdfast.agents.coding.headless import HeadlessRequest, run_headless
 from holdfast.agents.notices import FoldMade, Replied
 from holdfast.agents.options import AgentOptions
@@ -14,6 +16,7 @@ from holdfast.tour.tour_model import BEATS, PLAIN
 NOWHERE = {"XDG_CONFIG_HOME": "/nonexistent"}
 
 
+@pytest.mark.slow
 def test_every_beat_is_told_once_and_what_was_folded_comes_back_to_the_letter():
     news = []
     with scratch_folder() as root:
@@ -35,6 +38,7 @@ def test_every_beat_is_told_once_and_what_was_folded_comes_back_to_the_letter():
     assert not root.exists()
 
 
+@pytest.mark.slow
 def test_a_prefix_that_stays_is_counted_as_cached():
     news = []
     with scratch_folder() as root:
@@ -48,6 +52,7 @@ def test_a_prefix_that_stays_is_counted_as_cached():
     assert usages[2].cache_read > 0.8 * usages[1].prompt
 
 
+@pytest.mark.slow
 def test_only_the_tour_loads_the_tour():
     code = "import sys, holdfast.agents.coding.headless; print([n for n in sys.modules if '.tour' in n])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -16,6 +16,7 @@ def refused(done: Outcome, code: int, sentence: str) -> None:
     assert sentence in lines[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
@@ -62,6 +63,7 @@ def test_the_wrong_format(tmp_path: Path) -> None:
     assert "did you mean `openai`?" in done.err
 
 
+@pytest.mark.slow
 def test_a_torn_last_line_is_forgiven_and_said(tmp_path: Path) -> None:
     whole = lines_file(tmp_path / "whole.jsonl", work(3, 3))
     torn = tmp_path / "torn.jsonl"
@@ -72,6 +74,7 @@ def test_a_torn_last_line_is_forgiven_and_said(tmp_path: Path) -> None:
     assert "note: import: line 10, the last one, is torn and was left out\n" in done.err
 
 
+@pytest.mark.slow
 def test_damage_in_the_middle_names_file_and_line_and_changes_nothing(tmp_path: Path, store: Path) -> None:
     good = json_file(tmp_path / "good.json", work(3, 3))
     assert holdfast("pack", good).code == 0
@@ -86,6 +89,7 @@ def test_damage_in_the_middle_names_file_and_line_and_changes_nothing(tmp_path: 
     assert holdfast("logs", "verify").code == 0
 
 
+@pytest.mark.slow
 def test_one_line_of_16_megabytes(tmp_path: Path) -> None:
     paste = "0123456789abcde " * 1_000_000
     path = json_file(tmp_path / "long.jsonl", [{"role": "user", "content": paste}])
@@ -143,6 +147,7 @@ def test_an_unknown_profile_names_the_nearest(tmp_path: Path) -> None:
     assert "hint: did you mean `review`?" in holdfast("pack", path, "--profile", "reviw").err
 
 
+@pytest.mark.slow
 def test_a_budget_smaller_than_what_is_pinned_lists_the_parts(tmp_path: Path) -> None:
     function = {"name": "Read", "description": "Read a file. " * 60, "parameters": {"type": "object"}}
     request = {
@@ -189,6 +194,7 @@ def test_a_store_that_is_none(tmp_path: Path, what: str) -> None:
     assert before is None or place.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_ten_thousand_parallel_calls(tmp_path: Path) -> None:
     count = 10_000
     messages = [

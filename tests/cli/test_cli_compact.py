@@ -65,6 +65,7 @@ def test_a_preview_of_nothing_is_a_sentence_or_null(recording: Path) -> None:
     assert (done.code, done.json) == (0, None)
 
 
+@pytest.mark.slow
 def test_the_json_has_the_plan_the_text_and_what_became_of_it(recording: Path) -> None:
     done = holdfast("compact", recording, "--budget", "8k", "--no-model", "--json").json
     plan = holdfast("compact", recording, "--budget", "8k", "--preview", "--json").json

@@ -56,6 +56,7 @@ def refused(done: Outcome, sentence: str, hint: str = "", code: int = 2) -> None
     assert hint in lines[1]
 
 
+@pytest.mark.slow
 def test_tables_are_the_data_and_nothing_is_written(two: list[Path], tmp_path: Path) -> None:
     before = sorted(tmp_path.iterdir())
     done = holdfast("fit", *two, *SMALL)
@@ -75,6 +76,7 @@ def test_tables_are_the_data_and_nothing_is_written(two: list[Path], tmp_path: P
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_the_same_file_however_many_processes(two: list[Path], tmp_path: Path) -> None:
     files = []
     for jobs in (1, 2):
@@ -89,6 +91,7 @@ def test_the_same_file_however_many_processes(two: list[Path], tmp_path: Path) -
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.slow
 def test_json_has_everything(two: list[Path]) -> None:
     found = holdfast("fit", *two, *SMALL, "--json", "--replay").json
     assert (found["held_out"], found["projects"]) == ("project", {"first": 2, "second": 1})
@@ -103,12 +106,14 @@ def test_json_has_everything(two: list[Path]) -> None:
     assert difference["hard"]["low"] <= difference["hard"]["mean"] <= difference["hard"]["high"]
 
 
+@pytest.mark.slow
 def test_a_replay_is_shown_by_project(two: list[Path]) -> None:
     done = holdfast("fit", *two, *SMALL, "--replay")
     assert f"replay at {BUDGET}, fitted on the other projects" in done.text
     assert "learned minus hand-written, paired by recording" in done.text
 
 
+@pytest.mark.slow
 def test_one_project_is_judged_by_recording(tmp_path: Path) -> None:
     path = write_lessons(tmp_path / "a.jsonl", "one", "two", "three")
     done = holdfast("fit", path, *SMALL)
@@ -127,6 +132,7 @@ def test_one_recording_is_fitted_and_not_judged(tmp_path: Path) -> None:
     assert "note: only one recording folds, so nothing can be held out to judge the weights by\n" in done.err
 
 
+@pytest.mark.slow
 def test_what_teaches_nothing_is_said(two: list[Path], tmp_path: Path) -> None:
     short = write_lessons(tmp_path / "short.jsonl", "short", steps=2)
     bad = {"id": "broken", "source": "s", "messages": 7}
@@ -143,6 +149,7 @@ def test_what_teaches_nothing_is_said(two: list[Path], tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_shorter_recordings_teach_nothing(two: list[Path], tmp_path: Path) -> None:
     short = write_lessons(tmp_path / "short.jsonl", "four", "five", source="third", steps=16)
     told = ("fit", two[0], short, two[1], *SMALL, "--replay", "--json")
@@ -166,6 +173,7 @@ def test_where_none_is_long_enough_nothing_is_written(two: list[Path], tmp_path:
     assert not (tmp_path / "weights.json").exists()
 
 
+@pytest.mark.slow
 def test_packs_are_made_with_the_file(two: list[Path]) -> None:
     fitted = holdfast("fit", *two, *SMALL, "--out", "weights.json", "--json").json
     value = msgspec.convert(fitted["weights"], Weights)
@@ -202,6 +210,7 @@ def test_files_and_options_are_checked_before_any_work(two: list[Path], tmp_path
     refused(holdfast("fit"), "missing argument", "holdfast fit --help")
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_nothing_half(tmp_path: Path) -> None:
     path = write_lessons(tmp_path / "long.jsonl", *(f"r{n}" for n in range(40)), steps=150)
     before = sorted(tmp_path.iterdir())
@@ -222,6 +231,7 @@ def without_libraries(*args: object) -> Outcome:
     return Outcome(done.returncode, done.stdout, done.stderr.decode())
 
 
+@pytest.mark.slow
 def test_scikit_learn_is_asked_for_when_it_is_missing(two: list[Path]) -> None:
     done = without_libraries("fit", two[0], *SMALL)
     assert (done.code, done.text) == (1, "False\n")
@@ -230,6 +240,7 @@ def test_scikit_learn_is_asked_for_when_it_is_missing(two: list[Path]) -> None:
     )
 
 
+@pytest.mark.slow
 def test_help_needs_no_library(two: list[Path]) -> None:
     done = without_libraries("fit", "--help")
     assert done.code == 0

@@ -53,6 +53,7 @@ def test_every_result_has_a_line_or_a_place_in_one(recording: Path) -> None:
     assert max(map(len, done.text.split("\n"))) <= 80
 
 
+@pytest.mark.slow
 def test_only_runs_of_what_is_gone_are_drawn_together(tmp_path: Path) -> None:
     path = json_file(tmp_path / "long.json", work(60))
     text = holdfast("show", path, "--ledger", "--budget", "8k").text

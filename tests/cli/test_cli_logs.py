@@ -95,6 +95,7 @@ def test_nothing_is_deleted_without_consent(log: str) -> None:
     assert ids() == [log]
 
 
+@pytest.mark.slow
 def test_deleting_asks_on_a_terminal(log: str) -> None:
     shown = on_terminal("logs", "delete", log, answer=b"n\n")
     assert shown.code == 0

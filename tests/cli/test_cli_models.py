@@ -182,6 +182,7 @@ def test_a_file_that_is_wrong_is_named(tmp_path: Path) -> None:
     assert '`models."openai/x".window` should be a number of tokens' in done.err
 
 
+@pytest.mark.slow
 def test_the_list_loads_no_network() -> None:
     code = (
         "import sys; from holdfast.cli.app import run; run(['models']); print(*sys.modules, file=sys.stderr)"
@@ -190,6 +191,7 @@ def test_the_list_loads_no_network() -> None:
     assert not set(done.stderr.decode().split()) & {"httpx2", "asyncio", "ssl", "splintr", "sqlite3"}
 
 
+@pytest.mark.slow
 def test_names_are_completed(tmp_path: Path) -> None:
     (tmp_path / "holdfast.toml").write_text('[models."deepseek/own"]\nwindow = 1000\n')
 

@@ -66,6 +66,7 @@ def _parse(number: str) -> int:
     return int(number.replace(",", ""))
 
 
+@pytest.mark.slow
 def test_the_report_of_the_first_command_fits_one_screen() -> None:
     demo = Path(__file__).parents[2] / "examples" / "recordings" / "inventory.jsonl"
     err = holdfast("pack", demo, "--budget", "16k", "--explain").err
@@ -241,6 +242,7 @@ def test_terminals_are_not_told_what_to_do_by_recordings(tmp_path: Path) -> None
     assert "\x07" not in done.text
 
 
+@pytest.mark.slow
 def test_the_demo_recording(store: Path) -> None:
     demo = Path(__file__).parents[2] / "examples" / "recordings" / "inventory.jsonl"
     done = holdfast("pack", demo, "--budget", "32k", "--cuts")

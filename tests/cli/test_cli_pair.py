@@ -128,6 +128,7 @@ def test_limits_that_a_file_does_not_name_stay_and_are_told(root, own_place):
     assert "rules:" not in same.err
 
 
+@pytest.mark.slow
 def test_who_is_blocked_again_and_again_is_stopped_until_it_may_do_something_else(root, own_place):
     (own_place / "pair.toml").write_text(BOTH)
     stuck = hand_over("plan.md", decisions=["May I run `make`?"])

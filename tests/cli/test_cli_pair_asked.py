@@ -21,6 +21,7 @@ def root(own_place, monkeypatch):
     return pair_folder(own_place)
 
 
+@pytest.mark.slow
 def test_interrupted_and_gone_on_with(root):
     replies = [Stall(), says(*PLAN), says(*DESIGNED), *(says(*reply) for reply in BUILT)]
     with serving(*replies) as server:
@@ -35,6 +36,7 @@ def test_interrupted_and_gone_on_with(root):
     assert done.code == 0, done.err
 
 
+@pytest.mark.slow
 def test_a_person_approves_at_a_terminal(root):
     with answering((PLAN, DESIGNED), BUILT) as server:
         done = on_terminal(*begun(server), answer=b"y\n")
@@ -42,6 +44,7 @@ def test_a_person_approves_at_a_terminal(root):
     assert done.code == 0, done.text
 
 
+@pytest.mark.slow
 def test_a_person_says_what_must_change(root):
     better = write("plan.md", "1. build and test\n", id_="w2")
     with answering((PLAN, DESIGNED, better, DESIGNED), BUILT) as server:
@@ -67,6 +70,7 @@ sys.exit(run(sys.argv[1:]))
 """Holds up the opening of a pair until the signal was sent."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
 def test_interrupted_while_it_opens(root, own_place, number):
     with serving(Stall()) as server:
@@ -104,6 +108,7 @@ def asked_at_terminal(arguments, act):
     return running.wait(timeout=60), shown.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
 def test_a_signal_ends_a_question_and_nothing_is_decided(root, number):
     with answering((PLAN, DESIGNED), BUILT) as server:
@@ -117,6 +122,7 @@ def test_a_signal_ends_a_question_and_nothing_is_decided(root, number):
     assert done.code == 0, done.err
 
 
+@pytest.mark.slow
 def test_the_end_of_the_input_decides_nothing(root):
     with answering((PLAN, DESIGNED), BUILT) as server:
         code, shown = asked_at_terminal(begun(server), lambda master, _: os.write(master, b"\x04"))
@@ -124,6 +130,7 @@ def test_the_end_of_the_input_decides_nothing(root):
     assert "decided by" not in shown
 
 
+@pytest.mark.slow
 def test_what_is_neither_yes_nor_no_is_asked_again(root):
     with answering((PLAN, DESIGNED), BUILT) as server:
         done = on_terminal(*begun(server), answer=b"maybe\ny\n")

@@ -17,6 +17,7 @@ def root(own_place, monkeypatch):
     return pair_folder(own_place)
 
 
+@pytest.mark.slow
 def test_an_agent_that_asks_in_its_turn_is_answered(root, own_place):
     text = PLANNER_WORKER.replace('["Read", "Write"]', '["Read", "Write", "AskUser"]')
     (own_place / "pair.toml").write_text(text)
@@ -28,6 +29,7 @@ def test_an_agent_that_asks_in_its_turn_is_answered(root, own_place):
         assert bodies(server)[1]["messages"][-1]["content"] == "Question: Which colour?\nAnswer: blue"
 
 
+@pytest.mark.slow
 def test_who_cannot_evaluate_is_told_what_to_do(root, own_place):
     (own_place / "pair.toml").write_text(BOTH)
     stuck = hand_over("plan.md", decisions=["May I evaluate by hand?"])

@@ -25,6 +25,7 @@ def test_the_script_that_is_installed() -> None:
     assert (done.stdout.decode(), done.stderr) == (f"holdfast {__version__}\n", b"")
 
 
+@pytest.mark.slow
 def test_data_and_words_take_different_streams(recording: Path) -> None:
     done = process("pack", recording, "--budget", "8k", "--explain")
     assert done.code == 0
@@ -69,12 +70,14 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(arguments: list[str]) -> No
     }
 
 
+@pytest.mark.slow
 def test_recall_loads_neither_tables_nor_tokenizer() -> None:
     code = "import sys; from holdfast.cli.app import run; run(['recall', 'a0000000']); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert not set(done.stdout.decode().split()) & {"rich", "splintr", "kingfisher"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [["show", "{}"], ["pack", "{}"], ["logs", "export", "{log}"], ["--help"]]
 )
@@ -90,6 +93,7 @@ def test_a_closed_pipe_is_no_error(recording: Path, arguments: list[str]) -> Non
     assert b"Traceback" not in said
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_for_both_streams(recording: Path) -> None:
     reader, writer = os.pipe()
     running = subprocess.Popen(command("pack", recording, "--explain"), stdout=writer, stderr=writer)
@@ -98,6 +102,7 @@ def test_a_closed_pipe_for_both_streams(recording: Path) -> None:
     assert running.wait(timeout=60) == 0
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
@@ -107,6 +112,7 @@ def test_a_full_disk_is_said() -> None:
     assert b"error: the output cannot be written: No space left on device\n" in done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_in_one_line_and_leaves_nothing_behind(tmp_path: Path, store: Path) -> None:
     pipe = tmp_path / "recording.jsonl"
     os.mkfifo(pipe)
@@ -120,6 +126,7 @@ def test_ctrl_c_ends_in_one_line_and_leaves_nothing_behind(tmp_path: Path, store
     assert not store.exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_during_an_export_leaves_no_half_a_file(tmp_path: Path, recording: Path) -> None:
     log = holdfast("pack", recording, "--json").json["log"]
     old = tmp_path / "out" / "log.jsonl"
@@ -161,6 +168,7 @@ def test_debugging_is_no_unknown_variable(recording: Path, monkeypatch: pytest.M
     assert "warning" not in holdfast("pack", recording).err
 
 
+@pytest.mark.slow
 def test_colours_are_for_terminals_only() -> None:
     bold = b"\x1b[1m"
     shown = on_terminal("profiles")
@@ -173,6 +181,7 @@ def test_colours_are_for_terminals_only() -> None:
     assert b"\x1b" not in on_terminal("--no-color", "pakc").out
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_only(recording: Path) -> None:
     bar = "━"
     shown = on_terminal("logs", "import", recording).out.decode()
@@ -207,6 +216,7 @@ def completed(words: str) -> list[str]:
     return [line.split(",", 1)[1] for line in done.text.split("\n") if line.startswith("plain,")]
 
 
+@pytest.mark.slow
 def test_what_a_shell_offers(recording: Path, tmp_path: Path) -> None:
     log = holdfast("pack", recording, "--json").json["log"]
     (tmp_path / "holdfast.toml").write_text('[profile.cosy]\nextends = "code"\n')

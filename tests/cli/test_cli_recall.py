@@ -34,6 +34,7 @@ def test_with_an_id_alone_it_is_the_text_byte_for_byte(store: Path, text: str) -
     assert (done.code, done.out, done.err) == (0, text.encode(), "")
 
 
+@pytest.mark.slow
 def test_bytes_survive_a_process_whose_locale_is_not_utf8(store: Path, tmp_path: Path) -> None:
     text = "naïve 上下文 🙂\r\nno newline at the end"
     id_ = kept(store, text)

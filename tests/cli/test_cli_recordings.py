@@ -15,6 +15,7 @@ FILES = sorted(FOLDER.iterdir()) if "HOLDFAST_RECORDINGS" in os.environ and FOLD
 MARK = re.compile(r'Recall\(id=\\?"([ae]\w+)')
 
 
+@pytest.mark.slow
 @pytest.mark.recordings
 @pytest.mark.skipif(not FILES, reason="HOLDFAST_RECORDINGS names no folder with raw recordings")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name[:24])

@@ -121,6 +121,7 @@ def test_what_no_budget_binds_is_dumped_for_each_of_them(two: tuple) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_silent_reply_is_dumped_and_never_sent(two: tuple) -> None:
     lines = lines_of(holdfast("replay", two[0], *SMALL, "--policy", "everything", "--dump", "-").out)
     first, second, third = lines[:3]
@@ -129,6 +130,7 @@ def test_a_silent_reply_is_dumped_and_never_sent(two: tuple) -> None:
     assert third["messages"][2]["tool_calls"][0]["arguments"] == "{broken"
 
 
+@pytest.mark.slow
 def test_a_dump_is_the_same_however_many_processes_make_it(
     two: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +175,7 @@ def test_json_is_a_report(recording: Path) -> None:
     assert done.err == ""
 
 
+@pytest.mark.slow
 def test_a_second_run_has_the_same_figures(recording: Path) -> None:
     told = ("replay", recording, *SMALL, "--policy", "newest,code", "--json", "--sensitivity")
     one, two = (report_of(holdfast(*told)) for _ in range(2))
@@ -221,6 +224,7 @@ def test_prices_by_name_and_file(tmp_path: Path, recording: Path) -> None:
     assert set(report.rows[0].dollars) == set(report.price_tables)
 
 
+@pytest.mark.slow
 def test_policies_of_the_current_folder_in_other_processes(tmp_path: Path) -> None:
     path = write_recordings(tmp_path / "r.jsonl", errand("one"), errand("two"), errand("three"))
     policy = write_policy(tmp_path, "opening_and_newest", "return [messages[0], *messages[-2:]]")
@@ -254,6 +258,7 @@ def test_other_formats_and_gzip(tmp_path: Path) -> None:
     assert report_of(by_file).projects == {"packed": 1}
 
 
+@pytest.mark.slow
 def test_a_bar_on_a_terminal_only(recording: Path) -> None:
     told = ("replay", recording, *SMALL, "--policy", "newest")
     shown = on_terminal(*told, env={"COLUMNS": "100"}).out.decode()
@@ -271,6 +276,7 @@ def completed(words: str) -> list[str]:
     return done.text.split("\n")[:-1]
 
 
+@pytest.mark.slow
 def test_what_a_shell_offers() -> None:
     assert completed("holdfast repl") == ["plain,replay"]
     assert completed("holdfast replay x --policy newest,co") == ["plain,newest,code"]

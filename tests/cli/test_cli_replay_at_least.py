@@ -20,6 +20,7 @@ def mixed(tmp_path: Path) -> Path:
     return write_recordings(tmp_path / "r.jsonl", short[0], *long, short[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_shorter_recordings_are_left_out_and_it_is_said(mixed: Path, jobs: int) -> None:
     told = ("replay", mixed, *SMALL, "--jobs", jobs)
@@ -32,6 +33,7 @@ def test_shorter_recordings_are_left_out_and_it_is_said(mixed: Path, jobs: int) 
     assert {row["recordings"] for row in report["rows"]} == {2}
 
 
+@pytest.mark.slow
 def test_without_a_limit_all_are_taken_and_nothing_is_said(mixed: Path) -> None:
     for options in ((), ("--at-least", "0"), ("--at-least", "100")):
         done = holdfast("replay", mixed, *SMALL, "--jobs", 1, *options, "--json")
@@ -58,11 +60,13 @@ def test_a_sample_is_taken_first(mixed: Path) -> None:
     assert "left out: 2 of 3 recordings\n" in done.err
 
 
+@pytest.mark.slow
 def test_a_bar_is_full_when_most_was_left_out(mixed: Path) -> None:
     shown = on_terminal("replay", mixed, *SMALL, "--at-least", "1.5k", env={"COLUMNS": "100"}).out.decode()
     assert "100 %" in shown
 
 
+@pytest.mark.slow
 def test_limits_that_cannot_be_read_or_reached(mixed: Path, tmp_path: Path) -> None:
     told = ("replay", mixed, *SMALL, "--html", "out.html")
     for amount in ("many", "-5", "1.5", ""):

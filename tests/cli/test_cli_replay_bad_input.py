@@ -64,7 +64,7 @@ def test_policies(tmp_path: Path, recording: Path) -> None:
         return holdfast("replay", recording, *SMALL, "--policy", policy)
 
     refused(told("newst"), "there is no policy `newst`", "did you mean `newest`?")
-    refused(told("newest,qqq"), "there is no policy `qqq`", "known: everything, newest")
+    refused(told("newest,qqq"), "there is no policy `qqq`", "there are: everything, newest")
     refused(told(","), "`--policy` names no policy")
     refused(told("no_such_module:Own"), "there is no module `no_such_module`")
     refused(told("./own.py:Own"), "is not a module")
@@ -78,6 +78,7 @@ def test_policies(tmp_path: Path, recording: Path) -> None:
     refused(told("has_own:Onw"), "`has_own` has no `Onw`", "did you mean `Own`?")
 
 
+@pytest.mark.slow
 def test_the_policy_to_compare_with(recording: Path) -> None:
     done = holdfast("replay", recording, *SMALL, "--policy", "newest,mask", "--against", "code")
     refused(done, "`--against code` is not one of the policies", "they are everything, newest, mask")
@@ -129,6 +130,7 @@ def test_processes(recording: Path) -> None:
         refused(holdfast("replay", recording, f"--jobs={jobs}"), "--jobs")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("messages", "said"),
     [
@@ -161,6 +163,7 @@ def test_checking_a_recording_without_a_reply(tmp_path: Path) -> None:
     assert {tuple(row["checks"].values()) for row in rows} == {("ok", "ok")}
 
 
+@pytest.mark.slow
 def test_a_bad_recording_does_not_hide_the_others(tmp_path: Path) -> None:
     broken = {"id": "broken", "source": "s", "messages": 7}
     path = write_recordings(tmp_path / "r.jsonl", errand("one"), broken, errand("two", 12))
@@ -196,6 +199,7 @@ def test_a_policy_that_fails_gets_that_in_its_row(tmp_path: Path, recording: Pat
     assert next(row for row in rows if row["policy"] == "newest")["failures"] == {}
 
 
+@pytest.mark.slow
 def test_a_policy_that_cannot_start_gets_that_in_its_row(tmp_path: Path, recording: Path) -> None:
     (tmp_path / "no_start.py").write_text("def own(task):\n    raise OSError('no room')\n")
     done = holdfast("replay", recording, *SMALL, "--policy", "no_start:own", "--json")

@@ -93,6 +93,7 @@ def began(folder: Path) -> int:
     return len(list(folder.glob("began *")))
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_partial_result_that_says_so(
     slow: list[object], tmp_path: Path, temporary: Path
 ) -> None:
@@ -112,6 +113,7 @@ def test_ctrl_c_leaves_a_partial_result_that_says_so(
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_ctrl_c_with_one_process_leaves_one_too(slow: list[object], tmp_path: Path, temporary: Path) -> None:
     with running(*slow, "--jobs", 1) as begun:
         wait_for(lambda: began(tmp_path))
@@ -121,6 +123,7 @@ def test_ctrl_c_with_one_process_leaves_one_too(slow: list[object], tmp_path: Pa
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_workers_begin(slow: list[object], temporary: Path) -> None:
     with running(*slow, "--jobs", 2) as begun:
         wait_for(lambda: len(session(begun.pid)) >= 3)
@@ -129,6 +132,7 @@ def test_ctrl_c_while_workers_begin(slow: list[object], temporary: Path) -> None
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_takes_its_own_recording_only(tmp_path: Path, temporary: Path) -> None:
     path = write_recordings(tmp_path / "r.jsonl", errand("one", 4), errand("deadly", 4), errand("two", 4))
     policy = write_policy(tmp_path, "mortal", DEADLY, "import os\n")
@@ -155,6 +159,7 @@ def test_a_worker_that_dies_takes_its_own_recording_only(tmp_path: Path, tempora
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_pipe_that_closes_ends_it(slow: list[object], temporary: Path) -> None:
     told = [*slow[:-1], "-", "--jobs", 2]
     with running(*told) as begun:

@@ -50,6 +50,7 @@ def test_commits_and_what_lies_between_them(repo: Repo, spec: str) -> None:
     assert (report["title"], paths(report), report["worst"]) == (spec, ["src/shop.py"], "high")
 
 
+@pytest.mark.slow
 def test_a_diff_in_a_file_and_one_that_is_piped_in(repo: Repo, tmp_path: Path) -> None:
     repo.write("src/shop.py", AFTER)
     raw = subprocess.run(["git", "diff"], cwd=repo.folder, capture_output=True, check=True).stdout
@@ -72,6 +73,7 @@ def test_a_diff_needs_no_repository(repo: Repo, tmp_path: Path, monkeypatch: pyt
     assert [finding["rule"] for finding in done.json["findings"]] == ["breakpoint"]
 
 
+@pytest.mark.slow
 def test_from_a_folder_below_it_is_the_same(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     repo.write("src/shop.py", AFTER)
     repo.write("new.txt", "a line\n")
@@ -88,6 +90,7 @@ def test_from_a_folder_below_it_is_the_same(repo: Repo, monkeypatch: pytest.Monk
     )
 
 
+@pytest.mark.slow
 def test_all_that_can_happen_to_a_file_in_one_diff(repo: Repo, tmp_path: Path) -> None:
     other = Repo(tmp_path / "other")
     other.commit({"a": "1\n"})
@@ -122,6 +125,7 @@ def test_all_that_can_happen_to_a_file_in_one_diff(repo: Repo, tmp_path: Path) -
         assert all(path in done.text for path in ("gone.py", "sub")) or form == "--sarif"
 
 
+@pytest.mark.slow
 def test_two_thousand_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(large_repo(tmp_path / "large").folder)
     report = reviewed("--diff", "staged")
@@ -148,6 +152,7 @@ def test_nothing_has_changed(repo: Repo, spec: str, sentence: str, hint: str) ->
     assert hint in done.err
 
 
+@pytest.mark.slow
 def test_nothing_is_piped_in(repo: Repo) -> None:
     done = process("review", "--no-model", "--diff", "-", input=b"")
     assert (done.code, done.err) == (0, "note: this diff is empty\n")
@@ -156,6 +161,7 @@ def test_nothing_is_piped_in(repo: Repo) -> None:
     assert b"nothing is piped in" in asked.out
 
 
+@pytest.mark.slow
 def test_more_is_piped_in_than_can_be_read(repo: Repo) -> None:
     done = process("review", "--no-model", "--diff", "-", input=b" " * (MOST_DIFF + 1))
     assert (done.code, done.out) == (2, b"")
@@ -179,6 +185,7 @@ def test_without_a_model_the_rules_look_and_say_so(repo: Repo, monkeypatch: pyte
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_rule_half_loads_nothing_that_it_does_not_need(repo: Repo) -> None:
     repo.write("src/shop.py", AFTER)
     code = "import sys; from holdfast.cli.app import run; run(['review', '--no-model']); print(*sys.modules)"
@@ -189,6 +196,7 @@ def test_the_rule_half_loads_nothing_that_it_does_not_need(repo: Repo) -> None:
     assert not loaded & (heavy | {"holdfast.config", "holdfast.models", "holdfast.agents", "httpx2"})
 
 
+@pytest.mark.slow
 def test_what_a_shell_offers(repo: Repo) -> None:
     repo.git("branch", "stable")
     assert offered("st") == ["staged", "stable"]

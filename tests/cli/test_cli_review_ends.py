@@ -78,6 +78,7 @@ def test_outside_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert re.fullmatch(r"error: .* is not in a readable git repository: .*\nhint: .*\n", done.err)
 
 
+@pytest.mark.slow
 def test_a_hook_stops_a_commit(repo: Repo) -> None:
     """As docs/review.md writes it, with `git commit -a` too, which has an index of its own."""
     hook = repo.write(
@@ -145,6 +146,7 @@ def test_ctrl_c_while_a_diff_is_piped_in(repo: Repo) -> None:
     assert (code, out, said) == (130, b"", "interrupted\n")
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
     large = large_repo(tmp_path / "large")
     code, out, said = interrupted(large.folder, "--diff", "staged", at=b"splitting")

@@ -47,6 +47,7 @@ def test_json_and_sarif_have_the_same_findings(repo: Repo) -> None:
     assert len(found) == 2
 
 
+@pytest.mark.slow
 def test_no_form_shows_a_secret(repo: Repo) -> None:
     """Neither as evidence nor as what git says a hunk lies in."""
     config = f'password: "{TOKEN}"\n' + "".join(f"  key{n}: {n}\n" for n in range(12))
@@ -80,6 +81,7 @@ def test_a_file_instead_of_stdout(repo: Repo, tmp_path: Path) -> None:
     assert json.loads(place.read_text("utf-8"))["version"] == "2.1.0"
 
 
+@pytest.mark.slow
 def test_what_a_person_sees(repo: Repo) -> None:
     repo.write("src/shop.py", AFTER)
     shown = on_terminal("review", "--no-model")
@@ -96,6 +98,7 @@ def test_what_a_person_sees(repo: Repo) -> None:
     assert "\nhigh  src/shop.py:2\n" in plain(uncoloured)
 
 
+@pytest.mark.slow
 def test_the_example_of_the_docs_is_what_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(example(tmp_path / "shop").folder)
     page = (Path(__file__).parents[2] / "docs" / "review.md").read_text("utf-8")
@@ -116,6 +119,7 @@ def hostile(repo: Repo) -> Repo:
     return repo
 
 
+@pytest.mark.slow
 def test_a_terminal_obeys_nothing_of_a_diff(hostile: Repo) -> None:
     shown = on_terminal("review", "--no-model").out
     left = re.sub(rb"\x1b\[[0-9;]*m|\r\x1b\[K", b"", shown)

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from holdfast.review.review import start_review
 from support.agent_runs import CONFIG, call, environment, says
 from support.provider_server import ProviderServer, serving
@@ -56,6 +58,7 @@ def finding(repo: Repo, **more):
     return call("report_finding", "c1", **{**arguments, **more})
 
 
+@pytest.mark.slow
 def test_a_model_reviews_and_the_threshold_decides_the_exit_code(tmp_path):
     repo = repository(tmp_path)
     with serving(says(finding(repo)), says("One bug: do not merge.")) as server:
@@ -70,6 +73,7 @@ def test_a_model_reviews_and_the_threshold_decides_the_exit_code(tmp_path):
     assert "2 steps" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_follow_up_is_answered_from_the_same_log(tmp_path):
     repo = repository(tmp_path)
     with serving(says(finding(repo)), says("One bug."), says("Because user may be None.")) as server:
@@ -83,6 +87,7 @@ def test_a_follow_up_is_answered_from_the_same_log(tmp_path):
     assert "Why?" in last
 
 
+@pytest.mark.slow
 def test_what_was_found_is_reported_where_the_reviewer_is_stopped(tmp_path):
     repo = repository(tmp_path)
     with serving(*[says(finding(repo))] * 3) as server:
@@ -92,6 +97,7 @@ def test_what_was_found_is_reported_where_the_reviewer_is_stopped(tmp_path):
     assert "stopped" in done.stderr
 
 
+@pytest.mark.slow
 def test_nobody_is_asked_where_nothing_changed(tmp_path):
     repo = repository(tmp_path)
     repo.git("checkout", "-q", "--", ".")
@@ -102,6 +108,7 @@ def test_nobody_is_asked_where_nothing_changed(tmp_path):
     assert "nothing has changed" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_question_needs_words_and_a_review(tmp_path):
     repo = repository(tmp_path)
     with serving(says("x")) as server:

@@ -84,6 +84,7 @@ def test_what_is_streamed_and_traced_has_no_secret(root, tmp_path):
     assert all("at" in json.loads(line) for line in trace.splitlines())
 
 
+@pytest.mark.slow
 def test_the_prompt_comes_from_a_pipe_and_data_beside_one(root):
     with serving(says("Yes."), says("Well.")) as server:
         assert run(root, server, data=b"Is it so?\n").out == "Yes.\n"
@@ -199,6 +200,7 @@ def test_an_answer_that_never_fits_has_its_own_code(root, schema):
     assert short.json["steps"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
 )
@@ -214,6 +216,7 @@ def test_a_signal_leaves_a_log_that_can_be_continued(root, number, code):
     assert "cancelled" in result["content"] or "interrupted" in result["content"]
 
 
+@pytest.mark.slow
 def test_a_signal_while_the_model_writes_keeps_what_came(root):
     halfway = says("The first half. ", "And more.", piece=5, pauses=(Pause(before=3),))
     with serving(halfway, says("On.")) as server:
@@ -240,6 +243,7 @@ sys.exit(run(sys.argv[1:]))
 """Waits for servers until they have started, however busy the machine is."""
 
 
+@pytest.mark.slow
 def test_a_signal_while_everything_is_being_opened(tmp_path):
     begun = tmp_path / "begun"
     mute = f'[mcp.servers.mute]\ncommand = "sh"\nargs = ["-c", "touch {begun}; sleep 600"]\n'
@@ -257,6 +261,7 @@ def test_a_signal_while_everything_is_being_opened(tmp_path):
     assert bodies(server) == []
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_the_run(root):
     with serving(*[says(call("Bash", f"b{n}", command=f"sleep 0.2; echo {n}")) for n in range(40)]) as server:
         running = start(root, server, "-p", "Go on.", "--stream-json", "--mode", "auto")
@@ -301,6 +306,7 @@ def test_a_limit_of_dollars_needs_a_price(root):
     assert "the price of `anthropic/test` is not known" in done.err
 
 
+@pytest.mark.slow
 def test_alone_in_a_pipe_it_runs_what_comes_or_says_what_to_use(root):
     with serving(says("Piped.")) as server:
         name = f"compatible/test@{server.openai_url}"

@@ -146,6 +146,7 @@ def test_a_clause_goes_by_itself_if_the_rest_makes_sense(text, bad, left):
     assert pruned(text, [(at, at + len(bad))]) == left
 
 
+@pytest.mark.slow
 @given(texts, st.data())
 @settings(max_examples=100)
 def test_what_is_pruned_is_shorter_and_never_holds_the_span_it_lost(text, data):

@@ -160,6 +160,7 @@ def test_what_the_rule_half_writes_keeps_to_the_budget(profile):
     assert RULE in done.written.text
 
 
+@pytest.mark.slow
 def test_three_failures_in_a_row_end_a_models_tries_with_one_line():
     session, model = started(), ScriptedModel("", repeat_last=True)
     notes = []
@@ -193,6 +194,7 @@ def test_undo_gives_back_the_very_same_pack(profile):
     assert undo(session) == ()
 
 
+@pytest.mark.slow
 def test_undo_takes_back_one_compaction_and_no_more():
     """Also where nothing stands between two, and where a bill or a failure was recorded with one."""
     session = started(count=30)
@@ -258,6 +260,7 @@ def test_each_line_can_be_expanded_to_its_sources():
     assert RULE in text
 
 
+@pytest.mark.slow
 def test_no_secret_gets_into_a_summary():
     key = "sk-ant-api03-" + "Zk4" * 30
     session = started()

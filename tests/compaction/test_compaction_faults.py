@@ -88,6 +88,7 @@ def test_fault_05_where_no_summary_is_shorter_there_is_a_mark():
     assert all(demand in shown for demand in demands)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", BUILT_IN)
 def test_fault_12_no_compaction_leaves_an_orphan_or_two_assistants_in_a_row(profile):
     """The ancestor kept the last 2N messages, wherever that cut."""
@@ -145,6 +146,7 @@ def test_fault_16_every_key_is_asked_for_and_not_any(form):
         assert NEVER in form.render(mended.content)
 
 
+@pytest.mark.slow
 def test_fault_16_the_words_of_the_design_alone_are_no_summary():
     for profile in BUILT_IN:
         session = Session(profile=profile, budget="8k")

@@ -48,6 +48,7 @@ ANSWERS = (
 """No model, one for each kind of form, and one that says nothing."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", sorted(BUILT_IN))
 @settings(max_examples=10, deadline=None)
 @given(SEEDS, BUDGETS)

@@ -227,6 +227,7 @@ def test_an_empty_transcript_has_no_facts():
     assert found == type(found)()
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000))
 def test_every_fact_comes_from_the_log_and_from_no_later_entry(seed):
     entries = chained(AgentWork(seed).events)

@@ -82,6 +82,7 @@ def changed_paths(transcript):
                     yield opened[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", coding_files())
 def test_every_changed_file_is_known_as_changed(file):
     assert sum(len(seen.changed) for seen in seen_in(file)) > 0
@@ -138,6 +139,7 @@ def test_enough_messages_are_labelled_in_every_project_and_none_twice():
     assert sum(len(label.directives) for label in LABELS) >= 150
 
 
+@pytest.mark.slow
 @pytest.mark.recordings
 def test_directives_are_found_where_a_reader_found_them():
     texts = labelled_messages()

@@ -65,6 +65,7 @@ def work(part: int, rng: random.Random):
     yield result(f"p{part}e", "The file was updated.", "Edit")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", ["code", "draft16k", "review", "init"])
 @pytest.mark.parametrize("kind", MODELS)
 def test_directives_and_facts_survive(profile, kind):

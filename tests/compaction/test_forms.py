@@ -60,6 +60,7 @@ def test_six_lines_has_the_names_of_the_design_on_seven_or_eight_lines():
     assert len(rows) == 8
 
 
+@pytest.mark.slow
 @given(contents(FORMS["six_lines"]))
 def test_six_lines_never_has_more_lines_whatever_it_says(content):
     rows = FORMS["six_lines"].render(content).split("\n")
@@ -157,6 +158,7 @@ def test_execute_json_reads_iteration_rate_and_components_off_the_facts():
     assert value["key_paths"]["execution_output_dir"] == "scenarios/parser/execution_outputs/iteration_12"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", EVERY)
 @pytest.mark.parametrize("archive", BOTH)
 @given(facts=facts)
@@ -179,6 +181,7 @@ def test_instructions_name_every_required_field_and_the_slot(form, archive):
     assert ("only what is completed" in told) == archive
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=150)
 def test_what_a_form_renders_it_reads_back(data):

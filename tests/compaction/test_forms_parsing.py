@@ -23,6 +23,7 @@ def problems(name, text):
     return [problem.what for problem in FORMS[name].parse(text)[1]]
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=150)
 def test_any_text_can_be_read_and_what_is_read_can_be_rendered(data):
@@ -189,6 +190,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), json_values))
 @settings(max_examples=60)
 def test_sound_json_is_read_as_it_is_meant(value):

@@ -208,6 +208,7 @@ def test_seed_003_case_3_recent_steps_alone_exceed_the_threshold():
     assert [level for level, _ in window.view().levels[-3:]] == ["clipped"] * 3
 
 
+@pytest.mark.slow
 def test_when_the_archive_grows_too_long_a_second_level_stands_for_the_older_entries():
     settings = replace(CODE, name="small archive", summary_cap=20_000).scaled_to(8_000)
     window = window_of(settings, user("go, and never touch src/legacy/."), *steps(0, 40))
@@ -225,6 +226,7 @@ def test_when_the_archive_grows_too_long_a_second_level_stands_for_the_older_ent
     assert taken < 2 * settings.summary_cap
 
 
+@pytest.mark.slow
 def test_an_archive_that_came_with_a_recording_is_never_merged():
     """It does not say what it stands for."""
     settings = replace(CODE, name="small archive", summary_cap=4_000).scaled_to(8_000)

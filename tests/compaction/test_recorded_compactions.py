@@ -109,6 +109,7 @@ def test_kinds(name, kind):
     assert kind_of(name) == kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", recording_files("cc__entireio-cli.jsonl.gz"))
 def test_recorded_boundaries_are_compared_at_one_size(file):
     found = chain.from_iterable(boundaries_in(recording, "entireio") for recording in read_recordings(file))

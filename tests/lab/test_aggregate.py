@@ -250,6 +250,7 @@ def many_scores(draw):
     return scores
 
 
+@pytest.mark.slow
 @given(many_scores(), st.randoms(use_true_random=False))
 def test_the_order_of_scores_does_not_matter(scores, chance):
     mixed = chance.sample(scores, len(scores))

@@ -43,6 +43,7 @@ def limited(at_least: int, **changes) -> ReplayOptions:
     return msgspec.structs.replace(ORDER, at_least=at_least, **changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 def test_recordings_left_out_as_too_short_leave_no_trace_but_a_note(mixed, processes):
     every, long, least = mixed
@@ -74,6 +75,7 @@ def test_progress_reaches_its_end_whatever_is_left_out(mixed):
     assert (len(done), sum(done)) == (4, RecordingSources((every,)).load().size)
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_neither_packed_nor_checked_nor_dumped(mixed, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("sys.dont_write_bytecode", True)

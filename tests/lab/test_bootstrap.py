@@ -71,6 +71,7 @@ def test_an_interval_is_about_as_wide_as_theory_says():
     assert found.high == pytest.approx(0.598, abs=0.012)
 
 
+@pytest.mark.slow
 def test_projects_are_drawn_too():
     """Recordings agree within each project, so that all doubt is about projects: 16 of them, standard error 1/8."""
     values = {f"{p:02}": {f"{r}": float(p % 2) for r in range(20)} for p in range(16)}
@@ -128,12 +129,14 @@ def test_a_pairing_is_surer_than_two_separate_means():
 # Invariants.
 
 
+@pytest.mark.slow
 @given(tables)
 def test_bounds_lie_among_the_values(values):
     found = Bootstrap(FEW).mean(values)
     assert min(flat(values)) - 1e-9 <= found.low <= found.high <= max(flat(values)) + 1e-9
 
 
+@pytest.mark.slow
 @given(tables, st.randoms(use_true_random=False))
 def test_the_order_of_the_input_does_not_matter(values, chance):
     projects = list(values.items())
@@ -142,6 +145,7 @@ def test_the_order_of_the_input_does_not_matter(values, chance):
     assert Bootstrap(FEW).mean(mixed) == Bootstrap(FEW).mean(values)
 
 
+@pytest.mark.slow
 @given(tables, st.lists(tables, max_size=3))
 def test_what_was_asked_before_does_not_matter(values, earlier):
     bootstrap = Bootstrap(FEW)
@@ -150,11 +154,13 @@ def test_what_was_asked_before_does_not_matter(values, earlier):
     assert bootstrap.mean(values) == Bootstrap(FEW).mean(values)
 
 
+@pytest.mark.slow
 @given(tables)
 def test_equal_policies_do_not_differ(values):
     assert Bootstrap(FEW).difference(values, values) == Interval(0.0, 0.0, 0.0)
 
 
+@pytest.mark.slow
 @given(tables, st.integers(-24, 24).map(lambda n: n / 8))
 def test_a_shift_of_all_values_is_a_shift_of_mean_and_bounds(values, shift):
     plain, moved = Bootstrap(FEW).mean(values), Bootstrap(FEW).mean(scaled(values, 1.0, shift))
@@ -163,6 +169,7 @@ def test_a_shift_of_all_values_is_a_shift_of_mean_and_bounds(values, shift):
     assert moved.high == pytest.approx(plain.high + shift, abs=1e-9)
 
 
+@pytest.mark.slow
 @given(tables, tables)
 def test_a_difference_turned_round_changes_its_sign(one, other):
     bootstrap = Bootstrap(FEW)
@@ -175,12 +182,14 @@ def test_a_difference_turned_round_changes_its_sign(one, other):
         assert back.high == pytest.approx(-there.low, abs=1e-9)
 
 
+@pytest.mark.slow
 @given(costs, st.integers(1, 40).map(lambda n: n / 4))
 def test_a_multiple_of_the_baseline_is_sure_to_be_one(below, factor):
     found = Bootstrap(FEW).ratio(scaled(below, factor), below)
     assert [found.mean, found.low, found.high] == pytest.approx([factor] * 3)
 
 
+@pytest.mark.slow
 @given(costs, costs)
 def test_a_ratio_that_is_halved_has_half_the_bounds(above, below):
     bootstrap = Bootstrap(FEW)
@@ -193,6 +202,7 @@ def test_a_ratio_that_is_halved_has_half_the_bounds(above, below):
         )
 
 
+@pytest.mark.slow
 @given(costs, costs, costs)
 def test_a_difference_of_ratios_is_taken_draw_by_draw(one, other, below):
     """Against the plain way: both ratios on the common recordings, and their means subtracted."""

@@ -30,6 +30,7 @@ def hard_scores(path, plans, id_=None):
     return {plan.name: PolicyRun(studied, plan, BUDGET, [BUDGET], tools).go()[0][0] for plan in plans}
 
 
+@pytest.mark.slow
 def test_cheats_earn_next_to_nothing_and_everything_earns_all():
     scores = hard_scores(EXAMPLE, [*find_policies(["everything", "newest"]), *CHEATS, *DUMPS])
     assert scores["everything"].hard_span == scores["everything"].all_span == 1.0

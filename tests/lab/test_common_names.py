@@ -111,6 +111,7 @@ def test_nothing_counts_to_nothing():
 names = st.from_regex(r"[a-z]{3}_[a-z0-9]{2,6}", fullmatch=True)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(names, st.integers(3, 255)))
 def test_what_is_written_reads_back(found):
     common_names = CommonNames(tuple("abcdefgh"), found)

@@ -250,6 +250,7 @@ def shared(one, other):
     )
 
 
+@pytest.mark.slow
 @given(runs())
 def test_the_common_prefix_is_that_of_the_whole_token_streams(requests):
     trail = PrefixTracker(MessageCounter(O200K), O200K)
@@ -263,6 +264,7 @@ def test_the_common_prefix_is_that_of_the_whole_token_streams(requests):
             assert step.moved_bytes == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(runs())
 def test_an_estimate_never_shares_more_than_there_is(requests):
@@ -278,6 +280,7 @@ def test_a_stream_has_no_seams_between_texts():
     assert trail.follow([ScoredMessage("user", "assistant")]).common == 2
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(runs(), st.lists(st.none() | st.floats(0, 1000), min_size=5, max_size=5))
 def test_a_cache_saves_and_never_costs_more_than_its_writes(requests, times):

@@ -169,6 +169,7 @@ def histories(draw):
     return messages
 
 
+@pytest.mark.slow
 @given(histories(), texts)
 def test_everything_supports_every_need(messages, value):
     """By construction: a need exists only if sending everything supports it."""

@@ -25,6 +25,7 @@ def mixed(tmp_path):
     return RecordingSources((every,)), RecordingSources((write_recordings(tmp_path / "long.jsonl", *long),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 def test_only_long_enough_recordings_are_learned_from(mixed, processes):
     every, long = mixed
@@ -47,6 +48,7 @@ def test_only_long_enough_recordings_are_learned_from(mixed, processes):
         assert np.array_equal(one.names.uses, other.names.uses)
 
 
+@pytest.mark.slow
 def test_only_long_enough_recordings_are_tried(mixed):
     every, long = mixed
     learned = learn_weights(gather_examples(LIMITED, every).examples, LIMITED)

@@ -40,6 +40,7 @@ def by_pairs(made) -> float | None:
     return won / sum(u[1] * n[1] for u in used for n in unused)
 
 
+@pytest.mark.slow
 @given(recordings)
 def test_the_area_is_the_share_of_pairs_in_the_right_order(made):
     blocks = [block(rows) for rows in made]

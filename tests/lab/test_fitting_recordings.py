@@ -11,6 +11,7 @@ from support.lessons import ORDER
 from support.shared import recording_files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", recording_files("c*.jsonl.gz"))
 def test_examples_of_recordings_are_sound(file):
     gathered = gather_examples(replace(ORDER, budgets=(16_000,)), RecordingSources((file,), None, 3))

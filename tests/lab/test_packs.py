@@ -187,6 +187,7 @@ def test_what_is_dumped_reads_back_as_what_was_sent(pack):
     assert PackReader().read(json.loads(line))[0] == said
 
 
+@pytest.mark.slow
 @given(st.lists(messages(), max_size=3), st.lists(messages(), max_size=3))
 def test_fingerprints_differ_where_messages_do(one, other):
     outbox = PackWriter()

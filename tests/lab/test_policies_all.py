@@ -24,6 +24,7 @@ def each_plan(plans=PLANS):
     return pytest.mark.parametrize("plan", plans, ids=lambda plan: plan.name)
 
 
+@pytest.mark.slow
 @each_plan()
 @settings(max_examples=4)
 @given(seed=st.integers(0, 10**6), budget=st.sampled_from(BUDGETS))
@@ -39,6 +40,7 @@ def test_a_pack_keeps_budget_and_structure(plan, seed, budget):
         assert bool(packed) == bool(past)
 
 
+@pytest.mark.slow
 @each_plan()
 @settings(max_examples=3)
 @given(seed=st.integers(0, 10**6), budget=st.sampled_from(BUDGETS))
@@ -78,6 +80,7 @@ def spoken(messages):
     )
 
 
+@pytest.mark.slow
 @each_plan(BUILT_IN_POLICIES.values())
 @pytest.mark.parametrize("path", recording_files("pi-mono*"))
 def test_recorded_work(plan, path):

@@ -43,6 +43,7 @@ def test_a_pack_breaks_no_rule_at_all(plan):
         assert broken_rules(packed) == []
 
 
+@pytest.mark.slow
 @each_plan
 @settings(max_examples=4)
 @given(seed=seeds)
@@ -90,6 +91,7 @@ def test_every_id_on_view_leads_to_its_text(plan):
     assert policy.fetch("a000000000000") is None
 
 
+@pytest.mark.slow
 def test_marks_are_shares_of_the_whole_budget():
     sizes = [
         sum(sent.layers.values()) for sent in packs(profile_policy(CODE), history(2, steps=80), 10_000)[1]
@@ -98,6 +100,7 @@ def test_marks_are_shares_of_the_whole_budget():
     assert max(sizes) <= 10_000
 
 
+@pytest.mark.slow
 def test_a_profile_of_ones_own():
     own = replace(CODE, name="mine", trigger_ratio=0.5, fold_to_ratio=0.2)
     plan = profile_policy(own)

@@ -67,6 +67,7 @@ def found(tmp_path_factory) -> dict[str, dict[str, str]]:
     return {row.policy: row.checks for row in report.rows}
 
 
+@pytest.mark.slow
 def test_ours_and_the_simple_ones_pass(found):
     own = {"by_sets:Own", "by_frames:Own", "by_memory:Own"}
     assert {name: checks for name, checks in found.items() if name not in own and checks != FINE} == {}
@@ -87,6 +88,7 @@ def test_a_policy_that_remembers_the_run_before_is_found(found):
     assert found["by_memory:Own"] == {HASHES: "ok", SUFFIX: "knew the future of one at 1"}
 
 
+@pytest.mark.slow
 def test_a_recording_that_cannot_be_read_does_not_end_the_checks(tmp_path):
     broken = {"id": "broken", "source": "s", "messages": 7}
     report = checked(tmp_path, errand("fine", 3), broken)

@@ -52,6 +52,7 @@ def wait_for(condition) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 def test_outcomes_come_in_order_and_few_jobs_are_out_at_a_time(processes):
     out = most = 0
@@ -81,6 +82,7 @@ def test_no_jobs_no_outcomes():
     assert list(run_jobs(late_first, ORDER, [], 2)) == []
 
 
+@pytest.mark.slow
 def test_an_error_of_the_work_is_the_callers_and_processes_of_others_are_left_alone():
     other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(DEADLINE,))
     other.start()
@@ -93,6 +95,7 @@ def test_an_error_of_the_work_is_the_callers_and_processes_of_others_are_left_al
         other.join()
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_while_nobody_looks_loses_its_own_job_only(tmp_path):
     """The next job is then given to a pool that is broken already."""
     running = run_jobs(die_when_told, ORDER, jobs(4, tmp_path), 2)
@@ -102,6 +105,7 @@ def test_a_worker_that_dies_while_nobody_looks_loses_its_own_job_only(tmp_path):
     assert list(running) == [WorkerDied(1, "job 1"), "job 2", "job 3"]
 
 
+@pytest.mark.slow
 def test_who_has_seen_enough_ends_the_workers(tmp_path):
     running = run_jobs(take_long, ORDER, jobs(4, tmp_path), 2)
     assert next(running) == "job 0"

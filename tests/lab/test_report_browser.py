@@ -285,6 +285,7 @@ def test_print_shows_all_budgets_on_white_paper(visit):
     assert page.evaluate("document.documentElement.scrollWidth") <= 1030, "an A4 page on its side"
 
 
+@pytest.mark.slow
 def test_a_report_without_rows_and_pictures_opens(browser, tmp_path):
     path = tmp_path / "empty.html"
     empty = replace(SAMPLE, rows=[], comparisons=[], at_recall=[], pictures=[], partial="interrupted at once")

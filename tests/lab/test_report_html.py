@@ -111,6 +111,7 @@ def test_data_for_the_script_cannot_end_it():
     assert data["layers"] == [["</script><!--", [10]]]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(reports)
 def test_any_report_has_a_sound_page(report):

@@ -114,6 +114,7 @@ def test_names_stay_text_in_markdown():
     assert {t.type for t in tokens} & {"html_block", "code_block", "fence"} == set()
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(reports)
 def test_any_report_has_markdown_whose_tables_are_rectangles(report):
@@ -155,6 +156,7 @@ def test_sensitivity_is_a_table_by_variation_and_budget():
     assert "tau 0.90 at 16k" in write_html(report)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(reports)
 def test_any_report_has_terminal_tables_with_full_rows(report):

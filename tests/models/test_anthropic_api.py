@@ -394,6 +394,7 @@ def conversation(parts: tuple[AssistantPart, ...]) -> list[Message]:
     return [SystemMessage("static"), HELLO, reply, *results, HELLO]
 
 
+@pytest.mark.slow
 @given(replies(), st.randoms(use_true_random=False))
 def test_a_reply_goes_back_as_it_came_however_it_was_cut(parts: tuple[AssistantPart, ...], random: Random):
     sent = body(*conversation(parts))
@@ -405,6 +406,7 @@ def test_a_reply_goes_back_as_it_came_however_it_was_cut(parts: tuple[AssistantP
     assert [part for part in reply.parts if part in plain] == plain
 
 
+@pytest.mark.slow
 @given(replies(), st.randoms(use_true_random=False))
 def test_arguments_that_are_no_object_are_kept_as_written(parts: tuple[AssistantPart, ...], random: Random):
     strands = [

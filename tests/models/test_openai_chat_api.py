@@ -377,6 +377,7 @@ def conversation(parts: tuple[AssistantPart, ...]) -> list[Message]:
     return [SystemMessage("static"), HELLO, reply, *results]
 
 
+@pytest.mark.slow
 @given(replies(), st.randoms(use_true_random=False))
 def test_a_reply_goes_back_as_it_came_however_it_was_cut(parts: tuple[AssistantPart, ...], random: Random):
     sent = body(*conversation(parts), adapter=KEEPING)
@@ -390,6 +391,7 @@ def test_a_reply_goes_back_as_it_came_however_it_was_cut(parts: tuple[AssistantP
     assert reply.parts == parts
 
 
+@pytest.mark.slow
 @given(replies(), st.randoms(use_true_random=False), st.randoms(use_true_random=False))
 def test_no_cut_and_no_mixture_changes_the_reply(
     parts: tuple[AssistantPart, ...], one: Random, other: Random

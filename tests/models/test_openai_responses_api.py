@@ -385,6 +385,7 @@ def conversation(parts: tuple[AssistantPart, ...]) -> list[Message]:
     return [SystemMessage("static"), HELLO, reply, *results]
 
 
+@pytest.mark.slow
 @given(replies(), st.randoms(use_true_random=False), st.booleans())
 def test_a_reply_goes_back_as_it_came_however_it_was_cut(
     parts: tuple[AssistantPart, ...], random: Random, named: bool

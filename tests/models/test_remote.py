@@ -15,6 +15,7 @@ from support.provider_server import Pause, ProviderServer, Script, serving
 from support.remote import CALLS, KEY, REQUEST, asked, each_protocol, remote, streamed
 
 
+@pytest.mark.slow
 @each_protocol
 @pytest.mark.parametrize(("interleaved", "chunk"), [(False, 0), (False, 1), (True, 5)])
 def test_a_reply_is_read_whole(path, interleaved, chunk):
@@ -35,6 +36,7 @@ def test_a_reply_is_read_whole(path, interleaved, chunk):
     assert "".join(arguments) == '{"command":"ls"}'
 
 
+@pytest.mark.slow
 @each_protocol
 @settings(max_examples=10)
 @given(
@@ -102,6 +104,7 @@ def test_one_connection_serves_many_requests(path):
         assert server.connections == 1
 
 
+@pytest.mark.slow
 def test_requests_at_the_same_time():
     async def run(model: RemoteModel) -> list[ModelReply]:
         async with model:

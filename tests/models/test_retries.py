@@ -153,6 +153,7 @@ def test_time_spent_trying_counts_into_the_total():
     assert world.attempts == 3
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.one_of(st.none(), st.floats(0, 100)), max_size=12),
     st.floats(0, 1),

@@ -237,6 +237,7 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.upper(), raising=False)
 
 
+@pytest.mark.slow
 @each_sdk
 @pytest.mark.parametrize(
     "script",
@@ -357,6 +358,7 @@ def test_an_error_inside_a_stream_is_seen_by_both(sdk: Sdk):
             ours(server, theirs.adapter)
 
 
+@pytest.mark.slow
 def test_our_bodies_have_the_types_of_the_sdks():
     """What a type checker would say to our requests if they were written by hand."""
     pydantic = pytest.importorskip("pydantic", reason="pydantic comes with the SDKs")

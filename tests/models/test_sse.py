@@ -72,6 +72,7 @@ def streams(draw: st.DrawFn) -> tuple[bytes, list[ServerSentEvent]]:
     return raw, events
 
 
+@pytest.mark.slow
 @given(streams(), st.lists(st.integers(0, 10_000), max_size=20))
 def test_a_stream_is_read_whatever_its_newlines_noise_and_pieces(stream, places):
     raw, events = stream

@@ -43,6 +43,7 @@ events = st.builds(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "adapter",
     [AnthropicAdapter(), OpenAIChatAdapter(), OpenAIResponsesAdapter()],

@@ -180,6 +180,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.text(), st.dictionaries(st.text(), JSON, max_size=4))
 def test_a_call_is_read_as_it_is_written(thought: str, arguments: dict[str, Any]) -> None:
     written = f"{write_thought(thought)}\n{write_call(ToolCall('c', 'Read', arguments))}"
@@ -219,6 +220,7 @@ def test_no_line_of_a_tools_text_can_begin_an_action(text: str) -> None:
     assert unquoted == text
 
 
+@pytest.mark.slow
 @given(st.lists(HOSTILE, min_size=1, max_size=4), st.lists(HOSTILE, min_size=4, max_size=4))
 def test_only_what_was_called_looks_like_an_action(results: list[str], thoughts: list[str]) -> None:
     messages: list[Message] = [user("go")]

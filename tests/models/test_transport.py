@@ -98,6 +98,7 @@ def test_a_connection_is_used_again_and_closed_at_the_end():
         assert (len(server.requests), server.connections) == (4, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_line_can_be_used_in_one_event_loop_after_the_other():
     with serving() as server:

@@ -149,6 +149,7 @@ def test_leaving_early_closes_the_connection():
         assert asyncio.run(run(endpoint(server), server))
 
 
+@pytest.mark.slow
 def test_a_hung_call_does_not_keep_a_program_from_ending():
     code = """if True:
         import asyncio, sys

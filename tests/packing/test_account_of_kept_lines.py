@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -91,6 +92,7 @@ def assert_stands(cuts: list[Cut], tokens: int) -> None:
     assert sum(c.after for c in cuts) == min(tokens, sum(c.before for c in cuts)), (cuts, tokens)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from(sorted(TRIED)),
@@ -128,6 +130,7 @@ def long_work() -> list:
     return events
 
 
+@pytest.mark.slow
 def test_the_account_follows_fold_after_fold():
     folds, kept, lost = 0, 0, 0
     before: dict[str, int] = {}
@@ -143,6 +146,7 @@ def test_the_account_follows_fold_after_fold():
     assert lost, "a later fold let go of lines that an earlier one kept, and the cuts say so"
 
 
+@pytest.mark.slow
 def test_lines_of_users_and_of_calls_are_accounted_for_as_well():
     rules = {"call-gone": 0, "text-gone": 0}
     from_users = 0
@@ -155,6 +159,7 @@ def test_lines_of_users_and_of_calls_are_accounted_for_as_well():
     assert from_users, "notes keep lines of user messages that were cut"
 
 
+@pytest.mark.slow
 def test_a_fold_renders_only_what_it_lowers_or_quotes_otherwise():
     before: list[Block] = []
     stayed = 0

@@ -34,6 +34,7 @@ def test_without_reports_the_count_stands() -> None:
     assert Calibration(bound=200).estimate(10_000, 50) == Estimate(10_000, 2_000)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(SLOPES, EACHES, CONSTANTS, st.integers(5_000, 150_000), st.integers(2, 100))
 def test_a_line_is_recovered(slope: float, each: float, constant: float, tokens: int, messages: int) -> None:
@@ -95,6 +96,7 @@ def test_a_report_of_nothing_teaches_nothing(report: tuple[int, int, int]) -> No
     assert before.observe(*report) is before
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(GARBAGE, max_size=70), st.integers(0, 10**9), st.integers(0, 10**6), st.integers(0, 10**6))
 def test_garbage_stays_within_bounds(

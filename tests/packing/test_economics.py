@@ -1,5 +1,6 @@
 """When a fold pays, and how deep it goes."""
 
+import pytest
 from msgspec.structs import replace
 
 from holdfast.packing.folding.economics import estimate_fold, expected_steps
@@ -54,12 +55,14 @@ def test_further_steps_are_as_many_as_there_were_within_bounds():
     assert [expected_steps(n) for n in (0, 25, 400)] == [10, 25, 40]
 
 
+@pytest.mark.slow
 def test_without_a_cache_folds_come_before_the_trigger():
     cached, uncached = (reasons(p.scaled_to(16_000), work(60)) for p in (CODE, UNCACHED))
     assert "profit" in uncached
     assert len(uncached) > len(cached)
 
 
+@pytest.mark.slow
 def test_a_cold_cache_is_an_opportunity_to_fold():
     entries = chained(work(60))
     for idle, expected in ((1.0, 0), (1_000.0, 1)):
@@ -73,6 +76,7 @@ def test_a_cold_cache_is_an_opportunity_to_fold():
         assert all("the cache is cold" in fold.why for fold in profits)
 
 
+@pytest.mark.slow
 def test_a_large_window_folds_for_profit_once_the_rent_is_paid():
     profile = CODE.scaled_to(200_000)
     folds = [f for r in drive(chained(work(500)), profile) for f in r.folds]
@@ -81,6 +85,7 @@ def test_a_large_window_folds_for_profit_once_the_rent_is_paid():
     assert all("pays back in" in f.why for f in profits)
 
 
+@pytest.mark.slow
 def test_between_two_tasks_a_fold_is_made_from_half_of_its_cost_on():
     profile = CODE.scaled_to(200_000)
     inside = Window(profile, counter(), chained(work(250))).view()
@@ -95,6 +100,7 @@ def test_between_two_tasks_a_fold_is_made_from_half_of_its_cost_on():
             assert (trigger.reason if trigger else None) == due
 
 
+@pytest.mark.slow
 def test_a_fold_that_adds_leaves_all_before_it_as_it_was():
     added = 0
     window = Window(CODE.scaled_to(16_000), counter())
@@ -113,6 +119,7 @@ def test_a_fold_that_adds_leaves_all_before_it_as_it_was():
     assert added > 3
 
 
+@pytest.mark.slow
 def test_notes_are_written_anew_after_some_that_only_added():
     most = 0
     for request in drive(chained(work(200)), CODE.scaled_to(16_000)):

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -90,6 +91,7 @@ def test_other_lines_have_gaps_and_are_no_records():
     assert lines == ["row 3 of an output", "row 4 of an output", GAP, "row 39 of an output"]
 
 
+@pytest.mark.slow
 def test_a_fold_keeps_records_of_long_answers():
     events = [user("Close the issue of someone31 in batch 2.")]
     for i in range(30):

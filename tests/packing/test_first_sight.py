@@ -132,6 +132,7 @@ WORDS = st.sampled_from(
 LINES = st.lists(st.lists(WORDS, max_size=12).map(" ".join), min_size=20, max_size=80)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(LINES, st.integers(120, 600), st.sampled_from([BASH, GREP, OTHER]), st.sampled_from(SOURCES))
 def test_first_sight_fits_quotes_and_is_always_the_same(lines, cap, use, source):

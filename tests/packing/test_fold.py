@@ -97,6 +97,7 @@ def test_fault_01_a_result_is_whole_in_the_round_that_made_it():
     assert unknown in shown
 
 
+@pytest.mark.slow
 def test_fault_02_one_long_round_folds_step_by_step_and_never_overflows():
     """The ancestor said "rounds not enough" and died of overflow."""
     profile = CODE.scaled_to(16_000)
@@ -118,6 +119,7 @@ def test_fault_03_the_estimate_counts_system_prompt_tools_and_reply():
     assert estimate_request(bare) >= bare.total + CODE.reply_room
 
 
+@pytest.mark.slow
 def test_fault_12_no_cut_leaves_an_orphan_or_two_assistants_in_a_row():
     for keep in (1, 2, 3, 5, 8):
         profile = replace(CODE.scaled_to(6_000), keep=keep, keep_floor=1)
@@ -129,6 +131,7 @@ def test_fault_12_no_cut_leaves_an_orphan_or_two_assistants_in_a_row():
                 before = message
 
 
+@pytest.mark.slow
 def test_a_fold_goes_down_to_the_low_water_mark_in_one_batch():
     profile = CODE.scaled_to(16_000)
     for request in drive(chained(many_rounds(80)), profile):
@@ -254,6 +257,7 @@ def test_a_digest_says_that_its_file_was_edited_since():
     assert "edited in step 2" in texts(pack(window.view()))[2].split("\n")[0]
 
 
+@pytest.mark.slow
 def test_the_first_sight_cap_shortens_a_huge_result_and_freezes_it():
     profile = CODE.scaled_to(32_000)
     huge = words(60_000)
@@ -356,6 +360,7 @@ def test_pinned_layers_that_do_not_fit_are_an_error_that_names_each_part():
     assert all(tokens > 0 for _, tokens in raised.value.parts)
 
 
+@pytest.mark.slow
 def test_old_user_messages_beyond_their_cap_keep_first_line_and_directives():
     long = "Please do this.\n" + words(700) + "\nNever delete the backup.\n" + words(500)
     events = [e for i in range(12) for e in (user(f"{i}. {long}"), step("done"))] + [user("now this")]
@@ -390,6 +395,7 @@ def test_a_fold_that_frees_too_little_is_not_made():
     assert plan_fold(window.view()) is None
 
 
+@pytest.mark.slow
 def test_a_note_leads_to_an_index_of_every_text_it_stands_for():
     profile = replace(CODE, append_folds=False).scaled_to(8_000)
     window = window_of(one_round(120), profile)

@@ -153,6 +153,7 @@ def keys(value: Json) -> set[str]:
     return {key for row in value for key in keys(row)} if isinstance(value, list) else set()
 
 
+@pytest.mark.slow
 @given(DOCUMENTS, st.integers(1, 400))
 def test_what_is_clipped_parses_fits_and_stands_in_the_original(value, cap):
     text = json.dumps(value, ensure_ascii=False)
@@ -177,6 +178,7 @@ def test_what_is_clipped_parses_fits_and_stands_in_the_original(value, cap):
     assert clip_json(text, cap, COUNTER) == out
 
 
+@pytest.mark.slow
 def test_a_large_document_takes_linear_time():
     text = json.dumps([{"id": n, "name": f"n{n}", "tags": ["a", "b"]} for n in range(30_000)])
     out = clip_json(text, 2000, COUNTER)

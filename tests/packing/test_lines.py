@@ -101,6 +101,7 @@ def test_more_room_never_loses_a_line():
     assert set(before) < {(one.source.place, one.number) for one in small.taken}
 
 
+@pytest.mark.slow
 def test_file_lines_in_a_note_are_exact_so_that_an_edit_made_from_them_applies():
     source = [f"\tresult_{i} = handle_{i}(request.part_{i})   # {'x' * (i % 5)}" for i in range(60)]
     listing = "\n".join(f"{n:6d}→{line}" for n, line in enumerate(source, 1))

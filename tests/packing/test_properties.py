@@ -59,6 +59,7 @@ def requests(entries: list[Entry], profile: str, budget: int):
         assert named, "an overflow names what may not be cut"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", sorted(TRIED))
 @settings(max_examples=300, deadline=None)
 @given(SEEDS, BUDGETS)
@@ -176,6 +177,7 @@ def assert_packing_again_changes_nothing(request: Request) -> None:
     assert encoded(pack(request.window.view())) == encoded(request.pack)
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(SEEDS, PROFILES, BUDGETS, st.floats(0, 1))
 @example(7, "code", 3_000, 0.5)
@@ -189,6 +191,7 @@ def test_later_events_never_change_an_earlier_pack(seed, profile, budget, place)
     assert encoded(pack(window.view())) == then
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(SEEDS, PROFILES, BUDGETS)
 def test_a_window_built_at_once_equals_one_built_step_by_step(seed, profile, budget):

@@ -26,6 +26,7 @@ CHECK_EVERY = 20
 """All properties are checked at every fold, at the end, and at every so manieth request in between."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", recording_files())
 def test_every_property_holds_on_recorded_work(file):
     checked = 0
@@ -36,6 +37,7 @@ def test_every_property_holds_on_recorded_work(file):
     assert checked > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", recording_files("raw/*.gz"))
 def test_every_property_holds_on_raw_recordings(file):
     for recording in read_recordings(file):

@@ -160,6 +160,7 @@ def test_how_full_the_stack_is_changes_nothing():
     assert far_down(500) == far_down(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
     [
@@ -196,6 +197,7 @@ VALUES = st.recursive(
 DOCUMENTS = st.one_of(st.lists(VALUES, max_size=9), st.dictionaries(KEYS, VALUES, max_size=9))
 
 
+@pytest.mark.slow
 @given(DOCUMENTS)
 def test_every_value_stands_in_one_record_under_its_keys(document):
     assume(not has_own_table(document))

@@ -536,6 +536,7 @@ CLIP_MARK = re.compile(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     st.sampled_from(SCENES),

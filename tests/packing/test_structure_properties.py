@@ -79,6 +79,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", LONG.values(), ids=LONG)
 def test_many_lines_take_linear_time(rows):
     lines = [rows[n % len(rows)] for n in range(200_000)]

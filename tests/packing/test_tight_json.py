@@ -170,6 +170,7 @@ def test_a_list_in_lists_that_are_no_tables_is_not_gone_through_again_for_each()
     assert 0 < inmost.times < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
     [
@@ -218,6 +219,7 @@ def tables(draw: st.DrawFn, cells: st.SearchStrategy[Json] = VALUES) -> Sequence
 DOCUMENTS = st.one_of(tables(), tables(tables()), st.dictionaries(KEYS, st.one_of(tables(), VALUES)))
 
 
+@pytest.mark.slow
 @given(DOCUMENTS)
 def test_every_document_is_had_back_and_never_longer(document):
     text = json.dumps(document)

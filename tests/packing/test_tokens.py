@@ -92,6 +92,7 @@ def test_half_a_surrogate_pair_is_counted() -> None:
     assert counter.lines("x\n\ud83d")[0] > 0
 
 
+@pytest.mark.slow
 def test_counting_needs_no_network() -> None:
     script = """
 import socket

@@ -279,6 +279,7 @@ def test_each_openai_rule_is_found_alone(rule: str, messages: Any) -> None:
     assert rules_broken(messages, "openai") == {f"openai.{rule}"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "messages"), ANTHROPIC_BROKEN)
 def test_each_anthropic_rule_is_found_alone(rule: str, messages: Any) -> None:
     assert rules_broken(messages, "anthropic") == {f"anthropic.{rule}"}
@@ -389,6 +390,7 @@ LIKELY = st.recursive(
 PROVIDERS = st.sampled_from(["openai", "anthropic"])
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     messages=LIKELY | st.lists(LIKELY, max_size=4),
@@ -414,6 +416,7 @@ def spoilt(draw: st.DrawFn) -> tuple[str, list[dict[str, Any]]]:
         place = place[key]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(request=spoilt())
 def test_a_spoilt_request_is_judged_and_left_alone(request: tuple[Any, list[dict[str, Any]]]) -> None:
@@ -461,6 +464,7 @@ def as_openai(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return out
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(messages=conversations())
 def test_every_well_formed_conversation_passes(messages: list[dict[str, Any]]) -> None:
@@ -468,6 +472,7 @@ def test_every_well_formed_conversation_passes(messages: list[dict[str, Any]]) -
     assert check(as_openai(messages), "openai") == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(messages=conversations(), data=st.data())
 def test_a_lost_or_doubled_answer_never_passes(messages: list[dict[str, Any]], data: st.DataObject) -> None:
@@ -500,6 +505,7 @@ def test_explain_is_one_sentence_and_knows_its_neighbours() -> None:
     assert caught.value.hint == "did you mean `openai.call-answered`?"
 
 
+@pytest.mark.slow
 @pytest.mark.recordings
 def test_recorded_conversations_break_no_rule_of_the_provider() -> None:
     folder = Path(os.environ.get("HOLDFAST_RECORDINGS", ""))

@@ -69,6 +69,7 @@ def views_of(entries: list[Entry], profile: str, budget: int):
             yield window
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, PROFILES, BUDGETS)
 def test_packing_and_planning_twice_gives_the_same_and_changes_nothing(seed, profile, budget):
@@ -82,6 +83,7 @@ def test_packing_and_planning_twice_gives_the_same_and_changes_nothing(seed, pro
         assert state_of(window.view()) == before
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, PROFILES, BUDGETS)
 def test_a_view_stays_as_it_was_whatever_is_added_later(seed, profile, budget):
@@ -95,6 +97,7 @@ def test_a_view_stays_as_it_was_whatever_is_added_later(seed, profile, budget):
         assert visibility_of(view) == visibility
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(SEEDS, BUDGETS)
 def test_taking_views_on_the_way_changes_no_pack(seed, budget):

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -33,6 +34,7 @@ RANGES = [(0, 0), (1, 3), (1, 60), (7, 7), (12, 0), (20, 45), (40, 500)]
 _NUMBER = re.compile(r" *\d+→")
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(TRIED)), SEEDS, BUDGETS)
 def test_what_is_called_resident_is_the_file_as_it_is_and_stands_in_the_pack(profile, seed, budget):
@@ -72,6 +74,7 @@ def lines_in(messages: tuple[Message, ...]) -> set[str]:
     return lines | {_NUMBER.sub("", line, count=1) for line in lines}
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(TRIED)), SEEDS, BUDGETS, st.booleans())
 @example("code", 46, 5_000, False)
@@ -118,6 +121,7 @@ def assert_every_result_has_its_row(found: Visibility, window: Window) -> None:
     assert sorted(row.entry for row in found.rows if row.part == "result") == sorted(entries)
 
 
+@pytest.mark.slow
 def test_the_work_is_of_every_kind():
     """Or the properties would hold of nothing."""
     states: Counter[str] = Counter()

@@ -24,12 +24,14 @@ NAME = "execute_to_init_context"
 INIT, EXECUTE = built_in_pair().roles
 
 
+@pytest.mark.slow
 @given(HANDOVERS)
 def test_what_was_written_is_read(handover):
     text = handover_text(NAME, handover, {"iteration": 3, "execution_output_dir": "out"})
     assert read_handover(NAME, f"Iteration 3.\n\n{text}\n") == handover
 
 
+@pytest.mark.slow
 @given(HANDOVERS)
 def test_nothing_in_it_opens_or_closes_a_tag_or_a_block(handover):
     text = handover_text(NAME, handover)

@@ -61,6 +61,7 @@ PHASES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(PHASES)
 def test_a_phase_is_read_as_it_was_written(phase):
     stored = msgspec.json.decode(msgspec.json.encode(phase_event(phase)), type=Noted)
@@ -98,6 +99,7 @@ def test_where_it_stands():
     assert pair_state([*phases, StopRulesSet(StopRules())], "execute").ended is None
 
 
+@pytest.mark.slow
 @given(st.lists(PHASES, max_size=12))
 def test_what_waits_is_what_was_asked_and_not_decided_since(phases):
     known = [phase for phase in phases if not isinstance(phase, HandoverAccepted)]

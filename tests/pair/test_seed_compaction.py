@@ -43,6 +43,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("role", "rounds", "old", "newest", "before", "after", "steps"), CASES)
 def test_before_and_after_as_the_seed_has_them(role, rounds, old, newest, before, after, steps):
     session = filled(role, rounds, old, newest)
@@ -64,6 +65,7 @@ def test_before_and_after_as_the_seed_has_them(role, rounds, old, newest, before
     assert_valid(packed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", [INIT, EXECUTE], ids=["init", "execute"])
 def test_it_begins_strictly_above_the_threshold(role):
     """At the very threshold nothing is due; with one token more it is."""
@@ -113,6 +115,7 @@ def test_two_in_a_row_leave_one_pair_and_keep_what_was_planted(role):
     assert full == ["full"] * session.profile.keep, "N does not shrink"
 
 
+@pytest.mark.slow
 def test_case_1_the_first_context_is_over_the_threshold():
     """It never is by one message, whose middle can be brought back; by many, a summary says what was received."""
     session = opened(INIT)

@@ -3,6 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recording_samples import PIXEL, messages_of
@@ -193,6 +194,7 @@ def conversations(**kinds: bool) -> st.SearchStrategy[list[Message]]:
     return st.tuples(system, rounds).map(lambda pair: [*pair[0], *(m for step in pair[1] for m in step)])
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(conversations(pictures=False, thinking=False, raw=True, errors=False))
 def test_openai_and_back_is_the_same(messages: list[Message]) -> None:
@@ -203,6 +205,7 @@ def test_openai_and_back_is_the_same(messages: list[Message]) -> None:
     assert recording.notes == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(conversations(pictures=True, thinking=True, raw=False, errors=True))
 def test_anthropic_and_back_is_the_same(messages: list[Message]) -> None:
@@ -242,6 +245,7 @@ anything = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(anything)
 def test_any_messages_at_all_can_be_written(messages: list[Message]) -> None:
@@ -268,6 +272,7 @@ def is_blank(block: dict[str, Any]) -> bool:
     return block["type"] == "text" and not block["text"].strip()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(anything)
 def test_writing_does_not_change_what_a_caller_keeps(messages: list[Message]) -> None:

@@ -198,6 +198,7 @@ def test_nothing_is_repaired() -> None:
     assert [call.id for call in calls_of(recording)] == ["same", "same", "open"]
 
 
+@pytest.mark.slow
 def test_ten_thousand_parallel_calls(tmp_path: Path) -> None:
     ids = [f"c{n}" for n in range(10_000)]
     calls = [{"id": i, "type": "function", "function": {"name": "f", "arguments": "{}"}} for i in ids]

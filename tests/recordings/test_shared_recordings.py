@@ -73,6 +73,7 @@ def check_wires(recording: Recording) -> None:
     assert back.messages == openai.messages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NEUTRAL, ids=lambda path: path.name)
 def test_neutral_recordings(path: Path) -> None:
     for recording, value in islice(zip(read_recordings(path), values_in(path), strict=True), SAMPLE):

@@ -237,6 +237,7 @@ NAMES = st.sampled_from(["a", "b c", "中", 'q"t', "d/e", "d/b f", "t\tb"])
 TREES = st.dictionaries(NAMES, TEXTS, max_size=5)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(TREES, TREES)
 def test_a_diff_of_two_trees_applied_to_the_older_gives_the_newer(old_tree, new_tree):
@@ -267,6 +268,7 @@ def test_a_diff_of_two_trees_applied_to_the_older_gives_the_newer(old_tree, new_
         assert made == new_tree
 
 
+@pytest.mark.slow
 @given(LINES, LINES, st.data())
 def test_parts_of_a_hunk_stand_where_they_stood(old_lines, new_lines, data):
     old, new = "\n".join(old_lines) + "\n", "\n".join(new_lines) + "\n"
@@ -305,6 +307,7 @@ def test_ten_thousand_lines(tmp_path):
     assert apply_hunks(versions.old("a.txt") or "", file.hunks) == versions.new("a.txt")
 
 
+@pytest.mark.slow
 def test_the_projects_own_history():
     folder = Path(__file__).parents[2]
     if not (folder / ".git").exists():

@@ -434,6 +434,7 @@ def test_paths_that_climb_are_not_asked_of_git(repo):
     assert versions.new("a.txt") == "a\n"
 
 
+@pytest.mark.slow
 def test_two_thousand_files_start_few_processes(repo, tmp_path, monkeypatch):
     for i in range(2000):
         repo.write(f"dir{i % 40}/f{i}.txt", f"{i}\nsame\n")

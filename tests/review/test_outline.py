@@ -165,6 +165,7 @@ def test_a_process_that_dies_is_started_again():
     assert outliner._process is None
 
 
+@pytest.mark.slow
 def test_texts_are_asked_for_ahead_and_taken_in_order():
     asked = [(text * 40, language) for language, (text, _) in CODE.items()] * 5
     with Outliner() as outliner:

@@ -102,6 +102,7 @@ def test_a_real_tokenizer_is_kept_to():
     assert view.tokens > 7_000
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 60),

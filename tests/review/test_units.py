@@ -165,6 +165,7 @@ def _diff_of(old: str, new: str) -> str:
     )
 
 
+@pytest.mark.slow
 def test_ids_are_equal_across_runs(tmp_path):
     repo = Repo(tmp_path)
     repo.commit({"a.py": module("one", "two"), "b.go": "package b\nfunc F() {}\n"})
@@ -199,6 +200,7 @@ def test_ids_of_one_change_are_written_down():
     assert unit.id == "u-52208206d4cb"
 
 
+@pytest.mark.slow
 def test_lines_above_do_not_change_ids(tmp_path):
     old = module("one", "two", lines=20)
     edit = ("two_5 = 5", "two_5 = 55")
@@ -209,6 +211,7 @@ def test_lines_above_do_not_change_ids(tmp_path):
     assert alone[0].new != shifted[0].new
 
 
+@pytest.mark.slow
 def test_the_same_change_twice_has_two_ids_that_stay(tmp_path):
     def text(value):
         return "".join(
@@ -221,6 +224,7 @@ def test_the_same_change_twice_has_two_ids_that_stay(tmp_path):
     assert [unit.id for unit in first] == [unit.id for unit in again]
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     st.lists(st.sampled_from(["one", "two", "three", "four"]), unique=True, max_size=4),
@@ -262,6 +266,7 @@ def test_uses_are_counted_at_once(tmp_path):
     assert count_uses(tmp_path, ["get", "x", "operator==", "-e"]) == {}
 
 
+@pytest.mark.slow
 def test_ten_thousand_lines_and_two_thousand_files():
     files = [
         FileChange(
@@ -278,6 +283,7 @@ def test_ten_thousand_lines_and_two_thousand_files():
     assert len({u.id for u in units}) == len(units) == 2000 + len([u for u in units if u.path == "big.py"])
 
 
+@pytest.mark.slow
 def test_the_projects_own_history():
     folder = Path(__file__).parents[2]
     if not (folder / ".git").exists():

@@ -34,6 +34,7 @@ def texts(event: Event) -> dict[str, str]:
     return {id_: artifact.text for id_, artifact in encode_event(event)[1].items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(EVENTS)
 def test_an_event_comes_back_as_it_went_in(event: Event) -> None:
@@ -44,6 +45,7 @@ def test_an_event_comes_back_as_it_went_in(event: Event) -> None:
     assert encode_event(event)[0] == body
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(JSON)
 def test_arguments_that_look_like_references_round_trip(value: object) -> None:

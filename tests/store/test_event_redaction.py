@@ -4,6 +4,7 @@ import types
 import typing
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 
 from holdfast import events, messages
@@ -82,6 +83,7 @@ def test_lone_surrogates_become_replacement_characters_and_pairs_become_one() ->
     msgspec.json.encode(odd)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(EVENTS)
 def test_nothing_changes_where_nothing_has_to_go(event: Event) -> None:

@@ -128,6 +128,7 @@ def check_container(path: Path) -> None:
         assert db.execute(unreferenced).fetchone() == (0,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "size"), [(1, 1), (2, 4)])
 def test_a_killed_writer_loses_nothing_that_was_acknowledged(
     tmp_path: Path, nursery: Nursery, seed: int, size: int
@@ -163,6 +164,7 @@ def test_killed_while_the_store_is_being_made(tmp_path: Path, nursery: Nursery) 
             check_container(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 4])
 def test_processes_on_one_log_neither_lose_nor_interleave(tmp_path: Path, count: int) -> None:
     path = tmp_path / "store.db"
@@ -175,6 +177,7 @@ def test_processes_on_one_log_neither_lose_nor_interleave(tmp_path: Path, count:
     check_container(path)
 
 
+@pytest.mark.slow
 def test_processes_on_different_logs_of_one_store(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     processes = {f"w{n}": writer(path, f"log-w{n}", f"w{n}", 30, 2) for n in range(4)}
@@ -184,6 +187,7 @@ def test_processes_on_different_logs_of_one_store(tmp_path: Path) -> None:
     check_container(path)
 
 
+@pytest.mark.slow
 def test_one_is_killed_while_another_writes(tmp_path: Path, nursery: Nursery) -> None:
     chance = random.Random(4)
     path, told = tmp_path / "store.db", tmp_path / "victims.told"

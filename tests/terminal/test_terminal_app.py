@@ -52,6 +52,7 @@ async def approving(terminal, pilot, *keys):
     await pilot.press(*keys)
 
 
+@pytest.mark.slow
 def test_a_task_from_the_first_word_to_the_last(tmp_path):
     terminal = Terminal(
         tmp_path,
@@ -91,6 +92,7 @@ def test_a_task_from_the_first_word_to_the_last(tmp_path):
     assert [event.decision for event in terminal.events(ApprovalGiven)] == ["once"]
 
 
+@pytest.mark.slow
 def test_a_denial_is_read_by_the_model(tmp_path):
     terminal = Terminal(tmp_path, [READ], [EDIT], "I leave it.")
 
@@ -108,6 +110,7 @@ def test_a_denial_is_read_by_the_model(tmp_path):
     assert terminal.events(ApprovalGiven)[-1].reason == "keep it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "decision"), [("a", "log"), ("p", "pattern")])
 def test_an_approval_for_more_than_once_is_not_asked_again(tmp_path, key, decision):
     again = call("Edit", "4", path="main.py", old_string="new", new_string="newer")
@@ -125,6 +128,7 @@ def test_an_approval_for_more_than_once_is_not_asked_again(tmp_path, key, decisi
     assert [event.decision for event in terminal.events(ApprovalGiven)] == [decision]
 
 
+@pytest.mark.slow
 def test_escape_leaves_the_reason_and_then_interrupts_the_run(tmp_path):
     terminal = Terminal(tmp_path, [READ], [EDIT], "Never said.")
 
@@ -299,6 +303,7 @@ def test_a_tool_that_runs_is_ended_by_escape(tmp_path):
     assert terminal.events(ToolReturned)[0].error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (40, 16), (120, 50)], ids=["80x24", "40x16", "120x50"])
 def test_keys_and_status_stay_on_the_screen_however_small_and_long_the_diff(tmp_path, size):
     text = "".join(f"line {n} of a file that is rather long\n" for n in range(300))
@@ -344,6 +349,7 @@ def test_modes_are_switched_and_hold_for_the_next_call(tmp_path):
     assert terminal.events(ApprovalGiven) == []
 
 
+@pytest.mark.slow
 def test_questions_are_answered_by_number_mark_and_own_words(tmp_path):
     options = [{"label": "red"}, {"label": "green", "description": "like grass"}]
     asked = call(

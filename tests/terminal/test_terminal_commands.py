@@ -42,6 +42,7 @@ def test_commands_answer_in_markdown_and_reach_the_desk(tmp_path):
     assert terminal.events(UserSaid) == [], "a command is not said to the model"
 
 
+@pytest.mark.slow
 def test_a_rewind_shows_the_session_as_it_is_now(tmp_path):
     terminal = Terminal(tmp_path, "One.", "Two.", "Three.")
 
@@ -82,6 +83,7 @@ def test_what_stands_in_the_prompt_outlives_a_rewind(tmp_path):
     driven(work())
 
 
+@pytest.mark.slow
 def test_a_command_that_comes_while_it_works_waits(tmp_path):
     terminal = Terminal(tmp_path, [READ], [EDIT], "Done.")
 

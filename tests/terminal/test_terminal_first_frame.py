@@ -113,6 +113,7 @@ def pipe(tmp_path):
     return place
 
 
+@pytest.mark.slow
 def test_what_is_typed_before_the_prompt_is_there_arrives_in_it(tmp_path, pipe):
     with started(tmp_path, held=pipe) as terminal:
         terminal.read_until(b"loading")
@@ -136,6 +137,7 @@ def test_an_early_ctrl_c_leaves_the_terminal_as_it_was(tmp_path, pipe):
         assert terminal.sent.endswith(b"interrupted\r\n")
 
 
+@pytest.mark.slow
 def test_leaving_later_gives_back_what_was_there_before_the_first_frame(tmp_path):
     with started(tmp_path) as terminal:
         terminal.read_until(b"tokens are assumed")
@@ -145,6 +147,7 @@ def test_leaving_later_gives_back_what_was_there_before_the_first_frame(tmp_path
         assert b"to resume this session" in terminal.sent
 
 
+@pytest.mark.slow
 def test_a_terminal_that_understands_nothing_gets_no_first_frame(tmp_path):
     with started(tmp_path, TERM="dumb") as terminal:
         terminal.read_until(ENTER.encode())
@@ -152,6 +155,7 @@ def test_a_terminal_that_understands_nothing_gets_no_first_frame(tmp_path):
         assert b"loading" not in terminal.sent.partition(b"\x1b[?1000h")[0]
 
 
+@pytest.mark.slow
 def test_after_a_tour_nothing_is_said_of_going_on(tmp_path):
     command = [sys.executable, "-m", "holdfast", "tour"]
     terminal = Pty(command, tmp_path, TERM="xterm-256color", COLUMNS="", LINES="", HOME=tmp_path)
@@ -165,6 +169,7 @@ def test_after_a_tour_nothing_is_said_of_going_on(tmp_path):
         terminal.close()
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_said_on_the_screen_that_was_there(tmp_path):
     with started(tmp_path, "--continue") as terminal:
         assert terminal.code() == 3

@@ -137,6 +137,7 @@ def test_new_lines_long_pastes_and_the_way_back(tmp_path):
     assert said(terminal) == ["a\nb\nc\nd", paste + "x"]
 
 
+@pytest.mark.slow
 def test_files_and_commands_are_completed_in_the_box(tmp_path):
     terminal = Terminal(tmp_path, [call("Read", path="src/with space.py")], "Read.")
 

@@ -83,6 +83,7 @@ def test_ctrl_c_ends_a_command_and_twice_leaves_without_colour(tmp_path):
     assert kept == ["Sleep", "not sent"]
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_of_a_command_and_resumed(tmp_path):
     root = repository(tmp_path)
     run = ToolCall("c1", "Bash", {"command": "echo $PPID > ../child; sleep 60"})
@@ -124,6 +125,7 @@ def agent_pid(folder, screen):
     return pid
 
 
+@pytest.mark.slow
 def test_a_screen_ends_with_its_terminal(tmp_path):
     pid, end = pty.fork()
     if pid == 0:

@@ -80,6 +80,7 @@ def test_a_card_says_how_far_a_sub_agent_is_and_then_what_it_reports(tmp_path):
     driven(work())
 
 
+@pytest.mark.slow
 def test_what_a_sub_agent_would_change_is_shown_as_it_would_be(tmp_path):
     model = Employed([call("Read", "r", path="main.py")], [EDIT], "Did it.", writes=True)
     model.goes_on.set()

@@ -149,6 +149,7 @@ def test_the_branch_is_read_from_git(tmp_path):
     assert current_branch(tmp_path) == "01234567"
 
 
+@pytest.mark.slow
 def test_a_long_session_has_few_widgets_and_comes_back_on_scrolling_up(tmp_path):
     terminal = Terminal(tmp_path)
 

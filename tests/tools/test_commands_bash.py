@@ -135,6 +135,7 @@ def readable(text: str, *, is_posix: bool = False) -> ShellScript | None:
         return None
 
 
+@pytest.mark.slow
 def test_words_are_those_of_bash(tmp_path):
     texts = ["p " + text for text in made(6_000, 1)]
     script = (
@@ -175,6 +176,7 @@ def numbered(text: str) -> str:
     return parts[0] + "".join(f" p {at}q {part}" for at, part in enumerate(parts[1:]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_no_command_that_bash_runs_is_overlooked(tmp_path, seed):
     texts = [text for text in scripts(1_500, seed) if readable(text)]
@@ -190,6 +192,7 @@ def test_no_command_that_bash_runs_is_overlooked(tmp_path, seed):
     check(printed, texts)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("dash"), reason="there is no other shell to compare with")
 def test_no_command_that_another_shell_runs_is_overlooked(tmp_path):
     texts = [text for text in scripts(1_500, 7) if readable(text, is_posix=True)]

@@ -132,6 +132,7 @@ def test_among_plain_names_nothing_is_asked(root, command):
     assert verdict(command, root) == "allow"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", HOSTILE, ids=lambda make: make.__name__)
 def test_what_is_allowed_shows_nothing_from_outside(root, make):
     make(root)

@@ -120,6 +120,7 @@ def simple(command: str) -> Simple | None:
     )
 
 
+@pytest.mark.slow
 @given(st.text() | SCRIPTS)
 @example("$(" * 5_000)
 @example("(" * 50_000)

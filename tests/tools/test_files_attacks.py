@@ -71,6 +71,7 @@ def test_an_encoding_that_was_named_stays_through_somebody_elses_change(tools):
 WORDS = st.sampled_from(["für", "äöüß", "plain", "é", "中文", "的文件", "\n", "\r\n", "\r", "“q”"])
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(WORDS, min_size=1, max_size=6).map("".join),

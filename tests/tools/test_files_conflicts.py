@@ -64,6 +64,7 @@ def theirs(draw):
 spans = st.tuples(st.integers(0, COUNT - 1), st.integers(0, 2))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(theirs(), spans, st.booleans())
 def test_a_conflict_is_a_line_that_both_touched(tmp_path_factory, other, span, within):

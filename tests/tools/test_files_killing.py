@@ -20,6 +20,7 @@ KILLS = 250
 TEMPORARY = re.compile(r"\.holdfast-[0-9a-f]{16}\.tmp")
 
 
+@pytest.mark.slow
 def test_a_killed_write_or_multi_edit_leaves_the_old_file_or_the_new_one(tmp_path):
     rng = random.Random(6)
     folder = tmp_path / "sub"

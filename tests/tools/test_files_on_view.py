@@ -161,6 +161,7 @@ class Attempt:
                 tools.chat(prose(rng, rng.choice((20, 300))))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2_500, 5_000, 12_000]))
 def test_no_work_gets_a_wrong_claim(tmp_path_factory, seed, budget):
@@ -172,6 +173,7 @@ def test_no_work_gets_a_wrong_claim(tmp_path_factory, seed, budget):
         return
 
 
+@pytest.mark.slow
 def test_the_attempts_do_get_claims(tmp_path):
     claims = 0
     for seed in range(6):

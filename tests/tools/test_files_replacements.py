@@ -78,6 +78,7 @@ def reference(text, edits, ending):
     return "".join(now)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS, ids=["lf", "crlf"])
 @given(st.data())
 def test_the_engine_does_what_brute_force_does(ending, data):
@@ -90,6 +91,7 @@ def test_the_engine_does_what_brute_force_does(ending, data):
 
 
 # A carriage return that comes to stand before a line feed is an ending, and none that a line had.
+@pytest.mark.slow
 @given(works().filter(lambda work: not any("\r" in edit.new for edit in work[1])))
 def test_with_mixed_endings_lines_that_stay_keep_theirs(work):
     text, edits = work
@@ -108,6 +110,7 @@ def test_with_mixed_endings_lines_that_stay_keep_theirs(work):
         here = max(here, last)
 
 
+@pytest.mark.slow
 @given(works())
 def test_changes_and_touched_lines_tell_what_happened(work):
     text, edits = work

@@ -197,4 +197,4 @@ class Work(RuleBasedStateMachine):
 
 
 Work.TestCase.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
-TestWork = Work.TestCase
+TestWork = pytest.mark.slow(Work.TestCase)

@@ -51,6 +51,7 @@ async def all_kinds(server, workspace):
         return tools, await asked(Toolbox(tools, workspace), *calls)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pipes", "http"])
 def test_every_kind_of_answer_becomes_an_envelope(workspace, kind):
     if kind == "pipes":
@@ -84,6 +85,7 @@ def test_every_kind_of_answer_becomes_an_envelope(workspace, kind):
     )
 
 
+@pytest.mark.slow
 def test_a_server_sees_only_what_it_is_given_and_is_read_only_only_if_trusted(workspace, caplog):
     ours = {"PATH": "/usr/bin:/bin", "SECRET_KEY": "s", "TOKEN": "t", "GIVEN": "g", "HOME": "/nowhere"}
     server = StdioServer(
@@ -105,6 +107,7 @@ def test_a_server_sees_only_what_it_is_given_and_is_read_only_only_if_trusted(wo
     assert {tool.name for tool in tools if tool.is_read_only} == {"mcp__s__add"}
 
 
+@pytest.mark.slow
 def test_schemas_that_would_eat_the_window_are_handed_out_on_demand(workspace):
     async def scenario():
         async with McpServers({"s": STDIO}, settings=McpSettings(budget=500)) as servers:
@@ -132,6 +135,7 @@ def test_schemas_that_would_eat_the_window_are_handed_out_on_demand(workspace):
     assert "The nearest are mcp__s__add" in unknown.envelope.text
 
 
+@pytest.mark.slow
 def test_a_call_that_takes_too_long_is_left_and_the_next_one_works(workspace):
     async def scenario():
         server = StdioServer(sys.executable, (SERVER, "stdio"), call_seconds=1.0)
@@ -146,6 +150,7 @@ def test_a_call_that_takes_too_long_is_left_and_the_next_one_works(workspace):
     assert fine.envelope.text == "2"
 
 
+@pytest.mark.slow
 def test_an_interrupted_call_is_answered_and_the_server_stays(workspace):
     async def scenario():
         async with McpServers({"s": STDIO}) as servers:

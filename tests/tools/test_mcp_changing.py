@@ -107,6 +107,7 @@ def state_of(pid):
         return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [OLD, NEW], ids=["told unasked", "told to who listens"])
 def test_a_tool_that_comes_later_is_found(tmp_path, workspace, text):
     async def scenario():

@@ -259,6 +259,7 @@ def test_who_is_given_long_to_leave_is_not_waited_for_at_the_end(workspace, monk
     assert asyncio.run(scenario()) == (False, set())
 
 
+@pytest.mark.slow
 def test_three_hundred_tools_with_giant_schemas_do_not_eat_the_window(workspace):
     async def scenario():
         async with McpServers({"h": hostile("many")}) as servers:

@@ -52,6 +52,7 @@ def found():
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", CASES)
 def test_a_server_that_floods_us_costs_no_more_than_a_few_messages(found, mode):
     assert CASES[mode] in found[mode]["text"]

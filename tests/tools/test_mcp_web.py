@@ -41,6 +41,7 @@ def run(server, workspace, *calls, environment=None, settings=None):
 ECHO = ("mcp__h__echo", {})
 
 
+@pytest.mark.slow
 def test_a_server_at_an_address_that_goes_away_and_comes_back(workspace):
     async def scenario():
         with web_server() as port:
@@ -84,6 +85,7 @@ def test_an_address_that_speaks_no_mcp_costs_no_more_than_its_time(workspace, mo
     assert reason in described.envelope.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "reason"),
     [

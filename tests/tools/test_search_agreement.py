@@ -88,6 +88,7 @@ def walked(folder, everything):
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(
     st.lists(paths, min_size=1, max_size=12),
@@ -134,6 +135,7 @@ contents = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(
     st.dictionaries(paths, contents, min_size=1, max_size=6),
@@ -204,6 +206,7 @@ GLOBS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(st.lists(paths, min_size=1, max_size=12), st.sampled_from(GLOBS))
 def test_a_glob_selects_what_ripgreps_own_does(ripgrep, files, glob):

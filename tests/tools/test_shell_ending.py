@@ -67,6 +67,7 @@ sleep 0.7; echo ready > ready
 NAMES = ["plain", "deaf", "session", "twice", "bare", "group"]
 
 
+@pytest.mark.slow
 def test_a_time_limit_ends_everything_that_was_started(shell, workspace, tmp_path):
     envelope = run(shell, workspace, HIDING + "sleep 300; touch next", timeout=4)
     pids = written_pids(tmp_path, NAMES)
@@ -96,6 +97,7 @@ def test_a_command_may_clean_up_when_it_is_asked_to_end(shell, workspace):
     assert envelope.data["exit_code"] == 7
 
 
+@pytest.mark.slow
 def test_cancelling_the_call_ends_the_command(shell, workspace, tmp_path):
     async def cancelled():
         task = asyncio.create_task(
@@ -177,6 +179,7 @@ def test_an_unknown_job_is_named_with_those_there_are(shell, workspace):
         assert "`b1`" in envelope.text
 
 
+@pytest.mark.slow
 def test_closing_ends_jobs_and_what_hides(workspace, tmp_path):
     with Shell() as shell:
         run(shell, workspace, HIDING, run_in_background=True)
@@ -197,6 +200,7 @@ def test_processes_of_others_are_left_alone(shell, workspace, tmp_path):
         assert alive(pids) == pids
 
 
+@pytest.mark.slow
 def test_a_mark_is_not_the_beginning_of_another(workspace):
     with Shell() as shell:
         run(shell, workspace, "true")

@@ -68,6 +68,7 @@ def test_closing_removes_the_folder_and_what_follows_has_one_again(temporary, ro
     assert left(temporary) == []
 
 
+@pytest.mark.slow
 def test_a_shell_that_nobody_closed_takes_its_folder_along(temporary, root):
     shell = Shell()
     run(shell, root)
@@ -89,6 +90,7 @@ def test_an_interpreter_that_ends_takes_the_folder_along(temporary, root, ending
     assert left(temporary) == []
 
 
+@pytest.mark.slow
 def test_a_fork_that_ends_leaves_the_folder_to_its_owner(temporary, root):
     fork = "pid = os.fork()\nif not pid: sys.exit(0)\nos.waitpid(pid, 0)\nassert os.listdir(sys.argv[2])"
     command = [sys.executable, "-W", "ignore", "-c", RUN + fork, str(root), str(temporary)]
@@ -97,6 +99,7 @@ def test_a_fork_that_ends_leaves_the_folder_to_its_owner(temporary, root):
     assert left(temporary) == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_is_taken_away_by_the_next(temporary, root):
     command = [sys.executable, "-c", RUN + "os.kill(os.getpid(), 9)", str(root), str(temporary)]
     for _ in range(2):

@@ -77,6 +77,7 @@ def test_fault_8_paging_by_lines_reaches_the_very_end(shell, workspace):
     assert seen == [*(f"{n}: line {n}" for n in range(1, 3001)), "3001: no end"]
 
 
+@pytest.mark.slow
 def test_fault_8_spills_at_the_same_time_have_files_of_their_own(workspace):
     async def many():
         shells = [Shell(limits=ShellLimits(text_bytes=1000)) for _ in range(4)]

@@ -227,6 +227,7 @@ def test_a_short_schema_takes_what_the_full_one_takes(both, name, given):
     Draft202012Validator(short.schema).validate(given)
 
 
+@pytest.mark.slow
 def test_calls_do_the_same_and_are_refused_for_the_same(tmp_path, store):
     said = []
     for kind in ("full", "short"):
@@ -334,6 +335,7 @@ CASES = st.recursive(
 """Schemas, each with a value that it takes."""
 
 
+@pytest.mark.slow
 @given(CASES, st.sets(NAMED))
 def test_a_lean_schema_takes_whatever_the_schema_takes(case, without):
     schema, value = case

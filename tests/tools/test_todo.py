@@ -109,6 +109,7 @@ rows = st.lists(
 ).filter(lambda rows: sum(status == "in_progress" for _, status in rows) <= 1)
 
 
+@pytest.mark.slow
 @given(st.lists(rows, max_size=6))
 def test_restored_from_its_results_it_is_the_same_and_the_view_sees_the_same_list(tmp_path_factory, lists):
     todos, again, view = TodoList(), TodoList(), Todos()

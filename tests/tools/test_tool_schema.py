@@ -90,6 +90,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.sampled_from(["path", "changes", "first", "count", "sort", "x"]), json_values, max_size=6

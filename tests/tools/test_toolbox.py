@@ -119,6 +119,7 @@ def test_a_call_that_changes_waits_for_those_before_it_and_runs_alone(scene, wor
     assert sorted(scene.notes[8:]) == ["+e", "+f", "-e", "-f"]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=30), st.integers(1, 4))
 def test_whatever_the_mixture_each_call_has_its_own_result(tmp_path_factory, kinds, parallel):
     scene = Scene()

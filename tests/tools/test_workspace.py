@@ -251,6 +251,7 @@ def raced(call, rounds=ROUNDS):
     return worked, refused
 
 
+@pytest.mark.slow
 def test_a_directory_swapped_for_a_link_is_never_followed_outside(workspace, home):
     def good(path):
         path.mkdir()
@@ -265,6 +266,7 @@ def test_a_directory_swapped_for_a_link_is_never_followed_outside(workspace, hom
     assert {"ACCESS_DENIED", "NOT_FOUND"} & refused
 
 
+@pytest.mark.slow
 def test_a_file_swapped_for_a_link_is_never_followed_outside(workspace, home):
     def look():
         assert read(workspace, "f") == "good"
@@ -279,6 +281,7 @@ def test_a_file_swapped_for_a_link_is_never_followed_outside(workspace, home):
     assert {"ACCESS_DENIED", "NOT_FOUND"} & refused
 
 
+@pytest.mark.slow
 def test_no_write_lands_outside_while_directories_are_swapped_for_links(workspace, home, monkeypatch):
     # What the disk does at a crash is not the question here, and thousands of syncs would take a minute.
     monkeypatch.setattr(os, "fsync", lambda _: None)

@@ -51,6 +51,7 @@ def snapshot(folder):
     return {path: path.read_bytes() if path.is_file() else b"" for path in sorted(folder.rglob("*"))}
 
 
+@pytest.mark.slow
 def test_ten_thousand_hostile_paths(home, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda _: None)
     workspace, rng = Workspace([home / "root"]), random.Random(20_261_115)

@@ -95,6 +95,7 @@ def test_a_hundred_thousand_blank_lines_take_no_quadratic_time():
     assert shown(after(("update_todo", {"todos": text}))) == [("end", "pending")]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(NAMES, ARGUMENTS, st.sampled_from(["ok", "Task #2 created", "#٣"])), max_size=6))
 def test_no_arguments_of_any_tool_raise(calls):

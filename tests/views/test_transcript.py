@@ -1,3 +1,5 @@
+import pytest
+
 from holdfast.events import AssistantReplied, Rewound, SystemSet, ToolReturned, UserSaid
 from holdfast.ids import text_id
 from holdfast.messages import Image, Text, Thinking, ToolCall
@@ -157,6 +159,7 @@ def test_names_and_arguments_become_legal_for_every_provider():
     assert rules(t) == ["call-name", "invalid-arguments"]
 
 
+@pytest.mark.slow
 def test_ten_thousand_parallel_calls_are_paired():
     calls = [("same", "Read", {"n": i}) for i in range(10_000)]
     results = [result("same", str(i)) for i in range(10_000)]

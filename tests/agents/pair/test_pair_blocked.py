@@ -27,6 +27,7 @@ def unmeasured(tmp_path):
     return Play(tmp_path, pair_of(REQUIRES))
 
 
+@pytest.mark.slow
 def test_who_cannot_evaluate_asks_and_goes_on_with_the_same_iteration(unmeasured):
     play = unmeasured
     waits = play.run([PLAN, DESIGNED], STUCK, people=people(Deciding(("approve", ""))))
@@ -115,6 +116,7 @@ def test_where_it_may_do_something_else_it_tries_again_without_an_answer(unmeasu
     assert done.reason == "success"
 
 
+@pytest.mark.slow
 def test_an_answer_that_comes_late_is_read(unmeasured, tmp_path):
     play, folder = unmeasured, tmp_path / "approvals"
     play.run([PLAN, DESIGNED], [], people=by_file(folder))
@@ -137,6 +139,7 @@ def test_an_answer_stands_once_however_often_it_is_asked_for(unmeasured):
     assert "yes 3" in tail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("approvals", [None, Yes()], ids=["nobody", "always"])
 def test_who_is_blocked_again_and_again_is_stopped(unmeasured, approvals):
     play = unmeasured

@@ -53,6 +53,7 @@ def short(tmp_path_factory):
     return short_phases(play), fate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_written", [False, True], ids=["before", "behind"])
 def test_a_short_work_killed_at_each_of_its_events(tmp_path, short, is_written):
     """Behind an event only where something is done then before the next one: its calls are made behind a reply."""
@@ -75,6 +76,7 @@ def test_a_short_work_killed_at_each_of_its_events(tmp_path, short, is_written):
         assert short_phases(play) == phases, at
 
 
+@pytest.mark.slow
 def test_what_is_uncertain_is_said_and_not_run_again(tmp_path):
     play = Short(tmp_path / "it")
     fate = Fate()

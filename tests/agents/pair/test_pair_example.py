@@ -75,6 +75,7 @@ def crashed_and_resumed(root, fate):
         return played(root)  # it died before there was a log
 
 
+@pytest.mark.slow
 def test_it_runs_by_the_one_command_that_its_readme_names(tmp_path):
     command = re.search(
         r"^    (python3 examples/pair/run.py)$", (EXAMPLE / "README.md").read_text(), re.MULTILINE
@@ -99,6 +100,7 @@ def test_it_runs_by_the_one_command_that_its_readme_names(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_three_iterations_that_rise_with_the_design_repaired(reference):
     _, phases, _ = reference
     shown = [json.loads(phase) for phase in phases]
@@ -116,6 +118,7 @@ def test_three_iterations_that_rise_with_the_design_repaired(reference):
     assert len({one["id"] for one in shown if one["is"] == "DecisionMade"}) == 2, "both designs were approved"
 
 
+@pytest.mark.slow
 def test_what_decides_stands_in_every_request_and_in_the_summary(tmp_path):
     both = models()
     root = prepare(tmp_path)
@@ -134,6 +137,7 @@ def test_what_decides_stands_in_every_request_and_in_the_summary(tmp_path):
     assert "below 85 % go on; return only for problems of layer 1" in states[0]
 
 
+@pytest.mark.slow
 def test_every_request_of_both_agents_is_valid_for_both_providers(tmp_path):
     both = models()
     asyncio.run(play_with(prepare(tmp_path), both))
@@ -155,6 +159,7 @@ async def play_with(root, both):
         await opened.close()
 
 
+@pytest.mark.slow
 def test_it_goes_on_on_another_machine_from_its_logs_and_its_folder(tmp_path, reference):
     """Killed halfway, its logs exported and imported elsewhere."""
     here = prepare(tmp_path / "here")
@@ -175,6 +180,7 @@ def test_it_goes_on_on_another_machine_from_its_logs_and_its_folder(tmp_path, re
     assert folder_state(there) == reference[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_written", [False, True], ids=["before", "behind"])
 @pytest.mark.parametrize("at", range(1, MOST + 1) if os.environ.get(EVERY) else SOME)
 def test_the_example_killed_at_an_event(tmp_path, reference, at, is_written):
@@ -203,6 +209,7 @@ played(Path(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 def test_killed_while_the_evaluation_runs(tmp_path, reference):
     """A real process, and a signal that cannot be caught."""
     root = prepare(tmp_path)

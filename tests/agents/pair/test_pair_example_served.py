@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from holdfast import Session
 from holdfast.messages import Message
 from holdfast.models.model import ModelRequest
@@ -33,6 +35,7 @@ def answer(body: Any):
     return says(*parts) if isinstance(parts, list) else says(parts)
 
 
+@pytest.mark.slow
 def test_the_example_runs_with_a_model_behind_a_server(tmp_path):
     with running(Answering(answer)) as server:
         done = subprocess.run(

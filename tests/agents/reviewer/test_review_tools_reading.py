@@ -286,6 +286,7 @@ def test_names_in_a_hostile_diff_lead_nowhere(bench_of, tmp_path):
     assert OUTSIDE not in bench.run("read_file_hunk", path=name).text
 
 
+@pytest.mark.slow
 def test_nothing_that_is_read_is_run(changed, bench_of, tmp_path):
     """Files that would run if they were imported, sourced or taken for settings."""
     trap = f"__import__('pathlib').Path({str(tmp_path / 'sprung')!r}).touch()\n"
@@ -313,6 +314,7 @@ def test_reading_tools_run_beside_each_other_and_others_alone(bench):
     assert alone == {"set_level", "report_finding"}
 
 
+@pytest.mark.slow
 def test_calls_that_run_beside_each_other_answer_as_alone(changed, bench_of):
     files = {f"f{n:03}.py": f"def f{n}():\n    return {n}\n" for n in range(140)}
     repo = changed(dict.fromkeys(files, "x = 1\n"), files, ())

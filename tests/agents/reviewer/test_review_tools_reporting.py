@@ -189,6 +189,7 @@ def test_findings_are_listed_with_their_exact_words(bench):
     assert "(reports that were dropped: evidence 1)" in bench.run("list_findings").text
 
 
+@pytest.mark.slow
 def test_many_findings_are_listed_up_to_a_cap(changed, bench_of):
     text = "".join(f"value_{n} = compute({n})\n" for n in range(150))
     bench = bench_of(changed({"a.py": "x = 1\n"}, {"a.py": text}, ()).folder)
@@ -238,6 +239,7 @@ def fresh(review):
     )
 
 
+@pytest.mark.slow
 def test_results_in_a_log_rebuild_the_state_of_a_review_begun_anew(bench):
     results = [
         ("report_finding", reported(bench)),
@@ -262,6 +264,7 @@ def test_results_in_a_log_rebuild_the_state_of_a_review_begun_anew(bench):
     assert again.findings.patches == {"unreadable": 1}
 
 
+@pytest.mark.slow
 def test_what_no_longer_stands_is_not_restored(bench):
     kept = reported(bench)
     other = reported(
@@ -276,6 +279,7 @@ def test_what_no_longer_stands_is_not_restored(bench):
     assert again.decisions == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("severity", ["low", "critical"])
 def test_a_rule_with_new_words_does_not_double_the_findings_of_an_older_log(changed, bench_of, severity):
     """Ids follow from the words. A report that was merged with a rule's finding names the id it had then."""
@@ -343,6 +347,7 @@ def said(claim, severity):
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @example([said(WORDS[0], "low"), said(WORDS[1], "high"), said(WORDS[0], "critical")])
 @given(st.lists(st.one_of(reports, levels), max_size=8))

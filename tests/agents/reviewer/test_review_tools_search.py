@@ -84,6 +84,7 @@ def test_callers_stand_with_the_function_they_are_in(bench):
     assert [use["inside"] for use in found.data["uses"]] == ["", "App.start", "run"]
 
 
+@pytest.mark.slow
 def test_of_a_method_its_last_name_is_looked_for(bench):
     for symbol in ("App.start", "App::start", "App#start", "start()"):
         found = bench.run("callers_of", symbol=symbol)
@@ -91,6 +92,7 @@ def test_of_a_method_its_last_name_is_looked_for(bench):
         assert found.data["total_uses"] == 0
 
 
+@pytest.mark.slow
 def test_a_name_is_a_word_and_no_pattern(changed, bench_of):
     files = {"a.rb": "def save!\nend\nsave!\nsave\nunsave!\n", "b.py": "parse = 1\nparser = 2\np.rse\n"}
     bench = bench_of(changed({"x": "x\n"}, files, ()).folder)
@@ -99,6 +101,7 @@ def test_a_name_is_a_word_and_no_pattern(changed, bench_of):
     assert bench.run("callers_of", symbol="p.*").data["total_matches"] == 0
 
 
+@pytest.mark.slow
 def test_many_callers_are_capped_with_true_totals(changed, bench_of):
     files = {f"f{n:03}.py": "from a import used\n\n\ndef g():\n    used()\n" for n in range(250)}
     bench = bench_of(changed({"a.py": "def used():\n    pass\n"}, files, ()).folder)
@@ -118,6 +121,7 @@ def importers(envelope):
     return [one["file"] for one in envelope.data["imported_by"]]
 
 
+@pytest.mark.slow
 def test_python_imports_are_resolved_both_ways(changed, bench_of):
     files = {
         "src/app/__init__.py": "from .core import run\n",
@@ -151,6 +155,7 @@ def test_python_imports_are_resolved_both_ways(changed, bench_of):
     ]
 
 
+@pytest.mark.slow
 def test_script_imports_are_resolved_both_ways(changed, bench_of):
     files = {
         "src/app.ts": (
@@ -176,6 +181,7 @@ def test_script_imports_are_resolved_both_ways(changed, bench_of):
     assert importers(bench.run("get_dependencies", path="src/widgets/index.tsx")) == ["src/app.ts"]
 
 
+@pytest.mark.slow
 def test_go_imports_are_resolved_both_ways(changed, bench_of):
     files = {
         "go.mod": "module example.org/shop\n\ngo 1.22\n",
@@ -189,6 +195,7 @@ def test_go_imports_are_resolved_both_ways(changed, bench_of):
     assert importers(bench.run("get_dependencies", path="store/more.go")) == ["main.go"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "text", "other", "target"),
     [
