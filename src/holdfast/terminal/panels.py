@@ -39,7 +39,7 @@ class StrayKey(Message):
 
 
 class ApprovalPanel(Vertical):
-    """**Contract:** `verdict` is set once, or cancelled by whoever waits for it."""
+    """**Contract:** `verdict` is set once, or cancelled by the task that waits for it."""
 
     can_focus = True
 
@@ -151,7 +151,7 @@ def _approval_keys(asked: ApprovalRequest) -> Content:
 
 
 class QuestionPanel(Vertical):
-    """**Contract:** `chosen` is set once, or cancelled by whoever waits for it."""
+    """**Contract:** `chosen` is set once, or cancelled by the task that waits for it."""
 
     can_focus = True
 
