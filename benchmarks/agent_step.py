@@ -117,7 +117,7 @@ class Unkept(list[ModelRequest]):
 
 
 def plain_loop(tokens: int, steps: int) -> list[float]:
-    """The same talk over a list."""
+    """The same conversation over a list."""
     rng, times = random.Random(7), []
     messages: list[Message] = [UserMessage((Text("Look at every part."),))]
     for number in range(steps):

@@ -82,13 +82,13 @@ def boundaries_in(recording: Recording, project: str) -> Iterator[Boundary]:
         start = at + 1
         while start < end and isinstance(events[start], ToolReturned):
             start += 1  # Results of calls before it, which a recorder wrote down behind it.
-        before, after = talk(events[:start], summaries), talk(events[start:end], summaries)
+        before, after = conversation(events[:start], summaries), conversation(events[start:end], summaries)
         cut = newest(before, KEPT.get(boundary.kind, 0))
         parts = before[:cut], before[cut:], after
         yield Boundary(project, recording.id, number, boundary.summary, *parts, known)
 
 
-def talk(events: Iterable[Event], summaries: set[str]) -> tuple[Event, ...]:
+def conversation(events: Iterable[Event], summaries: set[str]) -> tuple[Event, ...]:
     """What was said, without thinking, which no later request shows, without usage, which is of other requests than
     ours, and without the recorded summaries: ours are made without them."""
     said: list[Event] = []

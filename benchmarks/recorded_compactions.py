@@ -2,7 +2,7 @@
 
     HOLDFAST_RECORDINGS=folder python benchmarks/recorded_compactions.py [WEIGHTS]
 
-At every compaction that a recorder noted with its summary, four texts stand for all that was said before it:
+At every compaction that a recorder noted with its summary, four texts take the place of everything before it:
 
 - recorded: the summary with which the agent went on, with whatever was written round it;
 - rule half: `five_sections` filled by rule from the whole log. Where it is longer than the recorded summary the
@@ -17,11 +17,11 @@ identifier used later stands in `later_use.py`. One is kept where it stands in t
 begin at its second to last part: what is before it is the working folder, which agents are told and recordings do
 not hold; the row *whole paths* does without that.
 
-The measure favours the recorded summary. Whoever acted had read it: what it had kept could be used, and what it had
-lost was looked up again and does not count. Nor was it all that those agents had in view: at most boundaries the
-usage reported behind is thousands of tokens more than that of the first request and the summary, and recordings do
-not hold what those were. pi keeps its newest messages; they are neither summed up nor looked for. And a bare list
-of names would score here as well as a sentence: `holdfast replay` asks for more.
+The measure favours the recorded summary. The agent had read it before it acted: what it had kept could be used,
+and what it had lost was looked up again and does not count. Nor was it all that those agents had in view: at most
+boundaries the usage reported behind is thousands of tokens more than that of the first request and the summary,
+and recordings do not hold what those were. pi keeps its newest messages; they are neither summed up nor looked
+for. And a bare list of names would score here as well as a sentence: `holdfast replay` asks for more.
 
 Where the recorded summary is better: names in code, most of all those that the agent itself had written in edits
 (functions, fields, tests), and words of its own. The rule half names files and commands, and nothing inside a file.

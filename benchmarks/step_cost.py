@@ -1,4 +1,4 @@
-"""What a step costs: append it and pack again, on a long recording, against a packer that counts everything anew.
+"""What a step costs: append it and pack again, on a long recording, against a packer that counts everything again.
 
     uv run python benchmarks/step_cost.py [--steps 1000] [--tokens 1000] [--window 200k] [--json]
 
@@ -83,7 +83,7 @@ def run_session(steps: int, tokens: int, window: str) -> dict:
 
 
 def run_baseline(steps: int, tokens: int, window: str) -> dict:
-    """The naive way: at every step count all messages anew and keep the newest that fit."""
+    """The naive way: at every step count all messages again and keep the newest that fit."""
     from holdfast.packing.amounts import parse_tokens  # noqa: PLC0415
     from holdfast.tokenizers import load_tokenizer  # noqa: PLC0415
 

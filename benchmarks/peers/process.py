@@ -13,7 +13,7 @@ from peers.adapter import Adapter, PeerError, release, take
 TIMEOUT = 300.0
 """Seconds for one answer, the start of the interpreter included."""
 LIVES = 3
-"""A process that died begins anew with the whole history; a policy whose process dies this often is given up."""
+"""A process that died starts again with the whole history; a policy whose process dies this often is given up."""
 
 
 class ProcessPolicy:

@@ -75,7 +75,7 @@ def is_standing(peer: str) -> bool:
 
 
 def install(peer: str) -> bool:
-    """An environment made anew from its pins. False, with the reason said, where that fails."""
+    """Creates an environment from its pins; returns False, after saying why, if that fails."""
     uv = shutil.which("uv")
     if uv is None:
         raise InputError("the environments of the peers are made with `uv`", hint="install uv")
