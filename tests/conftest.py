@@ -1,11 +1,16 @@
 """Hypothesis tries other examples at every run, except where CI asks for the same ones each time.
 
-No example has a deadline: machines are shared, and how fast something is stands in benchmarks.
+No example has a deadline: machines are shared, and how fast something is stands in benchmarks. Compiled modules are
+kept even where the environment says not to: hundreds of tests start a Python process.
 """
 
 import os
+import sys
 
 from hypothesis import settings
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 settings.register_profile("shared", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
