@@ -14,17 +14,14 @@ from typing import Any, Literal, Protocol
 import msgspec
 from msgspec import Struct, field
 
-from holdfast.messages import Image, Json, Text, ToolCall, UserPart
+from holdfast.messages import Json, ToolCall
 from holdfast.tools.breaker import BreakerRules
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, error_result
+from holdfast.tools.envelope import ToolError, ToolResult, error_result
 from holdfast.tools.tool import Tool
 from holdfast.tools.workspace import Workspace
 
 LONGEST_MESSAGE = 500
 """Characters of an exception's message that a model reads."""
-
-ToolOutcome = Literal["worked", "failed", "unknown"]
-"""What a call says about its tool; `unknown` if it never reached the tool or was interrupted."""
 
 _log = logging.getLogger(__name__)
 
@@ -77,8 +74,10 @@ class CallSettings(Struct, frozen=True):
 
 
 class CallAnswer(Struct, frozen=True):
+    """`outcome` is what a call says about its tool: `unknown` if it never reached the tool or was interrupted."""
+
     result: ToolResult
-    outcome: ToolOutcome
+    outcome: Literal["worked", "failed", "unknown"]
     reason: str = ""
     is_cancelled: bool = False
 
@@ -132,14 +131,9 @@ async def cancel_task(work: asyncio.Task[Any], what: str, seconds: float) -> boo
             is_cancelled = True
     if not work.done():
         _log.warning("%s does not stop and is left behind", what)
-    work.add_done_callback(_forget)
+    # The exception of an abandoned task is retrieved, so that asyncio does not complain.
+    work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     return is_cancelled
-
-
-def _forget(work: asyncio.Task[Any]) -> None:
-    """Retrieve the exception of an abandoned task, so that asyncio does not complain."""
-    if not work.cancelled():
-        work.exception()
 
 
 def interrupted_result(tool: Tool) -> ToolResult:
@@ -150,10 +144,8 @@ def interrupted_result(tool: Tool) -> ToolResult:
 
 
 def not_started_result(call: ToolCall) -> ToolResult:
-    error = ToolError(
-        "EXECUTION_ERROR", f"{call.name} was not started: the user interrupted before it; nothing was done"
-    )
-    return error_result(error, {"tool": call.name, "interrupted": True})
+    why = f"{call.name} was not started: the user interrupted before it; nothing was done"
+    return error_result(ToolError("EXECUTION_ERROR", why), {"tool": call.name, "interrupted": True})
 
 
 def describe_exception(error: BaseException) -> str:
@@ -167,8 +159,7 @@ def replace_surrogates(result: ToolResult) -> ToolResult:
     try:
         msgspec.json.encode(result)
     except UnicodeEncodeError:
-        envelope = msgspec.convert(_whole(msgspec.to_builtins(result.envelope)), Envelope)
-        return ToolResult(envelope, tuple(map(_whole_part, result.parts)), _whole(result.shown))
+        return msgspec.convert(_whole(msgspec.to_builtins(result)), ToolResult)
     return result
 
 
@@ -176,13 +167,9 @@ def _whole(value: Json) -> Json:
     match value:
         case str():
             return value.encode("utf-8", "replace").decode()
-        case list():
+        case list() | tuple():
             return [_whole(item) for item in value]
         case dict():
             return {_whole(key): _whole(item) for key, item in value.items()}
         case _:
             return value
-
-
-def _whole_part(part: UserPart) -> UserPart:
-    return part if isinstance(part, Image) else Text(_whole(part.text))

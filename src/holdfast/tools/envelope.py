@@ -70,15 +70,26 @@ def build_result(envelope: Envelope, shown: str, *more: UserPart) -> ToolResult:
     return ToolResult(envelope, (Text(envelope.text), *more), shown)
 
 
+def tool_result(
+    text: str,
+    shown: str,
+    *more: UserPart,
+    data: dict[str, Json] | None = None,
+    context: dict[str, Json] | None = None,
+    is_partial: bool = False,
+) -> ToolResult:
+    """The result of a call that worked, or did a part of its work."""
+    status: Status = "partial" if is_partial else "success"
+    return build_result(
+        Envelope(status=status, text=text, data=data or {}, context=context or {}), shown, *more
+    )
+
+
 def error_result(error: ToolError, context: dict[str, Json]) -> ToolResult:
     """A tool's error as a result. The hint is part of what the model reads, since it says what to do next."""
     message = f"{error.message}. {error.hint}." if error.hint else f"{error.message}."
     # A quoted argument may contain a lone surrogate, which JSON cannot.
     sentence = message.encode("utf-8", "replace").decode()
-    envelope = Envelope(
-        status="error",
-        text=f"{error.code}: {sentence}",
-        error=EnvelopeError(error.code, sentence),
-        context=context,
-    )
-    return build_result(envelope, f"{error.code}: {sentence}")
+    text = f"{error.code}: {sentence}"
+    fault = EnvelopeError(error.code, sentence)
+    return build_result(Envelope(status="error", text=text, error=fault, context=context), text)

@@ -5,15 +5,12 @@ definition does not name, and reports what is wrong with a call.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import Struct
 
 from holdfast.messages import Json, ToolDefinition
-from holdfast.tools.envelope import ToolResult
-from holdfast.tools.tool import Tool
-from holdfast.tools.workspace import Workspace
+from holdfast.tools.tool import DefinedTool, Tool
 
 _TOOLS = {
     "AskUser": ("ask_user", ""),
@@ -32,7 +29,6 @@ _TOOLS = {
 }
 """Where each tool is, and which arguments are too rare for a short definition. Some are named by a result when they
 are needed, such as `column` where a line is cut."""
-_NULL = {"type": "null"}
 
 
 class ShortPrompt(Struct, frozen=True):
@@ -62,7 +58,9 @@ def short_prompts() -> dict[str, ShortPrompt]:
 def with_short_definition(tool: Tool, known: Mapping[str, ShortPrompt]) -> Tool:
     """The same tool with a short definition; unchanged if there is no short prompt."""
     brief = known.get(tool.name)
-    return _ShortTool(tool, short_definition(tool.definition, brief)) if brief else tool
+    if brief is None:
+        return tool
+    return DefinedTool(short_definition(tool.definition, brief), tool.run, tool.is_read_only)
 
 
 def short_definition(full: ToolDefinition, brief: ShortPrompt) -> ToolDefinition:
@@ -95,28 +93,7 @@ def lean_schema(schema: dict[str, Json], without: Collection[str] = ()) -> dict[
 
 def _given(schema: dict[str, Json]) -> dict[str, Json]:
     """The schema of an optional property when it is given: `null` means that it is not."""
-    choices: list[dict[str, Json]] = [one for one in schema.get("anyOf", []) if one != _NULL]
-    match choices:
-        case []:
-            return schema
-        case [only]:
-            return only
-        case _:
-            return {**schema, "anyOf": choices}
-
-
-@dataclass(frozen=True)
-class _ShortTool:
-    tool: Tool
-    definition: ToolDefinition
-
-    @property
-    def name(self) -> str:
-        return self.tool.name
-
-    @property
-    def is_read_only(self) -> bool:
-        return self.tool.is_read_only
-
-    async def run(self, arguments: dict[str, Json], workspace: Workspace) -> ToolResult:
-        return await self.tool.run(arguments, workspace)
+    choices: list[dict[str, Json]] = [one for one in schema.get("anyOf", []) if one != {"type": "null"}]
+    if len(choices) == 1:
+        return choices[0]
+    return {**schema, "anyOf": choices} if choices else schema

@@ -6,11 +6,11 @@ argument names it.
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -19,7 +19,7 @@ from holdfast.messages import Json, ToolDefinition
 from holdfast.tools.envelope import ToolError, ToolResult, error_result
 from holdfast.tools.workspace import Workspace
 
-_S = TypeVar("_S", bound=Struct)
+_A = TypeVar("_A", bound=Struct)
 
 _WHERE = re.compile(r" - at `\$\.?(.*)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
@@ -43,16 +43,12 @@ def _written_out(node: Json, parts: dict[str, Json], above: tuple[str, ...]) -> 
     name = str(node.get("$ref", "")).removeprefix(_REFERENCE)
     if name:
         assert name not in above, f"{name} contains itself and cannot be written out"
-        rest = {key: value for key, value in node.items() if key != "$ref"}
-        return _without_title(_written_out(parts[name], parts, (*above, name))) | rest
+        meant = _written_out(parts[name], parts, (*above, name)) | node
+        return {key: value for key, value in meant.items() if key not in ("$ref", "title")}
     return {key: _written_out(value, parts, above) for key, value in node.items()}
 
 
-def _without_title(schema: dict[str, Json]) -> dict[str, Json]:
-    return {key: value for key, value in schema.items() if key != "title"}
-
-
-def decode_arguments(takes: type[_S], arguments: dict[str, Json], tool: str) -> _S:
+def decode_arguments(takes: type[_A], arguments: dict[str, Json], tool: str) -> _A:
     """Typed arguments. `null` is an argument not given, and `"5"` is a number: models write both."""
     given = {key: value for key, value in arguments.items() if value is not None}
     try:
@@ -82,9 +78,6 @@ def _hint(takes: type[Struct]) -> str:
     return f"{text}; optional: {', '.join(others)}" if others else text
 
 
-_A = TypeVar("_A", bound=Struct)
-
-
 class Tool(Protocol):
     """**Contract:** read-only tools may run beside each other; others run alone, in the order of the calls."""
 
@@ -98,6 +91,19 @@ class Tool(Protocol):
     def is_read_only(self) -> bool: ...
 
     async def run(self, arguments: dict[str, Json], workspace: Workspace) -> ToolResult: ...
+
+
+@dataclass(frozen=True)
+class DefinedTool:
+    """A tool made from its definition and a function that takes the arguments as the model wrote them."""
+
+    definition: ToolDefinition
+    run: Callable[[dict[str, Json], Workspace], Coroutine[Any, Any, ToolResult]]
+    is_read_only: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
 
 
 @dataclass(frozen=True)
