@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from holdfast.tools.search.path_patterns import IgnoreScope, ignore_scope, name_glob
 from holdfast.tools.search.ripgrep import (
     FileWalk,
-    LineRequest,
     SearchPattern,
     find_ripgrep,
     read_binaries,
@@ -162,7 +161,7 @@ def test_the_same_lines_are_found(ripgrep, files, pattern, literal, ignore_case,
         assert counts == {name: len(lines) for name, lines in found.items() if lines}
         assert sorted(read_binaries(errors)) == sorted(binaries)
         if counts:
-            out, _ = theirs(ripgrep.positions(searched, LineRequest(tuple(counts), most, context)), folder)
+            out, _ = theirs(ripgrep.positions(searched, counts, most, context), folder)
             assert sorted((p.path, p.line, p.column, p.offset) for p in read_positions(out)) == sorted(
                 (name, *line) for name in counts for line in shown(texts[name], found[name], most, context)
             )

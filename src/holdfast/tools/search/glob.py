@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
-from holdfast.tools.search.file_order import MOST_BY_TIME, newest_first
+from holdfast.numbers import count_noun
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.search.path_patterns import name_glob
 from holdfast.tools.search.ripgrep import (
     FileWalk,
@@ -25,13 +25,12 @@ from holdfast.tools.search.ripgrep import (
     run_program,
 )
 from holdfast.tools.search.search_folder import (
+    MOST_BY_TIME,
     SearchFolder,
-    count_noun,
     expect_glob,
     expect_pattern,
     filter_paths,
     open_search_folder,
-    recheck_paths,
 )
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
@@ -70,10 +69,7 @@ async def glob(
             raise ToolError("INVALID_PARAM", f"`{found.named}` is a file; `path` must be a folder")
         walk = FileWalk("./", arguments.include_ignored, name_glob(pattern))
         walked = await run_program(searcher.files(walk), found.handle, seconds)
-        listed = await asyncio.to_thread(_list, walked, pattern, found, arguments, workspace)
-    if walked.cut and not listed.total:
-        raise ToolError("TIMEOUT", walked.cut, hint="Look in a smaller folder")
-    return _result(arguments, found, listed)
+        return await asyncio.to_thread(_result, arguments, walked, pattern, found)
 
 
 def _pattern_from_folder(arguments: GlobArguments, workspace: Workspace) -> str:
@@ -92,34 +88,37 @@ def _pattern_from_folder(arguments: GlobArguments, workspace: Workspace) -> str:
     return inner
 
 
-class _Listed(Struct, frozen=True):
-    total: int
-    files: list[str]
-    notes: list[str]
-    is_whole: bool
-
-
-def _list(
-    walked: ProgramOutput, pattern: str, found: SearchFolder, arguments: GlobArguments, workspace: Workspace
-) -> _Listed:
+def _result(arguments: GlobArguments, walked: ProgramOutput, pattern: str, found: SearchFolder) -> ToolResult:
     paths = filter_paths(read_paths(walked.output), pattern)
+    if walked.cut and not paths:
+        raise ToolError("TIMEOUT", walked.cut, hint="Look in a smaller folder")
     notes = []
     if arguments.sort == "mtime" and len(paths) <= MOST_BY_TIME:
-        ordered: Iterable[str] = newest_first(sorted(paths), found.descriptor)
+        ordered: Iterable[str] = found.newest_first(paths)
     else:
         ordered = _by_name(paths, arguments.max_results)
         if arguments.sort == "mtime":
             notes.append(f"sorted by path: more than {MOST_BY_TIME} files are not sorted by time")
-    shown = recheck_paths(workspace, found, ordered, arguments.max_results)
-    if len(shown) < len(paths):
-        notes.append(f"{len(shown)} of {len(paths)} files are shown; narrow the pattern or `path`")
+    files = [found.shown(path) for path in found.recheck(ordered, arguments.max_results)]
+    if len(files) < len(paths):
+        notes.append(f"{len(files)} of {len(paths)} files are shown; narrow the pattern or `path`")
     unreadable = count_unreadable(walked.errors)
     if unreadable:
         notes.append(f"{count_noun(unreadable, 'folder')} could not be read")
     if walked.cut:
         notes.append(f"{walked.cut}: there may be more, and the total is at least")
-    is_whole = len(shown) == len(paths) and not (walked.cut or unreadable)
-    return _Listed(len(paths), [found.shown(path) for path in shown], notes, is_whole)
+    is_whole = len(files) == len(paths) and not (walked.cut or unreadable)
+    total = count_noun(len(paths), "file")
+    head = f"Found {total} for `{arguments.pattern}` in `{found.named}`."
+    data: dict[str, Json] = {
+        "pattern": arguments.pattern,
+        "path": found.named,
+        "total_matches": len(paths),
+        "truncated": not is_whole,
+        "files": files,
+    }
+    text = "\n".join([head, *files, *(f"({note})" for note in notes)])
+    return tool_result(text, total, data=data, context={"path": found.named}, is_partial=not is_whole)
 
 
 def _by_name(paths: list[str], most: int) -> Iterator[str]:
@@ -127,22 +126,3 @@ def _by_name(paths: list[str], most: int) -> Iterator[str]:
     first = heapq.nsmallest(most, paths)
     yield from first
     yield from sorted(set(paths).difference(first))
-
-
-def _result(arguments: GlobArguments, found: SearchFolder, listed: _Listed) -> ToolResult:
-    files = count_noun(listed.total, "file")
-    head = f"Found {files} for `{arguments.pattern}` in `{found.named}`."
-    data: dict[str, Json] = {
-        "pattern": arguments.pattern,
-        "path": found.named,
-        "total_matches": listed.total,
-        "truncated": not listed.is_whole,
-        "files": listed.files,
-    }
-    envelope = Envelope(
-        status="success" if listed.is_whole else "partial",
-        text="\n".join([head, *listed.files, *(f"({note})" for note in listed.notes)]),
-        data=data,
-        context={"path": found.named},
-    )
-    return build_result(envelope, files)

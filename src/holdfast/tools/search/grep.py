@@ -11,19 +11,11 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
-from holdfast.tools.search.file_order import (
-    MOST_BY_TIME,
-    ChosenFiles,
-    FileChoice,
-    FileOrder,
-    choose_files,
-)
+from holdfast.numbers import count_noun
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.search.path_patterns import name_glob
 from holdfast.tools.search.ripgrep import (
     FileWalk,
-    LineRequest,
-    MatchPosition,
     ProgramOutput,
     Ripgrep,
     SearchPattern,
@@ -32,28 +24,21 @@ from holdfast.tools.search.ripgrep import (
     pattern_error,
     read_binaries,
     read_counts,
-    read_positions,
     run_program,
 )
 from holdfast.tools.search.search_folder import (
-    SearchFolder,
-    count_noun,
+    MOST_BY_TIME,
+    FileOrder,
     expect_glob,
     expect_pattern,
     expect_text,
     filter_paths,
     open_search_folder,
-    read_lines,
-    recheck_paths,
 )
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
 SECONDS = 30.0
-
-_Number = Annotated[
-    int, Meta(ge=1, le=500, description="Most lines (or files) to show; totals are always true.")
-]
 
 
 class GrepArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,7 +60,9 @@ class GrepArguments(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="Which files come first: most relevant, newest, or in the order of paths."),
     ] = "relevance"
     include_ignored: Annotated[bool, Meta(description="Also search what `.gitignore` leaves out.")] = False
-    max_results: _Number = 100
+    max_results: Annotated[
+        int, Meta(ge=1, le=500, description="Most lines (or files) to show; totals are always true.")
+    ] = 100
 
 
 def grep_tool(searcher: Ripgrep | None = None, seconds: float = SECONDS) -> Tool:
@@ -99,29 +86,17 @@ async def grep(
         counts, binaries = await asyncio.to_thread(_read, counting, arguments.glob)
         if counting.cut and not counts:
             raise ToolError("TIMEOUT", counting.cut, hint="Search a smaller folder or use `glob`")
-        asked = FileChoice(matching, arguments.sort, arguments.max_results)
-        chosen = await asyncio.to_thread(choose_files, counts, found.descriptor, asked)
-        lines: list[dict[str, Json]] = []
-        if arguments.show == "lines" and counts:
-            picking = LineRequest(chosen.shown, chosen.cap, arguments.context)
-            picked = await run_program(searcher.positions(matching, picking), found.handle, seconds)
-            lines = await asyncio.to_thread(_texts, workspace, found, picking, picked)
-    tally = _Tally(counts, binaries, count_unreadable(counting.errors), counting.cut)
-    if arguments.show == "lines":
-        return _result(arguments, found, tally, _shown_lines(lines, tally, chosen))
-    names = await asyncio.to_thread(recheck_paths, workspace, found, chosen.order, arguments.max_results)
-    return _result(arguments, found, tally, _shown_files(found, tally, names))
-
-
-class _Tally(Struct, frozen=True):
-    counts: dict[str, int]
-    binaries: int
-    unreadable: int
-    cut: str
-
-    @property
-    def lines(self) -> int:
-        return sum(self.counts.values())
+        ordered = await asyncio.to_thread(found.order_files, counts, arguments.pattern, arguments.sort)
+        most = arguments.max_results
+        if arguments.show == "lines":
+            items, files = await found.find_lines(
+                searcher, matching, counts, ordered, most, seconds, arguments.context
+            )
+        else:
+            names = await asyncio.to_thread(found.recheck, ordered, most)
+            items = [{"file": found.shown(name), "matches": counts[name]} for name in names]
+            files = len(items)
+    return _result(arguments, found.named, counting, counts, binaries, items, files)
 
 
 def _expect_answer(finished: ProgramOutput) -> None:
@@ -144,74 +119,51 @@ def _read(finished: ProgramOutput, glob: str) -> tuple[dict[str, int], int]:
     return {path: counts[path] for path in filter_paths(counts, glob)}, len(filter_paths(binaries, glob))
 
 
-def _texts(
-    workspace: Workspace, found: SearchFolder, picking: LineRequest, picked: ProgramOutput
-) -> list[dict[str, Json]]:
-    """The lines of the chosen files, in the order of the files."""
-    by_file: dict[str, list[MatchPosition]] = {name: [] for name in picking.files}
-    for position in read_positions(picked.output):
-        by_file.get(position.path, []).append(position)
-    lines: list[dict[str, Json]] = []
-    for positions in by_file.values():
-        if positions:
-            lines += read_lines(workspace, found.place.path, positions) or []
-    return lines
+def _row(item: dict[str, Json]) -> str:
+    """`file:12: text` for a match, `file-11- text` around one, as every grep writes them; `file: 3` for a file."""
+    if "matches" in item:
+        return f"{item['file']}: {item['matches']}"
+    mark = ":" if item["is_match"] else "-"
+    return f"{item['file']}{mark}{item['line']}{mark} {item['text']}"
 
 
-class _Shown(Struct, frozen=True):
-    """What is shown: rows for the model, items for programs, and a sentence about what is left out."""
-
-    key: str
-    rows: list[str]
-    items: list[dict[str, Json]]
-    rest: str
-
-
-def _shown_lines(lines: list[dict[str, Json]], tally: _Tally, chosen: ChosenFiles) -> _Shown:
-    matches = sum(1 for line in lines if line["is_match"])
-    of_files = f"{len(chosen.shown)} of {count_noun(len(tally.counts), 'file')}"
-    rest = f"{matches} of {tally.lines} matching lines are shown, from {of_files}"
-    return _Shown("matches", [_row(line) for line in lines], lines, rest if matches < tally.lines else "")
-
-
-def _shown_files(found: SearchFolder, tally: _Tally, names: list[str]) -> _Shown:
-    total = len(tally.counts)
-    items: list[dict[str, Json]] = [
-        {"file": found.shown(name), "matches": tally.counts[name]} for name in names
-    ]
-    rest = f"{len(items)} of {total} files are shown" if len(items) < total else ""
-    return _Shown("files", [f"{item['file']}: {item['matches']}" for item in items], items, rest)
-
-
-def _row(line: dict[str, Json]) -> str:
-    """`file:12: text` for a match, `file-11- text` around one, as every grep writes them."""
-    mark = ":" if line["is_match"] else "-"
-    return f"{line['file']}{mark}{line['line']}{mark} {line['text']}"
-
-
-def _result(arguments: GrepArguments, found: SearchFolder, tally: _Tally, shown: _Shown) -> ToolResult:
-    lines, files = count_noun(tally.lines, "matching line"), count_noun(len(tally.counts), "file")
-    unsorted = arguments.sort == "mtime" and len(tally.counts) > MOST_BY_TIME
+def _result(
+    arguments: GrepArguments,
+    named: str,
+    counting: ProgramOutput,
+    counts: dict[str, int],
+    binaries: int,
+    items: list[dict[str, Json]],
+    shown_files: int,
+) -> ToolResult:
+    """`items` are what is shown, lines of so many files or the files themselves."""
+    total, cut, unreadable = sum(counts.values()), counting.cut, count_unreadable(counting.errors)
+    lines, files = count_noun(total, "matching line"), count_noun(len(counts), "file")
+    if arguments.show == "files":
+        rest = f"{shown_files} of {len(counts)} files are shown" if shown_files < len(counts) else ""
+    else:
+        shown = sum(item["is_match"] for item in items)
+        what = f"{shown} of {total} matching lines are shown, from {shown_files} of {files}"
+        rest = what if shown < total else ""
     notes = [
-        unsorted and f"sorted by relevance: more than {MOST_BY_TIME} files are not sorted by time",
-        shown.rest and f"{shown.rest}; narrow the search with `path`, `glob` or a longer pattern",
-        tally.cut and f"{tally.cut}: there may be more, and the totals are at least",
-        tally.unreadable and f"{count_noun(tally.unreadable, 'file')} could not be read",
-        tally.binaries and f"{count_noun(tally.binaries, 'binary file')} skipped",
+        arguments.sort == "mtime"
+        and len(counts) > MOST_BY_TIME
+        and f"sorted by relevance: more than {MOST_BY_TIME} files are not sorted by time",
+        rest and f"{rest}; narrow the search with `path`, `glob` or a longer pattern",
+        cut and f"{cut}: there may be more, and the totals are at least",
+        unreadable and f"{count_noun(unreadable, 'file')} could not be read",
+        binaries and f"{count_noun(binaries, 'binary file')} skipped",
     ]
-    head = f"Found {lines} in {files} for `{arguments.pattern}` in `{found.named}`."
-    text = "\n".join([head, *shown.rows, *(f"({note})" for note in notes if note)])
+    head = f"Found {lines} in {files} for `{arguments.pattern}` in `{named}`."
+    text = "\n".join([head, *map(_row, items), *(f"({note})" for note in notes if note)])
     data: dict[str, Json] = {
         "pattern": arguments.pattern,
-        "path": found.named,
-        "total_matches": tally.lines,
-        "total_files": len(tally.counts),
-        "truncated": bool(shown.rest or tally.cut),
-        "binary_files_skipped": tally.binaries,
-        shown.key: shown.items,
+        "path": named,
+        "total_matches": total,
+        "total_files": len(counts),
+        "truncated": bool(rest or cut),
+        "binary_files_skipped": binaries,
+        "matches" if arguments.show == "lines" else "files": items,
     }
-    whole = not (shown.rest or tally.cut or tally.unreadable)
-    envelope = Envelope(
-        status="success" if whole else "partial", text=text, data=data, context={"path": found.named}
-    )
-    return build_result(envelope, f"{lines} in {files}")
+    is_partial = bool(rest or cut or unreadable)
+    return tool_result(text, f"{lines} in {files}", data=data, context={"path": named}, is_partial=is_partial)

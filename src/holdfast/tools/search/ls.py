@@ -5,15 +5,14 @@ Rule: everything is listed, and what `.gitignore` excludes is marked; ignored fo
 
 import asyncio
 import os
-from functools import partial
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.numbers import count_noun
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.search.path_patterns import IgnoreScope, ignore_scope
-from holdfast.tools.search.search_folder import count_noun
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import VERSION_CONTROL, DirectoryEntry, WorkspacePath, printable_path
@@ -50,63 +49,49 @@ class _Row(Struct, frozen=True):
                 return f"{name} ({kind}){mark}"
 
 
-class _Listed(Struct, frozen=True):
-    place: WorkspacePath
-    rows: list[_Row]
-    is_cut: bool
-
-
 def ls_tool() -> Tool:
     return TypedTool("LS", LsArguments, prompt_beside(__file__), ls, is_read_only=True)
 
 
 async def ls(arguments: LsArguments, workspace: Workspace) -> ToolResult:
-    listed = await asyncio.to_thread(partial(_list, workspace, arguments.path, arguments.depth))
-    shown = listed.rows[: arguments.max_results]
-    total = count_noun(len(listed.rows), "entry").replace("entrys", "entries")
+    place = workspace.locate(arguments.path)
+    rows, is_cut = await asyncio.to_thread(_list, workspace, place, arguments.depth)
+    entries = [row.text for row in rows[: arguments.max_results]]
+    total = count_noun(len(rows), "entry", "entries")
     notes = []
-    if len(shown) < len(listed.rows):
-        notes.append(f"{len(shown)} of {total} are shown; list a smaller folder or raise `max_results`")
-    if listed.is_cut:
+    if len(entries) < len(rows):
+        notes.append(f"{len(entries)} of {total} are shown; list a smaller folder or raise `max_results`")
+    if is_cut:
         notes.append(f"stopped after {MOST_LOOKED_AT} entries: the total is at least")
     data: dict[str, Json] = {
-        "path": listed.place.shown,
-        "total_entries": len(listed.rows),
+        "path": place.shown,
+        "total_entries": len(rows),
         "truncated": bool(notes),
-        "entries": [row.text for row in shown],
+        "entries": entries,
     }
-    head = f"`{listed.place.shown}` has {total}" + (
-        f" in {arguments.depth} levels:" if arguments.depth > 1 else ":"
-    )
-    envelope = Envelope(
-        status="partial" if notes else "success",
-        text="\n".join([head, *(row.text for row in shown), *(f"({note})" for note in notes)]),
-        data=data,
-        context={"path": listed.place.shown},
-    )
-    return build_result(envelope, total)
+    levels = f" in {arguments.depth} levels" if arguments.depth > 1 else ""
+    text = "\n".join([f"`{place.shown}` has {total}{levels}:", *entries, *(f"({note})" for note in notes)])
+    return tool_result(text, total, data=data, context={"path": place.shown}, is_partial=bool(notes))
 
 
-def _list(workspace: Workspace, path: str, depth: int) -> _Listed:
-    place = workspace.locate(path)
+def _list(workspace: Workspace, place: WorkspacePath, depth: int) -> tuple[list[_Row], bool]:
+    """The entries, and whether there were too many to look at all."""
     rows: list[_Row] = []
     # Breadth first, so that a cut drops the deepest entries and not whole branches.
     level: list[tuple[str, IgnoreScope]] = [("", ignore_scope(place.path))]
-    for number in range(depth):
+    for _ in range(depth):
         below: list[tuple[str, IgnoreScope]] = []
-        for inner, scope in level:
+        for inner, above in level:
+            scope = above.entered(_whole(place, inner)) if inner else above
             found = _rows(workspace, place, inner, scope)
             rows += found
             if len(rows) > MOST_LOOKED_AT:
-                return _Listed(place, rows, True)
-            if number + 1 < depth:
-                below += [
-                    (row.path, scope.entered(_whole(place, row.path))) for row in found if _is_entered(row)
-                ]
+                return rows, True
+            below += [(row.path, scope) for row in found if _is_entered(row)]
         level = below
     if depth > 1:
         rows.sort(key=lambda row: row.path.split("/"))
-    return _Listed(place, rows, False)
+    return rows, False
 
 
 def _is_entered(row: _Row) -> bool:

@@ -13,8 +13,8 @@ import shutil
 import signal
 import sysconfig
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO
 
 from msgspec import Struct
 
@@ -40,14 +40,6 @@ class FileWalk(Struct, frozen=True):
     target: str = "./"
     include_ignored: bool = False
     names: str = ""
-
-
-class LineRequest(Struct, frozen=True):
-    """Files whose lines are wanted: at most `most` matching lines of each, with lines around them."""
-
-    files: tuple[str, ...]
-    most: int
-    context: int = 0
 
 
 class MatchPosition(Struct, frozen=True):
@@ -84,7 +76,7 @@ def read_counts(output: bytes) -> dict[str, int]:
 
 def read_positions(output: bytes) -> list[MatchPosition]:
     return [
-        MatchPosition(_path(m[1]), int(m[2]), int(m[4] or m[5]), int(m[3] or 0))
+        MatchPosition(_decoded(m[1])[2:], int(m[2]), int(m[4] or m[5]), int(m[3] or 0))
         for m in _POSITION.finditer(output)
     ]
 
@@ -102,17 +94,9 @@ def pattern_error(errors: bytes) -> str:
     """What ripgrep says about the pattern, in its own words; empty if nothing."""
     text = errors.decode("utf-8", "replace")
     lines = [line for line in text.split("\n") if "|" not in line[:12]]
-    for line in lines:
-        if line.startswith("error: "):
-            return line.removeprefix("error: ").rstrip(".")
-    for line in lines:
-        if line.startswith("rg: ") and not _UNREADABLE.match(line):
-            return line.removeprefix("rg: ").rstrip(".")
-    return ""
-
-
-def _path(raw: bytes) -> str:
-    return _decoded(raw).removeprefix("./")
+    first = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    others = [line for line in lines if line.startswith("rg: ") and not _UNREADABLE.match(line)]
+    return next(iter([*first, *(line.removeprefix("rg: ") for line in others)]), "").rstrip(".")
 
 
 def _decoded(raw: bytes) -> str:
@@ -144,13 +128,14 @@ class Ripgrep(Struct, frozen=True):
             *(*self._match(pattern), *self._walk(walk), "--", walk.target),
         ]
 
-    def positions(self, pattern: SearchPattern, request: LineRequest) -> list[str]:
+    def positions(self, pattern: SearchPattern, files: Iterable[str], most: int, context: int) -> list[str]:
+        """Where lines of these files are: at most `most` matching ones of each, with lines around them."""
         # One column at most: only positions are wanted, and some lines are megabytes long.
         return [
             *(self.program, "--no-config", "--no-mmap", "--null", "--with-filename", "--no-heading"),
             *("--line-number", "--column", "--byte-offset", "--max-columns=1", "--color=never"),
-            *(f"--max-count={request.most}", f"--context={request.context}"),
-            *(*self._match(pattern), "--", *(f"./{name}" for name in request.files)),
+            *(f"--max-count={most}", f"--context={context}"),
+            *(*self._match(pattern), "--", *(f"./{name}" for name in files)),
         ]
 
     def _match(self, pattern: SearchPattern) -> list[str]:
@@ -208,21 +193,13 @@ async def run_program(command: list[str], folder: str, seconds: float) -> Progra
         except TimeoutError:
             cut = f"the time limit of {seconds:g} s was reached"
         finally:
-            await _end(process)
-        wrote = _written(output)
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+        output.seek(0)
+        errors.seek(0)
+        wrote = output.read(MOST_OUTPUT)
         if len(wrote) == MOST_OUTPUT:
             cut = "there was more than can be kept"
-        return ProgramOutput(wrote, _written(errors), process.returncode or 0, cut)
-
-
-def _written(file: IO[bytes]) -> bytes:
-    file.seek(0)
-    return file.read(MOST_OUTPUT)
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill a program that still runs, with its process group, and wait until it is gone."""
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
+        return ProgramOutput(wrote, errors.read(MOST_OUTPUT), process.returncode or 0, cut)

@@ -22,12 +22,12 @@ from holdfast.agents.reviewer.tools.search_in_project import (
     file_notes,
 )
 from holdfast.messages import Json
+from holdfast.numbers import count_noun
 from holdfast.review.file_types import detect_language
 from holdfast.review.outline import Outline, innermost_symbol
 from holdfast.review.outliner import Outliner
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
 from holdfast.tools.search.ripgrep import SearchPattern
-from holdfast.tools.search.search_folder import count_noun
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 

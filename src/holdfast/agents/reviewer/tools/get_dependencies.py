@@ -24,12 +24,13 @@ from holdfast.agents.reviewer.tools.imports import (
 from holdfast.agents.reviewer.tools.review_files import DiskVersions, FileVersion, ReviewFiles
 from holdfast.agents.reviewer.tools.search_in_project import SECONDS, ProjectSearch
 from holdfast.messages import Json
+from holdfast.numbers import count_noun
 from holdfast.review.file_types import detect_language
 from holdfast.review.outliner import Outliner
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
 from holdfast.tools.search import ripgrep
 from holdfast.tools.search.ripgrep import run_program
-from holdfast.tools.search.search_folder import count_noun, open_search_folder
+from holdfast.tools.search.search_folder import open_search_folder
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 

@@ -11,9 +11,9 @@ from msgspec import Meta, Struct
 
 from holdfast.agents.reviewer.tools.review_files import ReviewFiles
 from holdfast.messages import Json
+from holdfast.numbers import count_noun
 from holdfast.review.finding import SEVERITIES, Finding, Severity
 from holdfast.tools.envelope import Envelope, ToolResult, build_result
-from holdfast.tools.search.search_folder import count_noun
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import printable_path

@@ -14,18 +14,11 @@ from msgspec import Meta, Struct
 
 from holdfast.agents.reviewer.tools.review_files import ReviewFiles
 from holdfast.messages import Json
+from holdfast.numbers import count_noun
 from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
 from holdfast.tools.search import ripgrep
-from holdfast.tools.search.file_order import FileChoice, choose_files
-from holdfast.tools.search.ripgrep import ProgramOutput, SearchPattern, run_program
-from holdfast.tools.search.search_folder import (
-    SearchFolder,
-    count_noun,
-    expect_pattern,
-    expect_text,
-    open_search_folder,
-    read_lines,
-)
+from holdfast.tools.search.ripgrep import SearchPattern, run_program
+from holdfast.tools.search.search_folder import SearchFolder, expect_pattern, expect_text, open_search_folder
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
@@ -104,26 +97,9 @@ class ProjectSearch(Struct, frozen=True):
         """The lines of these files, at most so many, the most relevant files first."""
         if not counts or most < 1:
             return []
-        choice = FileChoice(self.pattern, "relevance", most)
-        chosen = await asyncio.to_thread(choose_files, counts, folder.descriptor, choice)
-        request = ripgrep.LineRequest(chosen.shown, chosen.cap)
-        output = await run_program(
-            self.files.program.positions(self.pattern, request), folder.handle, SECONDS
-        )
-        return await asyncio.to_thread(self._read, folder, request, output)
-
-    def _read(
-        self, folder: SearchFolder, request: ripgrep.LineRequest, output: ProgramOutput
-    ) -> list[MatchingLine]:
-        by_file: dict[str, list[ripgrep.MatchPosition]] = {name: [] for name in request.files}
-        for position in ripgrep.read_positions(output.output):
-            by_file.get(position.path, []).append(position)
-        return [
-            MatchingLine(line["file"], line["line"], line["text"])
-            for positions in by_file.values()
-            if positions
-            for line in read_lines(self.workspace, folder.place.path, positions) or ()
-        ]
+        ordered = await asyncio.to_thread(folder.order_files, counts, self.pattern.pattern, "relevance")
+        lines, _ = await folder.find_lines(self.files.program, self.pattern, counts, ordered, most, SECONDS)
+        return [MatchingLine(line["file"], line["line"], line["text"]) for line in lines]
 
 
 def search_in_project_tool(files: ReviewFiles) -> Tool:
