@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.tools.files import file_text, read
-from holdfast.tools.files.file_text import BytesInMemory, LineCounter, LineIndexes, TextLines
+from holdfast.tools.files.file_text import ByteSource, LineCounter, LineIndexes, TextLines
 from holdfast.tools.files.read import WIDEST, LineSelection, read_passage
 from holdfast.tools.files.text_encoding import UTF8, Encoding, escape_bytes
 from support.file_tools import FileTools, text
@@ -40,38 +40,38 @@ def lines_of(raw):
 
 @given(raws)
 def test_lines_offsets_and_hash_are_those_of_the_bytes(raw):
-    index = LineCounter().count(BytesInMemory(raw))
+    index = LineCounter().count(ByteSource(len(raw), raw))
     lines = lines_of(raw)
     assert index.total == len(lines)
     assert index.hash == sha256(raw).hexdigest()
     assert index.has_last_feed == raw.endswith(b"\n")
     offset = 0
     for number, line in enumerate(lines, 1):
-        assert index.offset(BytesInMemory(raw), number) == offset
+        assert index.offset(ByteSource(len(raw), raw), number) == offset
         offset += len(line) + 1
 
 
 @given(raws, st.integers(1, 9), st.integers(1, 9))
 def test_rows_are_the_lines_without_their_endings(raw, first, column):
     lines = lines_of(raw)
-    index = LineCounter().count(BytesInMemory(raw))
+    index = LineCounter().count(ByteSource(len(raw), raw))
     if first > index.total:
         return
-    passage = read_passage(TextLines(BytesInMemory(raw), UTF8, index), LineSelection(first, 5, column))
+    rows, _ = read_passage(TextLines(ByteSource(len(raw), raw), UTF8, index), LineSelection(first, 5, column))
     wanted = [
         (line.removesuffix(b"\r") if number < raw.count(b"\n") else line).decode("utf-8", "surrogateescape")
         for number, line in enumerate(lines)
     ][first - 1 : first + 4]
-    assert [row.text for row in passage.lines] == [line[column - 1 :][:WIDEST] for line in wanted]
-    assert [row.length for row in passage.lines] == [len(line) for line in wanted]
-    assert [row.number for row in passage.lines] == list(range(first, first + len(wanted)))
+    assert [row.text for row in rows] == [line[column - 1 :][:WIDEST] for line in wanted]
+    assert [row.length for row in rows] == [len(line) for line in wanted]
+    assert [row.number for row in rows] == list(range(first, first + len(wanted)))
 
 
 def test_a_mark_is_no_part_of_the_first_line():
     raw = b"\xef\xbb\xbfone\ntwo\n"
-    source, marked = BytesInMemory(raw), Encoding("utf-8", b"\xef\xbb\xbf")
-    passage = read_passage(TextLines(source, marked, LineCounter().count(source)), LineSelection(1, 2))
-    assert [line.text for line in passage.lines] == ["one", "two"]
+    source, marked = ByteSource(len(raw), raw), Encoding("utf-8", b"\xef\xbb\xbf")
+    rows, _ = read_passage(TextLines(source, marked, LineCounter().count(source)), LineSelection(1, 2))
+    assert [line.text for line in rows] == ["one", "two"]
 
 
 def index_of(indexes, path):

@@ -15,6 +15,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from io import BytesIO
+from typing import BinaryIO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -61,29 +63,24 @@ _SAMPLE = 64 * 1024
 """Bytes of a large file by which its encoding is detected."""
 
 
-class BytesInMemory(Struct, frozen=True):
-    raw: bytes
+class ByteSource(Struct, frozen=True):
+    """The bytes of a file, as many as there were when it was opened: `raw`, or those behind a descriptor."""
 
-    @property
-    def size(self) -> int:
-        return len(self.raw)
-
-    def at(self, offset: int, count: int) -> bytes:
-        return self.raw[offset : offset + count]
-
-
-class BytesInFile(Struct, frozen=True):
-    """An open file, of which only the bytes are read that were there when it was opened."""
-
-    descriptor: int
     size: int
+    raw: bytes = b""
+    descriptor: int = -1
 
     def at(self, offset: int, count: int) -> bytes:
-        wanted = min(count, self.size - offset)
-        return os.pread(self.descriptor, wanted, offset) if wanted > 0 else b""
+        if self.descriptor < 0:
+            return self.raw[offset : offset + count]
+        return os.pread(self.descriptor, max(min(count, self.size - offset), 0), offset)
 
-
-ByteSource = BytesInMemory | BytesInFile
+    def stream(self, offset: int) -> BinaryIO:
+        stream: BinaryIO = (
+            BytesIO(self.raw) if self.descriptor < 0 else os.fdopen(self.descriptor, "rb", closefd=False)
+        )
+        stream.seek(offset)
+        return stream
 
 
 class LineIndex(Struct, frozen=True):
@@ -165,10 +162,10 @@ class LineIndexes:
         self._kept: OrderedDict[tuple[int, int], _KeptIndex] = OrderedDict()
         self._lock = threading.Lock()
 
-    def index(self, descriptor: int) -> tuple[LineIndex, BytesInFile]:
+    def index(self, descriptor: int) -> tuple[LineIndex, ByteSource]:
         """The index of an open file, and its bytes."""
         status = os.fstat(descriptor)
-        source = BytesInFile(descriptor, status.st_size)
+        source = ByteSource(status.st_size, descriptor=descriptor)
         identity = status.st_dev, status.st_ino
         version = status.st_size, status.st_mtime_ns, status.st_ctime_ns
         is_settled = time.time_ns() - status.st_mtime_ns > SETTLED
@@ -220,9 +217,10 @@ class FileText:
         if self.large:
             return self.large
         assert self.encoding, "a binary file has no lines"
-        source, encoding = BytesInMemory(self.raw), self.encoding
+        raw, encoding = self.raw, self.encoding
         if encoding.name != "utf-8":
-            source, encoding = BytesInMemory(self.text.encode("utf-8", "surrogatepass")), UTF8
+            raw, encoding = self.text.encode("utf-8", "surrogatepass"), UTF8
+        source = ByteSource(len(raw), raw)
         return TextLines(source, encoding, LineCounter().count(source))
 
     @property
@@ -230,14 +228,21 @@ class FileText:
         return self.lines.index.total
 
     def facts(self) -> dict[str, Json]:
-        return {
-            **path_data(self.place),
-            "hash": self.hash,
-            "size": self.size,
-            "mtime_ns": self.status.st_mtime_ns,
-            "total_lines": self.total_lines,
-            "encoding": self.encoding.name if self.encoding else "",
-        }
+        facts = file_facts(self.place, self.status, self.hash, self.size, self.total_lines)
+        return facts | {"encoding": self.encoding.name if self.encoding else ""}
+
+
+def file_facts(
+    place: WorkspacePath, status: os.stat_result, hash_: str, size: int, total_lines: int
+) -> dict[str, Json]:
+    """What the `data` of every Read says of a file; `SeenFiles` remembers it."""
+    return {
+        **path_data(place),
+        "hash": hash_,
+        "size": size,
+        "mtime_ns": status.st_mtime_ns,
+        "total_lines": total_lines,
+    }
 
 
 def load_file(workspace: Workspace, path: str, files: SeenFiles | None = None) -> FileText:

@@ -14,12 +14,13 @@ import codecs
 import contextlib
 from collections.abc import Iterator
 from functools import partial
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.numbers import count_noun
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.files.changes import OutsideChange, find_outside_change
 from holdfast.tools.files.file_text import BLOCK, MOST_BYTES, FileText, LineIndexes, TextLines, open_text
 from holdfast.tools.files.seen_files import SeenFile, SeenFiles
@@ -68,12 +69,13 @@ class LineSelection(Struct, frozen=True):
 
 
 class ReadLine(Struct, frozen=True):
-    """A line or a piece of it. `length` counts the characters of the whole line."""
+    """A line or a piece of it. `length` counts the characters of the whole line; `is_crlf` says how it ends."""
 
     number: int
     text: str
     column: int
     length: int
+    is_crlf: bool
 
     @property
     def end(self) -> int:
@@ -92,20 +94,14 @@ class ReadLine(Struct, frozen=True):
         return f"{place}\t{text}… [{rest}: {more}]", escaped
 
 
-class ReadPassage(Struct, frozen=True):
-    """Lines that follow each other. `crlf` of them end in a carriage return and a line feed."""
-
-    lines: list[ReadLine]
-    is_capped: bool
-    crlf: int
-
-
 class _Reading(Struct, frozen=True):
-    """`is_open` means that no end was asked for; `seen` is the file as the agent knew it before."""
+    """`is_capped` means that not all lines had room, `is_open` that no end was asked for; `seen` is the file as the
+    agent knew it before."""
 
     file: FileText
     selection: LineSelection
-    passage: ReadPassage
+    lines: list[ReadLine]
+    is_capped: bool
     is_open: bool
     encoding: str
     step: int
@@ -114,13 +110,13 @@ class _Reading(Struct, frozen=True):
 
     @property
     def last(self) -> int:
-        return self.passage.lines[-1].number if self.passage.lines else 0
+        return self.lines[-1].number if self.lines else 0
 
     @property
     def is_cut(self) -> bool:
         """Whether something is missing of what was asked for."""
-        is_short = self.passage.is_capped or (self.is_open and self.last < self.file.total_lines)
-        return is_short or any(line.end < line.length for line in self.passage.lines)
+        is_short = self.is_capped or (self.is_open and self.last < self.file.total_lines)
+        return is_short or any(line.end < line.length for line in self.lines)
 
 
 def read_tool(files: SeenFiles) -> Tool:
@@ -157,9 +153,10 @@ async def _read_lines(
         # Asked in this thread: the window belongs to the loop.
         if step is not None and _is_on_view(files, arguments.path, file.place, selection):
             return _unchanged_result(file, selection, step)
-    passage = await asyncio.to_thread(read_passage, file.lines, selection)
+    lines, is_capped = await asyncio.to_thread(read_passage, file.lines, selection)
     is_open = not arguments.limit and arguments.offset >= 0
-    return _result(_Reading(file, selection, passage, is_open, encoding, files.step(), outside, seen))
+    step = files.step()
+    return _result(_Reading(file, selection, lines, is_capped, is_open, encoding, step, outside, seen))
 
 
 def _open_and_keep(opened: OpenFile, files: SeenFiles, indexes: LineIndexes, encoding: str) -> FileText:
@@ -197,84 +194,61 @@ def _is_on_view(files: SeenFiles, asked: str, place: WorkspacePath, lines: LineS
     return any(files.resident(name, lines.first, lines.last, since) for name in names)
 
 
-def read_passage(lines: TextLines, selection: LineSelection) -> ReadPassage:
-    """The selected lines, as many as have room."""
-    reader = _LineReader(lines, lines.index.offset(lines.source, selection.first))
+def read_passage(lines: TextLines, selection: LineSelection) -> tuple[list[ReadLine], bool]:
+    """The selected lines, as many as have room, and whether some had none."""
+    offset = lines.index.offset(lines.source, selection.first) or len(lines.encoding.mark)
+    stream = lines.source.stream(offset)
     found: list[ReadLine] = []
     used = 0
     for number in range(selection.first, selection.last + 1):
-        line = reader.next(number, selection.column)
+        line = _read_line(stream, lines, number, selection.column)
         if line is None:
             break
         used += len(line.row()[0].encode()) + 1
         if found and used > MOST_BYTES:
-            return ReadPassage(found, True, reader.crlf)
+            return found, True
         found.append(line)
-    return ReadPassage(found, False, reader.crlf)
+    return found, False
 
 
-class _LineReader:
-    """The lines of a text from an offset on."""
+def _read_line(stream: BinaryIO, lines: TextLines, number: int, column: int) -> ReadLine | None:
+    """The next line of a stream, from a character on; None at its end."""
+    # What is shown need not be written back, and a damaged byte in a large file must not hide the rest of it.
+    errors = lines.encoding.errors if lines.encoding.name == "utf-8" else "backslashreplace"
+    decoder = codecs.getincrementaldecoder(lines.encoding.name)(errors)
+    shown, length, wanted, ending = "", 0, 0, None
+    for piece, ending in _pieces(stream, lines.source.size):
+        text = decoder.decode(piece, final=ending is not None)
+        if column - 1 < length + len(text) and wanted < WIDEST:
+            start = max(column - 1 - length, 0)
+            shown += text[start : start + WIDEST - wanted]
+            wanted = len(shown)
+        length += len(text)
+    return None if ending is None else ReadLine(number, shown, column, length, ending == b"\r\n")
 
-    def __init__(self, lines: TextLines, offset: int) -> None:
-        self._source = lines.source
-        self._encoding = lines.encoding
-        self._next = offset + (len(lines.encoding.mark) if offset == 0 else 0)
-        # What is shown need not be written back, and a damaged byte in a large file must not hide the rest of it.
-        self._errors = lines.encoding.errors if lines.encoding.name == "utf-8" else "backslashreplace"
-        self._buffer = b""
-        self._place = 0
-        self.crlf = 0
 
-    def next(self, number: int, column: int) -> ReadLine | None:
-        """The next line, from a character on; None at the end of the file."""
-        if self._place >= len(self._buffer) and not self._fill():
-            return None
-        shown: list[str] = []
-        length = wanted = 0
-        decoder = codecs.getincrementaldecoder(self._encoding.name)(self._errors)
-        for piece, is_last in self._pieces():
-            text = decoder.decode(piece, final=is_last)
-            if column - 1 < length + len(text) and wanted < WIDEST:
-                start = max(column - 1 - length, 0)
-                shown.append(text[start : start + WIDEST - wanted])
-                wanted += len(shown[-1])
-            length += len(text)
-        return ReadLine(number, "".join(shown), column, length)
-
-    def _pieces(self) -> Iterator[tuple[bytes, bool]]:
-        """The bytes of one line without its ending, block by block."""
-        held = b""
-        while True:
-            end = self._buffer.find(b"\n", self._place)
-            piece = held + self._buffer[self._place : end if end >= 0 else None]
-            if end >= 0:
-                self._place = end + 1
-                self.crlf += piece.endswith(b"\r")
-                yield piece.removesuffix(b"\r"), True
-                return
-            if not self._fill():
-                yield piece, True
-                return
-            # A carriage return at the end of a block may belong to the line's ending.
-            held = b"\r" if piece.endswith(b"\r") else b""
-            yield piece.removesuffix(held), False
-
-    def _fill(self) -> bool:
-        self._buffer = self._source.at(self._next, BLOCK)
-        self._next += len(self._buffer)
-        self._place = 0
-        return bool(self._buffer)
+def _pieces(stream: BinaryIO, size: int) -> Iterator[tuple[bytes, bytes | None]]:
+    """The bytes of one line block by block, the last with the line's ending; nothing at the end of the file."""
+    held = b""
+    is_begun = False
+    while piece := stream.readline(min(BLOCK, size - stream.tell())):
+        is_begun, piece = True, held + piece
+        if piece.endswith(b"\n"):
+            ending = b"\r\n" if piece.endswith(b"\r\n") else b"\n"
+            yield piece.removesuffix(ending), ending
+            return
+        # A carriage return at the end of a block may belong to the line's ending.
+        held = b"\r" if piece.endswith(b"\r") else b""
+        yield piece.removesuffix(held), None
+    if is_begun:
+        yield held, b""
 
 
 def _result(reading: _Reading) -> ToolResult:
     file, selection = reading.file, reading.selection
-    rows, escaped = [], 0
-    for line in reading.passage.lines:
-        row, spelled = line.row()
-        rows.append(row)
-        escaped += spelled
-    note = "; ".join(_notes(reading, escaped))
+    shown = [line.row() for line in reading.lines]
+    rows = [row for row, _ in shown]
+    note = "; ".join(_notes(reading, sum(escaped for _, escaped in shown)))
     # One row, so that of a file of one line still half the rows are numbered.
     notes = [f"({note})"] if note else []
     notes += _outside_rows(reading, len(rows) - len(notes))
@@ -292,14 +266,9 @@ def _result(reading: _Reading) -> ToolResult:
         "asked_encoding": reading.encoding,
         "step": reading.step,
     }
-    envelope = Envelope(
-        status="partial" if reading.is_cut else "success",
-        text="\n".join([*head, *rows, *notes]),
-        data=data,
-        context={"path": file.place.shown},
-    )
-    total = file.total_lines
-    return build_result(envelope, f"{len(rows)} of {total} lines" if total else "empty")
+    text, context = "\n".join([*head, *rows, *notes]), {"path": file.place.shown}
+    amount = f"{len(rows)} of {file.total_lines} lines" if file.total_lines else "empty"
+    return tool_result(text, amount, data=data, context=context, is_partial=reading.is_cut)
 
 
 def _unchanged_result(file: FileText, selection: LineSelection, step: int) -> ToolResult:
@@ -315,31 +284,28 @@ def _unchanged_result(file: FileText, selection: LineSelection, step: int) -> To
         "step": step,
     }
     text = f"(unchanged since step {step}: lines {first}-{last} of `{shown}` are on view there)"
-    return build_result(
-        Envelope(status="success", text=text, data=data, context={"path": shown}), "unchanged"
-    )
+    return tool_result(text, "unchanged", data=data, context={"path": shown})
 
 
 def _notes(reading: _Reading, escaped: int) -> Iterator[str]:
-    file, passage, last = reading.file, reading.passage, reading.last
+    file, lines, last = reading.file, reading.lines, reading.last
     first, name, total = reading.selection.first, f"`{file.place.shown}`", file.total_lines
     if not total:
         yield f"{name} is empty"
         return
     if file.encoding and not file.encoding.is_plain:
         yield f"encoding: {file.encoding.label}"
-    if passage.crlf:
-        whole = passage.crlf >= len(passage.lines) - (last == total)
-        amount = "lines" if whole else f"{passage.crlf} of the {len(passage.lines)} lines above"
+    if crlf := sum(line.is_crlf for line in lines):
+        whole = crlf >= len(lines) - (last == total)
+        amount = "lines" if whole else f"{crlf} of the {len(lines)} lines above"
         yield f"{amount} end in CRLF, which edits keep: write plain line breaks"
     if escaped:
         yield f"{escaped} bytes or characters that are no text are spelled `\\xNN`"
     if last < total:
-        if passage.is_capped:
+        if reading.is_capped:
             yield f"stopped after {MOST_BYTES} bytes"
-        more = f"{total - last} more {'line' if total - last == 1 else 'lines'}"
         yield f"lines {first}-{last} of {total} in {name}"
-        yield f"{more}: Read with offset {last + 1}"
+        yield f"{count_noun(total - last, 'more line')}: Read with offset {last + 1}"
         return
     if not file.lines.index.has_last_feed:
         yield "the file does not end with a line break"

@@ -12,9 +12,8 @@ from struct import unpack
 import msgspec
 
 from holdfast.messages import Image, Json
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
-from holdfast.tools.files.file_text import MOST_BYTES
-from holdfast.tools.files.seen_files import path_data
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
+from holdfast.tools.files.file_text import MOST_BYTES, file_facts
 from holdfast.tools.files.snapshots import content_hash
 from holdfast.tools.files.text_encoding import escape_bytes
 from holdfast.tools.workspace_files import OpenFile, WorkspacePath
@@ -51,24 +50,16 @@ def read_notebook(opened: OpenFile, first: int, count: int, step: int) -> ToolRe
     head = f"(notebook `{shown}`, cells {start + 1}-{last} of {len(cells)}; outputs shortened, pictures left out)"
     rest = len(cells) - last
     foot = [f"({rest} more cells: Read with offset {last + 1})"] if rest else []
+    total_lines = raw.count(b"\n") + (not raw.endswith(b"\n"))
     data: dict[str, Json] = {
-        **path_data(opened.place),
-        "hash": content_hash(raw),
-        "size": len(raw),
-        "mtime_ns": status.st_mtime_ns,
-        "total_lines": raw.count(b"\n") + (not raw.endswith(b"\n")),
+        **file_facts(opened.place, status, content_hash(raw), len(raw), total_lines),
         "cells": [start + 1, last],
         "total_cells": len(cells),
         "truncated": bool(rest),
         "step": step,
     }
-    envelope = Envelope(
-        status="partial" if rest else "success",
-        text="\n".join([head, *rows, *foot]),
-        data=data,
-        context={"path": shown},
-    )
-    return build_result(envelope, f"{last - start} of {len(cells)} cells")
+    text, amount = "\n".join([head, *rows, *foot]), f"{last - start} of {len(cells)} cells"
+    return tool_result(text, amount, data=data, context={"path": shown}, is_partial=bool(rest))
 
 
 def _shown_cells(cells: list[dict[str, Json]], start: int, count: int) -> tuple[list[str], int]:
@@ -182,18 +173,14 @@ def read_picture(opened: OpenFile, step: int) -> ToolResult:
     if max(size) > WIDEST_PICTURE:
         raise _too_large(f"`{shown}` is a picture of {pixels}; {WIDEST_PICTURE} along a side can be shown")
     data: dict[str, Json] = {
-        **path_data(opened.place),
-        "hash": content_hash(raw),
-        "size": len(raw),
-        "mtime_ns": status.st_mtime_ns,
-        "total_lines": 0,
+        **file_facts(opened.place, status, content_hash(raw), len(raw), 0),
         "media_type": kind,
         "pixels": list(size),
         "step": step,
     }
     text = f"`{shown}` is a {_NAMES[kind]} picture of {pixels}, {len(raw)} bytes."
-    envelope = Envelope(status="success", text=text, data=data, context={"path": shown})
-    return build_result(envelope, text, Image(kind, b64encode(raw).decode()))
+    picture = Image(kind, b64encode(raw).decode())
+    return tool_result(text, text, picture, data=data, context={"path": shown})
 
 
 def _too_large(message: str) -> ToolError:
