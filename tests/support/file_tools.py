@@ -4,8 +4,7 @@ import asyncio
 
 import msgspec
 
-from holdfast.tools.files.edit import edit_tool
-from holdfast.tools.files.multi_edit import multi_edit_tool
+from holdfast.tools.files.edit import edit_tool, multi_edit_tool
 from holdfast.tools.files.read import read_tool
 from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.files.undo import undo

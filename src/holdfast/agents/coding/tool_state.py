@@ -26,8 +26,7 @@ from holdfast.messages import Json, joined_text
 from holdfast.session import Session
 from holdfast.tools.ask_user import Responder, ask_user_tool
 from holdfast.tools.call import CallFinished
-from holdfast.tools.files.edit import edit_tool
-from holdfast.tools.files.multi_edit import multi_edit_tool
+from holdfast.tools.files.edit import edit_tool, multi_edit_tool
 from holdfast.tools.files.read import read_tool
 from holdfast.tools.files.seen_files import CHANGING_TOOLS, UNDO, AgentEdit, IsVisible, SeenFiles
 from holdfast.tools.files.snapshots import FolderSnapshots, MemorySnapshots, Snapshots

@@ -12,7 +12,8 @@ from functools import partial
 from msgspec import Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.numbers import count_noun
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.files.file_text import LARGEST, FileText, choose_encoding
 from holdfast.tools.files.line_diff import (
     LineChange,
@@ -26,7 +27,7 @@ from holdfast.tools.files.replacements import Span, share_lines
 from holdfast.tools.files.seen_files import SeenFile, SeenFiles, path_data
 from holdfast.tools.files.snapshots import content_hash
 from holdfast.tools.files.text_encoding import Encoding, decode, plain_lines
-from holdfast.tools.workspace import ExpectedFile, ReplacedFile, Workspace
+from holdfast.tools.workspace import ExpectedFile, Workspace
 from holdfast.tools.workspace_files import VERSION_CONTROL, WorkspacePath
 
 MOST_OUTSIDE_ROWS = 20
@@ -77,7 +78,6 @@ class OutsideChange(Struct, frozen=True):
 class PlannedChange(Struct, frozen=True, kw_only=True):
     """A change that is ready to be written. `file` is None if there is none yet."""
 
-    verb: str
     place: WorkspacePath
     file: FileText | None
     text: str
@@ -87,7 +87,7 @@ class PlannedChange(Struct, frozen=True, kw_only=True):
     dry_run: bool
     replacements: int = 0
     outside: OutsideChange | None = None
-    notes: tuple[str, ...] = ()
+    notes: list[str] = []
 
 
 def expect_writable(files: SeenFiles, place: WorkspacePath) -> None:
@@ -147,12 +147,15 @@ def conflict_error(shown: str, outside: OutsideChange, where: str) -> ToolError:
     )
 
 
-def change_file(files: SeenFiles, tool: str, path: str, work: Callable[[], ToolResult]) -> ToolResult:
-    """Do the work, again if somebody else was faster, and note it.
+def change_file(
+    workspace: Workspace, files: SeenFiles, tool: str, path: str, work: Callable[[], ToolResult]
+) -> ToolResult:
+    """Do the work, if the file may be written; again if somebody else was faster. And note it.
 
     **Contract:** it is noted before this returns, so that a call that is cancelled while it runs in a thread leaves
     no change that nobody knows of.
     """
+    expect_writable(files, workspace.locate(path))
     for attempt in range(1, _TRIES + 1):
         try:
             result = work()
@@ -167,98 +170,95 @@ def change_file(files: SeenFiles, tool: str, path: str, work: Callable[[], ToolR
 def carry_out(workspace: Workspace, files: SeenFiles, path: str, change: PlannedChange) -> ToolResult:
     """Write a change, unless it is a dry run or changes nothing."""
     file = change.file
-    status = file.status if file else None
+    mtime_ns = file.status.st_mtime_ns if file else 0
     if not file or file.raw != change.raw:
-        _keep_versions(files, change)
+        try:
+            # Before the old bytes are gone: after a crash right behind the write, the undo must still work.
+            if file:
+                files.snapshots.keep(file.raw)
+            files.snapshots.keep(change.raw)
+        except OSError as error:
+            raise ToolError(
+                "EXECUTION_ERROR",
+                f"`{change.place.shown}` was not written: what would undo it cannot be kept "
+                f"({error.strerror or error})",
+                hint="Free some space on the disk first",
+            ) from None
         if not change.dry_run:
             expected: ExpectedFile = file.status if file else "absent"
-            status = write_file(workspace, files, path, change.raw, expected).status
-    return _change_result(change, status, files.step())
-
-
-def _keep_versions(files: SeenFiles, change: PlannedChange) -> None:
-    """Before the old bytes are gone: after a crash right behind the write, the undo must still work."""
-    try:
-        if change.file:
-            files.snapshots.keep(change.file.raw)
-        files.snapshots.keep(change.raw)
-    except OSError as error:
-        raise ToolError(
-            "EXECUTION_ERROR",
-            f"`{change.place.shown}` was not written: what would undo it cannot be kept "
-            f"({error.strerror or error})",
-            hint="Free some space on the disk first",
-        ) from None
+            mtime_ns = write_file(workspace, files, path, change.raw, expected).st_mtime_ns
+    return _change_result(change, mtime_ns, files.step())
 
 
 def write_file(
     workspace: Workspace, files: SeenFiles, path: str, raw: bytes, expected: ExpectedFile
-) -> ReplacedFile:
+) -> os.stat_result:
     try:
-        return workspace.replace_file(path, raw, expected, partial(expect_writable, files))
+        return workspace.replace_file(path, raw, expected, partial(expect_writable, files)).status
     except ToolError as error:
         if error.code == "CONFLICT":
             raise WriteRace(error.code, error.message, hint=error.hint) from None
         raise
 
 
-def link_notes(file: FileText) -> tuple[str, ...]:
+def link_notes(file: FileText) -> list[str]:
     names = file.status.st_nlink
-    if names < 2:
-        return ()
-    return (f"the file had {names} names (hard links); under the others it keeps its old text",)
+    note = f"the file had {names} names (hard links); under the others it keeps its old text"
+    return [note] if names > 1 else []
 
 
-def _change_result(change: PlannedChange, status: os.stat_result | None, step: int) -> ToolResult:
+def _change_result(change: PlannedChange, mtime_ns: int, step: int) -> ToolResult:
     """A summary for the model, a diff for the person, hashes and line ranges for the log."""
-    path, before, after = (
-        change.place.shown,
-        change.file.hash if change.file else "",
-        content_hash(change.raw),
-    )
+    path, changes = change.place.shown, change.changes
+    before, after = change.file.hash if change.file else "", content_hash(change.raw)
     old, new = plain_lines(change.file.text if change.file else ""), plain_lines(change.text)
     most = MOST_ROWS if before else MOST_NEW_ROWS
-    rows = first_rows(unified_diff(old, new, change.changes, context=1), most)
+    rows = first_rows(unified_diff(old, new, changes, context=1), most)
     head = _headline(change, len(new), is_same=before == after)
-    shown = first_rows(unified_diff(old, new, change.changes), MOST_SHOWN)
+    shown = first_rows(unified_diff(old, new, changes), MOST_SHOWN)
     names = [f"--- {path if before else '/dev/null'}", f"+++ {path}"] if shown else []
+    listed = [[c.first, c.last, c.new_first, c.new_last] for c in changes]
+    if is_hull := len(listed) > MOST_CHANGES:
+        listed = [[listed[0][0], listed[-1][1], listed[0][2], listed[-1][3]]]
     data: dict[str, Json] = {
         **path_data(change.place),
         "applied": not change.dry_run and before != after,
         "created": not before,
         "dry_run": change.dry_run,
         "replacements": change.replacements,
-        "ranges": [list(span) for span in new_lines(change.changes)[:MOST_CHANGES]],
-        "lines_added": sum(c.new_last - c.new_first for c in change.changes),
-        "lines_removed": sum(c.last - c.first for c in change.changes),
+        "ranges": [list(span) for span in new_lines(changes)[:MOST_CHANGES]],
+        "lines_added": sum(c.new_last - c.new_first for c in changes),
+        "lines_removed": sum(c.last - c.first for c in changes),
         "total_lines": len(new),
-        **_changes_data(change.changes),
+        "changes": listed,
+        "is_hull": is_hull,
         "before": before,
         "after": after,
         "size": len(change.raw),
-        "mtime_ns": status.st_mtime_ns if status else 0,
+        "mtime_ns": mtime_ns,
         "encoding": change.encoding.name,
         "modified_externally": change.outside is not None,
         "step": step,
     }
     text = "\n".join([head, *rows, *_notes(change)])
-    envelope = Envelope(status="success", text=text, data=data, context={"path": path})
-    return build_result(envelope, "\n".join([*names, *shown]) or f"`{path}` unchanged")
+    diff = "\n".join([*names, *shown]) or f"`{path}` unchanged"
+    return tool_result(text, diff, data=data, context={"path": path})
 
 
 def _headline(change: PlannedChange, total: int, *, is_same: bool) -> str:
-    path, lines = change.place.shown, _count(total, "line")
+    path, lines = change.place.shown, count_noun(total, "line")
     if is_same and not change.changes:
         return f"`{path}` already has this text: {lines}, unchanged."
     if not change.file:
-        amount = f"{lines}, {len(change.raw)} bytes"
+        verb, amount = "Created", f"{lines}, {len(change.raw)} bytes"
     else:
-        count = f"{_count(change.replacements, 'replacement')}, " if change.replacements else ""
+        verb = "Edited" if change.replacements else "Updated"
+        count = f"{count_noun(change.replacements, 'replacement')}, " if change.replacements else ""
         where = f"{describe_ranges(new_lines(change.changes))} of {total}"
         amount = count + (where if change.changes else "only how lines end")
     if change.dry_run:
         return f"Dry run, not written: `{path}` would change, {amount}."
-    return f"{change.verb} `{path}`: {amount}."
+    return f"{verb} `{path}`: {amount}."
 
 
 def _notes(change: PlannedChange) -> list[str]:
@@ -270,14 +270,3 @@ def _notes(change: PlannedChange) -> list[str]:
         return [*notes, f"({note}, but no line differs)"]
     where = f"in other lines ({change.outside.lines} before this edit)"
     return [*notes, f"({note}, {where}; that change:)", *change.outside.diff()]
-
-
-def _changes_data(changes: Sequence[LineChange]) -> dict[str, Json]:
-    listed = [[c.first, c.last, c.new_first, c.new_last] for c in changes]
-    if len(listed) > MOST_CHANGES:
-        listed = [[listed[0][0], listed[-1][1], listed[0][2], listed[-1][3]]]
-    return {"changes": listed, "is_hull": len(listed) < len(changes)}
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

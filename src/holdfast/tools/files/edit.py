@@ -1,14 +1,14 @@
-"""Edit: replace an exact piece of text in a file.
+"""Edit: replace an exact piece of text in a file. MultiEdit: several, all or none.
 
-Rule: the text to replace occurs in the file exactly once, or every occurrence is replaced. The help after a failed
-edit names a place and a reason; where it knows neither it says nothing.
+Rule: the text to replace occurs in the file exactly once, or every occurrence is replaced. Each replacement is
+applied to the result of the ones before it; the file is written once. The help after a failed edit names a place
+and a reason; where it knows neither it says nothing.
 """
 
 import asyncio
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -23,7 +23,6 @@ from holdfast.tools.files.changes import (
     conflict_error,
     expect_apart,
     expect_seen,
-    expect_writable,
     find_outside_change,
     link_notes,
 )
@@ -58,33 +57,73 @@ class EditArguments(Struct, frozen=True, forbid_unknown_fields=True):
     dry_run: Annotated[bool, Meta(description="Only show what would change.")] = False
 
 
+class MultiEditArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="File to change; you must have read it.")]
+    edits: Annotated[list[TextReplacement], Meta(description="Replacements, made one after the other.")]
+    dry_run: Annotated[bool, Meta(description="Only show what would change.")] = False
+
+
 def edit_tool(files: SeenFiles) -> Tool:
-    return TypedTool("Edit", EditArguments, prompt_beside(__file__), partial(edit, files=files))
+    async def work(arguments: EditArguments, workspace: Workspace) -> ToolResult:
+        wanted = TextReplacement(arguments.old_string, arguments.new_string, arguments.replace_all)
+        given = arguments.path, [wanted], arguments.dry_run
+        return await asyncio.to_thread(_edit_file, "Edit", workspace, files, *given)
+
+    return TypedTool("Edit", EditArguments, prompt_beside(__file__), work)
 
 
-async def edit(arguments: EditArguments, workspace: Workspace, *, files: SeenFiles) -> ToolResult:
-    wanted = [TextReplacement(arguments.old_string, arguments.new_string, arguments.replace_all)]
-    work = partial(
-        edit_file, workspace, files, arguments.path, wanted, dry_run=arguments.dry_run, tool="Edit"
-    )
-    return await asyncio.to_thread(work)
+def multi_edit_tool(files: SeenFiles) -> Tool:
+    async def work(arguments: MultiEditArguments, workspace: Workspace) -> ToolResult:
+        if not arguments.edits:
+            raise ToolError("INVALID_PARAM", "`edits` is empty", hint="Give at least one replacement")
+        given = arguments.path, arguments.edits, arguments.dry_run
+        return await asyncio.to_thread(_edit_file, "MultiEdit", workspace, files, *given)
+
+    prompt = prompt_beside(__file__.replace("edit.py", "multi_edit.py"))
+    return TypedTool("MultiEdit", MultiEditArguments, prompt, work)
 
 
-def edit_file(
+def _edit_file(
+    tool: str,
     workspace: Workspace,
     files: SeenFiles,
     path: str,
     replacements: Sequence[TextReplacement],
-    *,
     dry_run: bool,
-    tool: str,
 ) -> ToolResult:
     for number, wanted in enumerate(replacements):
         _expect_replaceable(wanted, _which(number, len(replacements)))
-    expect_writable(files, workspace.locate(path))
-    return change_file(
-        files, tool, path, lambda: _edit(workspace, files, path, replacements, dry_run=dry_run)
-    )
+
+    def work() -> ToolResult:
+        file = load_file(workspace, path, files)
+        shown = file.place.shown
+        expect_seen(files, file)
+        if file.encoding is None:
+            raise ToolError("BINARY_FILE", f"`{shown}` is a binary file, which no edit can match")
+        outside = find_outside_change(files, file)
+        done = apply_replacements(file.text, replacements)
+        if isinstance(done, FailedReplacement):
+            raise _explain_failure(shown, done, replacements, outside)
+        if outside:
+            expect_apart(shown, outside, done.touched)
+        raw = encode(done.text, file.encoding, shown)
+        if raw == file.raw:
+            raise ToolError("INVALID_PARAM", f"together these edits leave `{shown}` as it is")
+        change = PlannedChange(
+            place=file.place,
+            file=file,
+            text=done.text,
+            raw=raw,
+            encoding=file.encoding,
+            changes=done.changes,
+            dry_run=dry_run,
+            replacements=done.count,
+            outside=outside,
+            notes=link_notes(file),
+        )
+        return carry_out(workspace, files, path, change)
+
+    return change_file(workspace, files, tool, path, work)
 
 
 def _which(number: int, total: int) -> str:
@@ -92,58 +131,20 @@ def _which(number: int, total: int) -> str:
 
 
 def _expect_replaceable(wanted: TextReplacement, which: str) -> None:
-    expect_no_surrogates(wanted.old, "old_string")
-    expect_no_surrogates(wanted.new, "new_string")
-    if not wanted.old:
+    expect_no_surrogates(wanted.old_string, "old_string")
+    expect_no_surrogates(wanted.new_string, "new_string")
+    if not wanted.old_string:
         raise ToolError(
             "INVALID_PARAM", f"{which}`old_string` is empty", hint="Use Write to make or fill a file"
         )
-    if wanted.old == wanted.new:
+    if wanted.old_string == wanted.new_string:
         raise ToolError("INVALID_PARAM", f"{which}`old_string` and `new_string` are the same")
-    if unify_line_endings(wanted.old) == unify_line_endings(wanted.new):
+    if unify_line_endings(wanted.old_string) == unify_line_endings(wanted.new_string):
         raise ToolError(
             "INVALID_PARAM",
             f"{which}`old_string` and `new_string` differ in line endings only, which an edit keeps",
             hint="Convert the file with Bash",
         )
-
-
-def _edit(
-    workspace: Workspace,
-    files: SeenFiles,
-    path: str,
-    replacements: Sequence[TextReplacement],
-    *,
-    dry_run: bool,
-) -> ToolResult:
-    file = load_file(workspace, path, files)
-    shown = file.place.shown
-    expect_seen(files, file)
-    if file.encoding is None:
-        raise ToolError("BINARY_FILE", f"`{shown}` is a binary file, which no edit can match")
-    outside = find_outside_change(files, file)
-    done = apply_replacements(file.text, replacements)
-    if isinstance(done, FailedReplacement):
-        raise _explain_failure(shown, done, replacements, outside)
-    if outside:
-        expect_apart(shown, outside, done.touched)
-    raw = encode(done.text, file.encoding, shown)
-    if raw == file.raw:
-        raise ToolError("INVALID_PARAM", f"together these edits leave `{shown}` as it is")
-    change = PlannedChange(
-        verb="Edited",
-        place=file.place,
-        file=file,
-        text=done.text,
-        raw=raw,
-        encoding=file.encoding,
-        changes=done.changes,
-        dry_run=dry_run,
-        replacements=sum(done.counts),
-        outside=outside,
-        notes=link_notes(file),
-    )
-    return carry_out(workspace, files, path, change)
 
 
 def _explain_failure(
@@ -155,10 +156,8 @@ def _explain_failure(
     """Why replacements do not fit the file as it is."""
     if outside and outside.before is None:
         return conflict_error(shown, outside, "and what it was is no longer kept")
-    if outside and outside.before is not None:
-        earlier = apply_replacements(outside.before, replacements)
-        if isinstance(earlier, AppliedReplacements):
-            return conflict_error(shown, outside, "so that the text you want to replace no longer fits")
+    if outside and isinstance(apply_replacements(outside.before or "", replacements), AppliedReplacements):
+        return conflict_error(shown, outside, "so that the text you want to replace no longer fits")
     wanted = replacements[failure.edit]
     which = _which(failure.edit, len(replacements))
     if failure.places:
@@ -169,7 +168,7 @@ def _explain_failure(
             f"{which}`old_string` occurs {failure.places} times in `{shown}`, in lines {lines}",
             hint="Add lines around it so that it is unique, or set `replace_all`",
         )
-    if REDACTED in wanted.old:
+    if REDACTED in wanted.old_string:
         return ToolError(
             "INVALID_PARAM",
             f"{which}`old_string` contains `{REDACTED}`, which stands for a secret that was kept out of the log; "
@@ -177,7 +176,9 @@ def _explain_failure(
             hint="Choose text beside the secret, which is never shown",
         )
     after = " after the edits before it" if failure.edit else ""
-    found = explain_missing_text(failure.text, unify_line_endings(wanted.old), unify_line_endings(wanted.new))
+    found = explain_missing_text(
+        failure.text, unify_line_endings(wanted.old_string), unify_line_endings(wanted.new_string)
+    )
     return ToolError(
         "NOT_FOUND",
         f"{which}`old_string` is not in `{shown}`{after}",
@@ -207,14 +208,13 @@ def _variants(old: str) -> list[tuple[str, str]]:
     """Texts that may have been meant, each with what is wrong with the given one."""
     return [
         ("`old_string` has the line numbers of Read in it", _NUMBERED.sub("", old)),
-        ("`old_string` spells line breaks or quotes with backslashes", _unescaped(old)),
+        (
+            "`old_string` spells line breaks or quotes with backslashes",
+            old.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\'", "'"),
+        ),
         ("`old_string` ends with a line break and the file does not", old.removesuffix("\n")),
         ("`old_string` has white space at its ends that the file does not have", old.strip()),
     ]
-
-
-def _unescaped(old: str) -> str:
-    return old.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\'", "'")
 
 
 def _collapsed(line: str) -> str:

@@ -38,24 +38,17 @@ def line_changes(old: Sequence[str], new: Sequence[str], most: int = MOST_EDITS)
     inner_old, inner_new = old[head : len(old) - tail], new[head : len(new) - tail]
     if not inner_old and not inner_new:
         return []
-    if not inner_old or not inner_new:
+    found = None
+    if abs(len(inner_old) - len(inner_new)) <= most and not set(inner_old).isdisjoint(inner_new):
+        found = _shortest(inner_old, inner_new, most)
+    if found is None:
         found = [LineChange(0, len(inner_old), 0, len(inner_new))]
-    else:
-        found = _inner(inner_old, inner_new, most)
-    return [change.moved(head, head) for change in found]
+    return [change.moved(head, head) for change in join_changes(found)]
 
 
-def _inner(old: Sequence[str], new: Sequence[str], most: int) -> list[LineChange]:
-    whole = [LineChange(0, len(old), 0, len(new))]
-    if abs(len(old) - len(new)) > most or not set(old) & set(new):
-        return whole
-    path = _shortest(old, new, most)
-    return whole if path is None else _joined(path)
-
-
-def _shortest(old: Sequence[str], new: Sequence[str], most: int) -> list[tuple[int, int]] | None:
-    """The points of the shortest path from one text to the other (Myers' greedy algorithm), or None if it is too
-    long."""
+def _shortest(old: Sequence[str], new: Sequence[str], most: int) -> list[LineChange] | None:
+    """The single edits that lead from one text to the other on the shortest path (Myers' greedy algorithm), or None
+    if it is too long."""
     furthest = {1: 0}
     rounds: list[dict[int, int]] = []
     for edits in range(min(most, len(old) + len(new)) + 1):
@@ -73,30 +66,29 @@ def _shortest(old: Sequence[str], new: Sequence[str], most: int) -> list[tuple[i
     return None
 
 
-def _traced(rounds: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
-    """Back from the end: the points at which each single edit was made, first to last."""
-    points = [(x, y)]
-    for edits in range(len(rounds) - 1, 0, -1):
-        furthest, k = rounds[edits], x - y
-        down = k == -edits or (k != edits and furthest[k - 1] < furthest[k + 1])
+def _traced(rounds: list[dict[int, int]], x: int, y: int) -> list[LineChange]:
+    """Back from the end: each single edit, first to last."""
+    edits: list[LineChange] = []
+    for number in range(len(rounds) - 1, 0, -1):
+        furthest, k = rounds[number], x - y
+        down = k == -number or (k != number and furthest[k - 1] < furthest[k + 1])
         before = k + 1 if down else k - 1
         x = furthest[before]
         y = x - before
-        points.append((x + (not down), y + down))
-        points.append((x, y))
-    return points[::-1]
+        edits.append(LineChange(x, x + (not down), y, y + down))
+    return edits[::-1]
 
 
-def _joined(points: list[tuple[int, int]]) -> list[LineChange]:
-    """Single edits without a common line between them are one change."""
-    changes: list[LineChange] = []
-    for (x, y), (x2, y2) in zip(points[:-1:2], points[1::2], strict=True):
-        if changes and (changes[-1].last, changes[-1].new_last) == (x, y):
-            last = changes.pop()
-            changes.append(LineChange(last.first, x2, last.new_first, y2))
+def join_changes(changes: Iterable[LineChange]) -> list[LineChange]:
+    """Changes without a common line between them are one."""
+    out: list[LineChange] = []
+    for change in changes:
+        if out and (out[-1].last, out[-1].new_last) == (change.first, change.new_first):
+            last = out.pop()
+            out.append(LineChange(last.first, change.last, last.new_first, change.new_last))
         else:
-            changes.append(LineChange(x, x2, y, y2))
-    return changes
+            out.append(change)
+    return out
 
 
 def new_lines(changes: Iterable[LineChange]) -> list[tuple[int, int]]:

@@ -6,11 +6,12 @@ neighbour. Where the old text has no line break, new lines end as they are given
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from holdfast.tools.files.line_diff import LineChange, line_changes
+from holdfast.tools.files.line_diff import LineChange, join_changes, line_changes
 from holdfast.tools.files.text_encoding import split_lines, unify_line_endings
 
 Span = tuple[int, int]
@@ -74,29 +75,6 @@ def regions_of(pieces: Sequence[Span], size: int) -> list[TextRegion]:
     return regions
 
 
-def region_changes(old: str, new: str, regions: Sequence[TextRegion]) -> list[LineChange]:
-    """The changed lines within regions of whole lines."""
-    changes: list[LineChange] = []
-    line = new_line = here = new_here = 0
-    for region in regions:
-        line += old.count("\n", here, region.first)
-        new_line += new.count("\n", new_here, region.new_first)
-        here, new_here = region.first, region.new_first
-        before = split_lines(old[region.first : region.last])
-        after = split_lines(new[region.new_first : region.new_last])
-        for change in line_changes(before, after):
-            _add(changes, change.moved(line, new_line))
-    return changes
-
-
-def _add(changes: list[LineChange], change: LineChange) -> None:
-    """Adjacent changes are joined."""
-    if changes and (changes[-1].last, changes[-1].new_last) == (change.first, change.new_first):
-        last = changes.pop()
-        change = LineChange(last.first, change.last, last.new_first, change.new_last)
-    changes.append(change)
-
-
 def whole_lines(old: str, new: str, regions: Sequence[TextRegion]) -> list[TextRegion]:
     """Regions extended to whole lines; those that share a line are joined."""
     out: list[TextRegion] = []
@@ -118,16 +96,20 @@ def _starts_line(text: str, offset: int) -> bool:
     return offset == 0 or text[offset - 1] == "\n"
 
 
-def touched_lines(old: str, regions: Sequence[TextRegion]) -> list[Span]:
-    """The lines of the old text that regions of whole lines are made of."""
+def changed_lines(old: str, new: str, regions: Sequence[TextRegion]) -> tuple[list[LineChange], list[Span]]:
+    """The lines that differ within regions of whole lines, and all lines of the old text in them."""
+    changes: list[LineChange] = []
     touched: list[Span] = []
-    line = here = 0
+    line = new_line = here = new_here = 0
     for region in regions:
         line += old.count("\n", here, region.first)
-        here = region.first
-        inside = old.count("\n", region.first, max(region.last - 1, region.first))
-        touched.append((line, line + inside + 1))
-    return touched
+        new_line += new.count("\n", new_here, region.new_first)
+        here, new_here = region.first, region.new_first
+        before = split_lines(old[region.first : region.last])
+        after = split_lines(new[region.new_first : region.new_last])
+        changes += [change.moved(line, new_line) for change in line_changes(before, after)]
+        touched.append((line, line + max(len(before), 1)))
+    return join_changes(changes), touched
 
 
 def share_lines(one: Sequence[Span], other: Sequence[Span]) -> bool:
@@ -184,12 +166,6 @@ def rewritten(text: str, new: str) -> str:
     return with_endings(text, plain, fresh, [TextRegion(0, len(plain), 0, len(fresh))])
 
 
-def ends_in_crlf(texts: Iterable[str]) -> bool:
-    """Whether every line break in them is `\\r\\n`, and there is one."""
-    whole = "\0".join(texts)
-    return 0 < whole.count("\r\n") == whole.count("\n")
-
-
 def _fresh(plain: str, new: str, region: TextRegion, endings: LineEndings) -> str:
     if "\n" not in new:
         return new
@@ -226,18 +202,19 @@ MOST_PLACES = 20
 """Places that a failure names; all of them are counted."""
 
 
-class TextReplacement(Struct, frozen=True):
-    old: str
-    new: str
-    every: bool = False
+# No docstring: the schema of MultiEdit would show it.
+class TextReplacement(Struct, frozen=True, forbid_unknown_fields=True):
+    old_string: Annotated[str, Meta(description="Text to replace, as the edits before left it.")]
+    new_string: Annotated[str, Meta(description="Text to put in its place.")]
+    replace_all: Annotated[bool, Meta(description="Replace every place where it stands.")] = False
 
 
 class AppliedReplacements(Struct, frozen=True):
-    """`changes` are the lines that differ; `touched` are the lines of the old text in which something was replaced,
-    and a line that was joined to them."""
+    """`count` places were replaced. `changes` are the lines that differ; `touched` are the lines of the old text in
+    which something was replaced, and a line that was joined to them."""
 
     text: str
-    counts: tuple[int, ...]
+    count: int
     changes: list[LineChange]
     touched: list[Span]
 
@@ -256,42 +233,35 @@ def apply_replacements(
     text: str, replacements: Sequence[TextReplacement]
 ) -> AppliedReplacements | FailedReplacement:
     plain = unify_line_endings(text)
-    now = plain
+    now, count = plain, 0
     pieces: list[Span] = [(0, len(plain))]
-    counts: list[int] = []
     for number, wanted in enumerate(replacements):
-        old, new = unify_line_endings(wanted.old), unify_line_endings(wanted.new)
-        spans = _spans(now, old, every=wanted.every)
-        if not spans or (len(spans) > 1 and not wanted.every):
+        old, new = unify_line_endings(wanted.old_string), unify_line_endings(wanted.new_string)
+        # Overlapping places count too, unless all are replaced from left to right: in `aaa` it is unclear which
+        # `aa` is meant.
+        spans = _spans(now, old, len(old) if wanted.replace_all else 1)
+        if not spans or (len(spans) > 1 and not wanted.replace_all):
             begins = [now.count("\n", 0, first) + 1 for first, _ in spans[:MOST_PLACES]]
             return FailedReplacement(number, now, len(spans), begins)
         pieces = cut_pieces(pieces, spans, len(new))
-        now = _joined(now, spans, new)
-        counts.append(len(spans))
+        now = now.replace(old, new)
+        count += len(spans)
     regions = regions_of(pieces, len(plain))
-    lines = whole_lines(plain, now, regions)
-    is_crlf = "\n" not in text and ends_in_crlf(replacement.new for replacement in replacements)
-    return AppliedReplacements(
-        now.replace("\n", "\r\n") if is_crlf else with_endings(text, plain, now, regions),
-        tuple(counts),
-        region_changes(plain, now, lines),
-        touched_lines(plain, lines),
-    )
+    changes, touched = changed_lines(plain, now, whole_lines(plain, now, regions))
+    given = "\0".join(replacement.new_string for replacement in replacements)
+    if "\n" not in text and 0 < given.count("\r\n") == given.count("\n"):
+        now = now.replace("\n", "\r\n")
+    else:
+        now = with_endings(text, plain, now, regions)
+    return AppliedReplacements(now, count, changes, touched)
 
 
-def _spans(text: str, old: str, *, every: bool) -> list[Span]:
-    """Where a text occurs. Overlapping places count too, unless all are replaced from left to right: in `aaa` it is
-    unclear which `aa` is meant."""
+def _spans(text: str, old: str, step: int) -> list[Span]:
+    """Where a text occurs; the next place is looked for so many characters further."""
     assert old, "an empty text occurs everywhere"
-    step = len(old) if every else 1
     found: list[Span] = []
     place = text.find(old)
     while place >= 0:
         found.append((place, place + len(old)))
         place = text.find(old, place + step)
     return found
-
-
-def _joined(text: str, spans: Sequence[Span], new: str) -> str:
-    edges = [0, *(edge for span in spans for edge in span), len(text)]
-    return new.join(text[edges[i] : edges[i + 1]] for i in range(0, len(edges), 2))

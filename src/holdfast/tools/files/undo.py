@@ -10,7 +10,8 @@ from itertools import pairwise
 from msgspec import Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.numbers import count_noun
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.files.changes import expect_writable, write_file
 from holdfast.tools.files.file_text import FileText, load_file
 from holdfast.tools.files.line_diff import line_changes, unified_diff
@@ -37,27 +38,22 @@ def undo(files: SeenFiles, workspace: Workspace, count: int = 1, *, dry_run: boo
     if not files.made:
         raise ToolError("NOT_FOUND", "there is no edit to undo")
     taken = files.made[-count:]
-    plan = [_check_chain(files, workspace, chain) for chain in _chains(taken).values()]
+    chains: dict[str, list[AgentEdit]] = {}
+    for made in taken:
+        chains.setdefault(made.key, []).append(made)
+    plan = [_check_chain(files, workspace, chain) for chain in chains.values()]
     backs = _restore_all(files, workspace, plan, dry_run=dry_run)
     data: dict[str, Json] = {"count": len(taken), "files": backs, "dry_run": dry_run}
     if not dry_run:
         files.restore(UNDO, data)
     named = ", ".join(f"`{one.edit.path}`{'' if one.raw is not None else ' (removed)'}" for one in plan)
-    edits = "1 edit" if len(taken) == 1 else f"{len(taken)} edits"
-    text = f"{'Would undo' if dry_run else 'Undid'} {edits}: {named}."
+    text = f"{'Would undo' if dry_run else 'Undid'} {count_noun(len(taken), 'edit')}: {named}."
     shown = "\n".join(row for one in plan for row in _diff(one))
-    return build_result(Envelope(status="success", text=text, data=data), shown or text)
-
-
-def _chains(taken: list[AgentEdit]) -> dict[str, list[AgentEdit]]:
-    """The edits of each file, oldest first."""
-    chains: dict[str, list[AgentEdit]] = {}
-    for made in taken:
-        chains.setdefault(made.key, []).append(made)
-    return chains
+    return tool_result(text, shown or text, data=data)
 
 
 def _check_chain(files: SeenFiles, workspace: Workspace, chain: list[AgentEdit]) -> _Restoration:
+    """What is to be done about a file; `chain` are its edits, oldest first."""
     newest, oldest = chain[-1], chain[0]
     current = load_file(workspace, path_of(newest.key))
     if current.hash != newest.after:
@@ -72,10 +68,8 @@ def _check_chain(files: SeenFiles, workspace: Workspace, chain: list[AgentEdit])
                 f"`{newest.path}` was changed by someone else between two of these edits",
                 hint="Nothing was undone; fewer edits may be",
             )
-    if not oldest.before:
-        return _Restoration(oldest, current, None)
-    raw = files.snapshots.get(oldest.before)
-    if raw is None:
+    raw = files.snapshots.get(oldest.before) if oldest.before else None
+    if raw is None and oldest.before:
         raise ToolError(
             "NOT_FOUND", f"what `{oldest.path}` was before is no longer kept", hint="Nothing was undone"
         )
@@ -111,7 +105,7 @@ def _restore(
         return back, "absent"
     status = one.now.status
     if not dry_run:
-        status = write_file(workspace, files, path, one.raw, status).status
+        status = write_file(workspace, files, path, one.raw, status)
     lines = one.raw.count(b"\n") + (bool(one.raw) and not one.raw.endswith(b"\n"))
     back |= {"hash": one.edit.before, "size": len(one.raw), "mtime_ns": status.st_mtime_ns}
     return back | {"total_lines": lines}, status

@@ -5,6 +5,7 @@ stays.
 """
 
 import asyncio
+from collections.abc import Iterator
 from functools import partial
 from typing import Annotated
 
@@ -18,7 +19,6 @@ from holdfast.tools.files.changes import (
     change_file,
     conflict_error,
     expect_seen,
-    expect_writable,
     find_outside_change,
     link_notes,
 )
@@ -45,49 +45,36 @@ def write_tool(files: SeenFiles) -> Tool:
 
 async def write(arguments: WriteArguments, workspace: Workspace, *, files: SeenFiles) -> ToolResult:
     expect_no_surrogates(arguments.content, "content")
-    expect_writable(files, workspace.locate(arguments.path))
     work = partial(_write, workspace, files, arguments)
-    return await asyncio.to_thread(change_file, files, "Write", arguments.path, work)
+    return await asyncio.to_thread(change_file, workspace, files, "Write", arguments.path, work)
 
 
 def _write(workspace: Workspace, files: SeenFiles, arguments: WriteArguments) -> ToolResult:
-    if _is_absent(workspace, arguments.path):
-        return _create(workspace, files, arguments)
-    file = load_file(workspace, arguments.path, files)
-    seen = expect_seen(files, file)
-    _expect_safe(files, file, arguments.content)
-    encoding, old = file.encoding or UTF8, file.text
-    new = rewritten(old, arguments.content.removeprefix(_MARK))
-    raw = encode(new, encoding, file.place.shown)
+    path, content, file = arguments.path, arguments.content, None
+    if _is_absent(workspace, path):
+        place, encoding, old, new = workspace.locate(path), UTF8, "", content
+        raw = encode(new, encoding, place.shown)
+        is_gone = files.seen(place) is not None
+        notes = ["it was there when you saw it, and somebody took it away since"] if is_gone else []
+    else:
+        file = load_file(workspace, path, files)
+        place, seen = file.place, expect_seen(files, file)
+        _expect_safe(files, file, content)
+        encoding, old = file.encoding or UTF8, file.text
+        new = rewritten(old, content.removeprefix(_MARK))
+        raw = encode(new, encoding, place.shown)
+        notes = [] if raw == file.raw else [*_losses(seen, old, new), *link_notes(file)]
     change = PlannedChange(
-        verb="Updated",
-        place=file.place,
+        place=place,
         file=file,
         text=new,
         raw=raw,
         encoding=encoding,
         changes=line_changes(plain_lines(old), plain_lines(new)),
         dry_run=arguments.dry_run,
-        notes=() if raw == file.raw else (*_losses(seen, old, new), *link_notes(file)),
+        notes=notes,
     )
-    return carry_out(workspace, files, arguments.path, change)
-
-
-def _create(workspace: Workspace, files: SeenFiles, arguments: WriteArguments) -> ToolResult:
-    place = workspace.locate(arguments.path)
-    was_there = files.seen(place) is not None
-    change = PlannedChange(
-        verb="Created",
-        place=place,
-        file=None,
-        text=arguments.content,
-        raw=encode(arguments.content, UTF8, place.shown),
-        encoding=UTF8,
-        changes=line_changes([], plain_lines(arguments.content)),
-        dry_run=arguments.dry_run,
-        notes=("it was there when you saw it, and somebody took it away since",) if was_there else (),
-    )
-    return carry_out(workspace, files, arguments.path, change)
+    return carry_out(workspace, files, path, change)
 
 
 def _is_absent(workspace: Workspace, path: str) -> bool:
@@ -112,14 +99,9 @@ def _expect_safe(files: SeenFiles, file: FileText, content: str) -> None:
         )
 
 
-def _losses(seen: SeenFile, old: str, new: str) -> tuple[str, ...]:
+def _losses(seen: SeenFile, old: str, new: str) -> Iterator[str]:
     """What the new text does to the old one that the agent may not know."""
-    notes = []
-    unseen = missing_ranges(seen.known, seen.total_lines)
-    if unseen:
-        notes.append(
-            f"of the old text, {describe_ranges(unseen)} of {seen.total_lines} had never been shown to you"
-        )
+    if unseen := missing_ranges(seen.known, seen.total_lines):
+        yield f"of the old text, {describe_ranges(unseen)} of {seen.total_lines} had never been shown to you"
     if old.endswith("\n") and new and not new.endswith("\n"):
-        notes.append("the old text ended with a line break, the new one does not")
-    return tuple(notes)
+        yield "the old text ended with a line break, the new one does not"
