@@ -24,7 +24,7 @@ from holdfast.pair.roles import (
 from holdfast.pair.stop_rules import StopRules
 from holdfast.recall import RECALL_TOOL
 from holdfast.tokenizers import counter_for_model
-from holdfast.tools.ask_user import FirstOption
+from holdfast.tools.ask_user import NoAnswer
 from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.recall import recall_tool
 from holdfast.tools.shell.sandbox import Bubblewrap, Landlock, Unconfined
@@ -78,7 +78,7 @@ def defined_to(role, sandbox):
     state = ToolState(SeenFiles(), Shell(sandbox=sandbox), TodoList(), Skills([]))
     tools = [
         tool
-        for tool in state.tools(recall_tool(RECALL_TOOL, lambda _: ("", False)), FirstOption())
+        for tool in state.tools(recall_tool(RECALL_TOOL, lambda _: ("", False)), NoAnswer())
         if tool.name in {*role.tools, "Recall"}
     ]
     state.close()

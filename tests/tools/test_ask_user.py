@@ -6,12 +6,11 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.tools.ask_user import (
-    FirstOption,
     NoAnswer,
+    PreparedAnswers,
     UserReply,
     ask_user_tool,
     load_answers,
-    prepared_answers,
 )
 from holdfast.tools.workspace import Workspace
 
@@ -74,6 +73,11 @@ def test_unattended_the_model_decides_and_says_so(ask):
     assert "decide yourself, go on, and say in your reply what you assumed" in result.envelope.text
 
 
+class FirstOption:
+    async def answer(self, questions):
+        return [UserReply((one.options[0].label,), by="the policy `first option`") for one in questions]
+
+
 def test_a_policy_is_never_passed_off_as_a_person(ask):
     result = ask(FirstOption(), DATABASE)
     assert result.envelope.text.endswith(
@@ -83,18 +87,17 @@ def test_a_policy_is_never_passed_off_as_a_person(ask):
 
 
 def test_prepared_answers_fit_by_the_longest_part_of_the_question(ask):
-    answers = {"which": "no", "DATABASE": "postgres", "systems": ["linux", "Plan 9"]}
-    prepared = prepared_answers(answers, "here")
+    answers = {"which": ["no"], "DATABASE": ["postgres"], "systems": ["linux", "Plan 9"]}
+    prepared = PreparedAnswers(answers)
     first, second = ask(prepared, DATABASE, SYSTEMS).envelope.data["answers"]
     assert first["chosen"] == ["Postgres"]
     assert (second["chosen"], second["text"]) == (["Linux"], "Plan 9")
     assert first["by"] == "answers prepared by the user"
 
 
-def test_what_was_not_prepared_goes_on_to_another(ask):
-    for otherwise, chosen in ((None, []), (FirstOption(), ["Linux"])):
-        prepared = prepared_answers({"database": "SQLite"}, "here", otherwise)
-        assert ask(prepared, DATABASE, SYSTEMS).envelope.data["answers"][1]["chosen"] == chosen
+def test_what_was_not_prepared_has_no_answer(ask):
+    prepared = PreparedAnswers({"database": ["SQLite"]})
+    assert ask(prepared, DATABASE, SYSTEMS).envelope.data["answers"][1]["chosen"] == []
 
 
 @pytest.mark.parametrize("name", ["answers.toml", "answers.json"])

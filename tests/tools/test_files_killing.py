@@ -85,8 +85,8 @@ def test_a_folder_is_looked_through_now_and_then_only(tmp_path):
 
 def test_a_file_is_replaced_only_if_it_is_the_expected_one(tmp_path):
     workspace, path = Workspace([tmp_path]), tmp_path / "file.txt"
-    first = workspace.replace_file("file.txt", b"one", "absent").status
-    second = workspace.replace_file("file.txt", b"two", first).status
+    first = workspace.replace_file("file.txt", b"one", "absent")
+    second = workspace.replace_file("file.txt", b"two", first)
     for expected in (first, "absent"):
         with pytest.raises(ToolError) as caught:
             workspace.replace_file("file.txt", b"three", expected)

@@ -18,7 +18,7 @@ from holdfast.log import Log
 from holdfast.messages import Text, ToolCall, ToolDefinition
 from holdfast.recall import RECALL_TOOL, answer_recall
 from holdfast.store import SqliteStore
-from holdfast.tools.ask_user import FirstOption
+from holdfast.tools.ask_user import NoAnswer
 from holdfast.tools.files.read import DEFAULT_LINES
 from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.recall import recall_tool
@@ -130,7 +130,7 @@ class Ground:
         shell = Shell(sandbox=sandbox or Unconfined())
         self.tool_state = ToolState(SeenFiles(), shell, TodoList(), Skills([]))
         recall = recall_tool(RECALL_TOOL, lambda given: answer_recall(store, given))
-        tools = self.tool_state.tools(recall, FirstOption())
+        tools = self.tool_state.tools(recall, NoAnswer())
         self.full = [*tools, hand_over_tool(lambda _: ())]
         self.short = define_tools(self.full, "short")
 

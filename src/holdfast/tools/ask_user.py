@@ -5,7 +5,7 @@ Rule: the model reads who answered. A policy's answer is never passed off as a p
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from holdfast.errors import InputError, describe_value
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
@@ -96,8 +96,8 @@ def _result(questions: Sequence[UserQuestion], replies: Sequence[UserReply]) -> 
         ],
         "unanswered": unanswered,
     }
-    envelope = Envelope(status="partial" if unanswered else "success", text="\n".join(lines), data=data)
-    return build_result(envelope, "; ".join(_in_words(reply) for reply in answers))
+    shown = "; ".join(map(_in_words, answers))
+    return tool_result("\n".join(lines), shown, data=data, is_partial=bool(unanswered))
 
 
 def _legal(reply: UserReply, question: UserQuestion) -> UserReply:
@@ -105,10 +105,8 @@ def _legal(reply: UserReply, question: UserQuestion) -> UserReply:
     labels = {option.label for option in question.options}
     known = [label for label in dict.fromkeys(reply.chosen) if label in labels]
     kept = known if question.multiple else known[:1]
-    own = [label for label in reply.chosen if label not in kept]
-    return UserReply(
-        tuple(kept), "; ".join([*own, *([reply.text.strip()] if reply.text.strip() else [])]), reply.by
-    )
+    own = [*(label for label in reply.chosen if label not in kept), reply.text.strip()]
+    return UserReply(tuple(kept), "; ".join(filter(None, own)), reply.by)
 
 
 def _lines(question: UserQuestion, reply: UserReply) -> str:
@@ -130,58 +128,29 @@ class NoAnswer(Struct, frozen=True):
         return [UserReply(by=NOBODY) for _ in questions]
 
 
-class FirstOption(Struct, frozen=True):
-    """Always the first option, which the model recommends."""
-
-    async def answer(self, questions: Sequence[UserQuestion]) -> Sequence[UserReply]:
-        return [
-            UserReply((question.options[0].label,), by="the policy `first option`") for question in questions
-        ]
-
-
 class PreparedAnswers(Struct, frozen=True):
     """Answers given in advance, by the text of the question or a part of it, ignoring case.
 
-    The longest key that occurs in a question answers it. What is not a label counts as the person's own words, and
-    a question without an answer goes to `otherwise`.
+    The longest key that occurs in a question answers it. What is not a label counts as the person's own words.
     """
 
     answers: dict[str, list[str]]
-    otherwise: Responder = NoAnswer()
 
     async def answer(self, questions: Sequence[UserQuestion]) -> Sequence[UserReply]:
-        rest = list(await self.otherwise.answer(questions))
-        return [self._reply(question) or other for question, other in zip(questions, rest, strict=True)]
+        return [self._reply(question) for question in questions]
 
-    def _reply(self, question: UserQuestion) -> UserReply | None:
+    def _reply(self, question: UserQuestion) -> UserReply:
         asked = question.question.casefold()
         keys = [key for key in self.answers if key.casefold() in asked]
         if not keys:
-            return None
+            return UserReply(by=NOBODY)
         labels = {option.label.casefold(): option.label for option in question.options}
         given = [labels.get(word.casefold(), word) for word in self.answers[max(keys, key=len)]]
         return UserReply(tuple(given), by="answers prepared by the user")
 
 
-def prepared_answers(
-    table: Mapping[str, Json], where: str, otherwise: Responder | None = None
-) -> PreparedAnswers:
-    """Answers from a table: a text or a list of texts for each question."""
-    answers: dict[str, list[str]] = {}
-    for question, given in table.items():
-        listed = given if isinstance(given, list) else [given]
-        if not question.strip() or not listed or not all(isinstance(x, str) and x.strip() for x in listed):
-            raise InputError(
-                f"{where}: the answer to `{question}` must be a text or a list of texts, "
-                f"not {describe_value(given)}",
-                hint='write for example "Which database" = "SQLite"',
-            )
-        answers[question] = listed
-    return PreparedAnswers(answers, otherwise or NoAnswer())
-
-
-def load_answers(path: Path, otherwise: Responder | None = None) -> PreparedAnswers:
-    """Answers from a file: TOML, or JSON if its name says so."""
+def load_answers(path: Path) -> PreparedAnswers:
+    """Answers from a file, TOML, or JSON if its name says so: a text or a list of texts for each question."""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -189,9 +158,18 @@ def load_answers(path: Path, otherwise: Responder | None = None) -> PreparedAnsw
     try:
         table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except ValueError as error:
-        raise InputError(
-            f"{path} is not valid {path.suffix.lstrip('.').upper() or 'TOML'}: {error}"
-        ) from error
+        kind = path.suffix.lstrip(".").upper() or "TOML"
+        raise InputError(f"{path} is not valid {kind}: {error}") from error
     if not isinstance(table, dict):
         raise InputError(f"{path} must hold a table of questions and answers, not {describe_value(table)}")
-    return prepared_answers(table, str(path), otherwise)
+    answers: dict[str, list[str]] = {}
+    for question, given in table.items():
+        listed = given if isinstance(given, list) else [given]
+        if not question.strip() or not listed or not all(isinstance(x, str) and x.strip() for x in listed):
+            raise InputError(
+                f"{path}: the answer to `{question}` must be a text or a list of texts, "
+                f"not {describe_value(given)}",
+                hint='write for example "Which database" = "SQLite"',
+            )
+        answers[question] = listed
+    return PreparedAnswers(answers)

@@ -13,8 +13,6 @@ from msgspec.structs import replace
 
 from holdfast.tools.envelope import ToolError
 
-State = Literal["closed", "open", "half-open"]
-
 
 class BreakerRules(Struct, frozen=True):
     """After how many failures in a row a circuit opens, and for how many seconds. With a `longest` pause above
@@ -23,10 +21,6 @@ class BreakerRules(Struct, frozen=True):
     failures: int = 3
     pause: float = 60.0
     longest: float = 0.0
-
-    def pause_after(self, failures: int) -> float:
-        doublings = min(max(failures - self.failures, 0), 30)
-        return min(self.pause * 2.0**doublings, max(self.longest, self.pause))
 
 
 class Breaker(Struct, frozen=True):
@@ -38,13 +32,14 @@ class Breaker(Struct, frozen=True):
     failed_at: float = 0.0
     is_trying: bool = False
 
-    def state(self, now: float, rules: BreakerRules) -> State:
+    def state(self, now: float, rules: BreakerRules) -> Literal["closed", "open", "half-open"]:
         if self.failures < rules.failures:
             return "closed"
         return "half-open" if now >= self._tried_at(rules) else "open"
 
     def _tried_at(self, rules: BreakerRules) -> float:
-        return self.failed_at + rules.pause_after(self.failures)
+        doublings = min(max(self.failures - rules.failures, 0), 30)
+        return self.failed_at + min(rules.pause * 2.0**doublings, max(rules.longest, rules.pause))
 
     def admit(self, now: float, rules: BreakerRules, what: str, hint: str = "") -> "Breaker":
         """The breaker while a call is running; CIRCUIT_OPEN if no call may be made now."""
@@ -53,14 +48,11 @@ class Breaker(Struct, frozen=True):
                 return self
             case "half-open" if not self.is_trying:
                 return replace(self, is_trying=True)
-        raise ToolError("CIRCUIT_OPEN", self._sentence(now, rules, what), hint=hint)
-
-    def _sentence(self, now: float, rules: BreakerRules, what: str) -> str:
         ago = f"{max(now - self.failed_at, 0):.0f} s ago"
         wait = self._tried_at(rules) - now
         again = f"it is tried again in {wait:.0f} s" if wait > 0 else "it is being tried again right now"
         failed = f"failed {self.failures} times in a row, the last time {ago} ({self.reason})"
-        return f"{what} {failed} and is not called for now; {again}"
+        raise ToolError("CIRCUIT_OPEN", f"{what} {failed} and is not called for now; {again}", hint=hint)
 
     def worked(self) -> "Breaker":
         return Breaker()

@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 
 from holdfast.errors import HoldfastError
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.skill_files import Skill, Skills
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
@@ -33,14 +33,6 @@ _NAME = re.compile(r"\w[\w-]*")
 _FORM = r"(\\?)\$(?:ARGUMENTS\[(\d{1,3})\]|(ARGUMENTS)\b|(\d{1,3})\b|\{(\w+)\}"
 
 
-def split_arguments(arguments: str) -> list[str]:
-    """Arguments split like shell words; by spaces if a quote is not closed."""
-    try:
-        return shlex.split(arguments)
-    except ValueError:
-        return arguments.split()
-
-
 class FilledTextTooLong(ValueError):
     """The filled text would be longer than `LONGEST_TEXT`."""
 
@@ -48,7 +40,10 @@ class FilledTextTooLong(ValueError):
 def fill_placeholders(text: str, arguments: str, names: Sequence[str], folder: str) -> str:
     """The text with its placeholders filled; arguments that no placeholder used are added below. Raises
     `FilledTextTooLong`."""
-    given = split_arguments(arguments)
+    try:
+        given = shlex.split(arguments)
+    except ValueError:  # A quote is not closed.
+        given = arguments.split()
     named = {
         name: given[n] if n < len(given) else "" for n, name in enumerate(names) if _NAME.fullmatch(name)
     }
@@ -56,15 +51,15 @@ def fill_placeholders(text: str, arguments: str, names: Sequence[str], folder: s
     pattern = re.compile(_FORM + (rf"|({longest_first})(?![\w-]))" if named else ")"))
     used, length = False, len(text)
 
-    def value(found: re.Match[str]) -> str:
+    def bounded(found: re.Match[str]) -> str:
         nonlocal length
-        filled = one(found)
+        filled = value(found)
         length += len(filled)
         if length > LONGEST_TEXT:
             raise FilledTextTooLong
         return filled
 
-    def one(found: re.Match[str]) -> str:
+    def value(found: re.Match[str]) -> str:
         nonlocal used
         if found[1]:
             return found[0][1:]
@@ -78,7 +73,7 @@ def fill_placeholders(text: str, arguments: str, names: Sequence[str], folder: s
             return given[int(number)]
         return arguments if found[3] else named[found[6]]
 
-    filled = pattern.sub(value, text)
+    filled = pattern.sub(bounded, text)
     return filled if used or not arguments.strip() else f"{filled}\n\nARGUMENTS: {arguments}"
 
 
@@ -114,7 +109,7 @@ def list_skills(skills: list[Skill], budget: int = BUDGET) -> str:
     listed = [skill for skill in skills if not skill.is_for_people_only]
     if not listed:
         return "There are no skills."
-    heads = [f"- {skill.name}{f' {skill.argument_hint}' if skill.argument_hint else ''}" for skill in listed]
+    heads = [f"- {skill.name}" + (skill.argument_hint and f" {skill.argument_hint}") for skill in listed]
     if _length(heads) > budget:
         heads = [f"- {skill.name}" for skill in listed]
     if _length(heads) > budget:
@@ -122,13 +117,11 @@ def list_skills(skills: list[Skill], budget: int = BUDGET) -> str:
     cap = _cap([len(skill.description) for skill in listed], budget - _length(heads))
     cut = sum(len(skill.description) > cap for skill in listed)
     if cut and cap < SHORTEST:
-        note = (
-            f"(The descriptions of {len(listed)} skills are left out: they do not fit {budget} characters.)"
-        )
-        return "\n".join(["Skills:", *heads, note])
-    rows = [
-        f"{head}: {_shortened(skill.description, cap)}" for head, skill in zip(heads, listed, strict=True)
-    ]
+        left_out = f"The descriptions of {len(listed)} skills are left out"
+        return "\n".join(["Skills:", *heads, f"({left_out}: they do not fit {budget} characters.)"])
+    texts = [skill.description for skill in listed]
+    short = [text if len(text) <= cap else text[: cap - 1].rstrip() + "…" for text in texts]
+    rows = [f"{head}: {text}" for head, text in zip(heads, short, strict=True)]
     if cut:
         rows.append(f"({cut} of {len(listed)} descriptions are cut to {cap} characters.)")
     return "\n".join(["Skills:", *rows])
@@ -156,10 +149,6 @@ def _cap(lengths: list[int], room: int) -> int:
     return max(lengths, default=0)
 
 
-def _shortened(text: str, cap: int) -> str:
-    return text if len(text) <= cap else text[: cap - 1].rstrip() + "…"
-
-
 def load_skill(skills: Skills, arguments: SkillArguments, workspace: Workspace) -> ToolResult:
     name = arguments.name.strip().lstrip("/")
     skill = skills.by_name.get(name)
@@ -184,7 +173,7 @@ def load_skill(skills: Skills, arguments: SkillArguments, workspace: Workspace) 
         "files": len(files),
         "allowed_tools": list(skill.allowed_tools),
     }
-    return build_result(Envelope(status="success", text=text, data=data), f"skill {name}")
+    return tool_result(text, f"skill {name}", data=data)
 
 
 def _about(skill: Skill, files: list[str], is_cut: bool) -> list[str]:

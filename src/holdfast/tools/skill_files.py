@@ -42,8 +42,8 @@ class FrontmatterError(ValueError):
 class FrontmatterField(Struct, frozen=True):
     """A field as written: what follows the colon, and the lines below that belong to it."""
 
-    line: int
-    first: str
+    line: int = 1
+    first: str = ""
     below: tuple[str, ...] = ()
 
 
@@ -51,15 +51,17 @@ class SkillDocument(Struct, frozen=True):
     fields: Mapping[str, FrontmatterField]
     body: str
 
+    def field(self, key: str) -> FrontmatterField:
+        """A field as it is written; an empty one if it is missing."""
+        return self.fields.get(key, FrontmatterField())
+
     def text(self, key: str) -> str:
-        """A field as one text; empty if it is missing."""
-        field = self.fields.get(key)
-        return read_text(field) if field else ""
+        """A field as one text."""
+        return read_text(self.field(key))
 
     def texts(self, key: str) -> list[str]:
         """A field as a list: in brackets, with dashes, or in one line, separated by commas or spaces."""
-        field = self.fields.get(key)
-        return read_texts(field) if field else []
+        return read_texts(self.field(key))
 
 
 def parse_document(text: str) -> SkillDocument:
@@ -100,7 +102,7 @@ def _fields(lines: list[str]) -> Iterator[tuple[str, FrontmatterField]]:
 
 def read_text(field: FrontmatterField) -> str:
     if block := _BLOCK.fullmatch(field.first):
-        return _block(field, block[1], block[2])
+        return _block(field, is_folded=block[1] == ">", keeps_ends="+" in block[2])
     if field.first[:1] in ('"', "'"):
         return _quoted(field)
     if field.first[:1] in _FOREIGN:
@@ -116,16 +118,16 @@ def _uncommented(row: str) -> str:
     return _COMMENT.sub("", row).strip()
 
 
-def _block(field: FrontmatterField, style: str, marks: str) -> str:
+def _block(field: FrontmatterField, *, is_folded: bool, keeps_ends: bool) -> str:
     rows = [row.rstrip() for row in field.below]
     filled = [row for row in rows if row.strip()]
     if any("\t" in row[: len(row) - len(row.lstrip())] for row in filled):
         raise FrontmatterError(field.line, "the text below is indented by tabs; use spaces")
     indent = min((len(row) - len(row.lstrip(" ")) for row in filled), default=0)
     text = "\n".join(row[indent:] for row in rows)
-    if style == ">":
+    if is_folded:
         text = re.sub(r"(?<!\n)\n(?![\n ])", " ", text)
-    return text if "+" in marks else text.strip("\n")
+    return text if keeps_ends else text.strip("\n")
 
 
 def _quoted(field: FrontmatterField) -> str:
@@ -135,10 +137,6 @@ def _quoted(field: FrontmatterField) -> str:
         raise FrontmatterError(field.line, "a quoted text has no closing quote")
     if _uncommented(whole[found.end() :]):
         raise FrontmatterError(field.line, "there is more text after the closing quote")
-    return _unquoted(found)
-
-
-def _unquoted(found: re.Match[str]) -> str:
     if found[2] is not None:
         return found[2].replace("''", "'")
     return _ESCAPE.sub(_character, found[1])
@@ -146,14 +144,11 @@ def _unquoted(found: re.Match[str]) -> str:
 
 def _character(escape: re.Match[str]) -> str:
     written = escape[1]
-    if len(written) > 1:
-        number = int(written[1:], 16)
-        return (
-            chr(number)
-            if number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF
-            else "\N{REPLACEMENT CHARACTER}"
-        )
-    return _PLAIN_ESCAPES.get(written, written)
+    if len(written) == 1:
+        return _PLAIN_ESCAPES.get(written, written)
+    number = int(written[1:], 16)
+    is_valid = number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF
+    return chr(number) if is_valid else "\N{REPLACEMENT CHARACTER}"
 
 
 def read_texts(field: FrontmatterField) -> list[str]:
@@ -161,20 +156,16 @@ def read_texts(field: FrontmatterField) -> list[str]:
     if not field.first and rows:
         if not all(row.startswith("-") for row in rows):
             raise FrontmatterError(field.line, "a list was expected: lines that begin with `- `")
-        return [_item(row[1:].strip(), field.line) for row in rows]
+        return [read_text(FrontmatterField(field.line, row[1:].strip())) for row in rows]
     text = " ".join([_uncommented(field.first), *rows]).strip()
     if text.startswith("["):
         if not text.endswith("]"):
             raise FrontmatterError(field.line, "a list in brackets is not closed")
-        return [_item(item, field.line) for item in _parted(text[1:-1], ",")]
-    return _parted(read_text(field), ",") if "," in text else read_text(field).split()
+        return [read_text(FrontmatterField(field.line, item)) for item in _parted(text[1:-1])]
+    return _parted(read_text(field)) if "," in text else read_text(field).split()
 
 
-def _item(text: str, line: int) -> str:
-    return read_text(FrontmatterField(line, text))
-
-
-def _parted(text: str, by: str) -> list[str]:
+def _parted(text: str) -> list[str]:
     """Parts of a text between commas outside quotes and parentheses."""
     ends, depth, quote, is_blank = list[int](), 0, "", True
     for at, character in enumerate(text):
@@ -184,7 +175,7 @@ def _parted(text: str, by: str) -> list[str]:
             quote = character
         depth += (character == "(") - (character == ")")
         is_blank = is_blank and character.isspace()
-        if character == by and not quote and depth <= 0:
+        if character == "," and not quote and depth <= 0:
             ends.append(at)
             is_blank = True
     starts = [0, *(end + 1 for end in ends)]
@@ -282,17 +273,17 @@ def _files(folder: Path) -> Iterator[tuple[Path, _Mark]]:
 
 def _read(path: Path, within: Path | None) -> Skill | str:
     """A skill, or a warning why it cannot be read."""
-    where = printable_path(str(path))
     try:
         return _skill(path, parse_document(_text(path, within)), within)
     except FrontmatterError as error:
-        return f"{where}, line {error.line}: {error.message}; the skill is left out"
+        trouble = f", line {error.line}: {error.message}"
     except UnicodeDecodeError as error:
-        return f"{where}: byte {error.start} is not UTF-8; the skill is left out"
+        trouble = f": byte {error.start} is not UTF-8"
     except HoldfastError as error:
-        return f"{where}: {error.message}; the skill is left out"
+        trouble = f": {error.message}"
     except OSError as error:
-        return f"{where}: {error}; the skill is left out"
+        trouble = f": {error}"
+    return f"{printable_path(str(path))}{trouble}; the skill is left out"
 
 
 def _text(path: Path, within: Path | None) -> str:
@@ -305,12 +296,10 @@ def _text(path: Path, within: Path | None) -> str:
 
 
 def _skill(path: Path, document: SkillDocument, within: Path | None) -> Skill:
-    folder = path.parent.name
-    name = document.text("name") or folder
+    name = document.text("name") or path.parent.name
     if not is_name(name):
-        line = document.fields["name"].line if "name" in document.fields else 1
         rule = f"1 to {LONGEST_NAME} lowercase letters, digits and single hyphens"
-        raise FrontmatterError(line, f"the name `{name[:80]}` does not fit: {rule}")
+        raise FrontmatterError(document.field("name").line, f"the name `{name[:80]}` does not fit: {rule}")
     description = " ".join(document.text("description").split()) or _first_paragraph(document.body)
     if not description:
         raise FrontmatterError(1, "there is no `description`")
@@ -320,17 +309,12 @@ def _skill(path: Path, document: SkillDocument, within: Path | None) -> Skill:
         path=path,
         body=document.body,
         argument_names=tuple(document.texts("arguments")[:MOST_ARGUMENTS]),
-        argument_hint=_hint(document),
+        # `argument-hint: [file] [lines]` looks like a list but is meant literally.
+        argument_hint=_in_one_line(document.field("argument-hint").first)[:200],
         allowed_tools=tuple(document.texts("allowed-tools")),
         is_for_people_only=document.text("disable-model-invocation").lower() in ("true", "yes", "on"),
         within=within,
     )
-
-
-def _hint(document: SkillDocument) -> str:
-    """`argument-hint: [file] [lines]` looks like a list but is meant literally."""
-    field = document.fields.get("argument-hint")
-    return _in_one_line(field.first)[:200] if field else ""
 
 
 def _in_one_line(text: str) -> str:
@@ -339,9 +323,8 @@ def _in_one_line(text: str) -> str:
 
 
 def is_name(name: str) -> bool:
-    parts = name.split("-")
-    letters = all(part.isalnum() for part in parts)
-    return letters and name == name.lower() and len(name) <= LONGEST_NAME
+    has_letters = all(part.isalnum() for part in name.split("-"))
+    return has_letters and name == name.lower() and len(name) <= LONGEST_NAME
 
 
 def _first_paragraph(body: str) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
@@ -86,12 +86,12 @@ def write_todos(todos: TodoList, given: Sequence[TodoItem]) -> ToolResult:
     if finished:
         lines.append("Nothing is left to do: the list is archived, and the next TodoWrite begins a new one.")
     data: dict[str, Json] = {
-        "todos": [] if finished else [_plain(todo) for todo in written],
-        "archived": [_plain(todo) for todo in finished],
+        "todos": [] if finished else msgspec.to_builtins(written),
+        "archived": msgspec.to_builtins(finished),
         "counts": {status: sum(todo.status == status for todo in written) for status in _MARKS},
     }
     shown = "\n".join(f"{_MARKS[todo.status]} {todo.content}" for todo in written) or "no todos"
-    return build_result(Envelope(status="success", text="\n".join(lines), data=data), shown)
+    return tool_result("\n".join(lines), shown, data=data)
 
 
 def _expect_order(todos: Sequence[TodoItem]) -> None:
@@ -128,30 +128,18 @@ def _changes(before: Sequence[TodoItem], after: Sequence[TodoItem], *, was_finis
     """What changed, as lines. Todos of an archived list that are gone were not removed."""
     old = {todo.content: todo.status for todo in before}
     new = {todo.content: todo.status for todo in after}
-    changed = {content for content, status in new.items() if old.get(content, status) != status}
+    changed = [(content, status) for content, status in new.items() if old.get(content, status) != status]
+    gone = [todo for todo in before if todo.content not in new]
     groups = {
         "Added": [content for content in new if content not in old],
-        "Completed": [content for content in changed if new[content] == "completed"],
-        "Begun": [content for content in changed if new[content] == "in_progress"],
-        "Set back to pending": [content for content in changed if new[content] == "pending"],
-        "Cancelled": [content for content in changed if new[content] == "cancelled"],
-        "Taken off the list unfinished": [
-            content
-            for content, status in old.items()
-            if content not in new and status in ("pending", "in_progress")
-        ],
-        "Taken off the list": [
-            content
-            for content, status in old.items()
-            if content not in new and status in ("completed", "cancelled") and not was_finished
-        ],
+        "Completed": [content for content, status in changed if status == "completed"],
+        "Begun": [content for content, status in changed if status == "in_progress"],
+        "Set back to pending": [content for content, status in changed if status == "pending"],
+        "Cancelled": [content for content, status in changed if status == "cancelled"],
+        "Taken off the list unfinished": [todo.content for todo in gone if not todo.is_closed],
+        "Taken off the list": [todo.content for todo in gone if todo.is_closed and not was_finished],
     }
-    order = {content: number for number, content in enumerate([*new, *old])}
-    lines = [
-        f"{what}: {_named(sorted(contents, key=order.__getitem__))}."
-        for what, contents in groups.items()
-        if contents
-    ]
+    lines = [f"{what}: {_named(contents)}." for what, contents in groups.items() if contents]
     return lines or ["Nothing changed."]
 
 
@@ -161,7 +149,3 @@ def _named(contents: list[str]) -> str:
     named = [content if len(content) <= 80 else content[:77] + "..." for content in contents[:MOST_NAMED]]
     more = len(contents) - len(named)
     return "; ".join([*named, f"and {more} more"] if more else named)
-
-
-def _plain(todo: TodoItem) -> dict[str, Json]:
-    return {"content": todo.content, "status": todo.status}

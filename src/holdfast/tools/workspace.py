@@ -7,7 +7,7 @@ between is met as a link and refused. An OSError never leaves the guard; it beco
 A link that leads to a place inside a root is allowed, since the place is what counts. `~` and `@` have no meaning
 here. A hard link cannot be told from the file itself. Writing through one never reaches the other name, because a
 write always replaces the directory entry with a new file. Reading one is allowed: package stores link thousands of
-files, and whoever made the link could read the file; `OpenFile.links` says how many names it has.
+files, and whoever made the link could read the file.
 """
 
 import contextlib
@@ -18,8 +18,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
-
-from msgspec import Struct
 
 from holdfast.errors import InputError
 from holdfast.tools.envelope import ErrorCode, ToolError
@@ -45,6 +43,11 @@ _ERROR_CODES: dict[int, tuple[ErrorCode, str]] = {
     errno.EILSEQ: ("INVALID_PARAM", "is a name that the file system refuses"),
 }
 
+_HINTS = {
+    "~": "`~` is not expanded; give a path from the workspace's root",
+    "@": "Leave out the `@`: a path is written plainly",
+}
+
 
 @contextlib.contextmanager
 def translate_os_errors(shown: str, *, asked: str) -> Iterator[None]:
@@ -55,17 +58,8 @@ def translate_os_errors(shown: str, *, asked: str) -> Iterator[None]:
         code, words = _ERROR_CODES.get(
             error.errno or 0, ("EXECUTION_ERROR", f"failed: {error.strerror or error}")
         )
-        raise ToolError(code, f"`{shown}` {words}", hint=_error_hint(code, asked)) from None
-
-
-def _error_hint(code: ErrorCode, asked: str) -> str:
-    if code != "NOT_FOUND":
-        return ""
-    if asked.startswith("~"):
-        return "`~` is not expanded; give a path from the workspace's root"
-    if asked.startswith("@"):
-        return "Leave out the `@`: a path is written plainly"
-    return ""
+        hint = _HINTS.get(asked[:1], "") if code == "NOT_FOUND" else ""
+        raise ToolError(code, f"`{shown}` {words}", hint=hint) from None
 
 
 LONGEST_PATH = 4096
@@ -82,15 +76,6 @@ LEFT_BEHIND = 600.0
 
 ExpectedFile = os.stat_result | Literal["absent"]
 """What must be at a path when it is written: the very file with this status, or nothing."""
-
-
-class ReplacedFile(Struct, frozen=True):
-    """A file that was written. `links` counts the names the old file had: the others keep the old text."""
-
-    place: WorkspacePath
-    created: bool
-    links: int
-    status: os.stat_result
 
 
 class Workspace:
@@ -137,7 +122,7 @@ class Workspace:
         """A regular file, for reading."""
         place = self.locate(path)
         with self._parent(place) as parent, translate_os_errors(place.shown, asked=path):
-            name = _last(place)
+            name = place.parts[-1]
             _expect_file(os.stat(name, dir_fd=parent, follow_symlinks=False), place.shown)
             descriptor = os.open(name, _READ, dir_fd=parent)
         opened = OpenFile(place, os.fdopen(descriptor, "rb"))
@@ -160,7 +145,7 @@ class Workspace:
             with self.open_directory(path) as directory:
                 return os.fstat(directory.descriptor)
         with self._parent(place) as parent, translate_os_errors(place.shown, asked=path):
-            return os.stat(_last(place), dir_fd=parent, follow_symlinks=False)
+            return os.stat(place.parts[-1], dir_fd=parent, follow_symlinks=False)
 
     def replace_file(
         self,
@@ -168,38 +153,36 @@ class Workspace:
         data: bytes,
         expected: ExpectedFile | None = None,
         check: Callable[[WorkspacePath], None] = lambda _: None,
-    ) -> ReplacedFile:
-        """Write a whole file: the old one stays until the new one is complete on disk. Missing folders are created;
-        mode and owner of an old file stay. CONFLICT if what is there is not what is `expected`, which is checked
-        right before the rename, since no system compares and renames in one step. `check` may refuse the place that
-        is written to, since a path may have changed its meaning a moment ago."""
+    ) -> os.stat_result:
+        """Write a whole file and return its status: the old one stays until the new one is complete on disk.
+        Missing folders are created; mode and owner of an old file stay. CONFLICT if what is there is not what is
+        `expected`, which is checked right before the rename, since no system compares and renames in one step.
+        `check` may refuse the place that is written to, since a path may have changed its meaning a moment ago."""
         place = self.locate(path)
         check(place)
         with self._parent(place, make=True) as parent, translate_os_errors(place.shown, asked=path):
             self._clear(parent)
-            name = _last(place)
+            name = place.parts[-1]
             old = _status_at(parent, name)
             if old:
                 _expect_file(old, place.shown)
                 if not os.access(name, os.W_OK, dir_fd=parent):
                     raise ToolError("PERMISSION_DENIED", f"`{place.shown}` is write-protected")
-            status = replace_in(parent, name, data, old, lambda: _expect(parent, place, expected))
-        return ReplacedFile(place, old is None, old.st_nlink if old else 0, status)
+            return replace_in(parent, name, data, old, lambda: _expect(parent, place, expected))
 
     def remove_file(
         self,
         path: str,
         expected: ExpectedFile | None = None,
         check: Callable[[WorkspacePath], None] = lambda _: None,
-    ) -> WorkspacePath:
+    ) -> None:
         """Remove a regular file, to undo a Write that created it; otherwise like `replace_file`."""
         place = self.locate(path)
         check(place)
         with self._parent(place) as parent, translate_os_errors(place.shown, asked=path):
-            _expect_file(os.stat(_last(place), dir_fd=parent, follow_symlinks=False), place.shown)
+            _expect_file(os.stat(place.parts[-1], dir_fd=parent, follow_symlinks=False), place.shown)
             _expect(parent, place, expected)
-            os.unlink(_last(place), dir_fd=parent)
-        return place
+            os.unlink(place.parts[-1], dir_fd=parent)
 
     def _clear(self, folder: int) -> None:
         """Remove what a killed write left in a folder. Only now and then, since some folders have a million
@@ -270,10 +253,6 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _last(place: WorkspacePath) -> str:
-    return place.parts[-1]
-
-
 def _expect_file(status: os.stat_result, shown: str) -> None:
     if stat.S_ISREG(status.st_mode):
         return
@@ -294,7 +273,7 @@ def _status_at(parent: int, name: str) -> os.stat_result | None:
 def _expect(parent: int, place: WorkspacePath, expected: ExpectedFile | None) -> None:
     if expected is None:
         return
-    now = _status_at(parent, _last(place))
+    now = _status_at(parent, place.parts[-1])
     if (_version(now) if now else "absent") == (expected if expected == "absent" else _version(expected)):
         return
     raise ToolError(

@@ -41,7 +41,6 @@ class DirectoryEntry(Struct, frozen=True):
     name: str
     kind: EntryKind
     size: int
-    mtime_ns: int
 
 
 class OpenFile:
@@ -51,10 +50,6 @@ class OpenFile:
         self.place = place
         self.file = file
         self.status = os.fstat(file.fileno())
-
-    @property
-    def links(self) -> int:
-        return self.status.st_nlink
 
     def __enter__(self) -> Self:
         return self
@@ -84,25 +79,20 @@ class OpenDirectory:
         return pinned if os.path.isdir(pinned) else self.place.path  # noqa: PTH112
 
     def entries(self) -> list[DirectoryEntry]:
-        """What is in it, sorted by name."""
+        """What is in it, sorted by name, without what disappears meanwhile."""
+        entries: list[DirectoryEntry] = []
         with os.scandir(self.descriptor) as found:
-            entries = [_entry(item) for item in found]
-        return sorted((e for e in entries if e), key=lambda e: e.name)
+            for item in found:
+                with contextlib.suppress(OSError):
+                    status = item.stat(follow_symlinks=False)
+                    entries.append(DirectoryEntry(item.name, entry_kind(status.st_mode), status.st_size))
+        return sorted(entries, key=lambda entry: entry.name)
 
 
 def printable_path(path: str) -> str:
     """A path as text: bytes that are not UTF-8 and control characters, which could forge lines, are escaped."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def _entry(item: "os.DirEntry[str]") -> DirectoryEntry | None:
-    """An entry, or None if it disappeared after it was listed."""
-    try:
-        status = item.stat(follow_symlinks=False)
-    except OSError:
-        return None
-    return DirectoryEntry(item.name, entry_kind(status.st_mode), status.st_size, status.st_mtime_ns)
 
 
 def entry_kind(mode: int) -> EntryKind:

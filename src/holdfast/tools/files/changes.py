@@ -194,7 +194,7 @@ def write_file(
     workspace: Workspace, files: SeenFiles, path: str, raw: bytes, expected: ExpectedFile
 ) -> os.stat_result:
     try:
-        return workspace.replace_file(path, raw, expected, partial(expect_writable, files)).status
+        return workspace.replace_file(path, raw, expected, partial(expect_writable, files))
     except ToolError as error:
         if error.code == "CONFLICT":
             raise WriteRace(error.code, error.message, hint=error.hint) from None

@@ -74,46 +74,41 @@ class AgentEdit(Struct, frozen=True):
     step: int
 
 
-class _Read(Struct):
+class _FileData(Struct, kw_only=True):
     path: str
-    hash: str
     size: int
     mtime_ns: int
     total_lines: int
+    file: str = ""
+    called: str = ""
+
+    @property
+    def key(self) -> str:
+        return self.file or self.path
+
+
+class _Back(_FileData, kw_only=True):
+    hash: str
+
+
+class _Read(_Back, kw_only=True):
     first: int = 0
     last: int = 0
     column: int = 1
     step: int = 0
     encoding: str = ""
     asked_encoding: str = ""
-    file: str = ""
-    called: str = ""
 
 
-class _Changed(Struct):
-    path: str
+class _Changed(_FileData, kw_only=True):
     before: str
     after: str
-    size: int
-    mtime_ns: int
-    total_lines: int
     changes: list[tuple[int, int, int, int]]
     step: int = 0
     dry_run: bool = False
     modified_externally: bool = False
     encoding: str = ""
     is_hull: bool = False
-    file: str = ""
-    called: str = ""
-
-
-class _Back(Struct):
-    path: str
-    hash: str
-    size: int
-    mtime_ns: int
-    total_lines: int
-    file: str = ""
 
 
 class _Undone(Struct):
@@ -153,8 +148,7 @@ class SeenFiles:
     def may_mislead(self, place: WorkspacePath, first: int, last: int) -> bool:
         """Whether the window may show an outdated text under these numbers without knowing it: it sees only the
         agent's own calls, with each file under the name that the call used."""
-        spans = self._misleading.get(key_of(place), ())
-        return any(a <= last and first <= b for a, b in spans)
+        return any(a <= last and first <= b for a, b in self._misleading.get(key_of(place), ()))
 
     def note(self, name: str, called: str, data: dict[str, Json]) -> None:
         """Take in a new result. Its data also gets the name that the call used for the file."""
@@ -176,8 +170,8 @@ class SeenFiles:
             return
 
     def _note_read(self, read: _Read) -> None:
-        key = read.file or read.path
-        self._note_name(key, read.called or read.path)
+        key = read.key
+        self._names.setdefault(key, set()).add(read.called or read.path)
         seen = self.sights.get(key)
         if seen is None or seen.hash != read.hash:
             self._mislead(key, seen)
@@ -207,8 +201,8 @@ class SeenFiles:
     def _note_change(self, name: str, changed: _Changed) -> None:
         if changed.dry_run:
             return
-        key = changed.file or changed.path
-        self._note_name(key, changed.called or changed.path)
+        key = changed.key
+        self._names.setdefault(key, set()).add(changed.called or changed.path)
         seen = self.sights.get(key)
         if changed.before == changed.after and seen and seen.hash == changed.after:
             return
@@ -239,18 +233,12 @@ class SeenFiles:
             return
         del self.made[max(len(self.made) - undone.count, 0) :]
         for back in undone.files:
-            key = back.file or back.path
-            seen = self.sights.pop(key, None)
-            self._mislead(key, seen)
-            if not back.hash:
-                continue
-            encoding, seen_as = (seen.encoding, seen.seen_as) if seen else ("", "")
-            self.sights[key] = SeenFile(
-                back.hash, back.size, back.mtime_ns, back.total_lines, encoding, seen_as=seen_as
-            )
-
-    def _note_name(self, key: str, called: str) -> None:
-        self._names.setdefault(key, set()).add(called)
+            seen = self.sights.pop(back.key, None)
+            self._mislead(back.key, seen)
+            if back.hash:
+                encoding, seen_as = (seen.encoding, seen.seen_as) if seen else ("", "")
+                now = back.hash, back.size, back.mtime_ns, back.total_lines
+                self.sights[back.key] = SeenFile(*now, encoding, seen_as=seen_as)
 
     def _mislead(self, key: str, seen: SeenFile | None) -> None:
         """From now on the file has another text than was shown."""

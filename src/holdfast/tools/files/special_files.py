@@ -142,6 +142,7 @@ WIDEST_PICTURE = 8_000
 """Pixels along a side that providers take."""
 
 _NAMES = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WebP"}
+_LAST = {"image/png": b"IEND", "image/jpeg": b"\xff\xd9", "image/gif": b"\x3b"}
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
@@ -188,13 +189,16 @@ def _too_large(message: str) -> ToolError:
 
 
 def _size(raw: bytes, kind: str) -> tuple[int, int] | None:
-    if kind == "image/png" and len(raw) >= 24:
-        width, height = unpack(">II", raw[16:24])
-        return width, height
-    if kind == "image/gif" and len(raw) >= 10:
-        width, height = unpack("<HH", raw[6:10])
-        return width, height
-    return _webp_size(raw) if kind == "image/webp" else _jpeg_size(raw) if kind == "image/jpeg" else None
+    """Width and height in pixels; None where the file is too short to tell."""
+    if kind == "image/webp":
+        return _webp_size(raw)
+    if kind == "image/jpeg":
+        return _jpeg_size(raw)
+    form, first, end = (">II", 16, 24) if kind == "image/png" else ("<HH", 6, 10)
+    if len(raw) < end:
+        return None
+    width, height = unpack(form, raw[first:end])
+    return width, height
 
 
 def _webp_size(raw: bytes) -> tuple[int, int] | None:
@@ -228,13 +232,6 @@ def _jpeg_size(raw: bytes) -> tuple[int, int] | None:
 
 def _is_whole(raw: bytes, kind: str) -> bool:
     """Whether a picture goes on to its end; one that was cut is refused by providers."""
-    end = raw[-1024:]
-    match kind:
-        case "image/png":
-            return b"IEND" in end
-        case "image/jpeg":
-            return b"\xff\xd9" in end
-        case "image/gif":
-            return b"\x3b" in end
-        case _:
-            return len(raw) >= int.from_bytes(raw[4:8], "little") + 8
+    if kind == "image/webp":
+        return len(raw) >= int.from_bytes(raw[4:8], "little") + 8
+    return _LAST[kind] in raw[-1024:]

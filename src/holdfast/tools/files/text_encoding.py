@@ -73,14 +73,9 @@ def encoding_named(name: str, head: bytes) -> Encoding:
     try:
         codec = codecs.lookup(name)
         "a".encode(name)
-    except (LookupError, ValueError, UnicodeError):
-        codec = None
-    if codec is None:
-        raise ToolError(
-            "INVALID_PARAM",
-            f"there is no encoding named `{name[:40]}`",
-            hint="Name one such as `gb18030`",
-        )
+    except (LookupError, ValueError):
+        message = f"there is no encoding named `{name[:40]}`"
+        raise ToolError("INVALID_PARAM", message, hint="Name one such as `gb18030`") from None
     known = {"iso8859-1": "latin-1", "ascii": "utf-8", "utf-8-sig": "utf-8"}.get(codec.name, codec.name)
     if known in ("utf-16", "utf-32"):
         wides = [wide for mark, wide in _MARKS if wide.startswith(known) and head.startswith(mark)]
@@ -94,14 +89,12 @@ def detect_encoding(sample: bytes, *, is_whole: bool = True) -> Encoding | None:
     for mark, name in _MARKS:
         if sample.startswith(mark):
             marked = Encoding(name, mark)
-            return (
-                marked if name not in WIDE or not is_whole or decodes(sample[len(mark) :], marked) else None
-            )
+            is_sure = name not in WIDE or not is_whole or decodes(sample[len(mark) :], marked)
+            return marked if is_sure else None
     if b"\0" in sample[:LOOKED_AT]:
         return None
-    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        decoder.decode(sample, final=is_whole)
+        codecs.getincrementaldecoder("utf-8")().decode(sample, final=is_whole)
     except UnicodeDecodeError:
         return _legacy(sample)
     return UTF8
@@ -173,20 +166,18 @@ def escape_bytes(text: str) -> tuple[str, int]:
     """A text that is valid in JSON, and how many bytes or characters in it are spelled out as `\\xNN`."""
     if text.isascii() and "\0" not in text:
         return text, 0
-    return _NO_TEXT.subn(lambda found: _spelled(found[0]), text)
+    return _NO_TEXT.subn(_spelled, text)
 
 
-def _spelled(char: str) -> str:
-    code = ord(char)
-    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\x{code:02x}"
+def _spelled(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code - 0xDC00 if 0xDC80 <= code <= 0xDCFF else code:02x}"
 
 
 def split_lines(text: str) -> list[str]:
     """The lines of a text, each with the line feed that ends it."""
-    lines = text.split("\n")
-    last = lines.pop()
-    lines = [f"{line}\n" for line in lines]
-    return [*lines, last] if last else lines
+    *lines, last = text.split("\n")
+    return [*(f"{line}\n" for line in lines), *filter(None, [last])]
 
 
 def unify_line_endings(text: str) -> str:
