@@ -98,10 +98,6 @@ async def run_call(tool: Tool, call: ToolCall, workspace: Workspace, settings: C
         reason = f"it did not end within {limit:g} s"
         error = ToolError("TIMEOUT", f"{tool.name} was stopped: {reason}", hint="Ask for less at once")
         return CallAnswer(error_result(error, {"tool": tool.name}), "failed", reason, is_cancelled)
-    return _finished(work, tool)
-
-
-def _finished(work: asyncio.Task[ToolResult], tool: Tool) -> CallAnswer:
     try:
         result = work.result()
     except (Exception, asyncio.CancelledError) as error:

@@ -78,6 +78,10 @@ ExpectedFile = os.stat_result | Literal["absent"]
 """What must be at a path when it is written: the very file with this status, or nothing."""
 
 
+class WriteRace(ToolError):
+    """Somebody wrote the file while it was being changed."""
+
+
 class Workspace:
     """The roots a tool may touch. Relative paths start at the first one.
 
@@ -276,9 +280,8 @@ def _expect(parent: int, place: WorkspacePath, expected: ExpectedFile | None) ->
     now = _status_at(parent, place.parts[-1])
     if (_version(now) if now else "absent") == (expected if expected == "absent" else _version(expected)):
         return
-    raise ToolError(
-        "CONFLICT", f"`{place.shown}` was changed by someone else at this very moment", hint="Read it again"
-    )
+    message = f"`{place.shown}` was changed by someone else at this very moment"
+    raise WriteRace("CONFLICT", message, hint="Read it again")
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:

@@ -5,16 +5,14 @@ between, everything is done again with what they wrote. A conflict is a line tha
 text is gone, any change of the file is one. The first line of a result says what was done, or that nothing was.
 """
 
-import os
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from msgspec import Struct
 
 from holdfast.messages import Json
 from holdfast.numbers import count_noun
 from holdfast.tools.envelope import ToolError, ToolResult, tool_result
-from holdfast.tools.files.file_text import LARGEST, FileText, choose_encoding
+from holdfast.tools.files.file_text import LARGEST, FileText, choose_encoding, load_file
 from holdfast.tools.files.line_diff import (
     LineChange,
     describe_ranges,
@@ -27,8 +25,8 @@ from holdfast.tools.files.replacements import Span, share_lines
 from holdfast.tools.files.seen_files import SeenFile, SeenFiles, path_data
 from holdfast.tools.files.snapshots import content_hash
 from holdfast.tools.files.text_encoding import Encoding, decode, plain_lines
-from holdfast.tools.workspace import ExpectedFile, Workspace
-from holdfast.tools.workspace_files import VERSION_CONTROL, WorkspacePath
+from holdfast.tools.workspace import ExpectedFile, Workspace, WriteRace
+from holdfast.tools.workspace_files import WorkspacePath
 
 MOST_OUTSIDE_ROWS = 20
 """Rows of somebody else's diff that are shown."""
@@ -49,10 +47,6 @@ REDACTED = "<REDACTED>"
 """What replaces a secret in everything that was logged."""
 
 _TRIES = 3
-
-
-class WriteRace(ToolError):
-    """Somebody wrote the file while it was being changed."""
 
 
 class OutsideChange(Struct, frozen=True):
@@ -90,21 +84,11 @@ class PlannedChange(Struct, frozen=True, kw_only=True):
     notes: list[str] = []
 
 
-def expect_writable(files: SeenFiles, place: WorkspacePath) -> None:
-    """ACCESS_DENIED for what an agent's edit must never reach, whichever way the path led there."""
-    names = {name.lower() for name in place.path.split("/")}
-    if inside := [name for name in VERSION_CONTROL if name in names]:
-        raise ToolError(
-            "ACCESS_DENIED",
-            f"`{place.shown}` lies inside `{inside[0]}`, whose files can make version control run programs",
-            hint="Use version control's own commands",
-        )
-    for folder in files.protected:
-        if place.path == folder or place.path.startswith(folder.rstrip("/") + "/"):
-            raise ToolError("ACCESS_DENIED", f"`{place.shown}` belongs to this agent's own records")
-
-
-def expect_seen(files: SeenFiles, file: FileText) -> SeenFile:
+def load_seen_file(
+    workspace: Workspace, files: SeenFiles, path: str
+) -> tuple[FileText, SeenFile, OutsideChange | None]:
+    """A file that the agent may change, as it is and as the agent knows it, and what somebody else changed."""
+    file = load_file(workspace, path, files)
     seen = files.seen(file.place)
     if seen is None:
         raise ToolError(
@@ -112,7 +96,7 @@ def expect_seen(files: SeenFiles, file: FileText) -> SeenFile:
             f"`{file.place.shown}` exists and you have not read it",
             hint="Read it first, at least the part you want to change",
         )
-    return seen
+    return file, seen, find_outside_change(files, file)
 
 
 def find_outside_change(files: SeenFiles, file: FileText, largest: int = LARGEST) -> OutsideChange | None:
@@ -155,7 +139,7 @@ def change_file(
     **Contract:** it is noted before this returns, so that a call that is cancelled while it runs in a thread leaves
     no change that nobody knows of.
     """
-    expect_writable(files, workspace.locate(path))
+    files.expect_writable(workspace.locate(path))
     for attempt in range(1, _TRIES + 1):
         try:
             result = work()
@@ -186,25 +170,9 @@ def carry_out(workspace: Workspace, files: SeenFiles, path: str, change: Planned
             ) from None
         if not change.dry_run:
             expected: ExpectedFile = file.status if file else "absent"
-            mtime_ns = write_file(workspace, files, path, change.raw, expected).st_mtime_ns
+            written = workspace.replace_file(path, change.raw, expected, files.expect_writable)
+            mtime_ns = written.st_mtime_ns
     return _change_result(change, mtime_ns, files.step())
-
-
-def write_file(
-    workspace: Workspace, files: SeenFiles, path: str, raw: bytes, expected: ExpectedFile
-) -> os.stat_result:
-    try:
-        return workspace.replace_file(path, raw, expected, partial(expect_writable, files))
-    except ToolError as error:
-        if error.code == "CONFLICT":
-            raise WriteRace(error.code, error.message, hint=error.hint) from None
-        raise
-
-
-def link_notes(file: FileText) -> list[str]:
-    names = file.status.st_nlink
-    note = f"the file had {names} names (hard links); under the others it keeps its old text"
-    return [note] if names > 1 else []
 
 
 def _change_result(change: PlannedChange, mtime_ns: int, step: int) -> ToolResult:
@@ -263,6 +231,9 @@ def _headline(change: PlannedChange, total: int, *, is_same: bool) -> str:
 
 def _notes(change: PlannedChange) -> list[str]:
     notes = [f"({note})" for note in change.notes]
+    names = change.file.status.st_nlink if change.file and change.file.raw != change.raw else 1
+    if names > 1:
+        notes.append(f"(the file had {names} names (hard links); under the others it keeps its old text)")
     if change.outside is None:
         return notes
     note = f"modified_externally: `{change.place.shown}` was changed since you saw it, not by your edits"

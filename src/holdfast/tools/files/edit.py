@@ -22,11 +22,8 @@ from holdfast.tools.files.changes import (
     change_file,
     conflict_error,
     expect_apart,
-    expect_seen,
-    find_outside_change,
-    link_notes,
+    load_seen_file,
 )
-from holdfast.tools.files.file_text import load_file
 from holdfast.tools.files.replacements import (
     AppliedReplacements,
     FailedReplacement,
@@ -95,12 +92,10 @@ def _edit_file(
         _expect_replaceable(wanted, _which(number, len(replacements)))
 
     def work() -> ToolResult:
-        file = load_file(workspace, path, files)
+        file, _, outside = load_seen_file(workspace, files, path)
         shown = file.place.shown
-        expect_seen(files, file)
         if file.encoding is None:
             raise ToolError("BINARY_FILE", f"`{shown}` is a binary file, which no edit can match")
-        outside = find_outside_change(files, file)
         done = apply_replacements(file.text, replacements)
         if isinstance(done, FailedReplacement):
             raise _explain_failure(shown, done, replacements, outside)
@@ -119,7 +114,6 @@ def _edit_file(
             dry_run=dry_run,
             replacements=done.count,
             outside=outside,
-            notes=link_notes(file),
         )
         return carry_out(workspace, files, path, change)
 
@@ -188,7 +182,17 @@ def _explain_failure(
 
 def explain_missing_text(text: str, old: str, new: str) -> str:
     """Why a text is not in a file, in one or two sentences. All texts have `\\n` as their only line ending."""
-    for reason, variant in _variants(old):
+    # Texts that may have been meant, each with what is wrong with the given one.
+    variants = [
+        ("`old_string` has the line numbers of Read in it", _NUMBERED.sub("", old)),
+        (
+            "`old_string` spells line breaks or quotes with backslashes",
+            old.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\'", "'"),
+        ),
+        ("`old_string` ends with a line break and the file does not", old.removesuffix("\n")),
+        ("`old_string` has white space at its ends that the file does not have", old.strip()),
+    ]
+    for reason, variant in variants:
         if variant and variant != old and (place := text.find(variant)) >= 0:
             return f"{reason}: without that it is in line {_line(text, place)}"
     lines = text.split("\n")
@@ -202,19 +206,6 @@ def explain_missing_text(text: str, old: str, new: str) -> str:
     if new.strip() and (place := text.find(new)) >= 0:
         return f"`new_string` is already in line {_line(text, place)}: was it edited before?"
     return _first_difference(lines, old)
-
-
-def _variants(old: str) -> list[tuple[str, str]]:
-    """Texts that may have been meant, each with what is wrong with the given one."""
-    return [
-        ("`old_string` has the line numbers of Read in it", _NUMBERED.sub("", old)),
-        (
-            "`old_string` spells line breaks or quotes with backslashes",
-            old.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\'", "'"),
-        ),
-        ("`old_string` ends with a line break and the file does not", old.removesuffix("\n")),
-        ("`old_string` has white space at its ends that the file does not have", old.strip()),
-    ]
 
 
 def _collapsed(line: str) -> str:

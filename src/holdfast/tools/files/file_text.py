@@ -148,18 +148,14 @@ class LineCounter:
         )
 
 
-class _KeptIndex(Struct, frozen=True):
-    version: tuple[int, int, int]
-    is_settled: bool
-    counter: LineCounter
-    index: LineIndex
-
-
 class LineIndexes:
     """The indexes of the files that were read last. Thread-safe."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, int], _KeptIndex] = OrderedDict()
+        # By device and inode: size and times of the version, whether it had settled, and what was counted.
+        self._kept: OrderedDict[
+            tuple[int, int], tuple[tuple[int, int, int], bool, LineCounter, LineIndex]
+        ] = OrderedDict()
         self._lock = threading.Lock()
 
     def index(self, descriptor: int) -> tuple[LineIndex, ByteSource]:
@@ -172,14 +168,14 @@ class LineIndexes:
         with self._lock:
             # Taken out while it is in use: two threads must not add to one counter.
             kept = self._kept.pop(identity, None)
-        if kept and kept.version == version and kept.is_settled:
-            index, counter = kept.index, kept.counter
-        else:
-            grew = kept is not None and (kept.version == version or kept.version[0] < status.st_size)
-            counter = kept.counter if kept and grew and kept.counter.still_holds(source) else LineCounter()
+        earlier, was_settled, counter, index = kept or ((0, 0, 0), False, LineCounter(), None)
+        if index is None or earlier != version or not was_settled:
+            may_hold = earlier == version or earlier[0] < status.st_size
+            if not (may_hold and counter.still_holds(source)):
+                counter = LineCounter()
             index = counter.count(source)
         with self._lock:
-            self._kept[identity] = _KeptIndex(version, is_settled, counter, index)
+            self._kept[identity] = version, is_settled, counter, index
             while len(self._kept) > MOST_INDEXES:
                 self._kept.popitem(last=False)
         return index, source
@@ -266,42 +262,33 @@ def open_text(
     opened: OpenFile, indexes: LineIndexes, asked_encoding: str, seen: SeenFile | None = None
 ) -> FileText:
     """The text of an open file of any size. BINARY_FILE if it is not text."""
-    raw = opened.file.read(HELD + 1) if opened.status.st_size <= HELD else b""
+    place, status, descriptor = opened.place, opened.status, opened.file.fileno()
+    raw = opened.file.read(HELD + 1) if status.st_size <= HELD else b""
     # By its status, or because it grew meanwhile.
-    if max(opened.status.st_size, len(raw)) > HELD:
-        return _open_large(opened, indexes, asked_encoding)
-    encoding = encoding_named(asked_encoding, raw) if asked_encoding else choose_encoding(raw, seen)
+    is_large = max(status.st_size, len(raw)) > HELD
+    sample = os.pread(descriptor, _SAMPLE, 0) if is_large else raw
+    if asked_encoding:
+        encoding: Encoding | None = encoding_named(asked_encoding, sample)
+    else:
+        encoding = detect_encoding(sample, is_whole=False) if is_large else choose_encoding(raw, seen)
     if encoding is None:
-        raise _binary_file(opened.place.shown, raw)
-    return FileText(opened.place, opened.status, content_hash(raw), len(raw), encoding, raw)
-
-
-def _open_large(opened: OpenFile, indexes: LineIndexes, asked_encoding: str) -> FileText:
-    descriptor, shown = opened.file.fileno(), opened.place.shown
-    head = os.pread(descriptor, _SAMPLE, 0)
-    encoding = (
-        encoding_named(asked_encoding, head) if asked_encoding else detect_encoding(head, is_whole=False)
-    )
-    if encoding is None:
-        raise _binary_file(shown, head)
+        begins = " ".join(f"{byte:02x}" for byte in sample[:8])
+        raise ToolError(
+            "BINARY_FILE",
+            f"`{place.shown}` is a binary file; it begins with the bytes {begins}",
+            hint="Look into it with Bash (`file`, `xxd`, `strings`), or name its `encoding` if it is text",
+        )
+    if not is_large:
+        return FileText(place, status, content_hash(raw), len(raw), encoding, raw)
     if encoding.name in WIDE:
         raise ToolError(
             "EXECUTION_ERROR",
-            f"`{shown}` is {encoding.label} and larger than {HELD} bytes",
+            f"`{place.shown}` is {encoding.label} and larger than {HELD} bytes",
             hint="Convert it to UTF-8 with Bash (`iconv`)",
         )
     index, source = indexes.index(descriptor)
     lines = TextLines(source, encoding, index)
-    return FileText(opened.place, opened.status, index.hash, index.size, encoding, b"", lines)
-
-
-def _binary_file(shown: str, raw: bytes) -> ToolError:
-    begins = " ".join(f"{byte:02x}" for byte in raw[:8])
-    return ToolError(
-        "BINARY_FILE",
-        f"`{shown}` is a binary file; it begins with the bytes {begins}",
-        hint="Look into it with Bash (`file`, `xxd`, `strings`), or name its `encoding` if it is text",
-    )
+    return FileText(place, status, index.hash, index.size, encoding, b"", lines)
 
 
 def choose_encoding(raw: bytes, seen: SeenFile | None) -> Encoding | None:

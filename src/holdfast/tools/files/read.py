@@ -28,7 +28,7 @@ from holdfast.tools.files.special_files import is_notebook, is_picture, read_not
 from holdfast.tools.files.text_encoding import escape_bytes
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
-from holdfast.tools.workspace_files import OpenFile, WorkspacePath
+from holdfast.tools.workspace_files import OpenFile
 
 DEFAULT_LINES = 500
 MOST_LINES = 2_000
@@ -149,9 +149,9 @@ async def _read_lines(
     selection = _select_lines(arguments, file)
     outside = await asyncio.to_thread(find_outside_change, files, file, MOST_KEPT)
     if seen and not outside and not arguments.encoding and selection.column == 1 and selection.count:
-        step = seen.step_of(selection.first, selection.last)
         # Asked in this thread: the window belongs to the loop.
-        if step is not None and _is_on_view(files, arguments.path, file.place, selection):
+        step = files.step_on_view(file.place, arguments.path, selection.first, selection.last)
+        if step is not None:
             return _unchanged_result(file, selection, step)
     lines, is_capped = await asyncio.to_thread(read_passage, file.lines, selection)
     is_open = not arguments.limit and arguments.offset >= 0
@@ -182,16 +182,6 @@ def _select_lines(arguments: ReadArguments, file: FileText) -> LineSelection:
         )
     wanted = arguments.limit or (-offset if offset < 0 else DEFAULT_LINES)
     return LineSelection(first, min(wanted, MOST_LINES, total - first + 1), arguments.column)
-
-
-def _is_on_view(files: SeenFiles, asked: str, place: WorkspacePath, lines: LineSelection) -> bool:
-    """Whether the window shows these lines, under the name that was asked for or the one we give."""
-    if files.may_mislead(place, lines.first, lines.last):
-        return False
-    seen = files.seen(place)
-    since = seen.since(lines.first, lines.last) if seen else 0
-    names = dict.fromkeys((asked, place.shown))
-    return any(files.resident(name, lines.first, lines.last, since) for name in names)
 
 
 def read_passage(lines: TextLines, selection: LineSelection) -> tuple[list[ReadLine], bool]:

@@ -32,28 +32,28 @@ def cut_pieces(pieces: Sequence[Span], spans: Sequence[Span], length: int) -> li
 
     A piece is a span of the old text, or as `(-1, n)` so many characters that are new.
     """
+    rest = list(reversed(pieces))
+
+    def taken(count: int) -> list[Span]:
+        """The next characters, off the rest."""
+        out: list[Span] = []
+        while count > 0:
+            start, end = rest.pop()
+            size = end if start < 0 else end - start
+            if size > count:
+                rest.append(_part(start, count, size))
+            out.append(_part(start, 0, min(size, count)))
+            count -= size
+        return out
+
     out: list[Span] = []
     here = 0
-    todo = iter([*spans, (-1, -1)])
-    first, last = next(todo)
-    for start, end in pieces:
-        size = end if start < 0 else end - start
-        at = here
-        while at < here + size:
-            if first < 0 or first >= here + size:
-                out.append(_part(start, at - here, size))
-                break
-            if first > at:
-                out.append(_part(start, at - here, first - here))
-            if last > here + size:
-                break
-            out.append((-1, length))
-            at = last
-            first, last = next(todo)
-        here += size
-        # A span that goes on in the next piece has nothing before it there.
-        first = max(first, here) if first >= 0 else first
-    return out
+    for first, last in spans:
+        out += taken(first - here)
+        taken(last - first)
+        out.append((-1, length))
+        here = last
+    return [*out, *reversed(rest)]
 
 
 def _part(start: int, first: int, last: int) -> Span:
@@ -170,8 +170,12 @@ def _fresh(plain: str, new: str, region: TextRegion, endings: LineEndings) -> st
     if "\n" not in new:
         return new
     old_ends = [endings.of(i) for i in range(region.first, region.last) if plain[i] == "\n"]
+    if not old_ends:
+        # That of the line that contains the region, or of the line before it if that is the last.
+        after = plain.find("\n", region.last)
+        old_ends = [endings.of(after if after >= 0 else plain.rfind("\n", 0, region.first))]
     if len(set(old_ends)) < 2:
-        return new.replace("\n", old_ends[0] if old_ends else _ending_near(plain, region, endings))
+        return new.replace("\n", old_ends[0])
     old_lines, new_lines = split_lines(plain[region.first : region.last]), split_lines(new)
     sources = _sources(len(old_lines), len(new_lines), line_changes(old_lines, new_lines))
     return "".join(
@@ -190,12 +194,6 @@ def _sources(olds: int, news: int, changes: Sequence[LineChange]) -> list[int]:
         sources += [min(change.first + i, max(change.last - 1, change.first - 1, 0)) for i in fresh]
         shift = change.last - change.new_last
     return sources
-
-
-def _ending_near(plain: str, region: TextRegion, endings: LineEndings) -> str:
-    """The ending of the line that contains a region, or of the line before it if that is the last."""
-    after = plain.find("\n", region.last)
-    return endings.of(after if after >= 0 else plain.rfind("\n", 0, region.first))
 
 
 MOST_PLACES = 20

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from holdfast.messages import Json
+from holdfast.tools.envelope import ToolError
 from holdfast.tools.files.line_diff import (
     LineChange,
     LineRange,
@@ -22,7 +23,7 @@ from holdfast.tools.files.line_diff import (
     shift_ranges,
 )
 from holdfast.tools.files.snapshots import MemorySnapshots, Snapshots
-from holdfast.tools.workspace_files import WorkspacePath, printable_path
+from holdfast.tools.workspace_files import VERSION_CONTROL, WorkspacePath, printable_path
 
 IsVisible = Callable[[str, int, int, int], bool]
 """Whether the lines from first to last of a file, under this name, are still visible in the window, shown in a
@@ -50,18 +51,6 @@ class SeenFile(Struct, frozen=True):
     shown: tuple[tuple[int, int, int], ...] = ()
     known: tuple[LineRange, ...] = ()
     seen_as: str = ""
-
-    def since(self, first: int, last: int) -> int:
-        """The oldest step that showed any of these lines in this version; older steps show another version."""
-        return min((step for a, b, step in self.shown if a <= last and first <= b), default=0)
-
-    def step_of(self, first: int, last: int) -> int | None:
-        """The step that showed all of these lines, or the newest of several; None if not all were shown."""
-        parts = [(a, b, step) for a, b, step in self.shown if a <= last and first <= b]
-        whole = [step for a, b, step in parts if a <= first and last <= b]
-        if whole:
-            return max(whole)
-        return max(p[2] for p in parts) if covers_range(((a, b) for a, b, _ in parts), first, last) else None
 
 
 class AgentEdit(Struct, frozen=True):
@@ -145,10 +134,35 @@ class SeenFiles:
     def seen(self, place: WorkspacePath) -> SeenFile | None:
         return self.sights.get(key_of(place))
 
-    def may_mislead(self, place: WorkspacePath, first: int, last: int) -> bool:
-        """Whether the window may show an outdated text under these numbers without knowing it: it sees only the
-        agent's own calls, with each file under the name that the call used."""
-        return any(a <= last and first <= b for a, b in self._misleading.get(key_of(place), ()))
+    def expect_writable(self, place: WorkspacePath) -> None:
+        """ACCESS_DENIED for what an agent's edit must never reach, whichever way the path led there."""
+        names = {name.lower() for name in place.path.split("/")}
+        if inside := [name for name in VERSION_CONTROL if name in names]:
+            raise ToolError(
+                "ACCESS_DENIED",
+                f"`{place.shown}` lies inside `{inside[0]}`, whose files can make version control run programs",
+                hint="Use version control's own commands",
+            )
+        for folder in self.protected:
+            if place.path == folder or place.path.startswith(folder.rstrip("/") + "/"):
+                raise ToolError("ACCESS_DENIED", f"`{place.shown}` belongs to this agent's own records")
+
+    def step_on_view(self, place: WorkspacePath, asked: str, first: int, last: int) -> int | None:
+        """The step that showed these lines of this version, or the newest of several, if the window still shows all
+        of them, under the name that was asked for or the one we give. It sees only the agent's own calls, with each
+        file under the name that the call used; where it may show an outdated text without knowing it, nothing
+        counts as visible."""
+        seen, misleading = self.seen(place), self._misleading.get(key_of(place), ())
+        shown = [(a, b, step) for a, b, step in (seen.shown if seen else ()) if a <= last and first <= b]
+        is_covered = covers_range(((a, b) for a, b, _ in shown), first, last)
+        if not is_covered or any(a <= last and first <= b for a, b in misleading):
+            return None
+        # Steps before the oldest of these show another version.
+        since = min(step for _, _, step in shown)
+        if not any(self.resident(name, first, last, since) for name in dict.fromkeys((asked, place.shown))):
+            return None
+        whole = [step for a, b, step in shown if a <= first and last <= b]
+        return max(whole or [step for _, _, step in shown])
 
     def note(self, name: str, called: str, data: dict[str, Json]) -> None:
         """Take in a new result. Its data also gets the name that the call used for the file."""

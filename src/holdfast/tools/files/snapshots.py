@@ -67,8 +67,11 @@ class FolderSnapshots:
     def keep(self, raw: bytes) -> str:
         id_ = content_hash(raw)
         path = self._path(id_)
-        if self._touched(path, len(raw)):
-            return id_
+        # One that is there gets a new time; a damaged one is written again.
+        if self.get(id_) is not None:
+            with contextlib.suppress(OSError):
+                os.utime(path)
+                return id_
         path.parent.mkdir(mode=0o700, exist_ok=True)
         temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
         try:
@@ -94,14 +97,3 @@ class FolderSnapshots:
 
     def _path(self, id_: str) -> Path:
         return self._folder / id_[:2] / id_[2:]
-
-    def _touched(self, path: Path, size: int) -> bool:
-        """Whether the snapshot is there already; then its time is renewed. A damaged one is written again."""
-        with contextlib.suppress(OSError):
-            if (
-                path.stat().st_size == size
-                and content_hash(path.read_bytes()) == path.parent.name + path.name
-            ):
-                os.utime(path)
-                return True
-        return False

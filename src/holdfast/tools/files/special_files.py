@@ -167,7 +167,7 @@ def read_picture(opened: OpenFile, step: int) -> ToolResult:
         raise _too_large(f"`{shown}` is a picture of {status.st_size} bytes; {LARGEST_PICTURE} can be shown")
     raw = opened.file.read()
     kind = media_type(raw)
-    size = _size(raw, kind)
+    size = _size(raw, kind) if kind else None
     if size is None or 0 in size or not _is_whole(raw, kind):
         raise ToolError("BINARY_FILE", f"`{shown}` begins like a picture, but it is damaged")
     pixels = f"{size[0]} × {size[1]} pixels"

@@ -130,17 +130,10 @@ def decodes(raw: bytes, encoding: Encoding) -> bool:
 def decode(raw: bytes, encoding: Encoding, shown: str) -> str:
     """The text without its byte order mark. EXECUTION_ERROR if the bytes have another encoding."""
     body = raw[len(encoding.mark) :]
-    try:
-        text = body.decode(encoding.name, encoding.errors)
-        if encoding.name == "utf-8" or text.encode(encoding.name, encoding.errors) == body:
-            return text
-    except UnicodeError:
-        pass
-    raise ToolError(
-        "EXECUTION_ERROR",
-        f"`{shown}` cannot be read as {encoding.label} without loss",
-        hint="Read it with another `encoding`",
-    )
+    if encoding.name != "utf-8" and not decodes(body, encoding):
+        message = f"`{shown}` cannot be read as {encoding.label} without loss"
+        raise ToolError("EXECUTION_ERROR", message, hint="Read it with another `encoding`")
+    return body.decode(encoding.name, encoding.errors)
 
 
 def encode(text: str, encoding: Encoding, shown: str) -> bytes:

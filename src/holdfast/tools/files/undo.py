@@ -4,7 +4,6 @@ Rule: everything is checked before anything is written, and a file that is not a
 """
 
 import contextlib
-from functools import partial
 from itertools import pairwise
 
 from msgspec import Struct
@@ -12,7 +11,6 @@ from msgspec import Struct
 from holdfast.messages import Json
 from holdfast.numbers import count_noun
 from holdfast.tools.envelope import ToolError, ToolResult, tool_result
-from holdfast.tools.files.changes import expect_writable, write_file
 from holdfast.tools.files.file_text import FileText, load_file
 from holdfast.tools.files.line_diff import line_changes, unified_diff
 from holdfast.tools.files.seen_files import UNDO, AgentEdit, SeenFiles, path_of
@@ -86,7 +84,8 @@ def _restore_all(
         # Somebody wrote one of the files at this very moment: put those before it back.
         for one, (_, left) in zip(plan, gone, strict=False):
             with contextlib.suppress(ToolError):
-                write_file(workspace, files, path_of(one.edit.key), one.now.raw, left)
+                path = path_of(one.edit.key)
+                workspace.replace_file(path, one.now.raw, left, files.expect_writable)
         raise
     return [back for back, _ in gone]
 
@@ -101,11 +100,11 @@ def _restore(
         back["file"] = one.edit.key
     if one.raw is None:
         if not dry_run:
-            workspace.remove_file(path, one.now.status, partial(expect_writable, files))
+            workspace.remove_file(path, one.now.status, files.expect_writable)
         return back, "absent"
     status = one.now.status
     if not dry_run:
-        status = write_file(workspace, files, path, one.raw, status)
+        status = workspace.replace_file(path, one.raw, status, files.expect_writable)
     lines = one.raw.count(b"\n") + (bool(one.raw) and not one.raw.endswith(b"\n"))
     back |= {"hash": one.edit.before, "size": len(one.raw), "mtime_ns": status.st_mtime_ns}
     return back | {"total_lines": lines}, status

@@ -14,15 +14,14 @@ from msgspec import Meta, Struct
 from holdfast.tools.envelope import ToolError, ToolResult
 from holdfast.tools.files.changes import (
     REDACTED,
+    OutsideChange,
     PlannedChange,
     carry_out,
     change_file,
     conflict_error,
-    expect_seen,
-    find_outside_change,
-    link_notes,
+    load_seen_file,
 )
-from holdfast.tools.files.file_text import FileText, load_file
+from holdfast.tools.files.file_text import FileText
 from holdfast.tools.files.line_diff import describe_ranges, line_changes, missing_ranges
 from holdfast.tools.files.replacements import rewritten
 from holdfast.tools.files.seen_files import SeenFile, SeenFiles
@@ -57,13 +56,13 @@ def _write(workspace: Workspace, files: SeenFiles, arguments: WriteArguments) ->
         is_gone = files.seen(place) is not None
         notes = ["it was there when you saw it, and somebody took it away since"] if is_gone else []
     else:
-        file = load_file(workspace, path, files)
-        place, seen = file.place, expect_seen(files, file)
-        _expect_safe(files, file, content)
+        file, seen, outside = load_seen_file(workspace, files, path)
+        _expect_safe(file, outside, content)
+        place = file.place
         encoding, old = file.encoding or UTF8, file.text
         new = rewritten(old, content.removeprefix(_MARK))
         raw = encode(new, encoding, place.shown)
-        notes = [] if raw == file.raw else [*_losses(seen, old, new), *link_notes(file)]
+        notes = [] if raw == file.raw else list(_losses(seen, old, new))
     change = PlannedChange(
         place=place,
         file=file,
@@ -86,8 +85,7 @@ def _is_absent(workspace: Workspace, path: str) -> bool:
     return False
 
 
-def _expect_safe(files: SeenFiles, file: FileText, content: str) -> None:
-    outside = find_outside_change(files, file)
+def _expect_safe(file: FileText, outside: OutsideChange | None, content: str) -> None:
     if outside and (outside.before is None or outside.changes):
         raise conflict_error(file.place.shown, outside, "and Write replaces all of it")
     if REDACTED in content and REDACTED not in file.text:

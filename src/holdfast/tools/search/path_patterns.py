@@ -35,7 +35,7 @@ def glob_pattern(glob: str) -> re.Pattern[str]:
 def compile_glob(glob: str) -> re.Pattern[str]:
     """A glob for a whole path."""
     try:
-        return re.compile(_translate(glob), re.DOTALL)
+        return re.compile("".join(_pieces(glob)), re.DOTALL)
     except re.error as error:
         raise BadGlob(f"it cannot be read: {error.msg}") from None
 
@@ -48,10 +48,6 @@ def name_glob(glob: str) -> str:
     name = glob.rsplit("/", 1)[-1]
     plain = _SIMPLE_NAME.fullmatch(name) and name.count("{") == name.count("}") and "**" not in name
     return name if plain else ""
-
-
-def _translate(glob: str) -> str:
-    return "".join(_pieces(glob))
 
 
 def _pieces(glob: str) -> Iterator[str]:
@@ -122,7 +118,6 @@ class IgnoreLevel(Struct, frozen=True):
 
     above: int
     rules: tuple[IgnoreRule, ...]
-    exclude: tuple[IgnoreRule, ...]
     is_top: bool
 
 
@@ -133,17 +128,13 @@ class IgnoreScope(Struct, frozen=True):
 
     def ignores(self, path: str, is_directory: bool) -> bool:
         """Whether an entry of the directory is ignored. `path` is absolute."""
-        if not any(level.is_top for level in self.levels):
-            return False
-        ignored: bool | None = None
-        excluded: bool | None = None
+        verdict: bool | None = None
         for level in self.levels:
-            inner = path[level.above :]
-            ignored = _verdict(level.rules, inner, is_directory) if ignored is None else ignored
-            excluded = _verdict(level.exclude, inner, is_directory) if excluded is None else excluded
+            if verdict is None:
+                verdict = _verdict(level.rules, path[level.above :], is_directory)
             if level.is_top:
-                break
-        return bool(excluded if ignored is None else ignored)
+                return bool(verdict)
+        return False
 
     def entered(self, directory: str) -> "IgnoreScope":
         """The scope inside a directory below this one."""
@@ -166,13 +157,11 @@ def ignore_scope(directory: str) -> IgnoreScope:
 
 def parse_ignore_rules(text: str) -> tuple[IgnoreRule, ...]:
     """The rules of a file, the last first; a line that cannot be read is skipped."""
-    rules: list[IgnoreRule] = []
+    rules: list[IgnoreRule | None] = []
     for line in text.removeprefix("\ufeff").split("\n"):
         with contextlib.suppress(BadGlob):
-            rule = _rule(line.removesuffix("\r"))
-            if rule:
-                rules.append(rule)
-    return tuple(reversed(rules))
+            rules.append(_rule(line.removesuffix("\r")))
+    return tuple(rule for rule in reversed(rules) if rule)
 
 
 def _rule(line: str) -> IgnoreRule | None:
@@ -180,19 +169,17 @@ def _rule(line: str) -> IgnoreRule | None:
     if not glob or glob.startswith("#"):
         return None
     ignores = not glob.startswith("!")
-    glob = glob if ignores else glob[1:]
-    anchored = glob.startswith("/")
-    glob = glob[1:] if anchored else glob
-    only_directories = glob.endswith("/")
-    glob = glob[:-1] if only_directories else glob
+    rooted = glob.removeprefix("!")
+    inner = rooted.removeprefix("/")
+    glob = inner.removesuffix("/")
     if not glob:
         return None
-    if not anchored and "/" not in glob:
+    if inner == rooted and "/" not in glob:
         glob = f"**/{glob}"
     if glob.endswith("/**"):
         # Everything inside, but not the directory itself.
         glob += "/*"
-    return IgnoreRule(compile_glob(glob), ignores, only_directories)
+    return IgnoreRule(compile_glob(glob), ignores, inner.endswith("/"))
 
 
 def _verdict(rules: tuple[IgnoreRule, ...], path: str, is_directory: bool) -> bool | None:
@@ -206,10 +193,9 @@ def _level(directory: str) -> IgnoreLevel | None:
     """The rules of a directory, or None if it has none."""
     is_top = any(os.path.lexists(os.path.join(directory, name)) for name in (".git", ".jj"))  # noqa: PTH118
     rules = _read_rules(os.path.join(directory, ".gitignore"))  # noqa: PTH118
-    exclude = _read_rules(os.path.join(directory, ".git", "info", "exclude")) if is_top else ()  # noqa: PTH118
-    if not (is_top or rules):
-        return None
-    return IgnoreLevel(len(directory.rstrip("/")) + 1, rules, exclude, is_top)
+    if is_top:
+        rules += _read_rules(os.path.join(directory, ".git", "info", "exclude"))  # noqa: PTH118
+    return IgnoreLevel(len(directory.rstrip("/")) + 1, rules, is_top) if is_top or rules else None
 
 
 def _read_rules(path: str) -> tuple[IgnoreRule, ...]:

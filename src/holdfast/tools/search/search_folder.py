@@ -173,14 +173,8 @@ def _named_so(paths: Iterable[str], words: list[str]) -> set[str]:
 
 def _share(lines: list[int], most: int) -> int:
     """The most lines per file with which all files together stay within `most`; at least one."""
-    low, high = 1, max(most, 1)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if sum(min(count, middle) for count in lines) <= most:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    caps = range(most, 1, -1)
+    return next((cap for cap in caps if sum(min(count, cap) for count in lines) <= most), 1)
 
 
 @contextlib.contextmanager
