@@ -7,9 +7,9 @@ the model, a traceback in the program's log, and a failure of the tool for the b
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from fnmatch import fnmatchcase
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, field
@@ -33,10 +33,8 @@ class CallRefusal(Struct, frozen=True):
     hint: str = ""
 
 
-class CallGate(Protocol):
-    """**Contract:** asked once before each call, for one call at a time; an exception is a refusal."""
-
-    async def __call__(self, call: ToolCall, tool: Tool) -> CallRefusal | ToolResult | None: ...
+CallGate = Callable[[ToolCall, Tool], Coroutine[Any, Any, CallRefusal | ToolResult | None]]
+"""**Contract:** asked once before each call, for one call at a time; an exception is a refusal."""
 
 
 class CallStarted(Struct, frozen=True):

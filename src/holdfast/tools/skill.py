@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
@@ -95,12 +96,8 @@ class SkillArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def skill_tool(skills: Skills, budget: int = BUDGET) -> Tool:
-    async def load(arguments: SkillArguments, workspace: Workspace) -> ToolResult:
-        skills.refresh()
-        return load_skill(skills, arguments, workspace)
-
     prompt = f"{prompt_beside(__file__)}\n\n{list_skills(list(skills.by_name.values()), budget)}"
-    return TypedTool("Skill", SkillArguments, prompt, load, is_read_only=True)
+    return TypedTool("Skill", SkillArguments, prompt, partial(load_skill, skills=skills), is_read_only=True)
 
 
 def list_skills(skills: list[Skill], budget: int = BUDGET) -> str:
@@ -113,7 +110,10 @@ def list_skills(skills: list[Skill], budget: int = BUDGET) -> str:
     if _length(heads) > budget:
         heads = [f"- {skill.name}" for skill in listed]
     if _length(heads) > budget:
-        return "\n".join(["Skills:", *_first_heads(heads, budget)])
+        # Those whose names do not fit can still be loaded by name.
+        fitting = sum(end <= budget for end in accumulate(len(head) + 3 for head in heads))
+        more = f"The names of {len(heads) - fitting} more skills do not fit {budget} characters."
+        return "\n".join(["Skills:", *heads[:fitting], f"({more})"])
     cap = _cap([len(skill.description) for skill in listed], budget - _length(heads))
     cut = sum(len(skill.description) > cap for skill in listed)
     if cut and cap < SHORTEST:
@@ -131,13 +131,6 @@ def _length(heads: list[str]) -> int:
     return sum(len(head) + 3 for head in heads)
 
 
-def _first_heads(heads: list[str], budget: int) -> list[str]:
-    """Names up to the budget, and how many more there are; those can still be loaded by name."""
-    ends = accumulate(len(head) + 3 for head in heads)
-    first = heads[: sum(end <= budget for end in ends)]
-    return [*first, f"(The names of {len(heads) - len(first)} more skills do not fit {budget} characters.)"]
-
-
 def _cap(lengths: list[int], room: int) -> int:
     """The greatest length to which texts can be cut so that all fit: short ones leave room for long ones."""
     left = room
@@ -149,7 +142,8 @@ def _cap(lengths: list[int], room: int) -> int:
     return max(lengths, default=0)
 
 
-def load_skill(skills: Skills, arguments: SkillArguments, workspace: Workspace) -> ToolResult:
+async def load_skill(arguments: SkillArguments, workspace: Workspace, *, skills: Skills) -> ToolResult:
+    skills.refresh()
     name = arguments.name.strip().lstrip("/")
     skill = skills.by_name.get(name)
     if skill is None:

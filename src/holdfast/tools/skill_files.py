@@ -44,7 +44,7 @@ class FrontmatterField(Struct, frozen=True):
 
     line: int = 1
     first: str = ""
-    below: tuple[str, ...] = ()
+    below: Sequence[str] = ()
 
 
 class SkillDocument(Struct, frozen=True):
@@ -72,12 +72,12 @@ def parse_document(text: str) -> SkillDocument:
     end = next((n for n, line in enumerate(lines) if n and line.rstrip() == FENCE), 0)
     if not end:
         raise FrontmatterError(1, f"the head is not closed by a second `{FENCE}`")
-    return SkillDocument(dict(_fields(lines[1:end])), "\n".join(lines[end + 1 :]).strip("\n"))
+    return SkillDocument(_fields(lines[1:end]), "\n".join(lines[end + 1 :]).strip("\n"))
 
 
-def _fields(lines: list[str]) -> Iterator[tuple[str, FrontmatterField]]:
-    seen: dict[str, int] = {}
-    key, line, first, below = "", 0, "", list[str]()
+def _fields(lines: list[str]) -> dict[str, FrontmatterField]:
+    fields: dict[str, FrontmatterField] = {}
+    below: list[str] = []
     for number, row in enumerate(lines, start=2):
         # A list need not be indented: `- a` below `key:` belongs to the key.
         if not row.strip() or row[0] in " \t" or row.startswith("- ") or row.rstrip() == "-":
@@ -88,16 +88,14 @@ def _fields(lines: list[str]) -> Iterator[tuple[str, FrontmatterField]]:
         found = _KEY.fullmatch(row.rstrip())
         if not found:
             raise FrontmatterError(number, f"`{row.strip()[:60]}` is not a `key: value`")
-        if found[1] in seen:
-            raise FrontmatterError(number, f"`{found[1]}` occurs twice, first in line {seen[found[1]]}")
-        if key:
-            yield key, FrontmatterField(line, first, tuple(below))
-        elif any(row.strip() for row in below):
+        if earlier := fields.get(found[1]):
+            raise FrontmatterError(number, f"`{found[1]}` occurs twice, first in line {earlier.line}")
+        if not fields and any(row.strip() for row in below):
             raise FrontmatterError(2, "the head begins with an indented line")
-        key, line, first, below = found[1], number, (found[2] or "").strip(), []
-        seen[key] = number
-    if key:
-        yield key, FrontmatterField(line, first, tuple(below))
+        # The lines that follow are added to this list.
+        below = []
+        fields[found[1]] = FrontmatterField(number, (found[2] or "").strip(), below)
+    return fields
 
 
 def read_text(field: FrontmatterField) -> str:

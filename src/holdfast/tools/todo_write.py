@@ -5,6 +5,7 @@ nothing left to do is archived. The recap at the end of a request is made from t
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -70,14 +71,11 @@ class TodoList:
 
 
 def todo_write_tool(todos: TodoList) -> Tool:
-    async def write(arguments: TodoWriteArguments, _workspace: Workspace) -> ToolResult:
-        return write_todos(todos, arguments.todos)
-
-    return TypedTool("TodoWrite", TodoWriteArguments, prompt_beside(__file__), write)
+    return TypedTool("TodoWrite", TodoWriteArguments, prompt_beside(__file__), partial(write, todos=todos))
 
 
-def write_todos(todos: TodoList, given: Sequence[TodoItem]) -> ToolResult:
-    written = [TodoItem(" ".join(todo.content.split()), todo.status) for todo in given]
+async def write(arguments: TodoWriteArguments, _workspace: Workspace, *, todos: TodoList) -> ToolResult:
+    written = [TodoItem(" ".join(todo.content.split()), todo.status) for todo in arguments.todos]
     _expect_order(written)
     changes = _changes(todos.written, written, was_finished=todos.is_finished)
     todos.write(written)

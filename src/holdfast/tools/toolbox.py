@@ -181,8 +181,10 @@ class Toolbox:
         """A call behind the breaker of its tool."""
         name, rules = tool.name, self.settings.breaker
         breaker = self._breakers.get(name, Breaker())
+        other, how = INSTEAD.get(name, ("", ""))
+        instead = f"use {other} with {how}" if other in self._tools else "find another way"
         try:
-            self._breakers[name] = breaker.admit(self._clock(), rules, name, self._instead(name))
+            self._breakers[name] = breaker.admit(self._clock(), rules, name, f"Until then {instead}")
         except ToolError as error:
             return CallAnswer(error_result(error, {"tool": name}), "unknown")
         answer = await run_call(tool, call, self.workspace, self.settings)
@@ -196,10 +198,6 @@ class Toolbox:
             case "unknown":
                 self._breakers[name] = newest.left()
         return answer
-
-    def _instead(self, name: str) -> str:
-        other, how = INSTEAD.get(name, ("", ""))
-        return f"Until then use {other} with {how}" if other in self._tools else "Until then find another way"
 
 
 class _Running(Struct):

@@ -112,15 +112,9 @@ class Workspace:
                 f"`{asked}` lies outside the workspace",
                 hint=f"Allowed: {', '.join(f'`{printable_path(root)}`' for root in self.roots)}",
             )
-        root = max(within, key=len)
-        return WorkspacePath(root, real[len(root) :].strip("/"), self._shown(real))
-
-    def _shown(self, real: str) -> str:
-        first = self.roots[0]
-        if real == first:
-            return "."
-        inside = real.startswith(first.rstrip("/") + "/")
-        return printable_path(real[len(first) :].lstrip("/") if inside else real)
+        root, first = max(within, key=len), self.roots[0]
+        shown = real[len(first) :].lstrip("/") or "." if first in within else real
+        return WorkspacePath(root, real[len(root) :].strip("/"), printable_path(shown))
 
     def open_file(self, path: str) -> OpenFile:
         """A regular file, for reading."""

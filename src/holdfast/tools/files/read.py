@@ -24,8 +24,8 @@ from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.files.changes import OutsideChange, find_outside_change
 from holdfast.tools.files.file_text import BLOCK, MOST_BYTES, FileText, LineIndexes, TextLines, open_text
 from holdfast.tools.files.seen_files import SeenFile, SeenFiles
-from holdfast.tools.files.special_files import is_notebook, is_picture, read_notebook, read_picture
-from holdfast.tools.files.text_encoding import escape_bytes
+from holdfast.tools.files.special_files import read_special_file
+from holdfast.tools.files.text_encoding import UTF8, escape_bytes
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import OpenFile
@@ -129,12 +129,11 @@ async def read(
 ) -> ToolResult:
     opened = await asyncio.to_thread(workspace.open_file, arguments.path)
     with opened:
-        if not arguments.raw and await asyncio.to_thread(is_picture, opened):
-            result = await asyncio.to_thread(read_picture, opened, files.step())
-        elif not arguments.raw and is_notebook(opened.place):
-            count = arguments.limit or DEFAULT_LINES
-            result = await asyncio.to_thread(read_notebook, opened, arguments.offset, count, files.step())
-        else:
+        result = None
+        if not arguments.raw:
+            count, step = arguments.limit or DEFAULT_LINES, files.step()
+            result = await asyncio.to_thread(read_special_file, opened, arguments.offset, count, step)
+        if result is None:
             result = await _read_lines(opened, arguments, files, indexes)
     files.note("Read", arguments.path, result.envelope.data)
     return result
@@ -283,7 +282,7 @@ def _notes(reading: _Reading, escaped: int) -> Iterator[str]:
     if not total:
         yield f"{name} is empty"
         return
-    if file.encoding and not file.encoding.is_plain:
+    if file.encoding and file.encoding != UTF8:
         yield f"encoding: {file.encoding.label}"
     if crlf := sum(line.is_crlf for line in lines):
         whole = crlf >= len(lines) - (last == total)

@@ -5,7 +5,6 @@ only line ending and gets its own endings back: a line that stays keeps its endi
 neighbour. Where the old text has no line break, new lines end as they are given.
 """
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -123,39 +122,24 @@ def share_lines(one: Sequence[Span], other: Sequence[Span]) -> bool:
     return False
 
 
-class LineEndings:
-    """Where the lines of a text end in `\\r\\n`, in terms of the same text with plain endings."""
-
-    def __init__(self, text: str) -> None:
-        self._at: list[int] = []
-        place = text.find("\r\n")
-        while place >= 0:
-            self._at.append(place - len(self._at))
-            place = text.find("\r\n", place + 2)
-
-    def back(self, offset: int) -> int:
-        """The offset in the text itself."""
-        return offset + bisect_left(self._at, offset)
-
-    def of(self, offset: int) -> str:
-        """The line ending at the offset of a line feed."""
-        place = bisect_left(self._at, offset)
-        return "\r\n" if place < len(self._at) and self._at[place] == offset else "\n"
-
-
 def with_endings(text: str, plain: str, new: str, regions: Sequence[TextRegion]) -> str:
     """A new text with the endings of the old one. `plain` is the old text as it was edited."""
     if len(plain) == len(text):
         return new
-    endings = LineEndings(text)
-    parts: list[str] = []
-    here = 0
+    ends = ["\r\n" if line.endswith("\r") else "\n" for line in text.split("\n")[:-1]]
+    new_ends: list[str] = []
+    line = here = 0
     for region in regions:
-        parts.append(text[endings.back(here) : endings.back(region.first)])
-        parts.append(_fresh(plain, new[region.new_first : region.new_last], region, endings))
-        here = region.last
-    parts.append(text[endings.back(here) :])
-    return "".join(parts)
+        first = line + plain.count("\n", here, region.first)
+        new_ends += ends[line:first]
+        old = plain[region.first : region.last]
+        here, line = region.last, first + old.count("\n")
+        # Without a line break: that of the line that contains the region, or of the line before it if that is the
+        # last.
+        near = ends[first:line] or [ends[min(first, len(ends) - 1)]]
+        new_ends += _fresh_ends(old, new[region.new_first : region.new_last], near)
+    ended = zip(new.split("\n"), [*new_ends, *ends[line:], ""], strict=True)
+    return "".join(f"{part}{end}" for part, end in ended)
 
 
 def rewritten(text: str, new: str) -> str:
@@ -166,22 +150,13 @@ def rewritten(text: str, new: str) -> str:
     return with_endings(text, plain, fresh, [TextRegion(0, len(plain), 0, len(fresh))])
 
 
-def _fresh(plain: str, new: str, region: TextRegion, endings: LineEndings) -> str:
-    if "\n" not in new:
-        return new
-    old_ends = [endings.of(i) for i in range(region.first, region.last) if plain[i] == "\n"]
-    if not old_ends:
-        # That of the line that contains the region, or of the line before it if that is the last.
-        after = plain.find("\n", region.last)
-        old_ends = [endings.of(after if after >= 0 else plain.rfind("\n", 0, region.first))]
+def _fresh_ends(old: str, new: str, old_ends: list[str]) -> list[str]:
+    """The endings of new lines; `old_ends` are those of the lines that they replace, or of the line beside them."""
     if len(set(old_ends)) < 2:
-        return new.replace("\n", old_ends[0])
-    old_lines, new_lines = split_lines(plain[region.first : region.last]), split_lines(new)
+        return old_ends[:1] * new.count("\n")
+    old_lines, new_lines = split_lines(old), split_lines(new)
     sources = _sources(len(old_lines), len(new_lines), line_changes(old_lines, new_lines))
-    return "".join(
-        line[:-1] + old_ends[min(source, len(old_ends) - 1)] if line.endswith("\n") else line
-        for line, source in zip(new_lines, sources, strict=True)
-    )
+    return [old_ends[min(source, len(old_ends) - 1)] for source in sources[: new.count("\n")]]
 
 
 def _sources(olds: int, news: int, changes: Sequence[LineChange]) -> list[int]:

@@ -16,7 +16,7 @@ from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.files.file_text import MOST_BYTES, file_facts
 from holdfast.tools.files.snapshots import content_hash
 from holdfast.tools.files.text_encoding import escape_bytes
-from holdfast.tools.workspace_files import OpenFile, WorkspacePath
+from holdfast.tools.workspace_files import OpenFile
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of a notebook that is read: pictures in outputs make most of that."""
@@ -30,11 +30,14 @@ _OTHER = ("image/", "application/", "audio/", "video/")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
-def is_notebook(place: WorkspacePath) -> bool:
-    return place.inner.endswith(".ipynb")
+def read_special_file(opened: OpenFile, first: int, count: int, step: int) -> ToolResult | None:
+    """A picture or a notebook; None for any other file."""
+    if media_type(os.pread(opened.file.fileno(), 16, 0)):
+        return _read_picture(opened, step)
+    return _read_notebook(opened, first, count, step) if opened.place.inner.endswith(".ipynb") else None
 
 
-def read_notebook(opened: OpenFile, first: int, count: int, step: int) -> ToolResult:
+def _read_notebook(opened: OpenFile, first: int, count: int, step: int) -> ToolResult:
     """Cells from a number on; a negative one counts from the end."""
     shown, status = opened.place.shown, opened.status
     if status.st_size > LARGEST:
@@ -146,10 +149,6 @@ _LAST = {"image/png": b"IEND", "image/jpeg": b"\xff\xd9", "image/gif": b"\x3b"}
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
-def is_picture(opened: OpenFile) -> bool:
-    return bool(media_type(os.pread(opened.file.fileno(), 16, 0)))
-
-
 def media_type(head: bytes) -> str:
     """The media type of a picture; empty if the file is not one."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -161,7 +160,7 @@ def media_type(head: bytes) -> str:
     return "image/webp" if head[:4] == b"RIFF" and head[8:12] == b"WEBP" else ""
 
 
-def read_picture(opened: OpenFile, step: int) -> ToolResult:
+def _read_picture(opened: OpenFile, step: int) -> ToolResult:
     shown, status = opened.place.shown, opened.status
     if status.st_size > LARGEST_PICTURE:
         raise _too_large(f"`{shown}` is a picture of {status.st_size} bytes; {LARGEST_PICTURE} can be shown")

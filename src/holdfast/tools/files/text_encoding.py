@@ -54,10 +54,6 @@ class Encoding(Struct, frozen=True):
         return f"{name}, which is a guess" if self.is_guess else name
 
     @property
-    def is_plain(self) -> bool:
-        return self.name == "utf-8" and not self.mark
-
-    @property
     def errors(self) -> str:
         return _ERRORS.get(self.name, "strict")
 

@@ -82,7 +82,14 @@ async def grep(
             expect_text(workspace, arguments.path)
         walking = FileWalk(found.target, arguments.include_ignored, name_glob(arguments.glob))
         counting = await run_program(searcher.counts(matching, walking), found.handle, seconds)
-        _expect_answer(counting)
+        # Files that could not be read are no reason to stop.
+        has_failed = counting.code >= 2 and not counting.cut and not counting.output
+        if has_failed and (trouble := pattern_error(counting.errors)):
+            raise ToolError(
+                "INVALID_PARAM",
+                f"`pattern` is not a valid regular expression: {trouble}",
+                hint="Escape special characters, or set `literal`",
+            )
         counts, binaries = await asyncio.to_thread(_read, counting, arguments.glob)
         if counting.cut and not counts:
             raise ToolError("TIMEOUT", counting.cut, hint="Search a smaller folder or use `glob`")
@@ -97,18 +104,6 @@ async def grep(
             items = [{"file": found.shown(name), "matches": counts[name]} for name in names]
             files = len(items)
     return _result(arguments, found.named, counting, counts, binaries, items, files)
-
-
-def _expect_answer(finished: ProgramOutput) -> None:
-    """INVALID_PARAM if ripgrep rejected the pattern; files that it could not read are no reason to stop."""
-    if finished.code < 2 or finished.cut or finished.output:
-        return
-    if trouble := pattern_error(finished.errors):
-        raise ToolError(
-            "INVALID_PARAM",
-            f"`pattern` is not a valid regular expression: {trouble}",
-            hint="Escape special characters, or set `literal`",
-        )
 
 
 def _read(finished: ProgramOutput, glob: str) -> tuple[dict[str, int], int]:

@@ -15,7 +15,7 @@ from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.search.path_patterns import IgnoreScope, ignore_scope
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
-from holdfast.tools.workspace_files import VERSION_CONTROL, DirectoryEntry, WorkspacePath, printable_path
+from holdfast.tools.workspace_files import VERSION_CONTROL, WorkspacePath, printable_path
 
 MOST_LOOKED_AT = 100_000
 """Entries after which a deep listing stops."""
@@ -30,23 +30,11 @@ class LsArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Row(Struct, frozen=True):
-    """An entry with its path relative to the listed folder."""
+    """An entry: its path relative to the listed folder, how it is shown, and whether a listing may enter it."""
 
     path: str
-    entry: DirectoryEntry
-    is_ignored: bool
-
-    @property
-    def text(self) -> str:
-        name = printable_path(self.path)
-        mark = " (ignored)" if self.is_ignored else ""
-        match self.entry.kind:
-            case "directory":
-                return f"{name}/{mark}"
-            case "file":
-                return f"{name} ({self.entry.size} bytes){mark}"
-            case kind:
-                return f"{name} ({kind}){mark}"
+    text: str
+    is_entered: bool
 
 
 def ls_tool() -> Tool:
@@ -87,16 +75,11 @@ def _list(workspace: Workspace, place: WorkspacePath, depth: int) -> tuple[list[
             rows += found
             if len(rows) > MOST_LOOKED_AT:
                 return rows, True
-            below += [(row.path, scope) for row in found if _is_entered(row)]
+            below += [(row.path, scope) for row in found if row.is_entered]
         level = below
     if depth > 1:
         rows.sort(key=lambda row: row.path.split("/"))
     return rows, False
-
-
-def _is_entered(row: _Row) -> bool:
-    name = row.path.rsplit("/", 1)[-1]
-    return row.entry.kind == "directory" and not row.is_ignored and name not in VERSION_CONTROL
 
 
 def _whole(place: WorkspacePath, inner: str) -> str:
@@ -115,5 +98,10 @@ def _rows(workspace: Workspace, place: WorkspacePath, inner: str, scope: IgnoreS
     rows = []
     for entry in sorted(entries, key=lambda e: (e.kind != "directory", e.name)):
         path = f"{inner}/{entry.name}" if inner else entry.name
-        rows.append(_Row(path, entry, scope.ignores(_whole(place, path), entry.kind == "directory")))
+        is_folder = entry.kind == "directory"
+        is_ignored = scope.ignores(_whole(place, path), is_folder)
+        about = "/" if is_folder else f" ({entry.size} bytes)" if entry.kind == "file" else f" ({entry.kind})"
+        text = f"{printable_path(path)}{about}{' (ignored)' if is_ignored else ''}"
+        is_entered = is_folder and not is_ignored and entry.name not in VERSION_CONTROL
+        rows.append(_Row(path, text, is_entered))
     return rows
