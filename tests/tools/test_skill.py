@@ -17,6 +17,8 @@ from holdfast.tools.skill_files import (
     is_name,
     parse_document,
     project_folders,
+    read_text,
+    read_texts,
 )
 from holdfast.tools.workspace import Workspace
 
@@ -328,7 +330,8 @@ end
 def test_the_forms_that_heads_are_written_in():
     document = parse_document(HEAD)
     texts = {
-        key: document.text(key) for key in ("name", "single", "plain", "long", "folded", "literal", "empty")
+        key: read_text(document.field(key))
+        for key in ("name", "single", "plain", "long", "folded", "literal", "empty")
     }
     assert texts == {
         "name": 'quoted "name" é',
@@ -339,7 +342,10 @@ def test_the_forms_that_heads_are_written_in():
         "literal": "a\n  b",
         "empty": "",
     }
-    lists = {key: document.texts(key) for key in ("flow", "dashes", "margin", "words", "commas", "nothing")}
+    lists = {
+        key: read_texts(document.field(key))
+        for key in ("flow", "dashes", "margin", "words", "commas", "nothing")
+    }
     assert lists == {
         "flow": ["Read", "Grep, too", "Bash(git add:*, git commit)"],
         "dashes": ["one", "two"],
@@ -356,8 +362,8 @@ def test_no_head_makes_the_reader_fail_otherwise_than_by_saying_so(text):
     with contextlib.suppress(FrontmatterError):
         document = parse_document(f"---\n{text}\n---\nbody")
         for key in document.fields:
-            document.text(key)
-            document.texts(key)
+            read_text(document.field(key))
+            read_texts(document.field(key))
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,16 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from holdfast.messages import Text, ToolCall
-from holdfast.tools.call import CallFinished, CallRefusal, CallSettings, CallStarted
-from holdfast.tools.envelope import Envelope, EnvelopeError, build_result
+from holdfast.tools.call import CallFinished, CallSettings, CallStarted
+from holdfast.tools.envelope import Envelope, EnvelopeError, ToolError, build_result, error_result
 from holdfast.tools.search.ls import ls_tool
 from holdfast.tools.tool import TypedTool
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
+
+
+def refusal(reason, hint=""):
+    return error_result(ToolError("ACCESS_DENIED", reason, hint=hint), {})
 
 
 class Step(Struct, forbid_unknown_fields=True):
@@ -215,11 +219,8 @@ def test_the_gate_is_asked_one_call_at_a_time_and_its_reason_reaches_the_model(s
         asked.append(f"?{call.id}")
         await asyncio.sleep(0)
         asked.append(f"!{call.id}")
-        return (
-            CallRefusal("the person said no: not on a Friday.", "Ask again on Monday")
-            if call.id == "b"
-            else None
-        )
+        reason, hint = "the person said no: not on a Friday", "Ask again on Monday"
+        return refusal(reason, hint) if call.id == "b" else None
 
     calls = [look("a"), look("b"), change("c")]
     results = asyncio.run(Toolbox(scene.tools(), workspace, gate=gate).run_calls(calls))
@@ -333,7 +334,7 @@ def test_a_gate_that_hears_no_interruption_opens_to_nobody(scene, workspace, cap
                 raise KeyError("rules") from None
             if then == "hangs":
                 await scene.event("let go").wait()
-        return CallRefusal("no") if then == "refuses" else None
+        return refusal("no") if then == "refuses" else None
 
     async def scenario():
         settings = CallSettings(seconds_to_stop=0.05)
@@ -449,7 +450,7 @@ def test_half_characters_never_reach_the_log(workspace):
 @pytest.mark.parametrize("where", ["name", "gate", "error", "fault"])
 def test_half_characters_in_a_refusal_never_reach_the_log_either(workspace, where):
     async def gate(call, tool):
-        return CallRefusal("not \udcff") if where == "gate" else None
+        return refusal("not \udcff") if where == "gate" else None
 
     async def speak(step, workspace):
         if where == "error":

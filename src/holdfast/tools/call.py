@@ -26,15 +26,8 @@ LONGEST_MESSAGE = 500
 _log = logging.getLogger(__name__)
 
 
-class CallRefusal(Struct, frozen=True):
-    """Why a call may not be made: the reason of a person or a rule, for the model to read."""
-
-    reason: str
-    hint: str = ""
-
-
-CallGate = Callable[[ToolCall, Tool], Coroutine[Any, Any, CallRefusal | ToolResult | None]]
-"""**Contract:** asked once before each call, for one call at a time; an exception is a refusal."""
+CallGate = Callable[[ToolCall, Tool], Coroutine[Any, Any, ToolResult | None]]
+"""**Contract:** asked once before each call, for one call at a time; a result or an exception is a refusal."""
 
 
 class CallStarted(Struct, frozen=True):

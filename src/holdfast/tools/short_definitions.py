@@ -56,20 +56,16 @@ def short_prompts() -> dict[str, ShortPrompt]:
 
 
 def with_short_definition(tool: Tool, known: Mapping[str, ShortPrompt]) -> Tool:
-    """The same tool with a short definition; unchanged if there is no short prompt."""
-    brief = known.get(tool.name)
+    """The same tool with a short text and schema; unchanged if there is no short prompt. What a tool adds to its
+    full prompt, as Bash does about its sandbox, holds for this very tool, so its first sentence stays."""
+    brief, full = known.get(tool.name), tool.definition
     if brief is None:
         return tool
-    return DefinedTool(short_definition(tool.definition, brief), tool.run, tool.is_read_only)
-
-
-def short_definition(full: ToolDefinition, brief: ShortPrompt) -> ToolDefinition:
-    """A short text and schema. What a tool adds to its full prompt, as Bash does about its sandbox, holds for this
-    very tool, so its first sentence stays."""
     prompt = full.description
     behind = prompt[len(brief.full) :].split(". ")[0] if brief.full and prompt.startswith(brief.full) else ""
     text = f"{brief.short}{behind.rstrip('.')}." if behind else brief.short
-    return ToolDefinition(full.name, text, lean_schema(full.schema, brief.without))
+    short = ToolDefinition(full.name, text, lean_schema(full.schema, brief.without))
+    return DefinedTool(short, tool.run, tool.is_read_only)
 
 
 def lean_schema(schema: dict[str, Json], without: Collection[str] = ()) -> dict[str, Json]:

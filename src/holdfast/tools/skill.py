@@ -147,7 +147,10 @@ async def load_skill(arguments: SkillArguments, workspace: Workspace, *, skills:
     name = arguments.name.strip().lstrip("/")
     skill = skills.by_name.get(name)
     if skill is None:
-        raise ToolError("NOT_FOUND", f"there is no skill `{name[:80]}`", hint=_others(skills, name))
+        names = [other.name for other in skills.by_name.values() if not other.is_for_people_only]
+        near = [other for other in names if name and (name in other or other in name)]
+        hint = f"There are: {', '.join((near or names)[:50])}" if names else "There are no skills"
+        raise ToolError("NOT_FOUND", f"there is no skill `{name[:80]}`", hint=hint)
     if skill.is_for_people_only:
         raise ToolError("ACCESS_DENIED", f"the skill `{name}` can only be started by the user")
     folder = _shown(skill.path.parent, workspace)
@@ -181,12 +184,6 @@ def _about(skill: Skill, files: list[str], is_cut: bool) -> list[str]:
     if _COMMAND.search(skill.body):
         lines.append("Commands written as !`…` were not run; run them yourself where you need their output.")
     return lines
-
-
-def _others(skills: Skills, name: str) -> str:
-    names = [other.name for other in skills.by_name.values() if not other.is_for_people_only]
-    near = [other for other in names if name and (name in other or other in name)]
-    return f"There are: {', '.join((near or names)[:50])}" if names else "There are no skills"
 
 
 def _shown(folder: Path, workspace: Workspace) -> str:

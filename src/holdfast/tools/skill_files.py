@@ -36,7 +36,6 @@ class FrontmatterError(ValueError):
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
         self.line = line
-        self.message = message
 
 
 class FrontmatterField(Struct, frozen=True):
@@ -54,14 +53,6 @@ class SkillDocument(Struct, frozen=True):
     def field(self, key: str) -> FrontmatterField:
         """A field as it is written; an empty one if it is missing."""
         return self.fields.get(key, FrontmatterField())
-
-    def text(self, key: str) -> str:
-        """A field as one text."""
-        return read_text(self.field(key))
-
-    def texts(self, key: str) -> list[str]:
-        """A field as a list: in brackets, with dashes, or in one line, separated by commas or spaces."""
-        return read_texts(self.field(key))
 
 
 def parse_document(text: str) -> SkillDocument:
@@ -150,6 +141,7 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def read_texts(field: FrontmatterField) -> list[str]:
+    """A list: in brackets, with dashes, or in one line, separated by commas or spaces."""
     rows = [row.strip() for row in field.below if row.strip() and not row.strip().startswith("#")]
     if not field.first and rows:
         if not all(row.startswith("-") for row in rows):
@@ -274,7 +266,7 @@ def _read(path: Path, within: Path | None) -> Skill | str:
     try:
         return _skill(path, parse_document(_text(path, within)), within)
     except FrontmatterError as error:
-        trouble = f", line {error.line}: {error.message}"
+        trouble = f", line {error.line}: {error}"
     except UnicodeDecodeError as error:
         trouble = f": byte {error.start} is not UTF-8"
     except HoldfastError as error:
@@ -294,23 +286,26 @@ def _text(path: Path, within: Path | None) -> str:
 
 
 def _skill(path: Path, document: SkillDocument, within: Path | None) -> Skill:
-    name = document.text("name") or path.parent.name
+    name = read_text(document.field("name")) or path.parent.name
     if not is_name(name):
         rule = f"1 to {LONGEST_NAME} lowercase letters, digits and single hyphens"
         raise FrontmatterError(document.field("name").line, f"the name `{name[:80]}` does not fit: {rule}")
-    description = " ".join(document.text("description").split()) or _first_paragraph(document.body)
+    description = " ".join(read_text(document.field("description")).split()) or _first_paragraph(
+        document.body
+    )
     if not description:
         raise FrontmatterError(1, "there is no `description`")
+    for_people = read_text(document.field("disable-model-invocation"))
     return Skill(
         name=name,
         description=_in_one_line(description)[:LONGEST_DESCRIPTION],
         path=path,
         body=document.body,
-        argument_names=tuple(document.texts("arguments")[:MOST_ARGUMENTS]),
+        argument_names=tuple(read_texts(document.field("arguments"))[:MOST_ARGUMENTS]),
         # `argument-hint: [file] [lines]` looks like a list but is meant literally.
         argument_hint=_in_one_line(document.field("argument-hint").first)[:200],
-        allowed_tools=tuple(document.texts("allowed-tools")),
-        is_for_people_only=document.text("disable-model-invocation").lower() in ("true", "yes", "on"),
+        allowed_tools=tuple(read_texts(document.field("allowed-tools"))),
+        is_for_people_only=for_people.lower() in ("true", "yes", "on"),
         within=within,
     )
 

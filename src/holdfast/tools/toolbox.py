@@ -23,7 +23,6 @@ from holdfast.tools.call import (
     CallFinished,
     CallGate,
     CallListener,
-    CallRefusal,
     CallSettings,
     CallStarted,
     cancel_task,
@@ -152,16 +151,13 @@ class Toolbox:
             await cancel_task(asked, f"the gate before {tool.name}", self.settings.seconds_to_stop)
             raise
         try:
-            refusal = asked.result()
+            return asked.result()
         except (Exception, asyncio.CancelledError) as error:
             _log.exception("the gate failed at a call of %s", call.name)
             raise ToolError(
                 "INTERNAL_ERROR",
                 f"whether {call.name} may be called could not be decided: {describe_exception(error)}",
             ) from error
-        if isinstance(refusal, CallRefusal):
-            raise ToolError("ACCESS_DENIED", refusal.reason.rstrip("."), hint=refusal.hint.rstrip("."))
-        return refusal
 
     async def _run_one(self, tool: Tool, one: "_Running", beside: asyncio.Semaphore) -> None:
         async with beside:

@@ -10,7 +10,7 @@ import re
 import secrets
 import stat
 from collections.abc import Callable
-from typing import BinaryIO, Literal, Self
+from typing import BinaryIO, Literal
 
 from msgspec import Struct
 
@@ -43,7 +43,7 @@ class DirectoryEntry(Struct, frozen=True):
     size: int
 
 
-class OpenFile:
+class OpenFile(contextlib.AbstractContextManager["OpenFile"]):
     """A regular file inside the roots, open for reading. `status` is that of the open file."""
 
     def __init__(self, place: WorkspacePath, file: BinaryIO) -> None:
@@ -51,22 +51,16 @@ class OpenFile:
         self.file = file
         self.status = os.fstat(file.fileno())
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.file.close()
 
 
-class OpenDirectory:
+class OpenDirectory(contextlib.AbstractContextManager["OpenDirectory"]):
     """A directory inside the roots, held by its descriptor, whatever its name comes to mean."""
 
     def __init__(self, place: WorkspacePath, descriptor: int) -> None:
         self.place = place
         self.descriptor = descriptor
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         os.close(self.descriptor)

@@ -149,9 +149,20 @@ async def _read_lines(
     outside = await asyncio.to_thread(find_outside_change, files, file, MOST_KEPT)
     if seen and not outside and not arguments.encoding and selection.column == 1 and selection.count:
         # Asked in this thread: the window belongs to the loop.
-        step = files.step_on_view(file.place, arguments.path, selection.first, selection.last)
+        first, last, shown = selection.first, selection.last, file.place.shown
+        step = files.step_on_view(file.place, arguments.path, first, last)
         if step is not None:
-            return _unchanged_result(file, selection, step)
+            data: dict[str, Json] = {
+                **file.facts(),
+                "first": first,
+                "last": last,
+                "truncated": False,
+                "unchanged": True,
+                "modified_externally": False,
+                "step": step,
+            }
+            text = f"(unchanged since step {step}: lines {first}-{last} of `{shown}` are on view there)"
+            return tool_result(text, "unchanged", data=data, context={"path": shown})
     lines, is_capped = await asyncio.to_thread(read_passage, file.lines, selection)
     is_open = not arguments.limit and arguments.offset >= 0
     step = files.step()
@@ -258,22 +269,6 @@ def _result(reading: _Reading) -> ToolResult:
     text, context = "\n".join([*head, *rows, *notes]), {"path": file.place.shown}
     amount = f"{len(rows)} of {file.total_lines} lines" if file.total_lines else "empty"
     return tool_result(text, amount, data=data, context=context, is_partial=reading.is_cut)
-
-
-def _unchanged_result(file: FileText, selection: LineSelection, step: int) -> ToolResult:
-    """Instead of lines that are in the window already."""
-    first, last, shown = selection.first, selection.last, file.place.shown
-    data: dict[str, Json] = {
-        **file.facts(),
-        "first": first,
-        "last": last,
-        "truncated": False,
-        "unchanged": True,
-        "modified_externally": False,
-        "step": step,
-    }
-    text = f"(unchanged since step {step}: lines {first}-{last} of `{shown}` are on view there)"
-    return tool_result(text, "unchanged", data=data, context={"path": shown})
 
 
 def _notes(reading: _Reading, escaped: int) -> Iterator[str]:

@@ -17,13 +17,8 @@ Span = tuple[int, int]
 """First and one past the last, counted from 0."""
 
 
-class TextRegion(Struct, frozen=True):
-    """Characters `first:last` of the old text became `new_first:new_last` of the new one."""
-
-    first: int
-    last: int
-    new_first: int
-    new_last: int
+class TextRegion(LineChange, frozen=True):
+    """The same for characters instead of lines."""
 
 
 def cut_pieces(pieces: Sequence[Span], spans: Sequence[Span], length: int) -> list[Span]:

@@ -40,7 +40,8 @@ def undo(files: SeenFiles, workspace: Workspace, count: int = 1, *, dry_run: boo
     for made in taken:
         chains.setdefault(made.key, []).append(made)
     plan = [_check_chain(files, workspace, chain) for chain in chains.values()]
-    backs = _restore_all(files, workspace, plan, dry_run=dry_run)
+    states = [one.now.status for one in plan] if dry_run else _restore_all(files, workspace, plan)
+    backs = [_back(one, state) for one, state in zip(plan, states, strict=True)]
     data: dict[str, Json] = {"count": len(taken), "files": backs, "dry_run": dry_run}
     if not dry_run:
         files.restore(UNDO, data)
@@ -74,40 +75,37 @@ def _check_chain(files: SeenFiles, workspace: Workspace, chain: list[AgentEdit])
     return _Restoration(oldest, current, raw)
 
 
-def _restore_all(
-    files: SeenFiles, workspace: Workspace, plan: list[_Restoration], *, dry_run: bool
-) -> list[dict[str, Json]]:
-    gone: list[tuple[dict[str, Json], ExpectedFile]] = []
+def _restore_all(files: SeenFiles, workspace: Workspace, plan: list[_Restoration]) -> list[ExpectedFile]:
+    """Write the files as they were; returns the state of each afterwards."""
+    states: list[ExpectedFile] = []
     try:
-        gone.extend(_restore(files, workspace, one, dry_run=dry_run) for one in plan)
+        for one in plan:
+            path, now = path_of(one.edit.key), one.now.status
+            if one.raw is None:
+                workspace.remove_file(path, now, files.expect_writable)
+                states.append("absent")
+            else:
+                states.append(workspace.replace_file(path, one.raw, now, files.expect_writable))
     except ToolError:
         # Somebody wrote one of the files at this very moment: put those before it back.
-        for one, (_, left) in zip(plan, gone, strict=False):
+        for one, state in zip(plan, states, strict=False):
             with contextlib.suppress(ToolError):
                 path = path_of(one.edit.key)
-                workspace.replace_file(path, one.now.raw, left, files.expect_writable)
+                workspace.replace_file(path, one.now.raw, state, files.expect_writable)
         raise
-    return [back for back, _ in gone]
+    return states
 
 
-def _restore(
-    files: SeenFiles, workspace: Workspace, one: _Restoration, *, dry_run: bool
-) -> tuple[dict[str, Json], ExpectedFile]:
-    """What `data` says about a file, and its state afterwards."""
-    path = path_of(one.edit.key)
+def _back(one: _Restoration, state: ExpectedFile) -> dict[str, Json]:
+    """What `data` says about a file; `state` is what is there afterwards."""
     back: dict[str, Json] = {"path": one.edit.path, "hash": "", "size": 0, "mtime_ns": 0, "total_lines": 0}
     if one.edit.key != one.edit.path:
         back["file"] = one.edit.key
-    if one.raw is None:
-        if not dry_run:
-            workspace.remove_file(path, one.now.status, files.expect_writable)
-        return back, "absent"
-    status = one.now.status
-    if not dry_run:
-        status = workspace.replace_file(path, one.raw, status, files.expect_writable)
-    lines = one.raw.count(b"\n") + (bool(one.raw) and not one.raw.endswith(b"\n"))
-    back |= {"hash": one.edit.before, "size": len(one.raw), "mtime_ns": status.st_mtime_ns}
-    return back | {"total_lines": lines}, status
+    if one.raw is not None and state != "absent":
+        lines = one.raw.count(b"\n") + (bool(one.raw) and not one.raw.endswith(b"\n"))
+        back |= {"hash": one.edit.before, "size": len(one.raw), "mtime_ns": state.st_mtime_ns}
+        back["total_lines"] = lines
+    return back
 
 
 def _diff(one: _Restoration) -> list[str]:

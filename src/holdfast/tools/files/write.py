@@ -29,8 +29,6 @@ from holdfast.tools.files.text_encoding import UTF8, encode, expect_no_surrogate
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
-_MARK = "\ufeff"
-
 
 class WriteArguments(Struct, frozen=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(description="File to make or to replace; folders are made as needed.")]
@@ -60,7 +58,7 @@ def _write(workspace: Workspace, files: SeenFiles, arguments: WriteArguments) ->
         _expect_safe(file, outside, content)
         place = file.place
         encoding, old = file.encoding or UTF8, file.text
-        new = rewritten(old, content.removeprefix(_MARK))
+        new = rewritten(old, content.removeprefix("\ufeff"))
         raw = encode(new, encoding, place.shown)
         notes = [] if raw == file.raw else list(_losses(seen, old, new))
     change = PlannedChange(
