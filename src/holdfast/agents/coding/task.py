@@ -35,7 +35,7 @@ from holdfast.models.catalogue import request_cost
 from holdfast.models.model import Model, ModelRequest, StreamEvent
 from holdfast.session import Session
 from holdfast.tools.ask_user import NoAnswer
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.permissions import ApprovalAnswer, ApprovalQuestion, Approver
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.toolbox import Toolbox
@@ -186,10 +186,8 @@ class SubAgent:
         lines.append(f'[{len(steps)} steps; what it did and saw: Recall(id="{self.log}")]')
         data: dict[str, Json] = {"log": self.log, "steps": len(steps), "files": list(changed)}
         is_done = isinstance(end, Done) and bool(text.strip())
-        envelope = Envelope(
-            status="success" if is_done else "partial", text="\n".join(filter(None, lines)), data=data
-        )
-        return build_result(envelope, self._summary(len(steps)))
+        text, shown = "\n".join(filter(None, lines)), self._summary(len(steps))
+        return tool_result(text, shown, data=data, is_partial=not is_done)
 
     def _summary(self, steps: int) -> str:
         """What it took, in a line for a person."""

@@ -7,7 +7,7 @@ only reads.
 from collections.abc import Callable
 
 from holdfast.pair.handover import Handover
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
@@ -26,7 +26,7 @@ def hand_over_tool(check: CheckHandover) -> Tool:
                 f"the handover was refused: {'; '.join(wrong)}",
                 hint="Correct this, and call HandOver again",
             )
-        envelope = Envelope(status="success", text="Handed over. Your turn ends here.")
-        return build_result(envelope, f"handed over: {' '.join(handover.summary.split())[:200]}")
+        shown = f"handed over: {' '.join(handover.summary.split())[:200]}"
+        return tool_result("Handed over. Your turn ends here.", shown)
 
     return TypedTool(HAND_OVER_TOOL, Handover, prompt_beside(__file__), work, is_read_only=True)

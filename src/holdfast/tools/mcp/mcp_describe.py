@@ -10,7 +10,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolResult, build_result
+from holdfast.tools.envelope import ToolResult, tool_result
 from holdfast.tools.mcp.tool_names import NamedTool, list_tools, search_tools
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
@@ -55,7 +55,7 @@ def _described(tool: NamedTool) -> ToolResult:
     note = f"\n(The schema has {len(schema)} characters; {LONGEST_ANSWER} are shown.)" if is_cut else ""
     text = f"{definition.name}: {definition.description}\nSchema of its arguments:\n{schema[:LONGEST_ANSWER]}{note}"
     data: dict[str, Json] = {"name": tool.name, "server": tool.server, "truncated": is_cut}
-    return build_result(Envelope(status="partial" if is_cut else "success", text=text, data=data), tool.name)
+    return tool_result(text, tool.name, data=data, is_partial=is_cut)
 
 
 def _listed(listing: ToolListing, search: str) -> ToolResult:
@@ -71,5 +71,4 @@ def _listed(listing: ToolListing, search: str) -> ToolResult:
         "truncated": len(shown) < len(found),
         "names": [tool.name for tool in shown],
     }
-    envelope = Envelope(status="partial" if rest else "success", text="\n".join(lines), data=data)
-    return build_result(envelope, head)
+    return tool_result("\n".join(lines), head, data=data, is_partial=bool(rest))

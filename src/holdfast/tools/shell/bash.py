@@ -11,7 +11,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolResult, build_result
+from holdfast.tools.envelope import Envelope, ToolResult, build_result, tool_result
 from holdfast.tools.shell.command_output import format_size
 from holdfast.tools.shell.excerpts import STDERR_LINES, excerpt, whole
 from holdfast.tools.shell.running_command import CommandEnding
@@ -80,7 +80,7 @@ def _started(arguments: BashArguments, workspace: Workspace, shell: Shell) -> To
         "job": job.id,
         "cwd": shell.cwd,
     }
-    return build_result(Envelope(status="success", text=text, data=data), f"in the background: {job.id}")
+    return tool_result(text, f"in the background: {job.id}", data=data)
 
 
 def exit_words(ending: CommandEnding, seconds: float = 0.0) -> str:

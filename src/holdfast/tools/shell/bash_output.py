@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.shell.bash import exit_words, size_words
 from holdfast.tools.shell.command_output import CommandOutput, OutputLine
 from holdfast.tools.shell.excerpts import LONGEST_LINE, clean_output, find_lines, rows
@@ -70,7 +70,7 @@ async def bash_output(arguments: BashOutputArguments, workspace: Workspace, *, s
         **({"exit_code": ending.code} if ending else {}),
         **page.data,
     }
-    return build_result(Envelope(status="success", text=text, data=data, context={"id": job.id}), state)
+    return tool_result(text, state, data=data, context={"id": job.id})
 
 
 def job_state(job: ShellJob) -> str:
@@ -90,7 +90,7 @@ def _listed(shell: Shell) -> ToolResult:
     running = sum(job.ending is None for job in shell.jobs.values())
     head = f"{len(states)} outputs are kept, {running} of them of commands that run."
     data: dict[str, Json] = {"jobs": [job.id for job in shell.jobs.values()], "running": running}
-    return build_result(Envelope(status="success", text="\n".join([head, *states]), data=data), head)
+    return tool_result("\n".join([head, *states]), head, data=data)
 
 
 async def _page(arguments: BashOutputArguments, output: CommandOutput) -> _Page:

@@ -10,7 +10,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolResult, build_result
+from holdfast.tools.envelope import ToolResult, tool_result
 from holdfast.tools.shell.bash_output import job_state
 from holdfast.tools.shell.excerpts import tail
 from holdfast.tools.shell.shell import Shell
@@ -38,4 +38,4 @@ async def bash_stop(arguments: BashStopArguments, workspace: Workspace, *, shell
     if ending := job.ending:
         data["exit_code"] = ending.code
     text = "\n".join([head, *tail(job.outputs[0], LAST_LINES)])
-    return build_result(Envelope(status="success", text=text, data=data, context={"id": job.id}), head)
+    return tool_result(text, head, data=data, context={"id": job.id})

@@ -26,7 +26,7 @@ from holdfast.numbers import count_noun
 from holdfast.review.file_types import detect_language
 from holdfast.review.outline import Outline, innermost_symbol
 from holdfast.review.outliner import Outliner
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.search.ripgrep import SearchPattern
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
@@ -159,10 +159,5 @@ def _result(
         "uses": [asdict(one) for one in shown],
         "comments": comments,
     }
-    envelope = Envelope(
-        status="success" if is_whole else "partial",
-        text="\n".join([head, *rows, *(f"({note})" for note in notes)]),
-        data=data,
-        context={"path": found.named},
-    )
-    return build_result(envelope, f"{total} in {files}")
+    text, context = "\n".join([head, *rows, *(f"({note})" for note in notes)]), {"path": found.named}
+    return tool_result(text, f"{total} in {files}", data=data, context=context, is_partial=not is_whole)

@@ -27,7 +27,7 @@ from holdfast.messages import Json
 from holdfast.numbers import count_noun
 from holdfast.review.file_types import detect_language
 from holdfast.review.outliner import Outliner
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.search import ripgrep
 from holdfast.tools.search.ripgrep import run_program
 from holdfast.tools.search.search_folder import open_search_folder
@@ -176,13 +176,9 @@ def _result(
         "total_imported_by": len(importers.found),
         "truncated": not is_whole,
     }
-    envelope = Envelope(
-        status="success" if is_whole else "partial",
-        text="\n".join([*rows, *(f"({note})" for note in notes)]),
-        data=data,
-        context={"path": version.shown},
-    )
-    return build_result(envelope, f"imports {len(resolved)}, imported by {len(importers.found)}")
+    text = "\n".join([*rows, *(f"({note})" for note in notes)])
+    amount = f"imports {len(resolved)}, imported by {len(importers.found)}"
+    return tool_result(text, amount, data=data, context={"path": version.shown}, is_partial=not is_whole)
 
 
 def _written(one: Import) -> str:

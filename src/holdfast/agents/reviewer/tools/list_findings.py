@@ -13,7 +13,7 @@ from holdfast.agents.reviewer.tools.review_files import ReviewFiles
 from holdfast.messages import Json
 from holdfast.numbers import count_noun
 from holdfast.review.finding import SEVERITIES, Finding, Severity
-from holdfast.tools.envelope import Envelope, ToolResult, build_result
+from holdfast.tools.envelope import ToolResult, tool_result
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import printable_path
@@ -58,10 +58,7 @@ async def list_findings(
         "truncated": not is_whole,
         "findings": [msgspec.to_builtins(one) for one in shown],
     }
-    envelope = Envelope(
-        status="success" if is_whole else "partial", text="\n".join([head, *blocks, *notes]), data=data
-    )
-    return build_result(envelope, head)
+    return tool_result("\n".join([head, *blocks, *notes]), head, data=data, is_partial=not is_whole)
 
 
 def describe_finding(finding: Finding) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from holdfast.agents.reviewer.tools.review_files import FileVersion
 from holdfast.messages import Json
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.files.text_encoding import escape_bytes
 
 MOST_ROWS = 400
@@ -91,13 +91,11 @@ def lines_result(version: FileVersion, span: tuple[int, int], call: str) -> Tool
         "total_lines": version.last,
         "truncated": is_cut,
     }
-    envelope = Envelope(
-        status="partial" if is_cut else "success",
-        text="\n".join([*rows.rows, f"({'; '.join(notes)})"]),
-        data=data,
-        context={"path": version.shown},
+    text, amount = (
+        "\n".join([*rows.rows, f"({'; '.join(notes)})"]),
+        f"{len(rows.shown)} of {version.last} lines",
     )
-    return build_result(envelope, f"{len(rows.shown)} of {version.last} lines")
+    return tool_result(text, amount, data=data, context={"path": version.shown}, is_partial=is_cut)
 
 
 def _notes(version: FileVersion, rows: NumberedRows, wanted: list[int], call: str) -> Iterable[str]:

@@ -17,7 +17,7 @@ from holdfast.messages import Json
 from holdfast.review.finding import Side
 from holdfast.review.sides import Lines
 from holdfast.review.unit import Level, Span, Unit
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import printable_path
@@ -153,7 +153,7 @@ def _again(version: FileVersion) -> str:
 def _without_lines(files: ReviewFiles, unit: Unit) -> ToolResult:
     note = unit.note or "no lines changed"
     text = f"{_head(unit, files.review.level(unit))}\n({note})"
-    return build_result(Envelope(status="success", text=text, data=_data(unit, NumberedRows(), 0)), note)
+    return tool_result(text, note, data=_data(unit, NumberedRows(), 0))
 
 
 def _unit_result(
@@ -169,13 +169,13 @@ def _unit_result(
     if view.left_out:
         notes.insert(0, f"{view.left_out} more lines are left out: {_again(version)}, first N, last M")
     is_cut = bool(view.left_out) or not version.is_whole
-    envelope = Envelope(
-        status="partial" if is_cut else "success",
-        text="\n".join([_head(unit, level), *view.rows.rows, *([f"({'; '.join(notes)})"] if notes else [])]),
+    return tool_result(
+        "\n".join([_head(unit, level), *view.rows.rows, *([f"({'; '.join(notes)})"] if notes else [])]),
+        f"{unit.id}: {len(view.rows.shown)} lines of {version.shown}",
         data=_data(unit, view.rows, version.last) | {"level": level, "truncated": is_cut},
         context={"path": version.shown},
+        is_partial=is_cut,
     )
-    return build_result(envelope, f"{unit.id}: {len(view.rows.shown)} lines of {version.shown}")
 
 
 def _head(unit: Unit, level: Level) -> str:

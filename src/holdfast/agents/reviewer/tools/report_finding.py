@@ -22,7 +22,7 @@ from holdfast.review.finding import Category, Finding, Severity, Side
 from holdfast.review.findings import ReviewFindings
 from holdfast.review.sides import Lines, Sides
 from holdfast.review.verification import RejectedFinding, VerifiedFinding, verify_finding
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result, error_result
+from holdfast.tools.envelope import ToolError, ToolResult, build_result, error_result, tool_result
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import printable_path
@@ -140,8 +140,8 @@ def _kept_result(
         text.append(f"The patch was dropped: {_PATCH_PROBLEMS[outcome.patch_problem]}.")
     elif finding.patch:
         text.append("The patch applies.")
-    envelope = Envelope(status="success", text=" ".join(text), data=data)
-    return build_result(envelope, f"{stays.id} {stays.severity}: {' '.join(stays.claim.split())[:120]}")
+    shown = f"{stays.id} {stays.severity}: {' '.join(stays.claim.split())[:120]}"
+    return tool_result(" ".join(text), shown, data=data)
 
 
 def _explain_rejection(

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from holdfast.agents.reviewer.tools.review_files import ReviewFiles
 from holdfast.messages import Json
 from holdfast.numbers import count_noun
-from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
+from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.search import ripgrep
 from holdfast.tools.search.ripgrep import SearchPattern, run_program
 from holdfast.tools.search.search_folder import SearchFolder, expect_pattern, expect_text, open_search_folder
@@ -145,10 +145,5 @@ def _result(arguments: SearchArguments, found: MatchingLines, notes: list[str]) 
         "truncated": not found.is_whole,
         "matches": [{"file": one.file, "line": one.line, "text": one.text} for one in found.lines],
     }
-    envelope = Envelope(
-        status="success" if found.is_whole else "partial",
-        text="\n".join([head, *rows, *(f"({note})" for note in notes)]),
-        data=data,
-        context={"path": found.named},
-    )
-    return build_result(envelope, f"{lines} in {files}")
+    text, context = "\n".join([head, *rows, *(f"({note})" for note in notes)]), {"path": found.named}
+    return tool_result(text, f"{lines} in {files}", data=data, context=context, is_partial=not found.is_whole)

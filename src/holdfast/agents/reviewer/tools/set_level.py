@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from holdfast.agents.reviewer.tools.review_files import ReviewFiles, require_unit
 from holdfast.messages import Json
 from holdfast.review.unit import Level
-from holdfast.tools.envelope import Envelope, ToolResult, build_result
+from holdfast.tools.envelope import ToolResult, tool_result
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
@@ -41,4 +41,4 @@ async def set_level(arguments: LevelArguments, _workspace: Workspace, *, files: 
         "reason": arguments.reason,
         "decision": {"level": decided.level, "by": decided.by, "reason": decided.reason},
     }
-    return build_result(Envelope(status="success", text=text, data=data), f"{unit.id}: {decided.level}")
+    return tool_result(text, f"{unit.id}: {decided.level}", data=data)
