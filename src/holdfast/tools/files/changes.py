@@ -5,7 +5,7 @@ between, everything is done again with what they wrote. A conflict is a line tha
 text is gone, any change of the file is one. The first line of a result says what was done, or that nothing was.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -21,7 +21,6 @@ from holdfast.tools.files.line_diff import (
     new_lines,
     unified_diff,
 )
-from holdfast.tools.files.replacements import Span, share_lines
 from holdfast.tools.files.seen_files import SeenFile, SeenFiles, path_data
 from holdfast.tools.files.snapshots import content_hash
 from holdfast.tools.files.text_encoding import Encoding, decode, plain_lines
@@ -111,14 +110,6 @@ def find_outside_change(files: SeenFiles, file: FileText, largest: int = LARGEST
     before = decode(raw, encoding, file.place.shown)
     # A file in which only line endings were changed differs in no line.
     return OutsideChange(before, file.text, line_changes(plain_lines(before), plain_lines(file.text)))
-
-
-def expect_apart(shown: str, outside: OutsideChange, touched: Sequence[Span]) -> None:
-    """CONFLICT if somebody else changed a line that is touched."""
-    if outside.before is None:
-        raise conflict_error(shown, outside, "and what it was is no longer kept")
-    if share_lines(touched, [(c.new_first, c.new_last) for c in outside.changes]):
-        raise conflict_error(shown, outside, "in the lines that you want to change")
 
 
 def conflict_error(shown: str, outside: OutsideChange, where: str) -> ToolError:

@@ -9,6 +9,7 @@ import asyncio
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -21,7 +22,6 @@ from holdfast.tools.files.changes import (
     carry_out,
     change_file,
     conflict_error,
-    expect_apart,
     load_seen_file,
 )
 from holdfast.tools.files.replacements import (
@@ -29,6 +29,7 @@ from holdfast.tools.files.replacements import (
     FailedReplacement,
     TextReplacement,
     apply_replacements,
+    share_lines,
 )
 from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.files.text_encoding import encode, escape_bytes, expect_no_surrogates, unify_line_endings
@@ -76,7 +77,7 @@ def multi_edit_tool(files: SeenFiles) -> Tool:
         given = arguments.path, arguments.edits, arguments.dry_run
         return await asyncio.to_thread(_edit_file, "MultiEdit", workspace, files, *given)
 
-    prompt = prompt_beside(__file__.replace("edit.py", "multi_edit.py"))
+    prompt = prompt_beside(str(Path(__file__).with_name("multi_edit.py")))
     return TypedTool("MultiEdit", MultiEditArguments, prompt, work)
 
 
@@ -96,11 +97,13 @@ def _edit_file(
         shown = file.place.shown
         if file.encoding is None:
             raise ToolError("BINARY_FILE", f"`{shown}` is a binary file, which no edit can match")
+        if outside and outside.before is None:
+            raise conflict_error(shown, outside, "and what it was is no longer kept")
         done = apply_replacements(file.text, replacements)
         if isinstance(done, FailedReplacement):
             raise _explain_failure(shown, done, replacements, outside)
-        if outside:
-            expect_apart(shown, outside, done.touched)
+        if outside and share_lines(done.touched, [(c.new_first, c.new_last) for c in outside.changes]):
+            raise conflict_error(shown, outside, "in the lines that you want to change")
         raw = encode(done.text, file.encoding, shown)
         if raw == file.raw:
             raise ToolError("INVALID_PARAM", f"together these edits leave `{shown}` as it is")
@@ -148,8 +151,6 @@ def _explain_failure(
     outside: OutsideChange | None,
 ) -> ToolError:
     """Why replacements do not fit the file as it is."""
-    if outside and outside.before is None:
-        return conflict_error(shown, outside, "and what it was is no longer kept")
     if outside and isinstance(apply_replacements(outside.before or "", replacements), AppliedReplacements):
         return conflict_error(shown, outside, "so that the text you want to replace no longer fits")
     wanted = replacements[failure.edit]

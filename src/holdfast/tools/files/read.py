@@ -5,7 +5,7 @@ comes below, in brackets. `modified_externally` is said only of somebody else's 
 lines that are on view. No more of a long line is ever in memory than a block; what was cut is counted and can be
 asked for.
 
-Packing must recognize the lines (`packing/renditions/file_lines.py`): numbered rows come first and make up at least
+Packing must recognize the lines (`packing/presence.py`): numbered rows come first and make up at least
 half of the text, and a remark about missing lines uses words that it knows ("more lines", "left out").
 """
 
