@@ -27,7 +27,7 @@ from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.profile import CODE
 from holdfast.session import Session
-from holdfast.tools.envelope import Envelope, ToolResult, build_result
+from holdfast.tools.envelope import ToolResult, tool_result
 from holdfast.tools.tool import TypedTool
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
@@ -73,10 +73,7 @@ async def measured(tokens: int, window: int, folds: int) -> list[tuple[float, in
 
     async def work(arguments: Nothing, _: Workspace) -> ToolResult:
         began = time.process_time()
-        envelope = Envelope(
-            status="success", text=lines(rng, tokens), data={}, context={"path": arguments.path}
-        )
-        result = build_result(envelope, "read")
+        result = tool_result(lines(rng, tokens), "read", context={"path": arguments.path})
         clock.outside += time.process_time() - began
         return result
 
