@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from holdfast.errors import InputError, NotFound
-from holdfast.review.diff import Diff, FileChange, Hunk, Versions
+from holdfast.review.diff import Diff, DiffLine, FileChange, Hunk, Versions
 from holdfast.review.diff_parser import diff_line, parse_diff
 from holdfast.review.repository import Repository, open_repository
 from holdfast.review.versions import (
@@ -201,7 +201,7 @@ def added_hunk(text: str) -> Hunk:
     last = texts.pop()
     lines = [diff_line("+", 0, i, line) for i, line in enumerate(texts, start=1)]
     if last:
-        lines.append(diff_line("+", 0, len(lines) + 1, last, is_last=True))
+        lines.append(DiffLine("+", 0, len(lines) + 1, last, ""))
     return Hunk(0, 0, 1, len(lines), "", tuple(lines))
 
 

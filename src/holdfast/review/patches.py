@@ -6,14 +6,14 @@ that are easy to make (wrong counts, no context, no file names) are accepted whe
 
 import re
 from difflib import unified_diff
-from pathlib import PurePosixPath
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
-from unidiff.errors import UnidiffParseError
-from unidiff.patch import Hunk as PatchHunk
-from unidiff.patch import PatchedFile, PatchSet
+
+from holdfast.errors import InputError
+from holdfast.review.diff import Hunk
+from holdfast.review.diff_parser import NOTHING, read_headers
 
 PatchProblem = Literal["unreadable", "several_files", "other_file", "no_text", "does_not_apply", "no_change"]
 
@@ -21,7 +21,6 @@ _HEADER = re.compile(
     r"@@ -(?P<old>\d+)(?:,(?P<olds>\d+))? \+(?P<new>\d+)(?:,(?P<news>\d+))? @@(?P<heading>.*)", re.DOTALL
 )
 _FENCE = re.compile(r"\A\s*```[a-z]*\n(?P<body>.*?)\n?```\s*\Z", re.DOTALL)
-_NULL = "/dev/null"
 _END = "\\ No newline at end of file\n"
 
 
@@ -90,27 +89,18 @@ def _lines(text: str) -> list[str]:
 
 def _read(patch: str, path: str) -> tuple[_Edit, ...] | PatchProblem:
     try:
-        files = PatchSet(_fix_counts(_add_names(patch, path)))
-    except UnidiffParseError:
+        files = read_headers(_fix_counts(_add_names(patch, path)))
+    except InputError:
         return "unreadable"
     if len(files) != 1:
         return "several_files" if files else "unreadable"
-    file: PatchedFile = files[0]
-    if _NULL in (file.source_file, file.target_file) or file.is_binary_file or not file:
+    file = files[0]
+    is_whole = file.is_new or file.is_deleted or NOTHING in (file.old, file.new)
+    if is_whole or file.is_binary or not file.hunks:
         return "unreadable"
-    if not all(_is_path(name, path) for name in (file.source_file, file.target_file)):
-        return "other_file"
-    return tuple(map(_to_edit, file))
-
-
-def _is_path(name: str, path: str) -> bool:
-    """Is this the file, with or without git's prefix? Never an absolute path, nor one with `..`."""
-    if name.startswith('"'):
-        return name in (_quoted("a", path), _quoted("b", path))
-    pure = PurePosixPath(name)
-    if pure.is_absolute() or ".." in pure.parts:
-        return False
-    return path in (name, name[2:] if name[:2] in ("a/", "b/") else name)
+    # With or without git's prefix.
+    names = (path, f"a/{path}", f"b/{path}")
+    return tuple(map(_to_edit, file.hunks)) if file.old in names and file.new in names else "other_file"
 
 
 def _add_names(patch: str, path: str) -> str:
@@ -125,7 +115,7 @@ def _add_names(patch: str, path: str) -> str:
 
 
 def _fix_counts(patch: str) -> str:
-    """The patch with the true line counts in each hunk header."""
+    """The patch with the true line counts in each hunk header, and without empty hunks."""
     lines = _lines(patch)
     headers = [(at, match) for at, line in enumerate(lines) if (match := _HEADER.match(line))]
     for at, match in headers:
@@ -139,7 +129,8 @@ def _fix_counts(patch: str) -> str:
                 continue
             old += line[0] in " -\r\n"
             new += line[0] in " +\r\n"
-        lines[at] = f"@@ -{match['old']},{old} +{match['new']},{new} @@{match['heading']}"
+        counted = f"@@ -{match['old']},{old} +{match['new']},{new} @@{match['heading']}"
+        lines[at] = counted if old or new else ""
     return "".join(lines)
 
 
@@ -155,25 +146,12 @@ def _ends_hunk(lines: list[str], at: int, *, is_full: bool) -> bool:
     return line in ("\n", "\r\n") and all(rest in ("\n", "\r\n") for rest in lines[at:])
 
 
-def _to_edit(hunk: PatchHunk) -> _Edit:
-    before: list[str] = []
-    after: list[str] = []
-    kind = ""
-    for line in hunk:
-        if line.line_type == "\\":  # about the line before it
-            for side in _sides(kind, before, after):
-                side[-1] = side[-1].removesuffix("\n")
-            continue
-        kind = line.line_type
-        for side in _sides(kind, before, after):
-            side.append(line.value)
+def _to_edit(hunk: Hunk) -> _Edit:
+    before = tuple(line.text + line.end for line in hunk.lines if line.kind != "+")
+    after = tuple(line.text + line.end for line in hunk.lines if line.kind != "-")
     # Where nothing is left, git names the line before.
-    at = hunk.target_start - 1 if after else hunk.target_start
-    return _Edit(max(0, at), tuple(before), tuple(after), hunk.source_start <= 1, kind != " ")
-
-
-def _sides(kind: str, before: list[str], after: list[str]) -> tuple[list[str], ...]:
-    return {"-": (before,), "+": (after,), " ": (before, after)}.get(kind, ())
+    at = hunk.new_start - 1 if after else hunk.new_start
+    return _Edit(max(0, at), before, after, hunk.old_start <= 1, hunk.lines[-1].kind != " ")
 
 
 def _apply(text: str, edits: tuple[_Edit, ...]) -> str | None:

@@ -5,12 +5,13 @@ service recognises it when lines above it move. Fixes are made from the patch al
 """
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Literal
 from urllib.parse import quote
 
-from unidiff.patch import Hunk, PatchSet
-
 from holdfast.review.checks import RULES
+from holdfast.review.diff import Hunk
+from holdfast.review.diff_parser import read_headers
 from holdfast.review.finding import Finding, Severity
 from holdfast.review.reports.report import ReviewReport, encode_json
 from holdfast.version import __version__
@@ -131,7 +132,7 @@ def _location(finding: Finding) -> dict[str, object]:
 
 
 def _fix(finding: Finding) -> dict[str, object]:
-    replacements = [one for hunk in PatchSet(finding.patch)[0] for one in _replacements(hunk)]
+    replacements = [one for hunk in read_headers(finding.patch)[0].hunks for one in _replacements(hunk)]
     return {
         "description": {"text": finding.suggestion or "The suggested change."},
         "artifactChanges": [{"artifactLocation": _artifact(finding.path), "replacements": replacements}],
@@ -140,32 +141,12 @@ def _fix(finding: Finding) -> dict[str, object]:
 
 def _replacements(hunk: Hunk) -> Iterator[dict[str, object]]:
     """One for each run of changed lines: whole lines, up to the start of the line after them."""
-    at = start = hunk.source_start if hunk.source_length else hunk.source_start + 1
-    count = 0
-    last = " "
-    inserted: list[str] = []
-    for line in hunk:
-        if line.line_type == "\\":
-            if inserted and last == "+":
-                inserted[-1] = inserted[-1].removesuffix("\n")
-            continue
-        last = line.line_type
-        if last == " ":
-            if count or inserted:
-                yield _replacement(start, count, inserted)
-            at += 1
-            start, count, inserted = at, 0, []
-        elif last == "-":
-            at, count = at + 1, count + 1
-        elif last == "+":
-            inserted.append(line.value)
-    if count or inserted:
-        yield _replacement(start, count, inserted)
-
-
-def _replacement(start: int, count: int, inserted: list[str]) -> dict[str, object]:
-    region = {"startLine": start, "startColumn": 1, "endLine": start + count, "endColumn": 1}
-    replacement: dict[str, object] = {"deletedRegion": region}
-    if inserted:
-        replacement["insertedContent"] = {"text": "".join(inserted)}
-    return replacement
+    at = hunk.old_start if hunk.old_count else hunk.old_start + 1
+    for is_changed, run in groupby(hunk.lines, key=lambda line: line.kind != " "):
+        lines = list(run)
+        end = at + sum(line.kind != "+" for line in lines)
+        if is_changed:
+            region = {"startLine": at, "startColumn": 1, "endLine": end, "endColumn": 1}
+            inserted = "".join(line.text + line.end for line in lines if line.kind == "+")
+            yield {"deletedRegion": region} | ({"insertedContent": {"text": inserted}} if inserted else {})
+        at = end
