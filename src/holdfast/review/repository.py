@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
 from msgspec import Struct
 
@@ -140,47 +139,36 @@ def _run(folder: Path, words: Sequence[str], stdin: bytes, most: int, more: Mapp
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment |= {"LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", **more}
     command = ["git", *_SAFE, *words]
-    with (
-        tempfile.TemporaryFile() as given,
-        tempfile.TemporaryFile() as out,
-        tempfile.TemporaryFile() as err,
-    ):
-        given.write(stdin)
-        given.seek(0)
+    # Into a file: it may be more than fits in memory.
+    with tempfile.TemporaryFile() as out:
         try:
             process = subprocess.Popen(  # noqa: S603 -- git with settings that run nothing of the repository's
-                command, cwd=folder, env=environment, stdin=given, stdout=out, stderr=err
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=subprocess.PIPE,
             )
         except FileNotFoundError:
             raise InputError("`git` was not found.", hint="install git") from None
-        if (code := _wait(process)) is None:
+        # `communicate` with a timeout polls, which for many short runs takes longer than the runs.
+        late = threading.Timer(SECONDS, process.kill)
+        late.daemon = True
+        late.start()
+        began = time.monotonic()
+        with process:
+            try:
+                _, error = process.communicate(stdin)
+            finally:
+                late.cancel()
+                process.kill()
+        if process.returncode < 0 and time.monotonic() - began >= SECONDS:
             raise InputError(f"git did not finish within {SECONDS:.0f} seconds in `{folder}`.")
         if out.seek(0, os.SEEK_END) > most:
             raise InputError(
                 f"git's output in `{folder}` is larger than {most // 2**20} MiB.",
                 hint="review fewer files or commits at once",
             )
-        return GitOutput(code, _content(out), _content(err).decode("utf-8", "replace").strip()[:500])
-
-
-def _wait(process: subprocess.Popen[bytes]) -> int | None:
-    """The exit code; None if it took too long. `wait` with a timeout polls, which for many short runs takes
-    longer than the runs."""
-    began = time.monotonic()
-    late = threading.Timer(SECONDS, process.kill)
-    late.daemon = True
-    late.start()
-    try:
-        code = process.wait()
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise
-    finally:
-        late.cancel()
-    return None if code < 0 and time.monotonic() - began >= SECONDS else code
-
-
-def _content(file: IO[bytes]) -> bytes:
-    file.seek(0)
-    return file.read()
+        out.seek(0)
+        return GitOutput(process.returncode, out.read(), error.decode("utf-8", "replace").strip()[:500])

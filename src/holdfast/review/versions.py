@@ -168,31 +168,23 @@ class TextVersions:
 
     def old(self, path: str) -> str | None:
         file = self._by_old.get(path)
-        if file is None:
-            return self._untouched(path)
-        if file.change == "added":
-            return None
-        if file.change == "deleted":
-            return text_of_added_or_deleted(file)
-        now = self._on_disk(file.path)
-        reverted = None if now is None else revert_hunks(now, file.hunks)
-        if reverted is not None:
-            return reverted
-        before = self._on_disk(path)
-        return before if before is not None and apply_hunks(before, file.hunks) is not None else None
+        return self._sides(file)[0] if file else self._untouched(path)
 
     def new(self, path: str) -> str | None:
         file = self._by_new.get(path)
-        if file is None:
-            return self._untouched(path)
-        if file.change == "deleted":
-            return None
+        return self._sides(file)[1] if file else self._untouched(path)
+
+    def _sides(self, file: FileChange) -> tuple[str | None, str | None]:
         if file.change == "added":
-            return text_of_added_or_deleted(file)
-        if (now := self._on_disk(path)) is not None and revert_hunks(now, file.hunks) is not None:
-            return now
+            return None, text_of_added_or_deleted(file)
+        if file.change == "deleted":
+            return text_of_added_or_deleted(file), None
+        now = self._on_disk(file.path)
+        if now is not None and (reverted := revert_hunks(now, file.hunks)) is not None:
+            return reverted, now
         before = self._on_disk(file.old_path)
-        return None if before is None else apply_hunks(before, file.hunks)
+        after = None if before is None else apply_hunks(before, file.hunks)
+        return (None, None) if after is None else (before, after)
 
     def _untouched(self, path: str) -> str | None:
         """A file that the diff does not name, which is the same on both sides."""
