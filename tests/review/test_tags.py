@@ -7,7 +7,7 @@ import pytest
 from holdfast.review.diff import Diff, FileChange
 from holdfast.review.diff_parser import parse_diff
 from holdfast.review.git_changes import added_hunk
-from holdfast.review.tag_patterns import path_tags, security_reasons
+from holdfast.review.tags import path_tags, security_reasons
 from holdfast.review.units import build_units
 
 

@@ -13,20 +13,26 @@ from holdfast.review.unit import (
     LevelSuggestion,
     Metrics,
     Risk,
+    Span,
+    Symbol,
     Tag,
-    UnitFacts,
-    assess_risk,
     decide_level,
-    suggest_level,
+    rate_unit,
 )
+from support.review_values import unit
+
+
+def rated(change, tags, metrics, is_in_function):
+    symbol = Symbol("f", "function", Span(1, 9)) if is_in_function else None
+    return rate_unit(unit("u-1", "a.py", change=change, tags=tags, metrics=metrics, symbol=symbol))
 
 
 def facts(*tags, change="modified", added=3, removed=1, complexity=0, fan_in=-1, is_in_function=True):
-    return UnitFacts(change, frozenset(tags), Metrics(added, removed, 1, complexity, fan_in), is_in_function)
+    return rated(change, tags, Metrics(added, removed, 1, complexity, fan_in), is_in_function)
 
 
 @pytest.mark.parametrize(
-    ("given_facts", "risk", "level"),
+    ("one", "risk", "level"),
     [
         (facts(), "low", "function"),
         (facts("security"), "high", "file_context"),
@@ -55,11 +61,9 @@ def facts(*tags, change="modified", added=3, removed=1, complexity=0, fan_in=-1,
         (facts(is_in_function=False), "low", "diff"),
     ],
 )
-def test_risk_and_suggestion(given_facts, risk, level):
-    assert assess_risk(given_facts) == risk
-    suggestion = suggest_level(given_facts, risk)
-    assert suggestion.level == level
-    assert suggestion.reason
+def test_risk_and_suggestion(one, risk, level):
+    assert (one.risk, one.suggestion.level) == (risk, level)
+    assert one.suggestion.reason
 
 
 @pytest.mark.parametrize(
@@ -107,10 +111,8 @@ def test_rules_that_are_sure_are_only_raised(suggestion, wish, risk):
     WISHES,
 )
 def test_no_combination_of_facts_skips_high_risk(change, tags, metrics, is_in_function, wish):
-    one = UnitFacts(change, tags, metrics, is_in_function)
-    risk = assess_risk(one)
-    suggestion = suggest_level(one, risk)
-    assert 0 <= suggestion.confidence <= 1
-    if risk == "high":
-        assert suggestion.level != "skip"
-        assert decide_level(suggestion, wish, risk).level != "skip"
+    one = rated(change, tuple(tags), metrics, is_in_function)
+    assert 0 <= one.suggestion.confidence <= 1
+    if one.risk == "high":
+        assert one.suggestion.level != "skip"
+        assert decide_level(one.suggestion, wish, one.risk).level != "skip"

@@ -10,6 +10,7 @@ them.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from msgspec import Struct
 
@@ -22,9 +23,12 @@ WHOLE_FILE = 120
 NEAR = 40
 
 
-class OutlinePair(Struct, frozen=True):
-    """The outlines of both versions of a file; None if there is none."""
+class OutlinedFile(Struct, frozen=True):
+    """A changed file with the outlines of both versions, if there are any. `head` is how the file begins."""
 
+    change: FileChange
+    language: str
+    head: str
     old: Outline | None
     new: Outline | None
 
@@ -40,19 +44,11 @@ class HunkGroup(Struct, frozen=True):
         return [line for hunk in self.hunks for line in hunk.lines]
 
 
-class _Run(Struct, frozen=True):
-    """A range of a hunk's lines, by index."""
-
-    first: int
-    end: int
-    symbol: Symbol | None
-
-
-def group_hunks(file: FileChange, outlines: OutlinePair) -> list[HunkGroup]:
+def group_hunks(file: OutlinedFile) -> list[HunkGroup]:
     """In the order of the diff."""
     groups: list[HunkGroup] = []
-    for hunk in file.hunks:
-        for piece in _pieces(file, hunk, outlines):
+    for hunk in file.change.hunks:
+        for piece in _pieces(file, hunk):
             if groups and _are_near(groups[-1], piece):
                 groups[-1] = HunkGroup(piece.symbol, (*groups[-1].hunks, *piece.hunks))
             else:
@@ -67,20 +63,19 @@ def _are_near(one: HunkGroup, other: HunkGroup) -> bool:
     return below.old_start - (above.old_start + above.old_count) <= NEAR
 
 
-def _pieces(file: FileChange, hunk: Hunk, outlines: OutlinePair) -> Iterator[HunkGroup]:
-    if outlines.new is None and outlines.old is None:
+def _pieces(file: OutlinedFile, hunk: Hunk) -> Iterator[HunkGroup]:
+    if file.new is None and file.old is None:
         yield HunkGroup(_section(hunk), (hunk,))
         return
-    is_whole = file.change in ("added", "deleted") and len(hunk.lines) <= WHOLE_FILE
-    runs = [] if is_whole else _join([run for block in _blocks(hunk) for run in _runs(hunk, block, outlines)])
+    is_whole = file.change.change in ("added", "deleted") and len(hunk.lines) <= WHOLE_FILE
+    runs = [] if is_whole else _runs(hunk, file)
     if len(runs) < 2:
-        yield HunkGroup(runs[0].symbol if runs else None, (hunk,))
+        yield HunkGroup(runs[0][1] if runs else None, (hunk,))
         return
     # Unchanged lines between two pieces go with the later one, and those at the end with the last.
-    starts = [0, *(run.end for run in runs[:-1])]
-    ends = [*starts[1:], len(hunk.lines)]
-    for run, first, end in zip(runs, starts, ends, strict=True):
-        yield HunkGroup(run.symbol, (slice_hunk(hunk, first, end),))
+    cuts = [0, *(end for end, _ in runs[:-1]), len(hunk.lines)]
+    for (_, symbol), first, end in zip(runs, cuts, cuts[1:], strict=False):
+        yield HunkGroup(symbol, (slice_hunk(hunk, first, end),))
 
 
 def _section(hunk: Hunk) -> Symbol | None:
@@ -92,46 +87,38 @@ def _section(hunk: Hunk) -> Symbol | None:
     return Symbol(hunk.heading[:120], "section", Span(first, first + max(count, 1) - 1))
 
 
-def _blocks(hunk: Hunk) -> Iterator[tuple[int, int]]:
-    """Ranges of changed lines."""
-    first: int | None = None
-    for i, line in enumerate(hunk.lines):
-        if line.kind != " " and first is None:
-            first = i
-        elif line.kind == " " and first is not None:
-            yield first, i
-            first = None
-    if first is not None:
-        yield first, len(hunk.lines)
+def _runs(hunk: Hunk, file: OutlinedFile) -> list[tuple[int, Symbol | None]]:
+    """Runs of changed lines in one symbol, by the index after their last line; unchanged lines may be between."""
+    runs: list[tuple[int, Symbol | None]] = []
+    at = 0
+    for is_changed, block in groupby(hunk.lines, key=lambda line: line.kind != " "):
+        lines = list(block)
+        for end, symbol in enumerate(_symbols(lines, file) if is_changed else (), start=at + 1):
+            if runs and runs[-1][1] == symbol:
+                runs.pop()
+            runs.append((end, symbol))
+        at += len(lines)
+    return runs
 
 
-def _runs(hunk: Hunk, block: tuple[int, int], outlines: OutlinePair) -> Iterator[_Run]:
-    first, end = block
-    lines = hunk.lines[first:end]
+def _symbols(lines: Sequence[DiffLine], file: OutlinedFile) -> list[Symbol | None]:
+    """The symbol of each line of a block of changed lines."""
     kinds = {line.kind for line in lines}
     if len(kinds) == 2:
-        yield _Run(first, end, _around(lines, outlines))
-        return
+        return [_around(lines, file)] * len(lines)
     is_new = kinds == {"+"}
-    outline = outlines.new if is_new else outlines.old
-    symbols = _line_symbols(lines, outline.symbols, is_new=is_new) if outline else [None] * len(lines)
-    if not is_new and outlines.new:
-        symbols = [_in_new_version(symbol, outlines.new.symbols) for symbol in symbols]
-    at = 0
-    for i in range(1, len(lines) + 1):
-        if i == len(lines) or symbols[i] != symbols[at]:
-            yield _Run(first + at, first + i, symbols[at])
-            at = i
+    outline = file.new if is_new else file.old
+    symbols = _line_symbols(lines, outline.symbols if outline else (), is_new=is_new)
+    return symbols if is_new else [_in_new_version(symbol, file) for symbol in symbols]
 
 
-def _around(lines: Sequence[DiffLine], outlines: OutlinePair) -> Symbol | None:
+def _around(lines: Sequence[DiffLine], file: OutlinedFile) -> Symbol | None:
     """The smallest symbol around the added lines, else around the removed ones."""
     new = [line.new for line in lines if line.new]
-    found = innermost_symbol(outlines.new.symbols, new[0], new[-1]) if outlines.new else None
-    if found is None and outlines.old:
+    found = innermost_symbol(file.new.symbols, new[0], new[-1]) if file.new else None
+    if found is None and file.old:
         old = [line.old for line in lines if line.old]
-        found = innermost_symbol(outlines.old.symbols, old[0], old[-1])
-        return _in_new_version(found, outlines.new.symbols) if outlines.new else found
+        return _in_new_version(innermost_symbol(file.old.symbols, old[0], old[-1]), file)
     return found
 
 
@@ -159,19 +146,8 @@ def _line_symbols(
     return owners
 
 
-def _in_new_version(symbol: Symbol | None, symbols: Sequence[Symbol]) -> Symbol | None:
+def _in_new_version(symbol: Symbol | None, file: OutlinedFile) -> Symbol | None:
     """The symbol of the same name in the new version, or the old one if it was removed."""
-    if symbol is None:
-        return None
-    return next((s for s in symbols if s.name == symbol.name and s.kind == symbol.kind), symbol)
-
-
-def _join(runs: Sequence[_Run]) -> list[_Run]:
-    """Join neighbours in the same symbol."""
-    joined: list[_Run] = []
-    for run in runs:
-        if joined and joined[-1].symbol == run.symbol:
-            joined[-1] = _Run(joined[-1].first, run.end, run.symbol)
-        else:
-            joined.append(run)
-    return joined
+    if symbol is None or file.new is None:
+        return symbol
+    return next((s for s in file.new.symbols if s.name == symbol.name and s.kind == symbol.kind), symbol)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.review.diff import ChangeKind, Hunk
 
@@ -114,25 +115,21 @@ class Unit(Struct, frozen=True, kw_only=True):
     hunks: tuple[Hunk, ...]
     tags: tuple[Tag, ...]
     metrics: Metrics
-    suggestion: LevelSuggestion
-    risk: Risk
+    suggestion: LevelSuggestion = LevelSuggestion("diff", UNSURE, "nothing stands out")
+    risk: Risk = "low"
     note: str = ""
-
-
-class UnitFacts(Struct, frozen=True):
-    """What levels and risks follow from. `is_in_function` says that the unit lies in a function or method."""
-
-    change: ChangeKind
-    tags: frozenset[Tag]
-    metrics: Metrics
-    is_in_function: bool
 
     @property
     def lines(self) -> int:
+        """How many lines changed."""
         return self.metrics.added + self.metrics.removed
 
     def has(self, *tags: Tag) -> bool:
-        return not self.tags.isdisjoint(tags)
+        return any(tag in self.tags for tag in tags)
+
+    @property
+    def is_in_function(self) -> bool:
+        return self.symbol is not None and self.symbol.kind in ("function", "method", "section")
 
     @property
     def deletes_tests(self) -> bool:
@@ -146,84 +143,81 @@ class UnitFacts(Struct, frozen=True):
         return self.metrics.complexity >= (HIGH_COMPLEXITY_IF_NEW if is_new else HIGH_COMPLEXITY)
 
 
-def assess_risk(facts: UnitFacts) -> Risk:
-    if facts.has("generated") and facts.has("dependencies"):
+def assess_risk(unit: Unit) -> Risk:
+    if unit.has("generated") and unit.has("dependencies"):
         return "medium"
-    if facts.has("comments_only", "whitespace_only", "generated", "docs"):
+    if unit.has("comments_only", "whitespace_only", "generated", "docs"):
         return "low"
-    if facts.deletes_tests or facts.has("migration"):
+    if unit.deletes_tests or unit.has("migration"):
         return "high"
-    if facts.has("tests"):
-        return "medium" if facts.lines >= MANY_LINES or facts.has("security") else "low"
-    if facts.has("imports_only", "logging_only"):
-        return "medium" if facts.has("security") else "low"
-    if facts.has("security", "routing") or facts.is_complex:
+    if unit.has("tests"):
+        return "medium" if unit.lines >= MANY_LINES or unit.has("security") else "low"
+    if unit.has("imports_only", "logging_only"):
+        return "medium" if unit.has("security") else "low"
+    if unit.has("security", "routing") or unit.is_complex:
         return "high"
-    is_large = facts.lines >= MANY_LINES or facts.metrics.fan_in >= MANY_USES
-    is_setting = facts.has("config", "dependencies", "mode", "submodule", "binary")
-    return "medium" if is_large or is_setting or facts.metrics.complexity >= SOME_COMPLEXITY else "low"
+    is_large = unit.lines >= MANY_LINES or unit.metrics.fan_in >= MANY_USES
+    is_setting = unit.has("config", "dependencies", "mode", "submodule", "binary")
+    return "medium" if is_large or is_setting or unit.metrics.complexity >= SOME_COMPLEXITY else "low"
 
 
-_Rule = tuple[Callable[[UnitFacts], bool], Level, float, str]
+_Rule = tuple[Callable[[Unit], bool], Level, float, str]
 _RULES: tuple[_Rule, ...] = (
-    (lambda f: f.has("dependencies") and f.has("generated"), "diff", 0.85, "a lock file"),
-    (lambda f: f.has("generated"), "skip", 0.9, "generated"),
-    (lambda f: f.has("binary"), "diff", 0.9, "a binary file"),
-    (lambda f: f.has("submodule"), "diff", 0.9, "a submodule"),
-    (lambda f: f.has("moved") and not f.lines, "skip", 0.85, "moved without a change"),
-    (lambda f: not f.lines, "diff", 0.9, "no changed lines"),
-    (lambda f: f.has("whitespace_only"), "skip", 0.85, "only whitespace"),
-    (lambda f: f.has("comments_only"), "diff", 0.85, "only comments"),
-    (lambda f: f.has("imports_only"), "diff", 0.8, "only imports"),
-    (lambda f: f.has("logging_only"), "diff", 0.8, "only logging"),
-    (lambda f: f.has("docs"), "diff", 0.85, "documentation"),
+    (lambda u: u.has("dependencies") and u.has("generated"), "diff", 0.85, "a lock file"),
+    (lambda u: u.has("generated"), "skip", 0.9, "generated"),
+    (lambda u: u.has("binary"), "diff", 0.9, "a binary file"),
+    (lambda u: u.has("submodule"), "diff", 0.9, "a submodule"),
+    (lambda u: u.has("moved") and not u.lines, "skip", 0.85, "moved without a change"),
+    (lambda u: not u.lines, "diff", 0.9, "no changed lines"),
+    (lambda u: u.has("whitespace_only"), "skip", 0.85, "only whitespace"),
+    (lambda u: u.has("comments_only"), "diff", 0.85, "only comments"),
+    (lambda u: u.has("imports_only"), "diff", 0.8, "only imports"),
+    (lambda u: u.has("logging_only"), "diff", 0.8, "only logging"),
+    (lambda u: u.has("docs"), "diff", 0.85, "documentation"),
     (
-        lambda f: f.change == "added" and f.lines <= SMALL_FILE,
+        lambda u: u.change == "added" and u.lines <= SMALL_FILE,
         "diff",
         0.9,
         "a new file, complete in the diff",
     ),
-    (lambda f: f.deletes_tests, "diff", 0.85, "deleted tests"),
-    (lambda f: f.has("migration"), "full_file", 0.85, "changes a schema"),
-    (lambda f: f.has("security") and f.is_in_function, "file_context", 0.85, "relevant to security"),
-    (lambda f: f.has("security"), "full_file", 0.8, "relevant to security, outside functions"),
-    (lambda f: f.has("routing"), "file_context", 0.8, "changes the outside interface"),
-    (lambda f: f.has("dependencies"), "full_file", 0.8, "changes dependencies"),
-    (lambda f: f.change == "deleted", "diff", 0.8, "a deleted file"),
-    (lambda f: f.has("config"), "file_context", 0.6, "settings"),
-    (lambda f: f.metrics.complexity >= SOME_COMPLEXITY, "file_context", 0.6, "more branches than before"),
-    (lambda f: f.metrics.fan_in >= MANY_USES, "file_context", 0.6, "used in many places"),
-    (lambda f: f.has("whole_function"), "diff", 0.6, "a function, complete in the diff"),
-    (lambda f: f.lines >= MANY_LINES, "file_context", 0.5, "many lines"),
-    (lambda f: f.has("tests"), "function", 0.5, "tests"),
-    (lambda f: f.is_in_function, "function", 0.5, "a change in a function"),
+    (lambda u: u.deletes_tests, "diff", 0.85, "deleted tests"),
+    (lambda u: u.has("migration"), "full_file", 0.85, "changes a schema"),
+    (lambda u: u.has("security") and u.is_in_function, "file_context", 0.85, "relevant to security"),
+    (lambda u: u.has("security"), "full_file", 0.8, "relevant to security, outside functions"),
+    (lambda u: u.has("routing"), "file_context", 0.8, "changes the outside interface"),
+    (lambda u: u.has("dependencies"), "full_file", 0.8, "changes dependencies"),
+    (lambda u: u.change == "deleted", "diff", 0.8, "a deleted file"),
+    (lambda u: u.has("config"), "file_context", 0.6, "settings"),
+    (lambda u: u.metrics.complexity >= SOME_COMPLEXITY, "file_context", 0.6, "more branches than before"),
+    (lambda u: u.metrics.fan_in >= MANY_USES, "file_context", 0.6, "used in many places"),
+    (lambda u: u.has("whole_function"), "diff", 0.6, "a function, complete in the diff"),
+    (lambda u: u.lines >= MANY_LINES, "file_context", 0.5, "many lines"),
+    (lambda u: u.has("tests"), "function", 0.5, "tests"),
+    (lambda u: u.is_in_function, "function", 0.5, "a change in a function"),
 )
 
 
-def suggest_level(facts: UnitFacts, risk: Risk) -> LevelSuggestion:
-    """The level of the first rule that applies; if none does, `diff`, and unsure."""
+def rate_unit(unit: Unit) -> Unit:
+    """The unit with its risk, and the level of the first rule that applies."""
+    risk = assess_risk(unit)
     for applies, level, confidence, reason in _RULES:
-        if applies(facts):
-            return LevelSuggestion(
-                "diff" if level == "skip" and risk == "high" else level, confidence, reason
-            )
-    return LevelSuggestion("diff", UNSURE, "nothing stands out")
+        if applies(unit):
+            safe: Level = "diff" if level == "skip" and risk == "high" else level
+            return replace(unit, risk=risk, suggestion=LevelSuggestion(safe, confidence, reason))
+    return replace(unit, risk=risk)
 
 
 def decide_level(suggestion: LevelSuggestion, asked: Level | None, risk: Risk) -> LevelDecision:
     """The level, given what a model asked for, if it asked for one."""
-    decision = _combine(suggestion, asked)
+    level, reason = suggestion.level, suggestion.reason
+    if asked is None:
+        decision = LevelDecision(level, "rule", reason)
+    elif suggestion.confidence <= UNSURE:
+        decision = LevelDecision(asked, "model", "the rules are not sure")
+    elif LEVELS.index(asked) > LEVELS.index(level):
+        decision = LevelDecision(asked, "larger", "the model asks for more")
+    else:
+        decision = LevelDecision(level, "rule" if suggestion.confidence >= SURE else "larger", reason)
     if decision.level == "skip" and risk == "high":
         return LevelDecision("diff", "rule", "high risk is never skipped")
     return decision
-
-
-def _combine(suggestion: LevelSuggestion, asked: Level | None) -> LevelDecision:
-    if asked is None:
-        return LevelDecision(suggestion.level, "rule", suggestion.reason)
-    if suggestion.confidence <= UNSURE:
-        return LevelDecision(asked, "model", "the rules are not sure")
-    larger = max(suggestion.level, asked, key=LEVELS.index)
-    if larger != suggestion.level:
-        return LevelDecision(larger, "larger", "the model asks for more")
-    return LevelDecision(larger, "rule" if suggestion.confidence >= SURE else "larger", suggestion.reason)

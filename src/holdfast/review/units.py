@@ -15,18 +15,18 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from holdfast.review.diff import Diff, FileChange, Versions
 from holdfast.review.file_types import detect_language
-from holdfast.review.hunk_groups import HunkGroup, OutlinePair, group_hunks
+from holdfast.review.hunk_groups import HunkGroup, OutlinedFile, group_hunks
 from holdfast.review.outline import Outline
 from holdfast.review.outliner import Outliner
-from holdfast.review.tag_patterns import path_tags
-from holdfast.review.tags import OutlinedFile, tag_unit
-from holdfast.review.unit import Metrics, Span, Symbol, Unit, UnitFacts, assess_risk, suggest_level
+from holdfast.review.tags import path_tags, tag_unit
+from holdfast.review.unit import Metrics, Span, Symbol, Unit, rate_unit
 
 CountUses = Callable[[Sequence[str]], Mapping[str, int]]
 """How often each name is used in the project, its definition aside; names that were not counted are missing."""
@@ -53,9 +53,14 @@ def build_units(
         units = [
             _unit(file, group, seen)
             for file in _outlined_files(diff.files, versions, reader)
-            for group in group_hunks(file.change, file.outlines) or [HunkGroup(None, ())]
+            for group in group_hunks(file) or [HunkGroup(None, ())]
         ]
-    return tuple(_with_uses(units, count_uses) if count_uses else units)
+    names = [_called_name(unit.symbol) for unit in units]
+    uses = count_uses(sorted({name for name in names if name})) if count_uses else {}
+    return tuple(
+        rate_unit(replace(unit, metrics=replace(unit.metrics, fan_in=uses.get(name, -1))))
+        for unit, name in zip(units, names, strict=True)
+    )
 
 
 def count_uses(top: Path, names: Sequence[str]) -> dict[str, int]:
@@ -74,12 +79,12 @@ def _outlined_files(
 ) -> Iterator[OutlinedFile]:
     """Files with their outlines. The next files are parsed meanwhile."""
     ahead: deque[tuple[FileChange, str, str]] = deque()
-    for file in files:
-        ahead.append(_submit(file, versions, outliner))
-        if len(ahead) > AHEAD:
-            yield OutlinedFile(*ahead.popleft(), OutlinePair(outliner.take(), outliner.take()))
-    while ahead:
-        yield OutlinedFile(*ahead.popleft(), OutlinePair(outliner.take(), outliner.take()))
+    rest = iter(files)
+    while True:
+        ahead.extend(_submit(file, versions, outliner) for file in islice(rest, AHEAD + 1 - len(ahead)))
+        if not ahead:
+            return
+        yield OutlinedFile(*ahead.popleft(), outliner.take(), outliner.take())
 
 
 def _submit(file: FileChange, versions: Versions, outliner: Outliner) -> tuple[FileChange, str, str]:
@@ -98,15 +103,9 @@ def _submit(file: FileChange, versions: Versions, outliner: Outliner) -> tuple[F
 
 def _unit(file: OutlinedFile, group: HunkGroup, seen: Counter[str]) -> Unit:
     change, hunks = file.change, group.hunks
-    tags = tag_unit(file, group)
-    metrics = Metrics(
-        sum(hunk.added for hunk in hunks),
-        sum(hunk.removed for hunk in hunks),
-        len(hunks),
-        _complexity(group, file.outlines),
-    )
-    facts = UnitFacts(change.change, frozenset(tags), metrics, _is_in_function(group.symbol))
-    risk = assess_risk(facts)
+    old, new = file.old or Outline(), file.new or Outline()
+    more = sum(new.branches_on(line.new) for line in group.lines if line.kind == "+")
+    less = sum(old.branches_on(line.old) for line in group.lines if line.kind == "-")
     return Unit(
         id=_id(change, group, seen),
         path=change.path,
@@ -117,20 +116,12 @@ def _unit(file: OutlinedFile, group: HunkGroup, seen: Counter[str]) -> Unit:
         new=_span([(hunk.new_start, hunk.new_count) for hunk in hunks]),
         symbol=group.symbol,
         hunks=hunks,
-        tags=tags,
-        metrics=metrics,
-        suggestion=suggest_level(facts, risk),
-        risk=risk,
+        tags=tag_unit(file, group),
+        metrics=Metrics(
+            sum(hunk.added for hunk in hunks), sum(hunk.removed for hunk in hunks), len(hunks), more - less
+        ),
         note=_note(change),
     )
-
-
-def _complexity(group: HunkGroup, outlines: OutlinePair) -> int:
-    """Branches on added lines, less those on removed lines."""
-    old, new = outlines.old or Outline(), outlines.new or Outline()
-    added = sum(new.branches_on(line.new) for line in group.lines if line.kind == "+")
-    removed = sum(old.branches_on(line.old) for line in group.lines if line.kind == "-")
-    return added - removed
 
 
 def _span(ranges: Sequence[tuple[int, int]]) -> Span:
@@ -174,29 +165,9 @@ def _note(change: FileChange) -> str:
     return "; ".join(notes)
 
 
-def _with_uses(units: Sequence[Unit], count_uses: CountUses) -> list[Unit]:
-    names = [_called_name(unit.symbol) for unit in units]
-    counts = count_uses(sorted({name for name in names if name}))
-    return [
-        _with_fan_in(unit, counts[name]) if name in counts else unit
-        for unit, name in zip(units, names, strict=True)
-    ]
-
-
 def _called_name(symbol: Symbol | None) -> str:
     """What callers write; empty if the unit is in nothing that can be called."""
     return "" if symbol is None or symbol.kind == "section" else symbol.name.rpartition(".")[2]
-
-
-def _with_fan_in(unit: Unit, fan_in: int) -> Unit:
-    metrics = replace(unit.metrics, fan_in=fan_in)
-    facts = UnitFacts(unit.change, frozenset(unit.tags), metrics, _is_in_function(unit.symbol))
-    risk = assess_risk(facts)
-    return replace(unit, metrics=metrics, risk=risk, suggestion=suggest_level(facts, risk))
-
-
-def _is_in_function(symbol: Symbol | None) -> bool:
-    return symbol is not None and symbol.kind in ("function", "method", "section")
 
 
 def _ripgrep() -> str:
@@ -209,14 +180,12 @@ def _search(program: str, top: Path, names: Sequence[str]) -> str:
     """Every occurrence of a name, one a line."""
     options = """--no-config --no-messages --no-heading --no-filename --no-line-number --color=never --hidden
         --glob=!.git --max-filesize=2M --word-regexp --fixed-strings --only-matching --case-sensitive --file=-"""
-    with tempfile.TemporaryFile() as patterns, tempfile.TemporaryFile() as out:
-        patterns.write("\n".join(names).encode("utf-8"))
-        patterns.seek(0)
+    with tempfile.TemporaryFile() as out:
         try:
             subprocess.run(  # noqa: S603 -- names go in as data
                 [program, *options.split(), "--", "."],
                 cwd=top,
-                stdin=patterns,
+                input="\n".join(names).encode("utf-8"),
                 stdout=out,
                 stderr=subprocess.DEVNULL,
                 timeout=SECONDS,
