@@ -5,11 +5,14 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.review.checks import run_checks
+from msgspec.structs import replace
+
+from holdfast.review.checks import MODULES, run_checks
 from holdfast.review.diff import Diff, Hunk, Versions
 from holdfast.review.finding import Finding
 from holdfast.review.findings import ReviewFindings
 from holdfast.review.git_changes import read_diff
+from holdfast.review.sides import Sides
 from holdfast.review.unit import LevelSuggestion, Metrics, Span, Unit
 
 Files = Mapping[str, str | bytes]
@@ -73,7 +76,15 @@ def change(
 def check(
     folder: Path, before: Files, after: Files, *only: str, executable: tuple[str, ...] = ()
 ) -> ReviewFindings:
-    return run_checks(*change(folder, before, after, executable), only=only or None)
+    """What the checks find, all of them or those of the modules named."""
+    diff, units, versions = change(folder, before, after, executable)
+    found = run_checks(diff, Sides(units, versions))
+    if not only:
+        return found
+    modules = [module for module in MODULES if module.__name__.rpartition(".")[2] in only]
+    assert len(modules) == len(only)
+    wanted = {rule.name for module in modules for rule in module.RULES}
+    return replace(found, kept=tuple(finding for finding in found.kept if finding.rule in wanted))
 
 
 def units_of(diff: Diff) -> list[Unit]:

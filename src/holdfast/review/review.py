@@ -92,13 +92,14 @@ def start_review(
     if loading is not None:
         loading.join()
     tell(f"checking {len(units)} units")
+    sides = Sides(units, versions)
     return Review(
         root=top,
         diff=diff,
         versions=versions,
         units=units,
-        sides=Sides(units, versions),
-        findings=run_checks(diff, units, versions),
+        sides=sides,
+        findings=run_checks(diff, sides),
         decisions={},
         notes=_notes(units),
     )

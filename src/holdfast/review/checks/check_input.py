@@ -36,7 +36,6 @@ class CheckInput:
         self.old, self.new = cache(versions.old), cache(versions.new)
         """The text of a path before and after the change; None if there is none."""
         self.tree = cache(self._parse)
-        """The syntax tree of a Python file after the change; None if it has none."""
         self._units: dict[str, list[Unit]] = {}
         for unit in units:
             self._units.setdefault(unit.path, []).append(unit)
@@ -63,6 +62,10 @@ class CheckInput:
         units = self._units.get(path, ())
         return bool(units) and all(any(tag in unit.tags for tag in tags) for unit in units)
 
+    def new_lines(self, file: FileChange) -> list[DiffLine]:
+        """Added lines, without those that were moved."""
+        return [line for line in file.lines("+") if line.text.strip() not in self.removed_texts]
+
     def in_code(self, path: str, lines: list[DiffLine]) -> list[DiffLine]:
         """The added lines that are code. In a Python file that parses: those on which a statement or a decorator
         begins, so that the content of a string is not taken for code. In other files: all."""
@@ -79,7 +82,7 @@ class CheckInput:
     def finding(
         self,
         rule: ReviewRule,
-        path: str,
+        file: FileChange,
         lines: Sequence[DiffLine],
         claim: str,
         suggestion: str = "",
@@ -89,31 +92,31 @@ class CheckInput:
     ) -> Finding:
         """A finding about these lines of a file, or about the file as a whole if there are none."""
         numbers = [line.new if side == "new" else line.old for line in lines] or [0]
-        evidence = tuple(redact("\n".join(line.text for line in lines)).split("\n")) if lines else ()
+        evidence = redact("\n".join(line.text for line in lines)).split("\n") if lines else ()
         return Finding(
             id="",  # set when it is verified
-            unit=find_unit(self._units.get(path, ()), side, numbers[0]),
-            path=path,
+            unit=find_unit(self._units.get(file.path, ()), side, numbers[0]),
+            path=file.path,
             line=numbers[0],
             last_line=numbers[-1],
             side=side,
             severity=severity or rule.severity,
             category=rule.category,
             claim=claim,
-            evidence=evidence,
+            evidence=tuple(evidence),
             suggestion=suggestion,
             rule=rule.name,
         )
 
     def _parse(self, path: str) -> ast.Module | None:
+        """The syntax tree of a Python file after the change; None if it has none."""
         text = self.new(path)
         if text is None:
             return None
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore"
-                )  # an odd escape in the reviewed file is not ours to warn about
+                # An odd escape in the reviewed file is not ours to warn about.
+                warnings.simplefilter("ignore")
                 return ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):  # other Python version, or hostile
             return None

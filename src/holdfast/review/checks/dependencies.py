@@ -7,8 +7,9 @@ changed. Manifests are read, never resolved; a manifest that cannot be read requ
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
+from typing import Any
 
 from holdfast.review.checks.check_input import CheckInput, ReviewRule
 from holdfast.review.diff import DiffLine, FileChange
@@ -87,9 +88,10 @@ def check(change: CheckInput) -> Iterator[Finding]:
     for file in change.files():
         if file.change == "deleted" or change.has_tag(file.path, "tests", "docs"):
             continue
-        if _is_manifest(file.path) and file.change != "renamed":
+        name = PurePosixPath(file.path).name
+        if (name in _LOCKS or _REQUIREMENTS.search(name)) and file.change != "renamed":
             yield from _in_manifest(change, file, paths)
-        elif pattern := _NEW_IN_LOCK.get(PurePosixPath(file.path).name):
+        elif pattern := _NEW_IN_LOCK.get(name):
             yield from _in_lock(change, file, pattern, paths)
 
 
@@ -108,7 +110,7 @@ def _in_manifest(change: CheckInput, file: FileChange, paths: set[str]) -> Itera
         evidence = [line for line in lines if line.kind == lines[0].kind][:_MAX_SHOWN]
         claim = f"The requirements change ({', '.join(differ[:_MAX_SHOWN])}), but `{lock}` does not."
         suggestion = "Update the lock file in the same change."
-        yield change.finding(LOCK_BEHIND, file.path, evidence, claim, suggestion, side=side)
+        yield change.finding(LOCK_BEHIND, file, evidence, claim, suggestion, side=side)
     yield from _unpinned(change, file, old, new)
 
 
@@ -133,7 +135,7 @@ def _unpinned(
         line = next(_lines_about(file, [name]), None)
         if line is not None and line.kind == "+":
             claim = f"`{name.removeprefix('=> ')}` {text}."
-            yield change.finding(UNPINNED, file.path, [line], claim, severity=severity)
+            yield change.finding(UNPINNED, file, [line], claim, severity=severity)
 
 
 def _pin_problem(path: str, name: str, spec: str, requirements: Requirements) -> tuple[Severity, str] | None:
@@ -143,19 +145,14 @@ def _pin_problem(path: str, name: str, spec: str, requirements: Requirements) ->
     if "http://" in spec and "localhost" not in spec:
         return "high", "is fetched over plain HTTP"
     if _URL.search(spec) and "workspace" not in spec:
-        if _COMMIT.search(spec) or _TAGGED.search(spec):
-            return None
-        return "medium", "is fetched from a URL without a commit"
+        is_fixed = _COMMIT.search(spec) or _TAGGED.search(spec)
+        return None if is_fixed else ("medium", "is fetched from a URL without a commit")
     if spec.strip() in _ANY:
         return "low", "is not limited to any version"
-    if not spec and path.endswith(".txt") and _are_pinned(requirements):
+    pinned = sum("==" in spec for spec in requirements.values())
+    if not spec and path.endswith(".txt") and pinned >= max(2, len(requirements) - 2):
         return "low", "has no version, in a file where the others have one"
     return None
-
-
-def _are_pinned(requirements: Requirements) -> bool:
-    pinned = sum("==" in spec for spec in requirements.values())
-    return pinned >= 2 and pinned >= len(requirements) - 2
 
 
 def _in_lock(
@@ -174,23 +171,15 @@ def _in_lock(
     if new:
         names = list(dict.fromkeys(name for _, name in new))
         claim = f"The lock file has new packages, but no manifest changes: {', '.join(names[:_MAX_SHOWN])}."
-        yield change.finding(LOCK_ALONE, file.path, [line for line, _ in new[:_MAX_SHOWN]], claim)
+        yield change.finding(LOCK_ALONE, file, [line for line, _ in new[:_MAX_SHOWN]], claim)
 
 
-def _is_manifest(path: str) -> bool:
-    name = PurePosixPath(path).name
-    return name in _LOCKS or _REQUIREMENTS.search(name) is not None
-
-
-def _parse_manifest(path: str, text: str | None) -> Requirements:
-    name = PurePosixPath(path).name
-    if text is None:
-        return {}
-    read = _READERS.get(name, _read_requirements if _REQUIREMENTS.search(name) else None)
-    if read is None:
-        return {}
+def _parse_manifest(path: str, text: str) -> Requirements:
     try:
-        return dict(read(text))
+        found = _READERS.get(PurePosixPath(path).name, _read_requirements)(text)
+        return {
+            name: spec if isinstance(spec, str) else json.dumps(spec, sort_keys=True) for name, spec in found
+        }
     except (ValueError, TypeError, AttributeError):  # not the shape it should have
         return {}
 
@@ -203,7 +192,7 @@ def _lock_file_paths(path: str) -> Iterator[str]:
             yield str(folder / name)
 
 
-def _read_pyproject(text: str) -> Iterator[tuple[str, str]]:
+def _read_pyproject(text: str) -> Iterator[tuple[str, object]]:
     data = tomllib.loads(text)
     project = data.get("project", {})
     groups = [project.get("dependencies", []), *project.get("optional-dependencies", {}).values()]
@@ -211,43 +200,32 @@ def _read_pyproject(text: str) -> Iterator[tuple[str, str]]:
     for requirement in (one for group in groups for one in group if isinstance(one, str)):
         yield from _requirement(requirement)
     poetry = data.get("tool", {}).get("poetry", {})
-    tables = [poetry.get("dependencies", {}), poetry.get("dev-dependencies", {})]
-    tables += [group.get("dependencies", {}) for group in poetry.get("group", {}).values()]
-    tables.append(data.get("tool", {}).get("uv", {}).get("sources", {}))
-    for name, spec in (pair for table in tables for pair in table.items() if pair[0] != "python"):
-        yield name, _spec(spec)
+    found = [*_tables(poetry, "dependencies dev-dependencies")]
+    found += [one for group in poetry.get("group", {}).values() for one in _tables(group, "dependencies")]
+    found += _tables(data.get("tool", {}).get("uv", {}), "sources")
+    yield from (one for one in found if one[0] != "python")
 
 
-def _read_cargo(text: str) -> Iterator[tuple[str, str]]:
+def _read_cargo(text: str) -> Iterator[tuple[str, object]]:
     data = tomllib.loads(text)
-    roots = [data, data.get("workspace", {}), *data.get("target", {}).values()]
-    for root in roots:
-        for kind in ("dependencies", "dev-dependencies", "build-dependencies"):
-            for name, spec in root.get(kind, {}).items():
-                if not (isinstance(spec, dict) and ("path" in spec or spec.get("workspace"))):
-                    yield name, _spec(spec)
+    for root in (data, data.get("workspace", {}), *data.get("target", {}).values()):
+        for name, spec in _tables(root, "dependencies dev-dependencies build-dependencies"):
+            if not (isinstance(spec, dict) and ("path" in spec or spec.get("workspace"))):
+                yield name, spec
 
 
-def _read_pipfile(text: str) -> Iterator[tuple[str, str]]:
-    data = tomllib.loads(text)
-    for kind in ("packages", "dev-packages"):
-        for name, spec in data.get(kind, {}).items():
-            yield name, _spec(spec)
+def _read_npm(text: str) -> Iterator[tuple[str, object]]:
+    kinds = "dependencies devDependencies optionalDependencies overrides resolutions"
+    return _tables(json.loads(text), kinds)
 
 
-def _read_npm(text: str) -> Iterator[tuple[str, str]]:
-    data = json.loads(text)
-    for kind in ("dependencies", "devDependencies", "optionalDependencies", "overrides", "resolutions"):
-        for name, spec in data.get(kind, {}).items():
-            yield name, _spec(spec)
+def _read_composer(text: str) -> Iterator[tuple[str, object]]:
+    # Without a slash it is PHP itself, or a part of it.
+    return (one for one in _tables(json.loads(text), "require require-dev") if "/" in one[0])
 
 
-def _read_composer(text: str) -> Iterator[tuple[str, str]]:
-    data = json.loads(text)
-    for kind in ("require", "require-dev"):
-        for name, spec in data.get(kind, {}).items():
-            if "/" in name:  # otherwise PHP itself, or a part of it
-                yield name, _spec(spec)
+def _tables(data: dict[str, Any], kinds: str) -> Iterator[tuple[str, object]]:
+    return (pair for kind in kinds.split() for pair in data.get(kind, {}).items())
 
 
 def _read_go(text: str) -> Iterator[tuple[str, str]]:
@@ -282,13 +260,9 @@ def _requirement(text: str) -> Iterator[tuple[str, str]]:
         yield re.sub(r"[-_.]+", "-", found["name"]).lower(), found["rest"].split(" --")[0].strip()
 
 
-def _spec(spec: object) -> str:
-    return spec if isinstance(spec, str) else json.dumps(spec, sort_keys=True)
-
-
-_READERS: dict[str, Callable[[str], Iterator[tuple[str, str]]]] = {
+_READERS: dict[str, Callable[[str], Iterable[tuple[str, object]]]] = {
     "pyproject.toml": _read_pyproject,
-    "Pipfile": _read_pipfile,
+    "Pipfile": lambda text: _tables(tomllib.loads(text), "packages dev-packages"),
     "package.json": _read_npm,
     "go.mod": _read_go,
     "Cargo.toml": _read_cargo,

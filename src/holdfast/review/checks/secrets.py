@@ -3,7 +3,9 @@
 Rule: the secret itself is never repeated, and a secret that the change also removes is not new.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate, groupby
 from threading import Thread
 
 from holdfast.redaction import SecretSpan, find_secrets, kingfisher_problem
@@ -60,10 +62,10 @@ def _in_file(change: CheckInput, file: FileChange, removed: str) -> Iterator[Fin
     # Unchanged lines are read too: what makes a value secret may be in the line before.
     text = "\n".join(line.text for line in lines)
     found = find_secrets(text, kingfisher=not is_lock_file(file.path))
-    is_sample = (
-        is_test_file(file.path) or is_program_file(file.path) or language_family(file.path) == "markup"
-    )
-    ignored = frozenset() if language_family(file.path) in ("shell", "", "data") else _COMMANDS
+    family = language_family(file.path)
+    is_sample = is_test_file(file.path) or is_program_file(file.path) or family == "markup"
+    ignored = frozenset() if family in ("shell", "", "data") else _COMMANDS
+    advice = "Read it from the environment or a secret store, and replace it where it is in use."
     reported: set[str] = set()
     for line, secrets in _by_line(lines, found):
         values = {text[one.start : one.end] for one in secrets}
@@ -73,27 +75,12 @@ def _in_file(change: CheckInput, file: FileChange, removed: str) -> Iterator[Fin
             continue
         reported |= values
         kind = secrets[0].rule.removeprefix("kingfisher.").replace("_", " ")
-        yield change.finding(
-            SECRET,
-            file.path,
-            [line],
-            f"A secret is added here ({kind}).",
-            "Read it from the environment or a secret store, and replace it where it is in use.",
-            severity="medium" if is_sample else None,
-        )
+        claim = f"A secret is added here ({kind})."
+        yield change.finding(SECRET, file, [line], claim, advice, severity="medium" if is_sample else None)
 
 
 def _by_line(lines: list[DiffLine], found: list[SecretSpan]) -> Iterator[tuple[DiffLine, list[SecretSpan]]]:
     """Lines with the secrets in them; a secret is inside one line."""
-    at = 0
-    rest = iter(found)
-    one = next(rest, None)
-    for line in lines:
-        end = at + len(line.text)
-        here: list[SecretSpan] = []
-        while one is not None and one.start < end:
-            here.append(one)
-            one = next(rest, None)
-        if here:
-            yield line, here
-        at = end + 1
+    ends = list(accumulate(len(line.text) + 1 for line in lines))
+    for at, secrets in groupby(found, key=lambda one: bisect_right(ends, one.start)):
+        yield lines[at], list(secrets)

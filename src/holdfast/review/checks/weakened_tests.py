@@ -94,32 +94,27 @@ def _deleted(change: CheckInput, file: FileChange, removed: set[str], added: set
     for hunk in file.hunks:
         for head, body in _removed_tests(hunk, pattern):
             is_kept = _name(pattern, head) in added or _is_moved(change, body)
-            if not is_kept and not _names(body) & removed:
+            names = {name for line in body for name in re.findall(r"\w{3,}", line.text)}
+            if not is_kept and not names & removed:
                 heads.append(head)
     if not heads or len(_added_names(file)) >= len(heads):
         return  # as many tests are new: they were rewritten
-    names = [_name(pattern, head) for head in heads]
-    more = f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else ""
-    what = "A test is" if len(names) == 1 else f"{len(names)} tests are"
-    claim = f"{what} deleted, but the tested code is not: {', '.join(names[:_MAX_SHOWN])}{more}."
-    yield change.finding(DELETED, file.path, heads[:_MAX_SHOWN], claim, side="old")
+    tests = [_name(pattern, head) for head in heads]
+    more = f" and {len(tests) - _MAX_SHOWN} more" if len(tests) > _MAX_SHOWN else ""
+    what = "A test is" if len(tests) == 1 else f"{len(tests)} tests are"
+    claim = f"{what} deleted, but the tested code is not: {', '.join(tests[:_MAX_SHOWN])}{more}."
+    yield change.finding(DELETED, file, heads[:_MAX_SHOWN], claim, side="old")
 
 
-def _removed_tests(hunk: Hunk, pattern: re.Pattern[str]) -> Iterator[tuple[DiffLine, list[DiffLine]]]:
+def _removed_tests(hunk: Hunk, pattern: re.Pattern[str]) -> list[tuple[DiffLine, list[DiffLine]]]:
     """First lines of removed tests, each with the removed lines after it."""
-    head: DiffLine | None = None
-    body: list[DiffLine] = []
+    found: list[tuple[DiffLine, list[DiffLine]]] = []
     for line in hunk.lines:
-        if line.kind != "-":
-            continue
-        if pattern.match(line.text):
-            if head is not None:
-                yield head, body
-            head, body = line, []
-        elif head is not None:
-            body.append(line)
-    if head is not None:
-        yield head, body
+        if line.kind == "-" and pattern.match(line.text):
+            found.append((line, []))
+        elif line.kind == "-" and found:
+            found[-1][1].append(line)
+    return found
 
 
 def _is_moved(change: CheckInput, body: list[DiffLine]) -> bool:
@@ -139,78 +134,61 @@ def _name(pattern: re.Pattern[str], line: DiffLine) -> str:
     return next(value for key, value in match.groupdict().items() if key != "q" and value)
 
 
-def _names(lines: list[DiffLine]) -> set[str]:
-    return {name for line in lines for name in re.findall(r"\w{3,}", line.text)}
-
-
 def _removed_definitions(change: CheckInput) -> set[str]:
-    """Names whose definition the change removes from code that is not a test."""
+    """Names whose definition the change removes from code that is not a test, and of files that it deletes."""
     sides: dict[LineKind, set[str]] = {"-": set(), "+": set()}
-    for file in change.diff.files:
-        if not is_test_file(file.path):
-            for kind, names in sides.items():
-                found = (_DEFINITION.match(line.text) for line in file.lines(kind))
-                names.update(match["name"] for match in found if match)
-    stems = {
-        PurePosixPath(f.path).stem
-        for f in change.diff.files
-        if f.change == "deleted" and not is_test_file(f.path)
-    }
+    code = [file for file in change.diff.files if not is_test_file(file.path)]
+    for file in code:
+        for kind, names in sides.items():
+            found = (_DEFINITION.match(line.text) for line in file.lines(kind))
+            names.update(match["name"] for match in found if match)
+    stems = {PurePosixPath(file.path).stem for file in code if file.change == "deleted"}
     return (sides["-"] - sides["+"]) | stems
 
 
 def _is_subject_gone(change: CheckInput, file: FileChange) -> bool:
     """Is the file that this one is named after deleted or moved?"""
     stem = PurePosixPath(file.path).stem.lower()
-    for other in change.diff.files:
-        if other.change in ("deleted", "renamed") and not is_test_file(other.path):
-            name = PurePosixPath(other.old_path).stem.lower()
-            if len(name) > 2 and name in stem:
-                return True
-    return False
+    gone = [
+        PurePosixPath(other.old_path).stem.lower()
+        for other in change.diff.files
+        if other.change in ("deleted", "renamed") and not is_test_file(other.path)
+    ]
+    return any(len(name) > 2 and name in stem for name in gone)
 
 
 def _marked(change: CheckInput, file: FileChange) -> Iterator[Finding]:
     """Tests that are disabled, or the only ones to run."""
     skips, focus = _SKIPS.get(language_family(file.path)), _FOCUS.get(language_family(file.path))
-    marks = [line for line in file.lines("+") if any(one and one.match(line.text) for one in (skips, focus))]
+    marks = [
+        line for line in change.new_lines(file) if any(one and one.match(line.text) for one in (skips, focus))
+    ]
     for line in change.in_code(file.path, marks):
-        if line.text.strip() in change.removed_texts:
-            continue
         if focus and focus.match(line.text):
             claim = "Only this test runs; all others in the file are skipped."
-            yield change.finding(FOCUSED, file.path, [line], claim)
+            yield change.finding(FOCUSED, file, [line], claim)
         else:
-            severity: Severity = "info" if file.change == "added" else SKIPPED.severity
-            yield change.finding(SKIPPED, file.path, [line], "A test is disabled here.", severity=severity)
+            severity: Severity | None = "info" if file.change == "added" else None
+            yield change.finding(SKIPPED, file, [line], "A test is disabled here.", severity=severity)
 
 
 def _weakened(change: CheckInput, file: FileChange) -> Iterator[Finding]:
+    tests = _TESTS.get(language_family(file.path))
     for hunk in file.hunks:
-        removed = [
-            line
-            for line in hunk.lines
-            if line.kind == "-"
-            and _ASSERTION.match(line.text)
-            and line.text.strip() not in change.added_texts
-        ]
-        if not removed:
-            continue
+        gone = [line for line in hunk.lines if line.kind == "-"]
         added = [line for line in hunk.lines if line.kind == "+"]
+        removed = [line for line in gone if _ASSERTION.match(line.text)]
+        removed = [line for line in removed if line.text.strip() not in change.added_texts]
         texts = {line.text.strip() for line in removed}
-        for line in added:
+        for line in added if removed else ():
+            claim = ""
             if _COMMENTED.match(line.text) and _COMMENTED.sub("", line.text, count=1).strip() in texts:
                 claim = "An assertion is commented out."
-                yield change.finding(WEAKENED, file.path, [line], claim, severity="medium")
             elif _ALWAYS_TRUE.match(line.text):
                 claim = "An assertion is replaced by one that is always true."
-                yield change.finding(WEAKENED, file.path, [line], claim, severity="medium")
-        if not added and not _has_head(hunk, language_family(file.path)):
+            if claim:
+                yield change.finding(WEAKENED, file, [line], claim, severity="medium")
+        # If a whole test is removed, these lines are a part of it.
+        if removed and not added and tests and not any(tests.match(line.text) for line in gone):
             claim = "Assertions are removed and not replaced."
-            yield change.finding(WEAKENED, file.path, removed[:_MAX_SHOWN], claim, side="old")
-
-
-def _has_head(hunk: Hunk, kind: LanguageFamily) -> bool:
-    """Is a whole test removed, of which these lines are a part?"""
-    pattern = _TESTS.get(kind)
-    return pattern is None or any(line.kind == "-" and pattern.match(line.text) for line in hunk.lines)
+            yield change.finding(WEAKENED, file, removed[:_MAX_SHOWN], claim, side="old")
