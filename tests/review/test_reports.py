@@ -15,7 +15,7 @@ from holdfast.review.escaping import (
     table_cell,
 )
 from holdfast.review.findings import ReviewFindings
-from holdfast.review.reports import ReviewReport, SkippedUnit, to_json, to_markdown
+from holdfast.review.report import ReviewReport, SkippedUnit, to_json, to_markdown
 from holdfast.review.unit import Metrics, Span, Symbol
 from support.review_values import check, finding, unit
 

@@ -13,7 +13,8 @@ from jsonschema import Draft4Validator, FormatChecker
 from holdfast.review.finding import SEVERITIES
 from holdfast.review.findings import ReviewFindings
 from holdfast.review.patches import write_patch
-from holdfast.review.reports import ReviewReport, SkippedUnit, to_sarif
+from holdfast.review.report import ReviewReport, SkippedUnit
+from holdfast.review.sarif import to_sarif
 from holdfast.review.sides import Sides
 from support.review_values import Texts, check, finding, unit
 

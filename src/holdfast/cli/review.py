@@ -30,9 +30,10 @@ from holdfast.errors import HoldfastError, InputError
 from holdfast.review.finding import SEVERITIES, Severity
 from holdfast.review.findings import reaches_severity
 from holdfast.review.git_changes import MOST_DIFF
-from holdfast.review.reports import ReviewReport, to_json, to_markdown, to_sarif
+from holdfast.review.report import ReviewReport, to_json, to_markdown
 from holdfast.review.repository import open_repository
 from holdfast.review.review import Review, start_review
+from holdfast.review.sarif import to_sarif
 from holdfast.review.versions import decode_text
 
 FOUND = 1

@@ -16,16 +16,11 @@ from rich.text import Text
 
 from holdfast.cli.streams import printable, uses_colour, write
 from holdfast.cli.tables import name, print_heading, print_table, wrapped
+from holdfast.numbers import counted
 from holdfast.redaction import redact
 from holdfast.review.escaping import show_invisible
 from holdfast.review.finding import Finding, Severity
-from holdfast.review.reports.report import (
-    ReviewReport,
-    finding_place,
-    pluralize,
-    risks_of,
-    unit_place,
-)
+from holdfast.review.report import ReviewReport, finding_place, risks_of, unit_place
 from holdfast.review.unit import Level, Unit
 
 MOST_UNITS = 12
@@ -52,7 +47,7 @@ def print_report(report: ReviewReport) -> None:
     print_heading(f"findings: {report.found}")
     parts = [part for finding in ranked[:MOST_FINDINGS] for part in _finding(finding)]
     if rest := ranked[MOST_FINDINGS:]:
-        parts.append(Text(f"\n{pluralize(len(rest), 'more finding')}; `--markdown` and `--json` have all"))
+        parts.append(Text(f"\n{counted(len(rest), 'more finding')}; `--markdown` and `--json` have all"))
     if report.left_out:
         parts.append(Text(f"\n{report.left_out}"))
     if report.summary:
@@ -66,7 +61,7 @@ def _print_units(report: ReviewReport) -> None:
     columns = [name("risk"), name("look at"), name("lines"), wrapped("unit")]
     print_table(columns, [_row(unit, report.level(unit)) for unit in ranked[:MOST_UNITS]])
     if rest := ranked[MOST_UNITS:]:
-        write(f"{pluralize(len(rest), 'more unit')}: {risks_of(rest)}\n")
+        write(f"{counted(len(rest), 'more unit')}: {risks_of(rest)}\n")
     if report.unseen:
         files = sorted({_safe(one.path) for one in report.unseen})
         more = f" and {len(files) - 3} more" if len(files) > 3 else ""
@@ -91,7 +86,7 @@ def _finding(finding: Finding) -> Iterator[Text | Padding]:
     for line in finding.evidence[:MOST_LINES]:
         yield _inner(_code(line), style="dim")
     if rest := finding.evidence[MOST_LINES:]:
-        yield _inner(f"│ … {pluralize(len(rest), 'more line')}", style="dim")
+        yield _inner(f"│ … {counted(len(rest), 'more line')}", style="dim")
     if finding.suggestion:
         yield _inner(f"→ {_safe(finding.suggestion)}")
     for line in finding.patch.splitlines():

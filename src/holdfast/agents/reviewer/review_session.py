@@ -18,7 +18,7 @@ from holdfast.events import ContextSet, RecapSet, ToolReturned
 from holdfast.messages import joined_text
 from holdfast.review.escaping import show_invisible
 from holdfast.review.finding import SEVERITIES, Finding
-from holdfast.review.reports import ReviewReport
+from holdfast.review.report import ReviewReport
 from holdfast.review.review import Review
 from holdfast.review.static_context import Snippet, build_static_context, unit_weight
 from holdfast.review.unit import Risk, Unit

@@ -1,4 +1,4 @@
-"""The checks that need no model, one module each.
+"""The checks that need no model, one module for each theme.
 
 Rule: precision first. A check with false alarms gets switched off, so if it is not sure it reports nothing. What a
 check finds is verified like what a model finds.

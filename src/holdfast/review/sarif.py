@@ -13,7 +13,7 @@ from holdfast.review.checks import RULES
 from holdfast.review.diff import Hunk
 from holdfast.review.diff_parser import read_headers
 from holdfast.review.finding import Finding, Severity
-from holdfast.review.reports.report import ReviewReport, encode_json
+from holdfast.review.report import ReviewReport, encode_json
 from holdfast.version import __version__
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -1,7 +1,9 @@
-"""A review as it is reported: what was compared, its units, the findings, and what was not reviewed; and as JSON.
+"""A review as it is reported: what was compared, its units, the findings, and what was not reviewed; and the
+report as JSON and as Markdown.
 
-Rule: everything a report says is in this value; the three formats differ in form only. The shape of the JSON is a
-contract: keys are added, never renamed or removed, while `schema` stays `holdfast.review/1`.
+Rule: everything a report says is in this value; the formats differ in form only. In Markdown, text from the diff or
+from a model stays text, and no secret is shown. The shape of the JSON is a contract: keys are added, never renamed
+or removed, while `schema` stays `holdfast.review/1`.
 
     {"schema": "holdfast.review/1", "tool": {"name": "holdfast", "version": str}, "title": str, "model": str,
      "summary": str,
@@ -20,13 +22,16 @@ contract: keys are added, never renamed or removed, while `schema` stays `holdfa
 Findings come the most severe first. A `line` of 0 means the file as a whole.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
 
 import msgspec
 from msgspec import Struct
 
+from holdfast.numbers import counted
 from holdfast.redaction import redact
-from holdfast.review.escaping import escape_json
+from holdfast.review.escaping import code_block, code_span, escape_inline, escape_json, table_cell
 from holdfast.review.finding import SEVERITIES, Finding
 from holdfast.review.findings import ReviewFindings, highest_severity
 from holdfast.review.unit import Level, LevelDecision, Risk, Unit
@@ -34,6 +39,8 @@ from holdfast.version import __version__
 
 SCHEMA = "holdfast.review/1"
 RISKS: tuple[Risk, ...] = ("high", "medium", "low")
+_MAX_UNITS = 30
+_LANGUAGES = {"py": "python", "js": "js", "ts": "ts", "go": "go", "rs": "rust", "rb": "ruby", "java": "java"}
 
 
 class SkippedUnit(Struct, frozen=True):
@@ -61,7 +68,7 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
         files = len({unit.path for unit in self.units})
         added = sum(unit.metrics.added for unit in self.units)
         removed = sum(unit.metrics.removed for unit in self.units)
-        return f"{pluralize(files, 'file')}, {pluralize(len(self.units), 'unit')}, +{added} −{removed} lines"
+        return f"{counted(files, 'file')}, {counted(len(self.units), 'unit')}, +{added} −{removed} lines"
 
     @property
     def found(self) -> str:
@@ -77,12 +84,12 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
         reasons = [f"{count} for {reason.replace('_', ' ')}" for reason, count in findings.dropped.items()]
         notes = []
         if reasons:
-            dropped = pluralize(sum(findings.dropped.values()), "finding")
+            dropped = counted(sum(findings.dropped.values()), "finding")
             notes.append(f"{dropped} dropped ({', '.join(reasons)})")
         if findings.patches:
             notes.append(f"{sum(findings.patches.values())} of the patches did not apply")
         if findings.merged:
-            notes.append(f"{pluralize(len(findings.merged), 'finding')} merged into others")
+            notes.append(f"{counted(len(findings.merged), 'finding')} merged into others")
         return "; ".join(notes)
 
     def level(self, unit: Unit) -> Level:
@@ -92,7 +99,10 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
 
     def ranked_units(self) -> list[Unit]:
         """The riskiest first, then the largest."""
-        return sorted(self.units, key=_rank)
+        return sorted(
+            self.units,
+            key=lambda unit: (RISKS.index(unit.risk), -unit.lines, unit.path, unit.new.first),
+        )
 
 
 def risks_of(units: Sequence[Unit]) -> str:
@@ -112,14 +122,6 @@ def finding_place(finding: Finding) -> str:
 def unit_place(unit: Unit) -> str:
     """`path:line`, or only the path if no lines are left."""
     return f"{unit.path}:{unit.new.first}" if unit.new.first else unit.path
-
-
-def pluralize(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def _rank(unit: Unit) -> tuple[int, int, str, int]:
-    return (RISKS.index(unit.risk), -(unit.metrics.added + unit.metrics.removed), unit.path, unit.new.first)
 
 
 def to_json(report: ReviewReport) -> str:
@@ -144,18 +146,8 @@ def to_json(report: ReviewReport) -> str:
 
 def encode_json(data: object) -> str:
     """Indented JSON. What is not a character (in a name that is not UTF-8) is replaced by `?`."""
-    text = msgspec.json.format(msgspec.json.encode(_replace_surrogates(data)), indent=2).decode()
-    return escape_json(text) + "\n"
-
-
-def _replace_surrogates(data: object) -> object:
-    if isinstance(data, str):
-        return data.encode("utf-8", "replace").decode()
-    if isinstance(data, dict):
-        return {_replace_surrogates(key): _replace_surrogates(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_replace_surrogates(value) for value in data]
-    return data
+    text = json.dumps(data, ensure_ascii=False, indent=2)
+    return escape_json(text.encode("utf-8", "replace").decode()) + "\n"
 
 
 def _unit_data(unit: Unit, level: Level) -> dict[str, object]:
@@ -178,3 +170,79 @@ def _unit_data(unit: Unit, level: Level) -> dict[str, object]:
         **msgspec.to_builtins(unit.metrics),
         "note": unit.note,
     }
+
+
+def to_markdown(report: ReviewReport) -> str:
+    parts = [f"# Review of {escape_inline(report.title)}", _overview(report)]
+    if report.summary:
+        parts.append(escape_inline(redact(report.summary)))
+    parts += _findings(report)
+    parts += _units(report)
+    parts += _unseen(report)
+    if report.left_out:
+        parts.append(f"{report.left_out}.")
+    return redact("\n\n".join(parts)) + "\n"
+
+
+def _overview(report: ReviewReport) -> str:
+    by = f"rules and {escape_inline(report.model)}" if report.model else "rules only, no model"
+    return f"**Findings: {report.found}.** {report.size}; reviewed by {by}."
+
+
+def _findings(report: ReviewReport) -> Iterator[str]:
+    severity = ""
+    for finding in report.findings.ranked():
+        if finding.severity != severity:
+            severity = finding.severity
+            yield f"## {severity.capitalize()}"
+        yield from _finding(finding)
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    yield f"### {escape_inline(finding.claim)}"
+    older = " (before the change)" if finding.side == "old" else ""
+    rule = f", rule `{finding.rule}`" if finding.rule else ""
+    yield f"{code_span(finding_place(finding))}{older} · {finding.category}{rule} · `{finding.id}`"
+    if finding.evidence:
+        language = _LANGUAGES.get(PurePosixPath(finding.path).suffix.lstrip(".").lower(), "")
+        yield code_block("\n".join(finding.evidence), language)
+    if finding.suggestion:
+        yield f"Suggestion: {escape_inline(finding.suggestion)}"
+    if finding.patch:
+        yield code_block(finding.patch, "diff")
+
+
+def _units(report: ReviewReport) -> Iterator[str]:
+    if not report.units:
+        return
+    yield "## Units by risk"
+    ranked = report.ranked_units()
+    rows = [
+        "| risk | unit | where | in | lines | tags | look at |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    rows += [_table_row(unit, report.level(unit)) for unit in ranked[:_MAX_UNITS]]
+    yield "\n".join(rows)
+    if rest := ranked[_MAX_UNITS:]:
+        yield f"{counted(len(rest), 'more unit')}: {risks_of(rest)}."
+
+
+def _table_row(unit: Unit, level: Level) -> str:
+    symbol = table_cell(unit.symbol.name) if unit.symbol else ""
+    lines = f"+{unit.metrics.added} −{unit.metrics.removed}"
+    where = table_cell(unit_place(unit))
+    return f"| {unit.risk} | `{unit.id}` | {where} | {symbol} | {lines} | {_words(unit.tags)} | {_words([level])} |"
+
+
+def _words(tags: Iterable[str]) -> str:
+    return ", ".join(tag.replace("_", " ") for tag in tags)
+
+
+def _unseen(report: ReviewReport) -> Iterator[str]:
+    if report.unseen:
+        yield "## Not reviewed"
+        yield "\n".join(
+            f"- {code_span(one.path)}: {escape_inline(one.reason)}" for one in report.unseen[:_MAX_UNITS]
+        )
+        if rest := report.unseen[_MAX_UNITS:]:
+            yield f"{counted(len(rest), 'more unit')}, of {counted(len({one.path for one in rest}), 'file')}."
