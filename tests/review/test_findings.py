@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 
 from holdfast.review.finding import SEVERITIES
 from holdfast.review.findings import (
+    RejectedFinding,
     ReviewFindings,
+    VerifiedFinding,
     are_duplicates,
     highest_severity,
     reaches_severity,
     similarity,
 )
 from holdfast.review.sides import Sides
-from holdfast.review.verification import RejectedFinding, VerifiedFinding
 from support.review_values import Texts, finding, unit
 
 TEXT = "".join(f"line {n}\n" for n in range(1, 41))

@@ -11,10 +11,11 @@ from holdfast.review.file_types import detect_language
 from holdfast.review.grammars import QUERIES, load_grammar, missing_grammars
 from holdfast.review.outline import (
     MOST_CHARACTERS,
+    MOST_FAILURES,
+    Outliner,
     innermost_symbol,
     parse_outline,
 )
-from holdfast.review.outliner import MOST_FAILURES, Outliner
 from holdfast.review.unit import Span
 from support.review_code import CODE
 

@@ -1,20 +1,38 @@
-"""All findings of a review: which were kept, which were dropped and why, which were duplicates.
+"""All findings of a review: each is verified first, and which were kept, dropped or duplicates is counted.
 
-Rule: a plain value, and a fold over reports in their order: the same reports give the same findings. Which of two
-duplicates stays does not depend on their order: the more severe one does, and takes over what only the other had.
+Rule: what is kept can be shown. Every line of evidence is in the named file as written here (secrets aside), and
+the patch, if there is one, applies. Verifying twice gives the same as verifying once. The same reports in the same
+order give the same findings. Which of two duplicates stays does not depend on their order: the more severe one
+does, and takes over what only the other had.
+
+A line with a secret is shown with `<REDACTED>`, so a reviewer can quote it only that way. Such a quote matches
+a line that has a secret in exactly that place, and no other line.
 """
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.review.finding import SEVERITIES, Finding, Severity
-from holdfast.review.sides import Sides
-from holdfast.review.verification import RejectedFinding, VerifiedFinding, verify_finding
+from holdfast.redaction import MARK, find_secrets, redact
+from holdfast.review.finding import SEVERITIES, Category, Finding, Severity, finding_id
+from holdfast.review.patches import AppliedPatch, PatchProblem, try_patch
+from holdfast.review.sides import Lines, Sides, find_unit
 
-_WORD = re.compile(r"[^\W\d_]+")
+RejectionReason = Literal["severity", "category", "claim", "unit", "file", "evidence", "no_evidence"]
+"""Why a finding is dropped: what it lacks, or what is wrong with it."""
+
+_CATEGORIES = frozenset(get_args(Category))
+_WORD = re.compile(r"[^\W_]")
+_NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|:|\s*\|)\s?")
+
+_MAX_SECRETS = 3
+_MAX_LENGTH = 2_000
+"""Of a line that is compared around its secrets; a longer one only matches as it is shown."""
+_LETTERS = re.compile(r"[^\W\d_]+")
 _FILLER = frozenset(
     """the this that and for with not are was can could may might will would should has have its from into when
     where which what how but because only also does here there than then you your code line function""".split()
@@ -22,6 +40,18 @@ _FILLER = frozenset(
 _SIMILAR = 0.5
 _SIMILAR_TO_RULE = 0.15
 """A rule uses fixed words; a model that sees the same problem on the same line uses few of them."""
+
+
+class RejectedFinding(Struct, frozen=True):
+    reason: RejectionReason
+    detail: str = ""
+
+
+class VerifiedFinding(Struct, frozen=True):
+    """`patch_problem` says why the suggested patch was dropped, if it was."""
+
+    finding: Finding
+    patch_problem: PatchProblem | Literal["secret"] | None = None
 
 
 class ReviewFindings(Struct, frozen=True, kw_only=True):
@@ -46,7 +76,10 @@ class ReviewFindings(Struct, frozen=True, kw_only=True):
             if are_duplicates(other, finding):
                 stays, goes = merge_findings(other, finding)
                 kept = (*self.kept[:at], stays, *self.kept[at + 1 :])
-                return replace(self, patches=patches, kept=kept, merged=self._redirect(goes, stays.id))
+                # What went into `goes` goes on to `stays`.
+                merged = {one: stays.id if into == goes else into for one, into in self.merged.items()}
+                merged = {one: into for one, into in (merged | {goes: stays.id}).items() if one != stays.id}
+                return replace(self, patches=patches, kept=kept, merged=merged)
         return replace(self, patches=patches, kept=(*self.kept, finding))
 
     def find(self, id_: str) -> Finding | None:
@@ -56,14 +89,11 @@ class ReviewFindings(Struct, frozen=True, kw_only=True):
 
     def ranked(self) -> tuple[Finding, ...]:
         """The most severe first, then by place."""
-        return tuple(sorted(self.kept, key=_rank))
+        return tuple(sorted(self.kept, key=lambda one: (-_severity(one), one.path, one.line, one.id)))
 
-    def _redirect(self, goes: str, stays: str) -> dict[str, str]:
-        """`merged` with one more entry; entries that pointed at `goes` point at `stays`."""
-        if goes == stays:
-            return self.merged
-        moved = {name: stays if into == goes else into for name, into in self.merged.items() if name != stays}
-        return moved | {goes: stays}
+
+def _severity(finding: Finding) -> int:
+    return SEVERITIES.index(finding.severity)
 
 
 def highest_severity(findings: Iterable[Finding]) -> Severity | None:
@@ -72,8 +102,7 @@ def highest_severity(findings: Iterable[Finding]) -> Severity | None:
 
 def reaches_severity(findings: Iterable[Finding], threshold: Severity) -> bool:
     """Is one of them at least as severe as the threshold?"""
-    highest = highest_severity(findings)
-    return highest is not None and SEVERITIES.index(highest) >= SEVERITIES.index(threshold)
+    return any(_severity(finding) >= SEVERITIES.index(threshold) for finding in findings)
 
 
 def are_duplicates(one: Finding, other: Finding) -> bool:
@@ -93,7 +122,9 @@ def are_duplicates(one: Finding, other: Finding) -> bool:
 
 def merge_findings(one: Finding, other: Finding) -> tuple[Finding, str]:
     """The one that stays, with the other's patch or suggestion if it has none; and the id of the one that goes."""
-    stays, goes = sorted((one, other), key=_merge_rank)
+    stays, goes = sorted(
+        (one, other), key=lambda f: (-_severity(f), not f.patch, -len(f.evidence), -len(f.claim), f.id)
+    )
     if not stays.patch and goes.patch:
         stays = replace(stays, patch=goes.patch, suggestion=stays.suggestion or goes.suggestion)
     elif not stays.suggestion:
@@ -111,23 +142,151 @@ def similarity(one: str, other: str) -> float:
 
 def _stems(claim: str) -> set[str]:
     """The words that carry a claim, cut to a stem: `inputs are not validated`, `validates no input`."""
-    words = (word for word in _WORD.findall(claim.lower()) if len(word) > 2 and word not in _FILLER)
+    words = (word for word in _LETTERS.findall(claim.lower()) if len(word) > 2 and word not in _FILLER)
     return {word[:5] for word in words}
-
-
-def _rank(finding: Finding) -> tuple[int, str, int, str]:
-    return (-SEVERITIES.index(finding.severity), finding.path, finding.line, finding.id)
-
-
-def _merge_rank(finding: Finding) -> tuple[int, bool, int, int, str]:
-    return (
-        -SEVERITIES.index(finding.severity),
-        not finding.patch,
-        -len(finding.evidence),
-        -len(finding.claim),
-        finding.id,
-    )
 
 
 def _count(counts: dict[str, int], key: str) -> dict[str, int]:
     return dict(sorted((counts | {key: counts.get(key, 0) + 1}).items()))
+
+
+def verify_finding(finding: Finding, sides: Sides) -> VerifiedFinding | RejectedFinding:
+    """The finding as it is kept: at its place, with exact lines, an id, and a patch that applies or none."""
+    if finding.severity not in SEVERITIES:
+        return _rejected("severity", str(finding.severity))
+    if finding.category not in _CATEGORIES:
+        return _rejected("category", str(finding.category))
+    if not finding.claim.strip():
+        return _rejected("claim")
+    unit = _unit(finding, sides)
+    if not unit:
+        return _rejected("unit", finding.unit)
+    located = _locate(finding, sides)
+    if isinstance(located, RejectedFinding):
+        return located
+    return _check_patch(replace(located, unit=unit, claim=redact(located.claim.strip())), sides)
+
+
+def _rejected(reason: RejectionReason, detail: str = "") -> RejectedFinding:
+    return RejectedFinding(reason, redact(detail))
+
+
+def _unit(finding: Finding, sides: Sides) -> str:
+    """The unit it names (which may be in another file: a caller that did not change), else the one at its place."""
+    if any(unit.id == finding.unit for unit in sides.units):
+        return finding.unit
+    return find_unit(sides.units_of(finding.path), finding.side, finding.line)
+
+
+def _locate(finding: Finding, sides: Sides) -> Finding | RejectedFinding:
+    """The finding with the line numbers and the exact text of its evidence."""
+    lines = sides.lines(finding.path, finding.side)
+    quotes = [line for part in finding.evidence for line in part.split("\n") if line.strip()]
+    if not quotes:
+        return _locate_file(finding, lines, sides)
+    if lines is None:
+        return _rejected("file")
+    safe = sides.safe_lines(finding.path, finding.side)
+    found = _find(quotes, lines, safe, finding.line)
+    if found is None:
+        missing = next((quote for quote in quotes if not _matches(quote, lines, safe)), "")
+        return _rejected("evidence", missing.strip()[:80])
+    is_at_line = found[0] <= finding.line <= found[-1]
+    if not is_at_line and _is_ambiguous(quotes, lines, safe):
+        return _rejected("evidence", quotes[0].strip()[:80])
+    first = finding.line if is_at_line else found[0]
+    last = min(finding.last_line, max(lines)) if is_at_line and finding.last_line >= first else found[-1]
+    exact = tuple(redact("\n".join(safe[number] for number in found)).split("\n"))
+    located = replace(finding, line=first, last_line=max(first, last), evidence=exact)
+    same_above = sum(number < found[0] and line.strip() == exact[0].strip() for number, line in safe.items())
+    return replace(located, id=finding_id(located, same_above))
+
+
+def _is_ambiguous(quotes: Sequence[str], lines: Lines, safe: Lines) -> bool:
+    """Only punctuation, which is in many places: only the line number could say which one is meant."""
+    return not any(map(_WORD.search, quotes)) and len(_matches(quotes[0], lines, safe)) > 1
+
+
+def _locate_file(finding: Finding, lines: Lines | None, sides: Sides) -> Finding | RejectedFinding:
+    """Without evidence. A mode, a move or a binary file has no lines to show; everything else does."""
+    own = sides.units_of(finding.path)
+    if not finding.rule and any(unit.hunks for unit in own):
+        return _rejected("no_evidence")
+    if not own and lines is None:
+        return _rejected("file")
+    end = max(lines, default=0) if lines else 0
+    first = min(max(finding.line, 0), end)
+    located = replace(finding, line=first, last_line=min(max(finding.last_line, first), end), evidence=())
+    return replace(located, id=finding_id(located))
+
+
+def _find(quotes: Sequence[str], lines: Lines, safe: Lines, near: int) -> list[int] | None:
+    """A line number for each quote, in order; the shortest block, and among these the one nearest to `near`."""
+    matches = [_matches(quote, lines, safe) for quote in quotes]
+    blocks = [block for start in matches[0] if (block := _block(start, matches))]
+    return min(blocks, key=lambda block: (block[-1] - block[0], abs(block[0] - near), block[0]), default=None)
+
+
+def _block(start: int, matches: Sequence[Sequence[int]]) -> list[int] | None:
+    """From `start`, for each quote the next line that matches it; None if the quotes are not in this order."""
+    block = [start]
+    for numbers in matches[1:]:
+        after = bisect_right(numbers, block[-1])
+        if after == len(numbers):
+            return None
+        block.append(numbers[after])
+    return block
+
+
+def _matches(quote: str, lines: Lines, safe: Lines) -> list[int]:
+    """The lines that match a quote: exactly if there are any, else up to the whitespace around it."""
+    if MARK not in quote and (exact := [number for number, line in lines.items() if line == quote]):
+        return exact
+    for reading in _readings(quote):
+        if reading.strip() and (
+            found := [number for number, line in lines.items() if _is_line(reading, line, safe[number])]
+        ):
+            return found
+    return []
+
+
+def _readings(quote: str) -> Iterator[str]:
+    """What the quote may mean, the most literal first: as it is, after a diff's sign, after a line number."""
+    yield quote
+    if quote[:1] in ("+", "-"):
+        yield quote[1:]
+    if numbered := _NUMBERED.match(quote):
+        yield quote[numbered.end() :]
+
+
+def _is_line(quote: str, line: str, safe: str) -> bool:
+    if MARK not in quote:
+        return quote.strip() == line.strip()
+    return quote.strip() == safe.strip() or _hides_secrets(quote.strip().split(MARK), line.strip())
+
+
+def _hides_secrets(parts: list[str], line: str) -> bool:
+    """Do these parts surround the secrets of the line? Whatever they leave out must be one."""
+    if len(parts) > _MAX_SECRETS + 1 or len(line) > _MAX_LENGTH or not any(part.strip() for part in parts):
+        return False
+    match = re.fullmatch("(.+?)".join(map(re.escape, parts)), line)
+    if match is None:
+        return False
+    secret = {at for one in find_secrets(line) for at in range(one.start, one.end)}
+    gaps = (range(*match.span(number)) for number in range(1, len(parts)))
+    return all(
+        not secret.isdisjoint(gap) and not any(_WORD.match(line[at]) for at in gap if at not in secret)
+        for gap in gaps
+    )
+
+
+def _check_patch(finding: Finding, sides: Sides) -> VerifiedFinding:
+    finding = replace(finding, suggestion=redact(finding.suggestion.strip()))
+    if not finding.patch.strip():
+        return VerifiedFinding(replace(finding, patch=""))
+    tried = try_patch(finding.path, sides.versions.new(finding.path), finding.patch)
+    if not isinstance(tried, AppliedPatch):
+        return VerifiedFinding(replace(finding, patch=""), tried)
+    if redact(tried.patch) != tried.patch:
+        return VerifiedFinding(replace(finding, patch=""), "secret")
+    return VerifiedFinding(replace(finding, patch=tried.patch))

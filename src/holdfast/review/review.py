@@ -17,7 +17,7 @@ from holdfast.review.diff import Diff, Versions
 from holdfast.review.findings import ReviewFindings
 from holdfast.review.git_changes import read_diff, read_diff_text
 from holdfast.review.grammars import QUERIES, missing_grammars
-from holdfast.review.outliner import Outliner
+from holdfast.review.outline import Outliner
 from holdfast.review.report import ReviewReport, SkippedUnit
 from holdfast.review.repository import locate_repository
 from holdfast.review.sides import Sides

@@ -23,8 +23,7 @@ from msgspec.structs import replace
 from holdfast.review.diff import Diff, FileChange, Versions
 from holdfast.review.file_types import detect_language
 from holdfast.review.hunk_groups import HunkGroup, OutlinedFile, group_hunks
-from holdfast.review.outline import Outline
-from holdfast.review.outliner import Outliner
+from holdfast.review.outline import Outline, Outliner
 from holdfast.review.tags import path_tags, tag_unit
 from holdfast.review.unit import Metrics, Span, Symbol, Unit, rate_unit
 

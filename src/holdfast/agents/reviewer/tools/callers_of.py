@@ -24,8 +24,7 @@ from holdfast.agents.reviewer.tools.search_in_project import (
 from holdfast.messages import Json
 from holdfast.numbers import count_noun
 from holdfast.review.file_types import detect_language
-from holdfast.review.outline import Outline, innermost_symbol
-from holdfast.review.outliner import Outliner
+from holdfast.review.outline import Outline, Outliner, innermost_symbol
 from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.search.ripgrep import SearchPattern
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside

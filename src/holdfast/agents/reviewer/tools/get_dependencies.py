@@ -26,7 +26,7 @@ from holdfast.agents.reviewer.tools.search_in_project import SECONDS, ProjectSea
 from holdfast.messages import Json
 from holdfast.numbers import count_noun
 from holdfast.review.file_types import detect_language
-from holdfast.review.outliner import Outliner
+from holdfast.review.outline import Outliner
 from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.search import ripgrep
 from holdfast.tools.search.ripgrep import run_program
