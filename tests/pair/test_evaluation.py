@@ -5,7 +5,7 @@ import json
 import pytest
 
 from holdfast.agents.pair.delivery import find_faults
-from holdfast.pair.evaluation import UnreadableResults, read_evaluation, read_results
+from holdfast.pair.evaluation import UnreadableResults, read_evaluation
 from holdfast.pair.handover import FileNote, Handover, HandoverProblem, SuccessRate
 from holdfast.pair.roles import built_in_pair
 from holdfast.pair.stop_rules import evidence
@@ -37,8 +37,8 @@ def test_what_is_there_is_counted(layout):
     assert wrong(layout) == ()
     evaluation = read_evaluation(layout, 1)
     assert evaluation.samples == {"p00", "p01", "f1"}
-    assert read_results(layout, 1) == evaluation.results
-    assert read_results(layout, 7).total == 0
+    assert read_evaluation(layout, 1).results == evaluation.results
+    assert read_evaluation(layout, 7).results.total == 0
 
 
 def test_samples_without_a_result_are_named(layout):
@@ -98,7 +98,7 @@ def test_a_file_that_is_a_link_out_is_not_read(layout, tmp_path):
     (tmp_path / "s.json").write_text('{"passed": true}')
     (folder_of(layout, RESULTS) / "s.json").symlink_to(tmp_path / "s.json")
     with pytest.raises(UnreadableResults, match=r"s\.json` is a link that leads out"):
-        read_results(layout, 1)
+        read_evaluation(layout, 1)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_cause_has_one_of_nine_layers_and_few_words(layout, cause):
 def test_a_line_about_an_iteration_stays_short(tmp_path):
     layout = layout_in(tmp_path / "many")
     write_results(layout, 1, 1, {f"f{n}": (n % 9 + 1, "low") for n in range(300)})
-    (line,) = evidence([read_results(layout, 1)])
+    (line,) = evidence([read_evaluation(layout, 1).results])
     assert len(line) < 250
 
 

@@ -13,12 +13,11 @@ from holdfast.pair.handover import (
     HandoverProblem,
     SuccessRate,
     handover_text,
-    read_handover,
 )
 from holdfast.pair.roles import built_in_pair
 from holdfast.tokenizers import counter_for_model
 from holdfast.views.directives import directives
-from support.pair_values import HANDOVERS, layout_in, write_results
+from support.pair_values import HANDOVERS, layout_in, read_handover, write_results
 
 NAME = "execute_to_init_context"
 INIT, EXECUTE = built_in_pair().roles

@@ -23,12 +23,12 @@ from holdfast.pair.phases import (
     StopRulesSet,
     TurnBegan,
     describe_phase,
+    pair_state,
     phase_event,
     read_phase,
 )
 from holdfast.pair.roles import built_in_pair
 from holdfast.pair.routing import next_turn
-from holdfast.pair.state import pair_state
 from holdfast.pair.stop_rules import StopRules
 from holdfast.pair.turn_texts import (
     LONGEST_QUESTION,

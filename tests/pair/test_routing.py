@@ -4,10 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.pair.handover import Handover, HandoverProblem
-from holdfast.pair.phases import HandedOver, HandoverAccepted
+from holdfast.pair.phases import HandedOver, HandoverAccepted, pair_state
 from holdfast.pair.roles import built_in_pair
 from holdfast.pair.routing import next_turn
-from holdfast.pair.state import pair_state
 from holdfast.pair.stop_rules import LayerLimits, StopRules
 from support.pair_values import measured
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.pair.phases import read_phase
-from holdfast.pair.state import pair_state
+from holdfast.pair.phases import pair_state, read_phase
 from holdfast.store import SqliteStore
 
 DATA = Path(__file__).parents[1] / "data"

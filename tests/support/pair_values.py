@@ -1,8 +1,10 @@
 """Values of a pair for tests: handovers of every kind, folders with results, iterations by their rates."""
 
 import json
+import re
 from pathlib import Path
 
+import msgspec
 from hypothesis import strategies as st
 
 from holdfast.pair.evaluation import IterationResults, SampleFailure
@@ -84,3 +86,17 @@ def measured(
         )
         for number, percent in enumerate(percents, start=1)
     ]
+
+
+def read_handover(name: str, text: str) -> Handover:
+    """The handover in a text that `handover_text` made. Raises `ValueError` if there is none."""
+    tag = re.escape(name)
+    found = re.search(rf"<{tag}>\n```json\n(.*?)\n```\n</{tag}>", text, re.DOTALL)
+    if found is None:
+        raise ValueError(f"there is no <{name}> in it")
+    fields = {field.name for field in msgspec.structs.fields(Handover)}
+    try:
+        value = {key: own for key, own in msgspec.json.decode(found[1]).items() if key in fields}
+        return msgspec.convert(value, Handover)
+    except (msgspec.MsgspecError, AttributeError) as error:
+        raise ValueError(f"what stands in <{name}> is no handover: {error}") from None

@@ -46,8 +46,8 @@ from holdfast.cli.streams import (
     write_json,
 )
 from holdfast.errors import InputError
+from holdfast.pair.phases import PairState
 from holdfast.pair.roles import built_in_pair, load_pair, load_stop_table
-from holdfast.pair.state import PairState
 from holdfast.pair.stop_rules import MOST, MOST_DOLLARS
 
 STOPPED, UNDELIVERED = 20, 21

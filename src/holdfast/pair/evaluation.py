@@ -13,14 +13,7 @@ from msgspec import Meta, Struct
 
 from holdfast.messages import Json
 from holdfast.pair.folder import ATTRIBUTION, RESULTS, SAMPLES, PairFolder
-from holdfast.pair.handover import (
-    LONGEST_TEXT,
-    SEVERITIES,
-    Handover,
-    HandoverProblem,
-    Severity,
-    SuccessRate,
-)
+from holdfast.pair.handover import LONGEST_TEXT, SEVERITIES, Handover, Severity, SuccessRate
 
 UNKNOWN = 0
 """The layer of a failure without an attribution."""
@@ -38,8 +31,6 @@ class SampleFailure(Struct, frozen=True):
 
 
 class IterationResults(Struct, frozen=True):
-    """The results of one iteration."""
-
     iteration: int
     passed: int
     total: int
@@ -83,11 +74,6 @@ class _Attribution(Struct):
 
 
 T = TypeVar("T", _Result, _Attribution)
-
-
-def read_results(layout: PairFolder, iteration: int) -> IterationResults:
-    """The results that `read_evaluation` counts."""
-    return read_evaluation(layout, iteration).results
 
 
 def read_evaluation(layout: PairFolder, iteration: int) -> Evaluation:
@@ -149,14 +135,9 @@ def problem_report(
     return {
         "iteration": results.iteration if results else 0,
         "success_rate": str(results.rate) if results else "",
-        "problems": [_told(problem) for problem in problems],
+        "problems": msgspec.to_builtins(problems),
         "failures": msgspec.to_builtins(failures),
     }
-
-
-def _told(problem: HandoverProblem) -> dict[str, Json]:
-    value: dict[str, Json] = msgspec.to_builtins(problem)
-    return value
 
 
 def _by_sample(layout: PairFolder, where: str, kind: type[T]) -> tuple[dict[str, T], dict[str, str]]:

@@ -4,7 +4,6 @@ Rule: large content stays on the disk and is named by its path. As text, a hando
 that nothing in it can close, and none of its sentences reads as a demand of a person.
 """
 
-import re
 from typing import Annotated, Literal
 
 import msgspec
@@ -99,27 +98,9 @@ def paths_in(handover: Handover) -> tuple[str, ...]:
 
 def handover_text(name: str, handover: Handover, about: dict[str, Json] | None = None) -> str:
     """The handover as the other role reads it: JSON in a code block, between `<name>` tags, `about` first."""
-    value = {**(about or {}), **_without_empty(handover)}
+    own = {key: value for key, value in msgspec.to_builtins(handover).items() if value}
+    value = {**(about or {}), **own}
     plain = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     # Escaped inside strings, so that it is the same JSON, and no tag can be opened or closed in it.
     plain = plain.replace("<", "\\u003c")
     return f"<{name}>\n```json\n{plain}\n```\n</{name}>"
-
-
-def read_handover(name: str, text: str) -> Handover:
-    """The handover in a text that `handover_text` made. Raises `ValueError` if there is none."""
-    tag = re.escape(name)
-    found = re.search(rf"<{tag}>\n```json\n(.*?)\n```\n</{tag}>", text, re.DOTALL)
-    if found is None:
-        raise ValueError(f"there is no <{name}> in it")
-    fields = {field.name for field in msgspec.structs.fields(Handover)}
-    try:
-        value = {key: own for key, own in msgspec.json.decode(found[1]).items() if key in fields}
-        return msgspec.convert(value, Handover)
-    except (msgspec.MsgspecError, AttributeError) as error:
-        raise ValueError(f"what stands in <{name}> is no handover: {error}") from None
-
-
-def _without_empty(handover: Handover) -> dict[str, Json]:
-    value: dict[str, Json] = msgspec.to_builtins(handover)
-    return {key: own for key, own in value.items() if own}

@@ -9,9 +9,20 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from holdfast.pair.phases import PairState
 from holdfast.pair.roles import Pair, Role
-from holdfast.pair.state import PairState
 from holdfast.pair.stop_rules import StopRules, in_a_row, percent, persistent_layers
+
+_NOT_FOLLOWED = {
+    "stop": "`{first}` says `stop`; whether anything is left to do is measured, so evaluate it",
+    "continue": "`{first}` says `continue`; it handed over, so you act next",
+}
+"""What the second role is told about a verdict that the first cannot give."""
+_TOLD_LATER = {
+    "stop": "you said `stop` before; the work ends when enough samples pass or a limit is reached, so it went on",
+    "continue": "you said `continue` before; after your handover the other agent acts, so it did",
+}
+"""What the first role is told in its next turn about a verdict that was not followed."""
 
 
 class NextTurn(Struct, frozen=True):
@@ -25,11 +36,13 @@ def next_turn(pair: Pair, state: PairState, rules: StopRules) -> NextTurn:
     first, second = pair.roles
     verdict = state.last.handover.verdict
     if state.last.role == first.name:
-        return NextTurn(second, tuple(_not_followed(first, verdict)))
-    if why := tuple(_back_to_first(pair, state, rules)):
-        return NextTurn(first, (*why, *_told_later(first, state)))
-    if verdict == "return":
-        return NextTurn(first, tuple(_told_later(first, state)))
+        note = _NOT_FOLLOWED.get(verdict, "").format(first=first.name)
+        return NextTurn(second, (note,) if note else ())
+    why = tuple(_back_to_first(pair, state, rules))
+    if why or verdict == "return":
+        before = state.handovers.get(first.name)
+        told = _TOLD_LATER.get(before.handover.verdict, "") if before else ""
+        return NextTurn(first, (*why, told) if told else why)
     if verdict == "stop":
         rate = f"{state.results[-1].rate} passed" if state.results else "nothing was measured"
         note = f"you wanted to stop; {rate}, and {percent(rules.target)} is the target, so the work goes on"
@@ -64,20 +77,3 @@ def _back_to_first(pair: Pair, state: PairState, rules: StopRules) -> Iterator[s
             yield f"`{second.name}` wanted to {wanted}; the disk has {failures} of layer {layer}, which is yours"
         elif any(problem.layer == layer for problem in state.last.handover.problems):
             yield f"`{second.name}` wanted to {wanted}; problems of layer {layer}, which is yours, stand open"
-
-
-def _not_followed(first: Role, verdict: str) -> Iterator[str]:
-    """What the second role is told about a verdict that the first cannot give."""
-    if verdict == "stop":
-        yield f"`{first.name}` says `stop`; whether anything is left to do is measured, so evaluate it"
-    elif verdict == "continue":
-        yield f"`{first.name}` says `continue`; it handed over, so you act next"
-
-
-def _told_later(first: Role, state: PairState) -> Iterator[str]:
-    """What the first role is told in its next turn about a verdict that was not followed."""
-    before = state.handovers.get(first.name)
-    if before is not None and before.handover.verdict == "stop":
-        yield "you said `stop` before; the work ends when enough samples pass or a limit is reached, so it went on"
-    elif before is not None and before.handover.verdict == "continue":
-        yield "you said `continue` before; after your handover the other agent acts, so it did"

@@ -103,28 +103,35 @@ def find_stop(
 ) -> StopVerdict | None:
     """Why no further iteration may begin. `done` counts the iterations that ended, measured or not. Without
     `may_succeed` all other rules still apply."""
+    found = next(_stops(results, rules, done, dollars, may_succeed), None)
+    return StopVerdict(*found, evidence(results)) if found else None
+
+
+def _stops(
+    results: Sequence[IterationResults], rules: StopRules, done: int, dollars: float, may_succeed: bool
+) -> Iterator[tuple[Reason, str]]:
+    """Every rule that applies, the strongest first, with the sentence that explains it."""
     rates = [one.rate.share for one in results]
     if may_succeed and results and rates[-1] >= rules.target and results[-1].total:
-        sentence = f"{results[-1].rate} passed, and {percent(rules.target)} was the target"
-        return StopVerdict("success", sentence, evidence(results))
+        yield "success", f"{results[-1].rate} passed, and {percent(rules.target)} was the target"
     if rules.max_cost and dollars >= rules.max_cost:
-        sentence = f"{format_dollars(dollars)} of {format_dollars(rules.max_cost)} are spent"
-        return StopVerdict("cost", sentence, evidence(results))
-    found = _critical(results, rules) or _layer(results, rules)
-    if found is None and oscillates(rates, rules):
-        newest = ", ".join(str(one.rate) for one in results[-rules.swings - 1 :])
-        found = StopVerdict("oscillation", f"the success rate goes up and down: {newest}", evidence(results))
-    if found is None and (gained := gain_of(rates, rules)) is not None and gained < rules.gain:
-        sentence = (
-            f"{rules.gain_iterations} iterations brought {gained:+.1%} over the best before, "
-            f"less than {percent(rules.gain)}"
-        )
-        found = StopVerdict("gain", sentence, evidence(results))
-    if found is None and rules.max_iterations and done >= rules.max_iterations:
+        yield "cost", f"{format_dollars(dollars)} of {format_dollars(rules.max_cost)} are spent"
+    most, iterations = rules.most_critical, rules.critical_iterations
+    newest = results[-iterations:] if most and iterations else ()
+    counts = [one.failed(severity="critical") for one in newest]
+    if counts and len(counts) == iterations and min(counts) > most:
+        yield "critical", f"{counts[-1]} critical failures, and more than {most} for {iterations} iterations"
+    for layer in persistent_layers(results, rules.hard):
+        yield "layer", f"layer {layer} failed in {in_a_row(rules.hard(layer))}"
+    if oscillates(rates, rules):
+        swings = ", ".join(str(one.rate) for one in results[-rules.swings - 1 :])
+        yield "oscillation", f"the success rate goes up and down: {swings}"
+    if (gained := gain_of(rates, rules)) is not None and gained < rules.gain:
+        brought = f"{rules.gain_iterations} iterations brought {gained:+.1%} over the best before"
+        yield "gain", f"{brought}, less than {percent(rules.gain)}"
+    if rules.max_iterations and done >= rules.max_iterations:
         made = "1 iteration was" if done == 1 else f"{done} iterations were"
-        sentence = f"{made} made, as many as allowed"
-        found = StopVerdict("iterations", sentence, evidence(results))
-    return found
+        yield "iterations", f"{made} made, as many as allowed"
 
 
 def gain_of(rates: Sequence[float], rules: StopRules) -> float | None:
@@ -152,17 +159,25 @@ def oscillates(rates: Sequence[float], rules: StopRules) -> bool:
 def persistent_layers(results: Sequence[IterationResults], limit: Callable[[int], int]) -> tuple[int, ...]:
     """Layers with failures in each of the newest iterations, as many as the limit of the layer says."""
     layers = {one.layer for one in results[-1].failures if one.layer} if results else set[int]()
-    return tuple(sorted(layer for layer in layers if _persists(results, layer, limit(layer))))
-
-
-def _persists(results: Sequence[IterationResults], layer: int, iterations: int) -> bool:
-    newest = results[-iterations:] if iterations else ()
-    return 0 < iterations <= len(newest) and all(one.failed(layer=layer) for one in newest)
+    return tuple(
+        layer
+        for layer in sorted(layers)
+        if 0 < (most := limit(layer)) <= len(results)
+        and all(one.failed(layer=layer) for one in results[-most:])
+    )
 
 
 def evidence(results: Sequence[IterationResults]) -> tuple[str, ...]:
     """A line for each iteration."""
-    return tuple(_line(one) for one in results)
+    lines = []
+    for one in results:
+        layers = sorted({failure.layer for failure in one.failures})
+        parts = [f"{one.failed(layer=layer)} of layer {layer or 'unknown'}" for layer in layers]
+        critical = one.failed(severity="critical")
+        parts += [f"{critical} critical"] if critical else []
+        failed = f"; failures: {', '.join(parts)}" if parts else ""
+        lines.append(f"iteration {one.iteration}: {one.rate} passed{failed}")
+    return tuple(lines)
 
 
 def in_a_row(iterations: int) -> str:
@@ -172,30 +187,3 @@ def in_a_row(iterations: int) -> str:
 def percent(share: float) -> str:
     """A share that a person chose, with all its digits."""
     return f"{round(share * 100, 4):g}%"
-
-
-def _line(one: IterationResults) -> str:
-    layers = sorted({failure.layer for failure in one.failures})
-    parts = [f"{one.failed(layer=layer)} of layer {layer or 'unknown'}" for layer in layers]
-    critical = one.failed(severity="critical")
-    parts += [f"{critical} critical"] if critical else []
-    failed = f"; failures: {', '.join(parts)}" if parts else ""
-    return f"iteration {one.iteration}: {one.rate} passed{failed}"
-
-
-def _critical(results: Sequence[IterationResults], rules: StopRules) -> StopVerdict | None:
-    most, iterations = rules.most_critical, rules.critical_iterations
-    newest = results[-iterations:] if most and iterations else ()
-    counts = [one.failed(severity="critical") for one in newest]
-    if not counts or len(counts) < iterations or min(counts) <= most:
-        return None
-    sentence = f"{counts[-1]} critical failures, and more than {most} for {iterations} iterations"
-    return StopVerdict("critical", sentence, evidence(results))
-
-
-def _layer(results: Sequence[IterationResults], rules: StopRules) -> StopVerdict | None:
-    stuck = persistent_layers(results, rules.hard)
-    if not stuck:
-        return None
-    sentence = f"layer {stuck[0]} failed in {in_a_row(rules.hard(stuck[0]))}"
-    return StopVerdict("layer", sentence, evidence(results))

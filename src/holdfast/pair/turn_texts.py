@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from holdfast.messages import Json
 from holdfast.pair.evaluation import IterationResults
 from holdfast.pair.handover import Handover, handover_text
-from holdfast.pair.phases import LONGEST_WORDS, DecisionMade, DecisionRequested
+from holdfast.pair.phases import LONGEST_WORDS, DecisionMade, DecisionRequested, PairState
 from holdfast.pair.roles import Pair, Role
-from holdfast.pair.state import PairState
 from holdfast.pair.stop_rules import StopRules, evidence, percent
 
 DATA = (

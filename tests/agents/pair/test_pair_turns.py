@@ -10,7 +10,6 @@ from holdfast.agents.pair.startup import PairCallbacks, PairOptions
 from holdfast.errors import InputError
 from holdfast.events import RecapSet, UserSaid
 from holdfast.messages import joined_text
-from holdfast.pair.handover import read_handover
 from holdfast.pair.phases import (
     DecisionMade,
     DecisionRequested,
@@ -18,8 +17,8 @@ from holdfast.pair.phases import (
     HandoverRejected,
     PairEnded,
     TurnBegan,
+    pair_state,
 )
-from holdfast.pair.state import pair_state
 from support.pair_people import DESIGNED, DONE, PLAN, Deciding, people
 from support.pair_plays import (
     BOTH,
@@ -32,7 +31,7 @@ from support.pair_plays import (
     users_in,
     write,
 )
-from support.pair_values import layout_in, write_results
+from support.pair_values import layout_in, read_handover, write_results
 
 
 @pytest.fixture

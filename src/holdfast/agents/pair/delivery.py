@@ -16,7 +16,6 @@ from holdfast.pair.evaluation import (
     UnreadableResults,
     false_claims,
     read_evaluation,
-    read_results,
 )
 from holdfast.pair.folder import PairFolder, PathInfo, read_design
 from holdfast.pair.handover import Handover, handover_text, paths_in
@@ -121,7 +120,7 @@ class Delivery:
         """The results on the disk, if the role measures. Raises `UnreadableResults`."""
         if not role.measures or self.blocked(role, handover, iteration):
             return None
-        return read_results(self._folder, iteration)
+        return read_evaluation(self._folder, iteration).results
 
     def blocked(self, role: Role, handover: Handover, iteration: int) -> bool:
         """Whether a role that measures could not do so and asks a person instead. With countable results it
@@ -129,7 +128,7 @@ class Delivery:
         if not role.measures or handover.success is not None or not handover.decisions:
             return False
         try:
-            return not read_results(self._folder, iteration).total
+            return not read_evaluation(self._folder, iteration).results.total
         except UnreadableResults:
             return True
 

@@ -6,9 +6,16 @@ Rule: a phase is in the log before anybody is told of it, and the state of the p
 from collections.abc import Callable
 
 from holdfast.log import Log
-from holdfast.pair.phases import DecisionMade, Phase, TurnBegan, phase_event, read_phase
+from holdfast.pair.phases import (
+    DecisionMade,
+    PairState,
+    Phase,
+    TurnBegan,
+    pair_state,
+    phase_event,
+    read_phase,
+)
 from holdfast.pair.roles import Pair
-from holdfast.pair.state import PairState, pair_state
 from holdfast.pair.stop_rules import StopRules
 
 

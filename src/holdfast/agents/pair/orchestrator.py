@@ -23,12 +23,12 @@ from holdfast.pair.phases import (
     HandoverAccepted,
     HandoverRejected,
     PairEnded,
+    PairState,
     StopRulesSet,
     TurnBegan,
 )
 from holdfast.pair.roles import Role
 from holdfast.pair.routing import NextTurn, is_done, next_turn
-from holdfast.pair.state import PairState
 from holdfast.pair.stop_rules import StopRules, find_stop
 from holdfast.pair.turn_texts import (
     disapproved_text,
