@@ -46,31 +46,32 @@ def index_of(text):
     return json.loads(found.group(1))
 
 
+def shown_in(text):
+    return re.findall(r"^### `(u-[0-9a-f]+)`", text, re.MULTILINE)
+
+
 def test_a_small_change_is_shown_whole(tmp_path):
     diff, units, _ = change(tmp_path, {"a.py": "x = 1\n"}, {"a.py": "x = 2\n", "b.py": "y = 3\n"})
     view = build_static_context(diff, units, budget=4_000, count=count)
-    assert "-x = 1\n+x = 2" in view.text
-    assert "+y = 3" in view.text
-    assert "Nothing is left out" in view.text
-    assert (view.left_out, view.unnamed) == ((), 0)
-    assert [row[1] for row in index_of(view.text)["units"]] == ["a.py", "b.py"]
-    assert index_of(view.text) == json.loads(view.index)
+    assert "-x = 1\n+x = 2" in view
+    assert "+y = 3" in view
+    assert "Nothing is left out" in view
+    assert len(shown_in(view)) == len(units)
+    assert [row[1] for row in index_of(view)["units"]] == ["a.py", "b.py"]
 
 
 def test_the_riskiest_come_first_and_what_is_left_out_is_said():
     diff, units = many(30, size=20)
     view = build_static_context(diff, units, budget=4_000, count=count)
     risks = {one.id: one.risk for one in units}
-    assert [risks[name] for name in view.shown[:10]] == ["high"] * 10
-    assert {risks[name] for name in view.shown[10:]} == {"medium"}
-    assert len(view.left_out) > 10
-    assert set(view.shown).isdisjoint(view.left_out)
-    assert len(view.shown) + len(view.left_out) == 30
+    shown = shown_in(view)
+    assert [risks[name] for name in shown[:10]] == ["high"] * 10
+    assert {risks[name] for name in shown[10:]} == {"medium"}
+    assert len(set(shown)) == len(shown) < 20
     assert (
-        f"the hunks of {len(view.left_out)} of 30 units. `read_file_hunk` with a unit's id shows them."
-        in view.text
+        f"the hunks of {30 - len(shown)} of 30 units. `read_file_hunk` with a unit's id shows them." in view
     )
-    assert [row[6] for row in index_of(view.text)["units"]] == ["high"] * 10 + ["medium"] * 10 + ["low"] * 10
+    assert [row[6] for row in index_of(view)["units"]] == ["high"] * 10 + ["medium"] * 10 + ["low"] * 10
 
 
 def test_a_large_unit_of_low_risk_outranks_no_risky_one_of_some_size():
@@ -86,11 +87,12 @@ def test_a_large_unit_of_low_risk_outranks_no_risky_one_of_some_size():
 def test_two_thousand_files_fit_any_budget_and_none_is_forgotten(budget):
     diff, units = many(2_000)
     view = build_static_context(diff, units, budget=budget, count=count)
-    assert count(view.text) == view.tokens <= budget
-    index = index_of(view.text)
+    assert count(view) <= budget
+    index = index_of(view)
     counted = sum(folder["units"] for folder in index.get("more", ()))
     assert len(index["units"]) + counted == 2_000
-    assert counted == view.unnamed > 0
+    assert counted > 0
+    assert f" {counted} units are only counted, by folder;" in view
     assert {row[6] for row in index["units"]} <= {"high"} or len(index["units"]) > 600
 
 
@@ -98,8 +100,7 @@ def test_a_real_tokenizer_is_kept_to():
     diff, units = many(300, size=12)
     tokenizer = load_tokenizer()
     view = build_static_context(diff, units, budget=9_000, count=tokenizer.count)
-    assert tokenizer.count(view.text) == view.tokens <= 9_000
-    assert view.tokens > 7_000
+    assert 7_000 < tokenizer.count(view) <= 9_000
 
 
 @pytest.mark.slow
@@ -119,11 +120,11 @@ def test_the_budget_holds_and_the_bytes_are_the_same(files, per_file, size, budg
     except ContextOverflow:
         assert budget < 600, "even the shortest form takes more"
         return
-    assert count(view.text) <= budget
+    assert count(view) <= budget
     assert view == build_static_context(
         diff, list(reversed(units)), budget=budget, count=count, snippets=snippets
     )
-    index = index_of(view.text)
+    index = index_of(view)
     assert len(index["units"]) + sum(folder["units"] for folder in index.get("more", ())) == len(units)
 
 
@@ -133,7 +134,7 @@ def test_hostile_lines_stay_between_their_fences():
     diff = Diff("# hostile\n## title", (FileChange(path="a`b.py", old_path="a`b.py", change="modified"),))
     text = build_static_context(
         diff, [one], budget=4_000, count=count, snippets=[Snippet("c.py", 1, "```\n# out")]
-    ).text
+    )
     tokens = MarkdownIt().parse(text)
     heads = [tokens[at + 1].content for at, token in enumerate(tokens) if token.type == "heading_open"]
     assert len(heads) == 5
@@ -147,9 +148,7 @@ def test_secrets_do_not_reach_the_model():
     token = "ghp_" + "R7wQ2nV9xK4mB8tL1cY6zJ3pD5sF0gHaUeXo"
     one = unit("u-1", "a.py", hunk(1, [f'token = "{token}"']))
     diff = Diff("working", (FileChange(path="a.py", old_path="a.py", change="modified"),))
-    text = build_static_context(
-        diff, [one], budget=4_000, count=count, snippets=[Snippet("b.py", 1, token)]
-    ).text
+    text = build_static_context(diff, [one], budget=4_000, count=count, snippets=[Snippet("b.py", 1, token)])
     assert token not in text
     assert text.count("<REDACTED>") == 2
 

@@ -6,17 +6,17 @@ algorithm, colours) are ignored, because the ids of units follow from the lines.
 
 import os
 import stat
+from functools import partial
 from pathlib import Path
 
 from holdfast.errors import InputError, NotFound
 from holdfast.review.diff import Diff, DiffLine, FileChange, Hunk, Versions
 from holdfast.review.diff_parser import diff_line, parse_diff
-from holdfast.review.repository import Repository, open_repository
+from holdfast.review.repository import Repository, locate_repository, open_repository
 from holdfast.review.versions import (
     DiskTexts,
     GitTexts,
     GitVersions,
-    TextSource,
     TextVersions,
     decode_text,
     is_binary,
@@ -43,8 +43,7 @@ def read_diff(root: Path, spec: str) -> tuple[Diff, Versions]:
     if _is_diff_file(root, spec):
         return _read_file(root, spec)
     if spec in ("working", "staged"):
-        repository = open_repository(root)
-        return _working(repository) if spec == "working" else _staged(repository)
+        return _uncommitted(open_repository(root), spec)
     if ".." in spec:
         return _between(open_repository(root), spec)
     try:
@@ -95,29 +94,29 @@ def _read_file(root: Path, spec: str) -> tuple[Diff, Versions]:
     except OSError as error:
         raise InputError(f"`{spec}` cannot be read: {error.strerror}") from None
     try:
-        return read_diff_text(decode_text(raw), spec, _top(root))
+        return read_diff_text(decode_text(raw), spec, review_root(root))
     except InputError as error:
         raise InputError(f"`{spec}`: {error.message}", hint=error.hint) from None
 
 
-def _top(root: Path) -> Path:
+def review_root(root: Path) -> Path:
+    """The folder that paths of a diff are relative to: the top of the repository, else the folder itself."""
     try:
-        return open_repository(root).top or root
+        return locate_repository(root).top or root.resolve()
     except InputError:
-        return root
+        return root.resolve()
 
 
-def _working(repository: Repository) -> tuple[Diff, Versions]:
+def _uncommitted(repository: Repository, spec: str) -> tuple[Diff, Versions]:
+    """`working` or `staged`, against the last commit, or an empty tree if there is none yet."""
+    output = repository.try_run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    last = repository.empty_tree() if output.code else output.out.decode("ascii").strip()
+    if spec == "staged":
+        files = _diff(repository, "--cached", last)
+        return Diff(spec, files), GitVersions(GitTexts(repository, last), GitTexts(repository, ""), files)
     top = repository.working_tree
-    last = _last_tree(repository)
     files = (*_diff(repository, last), *_untracked_files(repository))
-    return _read("working", files, GitTexts(repository, last), DiskTexts(top))
-
-
-def _staged(repository: Repository) -> tuple[Diff, Versions]:
-    last = _last_tree(repository)
-    files = _diff(repository, "--cached", last)
-    return _read("staged", files, GitTexts(repository, last), GitTexts(repository, ""))
+    return Diff(spec, files), GitVersions(GitTexts(repository, last), DiskTexts(top), files)
 
 
 def _between(repository: Repository, spec: str) -> tuple[Diff, Versions]:
@@ -135,23 +134,12 @@ def _between(repository: Repository, spec: str) -> tuple[Diff, Versions]:
 
 
 def _compared(repository: Repository, title: str, old: str, new: str) -> tuple[Diff, Versions]:
-    return _read(title, _diff(repository, old, new), GitTexts(repository, old), GitTexts(repository, new))
-
-
-def _read(
-    title: str, files: tuple[FileChange, ...], old: TextSource, new: TextSource
-) -> tuple[Diff, Versions]:
-    return Diff(title, files), GitVersions(old, new, files)
+    files = _diff(repository, old, new)
+    return Diff(title, files), GitVersions(GitTexts(repository, old), GitTexts(repository, new), files)
 
 
 def _diff(repository: Repository, *what: str) -> tuple[FileChange, ...]:
     return parse_diff(decode_text(repository.run("diff", *_OPTIONS, *what, "--", most=MOST_DIFF)))
-
-
-def _last_tree(repository: Repository) -> str:
-    """The last commit, or an empty tree if there is none yet."""
-    output = repository.try_run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    return repository.empty_tree() if output.code else output.out.decode("ascii").strip()
 
 
 def _parent(repository: Repository, commit: str) -> str:
@@ -176,23 +164,25 @@ def _untracked_files(repository: Repository) -> tuple[FileChange, ...]:
 
 
 def _added_file(top: Path, name: str) -> FileChange:
-    if name.endswith("/"):
-        name = name.removesuffix("/")
-        return FileChange(path=name, old_path=name, change="added", new_mode="160000", is_submodule=True)
+    is_submodule = name.endswith("/")
+    name = name.removesuffix("/")
+    added = partial(FileChange, path=name, old_path=name, change="added")
+    if is_submodule:
+        return added(new_mode="160000", is_submodule=True)
     try:
         status = (top / name).lstat()
     except OSError as error:
-        return _without_lines(name, "", f"cannot be read ({error.strerror})")
-    mode = _mode(status.st_mode)
+        return added(note=f"cannot be read ({error.strerror})")
+    mode = "100755" if status.st_mode & stat.S_IXUSR else "100644"
+    mode = "120000" if stat.S_ISLNK(status.st_mode) else mode
     if status.st_size > MOST_BYTES:
-        return _without_lines(name, mode, f"too large to read ({status.st_size // 1024} KiB)")
+        return added(new_mode=mode, note=f"too large to read ({status.st_size // 1024} KiB)")
     raw = read_inside(top, name, MOST_BYTES)
     if raw is None:
-        return _without_lines(name, mode, "cannot be read")
+        return added(new_mode=mode, note="cannot be read")
     if is_binary(raw):
-        return FileChange(path=name, old_path=name, change="added", new_mode=mode, is_binary=True)
-    hunks = (added_hunk(decode_text(raw)),) if raw else ()
-    return FileChange(path=name, old_path=name, change="added", new_mode=mode, hunks=hunks)
+        return added(new_mode=mode, is_binary=True)
+    return added(new_mode=mode, hunks=(added_hunk(decode_text(raw)),) if raw else ())
 
 
 def added_hunk(text: str) -> Hunk:
@@ -203,13 +193,3 @@ def added_hunk(text: str) -> Hunk:
     if last:
         lines.append(DiffLine("+", 0, len(lines) + 1, last, ""))
     return Hunk(0, 0, 1, len(lines), "", tuple(lines))
-
-
-def _without_lines(name: str, mode: str, note: str) -> FileChange:
-    return FileChange(path=name, old_path=name, change="added", new_mode=mode, note=note)
-
-
-def _mode(mode: int) -> str:
-    if stat.S_ISLNK(mode):
-        return "120000"
-    return "100755" if mode & os.X_OK << 6 else "100644"

@@ -138,11 +138,9 @@ class _Tree:
         """The lines of a node, without those that have something else on them."""
         span = self.span(node)
         before = self._raw[self._starts[span.first - 1] : node.start_byte]
-        after = self._raw[node.end_byte : self._end(span.last)]
+        end = self._starts[span.last] if span.last < len(self._starts) else len(self._raw)
+        after = self._raw[node.end_byte : end]
         return range(span.first + bool(before.strip()), span.last + 1 - bool(after.strip(b" \t\r\n;")))
-
-    def _end(self, line: int) -> int:
-        return self._starts[line] if line < len(self._starts) else len(self._raw)
 
 
 def _parse(text: str, grammar: Grammar) -> Outline:
@@ -176,8 +174,10 @@ def _parse(text: str, grammar: Grammar) -> Outline:
 def _definition(
     tree: _Tree, kind: Literal["function", "class", "module"], node: Any, captured: dict[str, list[Any]]
 ) -> _Definition:
-    owner = _receiver_type(_node_text(captured["owner"][0])) if "owner" in captured else ""
+    # The type in the receiver of a Go method: `Server` in `(s *Server[T])`.
+    receiver = _OWNER.search(_node_text(captured["owner"][0])) if "owner" in captured else None
     name = _definition_name(captured["name"][0])
+    owner = receiver[1] if receiver else ""
     return _Definition(kind, name, owner, tree.whole(node), node.start_byte, node.end_byte)
 
 
@@ -206,15 +206,13 @@ def _node_text(node: Any) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def _receiver_type(receiver: str) -> str:
-    """The type in the receiver of a Go method: `Server` in `(s *Server[T])`."""
-    found = _OWNER.search(receiver)
-    return found[1] if found else ""
-
-
 def _definition_name(node: Any) -> str:
     """From the node that names a definition. C's declarators have the name innermost."""
-    while node.type not in _NAMED and (inner := _inner(node)) is not None:
+    while node.type not in _NAMED:
+        is_wrapped = node.type == "parenthesized_declarator"
+        inner = node.named_child(0) if is_wrapped else node.child_by_field_name("declarator")
+        if inner is None:
+            break
         node = inner
     text = _node_text(node)
     if node.type == "qualified_identifier":
@@ -224,12 +222,6 @@ def _definition_name(node: Any) -> str:
     elif node.type == "member_expression":
         text = _OUTER.sub("", text)
     return " ".join(text.split())[:120]
-
-
-def _inner(node: Any) -> Any:
-    if node.type == "parenthesized_declarator":
-        return node.named_child(0)
-    return node.child_by_field_name("declarator")
 
 
 class Outliner:

@@ -73,9 +73,7 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
     @property
     def found(self) -> str:
         """`1 high, 2 low`, or `none`."""
-        kept = self.findings.kept
-        counts = {name: sum(finding.severity == name for finding in kept) for name in reversed(SEVERITIES)}
-        return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none"
+        return _tally(reversed(SEVERITIES), [finding.severity for finding in self.findings.kept]) or "none"
 
     @property
     def left_out(self) -> str:
@@ -107,8 +105,12 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
 
 def risks_of(units: Sequence[Unit]) -> str:
     """`2 high, 31 low`."""
-    counts = {risk: sum(unit.risk == risk for unit in units) for risk in RISKS}
-    return ", ".join(f"{count} {risk}" for risk, count in counts.items() if count)
+    return _tally(RISKS, [unit.risk for unit in units])
+
+
+def _tally(names: Iterable[str], values: Sequence[str]) -> str:
+    """How often each name is there, without those that are not."""
+    return ", ".join(f"{values.count(name)} {name}" for name in names if name in values)
 
 
 def finding_place(finding: Finding) -> str:

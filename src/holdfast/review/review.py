@@ -10,16 +10,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from holdfast.errors import InputError
 from holdfast.review.checks import run_checks
 from holdfast.review.checks.secrets import preload_scanner
 from holdfast.review.diff import Diff, Versions
 from holdfast.review.findings import ReviewFindings
-from holdfast.review.git_changes import read_diff, read_diff_text
+from holdfast.review.git_changes import read_diff, read_diff_text, review_root
 from holdfast.review.grammars import QUERIES, missing_grammars
 from holdfast.review.outline import Outliner
 from holdfast.review.report import ReviewReport, SkippedUnit
-from holdfast.review.repository import locate_repository
 from holdfast.review.sides import Sides
 from holdfast.review.unit import Level, LevelDecision, Unit, decide_level
 from holdfast.review.units import build_units, count_uses
@@ -111,11 +109,3 @@ def _notes(units: Sequence[Unit]) -> tuple[str, ...]:
     is_code = any(unit.hunks and unit.language in QUERIES for unit in units)
     missing = missing_grammars() if is_code and not has_symbols else ""
     return (missing,) if missing else ()
-
-
-def review_root(root: Path) -> Path:
-    """The folder that paths of a diff are relative to: the top of the repository, else the folder itself."""
-    try:
-        return locate_repository(root).top or root.resolve()
-    except InputError:
-        return root.resolve()

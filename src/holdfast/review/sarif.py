@@ -18,21 +18,14 @@ from holdfast.version import __version__
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _BASE = "SRCROOT"
-_LEVELS: dict[Severity, Literal["note", "warning", "error"]] = {
-    "info": "note",
-    "low": "note",
-    "medium": "warning",
-    "high": "error",
-    "critical": "error",
+_LEVELS: dict[Severity, tuple[Literal["note", "warning", "error"], str]] = {
+    "info": ("note", "0.0"),
+    "low": ("note", "3.0"),
+    "medium": ("warning", "5.5"),
+    "high": ("error", "8.0"),
+    "critical": ("error", "9.5"),
 }
-_SECURITY_SEVERITY: dict[Severity, str] = {
-    "info": "0.0",
-    "low": "3.0",
-    "medium": "5.5",
-    "high": "8.0",
-    "critical": "9.5",
-}
-"""The numbers by which services sort results with the tag `security`."""
+"""The level, and the number by which services sort results with the tag `security`."""
 
 
 def to_sarif(report: ReviewReport) -> str:
@@ -74,41 +67,35 @@ def _rule(name: str) -> dict[str, object]:
     rule = RULES.get(name)
     if rule is None:
         category = name.rpartition("/")[2]
-        tags = ["review", category]
+        text = f"A reviewer's finding about {category}"
         return {
             "id": name,
-            "shortDescription": {"text": f"A reviewer's finding about {category}"},
-            "properties": {"tags": tags},
+            "shortDescription": {"text": text},
+            "properties": {"tags": ["review", category]},
         }
-    properties: dict[str, object] = {"tags": ["review", rule.category]}
-    if rule.category == "security":
-        properties["security-severity"] = _SECURITY_SEVERITY[rule.severity]
+    level, number = _LEVELS[rule.severity]
+    security = {"security-severity": number} if rule.category == "security" else {}
     return {
         "id": name,
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.help},
         "help": {"text": rule.help},
-        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
-        "properties": properties,
+        "defaultConfiguration": {"level": level},
+        "properties": {"tags": ["review", rule.category], **security},
     }
 
 
 def _result(finding: Finding, rule: int) -> dict[str, object]:
     text = finding.claim + (f"\n\n{finding.suggestion}" if finding.suggestion else "")
-    properties: dict[str, object] = {
-        "severity": finding.severity,
-        "category": finding.category,
-        "unit": finding.unit,
-        "side": finding.side,
-    }
+    about = ("severity", "category", "unit", "side")
     result: dict[str, object] = {
         "ruleId": _rule_id(finding),
         "ruleIndex": rule,
-        "level": _LEVELS[finding.severity],
+        "level": _LEVELS[finding.severity][0],
         "message": {"text": text},
         "locations": [{"physicalLocation": _location(finding)}],
         "partialFingerprints": {"holdfastFindingId/v1": finding.id},
-        "properties": properties,
+        "properties": {name: getattr(finding, name) for name in about},
     }
     if finding.patch:
         result["fixes"] = [_fix(finding)]

@@ -4,6 +4,7 @@ Rule: lines are numbered from 1 and compared as they are; a `\\r` at the end is 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from holdfast.redaction import redact
 from holdfast.review.diff import Versions
@@ -31,36 +32,28 @@ class Sides:
     def __init__(self, units: Sequence[Unit], versions: Versions) -> None:
         self.units = tuple(units)
         self.versions = versions
-        self._lines: dict[tuple[str, Side], Lines | None] = {}
-        self._safe: dict[tuple[str, Side], Lines] = {}
+        self.lines = cache(self._lines)
+        self.safe_lines = cache(self._safe_lines)
 
-    def lines(self, path: str, side: Side) -> Lines | None:
-        """All lines of that side, else those that the hunks show; None if nothing is known."""
-        key = (path, side)
-        if key not in self._lines:
-            self._lines[key] = self._read(path, side)
-        return self._lines[key]
-
-    def safe_lines(self, path: str, side: Side) -> Lines:
-        """The same without secrets. Redacted as one text: what makes a line secret may be in the line before."""
-        key = (path, side)
-        if key not in self._safe:
-            lines = self.lines(path, side) or {}
-            text = redact("\n".join(lines.values()), kingfisher=False).split("\n")
-            self._safe[key] = dict(zip(lines, text, strict=True)) if lines else {}
-        return self._safe[key]
+    def _safe_lines(self, path: str, side: Side) -> Lines:
+        """The lines without secrets. Redacted as one text: what makes a line secret may be in the line before."""
+        lines = self.lines(path, side) or {}
+        text = redact("\n".join(lines.values()), kingfisher=False).split("\n")
+        return dict(zip(lines, text, strict=True)) if lines else {}
 
     def units_of(self, path: str) -> list[Unit]:
         return [unit for unit in self.units if path in (unit.path, unit.old_path)]
 
-    def _read(self, path: str, side: Side) -> Lines | None:
+    def _lines(self, path: str, side: Side) -> Lines | None:
+        """All lines of that side, else those that the hunks show; None if nothing is known."""
         units = self.units_of(path)
         if side == "new":
             text = self.versions.new(path)
         else:
             text = self.versions.old(next((unit.old_path for unit in units if unit.path == path), path))
         if text is not None:
-            return _split_lines(text)
+            whole = text.removesuffix("\n").split("\n") if text else []
+            return {number: line.removesuffix("\r") for number, line in enumerate(whole, start=1)}
         # On the new side, the old name of a moved file belongs to another file, or to none.
         own = [unit for unit in units if unit.path == path] or (units if side == "old" else [])
         lines = {
@@ -71,10 +64,3 @@ class Sides:
             if (number := line.old if side == "old" else line.new)
         }
         return dict(sorted(lines.items())) or None
-
-
-def _split_lines(text: str) -> Lines:
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
-    return {number: line.removesuffix("\r") for number, line in enumerate(lines, start=1)}

@@ -38,18 +38,6 @@ class Snippet(Struct, frozen=True):
     text: str
 
 
-class StaticContext(Struct, frozen=True):
-    """`text` is what the model reads, `index` the JSON in it; `shown` are the units with their hunks in it,
-    `left_out` the others, the riskiest first; `unnamed` is how many of these the index only counts."""
-
-    text: str
-    index: str
-    tokens: int
-    shown: tuple[str, ...]
-    left_out: tuple[str, ...]
-    unnamed: int
-
-
 def build_static_context(
     diff: Diff,
     units: Sequence[Unit],
@@ -57,9 +45,9 @@ def build_static_context(
     budget: int,
     count: Callable[[str], int],
     snippets: Sequence[Snippet] = (),
-) -> StaticContext:
-    """**Contract:** `count(result.text) <= budget`, or `ContextOverflow`."""
-    ranked = sorted(units, key=_rank)
+) -> str:
+    """**Contract:** `count(result) <= budget`, or `ContextOverflow`."""
+    ranked = sorted(units, key=lambda unit: (-unit_weight(unit), unit.path, unit.new.first, unit.id))
     index, named = _fitted_index(diff, ranked, budget, count)
     blocks = [(unit.id, _block(unit)) for unit in ranked if unit.hunks and unit.suggestion.level != "skip"]
     extra = [("", _snippet(one)) for one in snippets]
@@ -79,20 +67,14 @@ def build_static_context(
                 budget=budget,
             )
         taken.pop()
-    shown = tuple(name for name, _ in taken if name)
-    left_out = tuple(unit.id for unit in ranked if unit.id not in set(shown))
-    return StaticContext(text, index, count(text), shown, left_out, len(ranked) - named)
-
-
-def _rank(unit: Unit) -> tuple[float, str, int, str]:
-    return (-unit_weight(unit), unit.path, unit.new.first, unit.id)
+    return text
 
 
 def unit_weight(unit: Unit) -> float:
     """Risk times size; twice the length is not twice the importance."""
     if unit.suggestion.level == "skip":
         return 0.0
-    return _WEIGHTS[unit.risk] * math.log2(2 + unit.metrics.added + unit.metrics.removed)
+    return _WEIGHTS[unit.risk] * math.log2(2 + unit.lines)
 
 
 def _fitted_index(

@@ -33,9 +33,9 @@ from holdfast.errors import NotFound
 from holdfast.events import LogStarted, Noted
 from holdfast.log import Log
 from holdfast.models.model import Model
-from holdfast.review.git_changes import pin_revisions
+from holdfast.review.git_changes import pin_revisions, review_root
 from holdfast.review.report import ReviewReport
-from holdfast.review.review import Review, review_root, start_review
+from holdfast.review.review import Review, start_review
 from holdfast.store import SqliteStore, Store
 
 PROFILE = "review"

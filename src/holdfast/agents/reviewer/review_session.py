@@ -43,8 +43,8 @@ def change_view(review: Review, *, budget: int, count: Callable[[str], int]) -> 
     Raises `ContextOverflow` if not even the list of its files fits.
     """
     around = risky_functions(review)
-    context = build_static_context(review.diff, review.units, budget=budget, count=count, snippets=around)
-    return ContextSet(KEY, context.text, file_worths(review))
+    text = build_static_context(review.diff, review.units, budget=budget, count=count, snippets=around)
+    return ContextSet(KEY, text, file_worths(review))
 
 
 def risky_functions(review: Review) -> tuple[Snippet, ...]:
