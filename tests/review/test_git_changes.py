@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ from holdfast.review.repository import open_repository
 from holdfast.review.versions import (
     BATCH,
     BATCH_BYTES,
-    DiskTexts,
-    GitTexts,
     PrefetchedTexts,
+    disk_texts,
+    git_texts,
     read_inside,
 )
 from support.review_repos import Repo
@@ -462,14 +463,14 @@ def test_large_texts_are_read_a_few_at_a_time(repo):
     texts = {f"f{i:02}.txt": f"{i}\n" + "x" * 1_000_000 for i in range(20)}
     tree = repo.commit(texts)
     names = [*texts, "f99.txt"]
-    for side in (GitTexts(open_repository(repo.folder), tree), DiskTexts(repo.folder)):
-        read = side.texts(names)
+    for side in (partial(git_texts, open_repository(repo.folder), tree), partial(disk_texts, repo.folder)):
+        read = side(names)
         assert list(read) == names[: len(read)]
         assert 1 <= len(read) <= BATCH_BYTES // 1_000_000 + 1
         chosen = PrefetchedTexts(side, names)
         assert {name: chosen.text(name) for name in names} == {**texts, "f99.txt": None}
         assert chosen.text("f00.txt") == texts["f00.txt"], "also when it was let go"
-        assert side.texts([]) == {}
+        assert side([]) == {}
 
 
 def test_a_git_that_does_not_answer_is_said(repo, tmp_path, monkeypatch):

@@ -146,13 +146,13 @@ def _by_sample(layout: PairFolder, where: str, kind: type[T]) -> tuple[dict[str,
     files: dict[str, str] = {}
     for name in _names(layout, where):
         one = _decoded(layout, f"{where}/{name}", kind)
-        sample = one.sample or _stem(name)
+        sample = one.sample or name.removesuffix(".json")
         if sample in found:
             raise UnreadableResults(
                 f"`{where}/{files[sample]}` and `{where}/{name}` are both of the sample `{sample}`"
             )
         found[sample], files[sample] = one, name
-    return found, {sample: _stem(name) for sample, name in files.items()}
+    return found, {sample: name.removesuffix(".json") for sample, name in files.items()}
 
 
 def _names(layout: PairFolder, where: str, *, ending: str = ".json") -> list[str]:
@@ -191,10 +191,6 @@ def _decoded(layout: PairFolder, where: str, kind: type[T]) -> T:
         raise UnreadableResults(f"`{where}` is nested too deeply") from None
     except msgspec.MsgspecError as error:
         raise UnreadableResults(f"`{where}` is no result: {error}") from None
-
-
-def _stem(name: str) -> str:
-    return name.removesuffix(".json")
 
 
 def _listed(names: Collection[str]) -> str:

@@ -136,9 +136,6 @@ def replace_file(target: Path, data: bytes) -> None:
         raise
 
 
-LENGTH = 12
-
-
 class Design(Struct, frozen=True):
     """`hash` is empty if there are no files. `missing` are files that cannot be read; they count for the hash."""
 
@@ -153,15 +150,18 @@ def read_design(layout: PairFolder, paths: Iterable[str]) -> Design:
         return Design()
     digest, missing = sha256(), list[str]()
     for path in files:
-        data = _read(layout, path)
         name = path.encode("utf-8", "surrogateescape")
+        try:
+            data = None if isinstance(layout.look(path), str) else (layout.root / path).read_bytes()
+        except OSError:
+            data = None
         if data is None:
             missing.append(path)
             digest.update(b"%d %s -\n" % (len(name), name))
-            continue
-        digest.update(b"%d %s %d\n" % (len(name), name, len(data)))
-        digest.update(data)
-    return Design(files, digest.hexdigest()[:LENGTH], tuple(missing))
+        else:
+            digest.update(b"%d %s %d\n" % (len(name), name, len(data)))
+            digest.update(data)
+    return Design(files, digest.hexdigest()[:12], tuple(missing))
 
 
 def _plain(path: str) -> str:
@@ -169,12 +169,3 @@ def _plain(path: str) -> str:
     if path.startswith("/"):
         return path
     return "/".join(part for part in path.split("/") if part not in ("", ".")) or path
-
-
-def _read(layout: PairFolder, path: str) -> bytes | None:
-    if isinstance(layout.look(path), str):
-        return None
-    try:
-        return (layout.root / path).read_bytes()
-    except OSError:
-        return None

@@ -85,26 +85,23 @@ def built_in_pair() -> Pair:
 
 def load_pair(path: Path) -> Pair:
     """A pair from a user's file. Prompt files are read from beside it."""
-    return _loaded(path, _text_of(path))
+    return _load(path)[0]
 
 
 def load_stop_table(path: Path) -> dict[str, Any]:
     """Only what the `[stop]` table of a pair's file says."""
-    text = _text_of(path)
-    stop = _loaded(path, text).stop
-    return {name: getattr(stop, name) for name in tomllib.loads(text).get("stop", {})}
+    pair, text = _load(path)
+    return {name: getattr(pair.stop, name) for name in tomllib.loads(text).get("stop", {})}
 
 
-def _text_of(path: Path) -> str:
+def _load(path: Path) -> tuple[Pair, str]:
     try:
-        return path.read_text("utf-8-sig")
+        text = path.read_text("utf-8-sig")
     except (OSError, ValueError) as error:
         raise InputError(
             f"the pair {path} cannot be read: {_why(error)}", hint="`--pair` names a TOML file"
         ) from None
 
-
-def _loaded(path: Path, text: str) -> Pair:
     def beside(name: str) -> str:
         try:
             return (path.parent / name).read_text("utf-8-sig")
@@ -114,7 +111,7 @@ def _loaded(path: Path, text: str) -> Pair:
                 hint="`prompt_file` names a text beside the pair; `prompt` is the text itself",
             ) from None
 
-    return parse_pair(text, str(path), beside)
+    return parse_pair(text, str(path), beside), text
 
 
 def parse_pair(text: str, where: str, read: Callable[[str], str]) -> Pair:

@@ -69,7 +69,12 @@ def turn_text(
     evaluated = results[-1].iteration if results else 0
     typed = handover_message(pair, to, maker, handover, iteration=iteration, evaluated=evaluated, sizes=sizes)
     told = "\n".join(lines) + "\n\n" + typed
-    return f"{_task(task)}\n\n{told}" if task else told
+    if not task:
+        return told
+    return (
+        "The task, in the words of the person who gave it to both of you; what it demands and forbids holds for "
+        f"you too:\n<task>\n{task.strip()}\n</task>\n\n{told}"
+    )
 
 
 def handover_message(
@@ -195,13 +200,6 @@ def _reason(decision: DecisionMade) -> str:
 
 def _target(rules: StopRules) -> str:
     return f"The target is {percent(rules.target)} of the samples; below it the work goes on."
-
-
-def _task(task: str) -> str:
-    return (
-        "The task, in the words of the person who gave it to both of you; what it demands and forbids holds for "
-        f"you too:\n<task>\n{task.strip()}\n</task>"
-    )
 
 
 def _is_measured(pair: Pair) -> bool:

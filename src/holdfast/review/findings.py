@@ -158,7 +158,10 @@ def verify_finding(finding: Finding, sides: Sides) -> VerifiedFinding | Rejected
         return _rejected("category", str(finding.category))
     if not finding.claim.strip():
         return _rejected("claim")
-    unit = _unit(finding, sides)
+    # The unit it names may be in another file: a caller that did not change.
+    unit = finding.unit
+    if all(unit != one.id for one in sides.units):
+        unit = find_unit(sides.units_of(finding.path), finding.side, finding.line)
     if not unit:
         return _rejected("unit", finding.unit)
     located = _locate(finding, sides)
@@ -169,13 +172,6 @@ def verify_finding(finding: Finding, sides: Sides) -> VerifiedFinding | Rejected
 
 def _rejected(reason: RejectionReason, detail: str = "") -> RejectedFinding:
     return RejectedFinding(reason, redact(detail))
-
-
-def _unit(finding: Finding, sides: Sides) -> str:
-    """The unit it names (which may be in another file: a caller that did not change), else the one at its place."""
-    if any(unit.id == finding.unit for unit in sides.units):
-        return finding.unit
-    return find_unit(sides.units_of(finding.path), finding.side, finding.line)
 
 
 def _locate(finding: Finding, sides: Sides) -> Finding | RejectedFinding:
@@ -192,7 +188,9 @@ def _locate(finding: Finding, sides: Sides) -> Finding | RejectedFinding:
         missing = next((quote for quote in quotes if not _matches(quote, lines, safe)), "")
         return _rejected("evidence", missing.strip()[:80])
     is_at_line = found[0] <= finding.line <= found[-1]
-    if not is_at_line and _is_ambiguous(quotes, lines, safe):
+    # Only punctuation, which is in many places: only the line number could say which one is meant.
+    is_common = not any(map(_WORD.search, quotes)) and len(_matches(quotes[0], lines, safe)) > 1
+    if is_common and not is_at_line:
         return _rejected("evidence", quotes[0].strip()[:80])
     first = finding.line if is_at_line else found[0]
     last = min(finding.last_line, max(lines)) if is_at_line and finding.last_line >= first else found[-1]
@@ -200,11 +198,6 @@ def _locate(finding: Finding, sides: Sides) -> Finding | RejectedFinding:
     located = replace(finding, line=first, last_line=max(first, last), evidence=exact)
     same_above = sum(number < found[0] and line.strip() == exact[0].strip() for number, line in safe.items())
     return replace(located, id=finding_id(located, same_above))
-
-
-def _is_ambiguous(quotes: Sequence[str], lines: Lines, safe: Lines) -> bool:
-    """Only punctuation, which is in many places: only the line number could say which one is meant."""
-    return not any(map(_WORD.search, quotes)) and len(_matches(quotes[0], lines, safe)) > 1
 
 
 def _locate_file(finding: Finding, lines: Lines | None, sides: Sides) -> Finding | RejectedFinding:

@@ -14,11 +14,11 @@ from holdfast.review.diff import Diff, DiffLine, FileChange, Hunk, Versions
 from holdfast.review.diff_parser import diff_line, parse_diff
 from holdfast.review.repository import Repository, locate_repository, open_repository
 from holdfast.review.versions import (
-    DiskTexts,
-    GitTexts,
     GitVersions,
     TextVersions,
     decode_text,
+    disk_texts,
+    git_texts,
     is_binary,
     read_inside,
 )
@@ -111,12 +111,13 @@ def _uncommitted(repository: Repository, spec: str) -> tuple[Diff, Versions]:
     """`working` or `staged`, against the last commit, or an empty tree if there is none yet."""
     output = repository.try_run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     last = repository.empty_tree() if output.code else output.out.decode("ascii").strip()
+    before = partial(git_texts, repository, last)
     if spec == "staged":
         files = _diff(repository, "--cached", last)
-        return Diff(spec, files), GitVersions(GitTexts(repository, last), GitTexts(repository, ""), files)
-    top = repository.working_tree
+        return Diff(spec, files), GitVersions(before, partial(git_texts, repository, ""), files)
+    after = partial(disk_texts, repository.working_tree)
     files = (*_diff(repository, last), *_untracked_files(repository))
-    return Diff(spec, files), GitVersions(GitTexts(repository, last), DiskTexts(top), files)
+    return Diff(spec, files), GitVersions(before, after, files)
 
 
 def _between(repository: Repository, spec: str) -> tuple[Diff, Versions]:
@@ -135,7 +136,8 @@ def _between(repository: Repository, spec: str) -> tuple[Diff, Versions]:
 
 def _compared(repository: Repository, title: str, old: str, new: str) -> tuple[Diff, Versions]:
     files = _diff(repository, old, new)
-    return Diff(title, files), GitVersions(GitTexts(repository, old), GitTexts(repository, new), files)
+    before, after = (partial(git_texts, repository, commit) for commit in (old, new))
+    return Diff(title, files), GitVersions(before, after, files)
 
 
 def _diff(repository: Repository, *what: str) -> tuple[FileChange, ...]:

@@ -82,9 +82,7 @@ def _escaped(char: str) -> str:
 
 def _lines(text: str) -> list[str]:
     """Lines with their line breaks, as git counts them: only `\\n` ends one."""
-    lines = text.split("\n")
-    last = lines.pop()
-    return [line + "\n" for line in lines] + ([last] if last else [])
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _read(patch: str, path: str) -> tuple[_Edit, ...] | PatchProblem:
@@ -157,24 +155,19 @@ def _to_edit(hunk: Hunk) -> _Edit:
 def _apply(text: str, edits: tuple[_Edit, ...]) -> str | None:
     """Apply one hunk after the other, each at its line or as near to it as it matches."""
     lines = _lines(text)
-    if "\r\n" in text and "\n" not in text.replace("\r\n", "") and not any(map(_has_crlf, edits)):
-        edits = tuple(_with_crlf(edit) for edit in edits)
+    is_crlf = "\r\n" in text and "\n" not in text.replace("\r\n", "")
+    if is_crlf and not any(line.endswith("\r\n") for edit in edits for line in edit.before):
+        # The file's lines all end in CRLF, and the patch was written without.
+        edits = tuple(
+            replace(edit, before=tuple(map(_crlf, edit.before)), after=tuple(map(_crlf, edit.after)))
+            for edit in edits
+        )
     for edit in edits:
         at, fitted = _fit(lines, edit)
         if at < 0:
             return None
         lines[at : at + len(fitted.before)] = fitted.after
     return "".join(lines)
-
-
-def _with_crlf(edit: _Edit) -> _Edit:
-    """The edit for a file whose lines all end in CRLF, from a patch that was written without."""
-    before, after = (tuple(map(_crlf, side)) for side in (edit.before, edit.after))
-    return replace(edit, before=before, after=after)
-
-
-def _has_crlf(edit: _Edit) -> bool:
-    return any(line.endswith("\r\n") for line in edit.before)
 
 
 def _crlf(line: str) -> str:
@@ -200,11 +193,11 @@ def _without_last_break(lines: list[str], edit: _Edit) -> _Edit | None:
     """The edit for a file that ends without a line break, if the patch does not say so."""
     if not lines or lines[-1].endswith("\n") or not edit.before or not edit.before[-1].endswith("\n"):
         return None
-    before, after = list(edit.before), list(edit.after)
-    before[-1] = before[-1].removesuffix("\n").removesuffix("\r")
-    if after:
-        after[-1] = after[-1].removesuffix("\n").removesuffix("\r")
-    return replace(edit, before=tuple(before), after=tuple(after))
+    before, after = (
+        (*side[:-1], side[-1].removesuffix("\n").removesuffix("\r")) if side else ()
+        for side in (edit.before, edit.after)
+    )
+    return replace(edit, before=before, after=after)
 
 
 def _nearest(at: int, last: int) -> list[int]:

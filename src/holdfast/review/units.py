@@ -25,7 +25,7 @@ from holdfast.review.file_types import detect_language
 from holdfast.review.hunk_groups import HunkGroup, OutlinedFile, group_hunks
 from holdfast.review.outline import Outline, Outliner
 from holdfast.review.tags import path_tags, tag_unit
-from holdfast.review.unit import Metrics, Span, Symbol, Unit, rate_unit
+from holdfast.review.unit import Metrics, Span, Unit, rate_unit
 
 CountUses = Callable[[Sequence[str]], Mapping[str, int]]
 """How often each name is used in the project, its definition aside; names that were not counted are missing."""
@@ -54,7 +54,9 @@ def build_units(
             for file in _outlined_files(diff.files, versions, reader)
             for group in group_hunks(file) or [HunkGroup(None, ())]
         ]
-    names = [_called_name(unit.symbol) for unit in units]
+    # What callers write; empty if the unit is in nothing that can be called.
+    symbols = [unit.symbol for unit in units]
+    names = [one.name.rpartition(".")[2] if one and one.kind != "section" else "" for one in symbols]
     uses = count_uses(sorted({name for name in names if name})) if count_uses else {}
     return tuple(
         rate_unit(replace(unit, metrics=replace(unit.metrics, fan_in=uses.get(name, -1))))
@@ -162,11 +164,6 @@ def _note(change: FileChange) -> str:
     if not notes and not change.hunks:
         notes.append("an empty file" if change.change in ("added", "deleted") else "no lines changed")
     return "; ".join(notes)
-
-
-def _called_name(symbol: Symbol | None) -> str:
-    """What callers write; empty if the unit is in nothing that can be called."""
-    return "" if symbol is None or symbol.kind == "section" else symbol.name.rpartition(".")[2]
 
 
 def _ripgrep() -> str:

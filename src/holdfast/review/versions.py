@@ -9,9 +9,8 @@ import os
 import re
 import stat
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from holdfast.review.diff import FileChange, apply_hunks, revert_hunks, text_of_added_or_deleted
 from holdfast.review.repository import Repository
@@ -48,74 +47,52 @@ CACHED = 2 * BATCH
 CACHED_CHARACTERS = 2 * BATCH_BYTES
 
 
-class TextSource(Protocol):
-    """Where the texts of one side come from. **Contract:** gives the first path, and as many of the next ones as
-    are together no more than `BATCH_BYTES`."""
-
-    def texts(self, paths: Sequence[str]) -> Mapping[str, str | None]: ...
+TextSource = Callable[[Sequence[str]], Mapping[str, str | None]]
+"""Gives the texts of one side: that of the first path, and of as many of the next ones as are together no more than
+`BATCH_BYTES`."""
 
 
-class GitTexts:
+def git_texts(repository: Repository, tree: str, paths: Sequence[str]) -> dict[str, str | None]:
     """Texts in a commit, a tree, or (with an empty name) the index."""
+    lead = tree + ":" if tree else ":0:"
 
-    def __init__(self, repository: Repository, tree: str) -> None:
-        self._repository = repository
-        self._tree = tree
+    def run(option: str, paths: Sequence[str]) -> bytes:
+        names = b"".join(f"{lead}{path}\n".encode("utf-8", "surrogateescape") for path in paths)
+        return repository.run("cat-file", option, stdin=names, most=2**31) if paths else b""
 
-    def texts(self, paths: Sequence[str]) -> dict[str, str | None]:
-        # git reads one name a line.
-        named = [path for path in paths if is_downward(path) and "\n" not in path]
-        sizes = dict(zip(named, self._sizes(named), strict=True))
-        taken = _batch(paths, [sizes.get(path, -1) for path in paths])
-        small = [path for path in taken if 0 <= sizes.get(path, -1) <= MOST_TEXT]
-        out = (
-            self._repository.run("cat-file", "--batch", stdin=self._names(small), most=2**31)
-            if small
-            else b""
-        )
-        found: dict[str, str | None] = dict.fromkeys(taken)
-        at = 0
-        for path in small:
-            head_end = out.index(b"\n", at)
-            size = int(out[at:head_end].rsplit(b" ", 1)[1])
-            at = head_end + 1
-            found[path] = _text(out[at : at + size])
-            at += size + 1
-        return found
-
-    def _sizes(self, paths: Sequence[str]) -> list[int]:
-        """-1 if there is no such file."""
-        if not paths:
-            return []
-        out = self._repository.run(
-            "cat-file", "--batch-check=%(objecttype) %(objectsize)", stdin=self._names(paths)
-        )
-        return [
-            int(line[5:]) if line.startswith(b"blob ") and line[5:].isdigit() else -1
-            for line in out.split(b"\n")[: len(paths)]
-        ]
-
-    def _names(self, paths: Sequence[str]) -> bytes:
-        lead = self._tree + ":" if self._tree else ":0:"
-        return b"".join(f"{lead}{path}\n".encode("utf-8", "surrogateescape") for path in paths)
+    # git reads one name a line.
+    named = [path for path in paths if is_downward(path) and "\n" not in path]
+    heads = run("--batch-check=%(objecttype) %(objectsize)", named).split(b"\n")
+    sizes = {
+        path: int(head[5:])
+        for path, head in zip(named, heads, strict=False)
+        if head.startswith(b"blob ") and head[5:].isdigit()
+    }
+    taken = _batch(paths, [sizes.get(path, -1) for path in paths])
+    small = [path for path in taken if 0 <= sizes.get(path, -1) <= MOST_TEXT]
+    out = run("--batch", small)
+    found: dict[str, str | None] = dict.fromkeys(taken)
+    at = 0
+    for path in small:
+        head_end = out.index(b"\n", at)
+        size = int(out[at:head_end].rsplit(b" ", 1)[1])
+        at = head_end + 1
+        found[path] = _text(out[at : at + size])
+        at += size + 1
+    return found
 
 
-class DiskTexts:
+def disk_texts(top: Path, paths: Sequence[str]) -> dict[str, str | None]:
     """Texts on disk, inside one folder."""
-
-    def __init__(self, top: Path) -> None:
-        self._top = top
-
-    def texts(self, paths: Sequence[str]) -> dict[str, str | None]:
-        found: dict[str, str | None] = {}
-        left = BATCH_BYTES
-        for path in paths:
-            raw = read_inside(self._top, path)
-            found[path] = None if raw is None else _text(raw)
-            left -= len(raw or b"")
-            if left < 0:
-                break
-        return found
+    found: dict[str, str | None] = {}
+    left = BATCH_BYTES
+    for path in paths:
+        raw = read_inside(top, path)
+        found[path] = None if raw is None else _text(raw)
+        left -= len(raw or b"")
+        if left < 0:
+            break
+    return found
 
 
 class PrefetchedTexts:
@@ -132,7 +109,7 @@ class PrefetchedTexts:
         if path not in self._cache:
             at = self._places.get(path)
             ahead = [path] if at is None else self._order[at : at + BATCH]
-            texts = self._side.texts([p for p in ahead if p not in self._cache])
+            texts = self._side([p for p in ahead if p not in self._cache])
             # The requested text is added last, so that it is dropped last.
             self._cache.update(reversed(list(texts.items())))
             self._size += sum(len(text or "") for text in texts.values())
