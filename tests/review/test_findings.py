@@ -10,13 +10,13 @@ from holdfast.review.finding import SEVERITIES
 from holdfast.review.findings import (
     RejectedFinding,
     ReviewFindings,
+    Sides,
     VerifiedFinding,
     are_duplicates,
     highest_severity,
     reaches_severity,
     similarity,
 )
-from holdfast.review.sides import Sides
 from support.review_values import Texts, finding, unit
 
 TEXT = "".join(f"line {n}\n" for n in range(1, 41))

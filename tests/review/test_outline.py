@@ -54,7 +54,7 @@ def test_branches_imports_comments_and_calls():
     assert [line for line in range(1, 16) for _ in range(outline.branches_on(line))] == [11, 11, 15, 15]
     assert outline.imports == {1, 2, 3}
     assert outline.comments == {8, 9, 10}
-    assert [(call.span, call.head[:8]) for call in outline.calls] == [(Span(12, 14), "log.info")]
+    assert [(span, head[:8]) for span, head in outline.calls] == [(Span(12, 14), "log.info")]
 
 
 @pytest.mark.parametrize("language", CODE)

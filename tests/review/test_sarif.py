@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft4Validator, FormatChecker
 
 from holdfast.review.finding import SEVERITIES
-from holdfast.review.findings import ReviewFindings
+from holdfast.review.findings import ReviewFindings, Sides
 from holdfast.review.patches import write_patch
 from holdfast.review.report import ReviewReport, SkippedUnit
 from holdfast.review.sarif import to_sarif
-from holdfast.review.sides import Sides
 from support.review_values import Texts, check, finding, unit
 
 SCHEMA = os.environ.get("HOLDFAST_SARIF_SCHEMA", "")

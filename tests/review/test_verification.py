@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.review.diff import DiffLine, Hunk
-from holdfast.review.findings import RejectedFinding, VerifiedFinding, verify_finding
+from holdfast.review.findings import RejectedFinding, Sides, VerifiedFinding, verify_finding
 from holdfast.review.patches import write_patch
-from holdfast.review.sides import Sides
 from support.review_values import NOTHING, Texts, change, finding, unit
 
 TOKEN = "ghp_" + "R7wQ2nV9xK4mB8tL1cY6zJ3pD5sF0gHaUeXo"

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from holdfast.review.checks import MODULES, run_checks
 from holdfast.review.diff import Diff, Hunk, Versions
 from holdfast.review.finding import Finding
-from holdfast.review.findings import ReviewFindings
+from holdfast.review.findings import ReviewFindings, Sides
 from holdfast.review.git_changes import read_diff
-from holdfast.review.sides import Sides
 from holdfast.review.unit import LevelSuggestion, Metrics, Span, Unit
 
 Files = Mapping[str, str | bytes]

@@ -7,8 +7,6 @@ grammar, and `missing_grammars` says so.
 from functools import cache
 from typing import Any
 
-from msgspec import Struct
-
 _PYTHON = """
 (function_definition name: (identifier) @name) @function
 (class_definition name: (identifier) @name) @class
@@ -142,16 +140,9 @@ QUERIES = {
 _MISSING = "Functions are found by git's hunk headings only: no grammars ({}); `pip install holdfast[review]`"
 
 
-class Grammar(Struct, frozen=True):
-    """tree-sitter's parser and the query of one language."""
-
-    parser: Any
-    query: Any
-
-
 @cache
-def load_grammar(language: str) -> Grammar | None:
-    """None if there is no grammar for the language, or the extra is not installed."""
+def load_grammar(language: str) -> tuple[Any, Any] | None:
+    """tree-sitter's parser and query; None if the language has no grammar, or the extra is not installed."""
     if language not in QUERIES or missing_grammars():
         return None
     # Heavy, and an extra.
@@ -166,7 +157,7 @@ def load_grammar(language: str) -> Grammar | None:
         known = get_language(language)
     except GrammarLoadError:
         return None
-    return Grammar(get_parser(language), Query(known, QUERIES[language]))
+    return get_parser(language), Query(known, QUERIES[language])
 
 
 @cache

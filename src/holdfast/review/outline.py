@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, Literal, Self
 import msgspec
 from msgspec import Struct
 
-from holdfast.review.grammars import QUERIES, Grammar, load_grammar
+from holdfast.review.grammars import QUERIES, load_grammar
 from holdfast.review.unit import Span, Symbol
 
 MOST_CHARACTERS = 512 * 1024
@@ -58,22 +58,15 @@ _NAMED = {"identifier", "field_identifier", "type_identifier", "qualified_identi
 _NAMED |= {"operator_name", "operator_cast"}
 
 
-class CallStatement(Struct, frozen=True, gc=False):
-    """A call that is a statement of its own; `head` is how it begins."""
-
-    span: Span
-    head: str
-
-
 class Outline(Struct, frozen=True):
     """`branches` are the lines that branch, in order; `imports` and `comments` are lines with nothing else on
-    them."""
+    them; `calls` are statements of their own, each with how it begins."""
 
     symbols: tuple[Symbol, ...] = ()
     branches: tuple[int, ...] = ()
     imports: frozenset[int] = frozenset()
     comments: frozenset[int] = frozenset()
-    calls: tuple[CallStatement, ...] = ()
+    calls: tuple[tuple[Span, str], ...] = ()
 
     def branches_on(self, line: int) -> int:
         return bisect_right(self.branches, line) - bisect_left(self.branches, line)
@@ -82,7 +75,7 @@ class Outline(Struct, frozen=True):
 def parse_outline(text: str, language: str) -> Outline | None:
     """None if the language has no grammar here or the text is too large."""
     grammar = load_grammar(language) if len(text) <= MOST_CHARACTERS else None
-    return None if grammar is None else _parse(text, grammar)
+    return None if grammar is None else _parse(text, *grammar)
 
 
 def innermost_symbol(symbols: Sequence[Symbol], first: int, last: int) -> Symbol | None:
@@ -104,11 +97,11 @@ class _Tree:
     """A text as tree-sitter parses it. Lines are computed from byte offsets: reference counts of the points that
     tree-sitter 0.26.0 returns are wrong, which ends in a crash."""
 
-    def __init__(self, text: str, grammar: Grammar) -> None:
+    def __init__(self, text: str, parser: Any) -> None:
         # Conflict markers are not code; what is between them is.
         self._raw = _CONFLICT_MARKERS.sub(lambda found: b" " * len(found[0]), text.encode("utf-8", "replace"))
         self._starts = [0, *(found.end() for found in re.finditer(b"\n", self._raw))]
-        self._parsed = grammar.parser.parse(self._raw)
+        self._parsed = parser.parse(self._raw)
         self.root = self._parsed.root_node
 
     def span(self, node: Any) -> Span:
@@ -143,15 +136,15 @@ class _Tree:
         return range(span.first + bool(before.strip()), span.last + 1 - bool(after.strip(b" \t\r\n;")))
 
 
-def _parse(text: str, grammar: Grammar) -> Outline:
+def _parse(text: str, parser: Any, query: Any) -> Outline:
     from tree_sitter import QueryCursor  # noqa: PLC0415 -- heavy, an extra
 
-    tree = _Tree(text, grammar)
+    tree = _Tree(text, parser)
     definitions: list[_Definition] = []
     branches: list[int] = []
     lines: dict[str, set[int]] = {"import": set(), "comment": set()}
-    calls: list[CallStatement] = []
-    for _, captured in QueryCursor(grammar.query).matches(tree.root):
+    calls: list[tuple[Span, str]] = []
+    for _, captured in QueryCursor(query).matches(tree.root):
         for kind, nodes in captured.items():
             match kind:
                 case "function" | "class" | "module":
@@ -161,7 +154,7 @@ def _parse(text: str, grammar: Grammar) -> Outline:
                 case "import" | "comment":
                     lines[kind].update(tree.lines_alone(nodes[0]))
                 case "call":
-                    calls.append(CallStatement(tree.span(nodes[0]), _node_text(nodes[0])[:60]))
+                    calls.append((tree.span(nodes[0]), _node_text(nodes[0])[:60]))
     return Outline(
         tuple(_nested(definitions)),
         tuple(sorted(branches)),

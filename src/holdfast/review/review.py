@@ -13,12 +13,11 @@ from msgspec import Struct
 from holdfast.review.checks import run_checks
 from holdfast.review.checks.secrets import preload_scanner
 from holdfast.review.diff import Diff, Versions
-from holdfast.review.findings import ReviewFindings
+from holdfast.review.findings import ReviewFindings, Sides
 from holdfast.review.git_changes import read_diff, read_diff_text, review_root
 from holdfast.review.grammars import QUERIES, missing_grammars
 from holdfast.review.outline import Outliner
 from holdfast.review.report import ReviewReport, SkippedUnit
-from holdfast.review.sides import Sides
 from holdfast.review.unit import Level, LevelDecision, Unit, decide_level
 from holdfast.review.units import build_units, count_uses
 

@@ -294,9 +294,9 @@ def _is_logging(lines: Sequence[DiffLine], file: OutlinedFile) -> bool:
     for kind, outline in (("+", file.new), ("-", file.old)):
         logged[kind] = {
             number
-            for call in (outline.calls if outline else ())
-            if _LOGGING.match(call.head)
-            for number in range(call.span.first, call.span.last + 1)
+            for span, head in (outline.calls if outline else ())
+            if _LOGGING.match(head)
+            for number in range(span.first, span.last + 1)
         }
     return all((line.new or line.old) in logged[line.kind] for line in lines)
 

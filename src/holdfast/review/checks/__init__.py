@@ -9,8 +9,7 @@ A check is a module with `RULES`, the things it looks for, and `check`, which yi
 from holdfast.review.checks import dependencies, leftovers, secrets, unsafe_code, weakened_tests
 from holdfast.review.checks.check_input import CheckInput, ReviewRule
 from holdfast.review.diff import Diff
-from holdfast.review.findings import ReviewFindings
-from holdfast.review.sides import Sides
+from holdfast.review.findings import ReviewFindings, Sides
 
 MODULES = (secrets, weakened_tests, dependencies, unsafe_code, leftovers)
 RULES: dict[str, ReviewRule] = {rule.name: rule for module in MODULES for rule in module.RULES}

@@ -14,7 +14,7 @@ from holdfast.redaction import redact
 from holdfast.review.diff import Diff, DiffLine, FileChange, LineKind, Versions
 from holdfast.review.file_types import language_family
 from holdfast.review.finding import Category, Finding, Severity, Side
-from holdfast.review.sides import find_unit
+from holdfast.review.findings import find_unit
 from holdfast.review.unit import Tag, Unit
 
 

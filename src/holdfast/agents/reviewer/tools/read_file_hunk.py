@@ -15,7 +15,7 @@ from holdfast.agents.reviewer.tools.numbered_rows import MOST_ROWS, NumberedRows
 from holdfast.agents.reviewer.tools.review_files import FileVersion, ReviewFiles, require_unit
 from holdfast.messages import Json
 from holdfast.review.finding import Side
-from holdfast.review.sides import Lines
+from holdfast.review.findings import Lines
 from holdfast.review.unit import Level, Span, Unit
 from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside

@@ -19,8 +19,14 @@ from holdfast.agents.reviewer.tools.numbered_rows import format_line, strip_line
 from holdfast.agents.reviewer.tools.review_files import ReviewFiles
 from holdfast.messages import Json
 from holdfast.review.finding import Category, Finding, Severity, Side
-from holdfast.review.findings import RejectedFinding, ReviewFindings, VerifiedFinding, verify_finding
-from holdfast.review.sides import Lines, Sides
+from holdfast.review.findings import (
+    Lines,
+    RejectedFinding,
+    ReviewFindings,
+    Sides,
+    VerifiedFinding,
+    verify_finding,
+)
 from holdfast.tools.envelope import ToolError, ToolResult, build_result, error_result, tool_result
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace

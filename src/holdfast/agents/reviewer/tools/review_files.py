@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from holdfast.review.diff import FileChange
 from holdfast.review.finding import Side
+from holdfast.review.findings import Lines, Sides
 from holdfast.review.review import Review
-from holdfast.review.sides import Lines, Sides
 from holdfast.review.unit import Unit
 from holdfast.review.versions import MOST_TEXT, decode_text, is_binary
 from holdfast.tools.envelope import ToolError
