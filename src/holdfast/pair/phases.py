@@ -151,8 +151,7 @@ def too_long(words: str) -> str:
 
 def phase_event(phase: Phase) -> Noted:
     """A phase as an event of a log."""
-    data = msgspec.to_builtins(phase)
-    return Noted(KIND, describe_phase(phase), data)
+    return Noted(KIND, describe_phase(phase), msgspec.to_builtins(phase))
 
 
 def read_phase(event: Event) -> Phase | None:

@@ -4,6 +4,7 @@ Rule: pure and complete. What a diff says about a file (moved, mode, binary, sub
 and a file without lines is kept too. A hunk applies exactly where it says, or not at all; line breaks count.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, Protocol
 
@@ -132,26 +133,23 @@ def _side_text(hunk: Hunk, kind: str) -> str:
     return "".join(line.text + line.end for line in hunk.lines if line.kind in (" ", kind))
 
 
+def split_lines(text: str) -> list[str]:
+    """Lines with their line breaks, as git counts them: only `\\n` ends one."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
 def _replace_hunks(text: str, hunks: Sequence[Hunk], removed: str, added: str) -> str | None:
-    lines = text.split("\n")
+    lines = split_lines(text)
     parts: list[str] = []
     at = 0
     for hunk in hunks:
         is_forward = removed == "-"
         start, count = (hunk.old_start, hunk.old_count) if is_forward else (hunk.new_start, hunk.new_count)
         first = start - 1 if count else start
-        if first < at or first > len(lines):
+        if not at <= first <= len(lines) or "".join(lines[first : first + count]) != _side_text(
+            hunk, removed
+        ):
             return None
-        parts.append(_join_lines(lines, at, first))
+        parts += [*lines[at:first], _side_text(hunk, added)]
         at = first + count
-        if _join_lines(lines, first, at) != _side_text(hunk, removed):
-            return None
-        parts.append(_side_text(hunk, added))
-    parts.append(_join_lines(lines, at, len(lines)))
-    return "".join(parts)
-
-
-def _join_lines(lines: Sequence[str], first: int, end: int) -> str:
-    """Lines with their line breaks; the last line of a text has none."""
-    text = "".join(f"{line}\n" for line in lines[first:end])
-    return text if end < len(lines) else text[:-1]
+    return "".join((*parts, *lines[at:]))

@@ -97,10 +97,7 @@ class ReviewReport(Struct, frozen=True, kw_only=True):
 
     def ranked_units(self) -> list[Unit]:
         """The riskiest first, then the largest."""
-        return sorted(
-            self.units,
-            key=lambda unit: (RISKS.index(unit.risk), -unit.lines, unit.path, unit.new.first),
-        )
+        return sorted(self.units, key=lambda u: (RISKS.index(u.risk), -u.lines, u.path, u.new.first))
 
 
 def risks_of(units: Sequence[Unit]) -> str:

@@ -67,10 +67,9 @@ def _rule(name: str) -> dict[str, object]:
     rule = RULES.get(name)
     if rule is None:
         category = name.rpartition("/")[2]
-        text = f"A reviewer's finding about {category}"
         return {
             "id": name,
-            "shortDescription": {"text": text},
+            "shortDescription": {"text": f"A reviewer's finding about {category}"},
             "properties": {"tags": ["review", category]},
         }
     level, number = _LEVELS[rule.severity]

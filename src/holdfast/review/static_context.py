@@ -147,8 +147,8 @@ def _page(
         f"# The change under review: {escape_inline(diff.title)}",
         f"{size} {_DATA}",
         "## Units, the riskiest first",
+        code_block(index, "json"),
     ]
-    parts.append(code_block(index, "json"))
     if taken:
         parts += ["## Hunks and files", *(block for _, block in taken)]
     parts.append(_left_out(ranked, named, {name for name, _ in taken}))
