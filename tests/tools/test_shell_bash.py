@@ -285,8 +285,8 @@ def test_an_output_that_is_too_large_for_the_disk_limit_stops_the_command(worksp
     with Shell(limits=ShellLimits(text_bytes=1000, output_bytes=3_000_000)) as shell:
         envelope = run(shell, workspace, "yes; echo never", timeout=20)
         job = shell.jobs["b1"]
-        assert job.running.output.size == 3_000_000
-        assert Path(job.running.output.path).stat().st_size == 3_000_000
+        assert job.outputs[0].size == 3_000_000
+        assert Path(job.outputs[0].path).stat().st_size == 3_000_000
     assert envelope.status == "partial"
     assert "stopped because it printed too much" in envelope.text
     assert "(Not all of the output was kept: the limit of 3.0 MB was reached.)" in envelope.text
@@ -297,9 +297,9 @@ def test_closing_leaves_nothing_on_the_disk(workspace):
     with Shell() as shell:
         run(shell, workspace, "echo x")
         asyncio.run(bash_tool(shell).run({"command": "sleep 60", "run_in_background": True}, workspace))
-        folder = shell.jobs["b2"].running.output.path.parent
+        folder = shell.jobs["b2"].outputs[0].path.parent
         assert folder.stat().st_mode & 0o777 == 0o700
-        assert shell.jobs["b2"].running.output.path.stat().st_mode & 0o777 == 0o600
+        assert shell.jobs["b2"].outputs[0].path.stat().st_mode & 0o777 == 0o600
     assert not folder.exists()
 
 

@@ -207,7 +207,7 @@ def test_a_mark_is_not_the_beginning_of_another(workspace):
         run(shell, workspace, "true")
         for _ in range(10):
             run(shell, workspace, "sleep 300", run_in_background=True)
-        marks = {name: job.running.launch.mark for name, job in shell.jobs.items()}
+        marks = {name: job.mark for name, job in shell.jobs.items()}
         until = time.monotonic() + 20
         while not find_family(marks["b11"]) and time.monotonic() < until:
             time.sleep(0.02)

@@ -16,7 +16,7 @@ from holdfast.tool_use import recognise
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.bash_output import PAGE_LINES, bash_output_tool
 from holdfast.tools.shell.command_output import STRIDE, WINDOW, CommandOutput, format_size
-from holdfast.tools.shell.excerpts import clean_line, clean_output
+from holdfast.tools.shell.excerpts import LONGEST_LINE, clean_line, clean_output
 from holdfast.tools.shell.shell import Shell, ShellLimits
 from holdfast.tools.workspace import Workspace
 
@@ -92,13 +92,13 @@ def test_fault_8_spills_at_the_same_time_have_files_of_their_own(workspace):
             assert all(result.envelope.status == "partial" for result in again)
             jobs = [job for shell in shells for job in shell.jobs.values()]
             assert (
-                len({job.running.output.path for job in jobs})
+                len({job.outputs[0].path for job in jobs})
                 == len({o.path.name for j in jobs for o in j.outputs})
                 == 8
             )
             for number, shell in enumerate(shells):
                 wanted = "".join(f"{number} {i}\n" for i in range(1, 501))
-                assert shell.jobs["b1"].running.output.path.read_text() == wanted
+                assert shell.jobs["b1"].outputs[0].path.read_text() == wanted
         finally:
             for shell in shells:
                 shell.close()
@@ -128,7 +128,7 @@ def test_a_large_output_shows_failures_beginning_and_end_with_true_counts(shell,
     assert lines[-1] == "line 5000"
     assert "--- lines 4701-5000 of 5000:" in lines
     assert envelope.data["truncated"]
-    assert (envelope.data["lines"], envelope.data["bytes"]) == (5000, shell.jobs["b1"].running.output.size)
+    assert (envelope.data["lines"], envelope.data["bytes"]) == (5000, shell.jobs["b1"].outputs[0].size)
     assert exit_code(envelope.text) == 2
     use = recognise(ToolCall("c", "Bash", {"command": command}))
     kept = [lines[n] for n in choose_lines(use, lines, CODE)]
@@ -255,15 +255,15 @@ def test_sizes_in_words(size, words):
 
 @given(st.binary(max_size=200) | st.text("\x1b[]0;m\\P\r\n\x08\x07ab\x9b", max_size=60).map(str.encode))
 def test_what_is_shown_holds_no_control_characters_and_as_many_lines(data):
-    shown = clean_output(data).text
+    shown = clean_output(data)
     assert not [c for c in shown if (ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0]
     assert shown.count("\n") == data.count(b"\n")
-    assert clean_output(shown.encode()).text == shown
+    assert clean_output(shown.encode()) == shown
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=100))
 def test_plain_text_is_shown_as_it_is(text):
-    assert clean_output(text.encode()).text == text
+    assert clean_output(text.encode()) == text
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_plain_text_is_shown_as_it_is(text):
     ids=range(11),
 )
 def test_a_terminals_bytes_as_text(raw, shown):
-    assert clean_output(raw).text == shown
+    assert clean_output(raw) == shown
 
 
 def test_a_hostile_line_takes_linear_time():
@@ -293,6 +293,6 @@ def test_a_hostile_line_takes_linear_time():
 
 
 def test_a_cut_line_says_how_long_it_is():
-    assert clean_line(b"x" * 30, 30, 10) == "xxxxxxxxxx… [cut: the line has 30 bytes]"
-    assert clean_line(b"x" * 10, 10, 10) == "x" * 10
-    assert clean_line(b"x" * 10, 99, 10).endswith("[cut: the line has 99 bytes]")
+    assert clean_line(b"x" * 3000, 3000) == "x" * LONGEST_LINE + "… [cut: the line has 3000 bytes]"
+    assert clean_line(b"x" * 10, 10) == "x" * 10
+    assert clean_line(b"x" * 10, 99).endswith("[cut: the line has 99 bytes]")

@@ -12,10 +12,9 @@ from msgspec import Meta, Struct
 
 from holdfast.messages import Json
 from holdfast.tools.envelope import Envelope, ToolResult, build_result, tool_result
-from holdfast.tools.shell.command_output import format_size
 from holdfast.tools.shell.excerpts import STDERR_LINES, excerpt, whole
-from holdfast.tools.shell.running_command import CommandEnding
-from holdfast.tools.shell.shell import Shell, ShellJob
+from holdfast.tools.shell.running_command import CommandEnding, ShellJob
+from holdfast.tools.shell.shell import Shell
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 
@@ -46,33 +45,46 @@ def bash_tool(shell: Shell) -> Tool:
 async def bash(arguments: BashArguments, workspace: Workspace, *, shell: Shell) -> ToolResult:
     if arguments.run_in_background:
         return _started(arguments, workspace, shell)
-    seconds = arguments.timeout
-    ran = await shell.run(
-        arguments.command, workspace, seconds=seconds, separate_stderr=arguments.separate_stderr
+    job, ending, moved = await shell.run(
+        arguments.command, workspace, seconds=arguments.timeout, separate_stderr=arguments.separate_stderr
     )
-    job, ending = ran.job, ran.ending
-    is_large = sum(output.size for output in job.outputs) > shell.limits.text_bytes
-    head = [exit_words(ending, seconds), ran.moved, _left(ending, job), _trouble(job)]
+    is_large = job.size > shell.limits.text_bytes
+    ended = exit_words(ending, arguments.timeout)
+    trouble = next((output.trouble for output in job.outputs if output.trouble), "")
+    head = [ended, moved, f"(Not all of the output was kept: {trouble}.)" if trouble else ""]
+    data: dict[str, Json] = {
+        "command": job.command[:LONGEST_NAMED],
+        "exit_code": ending.code,
+        "cwd": shell.cwd,
+        "output": job.id,
+        "bytes": job.size,
+        "lines": job.lines,
+        "truncated": is_large or bool(trouble),
+    }
+    if ending.signal:
+        data["signal"] = _signal_name(ending.signal)
+    if ending.why:
+        data["stopped"] = ending.why
+    if ending.left or ending.is_held:
+        names = ", ".join(f"`{name}`" for name in ending.left) or "something that holds its output"
+        how = f'BashOutput shows what it prints, BashStop ends it: `id` "{job.id}"'
+        head.insert(2, f"(Still running: {names}. {how}.)")
+        data |= {"still_running": list(ending.left), "job": job.id}
     printed = await _excerpts(job) if is_large else _whole(job)
-    text = "\n".join([*(line for line in head if line), printed])
-    data = _data(job, ending, shell, is_large=is_large)
-    is_cut = bool(ending.why) or is_large
     envelope = Envelope(
-        status="partial" if is_cut else "success",
-        text=text,
+        status="partial" if ending.why or is_large else "success",
+        text="\n".join([*(line for line in head if line), printed]),
         data=data,
         stats={"seconds": round(ending.seconds, 3)},
-        context={"command": arguments.command, "cwd": job.running.launch.folder},
+        context={"command": arguments.command, "cwd": job.folder},
     )
-    shown = f"{exit_words(ending, seconds)}, {size_words(job)}"
     if not (is_large or ending.left or ending.is_held):
         shell.forget(job)
-    return build_result(envelope, shown)
+    return build_result(envelope, f"{ended}, {job.size_words}")
 
 
 def _started(arguments: BashArguments, workspace: Workspace, shell: Shell) -> ToolResult:
     job = shell.start(arguments.command, workspace, separate_stderr=arguments.separate_stderr)
-    job.is_background = True
     text = f'Running in the background as "{job.id}". BashOutput shows what it prints, BashStop ends it.'
     data: dict[str, Json] = {
         "command": job.command[:LONGEST_NAMED],
@@ -87,9 +99,8 @@ def exit_words(ending: CommandEnding, seconds: float = 0.0) -> str:
     """How a command ended: its exit code, and in brackets what the code does not say."""
     words = {
         "": "",
-        "timeout": f"stopped after its time limit of {seconds:g} s, with all it started"
-        if seconds
-        else "stopped at its time limit, with all it started",
+        "timeout": f"stopped {f'after its time limit of {seconds:g} s' if seconds else 'at its time limit'}, with "
+        "all it started",
         "stopped": "stopped on request",
         "cancelled": "cancelled",
         "full": "stopped because it printed too much",
@@ -109,18 +120,6 @@ def _signal_name(number: int) -> str:
         return ""
 
 
-def _left(ending: CommandEnding, job: ShellJob) -> str:
-    if not (ending.left or ending.is_held):
-        return ""
-    names = ", ".join(f"`{name}`" for name in ending.left) or "something that holds its output"
-    return f'(Still running: {names}. BashOutput shows what it prints, BashStop ends it: `id` "{job.id}".)'
-
-
-def _trouble(job: ShellJob) -> str:
-    troubles = [output.trouble for output in job.outputs if output.trouble]
-    return f"(Not all of the output was kept: {troubles[0]}.)" if troubles else ""
-
-
 def _whole(job: ShellJob) -> str:
     texts = [whole(output) for output in job.outputs]
     if len(texts) > 1 and texts[1]:
@@ -138,28 +137,3 @@ async def _excerpts(job: ShellJob) -> str:
         else:
             parts.append(whole(errors) or "(none)")
     return "\n".join(parts)
-
-
-def _data(job: ShellJob, ending: CommandEnding, shell: Shell, *, is_large: bool) -> dict[str, Json]:
-    data: dict[str, Json] = {
-        "command": job.command[:LONGEST_NAMED],
-        "exit_code": ending.code,
-        "cwd": shell.cwd,
-        "output": job.id,
-        "bytes": sum(output.size for output in job.outputs),
-        "lines": sum(output.lines for output in job.outputs),
-        "truncated": is_large or any(output.trouble for output in job.outputs),
-    }
-    if ending.signal:
-        data["signal"] = _signal_name(ending.signal)
-    if ending.why:
-        data["stopped"] = ending.why
-    if ending.left or ending.is_held:
-        data["still_running"] = list(ending.left)
-        data["job"] = job.id
-    return data
-
-
-def size_words(job: ShellJob) -> str:
-    lines = sum(output.lines for output in job.outputs)
-    return f"{lines} lines, {format_size(sum(output.size for output in job.outputs))}"

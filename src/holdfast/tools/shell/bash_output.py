@@ -13,9 +13,10 @@ from msgspec import Meta, Struct
 
 from holdfast.messages import Json
 from holdfast.tools.envelope import ToolError, ToolResult, tool_result
-from holdfast.tools.shell.bash import exit_words, size_words
-from holdfast.tools.shell.command_output import CommandOutput, OutputLine
-from holdfast.tools.shell.excerpts import LONGEST_LINE, clean_output, find_lines, rows
+from holdfast.tools.shell.bash import exit_words
+from holdfast.tools.shell.command_output import CommandOutput
+from holdfast.tools.shell.excerpts import LONGEST_LINE, clean_output, find_lines, rows, some_lines
+from holdfast.tools.shell.running_command import ShellJob
 from holdfast.tools.shell.shell import Shell, ShellJob
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
@@ -37,10 +38,8 @@ class BashOutputArguments(Struct, frozen=True, forbid_unknown_fields=True):
     wait: Annotated[float, Meta(ge=0, le=300, description="Seconds to wait for its end first.")] = 0.0
 
 
-class _Page(Struct, frozen=True):
-    rows: list[str]
-    data: dict[str, Json]
-    note: str = ""
+_Page = tuple[list[str], dict[str, Json], str]
+"""Rows, data, and a note on what is shown."""
 
 
 def bash_output_tool(shell: Shell) -> Tool:
@@ -52,14 +51,14 @@ async def bash_output(arguments: BashOutputArguments, workspace: Workspace, *, s
     if not arguments.id:
         return _listed(shell)
     job = shell.job(arguments.id)
-    if arguments.wait and not job.running.ended.done():
-        await asyncio.wait([asyncio.wrap_future(job.running.ended)], timeout=arguments.wait)
-    if job.running.ended.done():
-        await asyncio.wrap_future(job.running.ended)
+    if arguments.wait and not job.ended.done():
+        await asyncio.wait([asyncio.wrap_future(job.ended)], timeout=arguments.wait)
+    if job.ended.done():
+        await asyncio.wrap_future(job.ended)
     output = job.outputs[-1] if arguments.stderr else job.outputs[0]
-    page = await _page(arguments, output)
+    shown, shown_data, note = await _page(arguments, output)
     state = job_state(job)
-    text = "\n".join([state, *page.rows, *([f"({page.note})"] if page.note else [])])
+    text = "\n".join([state, *shown, f"({note})"])
     ending = job.ending
     data: dict[str, Json] = {
         "output": job.id,
@@ -68,7 +67,7 @@ async def bash_output(arguments: BashOutputArguments, workspace: Workspace, *, s
         "bytes": output.size,
         "lines": output.lines,
         **({"exit_code": ending.code} if ending else {}),
-        **page.data,
+        **shown_data,
     }
     return tool_result(text, state, data=data, context={"id": job.id})
 
@@ -77,11 +76,11 @@ def job_state(job: ShellJob) -> str:
     """One line about a job, beginning with its exit code once it has one."""
     command = " ".join(job.command.split())
     named = command if len(command) <= LONGEST_NAME else command[: LONGEST_NAME - 1] + "…"
-    what = f'"{job.id}", `{named}`: {size_words(job)}'
+    what = f'"{job.id}", `{named}`: {job.size_words}'
     if job.ending is None:
         return f"Running: {what}"
     # The thread alone does not tell: it lives a moment longer than the result.
-    is_left = job.ending.is_held and not job.running.is_over
+    is_left = job.ending.is_held and not job.is_over
     return f"{exit_words(job.ending)} of {what}{'; something of it still runs' if is_left else ''}"
 
 
@@ -107,24 +106,16 @@ async def _page(arguments: BashOutputArguments, output: CommandOutput) -> _Page:
 def _lines(output: CommandOutput, spelled: str) -> _Page:
     total = output.lines
     first, last = _span(spelled, "lines", total)
-    taken: list[OutputLine] = []
-    room = PAGE_BYTES
-    for line in output.read_lines(first, LONGEST_LINE * 4):
-        if line.number > last or len(taken) == PAGE_LINES or (taken and room <= 0):
-            break
-        taken.append(line)
-        room -= min(line.size, LONGEST_LINE) + 1
+    taken = some_lines(output, first, min(PAGE_LINES, last - first + 1), PAGE_BYTES)
     if not taken:
-        return _Page([], {"first": 0, "last": 0}, f"there are {total} lines" if total else "no output yet")
+        return [], {"first": 0, "last": 0}, f"there are {total} lines" if total else "no output yet"
     end = taken[-1].number
     notes = [f"lines {first}-{end} of {total}"]
     if end < min(last, total):
         notes.append(f'go on with `lines` "{end + 1}-"')
-    if cut := next(
-        (line for line in taken if line.size > len(line.start) or line.size > LONGEST_LINE * 4), None
-    ):
+    if cut := next((line for line in taken if line.size > len(line.start)), None):
         notes.append(f'line {cut.number} is cut: read it with `bytes` "{cut.offset}-{cut.offset + cut.size}"')
-    return _Page(rows(taken, numbered=True), {"first": first, "last": end}, "; ".join(notes))
+    return rows(taken, numbered=True), {"first": first, "last": end}, "; ".join(notes)
 
 
 def _span(spelled: str, name: str, total: int) -> tuple[int, int]:
@@ -150,8 +141,8 @@ def _part(output: CommandOutput, spelled: str) -> _Page:
     note = f"bytes {start}-{end} of {output.size}"
     if end < output.size:
         note += f'; go on with `bytes` "{end}-"'
-    text = clean_output(output.read(start, end)).text
-    return _Page(text.split("\n"), {"first_byte": start, "last_byte": end}, note)
+    text = clean_output(output.read(start, end))
+    return text.split("\n"), {"first_byte": start, "last_byte": end}, note
 
 
 def _at_character(output: CommandOutput, offset: int) -> int:
@@ -171,4 +162,4 @@ async def _matches(output: CommandOutput, pattern: str) -> _Page:
     note = f"{found.total} of {output.lines} lines match{shown}"
     if found.cut:
         note += f"; {found.cut}, so there may be more"
-    return _Page(rows(lines, numbered=True), {"total_matches": found.total}, note)
+    return rows(lines, numbered=True), {"total_matches": found.total}, note

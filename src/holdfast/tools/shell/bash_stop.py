@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from holdfast.messages import Json
 from holdfast.tools.envelope import ToolResult, tool_result
 from holdfast.tools.shell.bash_output import job_state
-from holdfast.tools.shell.excerpts import tail
+from holdfast.tools.shell.excerpts import last_lines, rows
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
@@ -31,11 +31,11 @@ def bash_stop_tool(shell: Shell) -> Tool:
 async def bash_stop(arguments: BashStopArguments, workspace: Workspace, *, shell: Shell) -> ToolResult:  # noqa: ARG001 - the protocol's
     job = shell.job(arguments.id)
     was_running = await asyncio.to_thread(shell.stop, job)
-    await asyncio.wrap_future(job.running.ended)
+    await asyncio.wrap_future(job.ended)
     state = job_state(job)
     head = state if was_running else f"{state}; it had ended before"
     data: dict[str, Json] = {"output": job.id, "was_running": was_running}
     if ending := job.ending:
         data["exit_code"] = ending.code
-    text = "\n".join([head, *tail(job.outputs[0], LAST_LINES)])
+    text = "\n".join([head, *rows(last_lines(job.outputs[0], LAST_LINES), numbered=True)])
     return tool_result(text, head, data=data, context={"id": job.id})

@@ -7,13 +7,13 @@ does not grow with it, and it is not allowed to fill the disk.
 import os
 import secrets
 import threading
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
-STRIDE = 1 << 20
+STRIDE = 256 << 10
 """Bytes between two marks of the index."""
 SPARE = 256 << 20
 """Bytes that are left free on the disk."""
@@ -69,25 +69,17 @@ class CommandOutput:
         except OSError as error:
             self.trouble = f"it could not be stored: {error.strerror}"
             return
-        self._count(chunk)
-        if self.size >= self._next_look:
-            self._look()
-
-    def _count(self, chunk: bytes) -> None:
-        ends = chunk.count(b"\n")
         with self._lock:
             self.size += len(chunk)
-            self._ends += ends
-            if chunk:
-                self._is_open = not chunk.endswith(b"\n")
+            self._ends += chunk.count(b"\n")
+            self._is_open = not chunk.endswith(b"\n") if chunk else self._is_open
             if self.size - self._marks[-1][0] >= STRIDE:
                 self._marks.append((self.size, self._ends))
-
-    def _look(self) -> None:
-        self._next_look = self.size + LOOK
-        status = os.fstatvfs(self._file)
-        if status.f_bavail * status.f_frsize < SPARE:
-            self.trouble = f"less than {format_size(SPARE)} are free on the disk"
+        if self.size >= self._next_look:
+            self._next_look = self.size + LOOK
+            status = os.fstatvfs(self._file)
+            if status.f_bavail * status.f_frsize < SPARE:
+                self.trouble = f"less than {format_size(SPARE)} are free on the disk"
 
     def read(self, start: int = 0, end: int | None = None) -> bytes:
         """The bytes from `start` up to `end`."""
@@ -98,55 +90,26 @@ class CommandOutput:
             start += len(piece)
         return b"".join(pieces)
 
-    def offset_of(self, number: int) -> int:
-        """Where a line begins (counted from 1); the end if there is no such line."""
-        wanted = number - 1
-        with self._lock:
-            at = bisect_right(self._marks, wanted, key=lambda mark: mark[1]) - 1
-            # Several marks may lie inside one long line; start at the first of them.
-            while at > 0 and self._marks[at][1] == wanted:
-                at -= 1
-            offset, passed = self._marks[at]
-        while passed < wanted and offset < self.size:
-            window = self.read(offset, offset + WINDOW)
-            ends = window.count(b"\n")
-            if passed + ends < wanted:
-                passed, offset = passed + ends, offset + len(window)
-                continue
-            place = -1
-            for _ in range(wanted - passed):
-                place = window.find(b"\n", place + 1)
-            return offset + place + 1
-        return min(offset, self.size) if passed == wanted else self.size
-
     def read_lines(self, first: int, longest: int) -> Iterator[OutputLine]:
-        """The lines from `first` on, each with at most `longest` bytes of its beginning."""
-        offset, number, size = self.offset_of(first), first, self.size
+        """The lines from `first` on (counted from 1), each with at most `longest` bytes of its beginning."""
+        size = self.size
+        with self._lock:
+            # The last mark before the end of the line before: those after it may lie inside the line.
+            at = bisect_left(self._marks, first - 1, key=lambda mark: mark[1]) - 1
+            offset, passed = self._marks[max(at, 0)]
+        number, begin, head = passed + 1, offset, b""
         while offset < size:
-            window = self.read(offset, min(offset + WINDOW, size))
-            place = 0
-            while (end := window.find(b"\n", place)) >= 0:
-                yield OutputLine(
-                    number, offset + place, window[place : min(end, place + longest)], end - place
-                )
-                number, place = number + 1, end + 1
-            if place == 0 and offset + len(window) < size:
-                end = self._end_of_line(offset + len(window), size)
-                yield OutputLine(number, offset, window[:longest], end - offset)
-                number, offset = number + 1, end + 1
-            elif offset + len(window) >= size and place < len(window):
-                yield OutputLine(number, offset + place, window[place : place + longest], len(window) - place)
-                return
-            else:
-                offset += place
-
-    def _end_of_line(self, offset: int, size: int) -> int:
-        while offset < size:
-            window = self.read(offset, min(offset + WINDOW, size))
-            if (end := window.find(b"\n")) >= 0:
-                return offset + end
-            offset += len(window)
-        return size
+            *ended, rest = self.read(offset, min(offset + WINDOW, size)).split(b"\n")
+            for piece in ended:
+                end = offset + len(piece)
+                if number >= first:
+                    yield OutputLine(number, begin, (head + piece)[:longest], end - begin)
+                number, begin, head = number + 1, end + 1, b""
+                offset = begin
+            head = (head + rest)[:longest]
+            offset += len(rest)
+        if begin < size and number >= first:
+            yield OutputLine(number, begin, head, size - begin)
 
     def close(self) -> None:
         os.close(self._file)

@@ -31,39 +31,33 @@ _STRUCK = re.compile(r"[^\n\x08]\x08")
 MOST_STRIKES = 8
 
 
-class CleanedText(Struct, frozen=True):
-    """`overwritten` counts the parts of lines that were overwritten, as progress bars do."""
-
-    text: str
-    overwritten: int = 0
+def clean_output(data: bytes) -> str:
+    return clean_and_count(data)[0]
 
 
-def clean_output(data: bytes) -> CleanedText:
+def clean_and_count(data: bytes) -> tuple[str, int]:
+    """The text, and how many parts of lines were overwritten, as progress bars do."""
     text = data.decode("utf-8", "replace")
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
     overwritten = 0
     if "\r" in text:
-        lines = text.split("\n")
-        text = "\n".join(map(_last_written, lines))
-        overwritten = sum(line.rstrip("\r").count("\r") for line in lines)
+        lines = [line.rstrip("\r") for line in text.split("\n")]
+        text = "\n".join(line.rpartition("\r")[2] for line in lines)
+        overwritten = sum(line.count("\r") for line in lines)
     # Bold and underlined text in manuals; no more backspaces than this.
     for _ in range(MOST_STRIKES):
         if "\x08" not in text:
             break
         text = _STRUCK.sub("", text)
-    return CleanedText(text.translate(_CONTROLS), overwritten)
+    return text.translate(_CONTROLS), overwritten
 
 
-def _last_written(line: str) -> str:
-    return line.rstrip("\r").rpartition("\r")[2] if "\r" in line else line
-
-
-def clean_line(start: bytes, size: int, longest: int = LONGEST_LINE) -> str:
+def clean_line(start: bytes, size: int) -> str:
     """A line of an excerpt; a cut line says how long it is. `start` may be only its beginning."""
-    text = clean_output(start).text
-    if size > len(start) or len(text) > longest:
-        return f"{text[:longest]}… [cut: the line has {size} bytes]"
+    text = clean_output(start)
+    if size > len(start) or len(text) > LONGEST_LINE:
+        return f"{text[:LONGEST_LINE]}… [cut: the line has {size} bytes]"
     return text
 
 
@@ -129,11 +123,11 @@ STDERR_LINES = 200
 
 def whole(output: CommandOutput) -> str:
     """A whole output as text, without its last line break."""
-    cleaned = clean_output(output.read())
-    text = cleaned.text.removesuffix("\n")
-    if cleaned.overwritten:
+    text, overwritten = clean_and_count(output.read())
+    text = text.removesuffix("\n")
+    if overwritten:
         text += (
-            f"\n({cleaned.overwritten} pieces of lines were written over with a carriage return and are left out; "
+            f"\n({overwritten} pieces of lines were written over with a carriage return and are left out; "
             "`| tr '\\r' '\\n'` shows them)"
         )
     return text
@@ -141,16 +135,19 @@ def whole(output: CommandOutput) -> str:
 
 async def excerpt(output: CommandOutput, name: str, *, head: int = HEAD_LINES, tail: int = TAIL_LINES) -> str:
     """A large output: counts, lines about failures, the first lines and the last ones."""
-    lines = output.lines
+    total = output.lines
     counts = (
-        f"(The output has {lines} lines, {format_size(output.size)}. Here are lines that tell of failures, the "
+        f"(The output has {total} lines, {format_size(output.size)}. Here are lines that tell of failures, the "
         f'first and the last ones; read more with BashOutput, `id` "{name}" and `lines`, `bytes` or `grep`.)'
     )
     parts = [counts, *await _failures(output)]
-    last = _from_end(output, tail)
-    first = [line for line in _some(output, 1, head, HEAD_BYTES) if not last or line.number < last[0].number]
-    parts += [_heading(first, lines), *rows(first)] if first else []
-    parts += [_heading(last, lines), *rows(last)] if last else []
+    last = last_lines(output, tail)
+    first = [
+        line for line in some_lines(output, 1, head, HEAD_BYTES) if not last or line.number < last[0].number
+    ]
+    for lines in (first, last):
+        if lines:
+            parts += [f"--- lines {lines[0].number}-{lines[-1].number} of {total}:", *rows(lines)]
     return "\n".join(parts)
 
 
@@ -160,7 +157,7 @@ async def _failures(output: CommandOutput) -> list[str]:
     except ToolError:
         return []  # Without ripgrep there is still a beginning and an end.
     lines = [next(output.read_lines(number, LONGEST_LINE * 4)) for number in found.lines]
-    failures = [line for line in lines if not HARMLESS.search(clean_output(line.start).text)]
+    failures = [line for line in lines if not HARMLESS.search(clean_output(line.start))]
     if not failures:
         return []
     is_all = len(failures) <= FAILURE_LINES and found.total < MOST_LOOKED_AT and not found.cut
@@ -169,24 +166,20 @@ async def _failures(output: CommandOutput) -> list[str]:
     return [f"--- lines that tell of failures, {of}:", *rows(shown, numbered=True)]
 
 
-def _heading(lines: list[OutputLine], total: int) -> str:
-    return f"--- lines {lines[0].number}-{lines[-1].number} of {total}:"
-
-
-def _some(output: CommandOutput, first: int, count: int, most: int) -> list[OutputLine]:
+def some_lines(output: CommandOutput, first: int, count: int, most: int) -> list[OutputLine]:
     """Up to `count` lines, and not many more bytes than `most`."""
     taken: list[OutputLine] = []
     for line in output.read_lines(first, LONGEST_LINE * 4):
-        if len(taken) == count or (taken and most <= 0):
+        if len(taken) >= count or (taken and most <= 0):
             break
         taken.append(line)
         most -= min(line.size, LONGEST_LINE) + 1
     return taken
 
 
-def _from_end(output: CommandOutput, count: int) -> list[OutputLine]:
+def last_lines(output: CommandOutput, count: int) -> list[OutputLine]:
     """The last lines, as many as fit."""
-    lines = _some(output, max(1, output.lines - count + 1), count, 1 << 62)
+    lines = some_lines(output, max(1, output.lines - count + 1), count, 1 << 62)
     size, start = 0, len(lines)
     while start and (size < TAIL_BYTES or start == len(lines)):
         start -= 1
@@ -195,12 +188,4 @@ def _from_end(output: CommandOutput, count: int) -> list[OutputLine]:
 
 
 def rows(lines: Iterable[OutputLine], *, numbered: bool = False) -> list[str]:
-    return [
-        (f"{line.number}: " if numbered else "") + clean_line(line.start, line.size, LONGEST_LINE)
-        for line in lines
-    ]
-
-
-def tail(output: CommandOutput, count: int) -> list[str]:
-    """The last lines with their numbers."""
-    return rows(_from_end(output, count), numbered=True)
+    return [(f"{line.number}: " if numbered else "") + clean_line(line.start, line.size) for line in lines]

@@ -15,14 +15,14 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Literal
 
 from msgspec import Struct
 
 from holdfast.tools.envelope import ToolError
-from holdfast.tools.shell.command_output import CommandOutput
+from holdfast.tools.shell.command_output import CommandOutput, format_size
 from holdfast.tools.shell.processes import (
     ShellProcess,
     find_family,
@@ -48,19 +48,6 @@ SCRIPT = (
 """What bash runs, followed by the command: it reports its last folder, also after `exit` and `set -e`."""
 
 
-class LaunchSpec(Struct, frozen=True):
-    """A command line and everything needed to start it."""
-
-    arguments: list[str]
-    folder: str
-    environment: dict[str, str]
-    mark: str
-    seconds: float = 0.0
-    """How long it may run; 0 for no limit."""
-    grace: float = 2.0
-    """Seconds between the request to end and the kill."""
-
-
 class CommandEnding(Struct, frozen=True):
     code: int
     signal: int = 0
@@ -74,73 +61,143 @@ class CommandEnding(Struct, frozen=True):
     seconds: float = 0.0
 
 
-class CommandLoop:
-    """The state of the thread that executes `run`: the open pipes, and how far the ending has come."""
+class ShellJob:
+    """A command that was started, with the id under which its output is read. Its thread waits for the pipes.
+
+    **Contract:** `ended` gets its result once, from the thread; a ToolError if nothing could be started.
+    """
 
     def __init__(
         self,
-        launch: LaunchSpec,
-        wake: int,
-        wish: Callable[[], StopCause],
-        settle: Callable[[CommandEnding], None],
+        job_id: str,
+        command: str,
+        arguments: list[str],
+        *,
+        folder: str,
+        environment: dict[str, str],
+        mark: str,
+        outputs: list[CommandOutput],
+        seconds: float = 0.0,
+        grace: float = 2.0,
     ) -> None:
-        self.launch = launch
-        self.wake = wake
-        self.wish = wish
-        self.settle = settle
-        self.began = time.monotonic()
-        self.pipes: dict[int, CommandOutput] = {}
-        self.poller = select.poll()
-        self.known: list[ShellProcess] = []
-        self.why: StopCause = ""
-        self.kill_at = 0.0
-        self.killed_at = 0.0
-        self.exited_at = 0.0
-        self.is_settled = False
+        """`outputs` are one for both streams, or one for each. `seconds` is how long it may run, 0 for no limit;
+        `grace` is the time between the request to end and the kill."""
+        self.id = job_id
+        self.command = command
+        self.folder = folder
+        self.mark = mark
+        self.outputs = outputs
+        self.ended: Future[CommandEnding] = Future()
+        # From now on a waiter cannot cancel it.
+        self.ended.set_running_or_notify_cancel()
+        self._seconds = seconds
+        self._grace = grace
+        self._began = time.monotonic()
+        self._pipes: dict[int, CommandOutput] = {}
+        self._poller = select.poll()
+        self._known: list[ShellProcess] = []
+        self._wish: StopCause = ""
+        self._why: StopCause = ""
+        self._kill_at = 0.0
+        self._killed_at = 0.0
+        self._exited_at = 0.0
+        self._wake_reader, self._wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(
+            target=self._live, args=(arguments, environment), name=f"shell {mark}", daemon=True
+        )
+        self._thread.start()
 
-    def run(self, output: CommandOutput, errors: CommandOutput | None) -> None:
-        self._start(output, errors)
-        self.poller.register(self.wake, select.POLLIN)
-        with _exit_of(self.process) as exit_fd:
+    @property
+    def ending(self) -> CommandEnding | None:
+        return self.ended.result() if self.ended.done() and not self.ended.exception() else None
+
+    @property
+    def size(self) -> int:
+        return sum(output.size for output in self.outputs)
+
+    @property
+    def lines(self) -> int:
+        return sum(output.lines for output in self.outputs)
+
+    @property
+    def size_words(self) -> str:
+        return f"{self.lines} lines, {format_size(self.size)}"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no more output is written."""
+        return not self._thread.is_alive()
+
+    def stop(self, why: StopCause) -> None:
+        """Begin to end it; the first reason counts."""
+        with self._lock:
+            self._wish = self._wish or why
+            if self._wake_writer >= 0:
+                with contextlib.suppress(BlockingIOError):
+                    os.write(self._wake_writer, b"x")
+
+    def join(self, seconds: float) -> None:
+        self._thread.join(seconds)
+
+    def _live(self, arguments: list[str], environment: dict[str, str]) -> None:
+        try:
+            self._start(arguments, environment)
+            self._follow()
+        except OSError as error:
+            trouble = ToolError("EXECUTION_ERROR", f"the shell could not be started: {error}")
+            if not self.ended.done():
+                self.ended.set_exception(trouble)
+        finally:
+            if not self.ended.done():
+                self.ended.set_exception(ToolError("INTERNAL_ERROR", "the command was lost"))
+            with self._lock:
+                os.close(self._wake_reader)
+                os.close(self._wake_writer)
+                self._wake_writer = -1
+
+    def _follow(self) -> None:
+        """Write the output until the command has ended and nobody holds a pipe open."""
+        self._poller.register(self._wake_reader, select.POLLIN)
+        with _exit_of(self._process) as exit_fd:
             if exit_fd >= 0:
-                self.poller.register(exit_fd, select.POLLIN)
+                self._poller.register(exit_fd, select.POLLIN)
             # A killed process keeps no pipe open, unless it is out of reach.
-            while not self.is_settled or (self.pipes and not self.killed_at):
-                ready = [fd for fd, _ in self.poller.poll(self._pause(exit_fd))]
+            while not self.ended.done() or (self._pipes and not self._killed_at):
+                ready = [fd for fd, _ in self._poller.poll(self._pause(exit_fd))]
                 for fd in ready:
-                    if fd in self.pipes:
+                    if fd in self._pipes:
                         self._pump(fd)
-                    elif fd == self.wake:
-                        os.read(self.wake, 64)
+                    elif fd == self._wake_reader:
+                        os.read(self._wake_reader, 64)
                 self._look(exit_fd, ready)
                 self._end(time.monotonic())
-        for fd in list(self.pipes):
+        for fd in list(self._pipes):
             self._close(fd)
 
-    def _start(self, output: CommandOutput, errors: CommandOutput | None) -> None:
-        out = self._pipe(output)
-        err = self._pipe(errors) if errors else out
-        self.report, given = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    def _start(self, arguments: list[str], environment: dict[str, str]) -> None:
+        writers = [self._pipe(output) for output in self.outputs]
+        self._report, given = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         report = fcntl.fcntl(given, fcntl.F_DUPFD_CLOEXEC, REPORT_FD)
         os.close(given)
         try:
-            self.process = subprocess.Popen(  # noqa: S603 - running commands is what this is for
-                [_reporting(word, report) for word in self.launch.arguments],
-                cwd=self.launch.folder,
-                env=self.launch.environment,
+            self._process = subprocess.Popen(  # noqa: S603 - running commands is what this is for
+                [word.replace("REPORT", str(report)) if word == SCRIPT else word for word in arguments],
+                cwd=self.folder,
+                env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
+                stdout=writers[0],
+                stderr=writers[-1],
                 pass_fds=(report,),
                 start_new_session=True,
             )
         except OSError:
-            os.close(self.report)
-            for fd in list(self.pipes):
+            os.close(self._report)
+            for fd in list(self._pipes):
                 self._close(fd)
             raise
         finally:
-            for fd in {out, err, report}:
+            for fd in (*writers, report):
                 os.close(fd)
 
     def _pipe(self, output: CommandOutput) -> int:
@@ -148,24 +205,24 @@ class CommandLoop:
         os.set_blocking(reader, False)
         with contextlib.suppress(OSError, AttributeError):
             fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, PIPE)
-        self.pipes[reader] = output
-        self.poller.register(reader, select.POLLIN)
+        self._pipes[reader] = output
+        self._poller.register(reader, select.POLLIN)
         return writer
 
     def _pause(self, exit_fd: int) -> float | None:
         """Milliseconds until something is due; None to wait for an event."""
         now = time.monotonic()
         due = []
-        if self.killed_at:
-            due.append(self.killed_at + LAST_WAIT)
-        elif self.why:
+        if self._killed_at:
+            due.append(self._killed_at + LAST_WAIT)
+        elif self._why:
             # Checked in between: processes that have ended need not be waited for.
-            due.append(min(self.kill_at, now + 0.05))
-        elif self.launch.seconds and not self.exited_at:
-            due.append(self.began + self.launch.seconds)
-        if self.exited_at and not self.is_settled:
+            due.append(min(self._kill_at, now + 0.05))
+        elif self._seconds and not self._exited_at:
+            due.append(self._began + self._seconds)
+        if self._exited_at and not self.ended.done():
             due.append(now + 0.02)
-        if exit_fd < 0 and not self.exited_at:
+        if exit_fd < 0 and not self._exited_at:
             due.append(now + 0.02)
         return max(0.0, (min(due) - now) * 1000) + 1 if due else None
 
@@ -175,58 +232,58 @@ class CommandLoop:
         except BlockingIOError:
             return
         if chunk:
-            self.pipes[fd].add(chunk)
+            self._pipes[fd].add(chunk)
         else:
             self._close(fd)
 
     def _close(self, fd: int) -> None:
-        del self.pipes[fd]
-        self.poller.unregister(fd)
+        del self._pipes[fd]
+        self._poller.unregister(fd)
         os.close(fd)
 
     def _look(self, exit_fd: int, ready: list[int]) -> None:
         """Whether the shell has ended. Its session is listed while its process id is still its own."""
-        if self.exited_at or (exit_fd >= 0 and exit_fd not in ready):
+        if self._exited_at or (exit_fd >= 0 and exit_fd not in ready):
             return
         if exit_fd >= 0:
-            self.poller.unregister(exit_fd)
-            self.known += in_session(self.process.pid)
-        if self.process.poll() is not None:
-            self.exited_at = time.monotonic()
+            self._poller.unregister(exit_fd)
+            self._known += in_session(self._process.pid)
+        if self._process.poll() is not None:
+            self._exited_at = time.monotonic()
 
     def _end(self, now: float) -> None:
-        if not self.why and (reason := self._reason(now)):
-            self.why = reason
+        if not self._why and (reason := self._reason(now)):
+            self._why = reason
             self._terminate(now)
-        if self.why and not self.killed_at and (now >= self.kill_at or not self._family()):
-            kill_family(self.launch.mark, self._leader, self.known)
-            self.killed_at = time.monotonic()
-        if self.exited_at and not self.is_settled:
+        if self._why and not self._killed_at and (now >= self._kill_at or not self._family()):
+            kill_family(self.mark, self._leader, self._known)
+            self._killed_at = time.monotonic()
+        if self._exited_at and not self.ended.done():
             self._settle(now)
 
     def _reason(self, now: float) -> StopCause:
         """Why it must end now; empty if it need not."""
-        if wished := self.wish():
-            return wished
-        if self.launch.seconds and not self.exited_at and now >= self.began + self.launch.seconds:
+        if self._wish:
+            return self._wish
+        if self._seconds and not self._exited_at and now >= self._began + self._seconds:
             return "timeout"
-        return "full" if any(output.trouble for output in self.pipes.values()) else ""
+        return "full" if any(output.trouble for output in self._pipes.values()) else ""
 
     @property
     def _leader(self) -> int:
-        return 0 if self.exited_at else self.process.pid
+        return 0 if self._exited_at else self._process.pid
 
     def _family(self) -> list[ShellProcess]:
         """Which processes still run; only the shell if the system does not tell.
 
         A process that was seen once is remembered: during an `exec` it has no mark.
         """
-        found = find_family(self.launch.mark, self._leader, self.known)
-        self.known = list({(one.pid, one.started): one for one in (*self.known, *found)}.values())
-        return found if found or self.exited_at else [ShellProcess(self.process.pid, 0, 0, 0, 0, "")]
+        found = find_family(self.mark, self._leader, self._known)
+        self._known = list({(one.pid, one.started): one for one in (*self._known, *found)}.values())
+        return found if found or self._exited_at else [ShellProcess(self._process.pid, 0, 0, 0, 0, "")]
 
     def _terminate(self, now: float) -> None:
-        self.kill_at = now + self.launch.grace
+        self._kill_at = now + self._grace
         members = self._family()
         if self._leader:
             send_group(self._leader, signal.SIGTERM)
@@ -234,31 +291,26 @@ class CommandLoop:
 
     def _settle(self, now: float) -> None:
         """Give the result when all output has arrived or the wait for it is over."""
-        if self.why and not self.killed_at:
+        if self._why and not self._killed_at:
             return
-        is_late = now >= (self.killed_at + LAST_WAIT if self.why else self.exited_at + LINGER)
-        if self.pipes and not is_late:
+        is_late = now >= (self._killed_at + LAST_WAIT if self._why else self._exited_at + LINGER)
+        if self._pipes and not is_late:
             return
-        left = [] if self.why else find_family(self.launch.mark, 0, self.known)
+        left = [] if self._why else find_family(self.mark, 0, self._known)
         if left and not is_late:
             return
-        code = self.process.returncode
-        self.is_settled = True
-        self.settle(
+        code = self._process.returncode
+        self.ended.set_result(
             CommandEnding(
                 code=code if code >= 0 else 128 - code,
                 signal=max(-code, 0),
-                why=self.why,
-                folder=_reported(self.report),
+                why=self._why,
+                folder=_reported(self._report),
                 left=tuple(sorted({one.name for one in left})),
-                is_held=bool(self.pipes) and not self.why,
-                seconds=now - self.began,
+                is_held=bool(self._pipes) and not self._why,
+                seconds=now - self._began,
             )
         )
-
-
-def _reporting(word: str, report: int) -> str:
-    return word.replace("REPORT", str(report)) if word == SCRIPT else word
 
 
 def _reported(fd: int) -> str:
@@ -282,57 +334,3 @@ def _exit_of(process: "subprocess.Popen[bytes]") -> Iterator[int]:
     finally:
         if fd >= 0:
             os.close(fd)
-
-
-class RunningCommand:
-    """**Contract:** `ended` gets its result once, from the thread; a ToolError if nothing could be started."""
-
-    def __init__(
-        self, launch: LaunchSpec, output: CommandOutput, errors: CommandOutput | None = None
-    ) -> None:
-        self.launch = launch
-        self.output = output
-        self.errors = errors
-        self.ended: Future[CommandEnding] = Future()
-        # From now on a waiter cannot cancel it.
-        self.ended.set_running_or_notify_cancel()
-        self._wish: StopCause = ""
-        self._wake_reader, self._wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._live, name=f"shell {launch.mark}", daemon=True)
-        self._thread.start()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether no more output is written."""
-        return not self._thread.is_alive()
-
-    def stop(self, why: StopCause) -> None:
-        """Begin to end it; the first reason counts."""
-        with self._lock:
-            self._wish = self._wish or why
-            if self._wake_writer >= 0:
-                with contextlib.suppress(BlockingIOError):
-                    os.write(self._wake_writer, b"x")
-
-    def join(self, seconds: float) -> None:
-        self._thread.join(seconds)
-
-    def _live(self) -> None:
-        life = CommandLoop(self.launch, self._wake_reader, self._wished, self.ended.set_result)
-        try:
-            life.run(self.output, self.errors)
-        except OSError as error:
-            trouble = ToolError("EXECUTION_ERROR", f"the shell could not be started: {error}")
-            if not self.ended.done():
-                self.ended.set_exception(trouble)
-        finally:
-            if not self.ended.done():
-                self.ended.set_exception(ToolError("INTERNAL_ERROR", "the command was lost"))
-            with self._lock:
-                os.close(self._wake_reader)
-                os.close(self._wake_writer)
-                self._wake_writer = -1
-
-    def _wished(self) -> StopCause:
-        return self._wish

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
@@ -121,14 +121,7 @@ WantedSandbox = Literal["auto", "bubblewrap", "landlock", "off"]
 """`auto` takes the best available, or none; a name is required to work."""
 
 PROBE_SECONDS = 10
-_DEVICES = (
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-)
+_DEVICES = tuple(f"/dev/{name}" for name in "null zero full random urandom tty".split())
 """Devices that may be written to. Terminals are not among them, since the person's are there too."""
 
 
@@ -142,53 +135,46 @@ class SandboxScope(Struct, frozen=True):
     """Whether the command itself names Git, and so may write to a repository."""
 
 
-class Sandbox(Protocol):
+class Sandbox(Struct, frozen=True):
     """**Contract:** `arguments` wraps a command line whose first word is an absolute path. The first sentence of
     `described` says where commands write and whether there is a network: a short definition of Bash has no more."""
 
-    @property
-    def name(self) -> str: ...
+    name: ClassVar[str]
 
     @property
-    def described(self) -> str: ...
+    def described(self) -> str:
+        raise NotImplementedError
 
-    def arguments(self, command: list[str], ground: SandboxScope) -> list[str]: ...
+    def arguments(self, command: list[str], ground: SandboxScope) -> list[str]:
+        raise NotImplementedError
 
-    def environment(self, ground: SandboxScope) -> dict[str, str]: ...
+    def environment(self, ground: SandboxScope) -> dict[str, str]:  # noqa: ARG002 - for others
+        return {}
 
 
 def _launcher(flags: str, paths: list[str], command: list[str]) -> list[str]:
     return [sys.executable, "-I", "-S", launch.__file__, flags, str(len(paths)), *paths, *command]
 
 
-class Unconfined(Struct, frozen=True):
+class Unconfined(Sandbox, frozen=True):
     """No sandbox. `missing` says why none was found, if one was wanted."""
 
+    name = "none"
     missing: str = ""
-
-    @property
-    def name(self) -> str:
-        return "none"
 
     @property
     def described(self) -> str:
         why = f" ({self.missing})" if self.missing else ""
         return f"No sandbox{why}: commands can do all that the user who runs them can."
 
-    def arguments(self, command: list[str], ground: SandboxScope) -> list[str]:  # noqa: ARG002 - the protocol's
+    def arguments(self, command: list[str], ground: SandboxScope) -> list[str]:  # noqa: ARG002 - for others
         return _launcher("-", [], command) if sys.platform == "linux" else command
 
-    def environment(self, ground: SandboxScope) -> dict[str, str]:  # noqa: ARG002 - the protocol's
-        return {}
 
-
-class Landlock(Struct, frozen=True):
+class Landlock(Sandbox, frozen=True):
+    name = "landlock"
     version: int
     with_network: bool = False
-
-    @property
-    def name(self) -> str:
-        return "landlock"
 
     @property
     def described(self) -> str:
@@ -207,13 +193,10 @@ class Landlock(Struct, frozen=True):
         return {"TMPDIR": ground.temporary}
 
 
-class Bubblewrap(Struct, frozen=True):
+class Bubblewrap(Sandbox, frozen=True):
+    name = "bubblewrap"
     program: str
     with_network: bool = False
-
-    @property
-    def name(self) -> str:
-        return "bubblewrap"
 
     @property
     def described(self) -> str:
@@ -234,13 +217,7 @@ class Bubblewrap(Struct, frozen=True):
             words += ["--bind", root, root]
         for root in ground.roots:
             words += closed_repository(root, is_named=ground.names_git)
-        words += [
-            "--unshare-pid",
-            "--unshare-ipc",
-            "--unshare-uts",
-            "--unshare-cgroup-try",
-            "--unshare-user-try",
-        ]
+        words += "--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --unshare-user-try".split()
         words += [] if self.with_network else ["--unshare-net"]
         return [*words, "--cap-drop", "ALL", "--die-with-parent", "--chdir", ground.folder, "--", *command]
 
@@ -252,27 +229,23 @@ def find_sandbox(wanted: WantedSandbox = "auto", *, with_network: bool = False) 
     """The sandbox that works here. InputError if a required one does not."""
     if wanted == "off":
         return Unconfined()
+    program, version = shutil.which("bwrap"), launch.landlock_version()
+    # Best first; None if it is not installed.
+    found: dict[str, Sandbox | None] = {
+        "bubblewrap": Bubblewrap(program, with_network) if program else None,
+        "landlock": Landlock(version, with_network) if version else None,
+    }
     missing = []
-    for sandbox in _candidates(wanted, with_network):
-        if not (trouble := "not installed" if isinstance(sandbox, str) else _trouble(sandbox)):
-            assert not isinstance(sandbox, str)
+    for name, sandbox in found.items():
+        if wanted not in ("auto", name):
+            continue
+        trouble = _trouble(sandbox) if sandbox else "not installed"
+        if sandbox and not trouble:
             return sandbox
-        missing.append(f"{sandbox if isinstance(sandbox, str) else sandbox.name}: {trouble}")
+        missing.append(f"{name}: {trouble}")
     if wanted == "auto":
         return Unconfined("; ".join(missing))
     raise InputError(f"the sandbox `{wanted}` does not work here: {'; '.join(missing)}")
-
-
-def _candidates(wanted: WantedSandbox, with_network: bool) -> list["Sandbox | str"]:
-    """What to try, best first; only a name if it is not installed."""
-    found: list[Sandbox | str] = []
-    if wanted in ("auto", "bubblewrap"):
-        program = shutil.which("bwrap")
-        found.append(Bubblewrap(program, with_network) if program else "bubblewrap")
-    if wanted in ("auto", "landlock"):
-        version = launch.landlock_version()
-        found.append(Landlock(version, with_network) if version else "landlock")
-    return found
 
 
 def _trouble(sandbox: Sandbox) -> str:

@@ -29,7 +29,7 @@ from holdfast.tools.envelope import ToolError
 from holdfast.tools.shell.command_output import CommandOutput
 from holdfast.tools.shell.environment import RUN_MARK, clean_environment
 from holdfast.tools.shell.processes import find_family, kill_family
-from holdfast.tools.shell.running_command import LAST_WAIT, SCRIPT, CommandEnding, LaunchSpec, RunningCommand
+from holdfast.tools.shell.running_command import LAST_WAIT, SCRIPT, CommandEnding, ShellJob
 from holdfast.tools.shell.sandbox import Sandbox, SandboxScope, Unconfined, names_git
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import WorkspacePath
@@ -89,32 +89,6 @@ class ShellLimits(Struct, frozen=True):
     text_bytes: int = 1_000_000
     output_bytes: int = 4_000_000_000
     grace: float = 2.0
-
-
-class ShellJob(Struct):
-    """A command that was started, with the id under which its output is read."""
-
-    id: str
-    command: str
-    running: RunningCommand
-    is_background: bool = False
-
-    @property
-    def ending(self) -> CommandEnding | None:
-        future = self.running.ended
-        return future.result() if future.done() and not future.exception() else None
-
-    @property
-    def outputs(self) -> list[CommandOutput]:
-        return [out for out in (self.running.output, self.running.errors) if out]
-
-
-class FinishedCommand(Struct, frozen=True):
-    """A command that ran to its end; `moved` is what to say about its `cd`."""
-
-    job: ShellJob
-    ending: CommandEnding
-    moved: str
 
 
 class Shell:
@@ -183,8 +157,11 @@ class Shell:
         ground = SandboxScope(workspace.roots, place.path, str(self._folder.temporary), names_git(command))
         bash = [self._bash, "--noprofile", "--norc", "-c", SCRIPT, "bash", command]
         mark = f"{self._token}.{name}."
-        launch = LaunchSpec(
-            arguments=self.sandbox.arguments(bash, ground),
+        names = [name, f"{name}-stderr"] if separate_stderr else [name]
+        job = self.jobs[name] = ShellJob(
+            name,
+            command,
+            self.sandbox.arguments(bash, ground),
             folder=place.path,
             environment={
                 **self._environment,
@@ -193,28 +170,26 @@ class Shell:
                 RUN_MARK: mark,
             },
             mark=mark,
+            outputs=[CommandOutput(self._folder.path, one, self.limits.output_bytes) for one in names],
             seconds=seconds,
             grace=self.limits.grace,
         )
-        most = self.limits.output_bytes
-        output = CommandOutput(self._folder.path, name, most)
-        errors = CommandOutput(self._folder.path, f"{name}-stderr", most) if separate_stderr else None
-        job = self.jobs[name] = ShellJob(name, command, RunningCommand(launch, output, errors))
         return job
 
     async def run(
         self, command: str, workspace: Workspace, *, seconds: float, separate_stderr: bool = False
-    ) -> FinishedCommand:
-        """Run a command to its end. If cancelled, it is ended with everything it started before this returns."""
+    ) -> tuple[ShellJob, CommandEnding, str]:
+        """Run a command to its end, and say what its `cd` did. If cancelled, it is ended with everything it started
+        before this returns."""
         async with self._waiting():
             job = self.start(command, workspace, seconds=seconds, separate_stderr=separate_stderr)
             try:
-                ending = await asyncio.wrap_future(job.running.ended)
+                ending = await asyncio.wrap_future(job.ended)
             except asyncio.CancelledError:
-                job.running.stop("cancelled")
-                await asyncio.wait([asyncio.wrap_future(job.running.ended)], timeout=self._longest_end)
+                job.stop("cancelled")
+                await asyncio.wait([asyncio.wrap_future(job.ended)], timeout=self._longest_end)
                 raise
-            return FinishedCommand(job, ending, self._move(ending, workspace))
+            return job, ending, self._move(ending, workspace)
 
     def _waiting(self) -> asyncio.Lock:
         """The lock of this loop: a shell may outlive a loop, a lock may not."""
@@ -252,25 +227,24 @@ class Shell:
     def stop(self, job: ShellJob) -> bool:
         """End a job and what it left behind, and wait for the end. Returns whether anything of it was still
         running."""
-        mark = job.running.launch.mark
-        was_running = not job.running.is_over or bool(find_family(mark))
-        job.running.stop("stopped")
-        job.running.join(self._longest_end)
-        kill_family(mark)
+        was_running = not job.is_over or bool(find_family(job.mark))
+        job.stop("stopped")
+        job.join(self._longest_end)
+        kill_family(job.mark)
         return was_running
 
     def forget(self, job: ShellJob) -> None:
         """Drop a finished job whose output is in a result as a whole."""
-        job.running.join(self._longest_end)
+        job.join(self._longest_end)
         del self.jobs[job.id]
         for output in job.outputs:
             output.remove()
 
     def close(self) -> None:
         for job in self.jobs.values():
-            job.running.stop("stopped")
+            job.stop("stopped")
         for job in self.jobs.values():
-            job.running.join(self._longest_end)
+            job.join(self._longest_end)
         kill_family(f"{self._token}.")
         for job in self.jobs.values():
             for output in job.outputs:
