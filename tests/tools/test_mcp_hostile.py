@@ -18,7 +18,7 @@ from holdfast.tools.breaker import BreakerRules
 from holdfast.tools.mcp import connection
 from holdfast.tools.mcp.client import McpServers, McpSettings
 from holdfast.tools.mcp.servers import HttpServer, StdioServer
-from holdfast.tools.mcp.stdio_transport import MessageMeter, UnaskedLimits
+from holdfast.tools.mcp.stdio_transport import MessageMeter
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace
 
@@ -169,7 +169,7 @@ def test_garbage_between_messages_is_passed_over(workspace):
 
 
 def test_an_answer_that_was_waited_for_starts_the_account_anew_and_no_other():
-    account = MessageMeter(UnaskedLimits(unasked=1000, unanswered=2))
+    account = MessageMeter(most_unasked=1000, most_unanswered=2)
     news = types.JSONRPCNotification(jsonrpc="2.0", method="n")
     question = types.JSONRPCRequest(jsonrpc="2.0", id="q", method="ping")
 
@@ -184,7 +184,7 @@ def test_an_answer_that_was_waited_for_starts_the_account_anew_and_no_other():
         assert account.receive(question, 1) == ""
         account.sent(answer("q"))
     assert account.receive(answer(4), 800) == "it sends messages without end"
-    fresh = MessageMeter(UnaskedLimits(unanswered=2))
+    fresh = MessageMeter(most_unanswered=2)
     assert [fresh.receive(question, 1) for _ in range(3)][1:] == [
         "",
         "it asked 3 questions and did not take the answers",

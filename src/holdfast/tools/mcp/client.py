@@ -16,7 +16,7 @@ from holdfast.tools.breaker import BreakerRules
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.mcp.connection import MCP_BREAKER, ServerConnection
 from holdfast.tools.mcp.mcp_call import McpTool, ResultLimits, mcp_call_tool
-from holdfast.tools.mcp.mcp_describe import ToolListing, mcp_describe_tool
+from holdfast.tools.mcp.mcp_describe import mcp_describe_tool
 from holdfast.tools.mcp.servers import Server
 from holdfast.tools.mcp.tool_names import NamedTool, named_tools, plan_tools
 from holdfast.tools.tool import Tool
@@ -89,8 +89,9 @@ class McpServers:
         ]
         if not plan.deferred and all(one.tools or one.is_open for one in self._connections.values()):
             return defined
-        listing = ToolListing(lambda: list(self.listed().values()), self.find, self._refresh, self._states)
-        describe = mcp_describe_tool(listing, plan.deferred, self.settings.listing)
+        describe = mcp_describe_tool(
+            self.find, self._relist, plan.deferred, self._states(), self.settings.listing
+        )
         return [*defined, describe, mcp_call_tool(self._find_with_connection, self.settings.bounds)]
 
     async def find(self, name: str) -> NamedTool:
@@ -105,6 +106,10 @@ class McpServers:
         hints += [state.rstrip(".") for state in self._states()]
         hint = ". ".join(hints) or "McpDescribe lists the tools"
         raise ToolError("NOT_FOUND", f"no MCP server has a tool `{name[:100]}`", hint=hint)
+
+    async def _relist(self) -> tuple[Sequence[NamedTool], Sequence[str]]:
+        await self._refresh()
+        return list(self.listed().values()), self._states()
 
     async def _find_with_connection(self, name: str) -> tuple[NamedTool, ServerConnection]:
         tool = await self.find(name)

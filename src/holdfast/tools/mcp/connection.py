@@ -13,7 +13,7 @@ import contextlib
 import importlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -76,11 +76,6 @@ SECONDS_FOR_REASON = 0.2
 _log = logging.getLogger(__name__)
 
 
-_Opening = Callable[
-    [str, Server, Mapping[str, str], ConnectionAttempt], AbstractAsyncContextManager[McpSession]
-]
-
-
 class ServerUnavailable(HoldfastError):
     """The server cannot be used now; the message says why."""
 
@@ -97,14 +92,12 @@ class ServerConnection:
         environment: Mapping[str, str],
         *,
         rules: BreakerRules = MCP_BREAKER,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
         self.server = server
         self.tools: tuple[RemoteTool, ...] = ()
         self._environment = environment
         self._rules = rules
-        self._clock = clock
         self._breaker = Breaker()
         self._attempt: ConnectionAttempt | None = None
         self._keepers: dict[asyncio.Task[None], ConnectionAttempt] = {}
@@ -136,11 +129,12 @@ class ServerConnection:
     async def retry(self) -> None:
         """Try again to connect to a server that never listed its tools, unless its breaker is open."""
         if self.tools or not self.trouble or self._is_closed:
-            return await self.ready()
+            await self.ready()
+            return
         try:
-            self._breaker = self._breaker.admit(self._clock(), self._rules, self.name)
+            self._breaker = self._breaker.admit(time.monotonic(), self._rules, self.name)
         except ToolError:
-            return None
+            return
         self.start()
         try:
             await self.ready()
@@ -151,14 +145,20 @@ class ServerConnection:
             self._fail(self.trouble)
         else:
             self._breaker = self._breaker.worked()
-        return None
 
     async def call(self, tool: str, arguments: dict[str, Json]) -> dict[str, Json]:
         """The server's answer, as the wire's JSON."""
-        _expect_whole(arguments)
+        try:
+            msgspec.json.encode(arguments)
+        except UnicodeEncodeError:
+            raise ToolError(
+                "INVALID_PARAM",
+                "the arguments contain half a character (a lone surrogate), which cannot be sent",
+                hint="Write whole characters",
+            ) from None
         what = f"the MCP server `{self.name}`"
         hint = "Go on without it, or try again later"
-        self._breaker = self._breaker.admit(self._clock(), self._rules, what, hint)
+        self._breaker = self._breaker.admit(time.monotonic(), self._rules, what, hint)
         try:
             answer = await self._ask(tool, arguments)
         except ServerUnavailable as error:
@@ -184,15 +184,22 @@ class ServerConnection:
         return answer
 
     def _fail(self, reason: str) -> None:
-        self._breaker = self._breaker.failed(self._clock(), reason)
-        if self._breaker.state(self._clock(), self._rules) != "closed" and self._attempt:
+        self._breaker = self._breaker.failed(time.monotonic(), reason)
+        if self._breaker.state(time.monotonic(), self._rules) != "closed" and self._attempt:
             # The call that is let through after the pause must meet a fresh process.
             self._attempt.end(f"it was given up: {reason}")
 
     async def _ask(self, tool: str, arguments: dict[str, Json]) -> dict[str, Json]:
-        attempt, session = await self._open_attempt()
-        request = asyncio.create_task(session.call(tool, arguments))
-        request.add_done_callback(_look_at)
+        self.start()
+        attempt = self._attempt
+        if self._is_closed or attempt is None:
+            raise ServerUnavailable("it was closed")
+        await attempt.decided.wait()
+        if attempt.session is None or attempt.over.is_set():
+            raise ServerUnavailable(attempt.reason)
+        request = asyncio.create_task(attempt.session.call(tool, arguments))
+        # Retrieved, so that asyncio does not complain.
+        request.add_done_callback(lambda done: done.cancelled() or done.exception())
         over = asyncio.create_task(attempt.over.wait())
         try:
             limit = self.server.call_seconds
@@ -205,39 +212,31 @@ class ServerConnection:
         except Exception as error:  # The boundary to the SDK: after any error the connection is dead.
             # The keeper may know more: for the SDK every failure is a closed connection.
             await asyncio.wait({over}, timeout=SECONDS_FOR_REASON)
-            attempt.end(error.message if isinstance(error, HoldfastError) else describe_exception(error))
+            attempt.end(_cause(error))
             raise ServerLost(attempt.reason) from error
         finally:
             over.cancel()
             request.cancel()
-
-    async def _open_attempt(self) -> tuple[ConnectionAttempt, McpSession]:
-        self.start()
-        attempt = self._attempt
-        if self._is_closed or attempt is None:
-            raise ServerUnavailable("it was closed")
-        await attempt.decided.wait()
-        if attempt.session is None or attempt.over.is_set():
-            raise ServerUnavailable(attempt.reason)
-        return attempt, attempt.session
 
     async def _keep(self, attempt: ConnectionAttempt) -> None:
         """Open one connection, wait until it is over, and close it."""
         try:
             # The SDK takes more than a second to load, which must not count against the server.
             sdk = await asyncio.to_thread(importlib.import_module, "holdfast.tools.mcp.sdk_session")
-            await self._keep_open(attempt, sdk.open_session)
+            opening = sdk.open_session(self.name, self.server, self._environment, attempt)
+            await self._keep_open(attempt, opening)
         except ImportError as error:
             attempt.end(f"{describe_exception(error)}; install holdfast with its extra `mcp`")
-        except (
-            Exception
-        ) as error:  # The boundary to the SDK: a server that cannot be reached ends only this task.
+        # The boundary to the SDK: a server that cannot be reached ends only this task.
+        except Exception as error:
             _log.info("MCP server %s: %s", self.name, describe_exception(error), exc_info=error)
             attempt.end(_cause(error))
         finally:
             attempt.end("the connection was ended")
 
-    async def _keep_open(self, attempt: ConnectionAttempt, open_session: _Opening) -> None:
+    async def _keep_open(
+        self, attempt: ConnectionAttempt, opening: AbstractAsyncContextManager[McpSession]
+    ) -> None:
         seconds = self.server.start_seconds
         # It fires before the limit below: what that cancels ends too, but is not the reason.
         late = f"it did not answer within {seconds:g} s when it was started"
@@ -245,7 +244,6 @@ class ServerConnection:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(seconds):
-                    opening = open_session(self.name, self.server, self._environment, attempt)
                     session = await stack.enter_async_context(opening)
                     self.tools = await self._listed(session, attempt)
                 timer.cancel()
@@ -293,17 +291,6 @@ class ServerConnection:
                 await asyncio.wait(late, timeout=SECONDS_TO_CLOSE)
 
 
-def _expect_whole(arguments: dict[str, Json]) -> None:
-    try:
-        msgspec.json.encode(arguments)
-    except UnicodeEncodeError:
-        raise ToolError(
-            "INVALID_PARAM",
-            "the arguments contain half a character (a lone surrogate), which cannot be sent",
-            hint="Write whole characters",
-        ) from None
-
-
 def _cause(error: BaseException) -> str:
     """What went wrong, unwrapped from exception groups."""
     while isinstance(error, BaseExceptionGroup):
@@ -313,9 +300,3 @@ def _cause(error: BaseException) -> str:
     if isinstance(error, FileNotFoundError) and error.filename:
         return f"`{error.filename}` does not exist"
     return describe_exception(error)
-
-
-def _look_at(request: asyncio.Task[dict[str, Json]]) -> None:
-    """Retrieve the exception, so that asyncio does not complain."""
-    if not request.cancelled():
-        request.exception()

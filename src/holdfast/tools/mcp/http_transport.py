@@ -5,8 +5,7 @@ Rule: every answer has a size limit, and a broken server is distinguished from o
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import anyio
 import httpx2
@@ -15,6 +14,7 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 
 from holdfast.errors import HoldfastError
+from holdfast.tools.mcp.servers import HttpServer
 from holdfast.tools.mcp.stdio_transport import MessageMeter
 
 LARGEST_BODY = 16 * 1024 * 1024
@@ -24,8 +24,8 @@ CLOSED_TO_US = (401, 403, 407)
 Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
 
 
-class BadHttpAnswer(HoldfastError):
-    """The server answers in a way that ends the session."""
+class BrokenServer(HoldfastError):
+    """The server is gone, or answers in a way that ends the session."""
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -50,24 +50,20 @@ async def _check(response: httpx2.Response) -> None:
     # A protocol error may come with any other status, as JSON.
     is_broken = status in CLOSED_TO_US or (status >= 500 and not kind.startswith("application/json"))
     if response.request.method == "POST" and is_broken:
-        raise BadHttpAnswer(f"it answered with HTTP {status} {response.reason_phrase}".rstrip())
+        raise BrokenServer(f"it answered with HTTP {status} {response.reason_phrase}".rstrip())
     coding = response.headers.get("content-encoding", "identity").strip().lower()
     if coding not in ("", "identity"):
         # A small body could expand to any size.
-        raise BadHttpAnswer(f"it compresses its answers with `{coding[:40]}`, which it was not asked to do")
+        raise BrokenServer(f"it compresses its answers with `{coding[:40]}`, which it was not asked to do")
     if not kind.startswith("text/event-stream") and isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _Bounded(response.stream)
 
 
-class _Incoming(ReadStream[SessionMessage | Exception]):
-    """The server's messages, until there are too many."""
+class _Metered:
+    """A stream of the SDK in either direction: our messages are counted, and the server's end when there are too
+    many."""
 
-    def __init__(
-        self,
-        inner: ReadStream[SessionMessage | Exception],
-        meter: MessageMeter,
-        over: Callable[[str], None],
-    ) -> None:
+    def __init__(self, inner: Any, meter: MessageMeter, over: Callable[[str], None]) -> None:
         self._inner = inner
         self._meter = meter
         self._over = over
@@ -77,13 +73,18 @@ class _Incoming(ReadStream[SessionMessage | Exception]):
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        item = await self._inner.receive()
+        item: SessionMessage | Exception = await self._inner.receive()
         if isinstance(item, SessionMessage) and (
             reason := self._meter.receive(item.message, len(repr(item.message)))
         ):
             self._over(reason)
             raise anyio.EndOfStream
         return item
+
+    async def send(self, item: SessionMessage, /) -> None:
+        self._meter.sending(item.message)
+        await self._inner.send(item)
+        self._meter.sent(item.message)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -100,52 +101,27 @@ class _Incoming(ReadStream[SessionMessage | Exception]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class _Outgoing(WriteStream[SessionMessage]):
-    """Our messages, counted."""
-
-    def __init__(self, inner: WriteStream[SessionMessage], meter: MessageMeter) -> None:
-        self._inner = inner
-        self._meter = meter
-
-    async def send(self, item: SessionMessage, /) -> None:
-        self._meter.sending(item.message)
-        await self._inner.send(item)
-        self._meter.sent(item.message)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
 
 @contextlib.asynccontextmanager
 async def http_streams(
-    url: str, headers: Mapping[str, str], seconds: float, over: Callable[[str], None]
+    server: HttpServer, headers: Mapping[str, str], over: Callable[[str], None]
 ) -> AsyncIterator[Streams]:
-    """`seconds` is how long a call may take, and so how long we wait for a first byte. `over` gets the reason when
-    the server is given up."""
+    """`over` gets the reason when the server is given up."""
     meter = MessageMeter()
+    # A first byte may take as long as a call.
+    seconds = server.call_seconds
     async with (
         httpx2.AsyncClient(
             headers={"accept-encoding": "identity", **headers},
             timeout=httpx2.Timeout(min(seconds, 30.0), read=seconds),
             event_hooks={"response": [_check]},
         ) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=LARGEST_BODY) as (
+        streamable_http_client(server.url, http_client=client, max_sse_event_size=LARGEST_BODY) as (
             incoming,
             outgoing,
         ),
     ):
-        yield _Incoming(incoming, meter, over), _Outgoing(outgoing, meter)
+        yield _Metered(incoming, meter, over), _Metered(outgoing, meter, over)

@@ -32,33 +32,35 @@ class ResultLimits(Struct, frozen=True):
     data_chars: int = 10_000
 
 
-def map_result(
-    answer: dict[str, Json], context: dict[str, Json], bounds: ResultLimits | None = None
-) -> ToolResult:
+def map_result(answer: dict[str, Json], context: dict[str, Json], bounds: ResultLimits) -> ToolResult:
     """The result of `tools/call` as a tool's result."""
-    bounds = bounds or ResultLimits()
     content = answer.get("content")
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     pictures: list[Image] = []
     texts = [_text(block, pictures, bounds) for block in blocks]
     structured = answer.get("structuredContent")
     if structured is not None and not _is_told(structured, blocks):
-        texts.append(_json(structured))
+        texts.append(json.dumps(structured, ensure_ascii=False))
     whole = "\n".join(text for text in texts if text)
-    text, cut = _bounded(whole, bounds.chars)
+    text, cut = whole, len(whole) - bounds.chars
+    if cut > 0:
+        head, tail = bounds.chars * 3 // 4, bounds.chars - bounds.chars * 3 // 4
+        note = f"[… {cut} of {len(whole)} characters left out; ask the tool for less at once …]"
+        text = f"{whole[:head]}\n{note}\n{whole[len(whole) - tail :]}"
     is_error = answer.get("isError") is True
     message = text or ("the server gave no reason" if is_error else "(The tool answered with nothing.)")
-    data: dict[str, Json] = {"chars": len(whole), "truncated": bool(cut), "pictures": len(pictures)}
-    if structured is not None and len(_json(structured)) <= bounds.data_chars:
+    data: dict[str, Json] = {"chars": len(whole), "truncated": cut > 0, "pictures": len(pictures)}
+    if structured is not None and len(json.dumps(structured, ensure_ascii=False)) <= bounds.data_chars:
         data["structured"] = structured
     envelope = Envelope(
-        status="error" if is_error else "partial" if cut else "success",
+        status="error" if is_error else "partial" if cut > 0 else "success",
         text=f"EXECUTION_ERROR: {message}" if is_error else message,
         data=data,
         error=EnvelopeError("EXECUTION_ERROR", message[:2000]) if is_error else None,
         context=context,
     )
-    return build_result(envelope, _shown(message), *pictures)
+    first = message.strip().split("\n", 1)[0]
+    return build_result(envelope, first if len(first) <= 120 else first[:117] + "...", *pictures)
 
 
 def _text(block: dict[str, Json], pictures: list[Image], bounds: ResultLimits) -> str:
@@ -72,18 +74,15 @@ def _text(block: dict[str, Json], pictures: list[Image], bounds: ResultLimits) -
             named = [str(block.get(key, "")) for key in ("name", "uri", "mimeType", "description")]
             return f"[link to a resource: {' · '.join(part for part in named if part)[:2000]}]"
         case "resource" if isinstance(block.get("resource"), dict):
-            return _resource(block["resource"], pictures, bounds)
+            resource = block["resource"]
+            name = f"resource {str(resource.get('uri', ''))[:500]}"
+            if isinstance(resource.get("text"), str):
+                return f"[{name}]\n{resource['text']}"
+            return _picture(resource.get("mimeType"), resource.get("blob"), name, pictures, bounds)
         case "audio":
             return f"[sound, {block.get('mimeType', 'of unknown type')}: cannot be shown]"
         case kind:
             return f"[something of the kind {str(kind)[:60]}: cannot be shown]"
-
-
-def _resource(resource: dict[str, Json], pictures: list[Image], bounds: ResultLimits) -> str:
-    name = f"resource {str(resource.get('uri', ''))[:500]}"
-    if isinstance(resource.get("text"), str):
-        return f"[{name}]\n{resource['text']}"
-    return _picture(resource.get("mimeType"), resource.get("blob"), name, pictures, bounds)
 
 
 def _picture(media: Json, data: Json, name: str, pictures: list[Image], bounds: ResultLimits) -> str:
@@ -99,8 +98,10 @@ def _is_told(structured: Json, blocks: Sequence[dict[str, Json]]) -> bool:
     one block for each item of a list."""
     texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
     values = [value for text in texts for value in (text, _decoded(text))]
-    wanted = [structured, *_alone(structured)]
     lists = [texts, [_decoded(text) for text in texts]]
+    # A single value is wrapped as `{"result": value}`, because a structured answer must be an object.
+    is_wrapped = isinstance(structured, dict) and list(structured) == ["result"]
+    wanted = [structured, *([structured["result"]] if is_wrapped else [])]
     return any(value in values or value in lists for value in wanted)
 
 
@@ -109,33 +110,6 @@ def _decoded(text: str) -> Json:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
-
-
-def _json(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _alone(structured: Json) -> tuple[Json, ...]:
-    """The single value that servers wrap as `{"result": value}`, because a structured answer must be an object."""
-    is_wrapped = isinstance(structured, dict) and list(structured) == ["result"]
-    return (structured["result"],) if is_wrapped else ()
-
-
-def _bounded(text: str, most: int) -> tuple[str, int]:
-    """Head and tail of a text that is too long, and how many characters are left out."""
-    if len(text) <= most:
-        return text, 0
-    cut = len(text) - most
-    head, tail = text[: most * 3 // 4], text[len(text) - (most - most * 3 // 4) :]
-    return (
-        f"{head}\n[… {cut} of {len(text)} characters left out; ask the tool for less at once …]\n{tail}",
-        cut,
-    )
-
-
-def _shown(text: str) -> str:
-    first = text.strip().split("\n", 1)[0]
-    return first if len(first) <= 120 else first[:117] + "..."
 
 
 @dataclass(frozen=True)

@@ -19,16 +19,6 @@ MOST_FOUND = 30
 LONGEST_ANSWER = 40_000
 
 
-class ToolListing(Struct, frozen=True):
-    """All tools, one of them by name (or NOT_FOUND), and a line for each server that is down. `refresh` tries those
-    again."""
-
-    tools: Callable[[], Sequence[NamedTool]]
-    find: Callable[[str], Awaitable[NamedTool]]
-    refresh: Callable[[], Awaitable[None]]
-    states: Callable[[], Sequence[str]]
-
-
 class McpDescribeArguments(Struct, frozen=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(description="The whole name of one tool.")] = ""
     search: Annotated[
@@ -36,15 +26,23 @@ class McpDescribeArguments(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
 
 
-def mcp_describe_tool(listing: ToolListing, deferred: Sequence[NamedTool], budget: int) -> Tool:
+def mcp_describe_tool(
+    find: Callable[[str], Awaitable[NamedTool]],
+    relist: Callable[[], Awaitable[tuple[Sequence[NamedTool], Sequence[str]]]],
+    deferred: Sequence[NamedTool],
+    states: Sequence[str],
+    budget: int,
+) -> Tool:
+    """`find` gives a tool by its name, or NOT_FOUND. `states` is a line for each server that is down; `relist`
+    tries those again, and gives all tools and the states then."""
+
     async def describe(arguments: McpDescribeArguments, _workspace: Workspace) -> ToolResult:
         if arguments.name:
-            return _described(await listing.find(arguments.name))
-        await listing.refresh()
-        return _listed(listing, arguments.search)
+            return _described(await find(arguments.name))
+        return _listed(*await relist(), arguments.search.strip())
 
     listed = [list_tools(deferred, budget)] if deferred else []
-    prompt = "\n".join([prompt_beside(__file__), "", "Tools:", *listed, *listing.states()])
+    prompt = "\n".join([prompt_beside(__file__), "", "Tools:", *listed, *states])
     return TypedTool("McpDescribe", McpDescribeArguments, prompt, describe, is_read_only=True)
 
 
@@ -58,14 +56,12 @@ def _described(tool: NamedTool) -> ToolResult:
     return tool_result(text, tool.name, data=data, is_partial=is_cut)
 
 
-def _listed(listing: ToolListing, search: str) -> ToolResult:
-    tools = list(listing.tools())
-    found = search_tools(tools, search) if search.strip() else tools
-    shown = found[:MOST_FOUND] if search.strip() else found
-    about = f" about `{search.strip()}`" if search.strip() else ""
-    head = f"{len(found)} of {len(tools)} tools{about}" if about else f"{len(tools)} tools"
+def _listed(tools: Sequence[NamedTool], states: Sequence[str], search: str) -> ToolResult:
+    found = search_tools(tools, search) if search else tools
+    shown = found[:MOST_FOUND] if search else found
+    head = f"{len(found)} of {len(tools)} tools about `{search}`" if search else f"{len(tools)} tools"
     rest = f" ({len(shown)} are shown; search with more words)" if len(shown) < len(found) else ""
-    lines = [f"{head}{rest}:", *([list_tools(shown, LONGEST_ANSWER)] if shown else []), *listing.states()]
+    lines = [f"{head}{rest}:", *([list_tools(shown, LONGEST_ANSWER)] if shown else []), *states]
     data: dict[str, Json] = {
         "total_entries": len(found),
         "truncated": len(shown) < len(found),

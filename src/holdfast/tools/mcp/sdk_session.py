@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import mcp_types as types
 from mcp import Client, MCPError
@@ -15,13 +16,12 @@ from mcp.client.session import IncomingMessage
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from pydantic import ValidationError
 
-from holdfast.errors import HoldfastError
 from holdfast.messages import Json
-from holdfast.tools.envelope import ErrorCode, ToolError
+from holdfast.tools.envelope import ToolError
 from holdfast.tools.mcp.connection import ConnectionAttempt
-from holdfast.tools.mcp.http_transport import http_streams
+from holdfast.tools.mcp.http_transport import BrokenServer, http_streams
 from holdfast.tools.mcp.servers import HttpServer, Server, StdioServer
-from holdfast.tools.mcp.stdio_transport import ServerCommand, process_streams
+from holdfast.tools.mcp.stdio_transport import process_streams
 from holdfast.tools.mcp.tool_names import RemoteTool
 from holdfast.version import __version__
 
@@ -39,13 +39,8 @@ for _name in ("mcp", "client", "httpx2", "httpcore2"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
-class ServerUnreachable(HoldfastError):
-    """The server is gone, or its answers cannot be understood."""
-
-
 class SdkSession:
-    """**Contract:** `call` raises `ToolError` for what the server refuses, `ServerUnreachable` for what it cannot
-    do."""
+    """**Contract:** `call` raises `ToolError` for what the server refuses, `BrokenServer` for what it cannot do."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -75,19 +70,18 @@ class SdkSession:
             result = await self._client.session.send_request(request, types.CallToolResult)
         except MCPError as error:
             if error.code in _LOST:
-                raise ServerUnreachable(f"the connection was lost ({error.message})") from error
-            raise ToolError(*_refusal(error)) from error
+                raise BrokenServer(f"the connection was lost ({error.message})") from error
+            message = " ".join(error.message.split())[:2000]
+            if error.code == types.INVALID_PARAMS:
+                refusal = ToolError("INVALID_PARAM", f"the server refuses the arguments: {message}")
+            else:
+                said = f"the server answered with error {error.code}: {message}"
+                refusal = ToolError("EXECUTION_ERROR", said)
+            raise refusal from error
         except ValidationError as error:
-            raise ServerUnreachable("it answered with something that is not a tool result") from error
+            raise BrokenServer("it answered with something that is not a tool result") from error
         answer: dict[str, Json] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
         return answer
-
-
-def _refusal(error: MCPError) -> tuple[ErrorCode, str]:
-    message = " ".join(error.message.split())[:2000]
-    if error.code == types.INVALID_PARAMS:
-        return "INVALID_PARAM", f"the server refuses the arguments: {message}"
-    return "EXECUTION_ERROR", f"the server answered with error {error.code}: {message}"
 
 
 def _remote(tool: types.Tool) -> RemoteTool:
@@ -100,24 +94,14 @@ async def open_session(
     name: str, server: Server, environment: Mapping[str, str], attempt: ConnectionAttempt
 ) -> AsyncIterator[SdkSession]:
     """A session, after both sides have agreed on a protocol version."""
-
-    async def hear(message: IncomingMessage) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
-            attempt.change()
-
     where = f"the MCP server `{name}`"
     match server:
         case StdioServer():
-            argv = (server.command, *server.args)
             variables = server.environment(environment, where)
-            command = ServerCommand(name, argv, variables, server.cwd, server.stop_seconds)
-            client = Client(
-                process_streams(command, attempt.end), cache=None, client_info=_US, message_handler=hear
-            )
+            client = _client(process_streams(name, server, variables, attempt.end), attempt)
         case HttpServer():
             headers = server.filled_headers(environment, where)
-            streams = http_streams(server.url, headers, server.call_seconds, attempt.end)
-            client = Client(streams, cache=None, client_info=_US, message_handler=hear)
+            client = _client(http_streams(server, headers, attempt.end), attempt)
     async with client:
         listening = asyncio.create_task(_listen(client, attempt))
         try:
@@ -127,12 +111,18 @@ async def open_session(
             await asyncio.wait({listening})
 
 
+def _client(streams: Any, attempt: ConnectionAttempt) -> Client:
+    async def hear(message: IncomingMessage) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            attempt.change()
+
+    us = types.Implementation(name="holdfast", version=__version__)
+    return Client(streams, cache=None, client_info=us, message_handler=hear)
+
+
 async def _listen(client: Client, attempt: ConnectionAttempt) -> None:
     """Changes of the list, to which newer protocol versions subscribe; in older ones they arrive unasked."""
     with contextlib.suppress(ListenNotSupportedError, MCPError, SubscriptionLost, TimeoutError):
         async with client.listen(tools_list_changed=True) as changes:
             async for _ in changes:
                 attempt.change()
-
-
-_US = types.Implementation(name="holdfast", version=__version__)

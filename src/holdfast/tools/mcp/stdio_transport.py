@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
 import signal
 import time
 from collections import deque
@@ -22,24 +21,20 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
-from msgspec import Struct
 
-from holdfast.tools.shell.processes import in_session, send
+from holdfast.tools.mcp.servers import StdioServer
+from holdfast.tools.shell.processes import in_session, send, send_group
 
 LEAST_WEIGHT = 256
 """The least that a message counts, since a short one costs work too."""
 
 
-class UnaskedLimits(Struct, frozen=True):
-    """Bytes since the last awaited answer, and questions whose answer could not be sent yet."""
-
-    unasked: int = 16 * 1024 * 1024
-    unanswered: int = 1_000
-
-
 class MessageMeter:
-    def __init__(self, bounds: UnaskedLimits | None = None) -> None:
-        self._bounds = bounds or UnaskedLimits()
+    """Counts bytes since the last awaited answer, and questions whose answer could not be sent yet."""
+
+    def __init__(self, most_unasked: int = 16 * 1024 * 1024, most_unanswered: int = 1_000) -> None:
+        self._most_unasked = most_unasked
+        self._most_unanswered = most_unanswered
         self._awaited: set[str] = set()
         self._unasked = 0
         self._unanswered = 0
@@ -61,52 +56,42 @@ class MessageMeter:
             return ""
         self._unasked += max(size, LEAST_WEIGHT)
         self._unanswered += isinstance(message, JSONRPCRequest)
-        if self._unanswered > self._bounds.unanswered:
+        if self._unanswered > self._most_unanswered:
             return f"it asked {self._unanswered} questions and did not take the answers"
-        return "it sends messages without end" if self._unasked > self._bounds.unasked else ""
+        return "it sends messages without end" if self._unasked > self._most_unasked else ""
 
 
 SECONDS_FOR_LAST_WORDS = 0.5
 LAST_WORDS = 5
 LONGEST_WORD = 500
+LARGEST_MESSAGE = 16 * 1024 * 1024
+MOST_NOISE = 1024 * 1024
+"""Bytes of output that is not a message, since the last message."""
 
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
 _log = logging.getLogger(__name__)
 
 
-class StdioLimits(Struct, frozen=True):
-    """Bytes of one message, and of other output since the last message."""
-
-    message: int = 16 * 1024 * 1024
-    noise: int = 1024 * 1024
-
-
-class ServerCommand(Struct, frozen=True):
-    name: str
-    argv: tuple[str, ...]
-    environment: Mapping[str, str]
-    cwd: str = ""
-    seconds_to_stop: float = 2.0
-    bounds: StdioLimits = StdioLimits()
-
-
 @contextlib.asynccontextmanager
-async def process_streams(command: ServerCommand, over: Callable[[str], None]) -> AsyncIterator[Streams]:
+async def process_streams(
+    name: str, server: StdioServer, environment: Mapping[str, str], over: Callable[[str], None]
+) -> AsyncIterator[Streams]:
     """The streams of a session with a new process. `over` gets the reason when the process ends the connection."""
     process = await asyncio.create_subprocess_exec(
-        *command.argv,
+        server.command,
+        *server.args,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=dict(command.environment),
-        cwd=command.cwd or None,
+        env=dict(environment),
+        cwd=server.cwd or None,
         start_new_session=True,
-        limit=command.bounds.message,
+        limit=LARGEST_MESSAGE,
     )
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
-    served = _Served(process, command)
+    served = _Served(process, name)
     tasks = [
         asyncio.create_task(served.listen()),
         asyncio.create_task(served.read(to_session, over)),
@@ -117,12 +102,12 @@ async def process_streams(command: ServerCommand, over: Callable[[str], None]) -
     finally:
         try:
             # A server that never sent a message has nothing to finish.
-            grace = command.seconds_to_stop if served.has_spoken else SECONDS_FOR_LAST_WORDS
-            await _end(process, min(grace, command.seconds_to_stop))
+            grace = server.stop_seconds if served.has_spoken else SECONDS_FOR_LAST_WORDS
+            await _end(process, min(grace, server.stop_seconds))
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.wait(tasks, timeout=command.seconds_to_stop)
+            await asyncio.wait(tasks, timeout=server.stop_seconds)
             for stream in (to_session, from_server, to_server, from_session):
                 stream.close()
 
@@ -130,10 +115,10 @@ async def process_streams(command: ServerCommand, over: Callable[[str], None]) -
 class _Served:
     """A process and its three pipes."""
 
-    def __init__(self, process: asyncio.subprocess.Process, command: ServerCommand) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, name: str) -> None:
         self._process = process
         self._stdin, self._stdout, self._stderr = _pipes(process)
-        self._command = command
+        self._name = name
         self._meter = MessageMeter()
         self._words: deque[str] = deque(maxlen=LAST_WORDS)
         self._is_heard = asyncio.Event()
@@ -153,35 +138,33 @@ class _Served:
     def _hear(self, line: bytes) -> None:
         if text := line[-LONGEST_WORD:].decode("utf-8", "replace").strip():
             self._words.append(text)
-            _log.info("MCP server %s: %s", self._command.name, text)
+            _log.info("MCP server %s: %s", self._name, text)
 
     async def read(
         self, to_session: MemoryObjectSendStream[SessionMessage | Exception], over: Callable[[str], None]
     ) -> None:
-        reason = await self._read_messages(to_session)
-        over(reason)
+        over(await self._read_messages(to_session))
         await to_session.aclose()
 
     async def _read_messages(self, to_session: MemoryObjectSendStream[SessionMessage | Exception]) -> str:
         """Pass on messages until there are no more; returns the reason."""
-        noise, bounds = 0, self._command.bounds
+        noise = 0
         while True:
             try:
                 line = await self._stdout.readuntil(b"\n")
             except asyncio.IncompleteReadError:
                 return await self._parting()
             except asyncio.LimitOverrunError:
-                return f"it sent a message of more than {bounds.message} bytes"
+                return f"it sent a message of more than {LARGEST_MESSAGE} bytes"
             except ConnectionError as error:
                 return f"its output broke off ({error})"
             message = _message(line)
             if message is None:
                 noise += len(line)
-                _log.debug(
-                    "MCP server %s prints something that is not a message: %r", self._command.name, line[:200]
-                )
-                if noise > bounds.noise:
-                    return f"it prints something that is not a message, such as `{_in_line(line)}`"
+                _log.debug("MCP server %s prints something that is not a message: %r", self._name, line[:200])
+                if noise > MOST_NOISE:
+                    beginning = " ".join(line[:80].decode("utf-8", "replace").split())
+                    return f"it prints something that is not a message, such as `{beginning}`"
                 continue
             noise = 0
             self.has_spoken = True
@@ -199,7 +182,9 @@ class _Served:
                 await self._is_heard.wait()
         await _has_left(self._process, SECONDS_FOR_LAST_WORDS)
         code = self._process.returncode
-        how = "it closed its output" if code is None else f"its process ended with {_in_words(code)}"
+        how = "it closed its output"
+        if code is not None:
+            how = f"its process ended with {f'exit code {code}' if code >= 0 else f'signal {-code}'}"
         words = " / ".join(self._words)
         return f"{how}; its last words: {words[-LONGEST_WORD:]}" if words else how
 
@@ -216,21 +201,15 @@ class _Served:
 
 
 def _message(line: bytes) -> JSONRPCMessage | None:
-    """The message in a line, if there is one."""
-    try:
+    """The message in a line, if there is one. A lone surrogate, as in the name of an odd file, is replaced: without
+    the message a call would wait for its answer in vain."""
+    with contextlib.suppress(ValueError):
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValueError:
-        return _mended(line) if b"\\ud" in line.lower() else None
-
-
-def _mended(line: bytes) -> JSONRPCMessage | None:
-    """A message that contains a lone surrogate, such as a file with an odd name, which is replaced: without the
-    message a call would wait for its answer in vain."""
-    try:
-        text = json.dumps(json.loads(line), ensure_ascii=False)
-        return jsonrpc_message_adapter.validate_json(text.encode("utf-8", "replace"), by_name=False)
-    except (ValueError, RecursionError):
-        return None
+    with contextlib.suppress(ValueError, RecursionError):
+        if b"\\ud" in line.lower():
+            text = json.dumps(json.loads(line), ensure_ascii=False)
+            return jsonrpc_message_adapter.validate_json(text.encode("utf-8", "replace"), by_name=False)
+    return None
 
 
 def _pipes(
@@ -251,10 +230,10 @@ async def _end(process: asyncio.subprocess.Process, seconds: float) -> None:
     _pipes(process)[0].close()
     try:
         if not await _has_left(process, seconds / 2):
-            _signal(process, signal.SIGTERM)
+            send_group(process.pid, signal.SIGTERM)
             await _has_left(process, seconds / 2)
     finally:
-        _signal(process, signal.SIGKILL)
+        send_group(process.pid, signal.SIGKILL)
         send(members, signal.SIGKILL)
         await _has_left(process, seconds)
         # A grandchild that left the group may keep the pipes open; the transport is closed anyway.
@@ -267,16 +246,3 @@ async def _has_left(process: asyncio.subprocess.Process, seconds: float) -> bool
     while process.returncode is None and time.monotonic() < until:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     return process.returncode is not None
-
-
-def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
-
-
-def _in_words(code: int) -> str:
-    return f"exit code {code}" if code >= 0 else f"signal {-code}"
-
-
-def _in_line(line: bytes) -> str:
-    return " ".join(line[:80].decode("utf-8", "replace").split())
