@@ -19,7 +19,7 @@ from holdfast.packing.profile import BUILT_IN
 from holdfast.recall import recall
 from holdfast.store import MemoryStore, SqliteStore
 from holdfast.tokenizers import counter_for_model
-from holdfast.wire import events_from_message
+from holdfast.wire.message_lists import events_from_message
 
 
 def openai_talk(steps, size=60):

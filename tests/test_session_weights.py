@@ -14,7 +14,7 @@ from holdfast.packing.log_walk import walk_log
 from holdfast.packing.pack import pack as pack_window
 from holdfast.packing.profile import CODE
 from holdfast.tokenizers import counter_for_model
-from holdfast.wire import to_openai
+from holdfast.wire.openai import to_openai
 from test_session import openai_talk
 
 TALK = openai_talk(60)

@@ -14,16 +14,8 @@ from holdfast.packing.layers import Cut, Pack
 from holdfast.packing.validator import check
 from holdfast.recall import answer_recall
 from holdfast.store.protocol import Store
-from holdfast.wire import (
-    anthropic_message,
-    anthropic_tool,
-    join_anthropic,
-    join_openai,
-    openai_message,
-    openai_tool,
-    to_anthropic,
-    to_openai,
-)
+from holdfast.wire.anthropic import anthropic_message, anthropic_tool, join_anthropic, to_anthropic
+from holdfast.wire.openai import join_openai, openai_message, openai_tool, to_openai
 
 Provider = Literal["openai", "anthropic"]
 WireDict = dict[str, Json]

@@ -25,9 +25,10 @@ from holdfast.sender import Packed, Provider, Sender
 from holdfast.store import MemoryStore, SqliteStore, Store
 from holdfast.tokenizers import counter_for_model
 from holdfast.views import path
-from holdfast.wire import events_from_message, openai_tool, recording_from_messages
 from holdfast.wire.content_blocks import tool_definitions
 from holdfast.wire.foreign_json import Losses
+from holdfast.wire.message_lists import events_from_message, recording_from_messages
+from holdfast.wire.openai import openai_tool
 
 Message = dict[str, Json]
 

@@ -15,7 +15,8 @@ from holdfast.messages import ToolCall
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import BUILT_IN
 from holdfast.store import SqliteStore
-from holdfast.tools.permissions import ApprovalAnswer, default_permissions
+from holdfast.tools.permissions.gate import ApprovalAnswer
+from holdfast.tools.permissions.tool_rules import default_permissions
 
 
 @pytest.fixture

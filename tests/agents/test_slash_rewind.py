@@ -13,7 +13,7 @@ from holdfast.events import Rewound, SystemSet, ToolReturned, UserSaid
 from holdfast.messages import Text
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.files.snapshots import content_hash
-from holdfast.tools.permissions import ApprovalAnswer
+from holdfast.tools.permissions.gate import ApprovalAnswer
 from support.desk_talks import FEW, ROUNDS, edit, main_text, packed, played, state, talked
 from support.desks import Place, call, requests, run, say
 

@@ -14,7 +14,7 @@ from holdfast.log import Log
 from holdfast.messages import SystemMessage, ToolMessage
 from holdfast.models.scripted import ScriptedModel
 from holdfast.recall import answer_recall
-from holdfast.tools.permissions import ApprovalAnswer
+from holdfast.tools.permissions.gate import ApprovalAnswer
 from holdfast.views import path
 from support.agent_runs import call, repository, waited
 

@@ -21,7 +21,8 @@ from holdfast.packing.validator import check as broken_rules
 from holdfast.sender import Packed
 from holdfast.session import Session
 from holdfast.views.transcript import Transcript
-from holdfast.wire import to_anthropic, to_openai
+from holdfast.wire.anthropic import to_anthropic
+from holdfast.wire.openai import to_openai
 from support.logs import chained, result, step, user
 
 NEVER = "Never touch src/legacy/."

@@ -17,7 +17,8 @@ from holdfast.packing.log_walk import walk_log
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, CODE
 from holdfast.tokenizers import load_tokenizer
-from holdfast.wire import events_from_message, to_openai
+from holdfast.wire.message_lists import events_from_message
+from holdfast.wire.openai import to_openai
 from support.logs import chained
 from support.policy_histories import broken_rules, count, history, requests
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.models.errors import BadReply
-from holdfast.models.sse import ServerSentEvent, SseDecoder
+from holdfast.models.transport import ServerSentEvent, SseDecoder
 
 NEWLINES = st.sampled_from([b"\n", b"\r\n", b"\r"])
 LINES = st.text(st.characters(exclude_characters="\r\n", exclude_categories=("Cs",)), max_size=12)

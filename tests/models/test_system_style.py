@@ -13,8 +13,8 @@ from holdfast.messages import (
     UserMessage,
     joined_text,
 )
-from holdfast.models.adapter import ACKNOWLEDGED, apply_system_style
 from holdfast.models.catalogue_schema import SystemStyle
+from holdfast.models.openai_chat_api import ACKNOWLEDGED, apply_system_style
 
 STATIC, RULES, SUMMARY = (
     SystemMessage("You are careful."),

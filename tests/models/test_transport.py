@@ -10,8 +10,7 @@ import sys
 import pytest
 
 from holdfast.models.errors import AuthFailed, ModelError, NetworkFailed, TimedOut
-from holdfast.models.sse import ServerSentEvent
-from holdfast.models.transport import Endpoint, EndpointClient, Timeouts, encode_body
+from holdfast.models.transport import Endpoint, EndpointClient, ServerSentEvent, Timeouts, encode_body
 from support.provider_server import Failure, HangUp, ProviderServer, Script, events_of, serving
 
 PATH = "/v1/messages"

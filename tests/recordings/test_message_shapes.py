@@ -20,15 +20,9 @@ from holdfast.messages import (
     ToolMessage,
     UserMessage,
 )
-from holdfast.wire import (
-    anthropic_message,
-    join_anthropic,
-    join_openai,
-    openai_message,
-    recording_from_messages,
-    to_anthropic,
-    to_openai,
-)
+from holdfast.wire.anthropic import anthropic_message, join_anthropic, to_anthropic
+from holdfast.wire.message_lists import recording_from_messages
+from holdfast.wire.openai import join_openai, openai_message, to_openai
 
 TOOL = ToolDefinition("look", "Looks.", {"type": "object", "properties": {}})
 PICTURE = Image("image/png", data=PIXEL)

@@ -30,7 +30,7 @@ from holdfast.events import (
 )
 from holdfast.messages import Image, Text, Thinking, ToolCall, Usage
 from holdfast.recordings import find_recording, read_recordings
-from holdfast.wire import events_from_message, recording_from_messages
+from holdfast.wire.message_lists import events_from_message, recording_from_messages
 
 
 def test_a_neutral_recording_keeps_messages_usage_clocks_and_boundaries(tmp_path: Path) -> None:

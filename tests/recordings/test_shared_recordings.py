@@ -22,11 +22,9 @@ from holdfast.events import (
     UserSaid,
 )
 from holdfast.recordings import find_recording, read_recordings
-from holdfast.wire import (
-    recording_from_messages,
-    to_anthropic,
-    to_openai,
-)
+from holdfast.wire.anthropic import to_anthropic
+from holdfast.wire.message_lists import recording_from_messages
+from holdfast.wire.openai import to_openai
 
 FOLDER = Path(os.environ.get("HOLDFAST_RECORDINGS", "nowhere"))
 NEUTRAL = sorted(FOLDER.glob("*.jsonl.gz"))

@@ -15,7 +15,7 @@ from holdfast.messages import ToolCall
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import BUILT_IN
 from holdfast.store import SqliteStore
-from holdfast.tools.permissions import default_permissions
+from holdfast.tools.permissions.tool_rules import default_permissions
 
 
 def repository_in(folder: Path, *, commits: bool = False) -> Path:

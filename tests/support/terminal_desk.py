@@ -21,7 +21,7 @@ from holdfast.store import SqliteStore
 from holdfast.terminal.app import AgentApp
 from holdfast.terminal.interface import SessionTarget
 from holdfast.terminal.screen_session import open_screen_session
-from holdfast.tools.permissions import default_permissions
+from holdfast.tools.permissions.tool_rules import default_permissions
 
 
 def repository(folder: Path) -> Path:

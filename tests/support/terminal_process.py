@@ -37,7 +37,7 @@ def opening(folder, script):
         from holdfast.models.scripted import ScriptedModel  # noqa: PLC0415
         from holdfast.packing.profile import BUILT_IN  # noqa: PLC0415
         from holdfast.store import SqliteStore  # noqa: PLC0415
-        from holdfast.tools.permissions import default_permissions  # noqa: PLC0415
+        from holdfast.tools.permissions.tool_rules import default_permissions  # noqa: PLC0415
 
         async def make(*, approver, respondent, watch, target):
             coding = CodingSession(

@@ -7,14 +7,9 @@ from hypothesis import strategies as st
 from holdfast.config import parse_config
 from holdfast.errors import ConfigError
 from holdfast.messages import ToolCall
-from holdfast.tools.permissions import (
-    CallContext,
-    call_context,
-    decide,
-    default_permissions,
-    parse_permissions,
-)
-from holdfast.tools.permissions.tool_rules import parse_rule
+from holdfast.tools.permissions.decision import CallContext, decide
+from holdfast.tools.permissions.gate import call_context
+from holdfast.tools.permissions.tool_rules import default_permissions, parse_permissions, parse_rule
 from holdfast.tools.workspace import Workspace
 
 ROOT = "/srv/project"

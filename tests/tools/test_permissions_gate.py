@@ -9,15 +9,9 @@ from holdfast.compaction.facts.call_results import outcome_of
 from holdfast.events import ApprovalGiven
 from holdfast.messages import Text, ToolCall, ToolMessage
 from holdfast.tool_use import recognise
-from holdfast.tools.permissions import (
-    ApprovalAnswer,
-    CallContext,
-    PermissionGate,
-    UnattendedApprover,
-    call_context,
-    default_permissions,
-    parse_permissions,
-)
+from holdfast.tools.permissions.decision import CallContext
+from holdfast.tools.permissions.gate import ApprovalAnswer, PermissionGate, UnattendedApprover, call_context
+from holdfast.tools.permissions.tool_rules import default_permissions, parse_permissions
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.workspace import Workspace

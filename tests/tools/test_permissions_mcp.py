@@ -3,9 +3,9 @@
 import pytest
 
 from holdfast.messages import ToolCall
-from holdfast.tools.permissions import CallContext, decide, default_permissions, parse_permissions
+from holdfast.tools.permissions.decision import CallContext, decide
 from holdfast.tools.permissions.gate import for_log
-from holdfast.tools.permissions.tool_rules import parse_rule
+from holdfast.tools.permissions.tool_rules import default_permissions, parse_permissions, parse_rule
 
 SCENE = CallContext(("/srv/project",), "/srv/project")
 MODES = ("plan", "ask", "edit", "auto")

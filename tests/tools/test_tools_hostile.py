@@ -12,15 +12,9 @@ from holdfast.errors import InputError
 from holdfast.events import ApprovalGiven
 from holdfast.messages import ToolCall
 from holdfast.tools.commands import built_in, judge
-from holdfast.tools.permissions import (
-    ApprovalAnswer,
-    CallContext,
-    PermissionGate,
-    call_context,
-    default_permissions,
-    parse_permissions,
-)
-from holdfast.tools.permissions.decision import decide
+from holdfast.tools.permissions.decision import CallContext, decide
+from holdfast.tools.permissions.gate import ApprovalAnswer, PermissionGate, call_context
+from holdfast.tools.permissions.tool_rules import default_permissions, parse_permissions
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.environment import is_secret_name
 from holdfast.tools.shell.sandbox import find_sandbox

@@ -23,14 +23,8 @@ from holdfast.store import Store
 from holdfast.tools.ask_user import NoAnswer, Responder
 from holdfast.tools.call import CallGate, CallSettings
 from holdfast.tools.envelope import ToolResult
-from holdfast.tools.permissions import (
-    Approver,
-    PermissionGate,
-    PermissionMode,
-    Permissions,
-    UnattendedApprover,
-    call_context,
-)
+from holdfast.tools.permissions.gate import Approver, PermissionGate, UnattendedApprover, call_context
+from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions
 from holdfast.tools.recall import recall_tool
 from holdfast.tools.shell.sandbox import Sandbox
 from holdfast.tools.shell.shell import Shell

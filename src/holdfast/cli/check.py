@@ -24,9 +24,10 @@ from holdfast.recordings.json_lines import RecordingFile, decode_line, json_line
 from holdfast.recordings.recording_files import HEAD, format_of
 from holdfast.store import MemoryStore
 from holdfast.views import Repair, Transcript
-from holdfast.wire import to_anthropic, to_openai
+from holdfast.wire.anthropic import to_anthropic
 from holdfast.wire.foreign_json import Losses
 from holdfast.wire.message_lists import is_message, request_of
+from holdfast.wire.openai import to_openai
 
 BROKEN = 1
 

@@ -6,28 +6,25 @@ Rule: pure values in and out; an adapter never touches the network.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import ClassVar, Literal
 
-from msgspec.structs import replace
+from msgspec import Struct
 
-from holdfast.messages import (
-    AssistantMessage,
-    Json,
-    Message,
-    SystemMessage,
-    Text,
-    Thinking,
-    ToolCall,
-    UserMessage,
-)
-from holdfast.models.catalogue_schema import SystemStyle
+from holdfast.messages import AssistantPart, Json, ToolCall, Usage
 from holdfast.models.errors import BadReply, ModelError
-from holdfast.models.model import ArgumentsDelta, CallAnnounced, ModelRequest, StopReason, StreamEvent
-from holdfast.models.provider_errors import redacted_line
+from holdfast.models.model import (
+    ArgumentsDelta,
+    CallAnnounced,
+    ModelReply,
+    ModelRequest,
+    ReplyCompleted,
+    StopReason,
+    StreamEvent,
+)
+from holdfast.models.provider_errors import error_from_response, redacted_line
 from holdfast.wire.content_blocks import tool_call
 from holdfast.wire.foreign_json import Losses, decode_text
 
-ACKNOWLEDGED = "Understood."
 Effort = Literal["low", "medium", "high"]
 EffortOff = Literal["", "none", "minimal", "low"]
 """The effort for a model that thinks by default, where no thinking is asked for; empty sends none."""
@@ -35,53 +32,70 @@ UNREQUESTED_THINKING_ROOM = 2_048
 """Tokens for a model that thinks a little even when told not to, so that its reply is not cut short."""
 
 
-class ReplyReader(Protocol):
+class ReplyReader:
     """Reads one reply, event by event."""
+
+    def __init__(self, auth_hint: str = "") -> None:
+        self._auth_hint = auth_hint
+        self._stop = ""
+        """Why the reply ended, in the provider's words; empty as long as it has not."""
+        self._is_done = False
 
     def feed(self, event: str, data: str) -> Iterator[StreamEvent]:
         """What one server-sent event says; `ReplyCompleted` at the end of the reply. Raises a `ModelError`."""
-        ...
+        if not self._is_done and data.strip():
+            yield from self._read(event, data)
 
     def end(self) -> Iterator[StreamEvent]:
         """The stream ended: `ReplyCompleted` if the reply is whole and was not given yet, else `BadReply`."""
-        ...
+        if self._is_done:
+            return
+        if not self._stop:
+            raise BadReply("the provider's reply ended too early")
+        yield from self._finish()
+
+    def _read(self, event: str, data: str) -> Iterator[StreamEvent]:
+        raise NotImplementedError
+
+    def _finish(self) -> Iterator[StreamEvent]:
+        raise NotImplementedError
+
+    def _completed(
+        self, parts: Sequence[AssistantPart], said: StopReason, usage: Usage | None, model: str
+    ) -> ReplyCompleted:
+        """The reply. Why it ended is judged by what it holds too: servers say `end` after a call, or `calls` where
+        there is none."""
+        self._is_done = True
+        if said not in ("length", "refused"):
+            if any(isinstance(part, ToolCall) for part in parts):
+                said = "calls"
+            elif said == "calls":
+                said = "other"
+        return ReplyCompleted(ModelReply(parts=tuple(parts), stop=said, usage=usage, model=model))
 
 
-class ProviderAdapter(Protocol):
-    """How requests to one provider are written and its answers read."""
+class ProviderAdapter(Struct, frozen=True, kw_only=True):
+    """How requests to one provider are written and its answers read. `path` is below the base address; `auth_hint`
+    says where the key comes from."""
 
-    @property
-    def path(self) -> str:
-        """The path below the base address, such as `/chat/completions`."""
-        ...
+    path: ClassVar[str]
+    takes_temperature: bool = False
+    auth_hint: str = ""
 
     def headers(self, key: str) -> dict[str, str]:
         """Headers with the key; none of them where the key is empty."""
-        ...
+        return {"authorization": f"Bearer {key}"} if key else {}
 
-    def body(self, model: str, request: ModelRequest) -> dict[str, Json]: ...
+    def body(self, model: str, request: ModelRequest) -> dict[str, Json]:
+        raise NotImplementedError
 
     def reader(self) -> ReplyReader:
         """A new one for each reply."""
-        ...
+        raise NotImplementedError
 
     def error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ModelError:
         """The error that an answer other than a reply means."""
-        ...
-
-
-def apply_system_style(messages: Sequence[Message], style: SystemStyle) -> tuple[Message, ...]:
-    """The messages with system messages in that style; blank ones are dropped where they are joined."""
-    if style == "blocks":
-        return tuple(messages)
-    texts = [m.text for m in messages if isinstance(m, SystemMessage) and m.text.strip()]
-    rest = [m for m in messages if not isinstance(m, SystemMessage)]
-    if not texts:
-        return tuple(rest)
-    if style == "merged":
-        return (SystemMessage("\n\n".join(texts)), *rest)
-    pair = UserMessage(tuple(map(Text, texts))), AssistantMessage((Text(ACKNOWLEDGED),))
-    return (*pair, *rest)
+        return error_from_response(status, body, headers, auth_hint=self.auth_hint)
 
 
 def effort_for(tokens: int) -> Effort:
@@ -96,12 +110,6 @@ def requested_effort(tokens: int, off: EffortOff) -> tuple[str, int]:
     if tokens:
         return effort_for(tokens), tokens
     return off, UNREQUESTED_THINKING_ROOM if off in ("minimal", "low") else 0
-
-
-def without_thinking(message: Message) -> Message:
-    if not isinstance(message, AssistantMessage):
-        return message
-    return replace(message, parts=tuple(part for part in message.parts if not isinstance(part, Thinking)))
 
 
 class StreamedCall:
@@ -142,16 +150,3 @@ def parse_event(data: str) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise BadReply(f"the provider sent an event that is not a JSON object: `{redacted_line(data)}`")
     return value
-
-
-def stop_reason(said: StopReason, *, calls: bool) -> StopReason:
-    """Why a reply ended, by what it holds: servers say `end` after a call, or `calls` where there is none."""
-    if said in ("length", "refused"):
-        return said
-    if calls:
-        return "calls"
-    return "other" if said == "calls" else said
-
-
-def truncated_reply() -> BadReply:
-    return BadReply("the provider's reply ended too early")

@@ -4,36 +4,33 @@ Rule: thinking goes back verbatim or not at all. The order of a request (tools, 
 stability, so a cache mark at the end of a layer covers everything that is more stable.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec.structs import replace
 
-from holdfast.messages import AssistantMessage, AssistantPart, Json, Message, SystemMessage, Text, Thinking
+from holdfast.messages import AssistantMessage, Json, Message, SystemMessage, Text, Thinking
 from holdfast.models.adapter import (
     UNREQUESTED_THINKING_ROOM,
+    ProviderAdapter,
+    ReplyReader,
     StreamedCall,
     effort_for,
     parse_event,
-    stop_reason,
-    truncated_reply,
-    without_thinking,
 )
-from holdfast.models.errors import ModelError
-from holdfast.models.model import (
-    ModelReply,
-    ModelRequest,
-    ReplyCompleted,
-    StopReason,
-    StreamEvent,
-    TextDelta,
-    ThinkingDelta,
+from holdfast.models.model import ModelRequest, StopReason, StreamEvent, TextDelta, ThinkingDelta
+from holdfast.models.provider_errors import error_from_event
+from holdfast.wire.anthropic import (
+    anthropic_message,
+    anthropic_tool,
+    anthropic_usage,
+    join_anthropic,
+    reply_parts,
+    to_anthropic,
 )
-from holdfast.models.provider_errors import error_from_event, error_from_response
-from holdfast.wire import WireDict, anthropic_message, anthropic_tool, join_anthropic, to_anthropic
-from holdfast.wire.anthropic import anthropic_usage
-from holdfast.wire.foreign_json import obj, text
+from holdfast.wire.content_blocks import WireDict
+from holdfast.wire.foreign_json import Losses, count, obj, text
 
 MAX_BREAKPOINTS = 4
 """The API's limit for cache marks. The newest are kept: each covers everything before it."""
@@ -55,58 +52,41 @@ _STOPS: dict[str, StopReason] = {
 }
 
 
-class WrittenBlocks(Struct, frozen=True):
-    """One message as blocks. Blocks of system messages are sent before all others, wherever the message was."""
-
-    is_system: bool
-    blocks: list[dict[str, Json]]
+_Written = tuple[bool, list[dict[str, Json]]]
+"""Whether a message is a system message, and its blocks; those of system messages are sent before all others."""
 
 
 def mark_layer_ends(
-    ends: Sequence[int],
-    tools: list[dict[str, Json]],
-    written: Sequence[WrittenBlocks],
-    lifetime: Lifetime = "5m",
+    ends: Sequence[int], tools: list[dict[str, Json]], written: Sequence[_Written], lifetime: Lifetime
 ) -> None:
     """Mark the last block before each end with `cache_control`, in place. `ends` are `ModelRequest.layer_ends`."""
-    mark: dict[str, Json] = {"type": "ephemeral"}
-    if lifetime != "5m":
-        mark["ttl"] = lifetime
+    mark: dict[str, Json] = {"type": "ephemeral"} | ({"ttl": lifetime} if lifetime != "5m" else {})
     last: list[dict[str, Json]] = []
     for end in sorted(set(ends)):
-        block = next(_blocks_before(end, tools, written), None)
+        # What may be marked up to there, in the order in which it is sent.
+        sent = [*tools]
+        for wanted in (True, False):
+            blocks = [block for is_system, some in written[:end] if is_system is wanted for block in some]
+            sent += [block for block in blocks if block["type"] not in _UNMARKABLE]
         # An empty layer ends where the one before it does.
-        if block is not None and not (last and last[-1] is block):
-            last.append(block)
+        if sent and not (last and last[-1] is sent[-1]):
+            last.append(sent[-1])
     for block in last[-MAX_BREAKPOINTS:]:
         block["cache_control"] = dict(mark)
 
 
-def _blocks_before(
-    end: int, tools: list[dict[str, Json]], written: Sequence[WrittenBlocks]
-) -> Iterator[dict[str, Json]]:
-    """Blocks that may be marked, backwards from an end in the order in which they are sent."""
-    for is_system in (False, True):
-        for one in reversed(written[:end]):
-            if one.is_system is is_system:
-                yield from (block for block in reversed(one.blocks) if block["type"] not in _UNMARKABLE)
-    yield from reversed(tools)
-
-
-class AnthropicAdapter(Struct, frozen=True, kw_only=True):
+class AnthropicAdapter(ProviderAdapter, frozen=True, kw_only=True):
     """`thinking` says how it is asked for: by a `budget`, or `adaptive`, the only way for newer models.
     `thinking_off` is how a model that thinks by default is told not to; some only know a low effort.
     `takes_temperature` is for older models and other servers: newer models refuse the field, and so does the
     newer `version` 2026-10-21, which brings us nothing else.
     `cache` is how long marked layers are kept; empty sets no marks, for servers that do not know them."""
 
-    path: str = "/v1/messages"
+    path = "/v1/messages"
     version: str = "2023-06-01"
     thinking: Literal["budget", "adaptive"] = "budget"
     thinking_off: Literal["", "disabled", "between_tools", "low"] = ""
-    takes_temperature: bool = False
     cache: Lifetime | Literal[""] = "5m"
-    auth_hint: str = ""
 
     def headers(self, key: str) -> dict[str, str]:
         headers = {"anthropic-version": self.version}
@@ -118,7 +98,7 @@ class AnthropicAdapter(Struct, frozen=True, kw_only=True):
         asked, room = self._asked(request)
         # Where a newer model cannot be told to drop thinking whose prefix has changed, none goes back.
         is_safe = self.thinking == "budget" or "output_config" in asked
-        sent = request.messages if is_safe else tuple(map(without_thinking, request.messages))
+        sent = [message if is_safe else _without_thinking(message) for message in request.messages]
         wired = [anthropic_message(message) for message in sent]
         written = [_written(message, turns) for message, turns in zip(sent, wired, strict=True)]
         tools = [anthropic_tool(tool) for tool in request.tools]
@@ -127,7 +107,7 @@ class AnthropicAdapter(Struct, frozen=True, kw_only=True):
         messages = join_anthropic(wired)
         _strip_end(messages)
         body: dict[str, Json] = {"model": model, "messages": messages, "stream": True}
-        if system := [block for one in written if one.is_system for block in one.blocks]:
+        if system := [block for is_system, blocks in written if is_system for block in blocks]:
             body["system"] = system
         if tools:
             body["tools"] = tools
@@ -137,9 +117,6 @@ class AnthropicAdapter(Struct, frozen=True, kw_only=True):
 
     def reader(self) -> "AnthropicReader":
         return AnthropicReader(self.auth_hint)
-
-    def error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ModelError:
-        return error_from_response(status, body, headers, auth_hint=self.auth_hint)
 
     def _asked(self, request: ModelRequest) -> tuple[dict[str, Json], int]:
         """The fields about thinking, and its tokens, which come on top of those of the reply."""
@@ -158,22 +135,18 @@ class AnthropicAdapter(Struct, frozen=True, kw_only=True):
         return {}, 0
 
 
-class AnthropicReader:
+class AnthropicReader(ReplyReader):
     """One reply: blocks by their index, in whatever order their pieces arrive."""
 
     def __init__(self, auth_hint: str = "") -> None:
-        self._auth_hint = auth_hint
+        super().__init__(auth_hint)
         self._blocks: dict[int, _Block] = {}
         self._calls = 0
         self._usage: dict[str, Json] = {}
         self._model = ""
-        self._stop = ""
         self._explanation = ""
-        self._is_done = False
 
-    def feed(self, event: str, data: str) -> Iterator[StreamEvent]:
-        if self._is_done or not data.strip():
-            return
+    def _read(self, event: str, data: str) -> Iterator[StreamEvent]:
         value = parse_event(data)
         match text(value.get("type")) or event:
             case "message_start":
@@ -195,32 +168,22 @@ class AnthropicReader:
             case "error":
                 raise error_from_event(value, auth_hint=self._auth_hint)
 
-    def end(self) -> Iterator[StreamEvent]:
-        if self._is_done:
-            return
-        if not self._stop:
-            raise truncated_reply()
-        yield from self._finish()
-
     def _begin(self, value: dict[str, Json]) -> Iterator[StreamEvent]:
         content = obj(value.get("content_block"))
-        block = self._blocks[_index(value)] = _Block(text(content.get("type")), content)
+        block = self._blocks[count(value.get("index"))] = _Block(content)
         if block.kind == "tool_use":
             block.call = StreamedCall(self._calls, text(content.get("id")), text(content.get("name")))
             self._calls += 1
             yield block.call.began
-        yield from block.say("text", content.get("text"))
-        yield from block.say("thinking", content.get("thinking"))
-        block.sign(content.get("signature"))
+        for kind in ("text", "thinking", "signature"):
+            yield from block.say(kind, content.get(kind))
 
     def _add(self, value: dict[str, Json]) -> Iterator[StreamEvent]:
         delta = obj(value.get("delta"))
         kind = text(delta.get("type")).removesuffix("_delta")
-        block = self._blocks.setdefault(_index(value), _Block(kind, {}))
+        block = self._blocks.setdefault(count(value.get("index")), _Block({"type": kind}))
         if kind == "input_json" and block.call and (piece := text(delta.get("partial_json"))):
             yield block.call.add(piece)
-        elif kind == "signature":
-            block.sign(delta.get("signature"))
         else:
             yield from block.say(kind, delta.get(kind))
 
@@ -230,72 +193,59 @@ class AnthropicReader:
         self._usage |= {name: number for name, number in usage.items() if number is not None}
 
     def _finish(self) -> Iterator[StreamEvent]:
-        self._is_done = True
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
         for block in blocks:
-            yield from block.close()
-        parts = tuple(part for block in blocks if (part := block.part()) is not None)
-        stop = stop_reason(_STOPS.get(self._stop, "other"), calls=self._calls > 0)
-        if stop == "refused" and not parts and self._explanation:
+            # Some servers send all arguments of a call with its start.
+            if block.call and not block.call.arguments and (given := block.start.get("input")):
+                yield block.call.add(msgspec.json.encode(given).decode())
+        parts = reply_parts([block.whole() for block in blocks if not block.is_empty], Losses())
+        said = _STOPS.get(self._stop, "other")
+        if said == "refused" and not parts and self._explanation:
             parts = (Text(self._explanation),)
             yield TextDelta(self._explanation)
-        usage = anthropic_usage(self._usage)
-        yield ReplyCompleted(ModelReply(parts=parts, stop=stop, usage=usage, model=self._model))
+        yield self._completed(parts, said, anthropic_usage(self._usage), self._model)
 
 
 class _Block:
-    """A content block that is still arriving. Blocks of unknown kinds keep nothing."""
+    """A content block that is still arriving: how it began, and the pieces of its fields."""
 
-    __slots__ = ("_said", "_signature", "_start", "call", "kind")
+    __slots__ = ("_pieces", "call", "kind", "start")
 
-    def __init__(self, kind: str, start: dict[str, Json]) -> None:
-        self.kind = kind
+    def __init__(self, start: dict[str, Json]) -> None:
+        self.kind = text(start.get("type"))
+        self.start = start
         self.call: StreamedCall | None = None
-        self._start = start
-        self._said: list[str] = []
-        self._signature: list[str] = []
+        self._pieces: dict[str, list[str]] = {"text": [], "thinking": [], "signature": []}
 
     def say(self, kind: str, piece: Json) -> Iterator[StreamEvent]:
-        if kind != self.kind or not isinstance(piece, str) or not piece:
+        if kind not in (self.kind, "signature") or kind not in self._pieces or not text(piece):
             return
-        if kind == "text":
-            self._said.append(piece)
-            yield TextDelta(piece)
-        elif kind == "thinking":
-            self._said.append(piece)
-            yield ThinkingDelta(piece)
+        self._pieces[kind].append(piece)
+        if kind != "signature":
+            yield TextDelta(piece) if kind == "text" else ThinkingDelta(piece)
 
-    def sign(self, piece: Json) -> None:
-        self._signature.append(text(piece))
+    @property
+    def is_empty(self) -> bool:
+        return self.kind == "redacted_thinking" and not text(self.start.get("data"))
 
-    def close(self) -> Iterator[StreamEvent]:
-        """Some servers send all arguments of a call with its start."""
-        if self.call and not self.call.arguments and (given := self._start.get("input")):
-            yield self.call.add(msgspec.json.encode(given).decode())
-
-    def part(self) -> AssistantPart | None:
-        said = "".join(self._said)
-        if self.kind == "thinking":
-            signature = "".join(self._signature)
-            return Thinking(said, signature=signature) if said or signature else None
-        if self.kind == "redacted_thinking":
-            data = text(self._start.get("data"))
-            return Thinking(redacted=data) if data else None
+    def whole(self) -> dict[str, Json]:
         if self.call:
-            return self.call.part()
-        return Text(said) if self.kind == "text" and said else None
+            known = {"id": self.call.id, "name": self.call.name, "input": self.call.arguments}
+            return {"type": "tool_use", **known}
+        return {**self.start, **{name: "".join(pieces) for name, pieces in self._pieces.items()}}
 
 
-def _index(value: dict[str, Json]) -> int:
-    index = value.get("index")
-    return index if isinstance(index, int) else 0
-
-
-def _written(message: Message, turns: list[WireDict]) -> WrittenBlocks:
+def _written(message: Message, turns: list[WireDict]) -> _Written:
     """The same objects that are sent, so that a mark on one is a mark in the request."""
     if isinstance(message, SystemMessage):
-        return WrittenBlocks(True, to_anthropic((message,)).system or [])
-    return WrittenBlocks(False, [block for turn in turns for block in turn["content"]])
+        return True, to_anthropic((message,)).system or []
+    return False, [block for turn in turns for block in turn["content"]]
+
+
+def _without_thinking(message: Message) -> Message:
+    if not isinstance(message, AssistantMessage):
+        return message
+    return replace(message, parts=tuple(part for part in message.parts if not isinstance(part, Thinking)))
 
 
 def _adaptive(effort: str) -> dict[str, Json]:
@@ -311,7 +261,7 @@ def _may_think(messages: Sequence[Message]) -> bool:
     if reply is None or not reply.calls:
         return True
     first = anthropic_message(reply)[0]["content"][0]
-    return first["type"] in ("thinking", "redacted_thinking")
+    return first["type"] in _UNMARKABLE
 
 
 def _strip_end(messages: list[WireDict]) -> None:

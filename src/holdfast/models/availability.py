@@ -17,8 +17,6 @@ from holdfast.models.transport import Endpoint, EndpointClient, Timeouts
 SECONDS = 5.0
 _LONGEST = 8 * 1024 * 1024
 _UNAUTHORIZED = (401, 403)
-_LISTS = {"messages": "/v1/models?limit=1000"}
-_LIST = "/models"
 _WINDOWS = ("max_model_len", "context_length", "max_input_tokens")
 """The names of a model's window in the lists of vLLM, OpenRouter and Anthropic."""
 
@@ -53,14 +51,16 @@ async def _ask(model: ResolvedModel, key: str, seconds: float) -> Availability:
         client = EndpointClient(Endpoint(url=model.url, key=key.strip(), timeouts=limits))
     except HoldfastError as error:
         return Availability(problem=error.message)
-    path = _LISTS.get(model.entry.protocol, _LIST)
+    path = "/v1/models?limit=1000" if model.entry.protocol == "messages" else "/models"
     try:
         async with (
             asyncio.timeout(seconds),
             client.open(path, create_adapter(model).headers(key.strip())) as answer,
         ):
             if answer.status in _UNAUTHORIZED:
-                return Availability(problem=_key_problem(model, key))
+                if key.strip():
+                    return Availability(problem=f"the key in `{model.key}` was refused")
+                return Availability(problem="it needs a key" + (f": set `{model.key}`" if model.key else ""))
             return _read(answer.status, await answer.read(_LONGEST))
     except TimeoutError:
         return Availability(problem=f"`{client.endpoint.host}` did not answer within {seconds:g} s")
@@ -68,12 +68,6 @@ async def _ask(model: ResolvedModel, key: str, seconds: float) -> Availability:
         return Availability(problem=client.endpoint.clean(error.message))
     finally:
         await client.aclose()
-
-
-def _key_problem(model: ResolvedModel, key: str) -> str:
-    if key.strip():
-        return f"the key in `{model.key}` was refused"
-    return f"it needs a key: set `{model.key}`" if model.key else "it needs a key"
 
 
 def _read(status: int, body: bytes) -> Availability:

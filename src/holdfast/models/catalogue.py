@@ -146,7 +146,11 @@ def merge_entries(catalogue: Catalogue, own: Mapping[str, Mapping[str, Json]], w
     for name, table in own.items():
         path = f'models."{name}"'
         changes = read_entry(table, where, path)
-        provider = _provider_of(name, where, path)
+        provider, _, model = name.partition("/")
+        if not (provider and model):
+            raise ConfigError(
+                f"{where}: `{path}` should be named `provider/name`", hint='such as `[models."ollama/qwen3"]`'
+            )
         if provider not in providers:
             if "url" not in changes:
                 raise ConfigError(
@@ -173,9 +177,10 @@ def price_table(entry: ModelEntry, *, prompt: int = 0) -> PriceTable:
     is_cached = price.cache_read is not None
     return PriceTable(
         name=entry.name,
-        read=_ratio(price.read, price),
-        write=_ratio(price.write, price),
-        output=_ratio(price.output, price),
+        # Rounded, so that 0.2 / 2 and 0.02 / 0.2 give the same table.
+        read=round(price.read / price.input, 6),
+        write=round(price.write / price.input, 6),
+        output=round(price.output / price.input, 6),
         life_seconds=(entry.cache_seconds or CAUTIOUS_SECONDS) if is_cached else 0,
         minimum_tokens=(entry.cache_minimum or CAUTIOUS_MINIMUM) if is_cached else 0,
         about=f"{entry.name}: input ${price.input:g}, output ${price.output:g} a million tokens",
@@ -196,20 +201,6 @@ def request_cost(entry: ModelEntry, usage: Usage) -> float | None:
 def key_variable(provider: str) -> str:
     """The default variable of a provider's key: `house` has `HOUSE_API_KEY`."""
     return "".join(c if c.isalnum() else "_" for c in provider).upper() + "_API_KEY"
-
-
-def _ratio(dollars: float, price: Price) -> float:
-    # Rounded, so that 0.2 / 2 and 0.02 / 0.2 give the same table.
-    return round(dollars / price.input, 6)
-
-
-def _provider_of(name: str, where: str, path: str) -> str:
-    provider, slash, model = name.partition("/")
-    if not (provider and slash and model):
-        raise ConfigError(
-            f"{where}: `{path}` should be named `provider/name`", hint='such as `[models."ollama/qwen3"]`'
-        )
-    return provider
 
 
 def _changed(base: ModelEntry, changes: dict[str, Json], where: str, path: str) -> ModelEntry:

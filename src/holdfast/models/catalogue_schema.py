@@ -51,66 +51,54 @@ def _read(table: Json, keys: Mapping[str, ReadKey], where: str, path: str) -> di
     values = {}
     for key, value in table.items():
         if key not in keys:
-            raise ConfigError(
-                f"{where}: unknown key `{path}.{key}`",
-                hint=suggest(key.lower(), keys),
-            )
+            raise ConfigError(f"{where}: unknown key `{path}.{key}`", hint=suggest(key.lower(), keys))
         values[key] = keys[key](value, where, f"{path}.{key}")
     return values
 
 
-def _refusal(where: str, path: str, takes: str, value: Json) -> ConfigError:
-    return ConfigError(f"{where}: `{path}` should be {takes}, found {describe_value(value)}")
+def _takes(takes: str, is_right: Callable[[Json], bool]) -> ReadKey:
+    """A key that takes what is right; the words say what that is."""
+
+    def read(value: Json, where: str, path: str) -> Json:
+        if not is_right(value):
+            raise ConfigError(f"{where}: `{path}` should be {takes}, found {describe_value(value)}")
+        return value
+
+    return read
 
 
 def _tokens(value: Json, where: str, path: str) -> Json:
     try:
         return parse_tokens(value)
     except ConfigError as error:
-        raise _refusal(where, path, "a number of tokens such as `200_000` or `200k`", value) from error
+        takes = "a number of tokens such as `200_000` or `200k`"
+        raise ConfigError(f"{where}: `{path}` should be {takes}, found {describe_value(value)}") from error
+
+
+def _is_amount(value: Json) -> bool:
+    # `true` is an int in Python, and TOML has `nan` and `inf`.
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and isfinite(value) and value >= 0
 
 
 def _amount(value: Json, where: str, path: str) -> Json:
-    # `true` is an int in Python, and TOML has `nan` and `inf`.
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not isfinite(value) or value < 0:
-        raise _refusal(where, path, "a number of at least 0", value)
-    return float(value)
-
-
-def _truth(value: Json, where: str, path: str) -> Json:
-    if not isinstance(value, bool):
-        raise _refusal(where, path, "true or false", value)
-    return value
-
-
-def _text(value: Json, where: str, path: str) -> Json:
-    if not isinstance(value, str):
-        raise _refusal(where, path, "text", value)
-    return value
-
-
-def _url(value: Json, where: str, path: str) -> Json:
-    if not isinstance(value, str) or not is_url(value):
-        raise _refusal(where, path, "an address such as `http://127.0.0.1:8000/v1`", value)
-    return value
+    return float(_takes("a number of at least 0", _is_amount)(value, where, path))
 
 
 def _one_of(kind: object) -> ReadKey:
     words = get_args(kind)
-
-    def read(value: Json, where: str, path: str) -> Json:
-        if not isinstance(value, str) or value not in words:
-            raise _refusal(where, path, "one of " + ", ".join(f"`{word}`" for word in words), value)
-        return value
-
-    return read
+    return _takes("one of " + ", ".join(f"`{word}`" for word in words), words.__contains__)
 
 
 def _table_of(keys: Mapping[str, ReadKey]) -> ReadKey:
     return lambda value, where, path: _read(value, keys, where, path)
 
 
+_truth = _takes("true or false", lambda value: isinstance(value, bool))
+_text = _takes("text", lambda value: isinstance(value, str))
+_url = _takes(
+    "an address such as `http://127.0.0.1:8000/v1`", lambda value: isinstance(value, str) and is_url(value)
+)
 PRICE: dict[str, ReadKey] = dict.fromkeys(("input", "output", "cache_read", "cache_write"), _amount)
 ENTRY: dict[str, ReadKey] = {
     "window": _tokens,

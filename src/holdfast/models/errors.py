@@ -9,13 +9,16 @@ from holdfast.messages import Usage
 
 
 class ModelError(HoldfastError):
-    """A model could not be asked, or did not answer. `is_transient`: the same request may succeed later."""
+    """A model could not be asked, or did not answer. `is_transient`: the same request may succeed later.
+    `retry_after` are the seconds that the provider asks to wait, None where it does not say."""
 
     is_transient = False
-    retry_after: float | None = None
-    """The seconds that the provider asks to wait, None where it does not say."""
     usage: Usage | None = None
     """What replies that could not be used have cost, where there were any."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
 
 
 class Overflowed(ModelError):
@@ -31,13 +34,9 @@ class AuthFailed(ModelError):
 
 
 class RateLimited(ModelError):
-    """Too many requests, or the provider is overloaded. `retry_after` is in seconds, None where it does not say."""
+    """Too many requests, or the provider is overloaded."""
 
     is_transient = True
-
-    def __init__(self, message: str, *, retry_after: float | None = None, hint: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.retry_after = retry_after
 
 
 class Refused(ModelError):

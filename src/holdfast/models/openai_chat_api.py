@@ -3,37 +3,39 @@
 Rule: where servers differ there is a setting, never a guess by name; a chunk of an unknown kind never ends a reply.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from holdfast.messages import AssistantMessage, AssistantPart, Json, Message, Text, Thinking, Usage
+from holdfast.messages import (
+    AssistantMessage,
+    AssistantPart,
+    Json,
+    Message,
+    SystemMessage,
+    Text,
+    Thinking,
+    Usage,
+    UserMessage,
+)
 from holdfast.models.adapter import (
     EffortOff,
+    ProviderAdapter,
+    ReplyReader,
     StreamedCall,
-    apply_system_style,
     parse_event,
     requested_effort,
-    stop_reason,
-    truncated_reply,
 )
 from holdfast.models.catalogue_schema import LimitField, SystemStyle
-from holdfast.models.errors import ModelError
-from holdfast.models.model import (
-    ModelReply,
-    ModelRequest,
-    ReplyCompleted,
-    StopReason,
-    StreamEvent,
-    TextDelta,
-    ThinkingDelta,
-)
-from holdfast.models.provider_errors import error_from_event, error_from_response
-from holdfast.wire import WireDict, join_openai, openai_message, openai_tool
+from holdfast.models.model import ModelRequest, StopReason, StreamEvent, TextDelta, ThinkingDelta
+from holdfast.models.provider_errors import error_from_event
+from holdfast.wire.content_blocks import WireDict
 from holdfast.wire.foreign_json import count, items, obj, text
+from holdfast.wire.openai import join_openai, openai_message, openai_tool
 
+ACKNOWLEDGED = "Understood."
 _STOPS: dict[str, StopReason] = {
     "stop": "end",
     "tool_calls": "calls",
@@ -50,23 +52,19 @@ _UNSAID = " "
 """For a reply without thinking: servers that want the field refuse a reply without it, and some an empty one."""
 
 
-class OpenAIChatAdapter(Struct, frozen=True, kw_only=True):
+class OpenAIChatAdapter(ProviderAdapter, frozen=True, kw_only=True):
     """`limit_field`: compatible servers know only `max_tokens`, OpenAI's newer models only the other name.
     `reasoning_field` is where thinking goes back, such as `reasoning_content`; empty sends none.
     `thinking` says how it is asked for: not at all, by `reasoning_effort`, or by a switch (DeepSeek, Moonshot).
     `thinking_off` is the effort of a model that thinks by default where none is asked for."""
 
-    path: str = "/chat/completions"
+    path = "/chat/completions"
     system: SystemStyle = "blocks"
     limit_field: LimitField = "max_completion_tokens"
     reasoning_field: str = ""
     thinking: Literal["", "effort", "switch"] = ""
     thinking_off: EffortOff = ""
     takes_temperature: bool = True
-    auth_hint: str = ""
-
-    def headers(self, key: str) -> dict[str, str]:
-        return {"authorization": f"Bearer {key}"} if key else {}
 
     def body(self, model: str, request: ModelRequest) -> dict[str, Json]:
         messages = join_openai(
@@ -93,9 +91,6 @@ class OpenAIChatAdapter(Struct, frozen=True, kw_only=True):
     def reader(self) -> "OpenAIChatReader":
         return OpenAIChatReader(self.auth_hint)
 
-    def error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ModelError:
-        return error_from_response(status, body, headers, auth_hint=self.auth_hint)
-
     def _written(self, message: Message) -> list[WireDict]:
         wired = openai_message(message)
         if self.reasoning_field and wired and isinstance(message, AssistantMessage):
@@ -104,23 +99,32 @@ class OpenAIChatAdapter(Struct, frozen=True, kw_only=True):
         return wired
 
 
-class OpenAIChatReader:
+def apply_system_style(messages: Sequence[Message], style: SystemStyle) -> tuple[Message, ...]:
+    """The messages with system messages in that style; blank ones are dropped where they are joined."""
+    if style == "blocks":
+        return tuple(messages)
+    texts = [m.text for m in messages if isinstance(m, SystemMessage) and m.text.strip()]
+    rest = [m for m in messages if not isinstance(m, SystemMessage)]
+    if not texts:
+        return tuple(rest)
+    if style == "merged":
+        return (SystemMessage("\n\n".join(texts)), *rest)
+    return (UserMessage(tuple(map(Text, texts))), AssistantMessage((Text(ACKNOWLEDGED),)), *rest)
+
+
+class OpenAIChatReader(ReplyReader):
     """One reply: one thinking part, one text, one refusal, and calls by their index."""
 
     def __init__(self, auth_hint: str = "") -> None:
-        self._auth_hint = auth_hint
+        super().__init__(auth_hint)
         self._thinking: list[str] = []
         self._text: list[str] = []
         self._refusal: list[str] = []
         self._calls: list[_Call] = []
         self._usage: Usage | None = None
         self._model = ""
-        self._stop = ""
-        self._is_done = False
 
-    def feed(self, event: str, data: str) -> Iterator[StreamEvent]:
-        if self._is_done or not data.strip():
-            return
+    def _read(self, event: str, data: str) -> Iterator[StreamEvent]:
         if data.strip() == "[DONE]":
             if self._thinking or self._text or self._refusal or self._calls:
                 self._stop = self._stop or "unsaid"
@@ -133,17 +137,9 @@ class OpenAIChatReader:
         self._usage = chat_usage(chunk.get("usage")) or self._usage
         for choice in map(obj, items(chunk.get("choices"))):
             if not choice.get("index"):
-                yield from self._read(choice)
+                yield from self._read_choice(choice)
 
-    def end(self) -> Iterator[StreamEvent]:
-        if self._is_done:
-            return
-        if not self._stop:
-            raise truncated_reply()
-        self._is_done = True
-        yield ReplyCompleted(self._reply())
-
-    def _read(self, choice: dict[str, Json]) -> Iterator[StreamEvent]:
+    def _read_choice(self, choice: dict[str, Json]) -> Iterator[StreamEvent]:
         # A server that does not stream sends the whole message in one chunk.
         delta = obj(choice.get("delta")) or obj(choice.get("message"))
         if thought := _thought(delta):
@@ -181,13 +177,12 @@ class OpenAIChatReader:
         if piece:
             yield call.gathered.add(piece)
 
-    def _reply(self) -> ModelReply:
+    def _finish(self) -> Iterator[StreamEvent]:
         parts: list[AssistantPart] = [Thinking("".join(self._thinking))] if self._thinking else []
         parts += [Text("".join(said)) for said in (self._text, self._refusal) if said]
         parts += [call.gathered.part() for call in sorted(self._calls, key=lambda call: call.index)]
         said: StopReason = "refused" if self._refusal else _STOPS.get(self._stop, "other")
-        stop = stop_reason(said, calls=bool(self._calls))
-        return ModelReply(parts=tuple(parts), stop=stop, usage=self._usage, model=self._model)
+        yield self._completed(parts, said, self._usage, self._model)
 
 
 class _Call(Struct, frozen=True):

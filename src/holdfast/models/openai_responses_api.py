@@ -4,10 +4,9 @@ Rule: nothing is stored at the provider. Reasoning arrives encrypted and goes ba
 led to, and to no other API.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import msgspec
-from msgspec import Struct
 
 from holdfast.messages import (
     AssistantMessage,
@@ -18,7 +17,6 @@ from holdfast.messages import (
     Text,
     Thinking,
     ToolCall,
-    ToolDefinition,
     ToolMessage,
     Usage,
     UserMessage,
@@ -26,45 +24,31 @@ from holdfast.messages import (
 )
 from holdfast.models.adapter import (
     EffortOff,
+    ProviderAdapter,
+    ReplyReader,
     StreamedCall,
     parse_event,
     requested_effort,
-    stop_reason,
-    truncated_reply,
 )
-from holdfast.models.errors import ModelError
-from holdfast.models.model import (
-    ModelReply,
-    ModelRequest,
-    ReplyCompleted,
-    StopReason,
-    StreamEvent,
-    TextDelta,
-    ThinkingDelta,
-)
-from holdfast.models.provider_errors import error_from_event, error_from_response
-from holdfast.wire import WireDict, openai_message, openai_tool
+from holdfast.models.model import ModelRequest, StopReason, StreamEvent, TextDelta, ThinkingDelta
+from holdfast.models.provider_errors import error_from_event
 from holdfast.wire.anthropic import is_reasoning_item
-from holdfast.wire.content_blocks import tool_call
+from holdfast.wire.content_blocks import WireDict, tool_call
 from holdfast.wire.foreign_json import Losses, count, items, obj, text
+from holdfast.wire.openai import openai_message, openai_tool
 
 _READABLE = ("type", "summary", "content", "status")
 """Fields of a reasoning item that are not opaque: its text, and what only the API itself says of it."""
 _INCOMPLETE: dict[str, StopReason] = {"max_output_tokens": "length", "content_filter": "refused"}
 
 
-class OpenAIResponsesAdapter(Struct, frozen=True, kw_only=True):
+class OpenAIResponsesAdapter(ProviderAdapter, frozen=True, kw_only=True):
     """`keeps_reasoning` asks for encrypted reasoning, which models that do not reason refuse.
     `thinking_off` is the effort of a model that thinks by default where none is asked for."""
 
-    path: str = "/responses"
+    path = "/responses"
     keeps_reasoning: bool = True
     thinking_off: EffortOff = ""
-    takes_temperature: bool = False
-    auth_hint: str = ""
-
-    def headers(self, key: str) -> dict[str, str]:
-        return {"authorization": f"Bearer {key}"} if key else {}
 
     def body(self, model: str, request: ModelRequest) -> dict[str, Json]:
         body: dict[str, Json] = {"model": model, "stream": True, "store": False}
@@ -74,7 +58,9 @@ class OpenAIResponsesAdapter(Struct, frozen=True, kw_only=True):
             messages = messages[1:]
         body["input"] = [item for message in messages for item in self._items(message)]
         if request.tools:
-            body["tools"] = [_tool(tool) for tool in request.tools]
+            # The chat API's functions without the wrapper. Strict mode, the default, would refuse most schemas.
+            functions = [openai_tool(tool)["function"] for tool in request.tools]
+            body["tools"] = [{"type": "function", **function, "strict": False} for function in functions]
         effort, room = requested_effort(request.thinking_tokens, self.thinking_off)
         body["max_output_tokens"] = request.max_tokens + room
         if self.keeps_reasoning:
@@ -87,9 +73,6 @@ class OpenAIResponsesAdapter(Struct, frozen=True, kw_only=True):
 
     def reader(self) -> "OpenAIResponsesReader":
         return OpenAIResponsesReader(self.auth_hint)
-
-    def error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ModelError:
-        return error_from_response(status, body, headers, auth_hint=self.auth_hint)
 
     def _items(self, message: Message) -> list[WireDict]:
         if isinstance(message, AssistantMessage):
@@ -111,7 +94,8 @@ class OpenAIResponsesAdapter(Struct, frozen=True, kw_only=True):
                 item = item_from_thinking(part) if self.keeps_reasoning else None
                 wired += [item] if item else []
             elif isinstance(part, ToolCall):
-                wired.append(_call(part))
+                function = openai_message(AssistantMessage((part,)))[0]["tool_calls"][0]["function"]
+                wired.append({"type": "function_call", "call_id": part.id, **function})
             elif part.text:
                 called = any(isinstance(later, ToolCall) for later in message.parts[number:])
                 # Newer models want to be told which texts were only comments before a call.
@@ -120,17 +104,16 @@ class OpenAIResponsesAdapter(Struct, frozen=True, kw_only=True):
         return wired
 
 
-class OpenAIResponsesReader:
+class OpenAIResponsesReader(ReplyReader):
     """One reply: the output that its last event names, or, where it names none, the items as they arrived."""
 
     def __init__(self, auth_hint: str = "") -> None:
-        self._auth_hint = auth_hint
+        super().__init__(auth_hint)
         self._items: dict[int, _Item] = {}
         self._calls = 0
-        self._is_done = False
 
-    def feed(self, event: str, data: str) -> Iterator[StreamEvent]:
-        if self._is_done or not data.strip() or data.strip() == "[DONE]":
+    def _read(self, event: str, data: str) -> Iterator[StreamEvent]:
+        if data.strip() == "[DONE]":
             return
         value = parse_event(data)
         item = self._items.setdefault(count(value.get("output_index")), _Item())
@@ -148,15 +131,9 @@ class OpenAIResponsesReader:
                 if item.call and (piece := text(value.get("delta"))):
                     yield item.call.add(piece)
             case "completed" | "incomplete":
-                self._is_done = True
-                yield ReplyCompleted(self._reply(obj(value.get("response"))))
+                yield self._reply(obj(value.get("response")))
             case "failed" | "error":
                 raise error_from_event(obj(value.get("response")) or value, auth_hint=self._auth_hint)
-
-    def end(self) -> Iterator[StreamEvent]:
-        if not self._is_done:
-            raise truncated_reply()
-        return iter(())
 
     def _begin(self, item: "_Item", value: dict[str, Json]) -> Iterator[StreamEvent]:
         """An item began or is whole; a call is announced once."""
@@ -169,19 +146,18 @@ class OpenAIResponsesReader:
         if arguments := text(value.get("arguments")):
             yield item.call.add(arguments)
 
-    def _reply(self, response: dict[str, Json]) -> ModelReply:
+    def _reply(self, response: dict[str, Json]) -> StreamEvent:
         gathered = [self._items[index].whole() for index in sorted(self._items)]
         output = [obj(item) for item in items(response.get("output"))] or gathered
-        parts = tuple(part for item in output for part in _parts(item))
+        parts = [part for item in output for part in _parts(item)]
         said: StopReason = "end"
         if response.get("status") == "incomplete":
             reason = text(obj(response.get("incomplete_details")).get("reason"))
             said = _INCOMPLETE.get(reason, "other")
-        if any(_is_refusal(item) for item in output):
+        if any(obj(part).get("refusal") for item in output for part in items(item.get("content"))):
             said = "refused"
-        stop = stop_reason(said, calls=any(isinstance(part, ToolCall) for part in parts))
         usage = responses_usage(response.get("usage"))
-        return ModelReply(parts=parts, stop=stop, usage=usage, model=text(response.get("model")))
+        return self._completed(parts, said, usage, text(response.get("model")))
 
 
 class _Item:
@@ -235,21 +211,6 @@ def _parts(item: dict[str, Json]) -> list[AssistantPart]:
             thinking = thinking_from_item(item)
             return [thinking] if thinking else []
     return []
-
-
-def _is_refusal(item: dict[str, Json]) -> bool:
-    return any(obj(part).get("refusal") for part in items(item.get("content")))
-
-
-def _tool(tool: ToolDefinition) -> WireDict:
-    """The chat API's function without its wrapper. Strict mode, the default here, would refuse most schemas."""
-    function: WireDict = openai_tool(tool)["function"]
-    return {"type": "function", **function, "strict": False}
-
-
-def _call(call: ToolCall) -> WireDict:
-    function = openai_message(AssistantMessage((call,)))[0]["tool_calls"][0]["function"]
-    return {"type": "function_call", "call_id": call.id, **function}
 
 
 def _content(parts: tuple[UserPart, ...]) -> str | list[WireDict]:

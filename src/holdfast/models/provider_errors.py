@@ -90,23 +90,6 @@ _WAIT = re.compile(
 )
 
 
-def overflow_limit(words: str) -> int | None:
-    """The most tokens that the model takes, 0 if unsaid, if these words mean that a request is too long; else None.
-
-    What only sounds like length is not meant: a rate of tokens a minute, or too long a reply being asked for.
-    """
-    found = [match for pattern in _PATTERNS if (match := pattern.search(words))]
-    if not found:
-        return None
-    return max(_limit(match) for match in found)
-
-
-def minute_limit(words: str) -> int | None:
-    """The limit of tokens a minute, if a single request exceeds it: waiting would not help."""
-    match = _TOO_LARGE.search(words)
-    return _limit(match) if match else None
-
-
 def _limit(match: re.Match[str]) -> int:
     number = match.groupdict().get("limit") or "0"
     return int(number.replace(",", "").replace("_", ""))
@@ -126,10 +109,8 @@ def error_from_response(
 ) -> ModelError:
     """The error that an answer other than a reply means. `auth_hint` says where the key comes from."""
     said = _said(_decoded(body.decode("utf-8", "replace")))
-    if status < 300:
-        # Some servers send errors with the status 200.
-        status = said.status
-    return _classified(status, said, retry_after(headers, said.words), auth_hint)
+    # Some servers send errors with the status 200.
+    return _classified(said.status if status < 300 else status, said, headers, auth_hint)
 
 
 def holds_error(body: bytes) -> bool:
@@ -142,7 +123,7 @@ def holds_error(body: bytes) -> bool:
 def error_from_event(value: Json, *, auth_hint: str = "") -> ModelError:
     """The error that an event in a stream means, by its codes and words where it has no status."""
     said = _said(value)
-    return _classified(said.status, said, retry_after({}, said.words), auth_hint)
+    return _classified(said.status, said, {}, auth_hint)
 
 
 def redacted_line(words: str) -> str:
@@ -172,7 +153,7 @@ def retry_after(headers: Mapping[str, str], words: str = "") -> float | None:
     return None
 
 
-def _classified(status: int, said: ErrorDetails, wait: float | None, auth_hint: str) -> ModelError:
+def _classified(status: int, said: ErrorDetails, headers: Mapping[str, str], auth_hint: str) -> ModelError:
     words = redacted_line(said.words) or "no reason given"
     where = f" ({status})" if status else ""
     if status == 402 or said.codes & _NO_CREDIT:
@@ -185,6 +166,7 @@ def _classified(status: int, said: ErrorDetails, wait: float | None, auth_hint: 
     if status in (401, 403) or (not status and said.codes & _WRONG_KEY):
         return AuthFailed(f"the provider did not accept the key{where}: {words}", hint=auth_hint)
     if status in (429, 503, 529) or (not status and said.codes & _SLOW_DOWN):
+        wait = retry_after(headers, said.words)
         return RateLimited(f"the provider asks to slow down{where}: {words}", retry_after=wait)
     declined = said.codes & _DECLINED if not status else 300 <= status < 500 and status not in _PASSING_STATUS
     if declined:
@@ -193,15 +175,17 @@ def _classified(status: int, said: ErrorDetails, wait: float | None, auth_hint: 
 
 
 def _overflow(status: int, said: ErrorDetails) -> int | None:
-    """The limit if the request is too long, else None. A rate limit or a wrong key never means that."""
-    if status in (429, 413) and (limit := minute_limit(said.words)) is not None:
-        return limit
+    """The most tokens that the model takes, 0 if unsaid, if the request is too long; else None. A wrong key never
+    means that, nor what only sounds like length: a rate of tokens a minute, or too long a reply being asked for."""
+    if status in (429, 413) and (match := _TOO_LARGE.search(said.words)):
+        # A single request exceeds the tokens a minute: waiting would not help.
+        return _limit(match)
     if status in (401, 403, 429):
         return None
-    limit = overflow_limit(said.words)
-    if limit is None and (said.codes & OVERFLOW_CODES or status == 413):
-        limit = 0
-    return None if limit is None else limit or said.limit
+    limits = [_limit(match) for pattern in _PATTERNS if (match := pattern.search(said.words))]
+    if not limits and not said.codes & OVERFLOW_CODES and status != 413:
+        return None
+    return max(limits, default=0) or said.limit
 
 
 def _decoded(words: str) -> Json:

@@ -34,10 +34,6 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     total: float = 300.0
     """No wait may end later than this after the first attempt began."""
 
-    def longest_wait(self, number: int) -> float:
-        """How long the wait of this number, counted from 0, may be."""
-        return min(self.longest, self.first * 2.0 ** min(number, 64))
-
 
 async def with_retries(
     attempt: Callable[[], AsyncGenerator[StreamEvent, None]],
@@ -61,7 +57,8 @@ async def with_retries(
         except ModelError as error:
             if not error.is_transient or number >= retries.most:
                 raise
-            wait = retries.longest_wait(number) * chance() + (error.retry_after or 0.0)
+            longest = min(retries.longest, retries.first * 2.0 ** min(number, 64))
+            wait = longest * chance() + (error.retry_after or 0.0)
             if clock() - began + wait > retries.total:
                 if error.retry_after and not error.hint:
                     error.hint = f"the provider asks to wait {error.retry_after:.0f} seconds"
@@ -122,7 +119,10 @@ class RemoteModel:
                         yield event
                 await answer.finish()
         except ModelError as error:
-            raise _cleaned(error, endpoint) from None
+            error.message = endpoint.clean(error.message)
+            error.hint = endpoint.clean(error.hint)
+            error.args = (error.message,)
+            raise error from None
         if done is None:
             raise BadReply(f"`{self.name}` ended its answer without a reply")
         # The connection is free again before the reply is given.
@@ -137,22 +137,19 @@ class RemoteModel:
         body = await answer.read(_LONGEST_ERROR)
         # LM Studio, for one, says that a request is too long with the status 200.
         if answer.status != _OK or (is_json and holds_error(body)):
-            raise self._refusal(answer, body)
+            error = self._adapter.error(answer.status, body, answer.headers)
+            if error.retry_after is None:
+                error.retry_after = retry_after(answer.headers)
+            if answer.headers.get("x-should-retry") == "false":
+                error.is_transient = False
+            raise error
         begin = " ".join(body[:200].decode("utf-8", "replace").split())
-        error = BadReply(
+        bad = BadReply(
             f"`{self._client.endpoint.host}` answered with `{kind}` instead of a stream of events: {begin}",
             hint="check that the base URL is the one of the API, and that the server can stream",
         )
-        error.is_transient = False
-        raise error
-
-    def _refusal(self, answer: StreamedResponse, body: bytes) -> ModelError:
-        error = self._adapter.error(answer.status, body, answer.headers)
-        if error.retry_after is None:
-            error.retry_after = retry_after(answer.headers)
-        if answer.headers.get("x-should-retry") == "false":
-            error.is_transient = False
-        return error
+        bad.is_transient = False
+        raise bad
 
 
 async def _read_events(answer: StreamedResponse, reader: ReplyReader) -> AsyncGenerator[StreamEvent, None]:
@@ -163,11 +160,3 @@ async def _read_events(answer: StreamedResponse, reader: ReplyReader) -> AsyncGe
                 yield read
     for read in reader.end():
         yield read
-
-
-def _cleaned(error: ModelError, endpoint: Endpoint) -> ModelError:
-    """The error without any key in its texts."""
-    error.message = endpoint.clean(error.message)
-    error.hint = endpoint.clean(error.hint)
-    error.args = (error.message,)
-    return error

@@ -73,20 +73,15 @@ class ScriptedModel:
         said = scripted(request) if callable(scripted) else scripted
         if isinstance(said, ModelError):
             raise said
-        reply = said if isinstance(said, ModelReply) else _reply(said)
-        usage = reply.usage or _rough_usage(request, reply)
+        if isinstance(said, ModelReply):
+            reply = said
+        else:
+            parts = (Text(said),) if isinstance(said, str) else tuple(said)
+            calls = any(isinstance(part, ToolCall) for part in parts)
+            reply = ModelReply(parts=parts, stop="calls" if calls else "end")
+        sizes = [len(msgspec.json.encode(v)) for v in ((request.messages, request.tools), reply.parts)]
+        usage = reply.usage or Usage(*(size // CHARS_PER_TOKEN for size in sizes))
         return replace(reply, usage=usage, model=reply.model or self.name)
-
-
-def _reply(said: str | Sequence[AssistantPart]) -> ModelReply:
-    parts = (Text(said),) if isinstance(said, str) else tuple(said)
-    calls = any(isinstance(part, ToolCall) for part in parts)
-    return ModelReply(parts=parts, stop="calls" if calls else "end")
-
-
-def _rough_usage(request: ModelRequest, reply: ModelReply) -> Usage:
-    sent = msgspec.json.encode((request.messages, request.tools))
-    return Usage(len(sent) // CHARS_PER_TOKEN, len(msgspec.json.encode(reply.parts)) // CHARS_PER_TOKEN)
 
 
 def _pieces(reply: ModelReply, size: int) -> Iterator[StreamEvent]:

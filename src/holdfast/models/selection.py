@@ -72,12 +72,16 @@ def resolve_model(name: str, catalogue: Catalogue, env: Mapping[str, str]) -> Re
             else f"the address of `{plain}` is not a web address: `{url}`",
             hint=f"give it as `{plain}@http://127.0.0.1:8000/v1`",
         )
+    # Variables that people set for providers of the catalogue are not for an address in a project's file.
     is_from_file = bool(entry.url) and not given
+    known = {one.key for one in load_catalogue().providers.values()} if is_from_file else ()
+    # Anthropic's path begins with `/v1`, the others' do not.
+    base = url.rstrip("/")
     return ResolvedModel(
         name=plain,
         entry=entry,
-        url=_base(url, entry),
-        key="" if is_from_file and provider.key in _catalogue_keys() else provider.key,
+        url=base.removesuffix("/v1") if entry.protocol == "messages" else base,
+        key="" if provider.key in known else provider.key,
         is_key_needed=not elsewhere and not provider.is_local,
     )
 
@@ -138,27 +142,13 @@ def _provider(name: str, catalogue: Catalogue) -> Provider:
             hint=f"give `--model provider/name`, or set `{MODEL_VARIABLE}` or `default_model`",
         )
     if slash and model:
+        other = f"any other that speaks chat completions is `compatible/{model}@URL`"
         raise ConfigError(
             f"there is no provider `{provider}`",
-            hint=suggest(
-                provider,
-                catalogue.providers,
-                more=f"any other that speaks chat completions is `compatible/{model}@URL`",
-            ),
+            hint=suggest(provider, catalogue.providers, more=other),
         )
     names = {entry.model: entry.name for entry in catalogue.models.values()}
     names |= {provider: f"{provider}/NAME" for provider in catalogue.providers}
     near = get_close_matches(name, names, n=1)
     meant = f"did you mean `{names[near[0]]}`? " if near else ""
     raise ConfigError(f"`{name}` should be `provider/name`", hint=f"{meant}`holdfast models` lists all")
-
-
-def _catalogue_keys() -> set[str]:
-    """Variables that people set for providers of the catalogue, not for an address in a project's file."""
-    return {provider.key for provider in load_catalogue().providers.values()}
-
-
-def _base(url: str, entry: ModelEntry) -> str:
-    """The address that an adapter's path continues: Anthropic's path begins with `/v1`, the others' do not."""
-    url = url.rstrip("/")
-    return url.removesuffix("/v1") if entry.protocol == "messages" else url

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 from holdfast.errors import suggest
 from holdfast.messages import (
     AssistantMessage,
-    AssistantPart,
     Image,
     Json,
     Message,
@@ -86,13 +85,12 @@ class FormatFault(Struct, frozen=True):
 
 def instructions(tools: Sequence[ToolDefinition]) -> str:
     """What the system message says about the form and the tools."""
-    return INSTRUCTIONS + "\n".join(_described(tool) for tool in tools)
-
-
-def _described(tool: ToolDefinition) -> str:
-    about = "".join(f"\n  {line}" for line in tool.description.strip().splitlines())
-    schema = json.dumps(tool.schema, ensure_ascii=False, sort_keys=True)
-    return f"{tool.name}{about}\n  arguments, as JSON Schema: {schema}"
+    rows = []
+    for tool in tools:
+        about = [f"  {line}" for line in tool.description.strip().splitlines()]
+        schema = json.dumps(tool.schema, ensure_ascii=False, sort_keys=True)
+        rows += [tool.name, *about, f"  arguments, as JSON Schema: {schema}"]
+    return INSTRUCTIONS + "\n".join(rows)
 
 
 def write_call(call: ToolCall) -> str:
@@ -175,36 +173,28 @@ def _read_action(rest: str, names: Sequence[str]) -> tuple[str, dict[str, Json]]
     name = head[1]
     if name not in names:
         raise _Unreadable(f"there is no tool `{_shown(name)}`; {suggest(name, names, lists=True)}")
-    arguments, end = _read_arguments(rest, head.end())
+    try:
+        arguments, end = _DECODER.raw_decode(rest, head.end())
+        # Neither a lone surrogate nor a number that JSON cannot hold may reach the log.
+        msgspec.json.encode(arguments)
+        json.dumps(arguments, allow_nan=False)
+    except json.JSONDecodeError as error:
+        reason = error.msg.removesuffix(" at").lower()
+        tip = " (a line break is written `\\n`)" if "control character" in reason else ""
+        found = _shown(rest[error.pos : error.pos + SHOWN]) or "the end"
+        raise _Unreadable(f"the arguments are not JSON: {reason}{tip} at `{found}`") from error
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise _Unreadable(f"the arguments cannot be used: {_shown(str(error))}") from error
+    if not isinstance(arguments, dict):
+        raise _Unreadable(
+            'the arguments are not a JSON object: write `{"argument": "value"}`, or `{}` for none'
+        )
     after = rest[end:].lstrip()
     if not after.startswith("]"):
         raise _Unreadable(f"a `]` is missing after the arguments of `{name}`")
     if left := after[1:].strip():
         raise _Unreadable(f"there is text after the action: `{_shown(left)}`")
     return name, arguments
-
-
-def _read_arguments(text: str, at: int) -> tuple[dict[str, Json], int]:
-    try:
-        value, end = _DECODER.raw_decode(text, at)
-        # Neither a lone surrogate nor a number that JSON cannot hold may reach the log.
-        msgspec.json.encode(value)
-        json.dumps(value, allow_nan=False)
-    except json.JSONDecodeError as error:
-        found = _shown(text[error.pos : error.pos + SHOWN]) or "the end"
-        raise _Unreadable(f"the arguments are not JSON: {_reason(error)} at `{found}`") from error
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise _Unreadable(f"the arguments cannot be used: {_shown(str(error))}") from error
-    if not isinstance(value, dict):
-        raise _Unreadable(
-            'the arguments are not a JSON object: write `{"argument": "value"}`, or `{}` for none'
-        )
-    return value, end
-
-
-def _reason(error: json.JSONDecodeError) -> str:
-    reason = error.msg.removesuffix(" at").lower()
-    return f"{reason} (a line break is written `\\n`)" if "control character" in reason else reason
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -245,21 +235,16 @@ def request_as_text(request: ModelRequest) -> ModelRequest:
             history.messages.append(SystemMessage(tools_text))
     at = 0
     while at < len(messages):
-        results = _results_after(messages, at)
+        after = messages[at + 1 :] if isinstance(messages[at], AssistantMessage) else ()
+        results = []
+        for message in after:
+            if not isinstance(message, ToolMessage):
+                break
+            results.append(message)
         history.add(messages[at], results)
         at += 1 + len(results)
     ends = {history.ends[end] for end in request.layer_ends if end} - {0}
     return replace(request, messages=tuple(history.messages), tools=(), layer_ends=tuple(sorted(ends)))
-
-
-def _results_after(messages: Sequence[Message], at: int) -> list[ToolMessage]:
-    results: list[ToolMessage] = []
-    if isinstance(messages[at], AssistantMessage):
-        for message in messages[at + 1 :]:
-            if not isinstance(message, ToolMessage):
-                break
-            results.append(message)
-    return results
 
 
 class _TextHistory:
@@ -288,17 +273,17 @@ class _TextHistory:
     def _add_step(self, message: AssistantMessage, results: list[ToolMessage]) -> None:
         """One call and its result after the other, as the model would have had to do it."""
         left = list(results)
-        bound: tuple[AssistantPart, ...] = tuple(part for part in message.parts if _is_bound(part))
+        # Thinking that a provider wants back unchanged. Other thinking is not kept in a history.
+        thoughts = [part for part in message.parts if isinstance(part, Thinking)]
+        bound = tuple(part for part in thoughts if part.signature or part.redacted)
         lines = self._said(message)
         for call in message.calls:
             self.messages.append(AssistantMessage((*bound, Text("\n".join([*lines, write_call(call)])))))
             bound, lines = (), []
-            result = next((r for r in left if r.call_id == call.id), None)
-            if result is None:
-                self._add_user((Text(write_observation(call.name, "(no result)")),))
-            else:
-                left.remove(result)
-                self._add_user(_observed(result))
+            missing = ToolMessage(call.id, call.name, (Text("(no result)"),))
+            result = next((r for r in left if r.call_id == call.id), missing)
+            left = [r for r in left if r is not result]
+            self._add_user(_observed(result))
         if lines:
             self.messages.append(AssistantMessage((*bound, Text("\n".join(lines)))))
         for result in left:
@@ -319,11 +304,6 @@ class _TextHistory:
             self.ends = [end - 1 if end == inside else end for end in self.ends]
         else:
             self.messages.append(UserMessage(parts))
-
-
-def _is_bound(part: AssistantPart) -> bool:
-    """Thinking that a provider wants back unchanged. Other thinking is not kept in a history."""
-    return isinstance(part, Thinking) and bool(part.signature or part.redacted)
 
 
 def _observed(result: ToolMessage) -> tuple[UserPart, ...]:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from holdfast.messages import AssistantMessage, AssistantPart, Text, Thinking, ToolCall, Usage, UserMessage
 from holdfast.models.errors import BadReply, ModelError
@@ -79,20 +79,17 @@ class TextProtocolModel:
                     yield event
                 return
             if tried == self._tries:
-                raise self._given_up(said, usage)
+                error = BadReply(
+                    f"`{self.name}` did not keep to the text protocol in {tried} tries: {said.sentence}",
+                    hint="a larger model may keep to it; one with tool calling needs no text protocol",
+                )
+                error.usage = usage
+                raise error
             yield RetryScheduled(0.0, f"the reply was not of the text protocol: {said.sentence}")
             sent = _corrected(sent, said)
 
     async def aclose(self) -> None:
         await self._model.aclose()
-
-    def _given_up(self, fault: FormatFault, usage: Usage | None) -> BadReply:
-        error = BadReply(
-            f"`{self.name}` did not keep to the text protocol in {self._tries} tries: {fault.sentence}",
-            hint="a larger model may keep to it; one with tool calling needs no text protocol",
-        )
-        error.usage = usage
-        return error
 
 
 @asynccontextmanager
@@ -154,24 +151,15 @@ def _events(
     if said.thought:
         parts.append(Text(said.thought))
         yield TextDelta(said.thought)
-    call = ToolCall(_call_id(sent, reply), said.name, said.arguments)
+    # The id depends only on the request and the reply.
+    seen = hashlib.sha256(msgspec.json.encode((sent.messages, reply.text))).hexdigest()
+    call = ToolCall(f"call_{seen[:16]}", said.name, said.arguments)
     yield CallAnnounced(0, call.id, call.name)
     yield ArgumentsDelta(0, msgspec.json.encode(call.arguments).decode())
     yield ReplyCompleted(replace(reply, parts=(*parts, call), stop="calls"))
 
 
-def _call_id(sent: ModelRequest, reply: ModelReply) -> str:
-    """An id that depends only on the request and the reply."""
-    seen = msgspec.json.encode((sent.messages, reply.text))
-    return "call_" + hashlib.sha256(seen).hexdigest()[:16]
-
-
 def _added(one: Usage | None, other: Usage | None) -> Usage | None:
     if one is None or other is None:
         return one or other
-    return Usage(
-        one.prompt + other.prompt,
-        one.completion + other.completion,
-        one.cache_read + other.cache_read,
-        one.cache_write + other.cache_write,
-    )
+    return Usage(*(a + b for a, b in zip(astuple(one), astuple(other), strict=True)))

@@ -1,7 +1,8 @@
 """HTTP to a provider: JSON goes out, server-sent events come back.
 
 Rule: only this module uses httpx2, and loads it when something is first sent. Whatever it raises becomes a
-`ModelError` that names the host, and neither key nor address.
+`ModelError` that names the host, and neither key nor address. Of server-sent events names and data come out, as the
+WHATWG standard says; what a provider means by them is not known here.
 """
 
 import asyncio
@@ -18,8 +19,7 @@ from msgspec import Struct
 
 from holdfast.errors import ConfigError
 from holdfast.messages import Json
-from holdfast.models.errors import AuthFailed, ModelError, NetworkFailed, TimedOut
-from holdfast.models.sse import ServerSentEvent, SseDecoder
+from holdfast.models.errors import AuthFailed, BadReply, ModelError, NetworkFailed, TimedOut
 from holdfast.version import __version__
 
 _REDACTED = "<REDACTED>"
@@ -116,6 +116,76 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
+_BOM = b"\xef\xbb\xbf"
+LARGEST_EVENT = 64 * 1024 * 1024
+"""Bytes: larger than any reply that repeats its request, and small enough for memory."""
+
+
+class ServerSentEvent(Struct, frozen=True):
+    """`name` is empty where the stream gives none."""
+
+    name: str
+    data: str
+
+
+class SseDecoder:
+    """Takes pieces of one stream, however it is cut. An event counts only once a blank line has ended it.
+
+    The decoder of httpx2 loses the first event after a byte order mark, yields events that have no data or never
+    ended, and reads only its own responses.
+    """
+
+    def __init__(self, largest: int = LARGEST_EVENT) -> None:
+        self._largest = largest
+        self._line: list[bytes] = []
+        """Pieces of the unfinished line: joined once, however many there are."""
+        self._name = ""
+        self._data: list[bytes] = []
+        self._held = 0
+        self._is_first = True
+        self._after_cr = False
+
+    def feed(self, piece: bytes) -> Iterator[ServerSentEvent]:
+        """The events that end in this piece. Raises `BadReply` where one grows beyond the limit."""
+        if self._after_cr and piece.startswith(b"\n"):
+            piece = piece[1:]
+            self._after_cr = False
+        if not piece:
+            return
+        self._after_cr = piece.endswith(b"\r")
+        *lines, rest = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        for line in lines:
+            yield from self._end_line(line)
+        self._hold(self._line, rest)
+
+    def _hold(self, where: list[bytes], held: bytes) -> None:
+        where.append(held)
+        self._held += len(held)
+        if self._held > self._largest:
+            raise BadReply(f"an event of the stream is larger than {self._largest} bytes")
+
+    def _end_line(self, end: bytes) -> Iterator[ServerSentEvent]:
+        self._held -= sum(map(len, self._line))
+        line = b"".join((*self._line, end))
+        self._line.clear()
+        if self._is_first:
+            self._is_first = False
+            line = line.removeprefix(_BOM)
+        if not line:
+            if self._data:
+                yield ServerSentEvent(self._name, b"\n".join(self._data).decode("utf-8", "replace"))
+            self._name = ""
+            self._data.clear()
+            self._held = 0
+            return
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            self._hold(self._data, value)
+        elif field == b"event":
+            self._name = value.decode("utf-8", "replace")
+
+
 class StreamedResponse:
     """What a provider sends back, while it arrives. Names of `headers` are in lower case."""
 
@@ -186,8 +256,18 @@ class EndpointClient:
         """POST the body, or GET where there is none. Leaving the context closes the connection at once, unless the
         answer was read to its end."""
         sent = {**headers, **self.endpoint.headers}
-        _check_headers(sent, self.endpoint)
-        client = self._opened()
+        for name, value in sent.items():
+            # The error that httpx2 raises for an invalid header would show its value.
+            if not (value.isascii() and value.isprintable()):
+                raise AuthFailed(
+                    f"the header `{name}` for `{self.endpoint.host}` has a line break or a "
+                    "character no header can hold",
+                    hint="check that the key was copied whole and alone",
+                )
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            self._client, self._loop = _client(self.endpoint), loop
+        client = self._client
         method = "GET" if body is None else "POST"
         patience = min(self.endpoint.timeouts.first_token, self.endpoint.timeouts.stalled)
         with _named_failures(self.endpoint.host, f"nothing for {patience:g} s"):
@@ -205,13 +285,6 @@ class EndpointClient:
         client, self._client = self._client, None
         if client is not None and self._loop is asyncio.get_running_loop():
             await client.aclose()
-
-    def _opened(self) -> Any:
-        loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            self._client = _client(self.endpoint)
-            self._loop = loop
-        return self._client
 
 
 def _client(endpoint: Endpoint) -> Any:
@@ -257,7 +330,15 @@ def _named_failures(host: str, late: str) -> Iterator[None]:
             f"`{host}` sent {late}", hint="the model may still be loading, or the server busy"
         ) from None
     except (httpx2.ConnectError, httpx2.ProxyError) as error:
-        raise _unreachable(host, _said(error)) from None
+        said = _said(error)
+        if "CERTIFICATE_VERIFY_FAILED" in said:
+            raise ModelError(
+                f"`{host}` has a certificate that is not trusted: {said}",
+                hint="name the certificate of a private authority in `SSL_CERT_FILE`",
+            ) from None
+        raise NetworkFailed(
+            f"`{host}` cannot be reached: {said}", hint="check the address and the network"
+        ) from None
     # httpx2 passes on TLS errors in the middle of a stream as they are.
     except (httpx2.HTTPError, OSError) as error:
         raise NetworkFailed(f"`{host}` closed the connection: {_said(error)}") from None
@@ -265,27 +346,8 @@ def _named_failures(host: str, late: str) -> Iterator[None]:
         raise ModelError(f"`{host}` is not an address: {_said(error)}") from None
 
 
-def _unreachable(host: str, said: str) -> ModelError:
-    if "CERTIFICATE_VERIFY_FAILED" in said:
-        return ModelError(
-            f"`{host}` has a certificate that is not trusted: {said}",
-            hint="name the certificate of a private authority in `SSL_CERT_FILE`",
-        )
-    return NetworkFailed(f"`{host}` cannot be reached: {said}", hint="check the address and the network")
-
-
 def _said(error: Exception) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
-
-
-def _check_headers(headers: Mapping[str, str], endpoint: Endpoint) -> None:
-    """The error that httpx2 raises for an invalid header would show its value."""
-    for name, value in headers.items():
-        if not (value.isascii() and value.isprintable()):
-            raise AuthFailed(
-                f"the header `{name}` for `{endpoint.host}` has a line break or a character no header can hold",
-                hint="check that the key was copied whole and alone",
-            )
 
 
 def encode_body(body: dict[str, Json]) -> bytes:

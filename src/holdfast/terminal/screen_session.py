@@ -41,7 +41,8 @@ from holdfast.terminal.status_line import current_branch
 from holdfast.tools.ask_user import Responder, UserReply
 from holdfast.tools.ask_user import UserQuestion as Asked
 from holdfast.tools.call import CallFinished
-from holdfast.tools.permissions import ApprovalAnswer, ApprovalQuestion, Approver, PermissionMode
+from holdfast.tools.permissions.gate import ApprovalAnswer, ApprovalQuestion, Approver
+from holdfast.tools.permissions.tool_rules import PermissionMode
 from holdfast.tools.toolbox import Toolbox
 from holdfast.views import User, path
 

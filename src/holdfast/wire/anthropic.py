@@ -24,6 +24,8 @@ from holdfast.messages import (
 )
 from holdfast.wire.content_blocks import (
     SYSTEM_ROLES,
+    WireDict,
+    WireRequest,
     block_type,
     system_message_events,
     tool_call,
@@ -32,7 +34,6 @@ from holdfast.wire.content_blocks import (
     user_parts,
 )
 from holdfast.wire.foreign_json import Losses, count, items, obj, text
-from holdfast.wire.request import WireDict, WireRequest
 
 
 def anthropic_events(

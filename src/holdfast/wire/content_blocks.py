@@ -9,6 +9,7 @@ import re
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
 
 from holdfast.events import Event, SystemSet, UserSaid
 from holdfast.messages import Image, Json, Text, ToolCall, ToolDefinition, UserPart, joined_text
@@ -37,6 +38,18 @@ OPENINGS = (
 WRAPPED = re.compile(r"\s*<(?P<tag>" + "|".join(map(re.escape, WRAPPERS)) + r")(?:\s[^>]*)?>")
 ARGUMENTS = re.compile(r"<command-args>\s*[^<\s]")
 SYSTEM_ROLES = ("system", "developer")
+
+WireDict = dict[str, Json]
+
+
+class WireRequest(Struct, frozen=True):
+    """A request's messages in one provider's shape. `system` is set only where the provider keeps it apart."""
+
+    format: Literal["openai", "anthropic"]
+    messages: list[WireDict]
+    system: list[WireDict] | None
+    tools: list[WireDict]
+    losses: tuple[str, ...]
 
 
 def user_parts(content: Json, losses: Losses) -> tuple[UserPart, ...]:
@@ -93,7 +106,6 @@ def block_type(block: Json) -> str:
 
 def tool_call(call_id: Json, name: Json, arguments: Json, losses: Losses) -> ToolCall:
     """A call with its arguments decoded; anything but a JSON object is kept in `raw` as the model wrote it."""
-    call = ToolCall(id=text(call_id), name=text(name), arguments={})
     if isinstance(arguments, str):
         try:
             value = decode_text(arguments, losses) if arguments.strip() else {}
@@ -104,8 +116,8 @@ def tool_call(call_id: Json, name: Json, arguments: Json, losses: Losses) -> Too
         value = {} if arguments is None else arguments
         raw = "" if isinstance(value, dict) else msgspec.json.encode(value).decode()
     if isinstance(value, dict):
-        return msgspec.structs.replace(call, arguments=value)
-    return msgspec.structs.replace(call, raw=raw)
+        return ToolCall(text(call_id), text(name), value)
+    return ToolCall(text(call_id), text(name), {}, raw=raw)
 
 
 def tool_definitions(tools: Json, losses: Losses) -> tuple[ToolDefinition, ...]:

@@ -25,13 +25,14 @@ from holdfast.messages import (
 )
 from holdfast.wire.content_blocks import (
     SYSTEM_ROLES,
+    WireDict,
+    WireRequest,
     system_message_events,
     tool_call,
     user_message_events,
     user_parts,
 )
 from holdfast.wire.foreign_json import Losses, items, obj, text
-from holdfast.wire.request import WireDict, WireRequest
 
 
 def openai_events(

@@ -32,7 +32,8 @@ from holdfast.messages import joined_text
 from holdfast.packing.visibility import Visibility, visibility_of
 from holdfast.tools.call import CallFinished, CallSettings
 from holdfast.tools.files.undo import undo
-from holdfast.tools.permissions import PermissionGate, PermissionMode
+from holdfast.tools.permissions.gate import PermissionGate
+from holdfast.tools.permissions.tool_rules import PermissionMode
 from holdfast.tools.workspace import Workspace
 from holdfast.views import path
 

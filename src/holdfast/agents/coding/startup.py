@@ -30,7 +30,7 @@ from holdfast.store import SqliteStore, Store
 from holdfast.tools.ask_user import NoAnswer, Responder
 from holdfast.tools.mcp.client import McpServers
 from holdfast.tools.mcp.servers import parse_servers
-from holdfast.tools.permissions import Approver, UnattendedApprover
+from holdfast.tools.permissions.gate import Approver, UnattendedApprover
 
 SERVER_SECONDS = 5.0
 """How long to wait for MCP servers; those that come later are reached through McpDescribe."""

@@ -36,7 +36,7 @@ from holdfast.models.model import Model, ModelRequest, StreamEvent
 from holdfast.session import Session
 from holdfast.tools.ask_user import NoAnswer
 from holdfast.tools.envelope import ToolError, ToolResult, tool_result
-from holdfast.tools.permissions import ApprovalAnswer, ApprovalQuestion, Approver
+from holdfast.tools.permissions.gate import ApprovalAnswer, ApprovalQuestion, Approver
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.toolbox import Toolbox
 from holdfast.tools.workspace import Workspace

@@ -25,7 +25,8 @@ from holdfast.log import export_log
 from holdfast.messages import Image, Message, SystemMessage, Text, Thinking, ToolCall
 from holdfast.session import Session
 from holdfast.views import Step, Transcript, User, path
-from holdfast.wire import to_anthropic, to_openai
+from holdfast.wire.anthropic import to_anthropic
+from holdfast.wire.openai import to_openai
 
 MOST_LINES = 40
 LONGEST_LINE = 500

@@ -19,7 +19,7 @@ from holdfast.errors import ConfigError, InputError, suggest
 from holdfast.models.availability import Availability, check_availability
 from holdfast.models.catalogue import Catalogue
 from holdfast.models.selection import ResolvedModel, resolve_model
-from holdfast.tools.permissions import PermissionMode
+from holdfast.tools.permissions.tool_rules import PermissionMode
 
 MODES: dict[PermissionMode, str] = {
     "plan": "reads and plans; changes nothing",

@@ -25,7 +25,8 @@ from holdfast.packing.rendering.levels import long_strings
 from holdfast.packing.window import Window
 from holdfast.prices import PriceTable
 from holdfast.tokenizers import load_tokenizer
-from holdfast.wire import events_from_message, join_openai, openai_message
+from holdfast.wire.message_lists import events_from_message
+from holdfast.wire.openai import join_openai, openai_message
 
 SCORED = Family("scored", image="tiles512", per_message=1, per_call=0)
 """Counts as the scorer does: a role is one token, a call its name and arguments. Pictures, which the scorer does

@@ -144,12 +144,13 @@ def _decide_command(
     if judged.verdict == "deny":
         return PermissionDecision("deny", judged.reason, part=judged.part)
     if mode == "plan":
-        looked = _judged(command, context, _only_looking(rules))
+        # No file may be written, whatever a person allows.
+        looked = _judged(command, context, replace(_writing(rules, "deny"), allow=()))
         if looked.verdict == "allow":
             return ALLOWED
         return PermissionDecision("deny", f"{PLAN}: {looked.reason}", part=looked.part, rule="plan mode")
     if mode == "ask" and judged.verdict == "allow":
-        judged = _judged(command, context, _asking(rules))
+        judged = _judged(command, context, _writing(rules, "ask"))
     # In auto mode only what a person's own rule names is asked about; here such rules deny, to find out.
     if judged.verdict == "allow" or (
         mode == "auto" and _judged(command, context, replace(rules, deny=rules.ask, ask=())).verdict != "deny"
@@ -162,17 +163,8 @@ def _judged(command: str, context: CallContext, rules: CommandRules) -> Judgemen
     return judge(command, root=context.roots[0], cwd=context.cwd, rules=rules, follow=context.follow)
 
 
-def _asking(rules: CommandRules) -> CommandRules:
-    """Rules under which every write to a file is asked about, as it is for a tool that writes."""
-    return _writing(rules, "ask")
-
-
-def _only_looking(rules: CommandRules) -> CommandRules:
-    """Rules under which no file may be written, whatever a person allows."""
-    return replace(_writing(rules, "deny"), allow=())
-
-
 def _writing(rules: CommandRules, verdict: Verdict) -> CommandRules:
+    """Rules under which every write to a file is asked about, as it is for a tool that writes, or denied."""
     closed: dict[str, dict[str, Verdict]] = {
         kind: {place: ("allow" if place == "stream" and kind == "write" else verdict) for place in verdicts}
         for kind, verdicts in rules.places.items()

@@ -11,14 +11,7 @@ from msgspec import Struct
 from holdfast.errors import ConfigError
 from holdfast.events import ApprovalGiven
 from holdfast.messages import ToolCall
-from holdfast.tools.envelope import (
-    Envelope,
-    EnvelopeError,
-    ToolError,
-    ToolResult,
-    build_result,
-    error_result,
-)
+from holdfast.tools.envelope import Envelope, EnvelopeError, ToolError, ToolResult, build_result, error_result
 from holdfast.tools.permissions.decision import CallContext, PermissionDecision, decide, meant_tool
 from holdfast.tools.permissions.links import real_places
 from holdfast.tools.permissions.tool_rules import WITH_PATHS, PermissionMode, Permissions
@@ -106,7 +99,11 @@ class PermissionGate:
 
     async def check(self, call: ToolCall, context: CallContext) -> GateResult:
         if earlier := self._earlier(call):
-            return GateResult(_refusal_of(call, earlier) if earlier.decision == "deny" else None)
+            if earlier.decision != "deny":
+                return GateResult()
+            # A person's denial names no rule.
+            by: Literal["person", "policy"] = "policy" if earlier.rule else "person"
+            return GateResult(_refused(call, ApprovalAnswer("deny", earlier.reason, by=by)))
         decision = decide(call, self.mode, self.permissions, context)
         same = for_log(call)
         if decision.verdict == "deny":
@@ -118,7 +115,13 @@ class PermissionGate:
             call, decision.reason, decision.part, decision.pattern, same, self._denied.get(same, "")
         )
         answer = await self.approver.approve(question)
-        return self._passage(question, answer)
+        by_policy = UNATTENDED if answer.by == "policy" else ""
+        rule = {"log": same, "pattern": question.pattern}.get(answer.decision, by_policy)
+        # A pattern that was not offered is not a rule.
+        given = answer.decision if rule or answer.decision == "deny" else "once"
+        event = ApprovalGiven(call.id, given, rule, answer.reason)
+        self.restore(event, call)
+        return GateResult(_refused(call, answer) if given == "deny" else None, event)
 
     def _earlier(self, call: ToolCall) -> ApprovalGiven | None:
         """The answer that this very call got before a process died. The id alone is not enough: some providers
@@ -126,18 +129,6 @@ class PermissionGate:
         event, about = self._answers.get(call.id, (None, None))
         is_denied = event is not None and event.decision == "deny" and about is None
         return event if about == call or is_denied else None
-
-    def _passage(self, question: ApprovalQuestion, answer: ApprovalAnswer) -> GateResult:
-        call = question.call
-        by_policy = UNATTENDED if answer.by == "policy" else ""
-        rule = {"log": question.for_log, "pattern": question.pattern}.get(answer.decision, by_policy)
-        # A pattern that was not offered is not a rule.
-        decision = answer.decision if rule or answer.decision == "deny" else "once"
-        event = ApprovalGiven(call.id, decision, rule, answer.reason)
-        self.restore(event, call)
-        if decision != "deny":
-            return GateResult(event=event)
-        return GateResult(_refused(call, answer), event)
 
 
 def for_log(call: ToolCall) -> str:
@@ -190,8 +181,3 @@ def _refused(call: ToolCall, answer: ApprovalAnswer) -> ToolResult:
         context={"tool": call.name},
     )
     return build_result(envelope, sentence)
-
-
-def _refusal_of(call: ToolCall, event: ApprovalGiven) -> ToolResult:
-    """The refusal that an event recorded: a person's denial names no rule."""
-    return _refused(call, ApprovalAnswer("deny", event.reason, by="policy" if event.rule else "person"))

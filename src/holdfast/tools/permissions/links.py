@@ -7,8 +7,6 @@ about. What happens between this look and the command is for the sandbox to hold
 import os
 import re
 
-from msgspec import Struct
-
 from holdfast.tools.commands.fields import BELOW, EVEN, HOME, SMOOTH, SOLID, WILD, name_pattern
 
 MOST_NAMES = 10_000
@@ -18,17 +16,6 @@ MOST_BELOW = 200_000
 _ROUGH = re.compile(r"^-|[\s\"'\\]")
 """What parts a name from a word: blanks, quotes, a dash at its start."""
 _LAST = re.compile(f"([{BELOW}{SMOOTH}])({SOLID}?)([^/{WILD}-{HOME}]*)")
-
-
-class _Wanted(Struct, frozen=True):
-    """Paths below a folder that are meant."""
-
-    is_smooth: bool
-    is_solid: bool
-    ending: str
-
-    def is_meant(self, name: str, *, is_folder: bool) -> bool:
-        return name.endswith(self.ending) and not (is_folder and self.is_solid)
 
 
 def real_places(path: str) -> tuple[str, ...] | None:
@@ -44,15 +31,16 @@ def real_places(path: str) -> tuple[str, ...] | None:
         if found is None:
             return None
         led = _resolved(found)
-        below = _led_below(led, _Wanted(last[1] == SMOOTH, bool(last[2]), last[3])) if last else []
+        below = _led_below(led, last) if last else []
     except (OSError, ValueError, RecursionError):
         return None
     return None if below is None else tuple(dict.fromkeys([*led, *below]))
 
 
-def _led_below(folders: list[str], wanted: _Wanted) -> list[str] | None:
+def _led_below(folders: list[str], wanted: re.Match[str]) -> list[str] | None:
     """Where the links below folders lead, and those below these. None for too many names, and for a rough one where
     smooth ones are wanted."""
+    is_smooth, is_solid, ending = wanted[1] == SMOOTH, bool(wanted[2]), wanted[3]
     looked, led = 0, list[str]()
     waiting, seen = [(folder, False) for folder in folders], set(folders)
     while waiting:
@@ -60,13 +48,13 @@ def _led_below(folders: list[str], wanted: _Wanted) -> list[str] | None:
         for entry in _entries(folder):
             looked += 1
             is_folder = entry.is_dir(follow_symlinks=False)
-            rough = wanted.is_smooth and (is_rough or bool(_ROUGH.search(entry.name)))
-            is_meant = wanted.is_meant(entry.name, is_folder=is_folder)
+            rough = is_smooth and (is_rough or bool(_ROUGH.search(entry.name)))
+            is_meant = entry.name.endswith(ending) and not (is_folder and is_solid)
             if looked > MOST_BELOW or (rough and is_meant):
                 return None
             if is_folder:
                 waiting.append((entry.path, rough))
-            elif is_meant and not wanted.is_solid and entry.is_symlink():
+            elif is_meant and not is_solid and entry.is_symlink():
                 target = os.path.realpath(entry.path)
                 led.append(target)
                 if target not in seen and os.path.isdir(target):  # noqa: PTH112

@@ -31,6 +31,7 @@ COVERS: dict[str, frozenset[str]] = {
 WITH_PATHS = frozenset({"LS", "Glob", "Grep", "Read", "Edit", "MultiEdit", "Write"})
 OTHERS = ("Bash", "BashOutput", "BashStop", "TodoWrite", "Recall", "AskUser", "Skill")
 
+_FOR_COMMANDS = re.compile(r"\s*Bash\s*(?:\(|$)")
 _FORM = re.compile(r"([A-Za-z][\w.-]*\*?)(?:\((.*)\))?", re.DOTALL)
 
 
@@ -49,13 +50,10 @@ class ToolRule(Struct, frozen=True):
 
     def _names(self, tool: str) -> bool:
         if self.tool.startswith("mcp__"):
+            is_server = self.tool.endswith("*") or self.tool.count("__") == 1
             server = self.tool.removesuffix("*").removesuffix("__")
-            return tool == self.tool or (self._is_server and f"{tool}__".startswith(f"{server}__"))
+            return tool == self.tool or (is_server and f"{tool}__".startswith(f"{server}__"))
         return tool in COVERS.get(self.tool, {self.tool})
-
-    @property
-    def _is_server(self) -> bool:
-        return self.tool.endswith("*") or self.tool.count("__") == 1
 
 
 class Permissions(Struct, frozen=True):
@@ -93,25 +91,18 @@ def parse_permissions(table: Mapping[str, Json], where: str, *, tools: Iterable[
             names = ", ".join(f"`{name}`" for name in known)
             raise ConfigError(f"{where}: unknown key `permissions.{key}`", hint=f"there are {names}")
     lists = {key: _texts(table.get(key, []), f"{where}: `permissions.{key}`") for key in LISTS}
-    of_commands: dict[str, Json] = {
-        key: [text for text in texts if _is_for_commands(text)] for key, texts in lists.items()
-    }
-    if "folders" in table:
-        of_commands["folders"] = table["folders"]
-    of_tools = {
-        key: tuple(
-            parse_rule(text, f"{where}: `permissions.{key}`", tools)
-            for text in texts
-            if not _is_for_commands(text)
-        )
-        for key, texts in lists.items()
-    }
+    of_commands: dict[str, Json] = {"folders": table["folders"]} if "folders" in table else {}
+    of_tools = {}
+    for key, texts in lists.items():
+        of_commands[key] = [text for text in texts if _FOR_COMMANDS.match(text)]
+        others = [text for text in texts if not _FOR_COMMANDS.match(text)]
+        of_tools[key] = tuple(parse_rule(text, f"{where}: `permissions.{key}`", tools) for text in others)
     return Permissions(
         commands=parse_rules(of_commands, where),
         **of_tools,
         mode=_choice(table, "mode", get_args(PermissionMode), "ask", where),
         sandbox=_choice(table, "sandbox", get_args(SandboxChoice), "auto", where),
-        network=_truth(table, "network", where),
+        network=_choice(table, "network", (True, False), False, where),
         variables=tuple(_texts(table.get("variables", []), f"{where}: `permissions.variables`")),
     )
 
@@ -124,7 +115,12 @@ def parse_rule(text: str, where: str, tools: Iterable[str] = ()) -> ToolRule:
             f"{where}: `{text}` is not a rule", hint="write `Edit(src/**)`, `Read` or `Bash(make test)`"
         )
     tool, inner = form[1], form[2]
-    _expect_tool(tool, text, where, tools)
+    known = [*sorted(WITH_PATHS), *OTHERS, *tools]
+    if tool not in known and not (tool.startswith("mcp__") and tool.strip("_") != "mcp"):
+        raise ConfigError(
+            f"{where}: `{text}` names no tool",
+            hint=suggest(tool, known, more="tools of servers begin with `mcp__`"),
+        )
     if inner is None or inner.strip() in ("*", "**"):
         return ToolRule(tool, None, text.strip())
     if tool not in WITH_PATHS:
@@ -133,18 +129,6 @@ def parse_rule(text: str, where: str, tools: Iterable[str] = ()) -> ToolRule:
             hint=f"write `{tool}` alone to mean every call",
         )
     return ToolRule(tool, _paths(inner.strip(), f"{where}: `{text}`"), text.strip())
-
-
-def _expect_tool(tool: str, text: str, where: str, tools: Iterable[str]) -> None:
-    if tool.startswith("mcp__") and tool.strip("_") != "mcp":
-        return
-    known = [*sorted(WITH_PATHS), *OTHERS, *tools]
-    if tool in known:
-        return
-    raise ConfigError(
-        f"{where}: `{text}` names no tool",
-        hint=suggest(tool, known, more="tools of servers begin with `mcp__`"),
-    )
 
 
 def _paths(spelled: str, where: str) -> re.Pattern[str]:
@@ -160,10 +144,6 @@ def _paths(spelled: str, where: str) -> re.Pattern[str]:
         raise ConfigError(f"{where}: the pattern is wrong: {error}") from None
 
 
-def _is_for_commands(text: str) -> bool:
-    return bool(re.match(r"\s*Bash\s*(?:\(|$)", text))
-
-
 def _texts(value: Json, where: str) -> list[str]:
     if not isinstance(value, list):
         raise ConfigError(f"{where} should be a list of texts, found {describe_value(value)}")
@@ -173,16 +153,12 @@ def _texts(value: Json, where: str) -> list[str]:
     return value
 
 
-def _choice(table: Mapping[str, Json], key: str, choices: tuple[str, ...], default: str, where: str) -> Json:
+def _choice(
+    table: Mapping[str, Json], key: str, choices: tuple[Json, ...], default: Json, where: str
+) -> Json:
     value = table.get(key, default)
-    if value in choices:
+    # `1` is `True` in Python.
+    if isinstance(value, type(default)) and value in choices:
         return value
-    names = ", ".join(f"`{choice}`" for choice in choices)
-    raise ConfigError(f"{where}: `permissions.{key}` should be one of {names}, found {describe_value(value)}")
-
-
-def _truth(table: Mapping[str, Json], key: str, where: str) -> bool:
-    value = table.get(key, False)
-    if isinstance(value, bool):
-        return value
-    raise ConfigError(f"{where}: `permissions.{key}` should be true or false, found {describe_value(value)}")
+    names = "true or false" if default is False else "one of " + ", ".join(f"`{one}`" for one in choices)
+    raise ConfigError(f"{where}: `permissions.{key}` should be {names}, found {describe_value(value)}")
