@@ -56,7 +56,16 @@ async def bash_output(arguments: BashOutputArguments, workspace: Workspace, *, s
     if job.ended.done():
         await asyncio.wrap_future(job.ended)
     output = job.outputs[-1] if arguments.stderr else job.outputs[0]
-    shown, shown_data, note = await _page(arguments, output)
+    given = [name for name in ("lines", "bytes", "grep") if getattr(arguments, name)]
+    if len(given) > 1:
+        raise ToolError("INVALID_PARAM", f"`{given[0]}` and `{given[1]}` of BashOutput exclude each other")
+    if arguments.grep:
+        shown, shown_data, note = await _matches(output, arguments.grep)
+    elif arguments.bytes:
+        shown, shown_data, note = await asyncio.to_thread(_part, output, arguments.bytes)
+    else:
+        lines = arguments.lines or f"-{LAST_LINES}"
+        shown, shown_data, note = await asyncio.to_thread(_lines, output, lines)
     state = job_state(job)
     text = "\n".join([state, *shown, f"({note})"])
     ending = job.ending
@@ -90,17 +99,6 @@ def _listed(shell: Shell) -> ToolResult:
     head = f"{len(states)} outputs are kept, {running} of them of commands that run."
     data: dict[str, Json] = {"jobs": [job.id for job in shell.jobs.values()], "running": running}
     return tool_result("\n".join([head, *states]), head, data=data)
-
-
-async def _page(arguments: BashOutputArguments, output: CommandOutput) -> _Page:
-    given = [name for name in ("lines", "bytes", "grep") if getattr(arguments, name)]
-    if len(given) > 1:
-        raise ToolError("INVALID_PARAM", f"`{given[0]}` and `{given[1]}` of BashOutput exclude each other")
-    if arguments.grep:
-        return await _matches(output, arguments.grep)
-    if arguments.bytes:
-        return await asyncio.to_thread(_part, output, arguments.bytes)
-    return await asyncio.to_thread(_lines, output, arguments.lines or f"-{LAST_LINES}")
 
 
 def _lines(output: CommandOutput, spelled: str) -> _Page:

@@ -23,28 +23,18 @@ _SECRET = re.compile(
     r"|(?:ACCESS|SECRET|PRIVATE|ACCOUNT|SIGNING|ENCRYPTION|MASTER)_?KEY\w*)(?:_(?:ID|FILE|BASE64|B64|JSON|V?\d+))*$"
 )
 _UNATTENDED = {
-    "PAGER": "cat",
-    "GIT_PAGER": "cat",
-    "MANPAGER": "cat",
-    "SYSTEMD_PAGER": "cat",
+    **dict.fromkeys(("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER"), "cat"),
     "TERM": "dumb",
     # An editor that changes nothing: a merge keeps its proposed message, an empty commit message is refused.
-    "EDITOR": "true",
-    "VISUAL": "true",
-    "GIT_EDITOR": "true",
-    "GIT_SEQUENCE_EDITOR": "true",
+    **dict.fromkeys(("EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"), "true"),
     "GIT_TERMINAL_PROMPT": "0",
     "SSH_ASKPASS_REQUIRE": "never",
     "DEBIAN_FRONTEND": "noninteractive",
     "PIP_NO_INPUT": "1",
 }
-
-
-_SETTINGS = {"safe.bareRepository": "explicit"}
-"""Git settings that override all configuration files: a repository hidden among the committed files of another is
+_GIT_SETTING = ("safe.bareRepository", "explicit")
+"""A Git setting that overrides all configuration files: a repository hidden among the committed files of another is
 not used, since its settings could name programs that Git runs."""
-
-
 _GIVEN = re.compile(r"GIT_CONFIG_(?:COUNT|PARAMETERS|KEY_\d+|VALUE_\d+)")
 """Git settings in the environment: often one of them is a login header, and Git reads only all of them together."""
 
@@ -67,14 +57,9 @@ def clean_environment(given: Mapping[str, str], passes: Iterable[str] = ()) -> d
     }
     if not {"LC_ALL", "LC_CTYPE", "LANG"} & kept.keys():
         kept["LC_CTYPE"] = "C.UTF-8"
-    return {**kept, **_UNATTENDED, **_git_settings(kept)}
-
-
-def _git_settings(kept: Mapping[str, str]) -> dict[str, str]:
-    """Our Git settings, after those in the environment."""
+    # Our setting comes after those in the environment.
     count = kept.get("GIT_CONFIG_COUNT", "")
-    first = int(count) if count.isascii() and count.isdigit() else 0
-    ours = {"GIT_CONFIG_COUNT": str(first + len(_SETTINGS))}
-    for number, (name, value) in enumerate(_SETTINGS.items(), start=first):
-        ours |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return ours
+    number = int(count) if count.isascii() and count.isdigit() else 0
+    name, value = _GIT_SETTING
+    git = {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return {**kept, **_UNATTENDED, "GIT_CONFIG_COUNT": str(number + 1), **git}

@@ -86,17 +86,8 @@ class OutputMatches(Struct, frozen=True):
     cut: str = ""
 
 
-async def find_lines(path: Path, pattern: str, most: int) -> OutputMatches:
-    """The first lines that match, and how many do."""
-    listed = await first_lines(path, pattern, most)
-    if len(listed.lines) < most or listed.cut:
-        return listed
-    counted = await _search(path, pattern, "--count")
-    return OutputMatches(max(int(counted.output.strip() or 0), most), listed.lines, counted.cut)
-
-
-async def first_lines(path: Path, pattern: str, most: int) -> OutputMatches:
-    """The first lines that match. The search stops after `most`, so only a smaller total is exact."""
+async def find_lines(path: Path, pattern: str, most: int, *, counts: bool = True) -> OutputMatches:
+    """The first lines that match, and how many do; without `counts` only a total smaller than `most` is exact."""
     listing = ("--line-number", "--byte-offset", "--no-heading", "--max-columns=1", f"--max-count={most}")
     found = await _search(path, pattern, *listing)
     if found.code >= 2 and not found.cut:
@@ -104,7 +95,10 @@ async def first_lines(path: Path, pattern: str, most: int) -> OutputMatches:
         raise ToolError("INVALID_PARAM", f"`grep` is not a valid regular expression: {trouble}")
     places = [_POSITION.match(row) for row in found.output.split(b"\n")]
     lines = [int(place[1]) for place in places if place]
-    return OutputMatches(len(lines), lines, found.cut)
+    if not counts or len(lines) < most or found.cut:
+        return OutputMatches(len(lines), lines, found.cut)
+    counted = await _search(path, pattern, "--count")
+    return OutputMatches(max(int(counted.output.strip() or 0), most), lines, counted.cut)
 
 
 async def _search(path: Path, pattern: str, *options: str) -> ProgramOutput:
@@ -153,7 +147,7 @@ async def excerpt(output: CommandOutput, name: str, *, head: int = HEAD_LINES, t
 
 async def _failures(output: CommandOutput) -> list[str]:
     try:
-        found = await first_lines(output.path, FAILURES, MOST_LOOKED_AT)
+        found = await find_lines(output.path, FAILURES, MOST_LOOKED_AT, counts=False)
     except ToolError:
         return []  # Without ripgrep there is still a beginning and an end.
     lines = [next(output.read_lines(number, LONGEST_LINE * 4)) for number in found.lines]
@@ -162,8 +156,8 @@ async def _failures(output: CommandOutput) -> list[str]:
         return []
     is_all = len(failures) <= FAILURE_LINES and found.total < MOST_LOOKED_AT and not found.cut
     shown = failures[:FAILURE_LINES]
-    of = f"{len(shown)}" if is_all else f"the first {len(shown)}"
-    return [f"--- lines that tell of failures, {of}:", *rows(shown, numbered=True)]
+    first = "" if is_all else "the first "
+    return [f"--- lines that tell of failures, {first}{len(shown)}:", *rows(shown, numbered=True)]
 
 
 def some_lines(output: CommandOutput, first: int, count: int, most: int) -> list[OutputLine]:

@@ -37,8 +37,7 @@ class ShellProcess(Struct, frozen=True):
 
 def running_processes() -> dict[int, ShellProcess]:
     """Every living process; empty if the system does not tell."""
-    found = (_process(pid) for pid in _numbers())
-    return {process.pid: process for process in found if process}
+    return {pid: process for pid in _numbers() if (process := _process(pid))}
 
 
 def _numbers() -> list[int]:
@@ -69,7 +68,7 @@ def find_family(mark: str, leader: int = 0, known: Iterable[ShellProcess] = ()) 
     """The running processes of a command: by its mark, by its shell while that is ours (`leader`), and those known
     from before, with all their descendants."""
     every = running_processes()
-    heads = {process.pid for process in known if _is_still(every, process)}
+    heads = {one.pid for one in known if one.pid in every and every[one.pid].started == one.started}
     heads |= {pid for pid, process in every.items() if leader in (pid, process.session) and leader}
     heads |= {pid for pid in every if _is_marked(pid, mark)}
     heads.discard(os.getpid())
@@ -91,11 +90,6 @@ def in_session(leader: int) -> list[ShellProcess]:
     return [process for process in every if process.session == leader and process.pid != leader]
 
 
-def _is_still(every: dict[int, ShellProcess], process: ShellProcess) -> bool:
-    now = every.get(process.pid)
-    return now is not None and now.started == process.started
-
-
 def _is_marked(pid: int, mark: str) -> bool:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - hundreds of times in a row
@@ -108,8 +102,12 @@ def send(members: Iterable[ShellProcess], number: int) -> None:
     for process in members:
         now = _process(process.pid)
         if now and now.started == process.started:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(process.pid, number)
+            _kill(process.pid, number)
+
+
+def _kill(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
 
 
 def send_group(leader: int, number: int) -> None:
@@ -126,7 +124,10 @@ def kill_family(mark: str, leader: int = 0, known: Iterable[ShellProcess] = ()) 
     seen = {process.pid: process for process in known}
     empty = 0
     for _ in range(MOST_ROUNDS):
-        _kill_marked(mark)
+        # Killed right when found: between listing all and killing, a process can have forked again.
+        for pid in _numbers():
+            if pid != os.getpid() and _is_marked(pid, mark):
+                _kill(pid, signal.SIGKILL)
         members = find_family(mark, leader, seen.values())
         seen |= {process.pid: process for process in members}
         send(members, signal.SIGKILL)
@@ -134,11 +135,3 @@ def kill_family(mark: str, leader: int = 0, known: Iterable[ShellProcess] = ()) 
         if empty == EMPTY_ROUNDS:
             return
         time.sleep(BETWEEN)
-
-
-def _kill_marked(mark: str) -> None:
-    """Kill right when found: between listing all and killing, a process can have forked again."""
-    for pid in _numbers():
-        if pid != os.getpid() and _is_marked(pid, mark):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)

@@ -153,7 +153,10 @@ class Shell:
         self._count += 1
         name = f"b{self._count}"
         place = self.place(workspace)
-        _expect_roots(workspace)
+        # ACCESS_DENIED if a root was replaced: a sandbox would open whatever is there now.
+        for root in workspace.roots:
+            with workspace.open_directory(root):
+                pass
         ground = SandboxScope(workspace.roots, place.path, str(self._folder.temporary), names_git(command))
         bash = [self._bash, "--noprofile", "--norc", "-c", SCRIPT, "bash", command]
         mark = f"{self._token}.{name}."
@@ -181,7 +184,11 @@ class Shell:
     ) -> tuple[ShellJob, CommandEnding, str]:
         """Run a command to its end, and say what its `cd` did. If cancelled, it is ended with everything it started
         before this returns."""
-        async with self._waiting():
+        # A lock of this loop: a shell may outlive a loop, a lock may not.
+        loop = asyncio.get_running_loop()
+        if self._turn is None or self._turn[0] is not loop:
+            self._turn = (loop, asyncio.Lock())
+        async with self._turn[1]:
             job = self.start(command, workspace, seconds=seconds, separate_stderr=separate_stderr)
             try:
                 ending = await asyncio.wrap_future(job.ended)
@@ -190,13 +197,6 @@ class Shell:
                 await asyncio.wait([asyncio.wrap_future(job.ended)], timeout=self._longest_end)
                 raise
             return job, ending, self._move(ending, workspace)
-
-    def _waiting(self) -> asyncio.Lock:
-        """The lock of this loop: a shell may outlive a loop, a lock may not."""
-        loop = asyncio.get_running_loop()
-        if self._turn is None or self._turn[0] is not loop:
-            self._turn = (loop, asyncio.Lock())
-        return self._turn[1]
 
     def _move(self, ending: CommandEnding, workspace: Workspace) -> str:
         """Follow a command's `cd`. Returns what to say about it; empty if the folder is the same."""
@@ -271,13 +271,6 @@ def expect_command(command: str) -> None:
             f"`command` has {size} bytes, and {LONGEST_COMMAND} is the most",
             hint="Write a script with Write and run that",
         )
-
-
-def _expect_roots(workspace: Workspace) -> None:
-    """ACCESS_DENIED if a root was replaced: a sandbox would open whatever is there now."""
-    for root in workspace.roots:
-        with workspace.open_directory(root):
-            pass
 
 
 def _is_text(text: str) -> bool:
