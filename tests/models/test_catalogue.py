@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from holdfast.config import Config, parse_config
 from holdfast.errors import ConfigError
 from holdfast.models.catalogue import (
+    ENTRY,
     OFF_WORDS,
+    PRICE,
     Catalogue,
     LongPromptPrice,
     ModelEntry,
@@ -23,7 +25,6 @@ from holdfast.models.catalogue import (
     load_catalogue,
     price_table,
 )
-from holdfast.models.catalogue_schema import ENTRY, PRICE
 from holdfast.prices import BUILT_IN, PriceTable
 
 CATALOGUE = load_catalogue()

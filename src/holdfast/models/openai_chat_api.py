@@ -28,7 +28,7 @@ from holdfast.models.adapter import (
     parse_event,
     requested_effort,
 )
-from holdfast.models.catalogue_schema import LimitField, SystemStyle
+from holdfast.models.catalogue import LimitField, SystemStyle
 from holdfast.models.model import ModelRequest, StopReason, StreamEvent, TextDelta, ThinkingDelta
 from holdfast.models.provider_errors import error_from_event
 from holdfast.wire.content_blocks import WireDict

@@ -10,7 +10,6 @@ from holdfast.events import AssistantReplied, Event, ToolReturned
 from holdfast.messages import (
     AssistantMessage,
     AssistantPart,
-    Image,
     Json,
     Message,
     SystemMessage,
@@ -122,7 +121,7 @@ def to_anthropic(messages: Sequence[Message], tools: Sequence[ToolDefinition] = 
             losses.add("moved to the system field", "system messages after the first turn", int(spoken))
         else:
             spoken = True
-    system = [_text_block(m.text) for m in messages if isinstance(m, SystemMessage) and m.text.strip()]
+    system = [block for m in messages if isinstance(m, SystemMessage) for block in _texts(m.text)]
     return WireRequest(
         format="anthropic",
         messages=join_anthropic(anthropic_message(message) for message in messages),
@@ -143,7 +142,12 @@ def anthropic_message(message: Message) -> list[WireDict]:
     if isinstance(message, AssistantMessage):
         role, blocks = "assistant", [block for part in message.parts for block in _reply_block(part)]
     elif isinstance(message, ToolMessage):
-        role, blocks = "user", [_result_block(message)]
+        result: WireDict = {"type": "tool_result", "tool_use_id": message.call_id}
+        if content := _anthropic_content(message.parts):
+            result["content"] = content
+        if message.error:
+            result["is_error"] = True
+        role, blocks = "user", [result]
     else:
         role, blocks = "user", _anthropic_content(message.parts)
     return [{"role": role, "content": blocks}] if blocks else []
@@ -165,7 +169,7 @@ def join_anthropic(wired: Iterable[list[WireDict]]) -> list[WireDict]:
 
 def _reply_block(part: Text | Thinking | ToolCall) -> list[WireDict]:
     if isinstance(part, Text):
-        return [_text_block(part.text)] if part.text.strip() else []
+        return _texts(part.text)
     if isinstance(part, ToolCall):
         arguments = {"raw": part.raw} if part.raw else part.arguments
         return [{"type": "tool_use", "id": part.id, "name": part.name, "input": arguments}]
@@ -178,31 +182,23 @@ def _reply_block(part: Text | Thinking | ToolCall) -> list[WireDict]:
     return []
 
 
-def _result_block(message: ToolMessage) -> WireDict:
-    block: WireDict = {"type": "tool_result", "tool_use_id": message.call_id}
-    if content := _anthropic_content(message.parts):
-        block["content"] = content
-    if message.error:
-        block["is_error"] = True
-    return block
-
-
 def _anthropic_content(parts: tuple[UserPart, ...]) -> list[WireDict]:
-    """Blocks without the blank ones, which the API refuses."""
-    return [_anthropic_part(part) for part in parts if isinstance(part, Image) or part.text.strip()]
+    blocks: list[WireDict] = []
+    for part in parts:
+        if isinstance(part, Text):
+            blocks += _texts(part.text)
+        elif part.url:
+            blocks.append({"type": "image", "source": {"type": "url", "url": part.url}})
+        else:
+            media = part.media_type or "image/png"
+            source = {"type": "base64", "media_type": media, "data": part.data}
+            blocks.append({"type": "image", "source": source})
+    return blocks
 
 
-def _anthropic_part(part: UserPart) -> WireDict:
-    if isinstance(part, Text):
-        return _text_block(part.text)
-    if part.url:
-        return {"type": "image", "source": {"type": "url", "url": part.url}}
-    source = {"type": "base64", "media_type": part.media_type or "image/png", "data": part.data}
-    return {"type": "image", "source": source}
-
-
-def _text_block(text: str) -> WireDict:
-    return {"type": "text", "text": text}
+def _texts(text: str) -> list[WireDict]:
+    """A block of text; none for a blank one, which the API refuses."""
+    return [{"type": "text", "text": text}] if text.strip() else []
 
 
 def _count_anthropic_losses(message: Message, losses: Losses) -> None:

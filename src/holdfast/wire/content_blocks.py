@@ -151,10 +151,6 @@ def is_machine_made(text: str) -> bool:
         return False
     if text.startswith("<command-name>") and ARGUMENTS.search(text, 0, 2000):
         return False
-    return _is_wrapped(text)
-
-
-def _is_wrapped(text: str) -> bool:
     at = 0
     while match := WRAPPED.match(text, at):
         closing = f"</{match['tag']}>"

@@ -95,12 +95,7 @@ def recording_from_messages(
     request = _checked_json(
         {"messages": list(messages), "system": system, "tools": list(tools or ())}, losses
     )
-    for number, message in enumerate(request["messages"]):
-        if not is_message(message):
-            raise InputError(
-                f"message {number} has no `role`.", hint='a message is {"role": …, "content": …}.'
-            )
-    name = _checked_format(format) if format else message_format(request["messages"])
+    name = _checked_format(request["messages"], format, "message {}")
     builder = RecordingBuilder(name, where="the list of messages", notes=losses.sentences())
     return read_message_list(request, builder, content_id(name, request))
 
@@ -119,9 +114,7 @@ def events_from_message(
     """
     losses = Losses()
     message = _checked_json(message, losses)
-    if not is_message(message):
-        raise InputError("the message has no `role`.", hint='a message is {"role": …, "content": …}.')
-    name = _checked_format(format) if format else message_format([message])
+    name = _checked_format([message], format, "the message")
     read = anthropic_events if name == ANTHROPIC else openai_events
     events: list[Event] = []
     for event in read(message, names or {}, losses, opening=opening):
@@ -132,29 +125,36 @@ def events_from_message(
     return [*events, *(Noted(kind="import", text=sentence) for sentence in losses.sentences())]
 
 
-def _checked_format(format: str) -> str:  # noqa: A002
-    if format not in MESSAGE_FORMATS:
+def _checked_format(messages: list[Json], format: str | None, called: str) -> str:  # noqa: A002
+    """The format of messages that have a role each; `called` is what an error calls one of them."""
+    for number, message in enumerate(messages):
+        if not is_message(message):
+            raise InputError(
+                f"{called.format(number)} has no `role`.", hint='a message is {"role": …, "content": …}.'
+            )
+    if format and format not in MESSAGE_FORMATS:
         raise InputError(
             f"`{format}` is not a format of message lists.",
             hint=f"known: {', '.join(sorted(MESSAGE_FORMATS))}.",
         )
-    return format
+    return format or message_format(messages)
 
 
 def _checked_json(value: Json, losses: Losses) -> Json:
     """The value if it is plain JSON, with U+FFFD for lone surrogates, which Python strings can hold."""
+    is_deep = False
     try:
         msgspec.json.encode(value)
     except UnicodeEncodeError:
         value = _scrubbed(value, losses)
-    except RecursionError as error:
-        raise InputError("a message nests values too deep.", hint="messages are plain JSON.") from error
+    except RecursionError:
+        is_deep = True
     except TypeError as error:
         raise InputError(
             f"a message holds something that JSON cannot: {error}.",
             hint="pass plain dicts; objects of an SDK have `model_dump()`.",
         ) from error
-    if is_too_deep(value):
+    if is_deep or is_too_deep(value):
         raise InputError("a message nests values too deep.", hint="messages are plain JSON.")
     for key in _keys(value):
         if not isinstance(key, str):

@@ -75,17 +75,14 @@ class RecordingBuilder:
                     return None
                 event = UsageReported(event.usage, model=event.model, purpose=EMPTY_REPLY)
             else:
-                self._register(event, index)
+                for part in event.parts:
+                    if isinstance(part, ToolCall):
+                        self.names[part.id] = part.name
+                        self._callers[part.id] = index
         self._recorded.append(Recorded(event, chain=chain, at=at, after=after))
         self._places.append(place)
         self._newest[chain] = index
         return index
-
-    def _register(self, reply: AssistantReplied, index: int) -> None:
-        for part in reply.parts:
-            if isinstance(part, ToolCall):
-                self.names[part.id] = part.name
-                self._callers[part.id] = index
 
     def extend(
         self, events: Iterable[Event], *, chain: str = "", at: float | None = None, place: int = NOWHERE
@@ -125,11 +122,12 @@ class RecordingBuilder:
 
     def finish(self, id: str, *, title: str = "", meta: dict[str, Json] | None = None) -> Recording:  # noqa: A002
         """The recording. Without an `id` it gets one from its content."""
+        said = [
+            r.event for r in self._recorded if isinstance(r.event, UserSaid) and r.event.origin != "reminder"
+        ]
+        titles = filter(None, map(first_line, (title, *(joined_text(event.parts) for event in said))))
         started = LogStarted(
-            origin="import",
-            source=self.source,
-            title=first_line(title) or self._first_request(),
-            meta=small(meta or {}),
+            origin="import", source=self.source, title=next(titles, ""), meta=small(meta or {})
         )
         clock = next((r.at for r in self._recorded if r.at is not None), None)
         events = (Recorded(started, at=clock), *self._recorded[1:])
@@ -147,17 +145,6 @@ class RecordingBuilder:
     def is_empty(self) -> bool:
         spoken = UserSaid | AssistantReplied | ToolReturned
         return not any(isinstance(recorded.event, spoken) for recorded in self._recorded)
-
-    def _first_request(self) -> str:
-        for recorded in self._recorded:
-            event = recorded.event
-            if (
-                isinstance(event, UserSaid)
-                and event.origin != "reminder"
-                and joined_text(event.parts).strip()
-            ):
-                return first_line(joined_text(event.parts))
-        return ""
 
 
 def first_line(text: str) -> str:
