@@ -6,10 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.models.anthropic_api import AnthropicAdapter
-from holdfast.models.errors import AuthFailed, ModelError, NetworkFailed, Overflowed, RateLimited, Refused
+from holdfast.models.errors import (
+    MAX_SHOWN,
+    AuthFailed,
+    ModelError,
+    NetworkFailed,
+    Overflowed,
+    RateLimited,
+    Refused,
+    error_from_response,
+    retry_after,
+)
 from holdfast.models.openai_chat_api import OpenAIChatAdapter
 from holdfast.models.openai_responses_api import OpenAIResponsesAdapter
-from holdfast.models.provider_errors import MAX_SHOWN, error_from_response, retry_after
 
 ADAPTERS = [AnthropicAdapter(), OpenAIChatAdapter(), OpenAIResponsesAdapter()]
 

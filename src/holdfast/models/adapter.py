@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from msgspec import Struct
 
 from holdfast.messages import AssistantPart, Json, ToolCall, Usage
-from holdfast.models.errors import BadReply, ModelError
+from holdfast.models.errors import BadReply, ModelError, error_from_response, redacted_line
 from holdfast.models.model import (
     ArgumentsDelta,
     CallAnnounced,
@@ -21,7 +21,6 @@ from holdfast.models.model import (
     StopReason,
     StreamEvent,
 )
-from holdfast.models.provider_errors import error_from_response, redacted_line
 from holdfast.wire.content_blocks import tool_call
 from holdfast.wire.foreign_json import Losses, decode_text
 
@@ -94,7 +93,6 @@ class ProviderAdapter(Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ModelError:
-        """The error that an answer other than a reply means."""
         return error_from_response(status, body, headers, auth_hint=self.auth_hint)
 
 
@@ -112,29 +110,29 @@ def requested_effort(tokens: int, off: EffortOff) -> tuple[str, int]:
     return off, UNREQUESTED_THINKING_ROOM if off in ("minimal", "low") else 0
 
 
-class StreamedCall:
+class StreamedCall(Struct):
     """A call whose arguments are still arriving. `number` counts the calls of a reply in the order they begin."""
 
-    __slots__ = ("_pieces", "id", "name", "number")
+    number: int
+    id: str
+    name: str
+    pieces: list[str] = []
 
-    def __init__(self, number: int, call_id: str, name: str) -> None:
-        self.number = number
+    def __post_init__(self) -> None:
         # Some servers send no id, and a result could not be matched to a call without one.
-        self.id = call_id or f"call_{number}"
-        self.name = name
-        self._pieces: list[str] = []
+        self.id = self.id or f"call_{self.number}"
 
     @property
     def began(self) -> CallAnnounced:
         return CallAnnounced(self.number, self.id, self.name)
 
     def add(self, piece: str) -> ArgumentsDelta:
-        self._pieces.append(piece)
+        self.pieces.append(piece)
         return ArgumentsDelta(self.number, piece)
 
     @property
     def arguments(self) -> str:
-        return "".join(self._pieces)
+        return "".join(self.pieces)
 
     def part(self) -> ToolCall:
         """The call. Arguments that are not a JSON object stay in `raw`, as the model wrote them."""

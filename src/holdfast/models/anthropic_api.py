@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from holdfast.messages import AssistantMessage, Json, Message, SystemMessage, Text, Thinking
@@ -19,8 +20,8 @@ from holdfast.models.adapter import (
     effort_for,
     parse_event,
 )
+from holdfast.models.errors import error_from_event
 from holdfast.models.model import ModelRequest, StopReason, StreamEvent, TextDelta, ThinkingDelta
-from holdfast.models.provider_errors import error_from_event
 from holdfast.wire.anthropic import (
     anthropic_message,
     anthropic_tool,
@@ -105,7 +106,10 @@ class AnthropicAdapter(ProviderAdapter, frozen=True, kw_only=True):
         if self.cache:
             mark_layer_ends(request.layer_ends, tools, written, self.cache)
         messages = join_anthropic(wired)
-        _strip_end(messages)
+        # The model continues a last assistant message, and the API refuses one that ends in white space.
+        if messages and messages[-1]["role"] == "assistant":
+            block = messages[-1]["content"][-1]
+            block |= {"text": block["text"].rstrip()} if block["type"] == "text" else {}
         body: dict[str, Json] = {"model": model, "messages": messages, "stream": True}
         if system := [block for is_system, blocks in written if is_system for block in blocks]:
             body["system"] = system
@@ -170,7 +174,7 @@ class AnthropicReader(ReplyReader):
 
     def _begin(self, value: dict[str, Json]) -> Iterator[StreamEvent]:
         content = obj(value.get("content_block"))
-        block = self._blocks[count(value.get("index"))] = _Block(content)
+        block = self._blocks[count(value.get("index"))] = _Block(text(content.get("type")), content)
         if block.kind == "tool_use":
             block.call = StreamedCall(self._calls, text(content.get("id")), text(content.get("name")))
             self._calls += 1
@@ -181,7 +185,7 @@ class AnthropicReader(ReplyReader):
     def _add(self, value: dict[str, Json]) -> Iterator[StreamEvent]:
         delta = obj(value.get("delta"))
         kind = text(delta.get("type")).removesuffix("_delta")
-        block = self._blocks.setdefault(count(value.get("index")), _Block({"type": kind}))
+        block = self._blocks.setdefault(count(value.get("index")), _Block(kind, {"type": kind}))
         if kind == "input_json" and block.call and (piece := text(delta.get("partial_json"))):
             yield block.call.add(piece)
         else:
@@ -198,7 +202,8 @@ class AnthropicReader(ReplyReader):
             # Some servers send all arguments of a call with its start.
             if block.call and not block.call.arguments and (given := block.start.get("input")):
                 yield block.call.add(msgspec.json.encode(given).decode())
-        parts = reply_parts([block.whole() for block in blocks if not block.is_empty], Losses())
+        kept = [b for b in blocks if b.kind != "redacted_thinking" or text(b.start.get("data"))]
+        parts = reply_parts([block.whole() for block in kept], Losses())
         said = _STOPS.get(self._stop, "other")
         if said == "refused" and not parts and self._explanation:
             parts = (Text(self._explanation),)
@@ -206,33 +211,28 @@ class AnthropicReader(ReplyReader):
         yield self._completed(parts, said, anthropic_usage(self._usage), self._model)
 
 
-class _Block:
+class _Block(Struct):
     """A content block that is still arriving: how it began, and the pieces of its fields."""
 
-    __slots__ = ("_pieces", "call", "kind", "start")
-
-    def __init__(self, start: dict[str, Json]) -> None:
-        self.kind = text(start.get("type"))
-        self.start = start
-        self.call: StreamedCall | None = None
-        self._pieces: dict[str, list[str]] = {"text": [], "thinking": [], "signature": []}
+    kind: str
+    start: dict[str, Json]
+    call: StreamedCall | None = None
+    pieces: dict[str, list[str]] = field(
+        default_factory=lambda: {"text": [], "thinking": [], "signature": []}
+    )
 
     def say(self, kind: str, piece: Json) -> Iterator[StreamEvent]:
-        if kind not in (self.kind, "signature") or kind not in self._pieces or not text(piece):
+        if kind not in (self.kind, "signature") or kind not in self.pieces or not text(piece):
             return
-        self._pieces[kind].append(piece)
+        self.pieces[kind].append(piece)
         if kind != "signature":
             yield TextDelta(piece) if kind == "text" else ThinkingDelta(piece)
-
-    @property
-    def is_empty(self) -> bool:
-        return self.kind == "redacted_thinking" and not text(self.start.get("data"))
 
     def whole(self) -> dict[str, Json]:
         if self.call:
             known = {"id": self.call.id, "name": self.call.name, "input": self.call.arguments}
             return {"type": "tool_use", **known}
-        return {**self.start, **{name: "".join(pieces) for name, pieces in self._pieces.items()}}
+        return {**self.start, **{name: "".join(pieces) for name, pieces in self.pieces.items()}}
 
 
 def _written(message: Message, turns: list[WireDict]) -> _Written:
@@ -262,10 +262,3 @@ def _may_think(messages: Sequence[Message]) -> bool:
         return True
     first = anthropic_message(reply)[0]["content"][0]
     return first["type"] in _UNMARKABLE
-
-
-def _strip_end(messages: list[WireDict]) -> None:
-    """The model continues a last assistant message, and the API refuses one that ends in white space."""
-    if messages and messages[-1]["role"] == "assistant" and messages[-1]["content"][-1]["type"] == "text":
-        block = messages[-1]["content"][-1]
-        block["text"] = block["text"].rstrip()

@@ -16,7 +16,6 @@ from holdfast.models.transport import Endpoint, EndpointClient, Timeouts
 
 SECONDS = 5.0
 _LONGEST = 8 * 1024 * 1024
-_UNAUTHORIZED = (401, 403)
 _WINDOWS = ("max_model_len", "context_length", "max_input_tokens")
 """The names of a model's window in the lists of vLLM, OpenRouter and Anthropic."""
 
@@ -57,7 +56,7 @@ async def _ask(model: ResolvedModel, key: str, seconds: float) -> Availability:
             asyncio.timeout(seconds),
             client.open(path, create_adapter(model).headers(key.strip())) as answer,
         ):
-            if answer.status in _UNAUTHORIZED:
+            if answer.status in (401, 403):
                 if key.strip():
                     return Availability(problem=f"the key in `{model.key}` was refused")
                 return Availability(problem="it needs a key" + (f": set `{model.key}`" if model.key else ""))

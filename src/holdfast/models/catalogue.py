@@ -116,7 +116,6 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
         return self.name.partition("/")[2]
 
     def price_of(self, prompt: int) -> Price | None:
-        """The price of a request with so many prompt tokens."""
         return self.beyond if self.beyond and prompt > self.beyond.tokens else self.price
 
 

@@ -29,8 +29,8 @@ from holdfast.models.adapter import (
     requested_effort,
 )
 from holdfast.models.catalogue import LimitField, SystemStyle
+from holdfast.models.errors import error_from_event
 from holdfast.models.model import ModelRequest, StopReason, StreamEvent, TextDelta, ThinkingDelta
-from holdfast.models.provider_errors import error_from_event
 from holdfast.wire.content_blocks import WireDict
 from holdfast.wire.foreign_json import count, items, obj, text
 from holdfast.wire.openai import join_openai, openai_message, openai_tool
@@ -145,7 +145,7 @@ class OpenAIChatReader(ReplyReader):
         if thought := _thought(delta):
             self._thinking.append(thought)
             yield ThinkingDelta(thought)
-        if said := _said(delta):
+        if said := text(delta.get("content")) or _joined(delta.get("content")):
             self._text.append(said)
             yield TextDelta(said)
         if refusal := text(delta.get("refusal")):
@@ -217,11 +217,6 @@ def _thought(delta: dict[str, Json]) -> str:
     said = text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
     parts = [obj(part) for part in items(delta.get("content"))]
     return said or "".join(_joined(part.get("thinking")) for part in parts if part.get("type") == "thinking")
-
-
-def _said(delta: dict[str, Json]) -> str:
-    content = delta.get("content")
-    return text(content) or _joined(content)
 
 
 def _joined(parts: Json) -> str:

@@ -7,6 +7,7 @@ led to, and to no other API.
 from collections.abc import Iterator
 
 import msgspec
+from msgspec import Struct
 
 from holdfast.messages import (
     AssistantMessage,
@@ -30,8 +31,8 @@ from holdfast.models.adapter import (
     parse_event,
     requested_effort,
 )
+from holdfast.models.errors import error_from_event
 from holdfast.models.model import ModelRequest, StopReason, StreamEvent, TextDelta, ThinkingDelta
-from holdfast.models.provider_errors import error_from_event
 from holdfast.wire.anthropic import is_reasoning_item
 from holdfast.wire.content_blocks import WireDict, tool_call
 from holdfast.wire.foreign_json import Losses, count, items, obj, text
@@ -160,20 +161,17 @@ class OpenAIResponsesReader(ReplyReader):
         return self._completed(parts, said, usage, text(response.get("model")))
 
 
-class _Item:
+class _Item(Struct):
     """An output item that is still arriving: its last known form, and the pieces received for it."""
 
-    __slots__ = ("_pieces", "call", "is_done", "value")
-
-    def __init__(self) -> None:
-        self.value: dict[str, Json] = {}
-        self.is_done = False
-        self.call: StreamedCall | None = None
-        self._pieces: dict[tuple[int, str], list[str]] = {}
+    value: dict[str, Json] = {}
+    is_done: bool = False
+    call: StreamedCall | None = None
+    pieces: dict[tuple[int, str], list[str]] = {}
 
     def say(self, kind: str, index: Json, piece: str) -> Iterator[StreamEvent]:
         if piece:
-            self._pieces.setdefault((count(index), kind), []).append(piece)
+            self.pieces.setdefault((count(index), kind), []).append(piece)
             yield ThinkingDelta(piece) if kind.startswith("reasoning") else TextDelta(piece)
 
     def whole(self) -> dict[str, Json]:
@@ -182,7 +180,7 @@ class _Item:
             return self.value
         if self.call:
             return {**self.value, "arguments": self.call.arguments}
-        said = [(kind, "".join(self._pieces[index, kind])) for index, kind in sorted(self._pieces)]
+        said = [(kind, "".join(self.pieces[index, kind])) for index, kind in sorted(self.pieces)]
         summary = [{"text": piece} for kind, piece in said if kind.startswith("reasoning")]
         if summary:
             return {**self.value, "type": "reasoning", "summary": summary}

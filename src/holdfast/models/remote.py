@@ -14,9 +14,8 @@ from typing import Self
 from msgspec import Struct
 
 from holdfast.models.adapter import ProviderAdapter, ReplyReader
-from holdfast.models.errors import BadReply, ModelError
+from holdfast.models.errors import BadReply, ModelError, holds_error, retry_after
 from holdfast.models.model import ModelRequest, ReplyCompleted, RetryScheduled, StreamEvent
-from holdfast.models.provider_errors import holds_error, retry_after
 from holdfast.models.transport import Endpoint, EndpointClient, StreamedResponse, encode_body
 
 _LONGEST_ERROR = 64 * 1024

@@ -61,7 +61,7 @@ SHOWN = 60
 
 _LABEL = re.compile(r"^(?:(Thought|Action|Finish):|(Observation)\b[^\n:]*:)", re.MULTILINE)
 _LABELLED = re.compile(r"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(?=(?:Thought|Action|Finish|Observation)\b)")
-"""After anything that some reader takes for the end of a line."""
+"""After anything that some reader takes for the end of a line: indented, such a line is no label."""
 _NAME = re.compile(r"\s*([^\[\]\s]+)\s*\[\s*")
 
 
@@ -99,15 +99,11 @@ def write_call(call: ToolCall) -> str:
 
 
 def write_thought(text: str) -> str:
-    return f"Thought: {_indented(text.strip())}"
+    return f"Thought: {_LABELLED.sub('  ', text.strip())}"
 
 
 def write_answer(text: str) -> str:
-    return f"Finish: {_indented(text.strip())}"
-
-
-def write_observation(name: str, text: str, *, is_error: bool = False) -> str:
-    return f"Observation of {name}{' (an error)' * is_error}:\n{quote_lines(text)}"
+    return f"Finish: {_LABELLED.sub('  ', text.strip())}"
 
 
 def quote_lines(text: str) -> str:
@@ -115,13 +111,7 @@ def quote_lines(text: str) -> str:
     return "".join(QUOTE + line for line in text.splitlines(keepends=True)) or QUOTE
 
 
-def _indented(text: str) -> str:
-    """The text with every line that begins like a label indented, so that it is not one."""
-    return _LABELLED.sub("  ", text)
-
-
 def read_reply(text: str, names: Sequence[str]) -> TextAction | TextAnswer | FormatFault:
-    """What a reply says, given the names of the tools."""
     text = text.replace("\r\n", "\n").strip()
     marks = list(_LABEL.finditer(text))
     if fault := _fault_of_order(text, marks):
@@ -308,4 +298,5 @@ class _TextHistory:
 
 def _observed(result: ToolMessage) -> tuple[UserPart, ...]:
     images = tuple(part for part in result.parts if isinstance(part, Image))
-    return (Text(write_observation(result.name, result.text, is_error=result.error)), *images)
+    head = f"Observation of {result.name}{' (an error)' * result.error}:"
+    return (Text(f"{head}\n{quote_lines(result.text)}"), *images)

@@ -73,6 +73,9 @@ class TextProtocolModel:
             assert reply is not None, "a model's stream ended without its reply"
             usage = _added(usage, reply.usage)
             reply = replace(reply, usage=usage)
+            if reply.stop == "refused":
+                yield ReplyCompleted(reply)
+                return
             said = _read(reply, request)
             if not isinstance(said, FormatFault):
                 for event in _events(reply, said, sent):
@@ -108,10 +111,7 @@ async def _closing(
             await stream.aclose()
 
 
-def _read(reply: ModelReply, request: ModelRequest) -> TextAction | TextAnswer | FormatFault | None:
-    """What the reply says; None for a refusal, which is passed on as it is."""
-    if reply.stop == "refused":
-        return None
+def _read(reply: ModelReply, request: ModelRequest) -> TextAction | TextAnswer | FormatFault:
     if reply.calls:
         return FormatFault(f"a tool was called in another way than by text: write {FORMS}", reply.text)
     said = read_reply(reply.text, [tool.name for tool in request.tools])
@@ -131,14 +131,9 @@ def _corrected(sent: ModelRequest, fault: FormatFault) -> ModelRequest:
     return replace(sent, messages=(*sent.messages, *turn))
 
 
-def _events(
-    reply: ModelReply, said: TextAction | TextAnswer | None, sent: ModelRequest
-) -> Iterator[StreamEvent]:
+def _events(reply: ModelReply, said: TextAction | TextAnswer, sent: ModelRequest) -> Iterator[StreamEvent]:
     """The reply as any model would have given it. A thought before an answer is thinking, not part of the
     answer."""
-    if said is None:
-        yield ReplyCompleted(reply)
-        return
     parts: list[AssistantPart] = [part for part in reply.parts if isinstance(part, Thinking)]
     if isinstance(said, TextAnswer):
         if said.thought:

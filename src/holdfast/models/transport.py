@@ -90,15 +90,13 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         parts = _split(self.url)
         return parts._replace(path=parts.path.rstrip("/") + path, fragment="").geturl()
 
-    def secrets(self) -> list[str]:
-        """What no message may contain."""
-        named = [v for name, v in self.headers.items() if any(s in name.lower() for s in _SECRET_NAMES)]
-        bare = [value.rpartition(" ")[2] for value in named]
-        return [s for s in (self.key.strip(), *named, *bare) if len(s) >= _SHORTEST_SECRET]
-
     def clean(self, text: str) -> str:
         """The text without secrets, and without the beginning of one where the text was cut."""
-        for secret in self.secrets():
+        named = [v for name, v in self.headers.items() if any(s in name.lower() for s in _SECRET_NAMES)]
+        bare = [value.rpartition(" ")[2] for value in named]
+        for secret in (self.key.strip(), *named, *bare):
+            if len(secret) < _SHORTEST_SECRET:
+                continue
             text = text.replace(secret, _REDACTED)
             begun = text.rstrip("… ")
             lengths = range(len(secret) - 1, _SHORTEST_SECRET - 1, -1)
