@@ -179,11 +179,11 @@ def test_a_schema_is_always_that_of_an_object(schema):
 def test_a_server_is_defined_whole_or_not_at_all_and_small_ones_come_first():
     listing = {"big": [remote("one", 400), remote("two")], "small": [remote("three")]}
     tools = named_tools(listing).values()
-    plan = plan_tools(tools, 1000)
-    assert [tool.name for tool in plan.defined] == ["mcp__small__three"]
-    assert [tool.name for tool in plan.deferred] == ["mcp__big__one", "mcp__big__two"]
-    assert plan_tools(tools, 100_000).deferred == ()
-    assert plan_tools(tools, 0).defined == ()
+    plan = defined, deferred = plan_tools(tools, 1000)
+    assert [tool.name for tool in defined] == ["mcp__small__three"]
+    assert [tool.name for tool in deferred] == ["mcp__big__one", "mcp__big__two"]
+    assert plan_tools(tools, 100_000)[1] == []
+    assert plan_tools(tools, 0)[0] == []
     turned = named_tools({"small": listing["small"], "big": listing["big"][::-1]}).values()
     assert plan_tools(turned, 1000) == plan
 

@@ -45,12 +45,11 @@ class McpServers:
         ours = os.environ if environment is None else environment
         self.settings = settings or McpSettings()
         self._connections = {
-            name: ServerConnection(name, server, ours, rules=self.settings.breaker)
+            name: ServerConnection(name, server, ours, self.settings.breaker)
             for name, server in sorted(servers.items())
         }
 
     def start(self) -> None:
-        """Begin to connect to all of them in the background."""
         for connection in self._connections.values():
             connection.start()
 
@@ -83,16 +82,14 @@ class McpServers:
         """The tools that are known now, and McpDescribe and McpCall for those that are not defined."""
         if not self._connections:
             return []
-        plan = plan_tools(self.listed().values(), self.settings.budget)
+        fitting, deferred = plan_tools(self.listed().values(), self.settings.budget)
         defined: list[Tool] = [
-            McpTool(tool, self._connections[tool.server], self.settings.bounds) for tool in plan.defined
+            McpTool(tool, self._connections[tool.server], self.settings.bounds) for tool in fitting
         ]
-        if not plan.deferred and all(one.tools or one.is_open for one in self._connections.values()):
+        if not deferred and all(one.tools or one.is_open for one in self._connections.values()):
             return defined
-        describe = mcp_describe_tool(
-            self.find, self._relist, plan.deferred, self._states(), self.settings.listing
-        )
-        return [*defined, describe, mcp_call_tool(self._find_with_connection, self.settings.bounds)]
+        describe = mcp_describe_tool(self.find, self._relist, deferred, self._states(), self.settings.listing)
+        return [*defined, describe, mcp_call_tool(self.find, self._connections, self.settings.bounds)]
 
     async def find(self, name: str) -> NamedTool:
         """The tool with this name; NOT_FOUND suggests the nearest, and names the servers that are down."""
@@ -111,10 +108,6 @@ class McpServers:
         await self._refresh()
         return list(self.listed().values()), self._states()
 
-    async def _find_with_connection(self, name: str) -> tuple[NamedTool, ServerConnection]:
-        tool = await self.find(name)
-        return tool, self._connections[tool.server]
-
     def _states(self) -> Sequence[str]:
         """A line for each server that has not listed its tools."""
         return [
@@ -127,7 +120,6 @@ class McpServers:
 
 
 async def _at_most(seconds: float, waiting: Sequence[Coroutine[None, None, None]]) -> None:
-    """Wait for all, but not longer than this."""
     if not waiting:
         return
     _, late = await asyncio.wait([asyncio.create_task(one) for one in waiting], timeout=seconds)

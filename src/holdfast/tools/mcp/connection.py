@@ -14,7 +14,7 @@ import importlib
 import logging
 import time
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from types import ModuleType
 from typing import Protocol
 
 import msgspec
@@ -40,8 +40,8 @@ class ConnectionAttempt:
         self.reason = ""
         self.decided = asyncio.Event()
         self.over = asyncio.Event()
-        self._news = asyncio.Event()
-        self._is_changed = False
+        self.news = asyncio.Event()
+        """The server says that its tools have changed, or the connection is over."""
 
     def open(self, session: McpSession) -> None:
         self.session = session
@@ -51,20 +51,7 @@ class ConnectionAttempt:
         self.reason = self.reason or reason.rstrip(".")
         self.over.set()
         self.decided.set()
-        self._news.set()
-
-    def change(self) -> None:
-        """The server says that its tools have changed."""
-        self._is_changed = True
-        self._news.set()
-
-    async def changed(self) -> bool:
-        """Wait until the tools have changed (true) or the connection is over (false)."""
-        await self._news.wait()
-        is_changed, self._is_changed = self._is_changed, False
-        if not self.over.is_set():
-            self._news.clear()
-        return is_changed and not self.over.is_set()
+        self.news.set()
 
 
 MCP_BREAKER = BreakerRules(failures=3, pause=15.0, longest=600.0)
@@ -86,12 +73,7 @@ class ServerLost(ServerUnavailable):
 
 class ServerConnection:
     def __init__(
-        self,
-        name: str,
-        server: Server,
-        environment: Mapping[str, str],
-        *,
-        rules: BreakerRules = MCP_BREAKER,
+        self, name: str, server: Server, environment: Mapping[str, str], rules: BreakerRules
     ) -> None:
         self.name = name
         self.server = server
@@ -223,8 +205,7 @@ class ServerConnection:
         try:
             # The SDK takes more than a second to load, which must not count against the server.
             sdk = await asyncio.to_thread(importlib.import_module, "holdfast.tools.mcp.sdk_session")
-            opening = sdk.open_session(self.name, self.server, self._environment, attempt)
-            await self._keep_open(attempt, opening)
+            await self._keep_open(attempt, sdk)
         except ImportError as error:
             attempt.end(f"{describe_exception(error)}; install holdfast with its extra `mcp`")
         # The boundary to the SDK: a server that cannot be reached ends only this task.
@@ -234,9 +215,7 @@ class ServerConnection:
         finally:
             attempt.end("the connection was ended")
 
-    async def _keep_open(
-        self, attempt: ConnectionAttempt, opening: AbstractAsyncContextManager[McpSession]
-    ) -> None:
+    async def _keep_open(self, attempt: ConnectionAttempt, sdk: ModuleType) -> None:
         seconds = self.server.start_seconds
         # It fires before the limit below: what that cancels ends too, but is not the reason.
         late = f"it did not answer within {seconds:g} s when it was started"
@@ -244,7 +223,8 @@ class ServerConnection:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(seconds):
-                    session = await stack.enter_async_context(opening)
+                    opening = sdk.open_session(self.name, self.server, self._environment, attempt)
+                    session: McpSession = await stack.enter_async_context(opening)
                     self.tools = await self._listed(session, attempt)
                 timer.cancel()
                 attempt.open(session)
@@ -254,7 +234,11 @@ class ServerConnection:
 
     async def _follow(self, session: McpSession, attempt: ConnectionAttempt) -> None:
         """Until the session is over, ask for the tools again when the server says that they changed."""
-        while await attempt.changed():
+        while True:
+            await attempt.news.wait()
+            attempt.news.clear()
+            if attempt.over.is_set():
+                return
             asking = asyncio.create_task(self._listed(session, attempt))
             over = asyncio.create_task(attempt.over.wait())
             seconds = self.server.call_seconds

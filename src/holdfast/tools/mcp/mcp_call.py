@@ -5,14 +5,12 @@ and what is left out is said. `content` is the JSON of the wire, whatever librar
 """
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from holdfast.messages import Image, Json, ToolDefinition
+from holdfast.messages import Image, Json
 from holdfast.tools.envelope import Envelope, EnvelopeError, ToolError, ToolResult, build_result, error_result
 from holdfast.tools.mcp.connection import ServerConnection
 from holdfast.tools.mcp.tool_names import NamedTool
@@ -33,7 +31,6 @@ class ResultLimits(Struct, frozen=True):
 
 
 def map_result(answer: dict[str, Json], context: dict[str, Json], bounds: ResultLimits) -> ToolResult:
-    """The result of `tools/call` as a tool's result."""
     content = answer.get("content")
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     pictures: list[Image] = []
@@ -112,29 +109,20 @@ def _decoded(text: str) -> Json:
         return text
 
 
-@dataclass(frozen=True)
 class McpTool:
     """A tool of a server, defined on its own."""
 
-    tool: NamedTool
-    connection: ServerConnection
-    bounds: ResultLimits
-
-    @property
-    def name(self) -> str:
-        return self.tool.name
-
-    @cached_property
-    def definition(self) -> ToolDefinition:
-        return self.tool.definition
-
-    @property
-    def is_read_only(self) -> bool:
-        return self.connection.server.trusted and self.tool.remote.claims_read_only
+    def __init__(self, tool: NamedTool, connection: ServerConnection, bounds: ResultLimits) -> None:
+        self.name = tool.name
+        self.definition = tool.definition
+        self.is_read_only = connection.server.trusted and tool.remote.claims_read_only
+        self.tool = tool
+        self._connection = connection
+        self._bounds = bounds
 
     async def run(self, arguments: dict[str, Json], workspace: Workspace) -> ToolResult:  # noqa: ARG002
         try:
-            return await call_remote(self.tool, self.connection, arguments, self.bounds)
+            return await call_remote(self.tool, self._connection, arguments, self._bounds)
         except ToolError as error:
             return error_result(error, {"tool": self.name, "server": self.tool.server})
 
@@ -154,10 +142,12 @@ class McpCallArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def mcp_call_tool(
-    find: Callable[[str], Awaitable[tuple[NamedTool, ServerConnection]]], bounds: ResultLimits
+    find: Callable[[str], Awaitable[NamedTool]],
+    connections: Mapping[str, ServerConnection],
+    bounds: ResultLimits,
 ) -> Tool:
     async def call(arguments: McpCallArguments, _workspace: Workspace) -> ToolResult:
-        tool, connection = await find(arguments.name)
-        return await call_remote(tool, connection, arguments.arguments, bounds)
+        tool = await find(arguments.name)
+        return await call_remote(tool, connections[tool.server], arguments.arguments, bounds)
 
     return TypedTool("McpCall", McpCallArguments, prompt_beside(__file__), call)

@@ -169,7 +169,9 @@ class SdkSession:
                 size += len(tool.model_dump_json())
                 if len(tools) >= MOST_TOOLS or size > LARGEST_LISTING:
                     return list(tools.values())
-                tools.setdefault(tool.name, _remote(tool))
+                hint = bool(tool.annotations and tool.annotations.read_only_hint)
+                about = tool.description or tool.title or ""
+                tools.setdefault(tool.name, RemoteTool(tool.name, about, tool.input_schema, hint))
             cursor = page.next_cursor
             if not cursor:
                 break
@@ -197,11 +199,6 @@ class SdkSession:
         return answer
 
 
-def _remote(tool: types.Tool) -> RemoteTool:
-    hint = tool.annotations.read_only_hint if tool.annotations else None
-    return RemoteTool(tool.name, tool.description or tool.title or "", tool.input_schema, bool(hint))
-
-
 @contextlib.asynccontextmanager
 async def open_session(
     name: str, server: Server, environment: Mapping[str, str], attempt: ConnectionAttempt
@@ -227,7 +224,7 @@ async def open_session(
 def _client(streams: Any, attempt: ConnectionAttempt) -> Client:
     async def hear(message: IncomingMessage) -> None:
         if isinstance(message, types.ToolListChangedNotification):
-            attempt.change()
+            attempt.news.set()
 
     us = types.Implementation(name="holdfast", version=__version__)
     return Client(streams, cache=None, client_info=us, message_handler=hear)
@@ -238,4 +235,4 @@ async def _listen(client: Client, attempt: ConnectionAttempt) -> None:
     with contextlib.suppress(ListenNotSupportedError, MCPError, SubscriptionLost, TimeoutError):
         async with client.listen(tools_list_changed=True) as changes:
             async for _ in changes:
-                attempt.change()
+                attempt.news.set()

@@ -87,7 +87,8 @@ def parse_servers(table: Mapping[str, Json], where: str) -> dict[str, Server]:
         try:
             servers[name] = msgspec.convert(entry, takes)
         except msgspec.ValidationError as error:
-            raise ConfigError(f"{place} {_sentence(str(error))}", hint=_fields(takes)) from None
+            known = ", ".join(f"`{f.encode_name}`" for f in msgspec.structs.fields(takes))
+            raise ConfigError(f"{place} {_sentence(str(error))}", hint=f"it takes {known}") from None
     return servers
 
 
@@ -98,7 +99,3 @@ def _sentence(message: str) -> str:
         return f"needs `{missing[1]}`"
     what, _, place = message.partition(" - at `$.")
     return f"`{place.rstrip('`')}` is wrong: {what[:1].lower()}{what[1:]}"
-
-
-def _fields(takes: type[Server]) -> str:
-    return "it takes " + ", ".join(f"`{f.encode_name}`" for f in msgspec.structs.fields(takes))

@@ -92,9 +92,14 @@ async def process_streams(
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     served = _Served(process, name)
+
+    async def read() -> None:
+        over(await served.read(to_session))
+        await to_session.aclose()
+
     tasks = [
         asyncio.create_task(served.listen()),
-        asyncio.create_task(served.read(to_session, over)),
+        asyncio.create_task(read()),
         asyncio.create_task(served.write(from_session)),
     ]
     try:
@@ -140,13 +145,7 @@ class _Served:
             self._words.append(text)
             _log.info("MCP server %s: %s", self._name, text)
 
-    async def read(
-        self, to_session: MemoryObjectSendStream[SessionMessage | Exception], over: Callable[[str], None]
-    ) -> None:
-        over(await self._read_messages(to_session))
-        await to_session.aclose()
-
-    async def _read_messages(self, to_session: MemoryObjectSendStream[SessionMessage | Exception]) -> str:
+    async def read(self, to_session: MemoryObjectSendStream[SessionMessage | Exception]) -> str:
         """Pass on messages until there are no more; returns the reason."""
         noise = 0
         while True:

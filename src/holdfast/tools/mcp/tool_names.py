@@ -32,7 +32,6 @@ Origin = tuple[str, str]
 
 
 def name_tools(origins: Iterable[Origin]) -> dict[Origin, str]:
-    """A unique name for every tool."""
     ordered = sorted(set(origins))
     plain = {origin: MCP_PREFIX + "__".join(_STRANGE.sub("_", part) for part in origin) for origin in ordered}
     exact = {origin for origin in ordered if plain[origin] == MCP_PREFIX + "__".join(origin)}
@@ -106,24 +105,16 @@ def strip_invisible(text: str) -> str:
     return "".join(c for c in text if c.isprintable() or c in "\n\t").strip()
 
 
-class DefinitionPlan(Struct, frozen=True):
-    """Tools that are defined one by one, and tools that wait behind McpDescribe and McpCall."""
-
-    defined: tuple[NamedTool, ...]
-    deferred: tuple[NamedTool, ...]
-
-
 def named_tools(listing: Mapping[str, Sequence[RemoteTool]]) -> dict[str, NamedTool]:
-    """Every tool by the name that the model uses, sorted."""
     origins = {(server, tool.name): tool for server, tools in listing.items() for tool in tools}
     names = name_tools(origins)
     named = {names[origin]: NamedTool(names[origin], origin[0], tool) for origin, tool in origins.items()}
     return dict(sorted(named.items()))
 
 
-def plan_tools(tools: Iterable[NamedTool], budget: int) -> DefinitionPlan:
-    """Define what fits `budget` characters, the smallest servers first, so that as many servers as possible are
-    complete."""
+def plan_tools(tools: Iterable[NamedTool], budget: int) -> tuple[list[NamedTool], list[NamedTool]]:
+    """Tools that are defined one by one, and tools that wait behind McpDescribe and McpCall: what fits `budget`
+    characters is defined, the smallest servers first, so that as many servers as possible are complete."""
     by_server: dict[str, list[NamedTool]] = {}
     for tool in tools:
         by_server.setdefault(tool.server, []).append(tool)
@@ -136,7 +127,7 @@ def plan_tools(tools: Iterable[NamedTool], budget: int) -> DefinitionPlan:
         left -= sizes[server] if fits else 0
         (defined if fits else deferred).extend(by_server[server])
     by_name = attrgetter("name")
-    return DefinitionPlan(tuple(sorted(defined, key=by_name)), tuple(sorted(deferred, key=by_name)))
+    return sorted(defined, key=by_name), sorted(deferred, key=by_name)
 
 
 def list_tools(tools: Sequence[NamedTool], budget: int) -> str:
