@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from holdfast.messages import ToolCall
-from holdfast.tools.permissions import links
+from holdfast.tools.permissions import gate
 from holdfast.tools.permissions.decision import decide
 from holdfast.tools.permissions.gate import call_context
 from holdfast.tools.permissions.tool_rules import default_permissions
@@ -173,7 +173,7 @@ def test_a_name_that_looks_like_an_option_is_asked_about(root):
 
 
 def test_too_many_names_are_not_looked_through(root, monkeypatch):
-    monkeypatch.setattr(links, "MOST_BELOW", 3)
+    monkeypatch.setattr(gate, "MOST_BELOW", 3)
     assert verdict("find . | xargs cat", root) == "ask"
     assert verdict("grep -R x src", root) == "allow"
 

@@ -43,14 +43,14 @@ def check(gate, call):
 def test_what_is_allowed_is_not_asked_about_and_leaves_no_event():
     person = Person()
     passage = check(PermissionGate(default_permissions(), person), bash("git show HEAD"))
-    assert (passage.is_open, passage.event, person.questions) == (True, None, [])
+    assert (passage.refusal is None, passage.event, person.questions) == (True, None, [])
 
 
 def test_once_is_once():
     person = Person(ApprovalAnswer("once"), ApprovalAnswer("once"))
     gate = PermissionGate(default_permissions(), person)
     first = check(gate, bash("npm test"))
-    assert first.is_open
+    assert first.refusal is None
     assert first.event == ApprovalGiven("c1", "once")
     check(gate, bash("npm test", "c2"))
     assert len(person.questions) == 2
@@ -61,7 +61,7 @@ def test_for_this_log_means_the_same_again():
     gate = PermissionGate(default_permissions(), person)
     event = check(gate, bash("npm test && npm run lint")).event
     assert event == ApprovalGiven("c1", "log", "Bash(npm test && npm run lint)")
-    assert check(gate, bash("npm test && npm run lint", "c2")).is_open
+    assert check(gate, bash("npm test && npm run lint", "c2")).refusal is None
     assert len(person.questions) == 1
     check(gate, bash("npm test", "c3"))
     assert len(person.questions) == 2
@@ -73,8 +73,8 @@ def test_a_pattern_covers_its_like_and_nothing_more():
     event = check(gate, bash("npm install a")).event
     assert event == ApprovalGiven("c1", "pattern", "Bash(npm install:*)")
     assert check(gate, bash("npm install b", "c2")).event is None
-    assert not check(gate, bash("npm publish", "c3")).is_open
-    assert not check(gate, bash("npm install b && rm -rf /", "c4")).is_open
+    assert check(gate, bash("npm publish", "c3")).refusal
+    assert check(gate, bash("npm install b && rm -rf /", "c4")).refusal
     assert len(person.questions) == 2
 
 
@@ -145,12 +145,12 @@ def test_answers_survive_a_resume():
         resumed.restore(event, call)
     # The very calls: their answers stand, also where the process died between answer and result.
     passages = [check(resumed, call) for call in calls]
-    assert [passage.is_open for passage in passages] == [True, True, False, True]
+    assert [passage.refusal is None for passage in passages] == [True, True, False, True]
     assert passages[2].refusal is not None
     assert "the user said: no" in passages[2].refusal.envelope.text
     # Their like.
-    assert check(resumed, bash("npm install b", "d1")).is_open
-    assert check(resumed, bash("make x", "d2")).is_open
+    assert check(resumed, bash("npm install b", "d1")).refusal is None
+    assert check(resumed, bash("make x", "d2")).refusal is None
     assert later.questions == []
     check(resumed, bash("make y", "d3"))
     assert later.questions[0].denied_before == "no"
@@ -172,7 +172,7 @@ def test_a_pattern_of_another_version_is_asked_again():
     gate = PermissionGate(default_permissions(), Person(ApprovalAnswer("deny")))
     gate.restore(ApprovalGiven("c0", "pattern", "Bash(a | b)"))
     gate.restore(ApprovalGiven("c0", "pattern", "Nonesuch(x)"))
-    assert not check(gate, bash("npm test")).is_open
+    assert check(gate, bash("npm test")).refusal
 
 
 def test_nobody_there_denies_or_allows_by_policy():
@@ -182,10 +182,10 @@ def test_nobody_there_denies_or_allows_by_policy():
     assert strict.event is not None
     assert strict.event.rule == "unattended"
     loose = PermissionGate(default_permissions(), UnattendedApprover("allow"))
-    assert check(loose, bash("npm install x")).is_open
-    assert not check(loose, bash("rm -rf /", "c2")).is_open
+    assert check(loose, bash("npm install x")).refusal is None
+    assert check(loose, bash("rm -rf /", "c2")).refusal
     by_rule = parse_permissions({"allow": ["Bash(npm install:*)"]}, "x")
-    assert check(PermissionGate(by_rule, UnattendedApprover()), bash("npm install x")).is_open
+    assert check(PermissionGate(by_rule, UnattendedApprover()), bash("npm install x")).refusal is None
 
 
 def test_gate_and_shell_together(tmp_path):
@@ -215,5 +215,5 @@ def test_for_this_log_means_this_file_or_this_tool(name):
     person = Person(ApprovalAnswer("log"), ApprovalAnswer("deny"))
     gate = PermissionGate(default_permissions(), person)
     check(gate, ToolCall("c1", name, {"path": "a.py", "old": "x"}))
-    assert check(gate, ToolCall("c2", name, {"path": "a.py", "old": "y"})).is_open
-    assert check(gate, ToolCall("c3", name, {"path": "b.py"})).is_open == (name != "Edit")
+    assert check(gate, ToolCall("c2", name, {"path": "a.py", "old": "y"})).refusal is None
+    assert bool(check(gate, ToolCall("c3", name, {"path": "b.py"})).refusal) == (name == "Edit")

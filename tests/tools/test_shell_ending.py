@@ -9,8 +9,7 @@ import pytest
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.bash_output import bash_output_tool
 from holdfast.tools.shell.bash_stop import bash_stop_tool
-from holdfast.tools.shell.environment import RUN_MARK
-from holdfast.tools.shell.processes import find_family, running_processes
+from holdfast.tools.shell.processes import RUN_MARK, find_family, running_processes
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.workspace import Workspace
 

@@ -15,8 +15,15 @@ from holdfast.packing.rendering.digests import choose_lines
 from holdfast.tool_use import recognise
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.bash_output import PAGE_LINES, bash_output_tool
-from holdfast.tools.shell.command_output import STRIDE, WINDOW, CommandOutput, format_size
-from holdfast.tools.shell.excerpts import LONGEST_LINE, clean_line, clean_output
+from holdfast.tools.shell.command_output import (
+    LONGEST_LINE,
+    STRIDE,
+    WINDOW,
+    CommandOutput,
+    clean_line,
+    clean_output,
+    format_size,
+)
 from holdfast.tools.shell.shell import Shell, ShellLimits
 from holdfast.tools.workspace import Workspace
 

@@ -63,7 +63,11 @@ def user_events(content: Json, names: Mapping[str, str], losses: Losses) -> list
         if obj(block).get("type") == "tool_result":
             events += user_message_events(tuple(said), losses) if said else []
             said = []
-            events.append(_returned(obj(block), names, losses))
+            result = obj(block)
+            call_id = text(result.get("tool_use_id"))
+            parts = user_parts(result.get("content"), losses)
+            is_error = result.get("is_error") is True
+            events.append(ToolReturned(call_id, names.get(call_id, ""), parts, error=is_error))
         else:
             said += user_parts([block], losses)
     if not blocks:
@@ -71,16 +75,6 @@ def user_events(content: Json, names: Mapping[str, str], losses: Losses) -> list
     if said or not events:
         events += user_message_events(tuple(said), losses)
     return events
-
-
-def _returned(block: dict[str, Json], names: Mapping[str, str], losses: Losses) -> ToolReturned:
-    call_id = text(block.get("tool_use_id"))
-    return ToolReturned(
-        call_id=call_id,
-        name=names.get(call_id, ""),
-        parts=user_parts(block.get("content"), losses),
-        error=block.get("is_error") is True,
-    )
 
 
 def reply_parts(content: Json, losses: Losses) -> tuple[AssistantPart, ...]:

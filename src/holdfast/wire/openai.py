@@ -173,14 +173,14 @@ def _openai_content(parts: tuple[UserPart, ...]) -> str | list[WireDict]:
         return ""
     if len(parts) == 1 and isinstance(parts[0], Text):
         return parts[0].text
-    return [_openai_part(part) for part in parts]
-
-
-def _openai_part(part: UserPart) -> WireDict:
-    if isinstance(part, Text):
-        return {"type": "text", "text": part.text}
-    url = part.url or f"data:{part.media_type or 'image/png'};base64,{part.data}"
-    return {"type": "image_url", "image_url": {"url": url}}
+    blocks: list[WireDict] = []
+    for part in parts:
+        if isinstance(part, Text):
+            blocks.append({"type": "text", "text": part.text})
+        else:
+            url = part.url or f"data:{part.media_type or 'image/png'};base64,{part.data}"
+            blocks.append({"type": "image_url", "image_url": {"url": url}})
+    return blocks
 
 
 def _count_openai_losses(message: Message, losses: Losses) -> None:

@@ -212,12 +212,8 @@ class EventTree:
         step = self._steps.get(target, 0)
         if isinstance(self._builder.event(target), AssistantReplied | ToolReturned):
             target = self._last_result.get(step, target)
-        within_step = step == self._steps.get(newest, 0) and not _is_by_person(event)
+        # Only a person goes back: by saying something else, or by moving to another place in the tree.
+        is_said = isinstance(event, UserSaid) and event.origin == "person"
+        is_moved = isinstance(event, BoundarySeen) and event.kind == "branch_summary"
+        within_step = step == self._steps.get(newest, 0) and not (is_said or is_moved)
         return None if target == newest or within_step else target
-
-
-def _is_by_person(event: Event) -> bool:
-    """Only a person goes back: by saying something else, or by moving to another place in the tree."""
-    if isinstance(event, BoundarySeen):
-        return event.kind == "branch_summary"
-    return isinstance(event, UserSaid) and event.origin == "person"

@@ -66,7 +66,6 @@ class Permissions(Struct, frozen=True):
     mode: PermissionMode = "ask"
     sandbox: SandboxChoice = "auto"
     network: bool = False
-    """Whether the sandbox allows the network."""
     variables: tuple[str, ...] = ()
     """Variables that commands get although their names look like secrets."""
 
@@ -79,7 +78,6 @@ class Permissions(Struct, frozen=True):
 
 
 def default_permissions() -> Permissions:
-    """The permissions without any rules of a person."""
     return Permissions(built_in())
 
 
@@ -108,7 +106,6 @@ def parse_permissions(table: Mapping[str, Json], where: str, *, tools: Iterable[
 
 
 def parse_rule(text: str, where: str, tools: Iterable[str] = ()) -> ToolRule:
-    """A rule for a tool that is not Bash."""
     form = _FORM.fullmatch(text.strip())
     if not form:
         raise ConfigError(
@@ -128,20 +125,21 @@ def parse_rule(text: str, where: str, tools: Iterable[str] = ()) -> ToolRule:
             f"{where}: `{text}`: rules for {tool} take no pattern",
             hint=f"write `{tool}` alone to mean every call",
         )
-    return ToolRule(tool, _paths(inner.strip(), f"{where}: `{text}`"), text.strip())
-
-
-def _paths(spelled: str, where: str) -> re.Pattern[str]:
+    spelled = inner.strip()
     if not spelled:
-        raise ConfigError(f"{where} has an empty pattern", hint="leave out the brackets to mean every path")
+        raise ConfigError(
+            f"{where}: `{text}` has an empty pattern", hint="leave out the brackets to mean every path"
+        )
     if ".." in spelled.split("/") or spelled.startswith("~"):
         raise ConfigError(
-            f"{where}: a pattern may not hold `..` or begin with `~`", hint="paths start at the root"
+            f"{where}: `{text}`: a pattern may not hold `..` or begin with `~`",
+            hint="paths start at the root",
         )
     try:
-        return glob_pattern(f"{spelled}**" if spelled.endswith("/") else spelled)
+        paths = glob_pattern(f"{spelled}**" if spelled.endswith("/") else spelled)
     except BadGlob as error:
-        raise ConfigError(f"{where}: the pattern is wrong: {error}") from None
+        raise ConfigError(f"{where}: `{text}`: the pattern is wrong: {error}") from None
+    return ToolRule(tool, paths, text.strip())
 
 
 def _texts(value: Json, where: str) -> list[str]:

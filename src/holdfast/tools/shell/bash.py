@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from holdfast.messages import Json
 from holdfast.tools.envelope import Envelope, ToolResult, build_result, tool_result
-from holdfast.tools.shell.excerpts import STDERR_LINES, excerpt, whole
+from holdfast.tools.shell.command_output import STDERR_LINES, excerpt, whole
 from holdfast.tools.shell.running_command import CommandEnding, ShellJob
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside

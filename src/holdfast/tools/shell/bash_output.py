@@ -14,8 +14,14 @@ from msgspec import Meta, Struct
 from holdfast.messages import Json
 from holdfast.tools.envelope import ToolError, ToolResult, tool_result
 from holdfast.tools.shell.bash import exit_words
-from holdfast.tools.shell.command_output import CommandOutput
-from holdfast.tools.shell.excerpts import LONGEST_LINE, clean_output, find_lines, rows, some_lines
+from holdfast.tools.shell.command_output import (
+    LONGEST_LINE,
+    CommandOutput,
+    clean_output,
+    find_lines,
+    rows,
+    some_lines,
+)
 from holdfast.tools.shell.running_command import ShellJob
 from holdfast.tools.shell.shell import Shell, ShellJob
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from holdfast.messages import Json
 from holdfast.tools.envelope import ToolResult, tool_result
 from holdfast.tools.shell.bash_output import job_state
-from holdfast.tools.shell.excerpts import last_lines, rows
+from holdfast.tools.shell.command_output import last_lines, rows
 from holdfast.tools.shell.shell import Shell
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace

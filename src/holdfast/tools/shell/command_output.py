@@ -1,17 +1,24 @@
-"""What a command printed: a file that grows, and an index of its lines.
+"""What a command printed: a file that grows, an index of its lines, and what the model reads of it.
 
 Rule: the file contains the bytes as they came, nothing else. Its name is unique and never used twice. Memory use
-does not grow with it, and it is not allowed to fill the disk.
+does not grow with it, and it is not allowed to fill the disk. An excerpt says which lines it shows, how many there
+are, and how to read the rest; the last lines come last, where digests look for them. Cleaning keeps lines as lines,
+so that numbers stay the same; the result has no control characters except line feed and tab, and cleaning it again
+changes nothing.
 """
 
 import os
+import re
 import secrets
 import threading
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
+
+from holdfast.tools.envelope import ToolError
+from holdfast.tools.search.ripgrep import ProgramOutput, find_ripgrep, pattern_error, run_program
 
 STRIDE = 256 << 10
 """Bytes between two marks of the index."""
@@ -82,7 +89,6 @@ class CommandOutput:
                 self.trouble = f"less than {format_size(SPARE)} are free on the disk"
 
     def read(self, start: int = 0, end: int | None = None) -> bytes:
-        """The bytes from `start` up to `end`."""
         end = min(self.size if end is None else end, self.size)
         pieces = []
         while start < end and (piece := os.pread(self._file, end - start, start)):
@@ -129,3 +135,173 @@ def format_size(size: int) -> str:
         if value < 999.95:
             return f"{value:.1f} {unit}"
     return f"{value / 1000:.1f} TB"
+
+
+LONGEST_LINE = 2_000
+"""Characters of a line that an excerpt shows."""
+
+# Bounded, and never across lines: binary data may contain the beginning of a sequence without an end.
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]{0,64}+[ -/]{0,8}+[@-~]"
+    r"|\x1b\][^\x07\x1b\n]{0,4096}+(?:\x07|\x1b\\)"
+    r"|\x1b[PX^_][^\x1b\n]{0,4096}+\x1b\\"
+    r"|\x1b[ -/]{0,8}+[0-Z\\^-~]"
+)
+_CONTROLS = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)}
+_CONTROLS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+_STRUCK = re.compile(r"[^\n\x08]\x08")
+MOST_STRIKES = 8
+
+
+def clean_output(data: bytes) -> str:
+    return clean_and_count(data)[0]
+
+
+def clean_and_count(data: bytes) -> tuple[str, int]:
+    """The text, and how many parts of lines were overwritten, as progress bars do."""
+    text = data.decode("utf-8", "replace")
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    overwritten = 0
+    if "\r" in text:
+        lines = [line.rstrip("\r") for line in text.split("\n")]
+        text = "\n".join(line.rpartition("\r")[2] for line in lines)
+        overwritten = sum(line.count("\r") for line in lines)
+    # Bold and underlined text in manuals; no more backspaces than this.
+    for _ in range(MOST_STRIKES):
+        if "\x08" not in text:
+            break
+        text = _STRUCK.sub("", text)
+    return text.translate(_CONTROLS), overwritten
+
+
+def clean_line(start: bytes, size: int) -> str:
+    """A line of an excerpt; a cut line says how long it is. `start` may be only its beginning."""
+    text = clean_output(start)
+    if size > len(start) or len(text) > LONGEST_LINE:
+        return f"{text[:LONGEST_LINE]}… [cut: the line has {size} bytes]"
+    return text
+
+
+SEARCH_SECONDS = 30.0
+
+FAILURES = (
+    r"(?-u:(?:[Ee]rrors?|ERRORS?|[Ff]ail(?:ed|ures?|ing)?|FAIL(?:ED|URES?)?|[Ff]atal|FATAL|[Pp]anic|[Ee]xception"
+    r"|[Tt]raceback|[Uu]ndefined|[Uu]nresolved|[Dd]enied|[Rr]efused|[Nn]ot found|[Nn]o such|[Cc]annot"
+    r"|[Aa]bort(?:ed)?|[Ss]egfault|[Aa]ssertion|core dumped|[Tt]imed out|TIMEOUT)\b)"
+)
+"""What lines about a failure contain. Cases are spelled out and there is no word boundary before them, so that
+ripgrep searches by literal prefixes, ten times as fast."""
+HARMLESS = re.compile(
+    r"(?i)\b(?:0|no|without(?: any)?) (?:errors?|failures?|failed|failing|exceptions?)\b"
+    r"|\b(?:errors?|failures?|failed)\s?[:=]\s?0(?![\d.])"
+)
+_POSITION = re.compile(rb"(\d+):(\d+):")
+
+
+class OutputMatches(Struct, frozen=True):
+    """`lines` are the numbers of the first matches, counted from 1; `cut` says why there may be more than
+    `total`."""
+
+    total: int
+    lines: list[int]
+    cut: str = ""
+
+
+async def find_lines(path: Path, pattern: str, most: int, *, counts: bool = True) -> OutputMatches:
+    """The first lines that match, and how many do; without `counts` only a total smaller than `most` is exact."""
+    listing = ("--line-number", "--byte-offset", "--no-heading", "--max-columns=1", f"--max-count={most}")
+    found = await _search(path, pattern, *listing)
+    if found.code >= 2 and not found.cut:
+        trouble = pattern_error(found.errors) or "it cannot be read"
+        raise ToolError("INVALID_PARAM", f"`grep` is not a valid regular expression: {trouble}")
+    places = [_POSITION.match(row) for row in found.output.split(b"\n")]
+    lines = [int(place[1]) for place in places if place]
+    if not counts or len(lines) < most or found.cut:
+        return OutputMatches(len(lines), lines, found.cut)
+    counted = await _search(path, pattern, "--count")
+    return OutputMatches(max(int(counted.output.strip() or 0), most), lines, counted.cut)
+
+
+async def _search(path: Path, pattern: str, *options: str) -> ProgramOutput:
+    # Mapped, not read: ripgrep would hold whole lines in memory, and an output may be a single line.
+    common = ["--no-config", "--text", "--mmap", "--encoding=none", "--no-filename", "--color=never"]
+    match = ["--case-sensitive", f"--regexp={pattern}"]
+    command = [find_ripgrep().program, *common, *match, *options, "--", f"./{path.name}"]
+    return await run_program(command, str(path.parent), SEARCH_SECONDS)
+
+
+FAILURE_LINES, MOST_LOOKED_AT = 40, 80
+HEAD_LINES, HEAD_BYTES = 60, 16_000
+TAIL_LINES, TAIL_BYTES = 300, 48_000
+STDERR_LINES = 200
+
+
+def whole(output: CommandOutput) -> str:
+    """A whole output as text, without its last line break."""
+    text, overwritten = clean_and_count(output.read())
+    text = text.removesuffix("\n")
+    if overwritten:
+        text += (
+            f"\n({overwritten} pieces of lines were written over with a carriage return and are left out; "
+            "`| tr '\\r' '\\n'` shows them)"
+        )
+    return text
+
+
+async def excerpt(output: CommandOutput, name: str, *, head: int = HEAD_LINES, tail: int = TAIL_LINES) -> str:
+    """A large output: counts, lines about failures, the first lines and the last ones."""
+    total = output.lines
+    counts = (
+        f"(The output has {total} lines, {format_size(output.size)}. Here are lines that tell of failures, the "
+        f'first and the last ones; read more with BashOutput, `id` "{name}" and `lines`, `bytes` or `grep`.)'
+    )
+    parts = [counts, *await _failures(output)]
+    last = last_lines(output, tail)
+    first = [
+        line for line in some_lines(output, 1, head, HEAD_BYTES) if not last or line.number < last[0].number
+    ]
+    for lines in (first, last):
+        if lines:
+            parts += [f"--- lines {lines[0].number}-{lines[-1].number} of {total}:", *rows(lines)]
+    return "\n".join(parts)
+
+
+async def _failures(output: CommandOutput) -> list[str]:
+    try:
+        found = await find_lines(output.path, FAILURES, MOST_LOOKED_AT, counts=False)
+    except ToolError:
+        return []  # Without ripgrep there is still a beginning and an end.
+    lines = [next(output.read_lines(number, LONGEST_LINE * 4)) for number in found.lines]
+    failures = [line for line in lines if not HARMLESS.search(clean_output(line.start))]
+    if not failures:
+        return []
+    is_all = len(failures) <= FAILURE_LINES and found.total < MOST_LOOKED_AT and not found.cut
+    shown = failures[:FAILURE_LINES]
+    first = "" if is_all else "the first "
+    return [f"--- lines that tell of failures, {first}{len(shown)}:", *rows(shown, numbered=True)]
+
+
+def some_lines(output: CommandOutput, first: int, count: int, most: int) -> list[OutputLine]:
+    """Up to `count` lines, and not many more bytes than `most`."""
+    taken: list[OutputLine] = []
+    for line in output.read_lines(first, LONGEST_LINE * 4):
+        if len(taken) >= count or (taken and most <= 0):
+            break
+        taken.append(line)
+        most -= min(line.size, LONGEST_LINE) + 1
+    return taken
+
+
+def last_lines(output: CommandOutput, count: int) -> list[OutputLine]:
+    """The last lines, as many as fit."""
+    lines = some_lines(output, max(1, output.lines - count + 1), count, 1 << 62)
+    size, start = 0, len(lines)
+    while start and (size < TAIL_BYTES or start == len(lines)):
+        start -= 1
+        size += min(lines[start].size, LONGEST_LINE) + 1
+    return lines[start:]
+
+
+def rows(lines: Iterable[OutputLine], *, numbered: bool = False) -> list[str]:
+    return [(f"{line.number}: " if numbered else "") + clean_line(line.start, line.size) for line in lines]

@@ -70,26 +70,15 @@ def restrict(paths: list[str], *, without_tcp: bool) -> None:
     )
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
-            _allow(system, ruleset, path, writes)
+            opened = os.open(path, getattr(os, "O_PATH", 0) | os.O_CLOEXEC)
+            rights = writes if os.path.isdir(path) else writes & FILE_WRITES  # noqa: PTH112 - pathlib loads slowly
+            rule = ctypes.byref(Beneath(rights, opened))
+            arguments = (ctypes.c_int(ruleset), ctypes.c_int(RULE_PATH_BENEATH), rule, ctypes.c_uint32(0))
+            _checked(system.syscall(ADD_RULE, *arguments))
+            os.close(opened)
     _checked(system.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _checked(system.syscall(RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)))
     os.close(ruleset)
-
-
-def _allow(system: ctypes.CDLL, ruleset: int, path: str, writes: int) -> None:
-    opened = os.open(path, getattr(os, "O_PATH", 0) | os.O_CLOEXEC)
-    rights = writes if os.path.isdir(path) else writes & FILE_WRITES  # noqa: PTH112 - pathlib loads slowly
-    rule = Beneath(rights, opened)
-    _checked(
-        system.syscall(
-            ADD_RULE,
-            ctypes.c_int(ruleset),
-            ctypes.c_int(RULE_PATH_BENEATH),
-            ctypes.byref(rule),
-            ctypes.c_uint32(0),
-        )
-    )
-    os.close(opened)
 
 
 def _checked(result: int) -> int:

@@ -15,7 +15,6 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Literal
 
@@ -159,9 +158,12 @@ class ShellJob:
     def _follow(self) -> None:
         """Write the output until the command has ended and nobody holds a pipe open."""
         self._poller.register(self._wake_reader, select.POLLIN)
-        with _exit_of(self._process) as exit_fd:
-            if exit_fd >= 0:
-                self._poller.register(exit_fd, select.POLLIN)
+        exit_fd = -1
+        with contextlib.suppress(AttributeError, OSError):
+            # Readable when the process ends; not every system has one.
+            exit_fd = os.pidfd_open(self._process.pid)
+            self._poller.register(exit_fd, select.POLLIN)
+        try:
             # A killed process keeps no pipe open, unless it is out of reach.
             while not self.ended.done() or (self._pipes and not self._killed_at):
                 ready = [fd for fd, _ in self._poller.poll(self._pause(exit_fd))]
@@ -172,6 +174,9 @@ class ShellJob:
                         os.read(self._wake_reader, 64)
                 self._look(exit_fd, ready)
                 self._end(time.monotonic())
+        finally:
+            if exit_fd >= 0:
+                os.close(exit_fd)
         for fd in list(self._pipes):
             self._close(fd)
 
@@ -254,7 +259,11 @@ class ShellJob:
     def _end(self, now: float) -> None:
         if not self._why and (reason := self._reason(now)):
             self._why = reason
-            self._terminate(now)
+            self._kill_at = now + self._grace
+            members = self._family()
+            if self._leader:
+                send_group(self._leader, signal.SIGTERM)
+            send([one for one in members if one.group != self._leader], signal.SIGTERM)
         if self._why and not self._killed_at and (now >= self._kill_at or not self._family()):
             kill_family(self.mark, self._leader, self._known)
             self._killed_at = time.monotonic()
@@ -282,13 +291,6 @@ class ShellJob:
         self._known = list({(one.pid, one.started): one for one in (*self._known, *found)}.values())
         return found if found or self._exited_at else [ShellProcess(self._process.pid, 0, 0, 0, 0, "")]
 
-    def _terminate(self, now: float) -> None:
-        self._kill_at = now + self._grace
-        members = self._family()
-        if self._leader:
-            send_group(self._leader, signal.SIGTERM)
-        send([one for one in members if one.group != self._leader], signal.SIGTERM)
-
     def _settle(self, now: float) -> None:
         """Give the result when all output has arrived or the wait for it is over."""
         if self._why and not self._killed_at:
@@ -299,38 +301,19 @@ class ShellJob:
         left = [] if self._why else find_family(self.mark, 0, self._known)
         if left and not is_late:
             return
+        folder = ""
+        with contextlib.suppress(BlockingIOError):
+            folder = os.fsdecode(os.read(self._report, 8192).removesuffix(b"\n"))
+        os.close(self._report)
         code = self._process.returncode
         self.ended.set_result(
             CommandEnding(
                 code=code if code >= 0 else 128 - code,
                 signal=max(-code, 0),
                 why=self._why,
-                folder=_reported(self._report),
+                folder=folder,
                 left=tuple(sorted({one.name for one in left})),
                 is_held=bool(self._pipes) and not self._why,
                 seconds=now - self._began,
             )
         )
-
-
-def _reported(fd: int) -> str:
-    try:
-        raw = os.read(fd, 8192)
-    except BlockingIOError:
-        raw = b""
-    os.close(fd)
-    return os.fsdecode(raw.removesuffix(b"\n"))
-
-
-@contextlib.contextmanager
-def _exit_of(process: "subprocess.Popen[bytes]") -> Iterator[int]:
-    """A descriptor that becomes readable when the process ends; -1 if the system has none."""
-    try:
-        fd = os.pidfd_open(process.pid)
-    except (AttributeError, OSError):
-        fd = -1
-    try:
-        yield fd
-    finally:
-        if fd >= 0:
-            os.close(fd)

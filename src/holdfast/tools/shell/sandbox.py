@@ -9,6 +9,7 @@ Landlock, in the kernel, only refuses: writes outside the roots and TCP, but not
 protects what is done with the workspace later: whoever runs what lies there runs what a command left there.
 """
 
+import contextlib
 import os
 import shutil
 import stat
@@ -49,18 +50,14 @@ def names_git(command: str) -> bool:
 def closed_kernel() -> list[str]:
     """Kernel settings, which root could change without any capability: `core_pattern` alone names a program that
     runs outside."""
-    with os.scandir("/proc") as found:
-        names = [entry.name for entry in found if not entry.name.isdigit() and _is_writable(entry)]
-    return _read_only(f"/proc/{name}" for name in sorted(names))
-
-
-def _is_writable(entry: "os.DirEntry[str]") -> bool:
-    """Whether it could be written; folders always count."""
-    try:
-        mode = entry.stat(follow_symlinks=False).st_mode
-    except OSError:
-        return False
-    return stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and bool(mode & 0o222))
+    paths = []
+    for name in sorted(name for name in os.listdir("/proc") if not name.isdigit()):  # noqa: PTH208
+        with contextlib.suppress(OSError):
+            mode = os.lstat(f"/proc/{name}").st_mode
+            # What could be written; folders always count.
+            if stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and mode & 0o222):
+                paths.append(f"/proc/{name}")
+    return _read_only(paths)
 
 
 def closed_sockets(roots: Sequence[str]) -> list[str]:
@@ -73,19 +70,13 @@ def closed_sockets(roots: Sequence[str]) -> list[str]:
         return []
     bound = {row[7] for row in rows if len(row) == 8 and row[7].startswith("/")}
     own = tuple(f"{root}/" for root in roots)
-    open_to_us = [
-        path for path in sorted(bound) if not path.startswith((*_HIDDEN, *own)) and _is_socket(path)
-    ]
+    open_to_us = []
+    for path in sorted(path for path in bound if not path.startswith((*_HIDDEN, *own))):
+        with contextlib.suppress(OSError, ValueError):
+            # Without write permission nobody can connect, and bubblewrap would fail on what it cannot reach.
+            if stat.S_ISSOCK(os.lstat(path).st_mode) and os.access(path, os.W_OK):
+                open_to_us.append(path)
     return [word for path in open_to_us[:MOST_SOCKETS] for word in ("--ro-bind", "/dev/null", path)]
-
-
-def _is_socket(path: str) -> bool:
-    try:
-        is_socket = stat.S_ISSOCK(os.lstat(path).st_mode)
-    except (OSError, ValueError):
-        return False
-    # Without write permission nobody can connect, and bubblewrap would fail on what it cannot reach.
-    return is_socket and os.access(path, os.W_OK)
 
 
 def closed_repository(root: str, *, is_named: bool) -> list[str]:

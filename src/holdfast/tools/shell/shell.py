@@ -27,8 +27,7 @@ from holdfast.errors import InputError
 from holdfast.messages import Json
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.shell.command_output import CommandOutput
-from holdfast.tools.shell.environment import RUN_MARK, clean_environment
-from holdfast.tools.shell.processes import find_family, kill_family
+from holdfast.tools.shell.processes import RUN_MARK, clean_environment, find_family, kill_family
 from holdfast.tools.shell.running_command import LAST_WAIT, SCRIPT, CommandEnding, ShellJob
 from holdfast.tools.shell.sandbox import Sandbox, SandboxScope, Unconfined, names_git
 from holdfast.tools.workspace import Workspace
@@ -69,13 +68,6 @@ class ShellFolder:
             self._removal = weakref.finalize(self, _remove, self._path, lock, os.getpid())
         return self._path
 
-    @property
-    def temporary(self) -> Path:
-        """The part for temporary files of commands."""
-        inner = self.path / "tmp"
-        inner.mkdir(mode=0o700, exist_ok=True)
-        return inner
-
     def remove(self) -> None:
         if self._removal:
             self._removal()
@@ -104,6 +96,8 @@ class Shell:
     ) -> None:
         self.sandbox: Sandbox = sandbox or Unconfined()
         self.limits = limits or ShellLimits()
+        self._longest_end = self.limits.grace + LAST_WAIT + 1
+        """Seconds within which a process that is asked to end has ended, or is out of reach."""
         self._environment = clean_environment(os.environ if environment is None else environment, passes)
         bash = shutil.which("bash", path="/bin:/usr/bin:/usr/local/bin:" + os.environ.get("PATH", ""))
         if not bash:
@@ -122,11 +116,6 @@ class Shell:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def _longest_end(self) -> float:
-        """Seconds within which a process that is asked to end has ended, or is out of reach."""
-        return self.limits.grace + LAST_WAIT + 1
 
     def restore(self, data: Mapping[str, Json]) -> None:
         """Take over an earlier result of Bash: the folder, and that its id is used."""
@@ -157,7 +146,9 @@ class Shell:
         for root in workspace.roots:
             with workspace.open_directory(root):
                 pass
-        ground = SandboxScope(workspace.roots, place.path, str(self._folder.temporary), names_git(command))
+        temporary = self._folder.path / "tmp"
+        temporary.mkdir(mode=0o700, exist_ok=True)
+        ground = SandboxScope(workspace.roots, place.path, str(temporary), names_git(command))
         bash = [self._bash, "--noprofile", "--norc", "-c", SCRIPT, "bash", command]
         mark = f"{self._token}.{name}."
         names = [name, f"{name}-stderr"] if separate_stderr else [name]
