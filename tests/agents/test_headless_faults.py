@@ -28,10 +28,10 @@ def talked(root, model, *texts, between=lambda _: None):
         )
         opened = await open_coding_session(wish, model=model, env=NOWHERE)
         for number, text in enumerate(texts):
-            await opened.session.say(text)
+            await opened.coding.say(text)
             between(number)
-        entries = opened.session.session.log.entries()
-        rounds = len(opened.session.session.window.transcript.rounds)
+        entries = opened.coding.session.log.entries()
+        rounds = len(opened.coding.session.window.transcript.rounds)
         await opened.close()
         return entries, rounds
 
@@ -123,8 +123,8 @@ def test_what_summaries_cost_is_spent_by_the_run(root):
     async def work():
         wish = AgentOptions(root=root, store=root.parent / "store.db", sandbox="off", budget=16_000)
         opened = await open_coding_session(wish, model=ScriptedModel(reply, repeat_last=True), env=NOWHERE)
-        await opened.session.say("Read all.")
-        spent, entries = opened.session.agent.budget.spent, opened.session.session.log.entries()
+        await opened.coding.say("Read all.")
+        spent, entries = opened.coding.agent.budget.spent, opened.coding.session.log.entries()
         await opened.close()
         return spent, entries
 

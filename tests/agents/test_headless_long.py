@@ -147,10 +147,10 @@ def test_two_hundred_rounds_over_days(root, monkeypatch):
             clock.now += 1_300.0
             talked["rounds"] = number
             said = f"Round {number}: where is it? Always answer in German. " + "Please look again. " * 20
-            assert (await opened.session.say(said)).text == "Done."
-        log = opened.session.session.log
+            assert (await opened.coding.say(said)).text == "Done."
+        log = opened.coding.session.log
         entries = log.entries()
-        last = opened.session.session.window
+        last = opened.coding.session.window
         await opened.close()
         return entries, last
 
@@ -224,7 +224,7 @@ def talked(root, first, last, reader, rounds=14, before=None):
         opened = await talk(root, ScriptedModel(reply, repeat_last=True), 16_000, news.append, mode="auto")
         ends = []
         for text in [first, *["Go on reading."] * rounds, last]:
-            ends.append(await opened.session.say(text))
+            ends.append(await opened.coding.say(text))
             at["round"] += 1
         await opened.close()
         return ends[-1]

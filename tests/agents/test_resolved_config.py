@@ -14,7 +14,7 @@ from holdfast.agents.limits import RunLimits
 from holdfast.agents.model_choice import NoModel, local_servers
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.resolved_config import resolve_config
-from holdfast.agents.sessions import begin_session, find_session, newest_session, sessions_in
+from holdfast.agents.sessions import begin_session, newest_session, resume_session, sessions_in
 from holdfast.errors import ConfigError, HoldfastError, NotFound
 from holdfast.events import LogStarted, UserSaid
 from holdfast.log import Log
@@ -136,8 +136,8 @@ def opened(root, text="", **options):
         env = {"XDG_CONFIG_HOME": str(root.parent / "config"), "PATH": "/usr/bin:/bin"}
         one = await open_coding_session(asked, model=ScriptedModel("Hello."), env=env)
         try:
-            names = [tool.name for tool in one.session.agent.toolbox]
-            return one.notes, names, one.session.session.log.entries()[0].event
+            names = [tool.name for tool in one.coding.agent.toolbox]
+            return one.notes, names, one.coding.session.log.entries()[0].event
         finally:
             await one.close()
 
@@ -186,11 +186,11 @@ def test_sessions_are_found_by_their_folder(tmp_path):
         "the one that went on last first"
     )
     assert newest_session(store, there) == other
-    assert find_session(store, empty) == empty
+    assert resume_session(store, there, empty).log == empty
     with pytest.raises(NotFound, match="there is no session in"):
         newest_session(store, tmp_path)
     with pytest.raises(NotFound):
-        find_session(store, "l0000000")
+        resume_session(store, there, "l0000000")
 
 
 WIDE = """

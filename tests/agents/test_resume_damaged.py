@@ -1,4 +1,4 @@
-"""Logs that were damaged: what is readable is gone on with, the rest is named, and nothing else is changed."""
+"""Logs that were damaged: what is readable is resumed, the rest is named, and nothing else is changed."""
 
 import asyncio
 import sqlite3
@@ -26,8 +26,8 @@ def talked(root, model, text, **more):
         )
         opened = await open_coding_session(wish, model=model, env=NOWHERE)
         try:
-            end = await opened.session.say(text)
-            return end, opened.notes, opened.session.session.log.id, opened.session.session.log.entries()
+            end = await opened.coding.say(text)
+            return end, opened.notes, opened.coding.session.log.id, opened.coding.session.log.entries()
         finally:
             await opened.close()
 
@@ -67,7 +67,7 @@ def test_what_is_readable_goes_on_and_the_rest_is_named(root, statement):
     )
     damaged(root, statement.format(lost))
     model = ScriptedModel("I see what is left.")
-    end, notes, new, _ = talked(root, model, "And now?", goes_on=True)
+    end, notes, new, _ = talked(root, model, "And now?", resumes_newest=True)
     assert end.text == "I see what is left."
     assert new != log
     assert notes[0] == f"log `{log}` is damaged (entries {lost}); the readable part continues as `{new}`"
@@ -75,7 +75,7 @@ def test_what_is_readable_goes_on_and_the_rest_is_named(root, statement):
     assert "Read all of it." in sent
     assert f"1 of {entries[-1].seq} entries of this conversation's log are damaged" in sent
     assert "I have read it." in sent
-    _, again, same, _ = talked(root, ScriptedModel("Yes."), "Still there?", goes_on=True)
+    _, again, same, _ = talked(root, ScriptedModel("Yes."), "Still there?", resumes_newest=True)
     assert (same, [note for note in again if "damaged" in note]) == (new, [])
 
 

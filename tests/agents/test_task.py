@@ -64,7 +64,7 @@ class Ended:
             )
             more = {"watch": self.news.append, "approver": approver, "tasks": settings}
             opened = await open_coding_session(wish, model=model, env=NOWHERE, **more)
-            coding = opened.session
+            coding = opened.coding
             try:
                 self.end = await coding.say("Go.")
                 self.spent = coding.agent.budget.spent
@@ -238,11 +238,11 @@ def test_an_interruption_ends_it_and_leaves_two_valid_logs(root):
         slow = [call("Bash", "b", command="touch begun; sleep 30")]
         model = modelled([tasks("Wait.", writes=True)], lambda _: slow)
         opened = await open_coding_session(wish, model=model, env=NOWHERE)
-        running = asyncio.create_task(opened.session.say("Go."))
+        running = asyncio.create_task(opened.coding.say("Go."))
         await asyncio.to_thread(waited, (root / "begun").exists)
-        opened.session.agent.interrupt()
+        opened.coding.agent.interrupt()
         end = await running
-        store = opened.session.session.store
+        store = opened.coding.session.store
         log = next(info.head.id for info in store.logs() if info.head.source == "holdfast task")
         entries = Log.open(store, log).entries()
         await opened.close()

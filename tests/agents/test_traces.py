@@ -39,9 +39,9 @@ def ran(root, model, watching, tasks=None):
             root=root, store=root.parent / "store.db", sandbox="off", mode="plan", budget=32_000
         )
         opened = await open_coding_session(wish, model=model, env=NOWHERE, tasks=tasks)
-        opened.session.watch = watching(opened.session)
+        opened.coding.watch = watching(opened.coding)
         try:
-            return await opened.session.say("Go.")
+            return await opened.coding.say("Go.")
         finally:
             await opened.close()
 

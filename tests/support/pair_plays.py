@@ -1,4 +1,4 @@
-"""Pairs for tests: a folder, two scripted models, whatever roles; played to an end and gone on with."""
+"""Pairs for tests: a folder, two scripted models, whatever roles; played to an end and resumed."""
 
 import asyncio
 from pathlib import Path

@@ -27,7 +27,7 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     mode: Literal["plan", "ask", "edit", "auto"] | None = None
     log: str = ""
     """The session to resume, by its id or the beginning of it."""
-    goes_on: bool = False
+    resumes_newest: bool = False
     """Resume the newest session of this folder."""
     title: str = ""
     store: Path | None = None

@@ -121,9 +121,10 @@ def newest_session(store: Store, root: Path, source: str = SOURCE) -> str:
     return info.head.id
 
 
-def find_session(store: Store, name: str) -> str:
-    """The log with this id, or with an id that begins like this."""
-    return Log.open(store, name).id
+def resume_session(store: Store, root: Path, name: str = "", source: str = SOURCE) -> SalvagedLog:
+    """The session with this id, or with an id that begins like this; without a name, the newest of the folder."""
+    log = Log.open(store, name).id if name else newest_session(store, root, source)
+    return salvage_log(store, log)
 
 
 def _is_spoken_in(store: Store, info: LogInfo) -> bool:

@@ -97,7 +97,7 @@ class JsonStreamOutput:
 
     def began(self, opened: OpenedSession) -> None:
         self._opened = opened
-        desk = opened.session
+        desk = opened.coding
         self._write(
             {
                 "type": "start",
@@ -129,7 +129,7 @@ class JsonStreamOutput:
         except (OSError, HoldfastError) as error:
             self._error = error
             if self._opened:
-                self._opened.session.agent.interrupt()
+                self._opened.coding.agent.interrupt()
 
 
 def say_no_model(message: str, found: str, tip: str) -> None:
@@ -195,7 +195,7 @@ class Observers:
             # Imported late, as below.
             from holdfast.agents.otel import RunSpans  # noqa: PLC0415
 
-            desk = opened.session
+            desk = opened.coding
             tracer = self._provider.get_tracer("holdfast")
             self._spans = RunSpans(tracer, log=desk.session.log.id, model=desk.agent.model.name)
 

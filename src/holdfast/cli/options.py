@@ -120,7 +120,7 @@ def log_option(about: str) -> Callable[[F], F]:
 
 
 def continue_option(about: str) -> Callable[[F], F]:
-    return click.option("--continue", "-c", "goes_on", is_flag=True, help=about)
+    return click.option("--continue", "-c", "resumes_newest", is_flag=True, help=about)
 
 
 def max_steps_option(function: F) -> F:

@@ -135,7 +135,7 @@ def command(ctx: click.Context, /, as_json: bool, approve: str, **given: Any) ->
 
 def make_pair_options(store: Path | None, given: dict[str, Any]) -> PairOptions:
     folder: Path = given["folder"]
-    goes_on = given["goes_on"] or bool(given["log"])
+    goes_on = given["resumes_newest"] or bool(given["log"])
     if not folder.is_dir():
         raise InputError(f"there is no folder `{folder}`", hint="name the folder in which both agents work")
     if goes_on and given["prompt"]:

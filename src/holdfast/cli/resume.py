@@ -31,4 +31,4 @@ def command(ctx: click.Context, /, id_: str, **given: Any) -> None:
 
     ID is the id of a log; its first six characters are enough.
     """
-    ctx.exit(open_screen(make_agent_options(ctx, log=id_, goes_on=not id_, **given)))
+    ctx.exit(open_screen(make_agent_options(ctx, log=id_, resumes_newest=not id_, **given)))

@@ -116,7 +116,7 @@ def command(
     request: str,
     spec: str,
     no_model: bool,
-    goes_on: bool,
+    resumes_newest: bool,
     log: str,
     fail_on: Severity | None,
     as_json: bool,
@@ -135,7 +135,7 @@ def command(
     if sum((as_json, markdown, sarif)) > 1:
         raise InputError("`--json`, `--markdown` and `--sarif` exclude each other", hint="drop the others")
     form = to_json if as_json else to_sarif if sarif else to_markdown if markdown else None
-    goes_on = goes_on or bool(log)
+    goes_on = resumes_newest or bool(log)
     if goes_on and no_model:
         raise InputError("only a model can answer a question about a review", hint="drop `--no-model`")
     code = 0

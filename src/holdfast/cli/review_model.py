@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from holdfast.agents.model_choice import NoModel
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import Ask, Stop
-from holdfast.agents.reviewer.review_run import (
+from holdfast.agents.reviewer.review_session import (
     OpenedReview,
     ReviewedChange,
     ReviewInterrupted,

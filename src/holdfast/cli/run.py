@@ -121,7 +121,7 @@ def make_request(
 ) -> HeadlessRequest:
     """What to do, from the prompt and what is piped in."""
     given = prompt.strip() or piped.strip()
-    if not given and not (options.goes_on or options.log):
+    if not given and not (options.resumes_newest or options.log):
         raise InputError("there is nothing to do", hint="give `-p TEXT`, or pipe the text in")
     data = piped if prompt.strip() and piped.strip() else ""
     return HeadlessRequest(given, data, schema)

@@ -132,7 +132,7 @@ def unblocked_text(asked: DecisionRequested, decision: DecisionMade) -> str:
     said = (
         f"The answer: {quoted(answer_of(decision))}"
         if decision.words.strip() or decision.by != GOING_ON
-        else "Nobody answered, and the work is gone on with: see whether it is possible now."
+        else "Nobody answered, and the work continues: see whether it is possible now."
     )
     return (
         f"You handed over, because you could not go on without a person: {quoted(asked.text)}\n{said}\n\n"

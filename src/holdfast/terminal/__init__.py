@@ -27,7 +27,7 @@ def run(options: AgentOptions, *, is_scratch: bool = False, banner: str = "") ->
         app = AgentApp(
             session_opener(options),
             root=options.root,
-            start=SessionTarget(options.log, options.model, options.goes_on),
+            start=SessionTarget(options.log, options.model, options.resumes_newest),
             banner=banner,
             figures=figures,
             painted=painted,

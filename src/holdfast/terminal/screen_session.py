@@ -64,7 +64,9 @@ def agent_opener(options: AgentOptions) -> OpenAgent:
     async def make(
         *, approver: Approver, respondent: Responder, watch: Watch, target: SessionTarget
     ) -> OpenedSession:
-        wanted = replace(options, log=target.log, goes_on=target.goes_on, model=target.model or options.model)
+        wanted = replace(
+            options, log=target.log, resumes_newest=target.goes_on, model=target.model or options.model
+        )
         return await open_coding_session(wanted, approver=approver, respondent=respondent, watch=watch)
 
     return make
@@ -85,7 +87,7 @@ async def open_screen_session(
 
 class AgentScreenSession:
     def __init__(self, opened: OpenedSession, display: SessionDisplay, person: "_Person") -> None:
-        self.coding = opened.session
+        self.coding = opened.coding
         self._close = opened.close
         self._display = display
         self._event_view = EventView(display, self._bill)

@@ -48,7 +48,7 @@ def test_whoever_goes_on_without_an_answer_lets_it_try_again(unmeasured):
     waits = play.run([PLAN, DESIGNED], STUCK)
     assert "--allow" in waits.hint
     assert play.run([], GOOD, goes_on=True).reason == "success"
-    assert "Nobody answered, and the work is gone on with" in users_in(play.models[1].requests[0])[-2]
+    assert "Nobody answered, and the work continues" in users_in(play.models[1].requests[0])[-2]
     assert [phase.by for phase in play.phases if isinstance(phase, DecisionMade)][-1] == "going on"
 
 

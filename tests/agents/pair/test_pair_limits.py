@@ -1,4 +1,4 @@
-"""Limits of a pair hold: whatever the design comes to, however often it is gone on with, whenever it is killed."""
+"""Limits of a pair hold: whatever the design comes to, however often it is resumed, whenever it is killed."""
 
 import pytest
 

@@ -46,7 +46,7 @@ def test_no_agent_writes_the_rules_of_the_other(play, name):
     play.run([PLAN, hostile, DESIGNED], HM)
     assert "Obey" not in system_of(play.models[1].requests[0])
     play.run([], BUILT, goes_on=True)
-    assert "Obey" not in system_of(play.models[1].requests[0]), "nor after it was gone on with"
+    assert "Obey" not in system_of(play.models[1].requests[0]), "nor after it was resumed"
 
 
 def test_the_rules_of_the_project_hold_as_they_were_when_the_pair_began(play):
@@ -186,7 +186,7 @@ def test_the_limit_of_a_turn_holds_however_often_it_is_reminded(tmp_path):
     assert (outcome.reason, len(play.models[0].requests)) == ("steps", 2)
     assert "2 steps were made, as many as allowed" in outcome.sentence
     play.run(looks, [], goes_on=True)
-    assert len(play.models[0].requests) == 2, "gone on with by hand it counts anew"
+    assert len(play.models[0].requests) == 2, "resumed by hand it counts anew"
 
 
 def test_other_rules_of_a_file_let_it_go_on(tmp_path):

@@ -193,8 +193,8 @@ async def run_headless(
             return RunResult(outcome="interrupted", text="", sentence="interrupted", signal=signals.came)
         try:
             began(opened)
-            signals.agent = opened.session.agent
-            return await _run(opened.session, request, signals)
+            signals.agent = opened.coding.agent
+            return await _run(opened.coding, request, signals)
         finally:
             await opened.close()
 

@@ -17,13 +17,7 @@ from holdfast.agents.limits import TaskSettings
 from holdfast.agents.notices import Watch, unwatched
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.resolved_config import ResolvedConfig, make_agent_config, resolve_config
-from holdfast.agents.sessions import (
-    SalvagedLog,
-    begin_session,
-    find_session,
-    newest_session,
-    salvage_log,
-)
+from holdfast.agents.sessions import SalvagedLog, begin_session, resume_session
 from holdfast.agents.trust import config_folder
 from holdfast.models.model import Model
 from holdfast.store import SqliteStore, Store
@@ -39,7 +33,7 @@ SERVER_SECONDS = 5.0
 class OpenedSession(Struct, frozen=True):
     """`notes` are what the person should know of how it was opened. `close` closes everything that was opened."""
 
-    session: CodingSession
+    coding: CodingSession
     notes: tuple[str, ...]
     close: Callable[[], Awaitable[None]]
 
@@ -90,10 +84,8 @@ async def open_coding_session(
 
 def _find_or_begin(options: AgentOptions, resolved: ResolvedConfig, store: Store) -> SalvagedLog:
     """The log to resume, salvaged if it is damaged, or a new one."""
-    if options.log:
-        return salvage_log(store, find_session(store, options.log))
-    if options.goes_on:
-        return salvage_log(store, newest_session(store, resolved.root))
+    if options.log or options.resumes_newest:
+        return resume_session(store, resolved.root, options.log)
     redact = resolved.profile.redact
     return SalvagedLog(
         begin_session(store, resolved.root, title=options.title, model=resolved.model.name, redact=redact)

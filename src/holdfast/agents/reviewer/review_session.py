@@ -1,27 +1,46 @@
-"""A review session: the agent, its tools, the view of the change at the beginning of every request, and the
-findings at its end.
+"""A review by a model: its session, with the view of the change at the beginning of every request and the findings
+at its end; and a run without a screen, from a change to a report.
 
-Rule: it can be closed at any moment and resumed from the log, from which findings and decisions are rebuilt. The
-view depends on the change alone, so that a provider's cache serves every question; another change replaces it in
-place.
+Rule: a session can be closed at any moment and resumed from the log, which says what change it is about, and from
+which findings and decisions are rebuilt. The view depends on the change alone, so that a provider's cache serves
+every question; another change replaces it in place. If a run is stopped, what the rules and the model have found by
+then is still reported.
 """
 
-from collections.abc import Callable
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from importlib.resources import files as package_files
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.agents.build import AgentConfig, build_agent, open_session, session_recall_tool
+from holdfast.agents.coding.headless import SignalHandler
+from holdfast.agents.limits import Spent
 from holdfast.agents.loop import run
-from holdfast.agents.notices import Notice
-from holdfast.agents.outcomes import End
+from holdfast.agents.notices import Notice, Watch, unwatched
+from holdfast.agents.options import AgentOptions
+from holdfast.agents.outcomes import Done, End, Stop
+from holdfast.agents.resolved_config import ResolvedConfig, make_agent_config, resolve_config
 from holdfast.agents.reviewer.tools import RECORDED_DATA, restore_result, review_tools
-from holdfast.events import ContextSet, RecapSet, ToolReturned
+from holdfast.agents.sessions import REVIEW_SOURCE, SalvagedLog, begin_session, resume_session
+from holdfast.agents.spending import spent_by
+from holdfast.errors import NotFound
+from holdfast.events import ContextSet, LogStarted, Noted, RecapSet, ToolReturned
+from holdfast.log import Log
 from holdfast.messages import joined_text
+from holdfast.models.model import Model
 from holdfast.review.escaping import show_invisible
 from holdfast.review.finding import SEVERITIES, Finding
+from holdfast.review.git_changes import pin_revisions, review_root
 from holdfast.review.report import ReviewReport
-from holdfast.review.review import Review
+from holdfast.review.review import Review, start_review
 from holdfast.review.static_context import Snippet, build_static_context, unit_weight
 from holdfast.review.unit import Risk, Unit
+from holdfast.store import SqliteStore, Store
 from holdfast.tools.call import CallFinished
 from holdfast.tools.workspace import Workspace
 from holdfast.views import path
@@ -79,27 +98,16 @@ def file_worths(review: Review) -> dict[str, float]:
     it became, and by what was found in it."""
     found: dict[str, float] = {}
     for unit in review.units:
-        found[unit.path] = max(found.get(unit.path, 0.0), _worth(review, unit))
+        complexity = min(max(unit.metrics.complexity, 0), 10) / 20
+        worth = round(max(RISK_WORTH[unit.risk], LEVEL_WORTH[review.level(unit)], complexity), 2)
+        found[unit.path] = max(found.get(unit.path, 0.0), worth)
     for finding in review.findings.kept:
         if SEVERITIES.index(finding.severity) >= GRAVE:
             found[finding.path] = 1.0
     return found
 
 
-def _worth(review: Review, unit: Unit) -> float:
-    complexity = min(max(unit.metrics.complexity, 0), 10) / 20
-    worth = max(RISK_WORTH[unit.risk], LEVEL_WORTH[review.level(unit)], complexity)
-    return round(worth, 2)
-
-
-def findings_recap(review: Review) -> RecapSet:
-    """Every finding in a line, the most severe first, word for word: no fold and no summary touches these."""
-    return RecapSet(
-        FINDINGS, "Findings, in full by list_findings", tuple(map(finding_line, review.findings.ranked()))
-    )
-
-
-def finding_line(finding: Finding) -> str:
+def _finding_line(finding: Finding) -> str:
     claim = " ".join(finding.claim.split())
     side = " before the change" if finding.side == "old" else ""
     return show_invisible(f"{finding.id} {finding.severity} {finding.path}:{finding.line}{side} {claim}")
@@ -161,12 +169,188 @@ class ReviewSession:
         self._refresh_findings()
 
     def _refresh_findings(self) -> None:
-        recap = findings_recap(self.review)
-        before = self.session.window.transcript.recaps.get(recap.key)
-        if recap.lines != (before.lines if before else ()):
-            self.session.record(recap)
+        """Every finding in a line, the most severe first, word for word: no fold and no summary touches these."""
+        lines = tuple(map(_finding_line, self.review.findings.ranked()))
+        before = self.session.window.transcript.recaps.get(FINDINGS)
+        if lines != (before.lines if before else ()):
+            self.session.record(RecapSet(FINDINGS, "Findings, in full by list_findings", lines))
 
     def _notice(self, notice: Notice) -> None:
         if isinstance(notice, CallFinished) and not notice.result.is_error:
             self._refresh_findings()
         self._watch(notice)
+
+
+PROFILE = "review"
+Tell = Callable[[str], None]
+
+
+class ReviewedChange(Struct, frozen=True):
+    """The change to review: `spec` as `--diff` takes it. If `text` is a diff, `spec` is only its title."""
+
+    spec: str
+    text: str | None = None
+
+
+class OpenedReview(Struct, frozen=True):
+    """`close` closes everything that was opened."""
+
+    reviewer: ReviewSession
+    notes: tuple[str, ...]
+    close: Callable[[], Awaitable[None]]
+
+
+async def open_review(
+    options: AgentOptions,
+    change: ReviewedChange | None,
+    *,
+    watch: Watch = unwatched,
+    tell: Tell = lambda _: None,
+    env: Mapping[str, str] = os.environ,
+    model: Model | None = None,
+) -> OpenedReview:
+    """Open a review of a change. Without one, resume the review that the options name, else the newest of this
+    folder.
+
+    Raises `NoModel` if no model can be asked, and other errors of `holdfast.errors`.
+    """
+    asked = replace(
+        options, root=review_root(options.root), profile=options.profile or PROFILE, sandbox="off"
+    )
+    resolved = await asyncio.to_thread(resolve_config, asked, env, model)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(resolved.model.aclose)
+        store = await asyncio.to_thread(SqliteStore, resolved.store)
+        stack.callback(store.close)
+        review, found = await asyncio.to_thread(_open_log, options.root, asked, resolved, store, change, tell)
+        tell(f"asking {resolved.entry.name or resolved.model.name}")
+        config = make_agent_config(resolved, store, found.log, options.limits, watch)
+        session = await asyncio.to_thread(ReviewSession, config, review)
+        stack.push_async_callback(session.aclose)
+        close = stack.pop_all().aclose
+    return OpenedReview(session, (*found.notes, *resolved.notes, *review.notes), close)
+
+
+def read_change(store: Store, log: str) -> ReviewedChange:
+    """The change that a log is about."""
+    entries = Log.open(store, log).entries()
+    spec = ""
+    for entry in entries:
+        match entry.event:
+            case LogStarted(meta=meta):
+                spec = str(meta.get("diff", ""))
+            case Noted(kind="diff", text=text):
+                return ReviewedChange(spec, text)
+    if not spec:
+        raise NotFound(f"the log `{log}` is not a review", hint="`holdfast logs` lists all logs")
+    return ReviewedChange(spec)
+
+
+def _open_log(
+    root: Path,
+    asked: AgentOptions,
+    resolved: ResolvedConfig,
+    store: Store,
+    change: ReviewedChange | None,
+    tell: Tell,
+) -> tuple[Review, SalvagedLog]:
+    """The review of a change with a new log; without a change, that of the log to resume."""
+    found = None
+    if change is None:
+        found = resume_session(store, asked.root, asked.log, REVIEW_SOURCE)
+        change = read_change(store, found.log)
+    review = start_review(root, change.spec, text=change.text, counts_uses=True, tell=tell)
+    if found is not None:
+        return review, found
+    redact = resolved.profile.redact
+    log = begin_session(
+        store,
+        resolved.root,
+        title=f"Review of {change.spec}",
+        model=resolved.model.name,
+        redact=redact,
+        source=REVIEW_SOURCE,
+        meta={"diff": change.spec if change.text is not None else pin_revisions(root, change.spec)},
+    )
+    if change.text is not None:
+        # It cannot be read again, such as one from stdin.
+        Log.open(store, log, redact=None if redact else str).append(Noted("diff", change.text))
+    return review, SalvagedLog(log)
+
+
+class ReviewOutcome(Struct, frozen=True, kw_only=True):
+    """`end` is how the model's run ended. `signal` is the signal that ended it, or 0."""
+
+    review: Review
+    report: ReviewReport
+    end: End
+    log: str
+    spent: Spent
+    is_priced: bool
+    signal: int = 0
+
+    @property
+    def answer(self) -> str:
+        """What the model said, if it came to an end."""
+        return self.end.text if isinstance(self.end, Done) else ""
+
+
+class ReviewInterrupted(Exception):
+    """Ended by a signal before there was anything to report."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__("interrupted")
+        self.signal = signal
+
+
+async def run_review(
+    options: AgentOptions,
+    change: ReviewedChange | None,
+    question: str = "",
+    *,
+    watch: Watch = unwatched,
+    tell: Tell = lambda _: None,
+    began: Callable[[OpenedReview], None] = lambda _: None,
+    env: Mapping[str, str] = os.environ,
+    model: Model | None = None,
+) -> ReviewOutcome:
+    """Review a change, or resume the newest review and ask it something. Raises the errors of `holdfast.errors`
+    that keep it from starting."""
+    signals = SignalHandler()
+    with signals.caught():
+        try:
+            opened = await open_review(options, change, watch=watch, tell=tell, env=env, model=model)
+        except asyncio.CancelledError:
+            if not signals.absorb():
+                raise
+            raise ReviewInterrupted(signals.came) from None
+        try:
+            began(opened)
+            signals.agent = opened.reviewer.agent
+            return await _review(opened.reviewer, question or REVIEW_REQUEST, signals)
+        finally:
+            await opened.close()
+
+
+async def _review(session: ReviewSession, request: str, signals: SignalHandler) -> ReviewOutcome:
+    log = session.session.log
+    before = log.info.entries
+    end: End = Done("")
+    try:
+        # The change may be gone by the time it is asked about; what was said of it is still there.
+        if session.review.units or session.is_begun:
+            end = await session.ask(request)
+    except asyncio.CancelledError:
+        if not signals.absorb():
+            raise
+        end = Stop("interrupted", "interrupted", "`holdfast review --continue` resumes it")
+    entry = session.agent.model_entry
+    return ReviewOutcome(
+        review=session.review,
+        report=session.report(),
+        end=end,
+        log=log.id,
+        spent=spent_by(log.entries(before), entry),
+        is_priced=entry.price is not None,
+        signal=signals.came,
+    )

@@ -23,7 +23,7 @@ from holdfast.tools.shell.command_output import (
     some_lines,
 )
 from holdfast.tools.shell.running_command import ShellJob
-from holdfast.tools.shell.shell import Shell, ShellJob
+from holdfast.tools.shell.shell import Shell
 from holdfast.tools.tool import Tool, TypedTool, prompt_beside
 from holdfast.tools.workspace import Workspace
 

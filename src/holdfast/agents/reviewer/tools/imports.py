@@ -27,20 +27,10 @@ _OTHERS = {
 }
 
 _FAMILIES = {
-    "python": "python",
-    "typescript": "script",
-    "tsx": "script",
-    "javascript": "script",
-    "vue": "script",
-    "svelte": "script",
-    "go": "go",
-    "c": "c",
+    **{family: family for family in ("python", "go", "c", "java", "rust", "ruby")},
+    **dict.fromkeys(("typescript", "tsx", "javascript", "vue", "svelte"), "script"),
+    **dict.fromkeys(("kotlin", "scala"), "java"),
     "cpp": "c",
-    "java": "java",
-    "kotlin": "java",
-    "scala": "java",
-    "rust": "rust",
-    "ruby": "ruby",
 }
 
 
@@ -60,19 +50,11 @@ def import_family(language: str) -> str:
 def parse_imports(text: str, family: str, comments: Collection[int] = ()) -> list[Import]:
     """In order, without those on comment lines."""
     lines = [line[:LONGEST_LINE] for line in text.split("\n", MOST_LINES)[:MOST_LINES]]
-    read: Callable[[list[str]], Iterator[Import]]
-    match family:
-        case "python":
-            read = _python
-        case "script":
-            read = _script
-        case "go":
-            read = _go
-        case _ if family in _OTHERS:
-            read = _other(_OTHERS[family])
-        case _:
-            return []
-    return [one for one in read(lines) if one.line not in comments]
+    if family in _OTHERS:
+        found = _other(lines, _OTHERS[family])
+    else:
+        found = {"python": _python, "script": _script, "go": _go}[family](lines)
+    return [one for one in found if one.line not in comments]
 
 
 def _python(lines: list[str]) -> Iterator[Import]:
@@ -120,13 +102,10 @@ def _go(lines: list[str]) -> Iterator[Import]:
             return  # imports come before everything else
 
 
-def _other(pattern: re.Pattern[str]) -> Callable[[list[str]], Iterator[Import]]:
-    def read(lines: list[str]) -> Iterator[Import]:
-        for number, line in enumerate(lines, start=1):
-            if found := pattern.match(line):
-                yield Import(number, found[1])
-
-    return read
+def _other(lines: list[str], pattern: re.Pattern[str]) -> Iterator[Import]:
+    for number, line in enumerate(lines, start=1):
+        if found := pattern.match(line):
+            yield Import(number, found[1])
 
 
 _SCRIPT_ENDS = ("ts", "tsx", "d.ts", "mts", "cts", "js", "jsx", "mjs", "cjs", "json", "vue", "svelte", "css")
@@ -171,25 +150,9 @@ class ProjectFiles:
         return [path for path in same if path == tail or path.endswith(f"/{tail}")]
 
 
-class _Statement(Struct, frozen=True):
-    """An import statement in a file of a project."""
-
-    project: ProjectFiles
-    path: str
-    one: Import
-
-    @property
-    def folder(self) -> str:
-        return posixpath.dirname(self.path)
-
-    @property
-    def target(self) -> str:
-        return self.one.target
-
-
 def resolve_import(project: ProjectFiles, path: str, family: str, one: Import) -> list[str]:
     """The files that a statement in `path` means; none if it leads out of the project."""
-    resolvers: dict[str, Callable[[_Statement], Iterator[str]]] = {
+    resolvers: dict[str, Callable[[ProjectFiles, str, Import], Iterator[str]]] = {
         "python": _resolve_python,
         "script": _resolve_script,
         "go": _resolve_go,
@@ -198,7 +161,7 @@ def resolve_import(project: ProjectFiles, path: str, family: str, one: Import) -
         "rust": _resolve_rust,
         "ruby": _resolve_ruby,
     }
-    found = resolvers[family](_Statement(project, path, one))
+    found = resolvers[family](project, path, one)
     existing = (name for name in found if name in project.files and name != path)
     return list(dict.fromkeys(existing))[:MOST_FILES]
 
@@ -212,16 +175,16 @@ def go_import_path(project: ProjectFiles, folder: str) -> str:
     return ""
 
 
-def _resolve_python(statement: _Statement) -> Iterator[str]:
-    folder, project = statement.folder, statement.project
-    rest = statement.target.lstrip(".")
-    dots = len(statement.target) - len(rest)
+def _resolve_python(project: ProjectFiles, path: str, one: Import) -> Iterator[str]:
+    folder = posixpath.dirname(path)
+    rest = one.target.lstrip(".")
+    dots = len(one.target) - len(rest)
     inner = rest.replace(".", "/")
     for base in [_above(folder, dots - 1)] if dots else _python_roots(project, folder):
         module = posixpath.normpath(posixpath.join(base, inner)) if base or inner else ""
-        below = [posixpath.join(module, name.replace(".", "/")) for name in statement.one.names]
+        below = [posixpath.join(module, name.replace(".", "/")) for name in one.names]
         found = [place for name in below for place in _modules(name) if place in project.files]
-        taken_out = len(found) < max(len(statement.one.names), 1)
+        taken_out = len(found) < max(len(one.names), 1)
         found += [place for place in _modules(module) if place in project.files and taken_out]
         if found:
             yield from found
@@ -247,10 +210,10 @@ def _above(folder: str, times: int) -> str:
     return folder
 
 
-def _resolve_script(statement: _Statement) -> Iterator[str]:
-    target = statement.target.partition("?")[0]
+def _resolve_script(_project: ProjectFiles, path: str, one: Import) -> Iterator[str]:
+    target = one.target.partition("?")[0]
     if target.startswith("."):
-        bases = [posixpath.join(statement.folder, target)]
+        bases = [posixpath.join(posixpath.dirname(path), target)]
     else:
         bare = target[2:] if target.startswith(("@/", "~/")) else target
         bases = [posixpath.join(root, bare.lstrip("/")) for root in ("src", "", "app", "lib")]
@@ -262,34 +225,34 @@ def _resolve_script(statement: _Statement) -> Iterator[str]:
         yield from (f"{base}/index.{end}" for end in _SCRIPT_ENDS)
 
 
-def _resolve_go(statement: _Statement) -> Iterator[str]:
-    for top, name in statement.project.go_modules:
-        if statement.target == name or statement.target.startswith(f"{name}/"):
-            inner = statement.target[len(name) :].strip("/")
-            yield from statement.project.go_folders.get(posixpath.join(top, inner) if inner else top, ())
+def _resolve_go(project: ProjectFiles, _path: str, one: Import) -> Iterator[str]:
+    for top, name in project.go_modules:
+        if one.target == name or one.target.startswith(f"{name}/"):
+            inner = one.target[len(name) :].strip("/")
+            yield from project.go_folders.get(posixpath.join(top, inner) if inner else top, ())
             return
 
 
-def _resolve_include(statement: _Statement) -> Iterator[str]:
-    yield posixpath.normpath(posixpath.join(statement.folder, statement.target))
-    yield from statement.project.ending_in(posixpath.normpath(statement.target))[:3]
+def _resolve_include(project: ProjectFiles, path: str, one: Import) -> Iterator[str]:
+    yield posixpath.normpath(posixpath.join(posixpath.dirname(path), one.target))
+    yield from project.ending_in(posixpath.normpath(one.target))[:3]
 
 
-def _resolve_java(statement: _Statement) -> Iterator[str]:
-    inner = statement.target.rstrip(".").replace(".", "/")
+def _resolve_java(project: ProjectFiles, _path: str, one: Import) -> Iterator[str]:
+    inner = one.target.rstrip(".").replace(".", "/")
     for name in (inner, posixpath.dirname(inner)):
         for end in ("java", "kt", "scala"):
-            yield from statement.project.ending_in(f"{name}.{end}")
+            yield from project.ending_in(f"{name}.{end}")
 
 
-def _resolve_rust(statement: _Statement) -> Iterator[str]:
-    stem = posixpath.basename(statement.path).removesuffix(".rs")
-    own = statement.folder if stem in ("mod", "lib", "main") else posixpath.join(statement.folder, stem)
-    parts = [part for part in statement.target.split("::") if part]
-    base = own
+def _resolve_rust(_project: ProjectFiles, path: str, one: Import) -> Iterator[str]:
+    base, _, stem = path.removesuffix(".rs").rpartition("/")
+    if stem not in ("mod", "lib", "main"):
+        base = posixpath.join(base, stem)
+    parts = [part for part in one.target.split("::") if part]
     while parts and parts[0] in ("crate", "self", "super"):
         word = parts.pop(0)
-        base = _crate(statement.path) if word == "crate" else _above(base, 1) if word == "super" else base
+        base = _crate(path) if word == "crate" else _above(base, 1) if word == "super" else base
     for end in range(len(parts), 0, -1):
         name = posixpath.join(base, *parts[:end])
         yield from (f"{name}.rs", f"{name}/mod.rs")
@@ -300,10 +263,10 @@ def _crate(path: str) -> str:
     return "/".join(parts[: parts.index("src") + 1]) if "src" in parts else posixpath.dirname(path)
 
 
-def _resolve_ruby(statement: _Statement) -> Iterator[str]:
-    word, _, target = statement.target.replace("'", '"').partition('"')
+def _resolve_ruby(_project: ProjectFiles, path: str, one: Import) -> Iterator[str]:
+    word, _, target = one.target.replace("'", '"').partition('"')
     name = f"{target.removesuffix('.rb')}.rb"
     if word.strip(" (") == "require_relative":
-        yield posixpath.normpath(posixpath.join(statement.folder, name))
+        yield posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
     else:
         yield from (f"lib/{name}", name, f"app/{name}")

@@ -1,24 +1,26 @@
-"""report_finding: one claim about one place in the change, verified before it is kept.
+"""report_finding: one claim about one place in the change, verified before it is kept. list_findings: the findings
+so far, word for word. set_level: how closely a unit is reviewed.
 
 Rule: what cannot be shown in the file is dropped, counted, and answered with what the file does contain. `data`
 says how the report changed the findings, so that they can be rebuilt from results alone: it gives the state after
-the report, not what to add, so applying it twice is applying it once.
+the report, not what to add, so applying it twice is applying it once. A list gives the current state, not what the
+model remembers. The level that a model asks for is combined with that of the rules and never replaces it.
 """
 
 import asyncio
 import difflib
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from holdfast.agents.reviewer.tools.numbered_rows import format_line, strip_line_number
-from holdfast.agents.reviewer.tools.review_files import ReviewFiles
+from holdfast.agents.reviewer.tools.file_lines import format_line, strip_line_number
+from holdfast.agents.reviewer.tools.review_files import ReviewFiles, listing_result, require_unit
 from holdfast.messages import Json
-from holdfast.review.finding import Category, Finding, Severity, Side
+from holdfast.numbers import count_noun
+from holdfast.review.finding import SEVERITIES, Category, Finding, Severity, Side
 from holdfast.review.findings import (
     Lines,
     RejectedFinding,
@@ -27,12 +29,81 @@ from holdfast.review.findings import (
     VerifiedFinding,
     verify_finding,
 )
-from holdfast.tools.envelope import ToolError, ToolResult, build_result, error_result, tool_result
-from holdfast.tools.tool import Tool, TypedTool, prompt_beside
+from holdfast.review.unit import Level
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result, error_result, tool_result
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import printable_path
 
-NAME = "report_finding"
+_BY = {"rule": "the rules decided", "model": "you decided", "larger": "the larger of both"}
+
+
+class LevelArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    unit: Annotated[str, Meta(description="Id of a unit, such as `u-0123456789ab`.")]
+    level: Annotated[Level, Meta(description="How much of it should be read.")]
+    reason: Annotated[str, Meta(min_length=1, max_length=500, description="Why, in a few words.")]
+
+
+async def set_level(arguments: LevelArguments, _workspace: Workspace, *, files: ReviewFiles) -> ToolResult:
+    unit = require_unit(files.review, arguments.unit)
+    decided = files.review.ask_level(unit, arguments.level)
+    asked = "" if decided.level == arguments.level else f", not `{arguments.level}`"
+    text = f"`{unit.id}` is looked at as `{decided.level}`{asked}: {_BY[decided.by]}, {decided.reason}."
+    data: dict[str, Json] = {
+        "unit": unit.id,
+        "asked": arguments.level,
+        "reason": arguments.reason,
+        "decision": {"level": decided.level, "by": decided.by, "reason": decided.reason},
+    }
+    return build_result(Envelope(status="success", text=text, data=data), f"{unit.id}: {decided.level}")
+
+
+MOST_SHOWN = 100
+MOST_CHARACTERS = 60_000
+
+
+class FindingsArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    severity: Annotated[Severity | Literal[""], Meta(description="At least so severe; all if left out.")] = ""
+
+
+async def list_findings(
+    arguments: FindingsArguments, _workspace: Workspace, *, files: ReviewFiles
+) -> ToolResult:
+    findings = files.review.findings
+    least = SEVERITIES.index(arguments.severity) if arguments.severity else 0
+    ranked = [one for one in findings.ranked() if SEVERITIES.index(one.severity) >= least]
+    blocks: list[str] = []
+    for one in ranked[:MOST_SHOWN]:
+        block = _describe_finding(one)
+        if blocks and sum(map(len, blocks)) + len(block) > MOST_CHARACTERS:
+            break
+        blocks.append(block)
+    shown = ranked[: len(blocks)]
+    is_whole = len(shown) == len(ranked)
+    which = f" of severity {arguments.severity} or more" if arguments.severity else ""
+    head = f"{count_noun(len(ranked), 'finding')}{which}."
+    notes = [] if is_whole else [f"{len(shown)} of {len(ranked)} are shown, the most severe"]
+    if findings.dropped:
+        counts = ", ".join(f"{reason} {number}" for reason, number in findings.dropped.items())
+        notes.append(f"reports that were dropped: {counts}")
+    data: dict[str, Json] = {"total": len(ranked), "findings": msgspec.to_builtins(shown)}
+    return listing_result([head, *blocks], notes, data, is_whole=is_whole, shown=head)
+
+
+def _describe_finding(finding: Finding) -> str:
+    """A finding in full, with a bar before each quoted line."""
+    lines = f"{finding.line}" if finding.line == finding.last_line else f"{finding.line}-{finding.last_line}"
+    old = " (old side)" if finding.side == "old" else ""
+    rule = f", rule {finding.rule}" if finding.rule else ""
+    where = f"`{printable_path(finding.path)}`:{lines}{old}, unit `{finding.unit}`{rule}"
+    rows = [f"`{finding.id}` {finding.severity} {finding.category}, {where}: {finding.claim}"]
+    rows += [f"    | {line}" for line in finding.evidence]
+    if finding.suggestion:
+        rows.append(f"    suggestion: {finding.suggestion}")
+    if finding.patch:
+        rows += ["    patch:", *(f"    | {line}" for line in finding.patch.rstrip("\n").split("\n"))]
+    return "\n".join(rows)
+
+
 MOST_COMPARED = 4_000
 """Lines around the place that are compared with a quote."""
 MAX_LENGTH = 400
@@ -67,10 +138,6 @@ class ReportArguments(Struct, frozen=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(description="The file, if it is another than the unit's.")] = ""
 
 
-def report_finding_tool(files: ReviewFiles) -> Tool:
-    return TypedTool(NAME, ReportArguments, prompt_beside(__file__), partial(report_finding, files=files))
-
-
 async def report_finding(
     arguments: ReportArguments, workspace: Workspace, *, files: ReviewFiles
 ) -> ToolResult:
@@ -83,7 +150,7 @@ async def report_finding(
     data = describe_effect(before, after, outcome)
     if isinstance(outcome, RejectedFinding):
         error, rows = await asyncio.to_thread(_explain_rejection, outcome, finding, review.sides)
-        rejected = error_result(error, {"tool": NAME})
+        rejected = error_result(error, {"tool": "report_finding"})
         text = "\n".join([rejected.envelope.text, *rows])
         return build_result(replace(rejected.envelope, text=text, data=data), rejected.shown)
     return _kept_result(arguments, outcome, after, data)
@@ -182,10 +249,8 @@ def _similar_lines(rejected: RejectedFinding, finding: Finding, sides: Sides) ->
     other: Side = "old" if finding.side == "new" else "new"
     for number, line in (sides.lines(finding.path, other) or {}).items():
         if line.strip() == whole and whole:
-            return (
-                f'It stands in line {number} of the {other} version: set `side` to "{other}" if so meant',
-                [],
-            )
+            where = f"line {number} of the {other} version"
+            return f'It stands in {where}: set `side` to "{other}" if so meant', []
     lines = sides.safe_lines(finding.path, finding.side)
     if numbers := _most_similar(whole, lines, finding.line):
         hint = "Lines that are like it follow; copy one exactly if it is meant"

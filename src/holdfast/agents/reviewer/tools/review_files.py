@@ -5,17 +5,19 @@ against, without secrets, so that what was read can be quoted. Ids of units are 
 """
 
 import difflib
+from collections.abc import Iterable
 from threading import Lock
 
 from msgspec import Struct
 
+from holdfast.messages import Json
 from holdfast.review.diff import FileChange
 from holdfast.review.finding import Side
 from holdfast.review.findings import Lines, Sides
 from holdfast.review.review import Review
 from holdfast.review.unit import Unit
 from holdfast.review.versions import MOST_TEXT, decode_text, is_binary
-from holdfast.tools.envelope import ToolError
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
 from holdfast.tools.search.ripgrep import Ripgrep
 from holdfast.tools.workspace import Workspace
 from holdfast.tools.workspace_files import printable_path
@@ -147,25 +149,39 @@ class ReviewFiles:
 MOST_NAMED = 8
 
 
+def listing_result(
+    rows: Iterable[str],
+    notes: Iterable[str],
+    data: dict[str, Json],
+    *,
+    is_whole: bool,
+    path: str = "",
+    shown: str,
+) -> ToolResult:
+    """Rows, then notes in parentheses. If something is left out, the result is partial."""
+    envelope = Envelope(
+        status="success" if is_whole else "partial",
+        text="\n".join([*rows, *(f"({note})" for note in notes)]),
+        data={**data, "truncated": not is_whole},
+        context={"path": path} if path else {},
+    )
+    return build_result(envelope, shown)
+
+
 def require_unit(review: Review, name: str) -> Unit:
     """A unit by the id that a model wrote. NOT_FOUND names the units of the file, if a path was given, else
     similar ids."""
     unit = review.unit(name.strip())
-    if unit is None:
-        raise ToolError(
-            "NOT_FOUND", f"there is no unit `{printable_path(name[:100])}`", hint=_hint(review, name)
-        )
-    return unit
+    if unit is not None:
+        return unit
+    hint = "Ids begin with `u-` and stand in the index of the change"
+    if own := [unit.id for unit in review.sides.units_of(name)]:
+        more = f" and {len(own) - MOST_NAMED} more" if len(own) > MOST_NAMED else ""
+        hint = f"The units of this file are {_quoted(own[:MOST_NAMED])}{more}"
+    elif near := difflib.get_close_matches(name, [unit.id for unit in review.units], n=3, cutoff=0.7):
+        hint = f"Similar: {_quoted(near)}"
+    raise ToolError("NOT_FOUND", f"there is no unit `{printable_path(name[:100])}`", hint=hint)
 
 
-def _hint(review: Review, name: str) -> str:
-    own = [unit.id for unit in review.sides.units_of(name)]
-    if own:
-        return f"The units of this file are {_named(own)}"
-    near = difflib.get_close_matches(name, [unit.id for unit in review.units], n=3, cutoff=0.7)
-    return f"Similar: {_named(near)}" if near else "Ids begin with `u-` and stand in the index of the change"
-
-
-def _named(ids: list[str]) -> str:
-    more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
-    return ", ".join(f"`{one}`" for one in ids[:MOST_NAMED]) + more
+def _quoted(ids: list[str]) -> str:
+    return ", ".join(f"`{one}`" for one in ids)

@@ -1,17 +1,20 @@
-"""get_dependencies: what a file imports, and which files of the project import it.
+"""list_project_files: which files the project has, and which of them the change touches. get_dependencies: what a
+file imports, and which files of the project import it.
 
-Rule: from the text alone, nothing is loaded or run. Imports are those of the version under review; files that
-import it are searched on disk, in no more files than can be read in a moment.
+Rule: the files are those that Glob finds; sizes and marks are added, nothing is left out. Imports are read from the
+text alone, nothing is loaded or run: those of the version under review; files that import it are searched on disk,
+in no more files than can be read in a moment.
 """
 
 import asyncio
+import contextlib
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from holdfast.agents.reviewer.tools.imports import (
     Import,
@@ -21,20 +24,88 @@ from holdfast.agents.reviewer.tools.imports import (
     parse_imports,
     resolve_import,
 )
-from holdfast.agents.reviewer.tools.review_files import DiskVersions, FileVersion, ReviewFiles
-from holdfast.agents.reviewer.tools.search_in_project import SECONDS, ProjectSearch
+from holdfast.agents.reviewer.tools.project_search import SECONDS, ProjectSearch
+from holdfast.agents.reviewer.tools.review_files import (
+    DiskVersions,
+    FileVersion,
+    ReviewFiles,
+    listing_result,
+)
 from holdfast.messages import Json
 from holdfast.numbers import count_noun
 from holdfast.review.file_types import detect_language
 from holdfast.review.outline import Outliner
-from holdfast.tools.envelope import ToolError, ToolResult, tool_result
+from holdfast.tools.envelope import ToolError, ToolResult, build_result
 from holdfast.tools.search import ripgrep
-from holdfast.tools.search.ripgrep import run_program
-from holdfast.tools.search.search_folder import open_search_folder
-from holdfast.tools.tool import Tool, TypedTool, prompt_beside
+from holdfast.tools.search.glob import GlobArguments, glob
+from holdfast.tools.search.search_folder import filter_paths, open_search_folder
 from holdfast.tools.workspace import Workspace
+from holdfast.tools.workspace_files import printable_path
 
-NAME = "get_dependencies"
+MOST_DELETED = 20
+
+
+class ListArguments(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="Folder to list; the project's root if left out.")] = "."
+    pattern: Annotated[str, Meta(description="Only files that match, such as `*.py` or `src/**/*.ts`.")] = ""
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Most files to list; the total is true.")] = 200
+
+
+async def list_project_files(
+    arguments: ListArguments, workspace: Workspace, *, files: ReviewFiles
+) -> ToolResult:
+    asked = GlobArguments(
+        arguments.pattern or "**/*", path=arguments.path, sort="path", max_results=arguments.limit
+    )
+    found = await glob(asked, workspace, searcher=files.program, seconds=SECONDS)
+    return await asyncio.to_thread(_with_sizes, found, arguments, workspace, files)
+
+
+def _with_sizes(
+    found: ToolResult, arguments: ListArguments, workspace: Workspace, files: ReviewFiles
+) -> ToolResult:
+    data = found.envelope.data
+    listed: list[dict[str, Json]] = [
+        {"path": name, "size": _size(workspace, name), "changed": name in files.changed}
+        for name in data["files"]
+    ]
+    # No name that is shown contains a line break.
+    head, *lines = found.envelope.text.split("\n")
+    notes = lines[len(listed) :]
+    deleted = _deleted(arguments, workspace, files)
+    if deleted:
+        more = f" and {len(deleted) - MOST_DELETED} more" if len(deleted) > MOST_DELETED else ""
+        notes.append(f"(deleted by the change: {', '.join(deleted[:MOST_DELETED])}{more})")
+    envelope = replace(
+        found.envelope,
+        text="\n".join([head, *map(_row, listed), *notes]),
+        data={**data, "total_entries": data["total_matches"], "files": listed, "deleted": deleted},
+    )
+    return build_result(envelope, found.shown)
+
+
+def _row(file: dict[str, Json]) -> str:
+    size = f" ({file['size']} bytes)" if file["size"] >= 0 else ""
+    return f"{file['path']}{size}{' (changed)' if file['changed'] else ''}"
+
+
+def _size(workspace: Workspace, name: str) -> int:
+    """-1 for a name that was escaped, or a file that no longer exists."""
+    with contextlib.suppress(ToolError):
+        return workspace.status(name).st_size
+    return -1
+
+
+def _deleted(arguments: ListArguments, workspace: Workspace, files: ReviewFiles) -> list[str]:
+    """The files below the folder that the change deletes, if the pattern would list them."""
+    place = workspace.locate(arguments.path)
+    lead = f"{place.inner}/" if place.inner else ""
+    deleted = [file.path for file in files.review.diff.files if file.change == "deleted"]
+    below = [path[len(lead) :] for path in deleted if path.startswith(lead)]
+    pattern = arguments.pattern.removeprefix(place.path.rstrip("/") + "/") or "**/*"
+    return sorted(printable_path(lead + path) for path in filter_paths(below, pattern))
+
+
 MOST_IMPORTS = 150
 MOST_READ = 400
 MOST_IMPORTERS = 100
@@ -60,13 +131,8 @@ class Importers(Struct, frozen=True):
     """File and line of each; `skipped` is how many more files may import it and were not read."""
 
     found: list[tuple[str, int]]
-    skipped: int
-    cut: str
-
-
-def get_dependencies_tool(files: ReviewFiles) -> Tool:
-    work = partial(get_dependencies, files=files)
-    return TypedTool(NAME, DependenciesArguments, prompt_beside(__file__), work, is_read_only=True)
+    skipped: int = 0
+    cut: str = ""
 
 
 async def get_dependencies(
@@ -81,16 +147,19 @@ async def get_dependencies(
             "INVALID_PARAM", f"imports of `{version.shown}` cannot be told: its language is not known"
         )
     project = await _project_files(workspace, files)
-    imports = await asyncio.to_thread(_imports, text, language, family)
-    resolved = await asyncio.to_thread(
-        lambda: [(one, resolve_import(project, version.path, family, one)) for one in imports]
-    )
+
+    def resolved_imports() -> list[tuple[Import, list[str]]]:
+        with Outliner() as outliner:
+            outline = outliner.outline(text, language)
+        imports = parse_imports(text, family, outline.comments if outline else ())
+        return [(one, resolve_import(project, version.path, family, one)) for one in imports]
+
+    resolved = await asyncio.to_thread(resolved_imports)
     pattern = _import_pattern(project, version.path, family)
-    importers = Importers([], 0, "")
-    if pattern:
-        search = ProjectSearch(workspace, files, ripgrep.SearchPattern(pattern), names=_NAMES[family])
-        importers = await _importers(search, project, version.path)
-    return _result(version, resolved, importers)
+    if not pattern:
+        return _dependencies_result(version, resolved, Importers([]))
+    search = ProjectSearch(workspace, files, ripgrep.SearchPattern(pattern), names=_NAMES[family])
+    return _dependencies_result(version, resolved, await _importers(search, project, version.path))
 
 
 async def _project_files(workspace: Workspace, files: ReviewFiles) -> ProjectFiles:
@@ -103,15 +172,10 @@ async def _project_files(workspace: Workspace, files: ReviewFiles) -> ProjectFil
             return ""
 
     with open_search_folder(workspace, ".") as folder:
-        output = await run_program(files.program.files(ripgrep.FileWalk()), folder.handle, SECONDS)
+        walk = files.program.files(ripgrep.FileWalk())
+        output = await ripgrep.run_program(walk, folder.handle, SECONDS)
     paths = await asyncio.to_thread(ripgrep.read_paths, output.output)
     return ProjectFiles(frozenset(paths) | files.changed, read)
-
-
-def _imports(text: str, language: str, family: str) -> list[Import]:
-    with Outliner() as outliner:
-        outline = outliner.outline(text, language)
-    return parse_imports(text, family, outline.comments if outline else ())
 
 
 def _import_pattern(project: ProjectFiles, path: str, family: str) -> str:
@@ -147,7 +211,7 @@ def _that_import(project: ProjectFiles, path: str, candidates: Iterable[str]) ->
             yield candidate, line
 
 
-def _result(
+def _dependencies_result(
     version: FileVersion, resolved: list[tuple[Import, list[str]]], importers: Importers
 ) -> ToolResult:
     shown, users = resolved[:MOST_IMPORTS], importers.found[:MOST_IMPORTERS]
@@ -167,18 +231,16 @@ def _result(
         notes.append(f"{importers.skipped} files that hold its name were not read: more may import it")
     if importers.cut:
         notes.append(importers.cut)
-    is_whole = len(notes) == len(version.notes)
     data: dict[str, Json] = {
         "path": version.shown,
         "imports": [{"line": one.line, "target": one.target, "files": files} for one, files in shown],
         "total_imports": len(resolved),
         "imported_by": [{"file": file, "line": line} for file, line in users],
         "total_imported_by": len(importers.found),
-        "truncated": not is_whole,
     }
-    text = "\n".join([*rows, *(f"({note})" for note in notes)])
-    amount = f"imports {len(resolved)}, imported by {len(importers.found)}"
-    return tool_result(text, amount, data=data, context={"path": version.shown}, is_partial=not is_whole)
+    line = f"imports {len(resolved)}, imported by {len(importers.found)}"
+    is_whole = len(notes) == len(version.notes)
+    return listing_result(rows, notes, data, is_whole=is_whole, path=version.shown, shown=line)
 
 
 def _written(one: Import) -> str:
