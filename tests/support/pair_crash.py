@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.agents.pair.outcome import PairOutcome
+from holdfast.agents.pair.journal import PairOutcome
 from holdfast.agents.pair.startup import PairCallbacks, open_pair
 from holdfast.log import Log
 from holdfast.pair.phases import DecisionMade, DecisionRequested, Phase, read_phase

@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.pair.outcome import PairOutcome
+from holdfast.agents.pair.journal import PairOutcome
 from holdfast.agents.pair.startup import OpenedPair, PairCallbacks, PairOptions, open_pair
 from holdfast.events import Entry
 from holdfast.log import Log

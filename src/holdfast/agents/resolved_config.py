@@ -41,14 +41,14 @@ class ResolvedConfig(Struct, frozen=True, kw_only=True):
     permissions: Permissions
     sandbox: Sandbox
     store: Path
+    mode: PermissionMode | None
     is_local: bool
     """Whether the model answers on this machine, one request at a time."""
     notes: tuple[str, ...]
 
-    @property
-    def snapshots(self) -> Path:
-        """The folder for what files were before they were changed."""
-        return self.store.with_name(f"{self.store.name}.snapshots")
+
+def store_path(options: AgentOptions, config: Config, env: Mapping[str, str]) -> Path:
+    return options.store or (Path(config.store) if config.store else default_path(env))
 
 
 def resolve_config(
@@ -81,7 +81,8 @@ def resolve_config(
         profile=loaded.profile.scaled_to(options.budget) if options.budget else loaded.profile,
         permissions=permissions,
         sandbox=sandbox,
-        store=options.store or (Path(config.store) if config.store else default_path(env)),
+        store=store_path(options, config, env),
+        mode=options.mode,
         is_local=is_local,
         notes=(
             *([distrust] if distrust else []),
@@ -105,6 +106,9 @@ def make_agent_config(
         profile=resolved.profile,
         limits=limits,
         permissions=resolved.permissions,
+        mode=resolved.mode,
+        sandbox=resolved.sandbox,
+        snapshots=resolved.store.with_name(f"{resolved.store.name}.snapshots"),
         compacts_in_background=not resolved.is_local,
         watch=watch,
     )

@@ -17,8 +17,7 @@ from holdfast.agents.coding.headless import SignalHandler
 from holdfast.agents.model_choice import NoModel
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.pair.decisions import Approvals, AutoApprovals, FileApprovals
-from holdfast.agents.pair.orchestrator import DONE
-from holdfast.agents.pair.outcome import BLOCKED, PairOutcome
+from holdfast.agents.pair.journal import BLOCKED, DONE, PairOutcome
 from holdfast.agents.pair.startup import OpenedPair, PairCallbacks, PairOptions, open_pair
 from holdfast.cli.event_output import say_no_model
 from holdfast.cli.exits import EXIT_CODES

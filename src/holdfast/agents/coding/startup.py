@@ -66,12 +66,9 @@ async def open_coding_session(
         config = replace(
             make_agent_config(resolved, store, found.log, options.limits, watch),
             approver=approver or UnattendedApprover(),
-            mode=options.mode,
             respondent=respondent or NoAnswer(),
             more_tools=tuple(servers.tools()),
             tasks=tasks or TaskSettings(),
-            sandbox=resolved.sandbox,
-            snapshots=resolved.snapshots,
             skills=config_folder(env) / "skills",
         )
         session = await asyncio.to_thread(CodingSession, config)

@@ -14,8 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.agents.pair.journal import PairJournal
-from holdfast.agents.pair.outcome import PairOutcome
+from holdfast.agents.pair.journal import PairJournal, PairOutcome
 from holdfast.errors import InputError
 from holdfast.pair.folder import replace_file
 from holdfast.pair.phases import Answer, DecisionMade, DecisionRequested, too_long
@@ -51,17 +50,6 @@ class AutoApprovals(Struct, frozen=True):
 class _FileAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     answer: Answer
     words: str = ""
-
-
-class _FileRequest(Struct, frozen=True):
-    """What is asked, and how to answer it."""
-
-    id: str
-    about: str
-    text: str
-    files: tuple[str, ...]
-    answer_to: str
-    answers: tuple[str, ...]
 
 
 class FileApprovals(Struct, frozen=True):
@@ -102,9 +90,10 @@ class FileApprovals(Struct, frozen=True):
         )
 
     def _ask(self, request: DecisionRequested) -> None:
-        file = str(self._file(request))
-        value = _FileRequest(request.id, request.about, request.text, request.files, file, request.answers)
-        data = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+        """Write what is asked, and how to answer it."""
+        asked = {name: getattr(request, name) for name in ("id", "about", "text", "files")}
+        asked |= {"answer_to": str(self._file(request)), "answers": request.answers}
+        data = msgspec.json.format(msgspec.json.encode(asked), indent=2) + b"\n"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             replace_file(self.folder / f"{request.id}.request.json", data)
@@ -147,8 +136,7 @@ class Decisions:
         answers."""
         before = self.journal.state.decided
         requests = {one.id: one for one in (*map(question_request, questions), *self._open("question"))}
-        given = [id_ for id_, one in requests.items() if id_ not in before and await self.ask(one)]
-        return bool(given)
+        return bool([id_ for id_, one in requests.items() if id_ not in before and await self.ask(one)])
 
     async def resume(self) -> None:
         """Ask again what is open, when the work is resumed. An agent that was blocked and gets no answer tries
@@ -166,7 +154,8 @@ class Decisions:
     def accept_resumption(self, role: str) -> None:
         """Resuming an agent that stopped because of its window or its summary is a decision to go on."""
         for request in self._open("overflow", "summary"):
-            if f"{request.id.rpartition('_')[0]}_" in (overflow_prefix(role), summary_prefix(role)):
+            # Their ids have the step at the end; a role's name may contain underscores.
+            if request.id.rpartition("_")[0] in (f"o_{role}", f"s_{role}"):
                 self.go_on(request)
 
     def waits(self, request: DecisionRequested, sentence: str) -> PairOutcome:
@@ -174,12 +163,10 @@ class Decisions:
 
     def with_open_questions(self, outcome: PairOutcome) -> PairOutcome:
         """The outcome, with a hint how open questions are answered."""
-        hints = [
-            f"`{one.id}` is an open question: {self.approvals.how(one)}" for one in self._open("question")
-        ]
-        if not hints:
-            return outcome
-        return replace(outcome, hint="; ".join(filter(None, (outcome.hint, hints[0]))))
+        for one in self._open("question"):
+            hint = f"`{one.id}` is an open question: {self.approvals.how(one)}"
+            return replace(outcome, hint="; ".join(filter(None, (outcome.hint, hint))))
+        return outcome
 
     def _open(self, *about: str) -> list[DecisionRequested]:
         return [one for one in self.journal.state.pending.values() if one.about in about]
@@ -213,13 +200,3 @@ def blocked_request(role: str, questions: Sequence[str]) -> DecisionRequested:
     """A question without whose answer a role cannot go on. The same words give the same id."""
     text = " ".join(questions)
     return DecisionRequested(f"b_{role}_{sha256(text.encode()).hexdigest()[:11]}", "blocked", text)
-
-
-def overflow_prefix(role: str) -> str:
-    """How the ids of requests begin that are made because a role's window is too small."""
-    return f"o_{role}_"
-
-
-def summary_prefix(role: str) -> str:
-    """How the ids of requests begin that are made because no model wrote a role's summary."""
-    return f"s_{role}_"

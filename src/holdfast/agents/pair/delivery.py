@@ -17,7 +17,7 @@ from holdfast.pair.evaluation import (
     false_claims,
     read_evaluation,
 )
-from holdfast.pair.folder import PairFolder, PathInfo, read_design
+from holdfast.pair.folder import PairFolder, read_design
 from holdfast.pair.handover import Handover, handover_text, paths_in
 from holdfast.pair.phases import HandedOver
 from holdfast.pair.roles import Role
@@ -26,15 +26,29 @@ from holdfast.pair.turn_texts import handover_message, turn_text
 
 CountTokens = Callable[[str], int]
 """Counts the tokens of a text."""
+NOT_APPROVED = "the design is still the one that was not approved"
 
 
 def find_faults(handover: Handover, role: Role, folder: PairFolder, iteration: int) -> tuple[str, ...]:
     """Everything that is not true on the disk, or that the role requires and is missing."""
-    return (
-        *_missing(handover, role),
-        *_paths(handover, folder),
-        *_results(handover, role, folder, iteration),
-    )
+    return tuple(_faults(handover, role, folder, iteration))
+
+
+def _faults(handover: Handover, role: Role, folder: PairFolder, iteration: int) -> Iterator[str]:
+    for name in role.handover.requires:
+        if not getattr(handover, name):
+            yield f"`{name}` is missing"
+    for path in paths_in(handover):
+        found = folder.look(path)
+        if isinstance(found, str):
+            yield found
+        elif found.is_folder and path in handover.design:
+            yield f"`{path}` is a folder; the design is a list of files"
+    if role.measures:
+        try:
+            yield from false_claims(handover, read_evaluation(folder, iteration))
+        except UnreadableResults as error:
+            yield str(error)
 
 
 def size_fault(text: str, role: Role, count: CountTokens) -> str:
@@ -45,43 +59,6 @@ def size_fault(text: str, role: Role, count: CountTokens) -> str:
     if tokens < least:
         return f"it takes {tokens} tokens, and {least} are the least: say what was done, what is asked, which files"
     return ""
-
-
-def _missing(handover: Handover, role: Role) -> Iterator[str]:
-    for name in role.handover.requires:
-        if not getattr(handover, name):
-            yield f"`{name}` is missing"
-
-
-def _paths(handover: Handover, folder: PairFolder) -> Iterator[str]:
-    for path in paths_in(handover):
-        found = folder.look(path)
-        if isinstance(found, str):
-            yield found
-        elif found.is_folder and path in handover.design:
-            yield f"`{path}` is a folder; the design is a list of files"
-
-
-def _results(handover: Handover, role: Role, folder: PairFolder, iteration: int) -> Iterator[str]:
-    if not role.measures:
-        return
-    try:
-        yield from false_claims(handover, read_evaluation(folder, iteration))
-    except UnreadableResults as error:
-        yield str(error)
-
-
-def sizes(handover: Handover, folder: PairFolder) -> dict[str, str]:
-    """The size of each named file, so that the reader can decide what to load."""
-    looked = ((path, folder.look(path)) for path in paths_in(handover))
-    return {path: _size(found) for path, found in looked if isinstance(found, PathInfo)}
-
-
-def _size(found: PathInfo) -> str:
-    return f"{found.size} entries" if found.is_folder else f"{found.size} bytes"
-
-
-NOT_APPROVED = "the design is still the one that was not approved"
 
 
 class Delivery:
@@ -107,14 +84,17 @@ class Delivery:
     def faults(
         self, role: Role, handover: Handover, iteration: int, *, is_blocked: bool = False
     ) -> tuple[str, ...]:
-        """What is wrong with a handover itself, its size included."""
-        asked = _unmeasured(role) if is_blocked else role
-        found = find_faults(handover, asked, self._folder, iteration)
+        """What is wrong with a handover itself, its size included. Of a role that is blocked no results are
+        required."""
+        asked = role
+        if is_blocked:
+            required = tuple(name for name in role.handover.requires if name != "success")
+            asked = replace(role, measures=False, handover=replace(role.handover, requires=required))
         count = self._counter(role)
-        size = size_fault(handover_text(role.handover.name, handover), role, count)
-        if not size:
-            size = size_fault(self._message(asked, handover, iteration), role, count)
-        return (*found, *([size] if size else []))
+        size = size_fault(handover_text(role.handover.name, handover), role, count) or size_fault(
+            self._message(asked, handover, iteration), role, count
+        )
+        return (*find_faults(handover, asked, self._folder, iteration), *([size] if size else []))
 
     def results(self, role: Role, handover: Handover, iteration: int) -> IterationResults | None:
         """The results on the disk, if the role measures. Raises `UnreadableResults`."""
@@ -144,7 +124,7 @@ class Delivery:
             iteration=state.iterations + 1,
             rules=self._journal.rules,
             results=state.results,
-            sizes=sizes(made.handover, self._folder),
+            sizes=self._sizes(made.handover),
             notes=following.notes,
             task=self._task if is_first else "",
         )
@@ -160,10 +140,14 @@ class Delivery:
             handover,
             iteration=iteration + role.measures,
             evaluated=evaluated,
-            sizes=sizes(handover, self._folder),
+            sizes=self._sizes(handover),
         )
 
-
-def _unmeasured(role: Role) -> Role:
-    required = tuple(name for name in role.handover.requires if name != "success")
-    return replace(role, measures=False, handover=replace(role.handover, requires=required))
+    def _sizes(self, handover: Handover) -> dict[str, str]:
+        """The size of each named file, so that the reader can decide what to load."""
+        looked = ((path, self._folder.look(path)) for path in paths_in(handover))
+        return {
+            path: f"{found.size} {'entries' if found.is_folder else 'bytes'}"
+            for path, found in looked
+            if not isinstance(found, str)
+        }

@@ -1,9 +1,13 @@
-"""The journal of a pair: its phases, in the order in which they happened, in the log of the pair.
+"""The journal of a pair: its phases, in the order in which they happened, in the log of the pair; and how a run of
+the pair ends.
 
 Rule: a phase is in the log before anybody is told of it, and the state of the pair is read from nothing else.
+However a run ends, the logs are complete, and the hint says how to resume.
 """
 
 from collections.abc import Callable
+
+from msgspec import Struct
 
 from holdfast.log import Log
 from holdfast.pair.phases import (
@@ -17,6 +21,20 @@ from holdfast.pair.phases import (
 )
 from holdfast.pair.roles import Pair
 from holdfast.pair.stop_rules import StopRules
+
+DONE, BLOCKED = "done", "blocked"
+CONTINUE = "`--continue` resumes it"
+RAISE = "`--continue` with a higher `--max-cost` resumes it"
+
+
+class PairOutcome(Struct, frozen=True):
+    """Only an outcome that `ended` the pair needs new rules before it can be resumed."""
+
+    reason: str
+    sentence: str
+    hint: str = ""
+    evidence: tuple[str, ...] = ()
+    ended: bool = False
 
 
 class PairJournal:

@@ -95,10 +95,6 @@ def find_pair(options: AgentOptions, store: Store) -> PairLog:
     root = os.path.realpath(options.root)
     if options.log:
         log = Log.open(store, options.log)
-        if not isinstance(meta := _meta(log), dict) or "pair" not in meta:
-            raise NotFound(
-                f"the log `{log.id}` does not belong to a pair", hint="`holdfast logs` lists all logs"
-            )
     else:
         infos = (info for info in store.logs() if info.head.source == PAIR_SOURCE)
         newest = sorted(infos, key=lambda info: (info.last_at or 0.0, info.head.id), reverse=True)
@@ -110,7 +106,10 @@ def find_pair(options: AgentOptions, store: Store) -> PairLog:
                 f"there is no pair in `{root}` to resume",
                 hint=f"leave out `--continue` to start a new one{elsewhere}",
             )
-        log, meta = mine, _meta(mine)
+        log = mine
+    meta = _meta(log)
+    if "pair" not in meta:
+        raise NotFound(f"the log `{log.id}` does not belong to a pair", hint="`holdfast logs` lists all logs")
     first, second = meta.get("models", ("", ""))
     pair = validate_pair(meta["pair"], f"the log `{log.id}`")
     return PairLog(log, pair, str(meta.get("task", "")), (first, second))
@@ -187,21 +186,22 @@ def _names_in(handover: Handover) -> list[str]:
 
 def begin_agent_log(store: Store, log: Log, role: Role, config: ResolvedConfig) -> None:
     id_ = f"{log.id}.{role.name}"
-    try:
-        store.info(id_)
-    except NotFound:
+    if not _is_there(store, id_):
         meta: dict[str, Json] = {"parent": log.id, "role": role.name, "root": str(config.root)}
         meta["model"] = config.model.name
-        redact = None if config.profile.redact else str
-        Log.create(
-            store, id=id_, title=f"{role.name} of {log.id}", source=AGENT_SOURCE, meta=meta, redact=redact
-        )
+        title, redact = f"{role.name} of {log.id}", None if config.profile.redact else str
+        Log.create(store, id=id_, title=title, source=AGENT_SOURCE, meta=meta, redact=redact)
 
 
 def check_consistency(journal: PairJournal, store: Store) -> None:
     """Raises `NotFound` if a role's log lacks turns or handovers that the pair's log has, or the other way
     round."""
     state = journal.state
+
+    def missing(id_: str, why: str) -> NotFound:
+        hint = f"export it where the pair worked with `holdfast logs export {id_}`, then import it here"
+        return NotFound(why, hint=hint)
+
     for role in journal.pair.roles:
         id_ = f"{journal.log.id}.{role.name}"
         # The newest turn may be in the pair's log and not yet in the role's.
@@ -209,21 +209,16 @@ def check_consistency(journal: PairJournal, store: Store) -> None:
         most = state.turns.get(role.name, 0)
         least = most - is_new
         if not _is_there(store, id_):
-            raise _missing(id_, f"the log `{id_}` of `{role.name}` is not in this store")
+            raise missing(id_, f"the log `{id_}` of `{role.name}` is not in this store")
         made = _made(store, id_)
         if len(made) < least:
-            raise _missing(id_, f"the log `{id_}` of `{role.name}` has {len(made)} of {least} turns")
+            raise missing(id_, f"the log `{id_}` of `{role.name}` has {len(made)} of {least} turns")
         if len(made) > most:
             turns = f"{most} of {len(made)} turns of `{role.name}`"
-            raise _missing(journal.log.id, f"the log `{journal.log.id}` of the pair has {turns}")
+            raise missing(journal.log.id, f"the log `{journal.log.id}` of the pair has {turns}")
         if lost := next((turn for turn in _handed(journal, role.name) if not made[turn - 1]), 0):
             what = f"has no handover of turn {lost}, which the pair's log has"
-            raise _missing(id_, f"the log `{id_}` of `{role.name}` {what}")
-
-
-def _missing(id_: str, why: str) -> NotFound:
-    hint = f"export it where the pair worked with `holdfast logs export {id_}`, then import it here"
-    return NotFound(why, hint=hint)
+            raise missing(id_, f"the log `{id_}` of `{role.name}` {what}")
 
 
 def pair_spending(store: Store, log: Log, configs: Mapping[str, ResolvedConfig]) -> Callable[[], float]:

@@ -5,14 +5,11 @@ repeated. So a run resumes where the log ends, and checks everything once more.
 """
 
 from collections.abc import Callable
-from typing import Literal
 
 from holdfast.agents.agent import Agent
 from holdfast.agents.pair.decisions import Decisions, blocked_request
-from holdfast.agents.pair.delivery import Delivery
-from holdfast.agents.pair.journal import PairJournal
-from holdfast.agents.pair.outcome import BLOCKED, DONE, INTERRUPTED, PairOutcome, ended_outcome
-from holdfast.agents.pair.turns import DesignApproval, MissingDesign, PairContext, TurnResult, TurnRunner
+from holdfast.agents.pair.journal import BLOCKED, CONTINUE, DONE, PairJournal, PairOutcome
+from holdfast.agents.pair.turns import MissingDesign, PairContext, TurnResult, TurnRunner
 from holdfast.log import Log
 from holdfast.pair.evaluation import IterationResults, UnreadableResults, problem_report
 from holdfast.pair.folder import read_design
@@ -27,7 +24,6 @@ from holdfast.pair.phases import (
     StopRulesSet,
     TurnBegan,
 )
-from holdfast.pair.roles import Role
 from holdfast.pair.routing import NextTurn, is_done, next_turn
 from holdfast.pair.stop_rules import StopRules, find_stop
 from holdfast.pair.turn_texts import (
@@ -38,8 +34,6 @@ from holdfast.pair.turn_texts import (
     refused_text,
     unblocked_text,
 )
-
-__all__ = ["DONE", "Orchestrator", "PairContext"]
 
 MOST_REJECTIONS = 3
 """How many handovers in a row, in one run, may be rejected."""
@@ -53,11 +47,8 @@ class Orchestrator:
         self.pair = journal.pair
         self.context = context
         self._decisions = Decisions(journal, context.approvals)
-        self._design = DesignApproval(journal, self._decisions, context.folder)
-        self._delivery = Delivery(
-            journal, context.folder, context.task, lambda role: self._turns.session(role).count
-        )
-        self._turns = TurnRunner(journal, context, self._decisions, self._design, self._delivery)
+        self._turns = TurnRunner(journal, context, self._decisions)
+        self._delivery = self._turns.delivery
         self._rejections = 0
         self._is_interrupted: Callable[[], bool] = lambda: False
 
@@ -95,7 +86,10 @@ class Orchestrator:
         await self._decisions.resume()
         outcome: PairOutcome | None = None
         while outcome is None:
-            outcome = INTERRUPTED if self._is_interrupted() else await self._step()
+            if self._is_interrupted():
+                outcome = PairOutcome("interrupted", "interrupted", CONTINUE)
+            else:
+                outcome = await self._step()
         return self._decisions.with_open_questions(outcome)
 
     async def aclose(self) -> None:
@@ -103,8 +97,8 @@ class Orchestrator:
 
     async def _step(self) -> PairOutcome | None:
         state = self.state
-        if state.ended:
-            return ended_outcome(state.ended)
+        if ended := state.ended:
+            return PairOutcome(ended.reason, ended.sentence, evidence=ended.evidence, ended=True)
         match state.at:
             case TurnBegan() as turn:
                 return self._take(turn, await self._turns.work(turn))
@@ -115,17 +109,9 @@ class Orchestrator:
                 return self._send_back(state, wrong)
             case HandoverAccepted() as accepted:
                 return await self._go_on(accepted)
-        self._begin(
-            self.pair.roles[0], opening_text(self.pair, self.context.task, self.rules), by_person=True
-        )
+        opening = opening_text(self.pair, self.context.task, self.rules)
+        self._turns.begin(self.pair.roles[0], opening, by_person=True)
         return None
-
-    def _begin(self, role: Role, text: str, *, by_person: bool = False) -> None:
-        state = self.state
-        origin: Literal["person", "agent"] = "person" if by_person else "agent"
-        design = self._design.now().hash if role is self.pair.roles[1] else ""
-        self._design.begin()
-        self.journal.append(TurnBegan(state.turn + 1, role.name, state.iterations + 1, text, origin, design))
 
     def _take(self, turn: TurnBegan, found: TurnResult) -> PairOutcome | None:
         """Act on the result of a turn. A design that is missing or rejected goes back to the first role; after an
@@ -136,9 +122,9 @@ class Orchestrator:
             case Handover():
                 self.journal.append(HandedOver(turn.turn, turn.role, turn.iteration, found))
             case MissingDesign(files=files):
-                self._begin(self.pair.roles[0], refused_text((missing_design_note(files),)))
+                self._turns.begin(self.pair.roles[0], refused_text((missing_design_note(files),)))
             case DecisionMade(answer="reject"):
-                self._begin(self.pair.roles[0], disapproved_text(found), by_person=True)
+                self._turns.begin(self.pair.roles[0], disapproved_text(found), by_person=True)
         return None
 
     def _receive(self, made: HandedOver) -> None:
@@ -168,7 +154,7 @@ class Orchestrator:
             times = f"{self._rejections} times in a row"
             sentence = f"`{state.last.role}` handed over {times} what cannot be delivered: {wrong[0]}"
             return PairOutcome("rejected", sentence, "look at the folder, then resume with `--continue`")
-        self._begin(self.pair.role(state.last.role), refused_text(wrong))
+        self._turns.begin(self.pair.role(state.last.role), refused_text(wrong))
         return None
 
     async def _go_on(self, accepted: HandoverAccepted) -> PairOutcome | None:
@@ -187,10 +173,11 @@ class Orchestrator:
             return None
         end = self._end()
         following = None if end else next_turn(self.pair, self.state, self.rules)
+        # An end may claim that the work is good, and with it the design.
         is_bound = (
-            following.role is self.pair.roles[1] if following else end is not None and _claims_success(end)
+            following.role is self.pair.roles[1] if following else end and end.reason in ("success", DONE)
         )
-        found = await self._design.check() if is_bound else None
+        found = await self._turns.check_design() if is_bound else None
         if isinstance(found, PairOutcome):
             return found
         if isinstance(found, DecisionMade) and found.answer == "approve":
@@ -209,13 +196,13 @@ class Orchestrator:
 
     def _deliver(self, following: NextTurn, made: HandedOver) -> None:
         self._rejections = 0
-        self._begin(following.role, self._delivery.text(following, made))
+        self._turns.begin(following.role, self._delivery.text(following, made))
 
     def _return(self, made: HandedOver, found: DecisionMade | MissingDesign) -> None:
         """Back to the first role, whose design was rejected or is missing, with the other's handover, if any."""
         first = self.pair.roles[0]
         if made.role == first.name and isinstance(found, DecisionMade):
-            self._begin(first, disapproved_text(found), by_person=True)
+            self._turns.begin(first, disapproved_text(found), by_person=True)
             return
         note = (
             missing_design_note(found.files) if isinstance(found, MissingDesign) else not_approved_note(found)
@@ -243,7 +230,7 @@ class Orchestrator:
         if any(problem.layer in first.layers for problem in made.handover.problems):
             self._deliver(NextTurn(first), made)
         else:
-            self._begin(self.pair.role(made.role), unblocked_text(asked, decision))
+            self._turns.begin(self.pair.role(made.role), unblocked_text(asked, decision))
         return None
 
     def _end(self, *, is_approved: bool = True) -> PairEnded | None:
@@ -268,8 +255,3 @@ class Orchestrator:
             layers = self.pair.other(made.role).layers
             report = problem_report(made.handover, accepted.results, layers)
             self.context.folder.write_json(self.pair.outputs.report_of(made.iteration), report)
-
-
-def _claims_success(end: PairEnded) -> bool:
-    """Whether an end claims that the work is good, and with it the design."""
-    return end.reason in ("success", DONE)

@@ -51,18 +51,8 @@ REPEATABLE = frozenset({"AskUser", "BashOutput", "BashStop", "Edit", "MultiEdit"
 """Tools whose calls can safely be made twice: what was written is written again, and what was replaced is not found
 any more. All others may do harm."""
 ROLE_TOOLS = (
-    "AskUser",
-    "Bash",
-    "BashOutput",
-    "BashStop",
-    "Edit",
-    "Glob",
-    "Grep",
-    "LS",
-    "MultiEdit",
-    "Read",
-    "TodoWrite",
-    "Write",
+    *("AskUser", "Bash", "BashOutput", "BashStop", "Edit", "Glob"),
+    *("Grep", "LS", "MultiEdit", "Read", "TodoWrite", "Write"),
 )
 """The tools that a role may have; every role has Recall and HandOver too."""
 DECISIONS, PROGRESS = "decisions", "progress"
@@ -168,9 +158,16 @@ class RoleSession:
 
     async def _run(self) -> Done | Ask | Stop:
         """One run, within what is left of the turn's limits."""
-        self.agent.budget.limits = _left(self._limits, self._spent)
+        limits, spent = self._limits, self._spent
+        # No limit is reached, so none becomes 0, which would mean no limit.
+        self.agent.budget.limits = replace(
+            limits,
+            steps=limits.steps - spent.steps if limits.steps else 0,
+            dollars=limits.dollars - spent.dollars if limits.dollars else 0.0,
+        )
         end = await run(self.agent)
-        self._spent = _sum(self._spent, self.agent.budget.spent)
+        more = self.agent.budget.spent
+        self._spent = Spent(spent.steps + more.steps, dollars=spent.dollars + more.dollars)
         is_limit = isinstance(end, Stop) and end.reason in ("steps", "cost")
         # The sentence must name the limit of the turn, not what was left of it.
         return (reached_limit(self._limits, self._spent, 0.0) or end) if is_limit else end
@@ -205,8 +202,8 @@ class RoleSession:
 
     def _notice(self, notice: Notice) -> None:
         match notice:
-            case CallFinished(call=call, result=result) if (
-                call.name == HAND_OVER_TOOL and not result.is_error
+            case CallFinished(call=ToolCall(name=hand_over.HAND_OVER_TOOL), result=result) if (
+                not result.is_error
             ):
                 # The turn ends here: further calls of the same reply are not started.
                 self.agent.interrupt()
@@ -225,24 +222,6 @@ def define_tools(tools: Iterable[Tool], definitions: Definitions) -> list[Tool]:
 def role_prompts() -> dict[str, ShortPrompt]:
     """The short prompts of all tools that a role may have, by name."""
     return {**short_prompts(), hand_over.HAND_OVER_TOOL: short_prompt_beside(hand_over.__file__)}
-
-
-def turn_opening(text: str, *, by_person: bool) -> UserSaid:
-    """The message that opens a turn."""
-    return UserSaid((Text(text),), "person" if by_person else "agent")
-
-
-def _left(limits: RunLimits, spent: Spent) -> RunLimits:
-    """**Contract:** no limit is reached, so none becomes 0, which would mean no limit."""
-    return replace(
-        limits,
-        steps=limits.steps - spent.steps if limits.steps else 0,
-        dollars=limits.dollars - spent.dollars if limits.dollars else 0.0,
-    )
-
-
-def _sum(one: Spent, other: Spent) -> Spent:
-    return replace(one, steps=one.steps + other.steps, dollars=one.dollars + other.dollars)
 
 
 def _describe(call: ToolCall) -> str:

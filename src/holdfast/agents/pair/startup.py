@@ -22,7 +22,6 @@ from holdfast.agents.options import AgentOptions
 from holdfast.agents.pair.decisions import Approvals, AutoApprovals
 from holdfast.agents.pair.journal import PairJournal
 from holdfast.agents.pair.logs import (
-    PairLog,
     begin_agent_log,
     begin_pair,
     check_consistency,
@@ -34,7 +33,12 @@ from holdfast.agents.pair.orchestrator import Orchestrator
 from holdfast.agents.pair.role_session import ROLE_TOOLS
 from holdfast.agents.pair.turns import PairContext
 from holdfast.agents.project_rules import RulesFile, read_project_rules
-from holdfast.agents.resolved_config import ResolvedConfig, make_agent_config, resolve_config
+from holdfast.agents.resolved_config import (
+    ResolvedConfig,
+    make_agent_config,
+    resolve_config,
+    store_path,
+)
 from holdfast.config import load_config
 from holdfast.errors import ConfigError
 from holdfast.log import Log
@@ -46,7 +50,7 @@ from holdfast.pair.folder import PairFolder
 from holdfast.pair.phases import Phase, ProjectRulesSet
 from holdfast.pair.roles import Pair, Role, check_tools
 from holdfast.pair.stop_rules import StopRules, contradictions, update_rules
-from holdfast.store import SqliteStore, Store, default_path
+from holdfast.store import SqliteStore, Store
 from holdfast.tools.workspace import Workspace
 
 ModelPair = tuple[Model | None, Model | None]
@@ -99,7 +103,8 @@ async def open_pair(
 def _open(
     options: PairOptions, callbacks: PairCallbacks, env: Mapping[str, str], models: ModelPair
 ) -> OpenedPair:
-    place = _store_of(options, env)
+    root = options.agent.root
+    place = store_path(options.agent, load_config(cwd=root, env=env), env)
     # Held in the thread that opens it: whatever fails before the end is closed there.
     with ExitStack() as stack:
         store: Store = stack.enter_context(closing(SqliteStore(place)))
@@ -107,20 +112,31 @@ def _open(
         pair = known.pair if known else options.pair
         assert pair is not None, "a pair is given, or found"
         check_tools(pair, ROLE_TOOLS)
-        names = _names(options, known)
-        before = PairJournal(known.log, pair).rules if known else pair.stop
-        rules = _rules(options, before)
-        configs, notes = _configs(replace(options, models=names, max_cost=rules.max_cost), pair, env, models)
-        notes = (*notes, *([UNCHANGED] if options.stop == {} else []))
-        project_rules = read_project_rules(Workspace([options.agent.root]))
+        # The models that are named now, else those that were named at the beginning.
+        before = known.models if known else ("", "")
+        names = options.models[0] or before[0], options.models[1] or before[1]
+        rules = _rules(options, PairJournal(known.log, pair).rules if known else pair.stop)
+        configs: dict[str, ResolvedConfig] = {}
+        notes: list[str] = []
+        for role, name, model in zip(pair.roles, names, models, strict=True):
+            configs[role.name], more = _config(options.agent, rules.max_cost, role, name, env, model)
+            notes += more
+        notes += [UNCHANGED] if options.stop == {} else []
+        project_rules = read_project_rules(Workspace([root]))
         # The log comes last: if something cannot be opened, no log is left behind.
-        pair_log = known or begin_pair(
-            options.agent.root, replace(pair, stop=rules), options.task, names, store
-        )
-        stack.callback(lock_pair(place, pair_log.log, options.agent.root))
-        journal = PairJournal(pair_log.log, pair_log.pair, callbacks.tell)
+        pair_log = known or begin_pair(root, replace(pair, stop=rules), options.task, names, store)
+        log = pair_log.log
+        stack.callback(lock_pair(place, log, root))
+        journal = PairJournal(log, pair_log.pair, callbacks.tell)
         _start(journal, store, configs, project_rules)
-        orchestrator = Orchestrator(journal, _context(options, pair_log, store, place, configs, callbacks))
+        context = PairContext(
+            folder=PairFolder(root, pair_log.pair.outputs),
+            task=pair_log.task,
+            config=lambda role: _agent_config(configs[role.name], store, log, role, callbacks),
+            approvals=callbacks.approvals(place, log.id),
+            spent=pair_spending(store, log, configs),
+        )
+        orchestrator = Orchestrator(journal, context)
         orchestrator.set_rules(rules, _grants(options.agent, configs))
         opened = stack.pop_all()
     to_close = AsyncExitStack()
@@ -128,7 +144,7 @@ def _open(
     for resolved in configs.values():
         to_close.push_async_callback(resolved.model.aclose)
     to_close.push_async_callback(orchestrator.aclose)
-    return OpenedPair(orchestrator, notes, to_close.aclose)
+    return OpenedPair(orchestrator, tuple(dict.fromkeys(notes)), to_close.aclose)
 
 
 def _start(
@@ -144,67 +160,29 @@ def _start(
     check_consistency(journal, store)
 
 
-def _names(options: PairOptions, known: PairLog | None) -> tuple[str, str]:
-    """The models that are named now, else those that were named at the beginning."""
-    before = known.models if known else ("", "")
-    return options.models[0] or before[0], options.models[1] or before[1]
-
-
-def _configs(
-    options: PairOptions, pair: Pair, env: Mapping[str, str], models: ModelPair
-) -> tuple[dict[str, ResolvedConfig], tuple[str, ...]]:
-    configs: dict[str, ResolvedConfig] = {}
-    notes: list[str] = []
-    for role, name, model in zip(pair.roles, options.models, models, strict=True):
-        configs[role.name], more = _config(options, role, name, env, model)
-        notes += more
-    return configs, tuple(dict.fromkeys(notes))
-
-
-def _context(
-    options: PairOptions,
-    pair_log: PairLog,
-    store: Store,
-    place: Path,
-    configs: Mapping[str, ResolvedConfig],
-    callbacks: PairCallbacks,
-) -> PairContext:
-    return PairContext(
-        folder=PairFolder(options.agent.root, pair_log.pair.outputs),
-        task=pair_log.task,
-        config=lambda role: _agent_config(options, configs[role.name], store, pair_log.log, role, callbacks),
-        approvals=callbacks.approvals(place, pair_log.log.id),
-        spent=pair_spending(store, pair_log.log, configs),
-    )
-
-
-def _store_of(options: PairOptions, env: Mapping[str, str]) -> Path:
-    config = load_config(cwd=options.agent.root, env=env)
-    return options.agent.store or (Path(config.store) if config.store else default_path(env))
-
-
 def _config(
-    options: PairOptions, role: Role, given: str, env: Mapping[str, str], model: Model | None
+    options: AgentOptions,
+    max_cost: float,
+    role: Role,
+    given: str,
+    env: Mapping[str, str],
+    model: Model | None,
 ) -> tuple[ResolvedConfig, list[str]]:
-    name, notes = (given, list[str]()) if model else _named(role, given, options.agent.root, env)
+    name, notes = (given, list[str]()) if model else _named(role, given, options.root, env)
     asked = replace(
-        options.agent,
+        options,
         model=name,
         profile=role.profile,
         budget=role.window,
-        mode=options.agent.mode or "edit",
-        limits=replace(options.agent.limits, dollars=0.0 if model else options.max_cost or 0.0),
+        mode=options.mode or "edit",
+        limits=replace(options.limits, dollars=0.0 if model else max_cost),
     )
     resolved = resolve_config(asked, env, model)
     if role.window > resolved.entry.window > 0:
         resolved = replace(resolved, profile=resolved.profile.scaled_to(resolved.entry.window))
     notes += [f"`{role.name}`: {note}" for note in (*_smaller(role, resolved), *resolved.notes)]
-    if (
-        role.measures
-        and "Bash" in role.tools
-        and asked.mode != "auto"
-        and not resolved.permissions.commands.allow
-    ):
+    may_ask = asked.mode != "auto" and not resolved.permissions.commands.allow
+    if role.measures and "Bash" in role.tools and may_ask:
         notes.append(
             f'`{role.name}` evaluates, and no rule allows it a command: `--allow "Bash(make:*)"` allows one'
         )
@@ -239,12 +217,9 @@ def _named(role: Role, given: str, root: Path, env: Mapping[str, str]) -> tuple[
 
 
 def _rules(options: PairOptions, before: StopRules) -> StopRules:
-    given: dict[str, Any] = {**(options.stop or {})}
-    if options.max_iterations is not None:
-        given["max_iterations"] = options.max_iterations
-    if options.max_cost is not None:
-        given["max_cost"] = options.max_cost
-    rules = update_rules(before, given)
+    limits = {"max_iterations": options.max_iterations, "max_cost": options.max_cost}
+    given = {name: value for name, value in limits.items() if value is not None}
+    rules = update_rules(before, {**(options.stop or {}), **given})
     for sentence in contradictions(rules):
         raise ConfigError(
             f"the limits do not fit together: {sentence}", hint="docs/pair.md says when a pair stops"
@@ -261,20 +236,9 @@ def _grants(options: AgentOptions, configs: Mapping[str, ResolvedConfig]) -> str
 
 
 def _agent_config(
-    options: PairOptions,
-    resolved: ResolvedConfig,
-    store: Store,
-    log: Log,
-    role: Role,
-    callbacks: PairCallbacks,
+    resolved: ResolvedConfig, store: Store, log: Log, role: Role, callbacks: PairCallbacks
 ) -> AgentConfig:
-    return replace(
-        make_agent_config(
-            resolved, store, f"{log.id}.{role.name}", RunLimits(), lambda one: callbacks.watch(role.name, one)
-        ),
-        mode=options.agent.mode or "edit",
-        sandbox=resolved.sandbox,
-        snapshots=resolved.snapshots,
-        # The next request waits for a summary: what follows builds on it.
-        compacts_in_background=False,
-    )
+    id_ = f"{log.id}.{role.name}"
+    config = make_agent_config(resolved, store, id_, RunLimits(), lambda one: callbacks.watch(role.name, one))
+    # The next request waits for a summary: what follows builds on it.
+    return replace(config, compacts_in_background=False)

@@ -5,6 +5,7 @@ is approved. An approval is for a hash of names and bytes; after any change of t
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,18 +14,13 @@ from holdfast.agents.agent import Agent
 from holdfast.agents.build import AgentConfig
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.outcomes import Ask, Stop
-from holdfast.agents.pair.decisions import (
-    Approvals,
-    DecisionRespondent,
-    Decisions,
-    overflow_prefix,
-    summary_prefix,
-)
+from holdfast.agents.pair.decisions import Approvals, DecisionRespondent, Decisions
 from holdfast.agents.pair.delivery import Delivery
-from holdfast.agents.pair.journal import PairJournal
-from holdfast.agents.pair.outcome import CONTINUE, RAISE, PairOutcome, role_outcome
-from holdfast.agents.pair.role_session import RoleSession, turn_opening
+from holdfast.agents.pair.journal import CONTINUE, RAISE, PairJournal, PairOutcome
+from holdfast.agents.pair.role_session import RoleSession
 from holdfast.agents.project_rules import RulesFile
+from holdfast.events import UserSaid
+from holdfast.messages import Text
 from holdfast.pair.folder import Design, PairFolder, read_design
 from holdfast.pair.handover import Handover
 from holdfast.pair.phases import DecisionMade, DecisionRequested, TurnBegan
@@ -40,42 +36,6 @@ class MissingDesign(Struct, frozen=True):
     """Files of the design that cannot be read."""
 
     files: tuple[str, ...]
-
-
-class DesignApproval:
-    def __init__(self, journal: PairJournal, decisions: Decisions, folder: PairFolder) -> None:
-        self._journal = journal
-        self._decisions = decisions
-        self._folder = folder
-        self._looks = 0
-
-    def begin(self) -> None:
-        """Count from zero: a new turn begins."""
-        self._looks = 0
-
-    def now(self) -> Design:
-        """The design of the first role's newest handover, as its files are now."""
-        made = self._journal.state.handovers.get(self._journal.pair.roles[0].name)
-        return read_design(self._folder, made.handover.design if made else ())
-
-    async def check(self) -> DecisionMade | MissingDesign | PairOutcome | None:
-        """None if the design is approved. A decision was made just now, or it rejects the design: after it,
-        everything must be checked again."""
-        design = self.now()
-        if design.missing:
-            return MissingDesign(design.missing)
-        if not design.hash or self._journal.state.approves(design.hash):
-            return None
-        self._looks += 1
-        if self._looks > MOST_LOOKS:
-            return PairOutcome("ask", "the design keeps changing while it is being checked", CONTINUE)
-        text = f"approve the design in {', '.join(f'`{name}`' for name in design.files)}?"
-        request = DecisionRequested(design.hash, "design", text, design.files)
-        decision = await self._decisions.ask(request, again=not self._journal.rejects(design.hash))
-        if decision is not None:
-            return decision
-        sentence = f"the design `{design.hash}` waits for approval: {', '.join(design.files)}"
-        return self._decisions.waits(request, sentence)
 
 
 TurnResult = Handover | PairOutcome | DecisionMade | MissingDesign
@@ -96,51 +56,49 @@ class PairContext(Struct, frozen=True, kw_only=True):
 class TurnRunner:
     """`follow` is called with the agent whenever a turn begins."""
 
-    def __init__(
-        self,
-        journal: PairJournal,
-        context: PairContext,
-        decisions: Decisions,
-        design: DesignApproval,
-        delivery: Delivery,
-    ) -> None:
+    def __init__(self, journal: PairJournal, context: PairContext, decisions: Decisions) -> None:
         self._journal = journal
         self._context = context
         self._decisions = decisions
-        self._design = design
-        self._refusals = delivery.refusals
+        self.delivery = Delivery(
+            journal, context.folder, context.task, lambda role: self._session(role).count
+        )
         self._sessions: dict[str, RoleSession] = {}
+        self._looks = 0
         self.follow: Callable[[Agent], None] = lambda _: None
 
     async def aclose(self) -> None:
         for session in self._sessions.values():
             await session.aclose()
 
-    def session(self, role: Role) -> RoleSession:
-        if role.name not in self._sessions:
-            known = self._journal.state.project_rules
-            rules = RulesFile(known.path, known.text, known.mtime, known.hash) if known else None
-            config = replace(self._context.config(role), respondent=DecisionRespondent(self._decisions))
-            self._sessions[role.name] = RoleSession(config, role, self._refusals, rules)
-        return self._sessions[role.name]
+    def begin(self, role: Role, text: str, *, by_person: bool = False) -> None:
+        """Record a new turn, which `work` then works on."""
+        self._looks = 0
+        state = self._journal.state
+        origin: Literal["person", "agent"] = "person" if by_person else "agent"
+        design = self._design().hash if self._is_bound(role) else ""
+        self._journal.append(TurnBegan(state.turn + 1, role.name, state.iterations + 1, text, origin, design))
 
     async def work(self, turn: TurnBegan) -> TurnResult:
         """Work until something is handed over, or until something prevents it."""
         role = self._journal.pair.role(turn.role)
         if role.measures:
             self._context.folder.prepare(turn.iteration)
-        limits = self._limits()
-        if limits is None:
-            return self._out_of_money()
-        session = self.session(role)
+        rules = self._journal.rules
+        spent = self._context.spent() if rules.max_cost else 0.0
+        if rules.max_cost and spent >= rules.max_cost:
+            sentence = f"{format_dollars(spent)} of {format_dollars(rules.max_cost)} are spent"
+            return PairOutcome("cost", sentence, RAISE)
+        limits = RunLimits(rules.turn_steps, rules.max_cost - spent)
+        session = self._session(role)
         self._decisions.accept_resumption(role.name)
         if waits := await self._resolve_calls(session):
             return waits
-        said = turn_opening(turn.text, by_person=turn.origin == "person")
+        said = UserSaid((Text(turn.text),), turn.origin)
         session.open_turn(said, self._journal.state.turns[role.name], turn.iteration, limits)
         # A handover that was already made is checked with its design when it is received.
         is_bound = self._is_bound(role) and session.handed() is None
-        if is_bound and (found := await self._design.check()):
+        if is_bound and (found := await self.check_design()):
             return found
         self._set_recaps(session, turn)
         self.follow(session.agent)
@@ -151,7 +109,43 @@ class TurnRunner:
             return end
         if isinstance(end, Stop) and end.reason == "overflow":
             self._ask_for_room(end, session)
-        return role_outcome(end, role)
+        return _role_outcome(end, role)
+
+    async def check_design(self) -> DecisionMade | MissingDesign | PairOutcome | None:
+        """None if the design is approved. A decision was made just now, or it rejects the design: after it,
+        everything must be checked again."""
+        design = self._design()
+        if design.missing:
+            return MissingDesign(design.missing)
+        if not design.hash or self._journal.state.approves(design.hash):
+            return None
+        self._looks += 1
+        if self._looks > MOST_LOOKS:
+            return PairOutcome("ask", "the design keeps changing while it is being checked", CONTINUE)
+        text = f"approve the design in {', '.join(f'`{name}`' for name in design.files)}?"
+        request = DecisionRequested(design.hash, "design", text, design.files)
+        decision = await self._decisions.ask(request, again=not self._journal.rejects(design.hash))
+        if decision is not None:
+            return decision
+        sentence = f"the design `{design.hash}` waits for approval: {', '.join(design.files)}"
+        return self._decisions.waits(request, sentence)
+
+    def _design(self) -> Design:
+        """The design of the first role's newest handover, as its files are now."""
+        made = self._journal.state.handovers.get(self._journal.pair.roles[0].name)
+        return read_design(self._context.folder, made.handover.design if made else ())
+
+    def _is_bound(self, role: Role) -> bool:
+        """Whether a role works by the design, which must be approved then."""
+        return role is self._journal.pair.roles[1]
+
+    def _session(self, role: Role) -> RoleSession:
+        if role.name not in self._sessions:
+            known = self._journal.state.project_rules
+            rules = RulesFile(known.path, known.text, known.mtime, known.hash) if known else None
+            config = replace(self._context.config(role), respondent=DecisionRespondent(self._decisions))
+            self._sessions[role.name] = RoleSession(config, role, self.delivery.refusals, rules)
+        return self._sessions[role.name]
 
     async def _resolve_calls(self, session: RoleSession) -> PairOutcome | None:
         """Give calls that a crash interrupted a result. A person is asked first about those that may do harm
@@ -171,8 +165,7 @@ class TurnRunner:
 
     def _set_recaps(self, session: RoleSession, turn: TurnBegan) -> None:
         state = self._journal.state
-        is_bound = self._is_bound(session.role)
-        changed = design_lines(turn.design, self._design.now().hash) if is_bound else ()
+        changed = design_lines(turn.design, self._design().hash) if self._is_bound(session.role) else ()
         session.set_recaps(
             (*changed, *pending_lines(state)),
             progress_lines(self._journal.pair, state.results, self._journal.rules),
@@ -181,32 +174,29 @@ class TurnRunner:
     def _ask_for_room(self, end: Stop, session: RoleSession) -> None:
         """Its newest steps alone do not fit, even with clipped results: only a person can choose a larger
         window."""
-        id_ = f"{overflow_prefix(session.role.name)}{session.steps}"
-        if id_ not in self._journal.state.pending:
-            self._journal.append(DecisionRequested(id_, "overflow", f"`{session.role.name}`: {end.sentence}"))
+        name = session.role.name
+        request = DecisionRequested(f"o_{name}_{session.steps}", "overflow", f"`{name}`: {end.sentence}")
+        if request.id not in self._journal.state.pending:
+            self._journal.append(request)
 
     async def _may_go_on(self, end: Ask, session: RoleSession) -> bool:
         """No model wrote a usable summary, and the rules wrote one instead: a person decides whether to go on."""
         name = session.role.name
-        request = DecisionRequested(
-            f"{summary_prefix(name)}{session.steps}", "summary", f"`{name}`: {end.question}. Go on?"
-        )
-        decision = await self._decisions.ask(request)
+        text = f"`{name}`: {end.question}. Go on?"
+        decision = await self._decisions.ask(DecisionRequested(f"s_{name}_{session.steps}", "summary", text))
         return decision is not None and decision.answer == "approve"
 
-    def _limits(self) -> RunLimits | None:
-        """What the next turn may spend; None if nothing is left."""
-        most, steps = self._journal.rules.max_cost, self._journal.rules.turn_steps
-        if not most:
-            return RunLimits(steps)
-        left = most - self._context.spent()
-        return RunLimits(steps, left) if left > 0 else None
 
-    def _out_of_money(self) -> PairOutcome:
-        spent, most = self._context.spent(), self._journal.rules.max_cost
-        sentence = f"{format_dollars(spent)} of {format_dollars(most)} are spent"
-        return PairOutcome("cost", sentence, RAISE)
-
-    def _is_bound(self, role: Role) -> bool:
-        """Whether a role works by the design, which must be approved then."""
-        return role is self._journal.pair.roles[1]
+def _role_outcome(end: Ask | Stop, role: Role) -> PairOutcome:
+    match end:
+        case Ask(question=question):
+            return PairOutcome("ask", f"`{role.name}`: {question}", CONTINUE)
+        case Stop(reason="overflow", sentence=sentence, hint=hint):
+            room = f"{hint}; or give `{role.name}` a model with a larger window"
+            return PairOutcome("ask", f"`{role.name}`: {sentence}", f"{room}; {CONTINUE}")
+        case Stop(reason="model" | "refused" | "empty" as reason, sentence=sentence, hint=hint):
+            return PairOutcome(
+                reason, f"`{role.name}`: {sentence}", "; ".join(filter(None, (hint, CONTINUE)))
+            )
+        case Stop(reason=reason, sentence=sentence):
+            return PairOutcome(reason, f"`{role.name}`: {sentence}", RAISE if reason == "cost" else CONTINUE)
