@@ -17,7 +17,7 @@ from work import EXECUTE, EXECUTE_SUMMARY, INIT, INIT_SUMMARY, STAFF, notes_of
 
 from holdfast.agents.notices import FoldMade, Notice, SummaryMade
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.pair.outcome import PairOutcome
+from holdfast.agents.pair.journal import PairOutcome
 from holdfast.agents.pair.startup import ModelPair, PairCallbacks, PairOptions, open_pair
 from holdfast.pair.phases import Phase, describe_phase
 from holdfast.pair.roles import load_pair

@@ -4,8 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.agents.agent import RequestSettings
-from holdfast.agents.commands.context import give_advice
-from holdfast.agents.commands.context_sizes import measure_window
+from holdfast.agents.commands.context import give_advice, measure_window
 from holdfast.agents.sessions import TASK_SOURCE
 from holdfast.compaction.plan import plan_compaction
 from holdfast.errors import InputError
@@ -53,7 +52,7 @@ def cells(text, name):
 
 
 def number(text):
-    return int(text.replace(" ", ""))
+    return int(text.replace(",", ""))
 
 
 def test_the_parts_add_up_to_what_is_sent(place):
@@ -212,10 +211,10 @@ def test_cost_by_model_with_what_the_cache_saved(place):
     assert "No model was asked in this session yet." in run(coding, "/cost").text
     say(coding, "One?", "Two?")
     text = run(coding, "/cost").text
-    assert cells(text, "`house/large`") == ["2", "201 000", "50 %", "2 000", "$1.46"]
+    assert cells(text, "`house/large`") == ["2", "201,000", "50 %", "2,000", "$1.46"]
     # 100 000 written at 12.5, 100 000 read at 1, 1 000 plain at 10, 2 000 out at 50, all a million tokens.
     assert "The cache saved $0.65: the same requests would have cost $2.11 without it" in text
-    assert "The last run: 1 step, 101 000 tokens in (99 % cached), 1 000 out, $0.16." in text
+    assert "The last run: 1 step, 101,000 tokens in (99 % cached), 1,000 out, $0.16." in text
 
 
 def test_cost_of_what_has_no_price_is_not_nothing(place):

@@ -40,7 +40,7 @@ def test_a_server_of_ones_own_says_what_it_serves(place):
         config = f'[models."house/qwen-small"]\nurl = "{server.url}"\nwindow = 32768\n'
         (place.root / "holdfast.toml").write_text(config)
         text = run(place.open(), "/model").text
-        assert "| `house/qwen-small` | 32 768 |" in text
+        assert "| `house/qwen-small` | 32,768 |" in text
         assert run(place.open(), "/model house/qwen-small").model == "house/qwen-small"
 
 

@@ -12,14 +12,12 @@ from holdfast.agents.commands.context import CONTEXT
 from holdfast.agents.commands.cost import COST
 from holdfast.agents.commands.diff import DIFF
 from holdfast.agents.commands.export import EXPORT
-from holdfast.agents.commands.fork import FORK
+from holdfast.agents.commands.history import FORK, REWIND, UNDO
 from holdfast.agents.commands.init import INIT, note_init_offer, offers_init
 from holdfast.agents.commands.lookup import RECALL, TODOS
 from holdfast.agents.commands.markdown import code, joined, table
 from holdfast.agents.commands.model import MODE, MODEL
 from holdfast.agents.commands.resume import RESUME
-from holdfast.agents.commands.rewind import REWIND
-from holdfast.agents.commands.undo import UNDO
 from holdfast.errors import InputError, suggest
 
 __all__ = ["COMMANDS", "CommandAnswer", "SlashCommand", "note_init_offer", "offers_init", "run_command"]

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import CommandAnswer, SlashCommand, require_idle
-from holdfast.agents.commands.markdown import bullets, code, counted, fenced, grouped, joined
+from holdfast.agents.commands.markdown import bullets, code, fenced, joined
 from holdfast.compaction.compact import Compaction, compact, preview, undo
 from holdfast.compaction.plan import CompactionPlan
 from holdfast.errors import InputError
+from holdfast.numbers import counted, grouped
 
 MORE = """\
 `/compact` shows what would be summarized, `/compact now` does it, and `/compact undo` undoes the last summary: what

@@ -1,39 +1,128 @@
 """`/context`: what the next request holds, by part, by file and by result, and what to do about it.
 
-Rule: it shows and changes nothing; numbers are tokens. Every piece of advice names what it is about, its size, and
-what a person can do.
+Rule: it shows and changes nothing; numbers are tokens, and the parts add up to the whole, whatever is shown of
+them. Every piece of advice names what it is about, its size, and what a person can do.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
 
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import CommandAnswer, SlashCommand
-from holdfast.agents.commands.context_sizes import FileSize, WindowSizes, measure_window
-from holdfast.agents.commands.markdown import (
-    bullets,
-    code,
-    counted,
-    grouped,
-    joined,
-    percentage,
-    table,
-)
+from holdfast.agents.commands.markdown import bullets, code, joined, percentage, table
 from holdfast.compaction.plan import CompactionPlan, plan_compaction
+from holdfast.errors import ContextOverflow
+from holdfast.numbers import counted, grouped
+from holdfast.packing.folding.trigger import estimate_request
+from holdfast.packing.pack import pack
 from holdfast.packing.presence import STATES
 from holdfast.packing.view import WindowView
-from holdfast.packing.visibility import TextVisibility
+from holdfast.packing.visibility import TextVisibility, Visibility, visibility_of
 from holdfast.packing.window import Window
+from holdfast.tools.mcp.tool_names import MCP_PREFIX
 from holdfast.views import path
 
 
-def readable_window(coding: CodingSession) -> WindowView:
-    """The session's window, or while the agent works on it in another thread, a second one made from the log."""
-    session = coding.session
-    if not coding.agent.is_running:
-        session.catch_up()
-        return session.window.view()
-    return Window(session.profile, session.window.counter, path(session.log.entries())).view()
+class WindowPart(Struct, frozen=True):
+    name: str
+    tokens: int
+
+
+class FileSize(Struct, frozen=True):
+    """What the window holds of one file, in all steps that read or wrote it."""
+
+    path: str
+    tokens: int
+    size: int
+    steps: tuple[int, ...]
+    states: tuple[str, ...]
+
+
+class WindowSizes(Struct, frozen=True):
+    """`parts` are what the next request holds without the room for its reply, by our own count, which `counted`
+    bounds. `used` is the same by the provider's reports. `rows` are results that belong to no file, the largest
+    first."""
+
+    parts: tuple[WindowPart, ...]
+    used: int
+    counted: int
+    trigger: int
+    window: int
+    reply_room: int
+    files: tuple[FileSize, ...]
+    rows: tuple[TextVisibility, ...]
+    ledger: Visibility
+
+    @property
+    def total(self) -> int:
+        return sum(part.tokens for part in self.parts)
+
+
+def measure_window(window: WindowView) -> WindowSizes:
+    found = visibility_of(window)
+    profile = window.profile
+    others = sorted((row for row in found.rows if not row.path), key=lambda row: -row.tokens)
+    return WindowSizes(
+        parts=tuple(part for part in _window_parts(window) if part.tokens),
+        used=max(0, estimate_request(window) - profile.reply_room),
+        counted=window.total,
+        trigger=profile.trigger,
+        window=profile.window,
+        reply_room=profile.reply_room,
+        files=tuple(_file_sizes(row for row in found.rows if row.path)),
+        rows=tuple(others),
+        ledger=found,
+    )
+
+
+def _window_parts(window: WindowView) -> list[WindowPart]:
+    transcript, count = window.transcript, window.counter
+    pinned = [
+        WindowPart("system prompt", count.text(transcript.system)),
+        *(WindowPart(f"rules `{path}`", count.text(text)) for path, text in transcript.rules.items()),
+        *(WindowPart(f"context `{key}`", count.text(text)) for key, text in transcript.contexts.items()),
+    ]
+    # What messages cost besides their texts belongs to the prompt, so that the parts add up.
+    rest = max(0, window.stable.tokens - sum(part.tokens for part in pinned))
+    pinned[0] = WindowPart(pinned[0].name, pinned[0].tokens + rest)
+    # Our own tools, and those of MCP servers, which a person can remove.
+    foreign = tuple(tool for tool in transcript.tools if tool.name.startswith(MCP_PREFIX))
+    taken, own = count.tools(foreign), len(transcript.tools) - len(foreign)
+    pinned += [
+        WindowPart(f"definitions of {own} tools", window.stable.tool_tokens - taken),
+        WindowPart(f"definitions of {len(foreign)} tools of MCP servers", taken),
+    ]
+    try:
+        packed = pack(window)
+    except ContextOverflow:
+        # It does not fit until a fold is made; what it takes is known all the same.
+        sizes = window.fixed_tokens
+        steps = window.total - sum(sizes.values())
+        return [*pinned, WindowPart("summary", sizes["summary"]), WindowPart("rounds", steps)]
+    layer = packed.layer
+    return [
+        *pinned,
+        WindowPart("summary", layer("summary").tokens),
+        WindowPart("earlier rounds", layer("window").tokens),
+        WindowPart("this round", layer("round").tokens),
+        WindowPart("todo recap", layer("tail").tokens),
+    ]
+
+
+def _file_sizes(rows: Iterable[TextVisibility]) -> list[FileSize]:
+    by_path: dict[str, list[TextVisibility]] = {}
+    for row in rows:
+        by_path.setdefault(row.path, []).append(row)
+    found = []
+    for name, group in by_path.items():
+        shown = [row for row in group if row.tokens] or group
+        steps = tuple(dict.fromkeys(row.step for row in shown))
+        states = tuple(dict.fromkeys(row.state for row in shown))
+        tokens, size = sum(row.tokens for row in group), sum(row.size for row in group)
+        found.append(FileSize(name, tokens, size, steps, states))
+    return sorted(found, key=lambda file: (-file.tokens, -file.size, file.path))
 
 
 LARGE_RESULT = 0.05
@@ -45,46 +134,32 @@ as near it."""
 
 def give_advice(sizes: WindowSizes, plan: CompactionPlan | None) -> list[str]:
     """The most important advice first."""
-    lines = [*_about_trigger(sizes), *_about_largest(sizes)]
-    if lines:
-        lines.append(_would(plan))
-    lines += [*_about_stale(sizes), *_about_frame(sizes)]
-    return lines or ["Nothing needs doing: there is room."]
-
-
-def _about_trigger(sizes: WindowSizes) -> Iterator[str]:
+    lines = []
     left = sizes.trigger - sizes.used - sizes.reply_room
     if left <= 0:
-        yield "The trigger is reached: the next step folds first. Recall brings back what is folded."
+        lines.append("The trigger is reached: the next step folds first. Recall brings back what is folded.")
     elif sizes.used + sizes.reply_room >= NEAR_TRIGGER * sizes.trigger:
-        yield f"{grouped(left)} tokens are left until a fold."
-
-
-def _about_largest(sizes: WindowSizes) -> Iterator[str]:
+        lines.append(f"{grouped(left)} tokens are left until a fold.")
     row = max(sizes.ledger.rows, key=lambda one: one.tokens, default=None)
-    if row is None or row.tokens < LARGE_RESULT * sizes.window:
-        return
-    yield (
-        f"{_named(row)} takes {grouped(row.tokens)} tokens in step {row.step}: it folds when "
-        f"{grouped(sizes.trigger)} are reached, and {code(f'/recall {row.id}')} brings it back."
-    )
-
-
-def _would(plan: CompactionPlan | None) -> str:
-    if plan is None:
-        return "`/compact` has nothing to summarize yet: the newest steps stay as they are."
-    return (
-        f"`/compact now` would replace {counted(plan.steps, 'step')} of {grouped(plan.shown)} tokens by a summary "
-        f"of at most {grouped(plan.budget)}."
-    )
-
-
-def _about_stale(sizes: WindowSizes) -> Iterator[str]:
-    stale = sizes.ledger.totals()["stale"]
-    if stale.tokens >= LARGE_RESULT * sizes.window:
-        yield (
-            f"{grouped(stale.tokens)} tokens show files as they were before an edit; a fold removes these first."
+    if row is not None and row.tokens >= LARGE_RESULT * sizes.window:
+        lines.append(
+            f"{code(row.path or row.call[:80])} takes {grouped(row.tokens)} tokens in step {row.step}: it folds "
+            f"when {grouped(sizes.trigger)} are reached, and {code(f'/recall {row.id}')} brings it back."
         )
+    if lines and plan is None:
+        lines.append("`/compact` has nothing to summarize yet: the newest steps stay as they are.")
+    elif lines and plan:
+        lines.append(
+            f"`/compact now` would replace {counted(plan.steps, 'step')} of {grouped(plan.shown)} tokens by a "
+            f"summary of at most {grouped(plan.budget)}."
+        )
+    stale = sizes.ledger.totals()["stale"].tokens
+    if stale >= LARGE_RESULT * sizes.window:
+        lines.append(
+            f"{grouped(stale)} tokens show files as they were before an edit; a fold removes these first."
+        )
+    lines += _about_frame(sizes)
+    return lines or ["Nothing needs doing: there is room."]
 
 
 def _about_frame(sizes: WindowSizes) -> Iterator[str]:
@@ -92,19 +167,13 @@ def _about_frame(sizes: WindowSizes) -> Iterator[str]:
     for part in sizes.parts:
         if part.tokens < LARGE_FRAME * sizes.window:
             continue
+        taken = f"{grouped(part.tokens)} tokens"
         if part.name.startswith("rules"):
-            yield f"The {part.name} take {grouped(part.tokens)} tokens of every request, never cut: shorten them."
+            yield f"The {part.name} take {taken} of every request, never cut: shorten them."
         elif part.name.endswith("of MCP servers"):
-            yield (
-                f"The {part.name} take {grouped(part.tokens)} tokens of every request: leave out servers that are "
-                "not needed."
-            )
+            yield f"The {part.name} take {taken} of every request: leave out servers that are not needed."
         elif part.name == "summary":
-            yield f"The summary takes {grouped(part.tokens)} tokens: `/fork` keeps it, a new session has none."
-
-
-def _named(row: TextVisibility) -> str:
-    return code(row.path or row.call[:80])
+            yield f"The summary takes {taken}: `/fork` keeps it, a new session has none."
 
 
 MOST_ROWS = 8
@@ -117,7 +186,7 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     if argument not in ("", "all"):
         raise CONTEXT.unexpected(argument)
     # Off the event loop: measuring a large window takes a moment, and a screen must go on painting.
-    sizes, plan = await asyncio.to_thread(_measured, coding)
+    sizes, plan = await asyncio.to_thread(_measure, coding)
     most = len(sizes.ledger.rows) if argument else MOST_ROWS
     return CommandAnswer(
         joined(
@@ -132,8 +201,14 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     )
 
 
-def _measured(coding: CodingSession) -> tuple[WindowSizes, CompactionPlan | None]:
-    window = readable_window(coding)
+def _measure(coding: CodingSession) -> tuple[WindowSizes, CompactionPlan | None]:
+    session = coding.session
+    if coding.agent.is_running:
+        # It works on the window in another thread: a second one is made from the log.
+        window = Window(session.profile, session.window.counter, path(session.log.entries())).view()
+    else:
+        session.catch_up()
+        window = session.window.view()
     return measure_window(window), plan_compaction(window, manual=True)
 
 
@@ -156,29 +231,27 @@ def _parts(sizes: WindowSizes) -> str:
 
 
 def _files(files: Sequence[FileSize], most: int) -> str:
-    shown = [file for file in files if file.tokens]
     rows = [
         [code(file.path), grouped(file.tokens), _steps(file.steps), ", ".join(file.states)]
-        for file in shown[:most]
+        for file in files
+        if file.tokens
     ]
-    return _with_rest(table(["file", "tokens", "step", "state"], rows, right=(1,)), len(shown) - most, "file")
+    return _first_rows(["file", "tokens", "step", "state"], rows, most)
 
 
 def _results(results: Sequence[TextVisibility], most: int) -> str:
-    shown = [row for row in results if row.tokens]
     rows = [
         [code(row.call[:60]), grouped(row.tokens), str(row.step), row.state, code(row.id)]
-        for row in shown[:most]
+        for row in results
+        if row.tokens
     ]
-    return _with_rest(
-        table(["result", "tokens", "step", "state", "id"], rows, right=(1,)), len(shown) - most, "result"
-    )
+    return _first_rows(["result", "tokens", "step", "state", "id"], rows, most)
 
 
-def _with_rest(drawn: str, left: int, noun: str) -> str:
-    if not drawn or left <= 0:
-        return drawn
-    return joined(drawn, f"and {counted(left, noun)} more: `/context all`")
+def _first_rows(head: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> str:
+    left = len(rows) - most
+    rest = f"and {counted(left, head[0])} more: `/context all`" if left > 0 else ""
+    return joined(table(head, rows[:most], right=(1,)), rest)
 
 
 def _states(sizes: WindowSizes) -> str:

@@ -10,15 +10,7 @@ from pathlib import Path
 
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import CommandAnswer, SlashCommand
-from holdfast.agents.commands.markdown import (
-    code,
-    counted,
-    dollars,
-    grouped,
-    joined,
-    percentage,
-    table,
-)
+from holdfast.agents.commands.markdown import code, dollars, joined, percentage, table
 from holdfast.agents.limits import Spent
 from holdfast.agents.sessions import count_copied, read_entries, sub_agent_logs, sub_agents_of
 from holdfast.agents.spending import (
@@ -30,6 +22,7 @@ from holdfast.agents.spending import (
 )
 from holdfast.config import load_config
 from holdfast.models.catalogue import Catalogue, load_catalogue
+from holdfast.numbers import counted, grouped
 from holdfast.store import Store
 
 

@@ -8,12 +8,10 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from msgspec import Struct
-
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import CommandAnswer, SlashCommand
+from holdfast.agents.commands.history import describe_irreversible
 from holdfast.agents.commands.markdown import bullets, code, fenced, joined
-from holdfast.agents.commands.undo import describe_irreversible
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.files.file_text import load_file
 from holdfast.tools.files.line_diff import first_rows, line_changes, unified_diff
@@ -35,45 +33,34 @@ GIT_SECONDS = 10.0
 GIT = (
     # Nothing that the repository's configuration names is run.
     *("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
-    *(
-        "diff",
-        "--stat",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--ignore-submodules=all",
-        "HEAD",
-        "--",
-    ),
+    *("diff", "--stat", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
+    *("HEAD", "--"),
 )
 
 
-class _FileDiff(Struct, frozen=True):
-    """The rows of one file's diff, and a remark."""
-
-    rows: tuple[str, ...]
-    note: str = ""
+_FileDiff = tuple[Sequence[str], str]
+"""The rows of one file's diff, and a remark."""
 
 
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     if argument:
         raise DIFF.unexpected(argument)
-    changed = await asyncio.to_thread(changes_of, coding)
-    rows = [row for one in changed for row in one.rows]
-    stat = await git_stat(Path(coding.workspace.roots[0]))
+    changed = await asyncio.to_thread(_changes, coding)
+    rows = [row for lines, _ in changed for row in lines]
+    stat = await _git_stat(Path(coding.workspace.roots[0]))
     left = describe_irreversible(coding.tool_state, 0)
     nothing = "" if left else "The agent's edits changed no file in this session."
     return CommandAnswer(
         joined(
             fenced("\n".join(rows), "diff") if rows else nothing,
-            bullets(one.note for one in changed if one.note),
+            bullets(note for _, note in changed if note),
             left,
             joined("`git diff --stat HEAD`, with everyone's changes:", fenced(stat)) if stat else "",
         )
     )
 
 
-def changes_of(coding: CodingSession) -> list[_FileDiff]:
+def _changes(coding: CodingSession) -> list[_FileDiff]:
     """One diff for each edited file, in the order of the first edits, then those for files that commands
     created."""
     chains: dict[str, list[AgentEdit]] = {}
@@ -93,35 +80,35 @@ def _created(coding: CodingSession, path: str) -> _FileDiff:
         raw = _now(coding, path)
         lines = _lines(raw, path) if raw is not None else None
     except ToolError:
-        return _FileDiff(())
+        lines = None
     if lines is None:
-        return _FileDiff(())
+        return (), ""
     hunks = first_rows(unified_diff([], lines, line_changes([], lines)), MOST_CREATED_ROWS)
-    return _FileDiff(("--- /dev/null", f"+++ {path}", *hunks))
+    return ("--- /dev/null", f"+++ {path}", *hunks), ""
 
 
 def _changed(coding: CodingSession, chain: Sequence[AgentEdit]) -> _FileDiff:
     first, last = chain[0], chain[-1]
     before = coding.tool_state.files.snapshots.get(first.before) if first.before else b""
     if before is None:
-        return _FileDiff((), f"The earlier content of {code(first.path)} was not kept.")
+        return (), f"The earlier content of {code(first.path)} was not kept."
     try:
         now = _now(coding, first.key)
     except ToolError as error:
-        return _FileDiff((), f"{error.message}.")
+        return (), f"{error.message}."
     hash_ = "" if now is None else content_hash(now)
     note = "" if hash_ == last.after else f"{code(first.path)} was also changed by someone else."
     if hash_ == first.before:
-        return _FileDiff((), note)
+        return (), note
     old, new = _lines(before, first.path), _lines(now or b"", first.path)
     heads = (
         f"--- {first.path if first.before else '/dev/null'}",
         f"+++ {first.path if now is not None else '/dev/null'}",
     )
     if old is None or new is None:
-        return _FileDiff((*heads, "(not a text)"), note)
+        return (*heads, "(not a text)"), note
     hunks = first_rows(unified_diff(old, new, line_changes(old, new)), MOST_ROWS)
-    return _FileDiff((*heads, *(hunks or ["(only line endings differ)"])), note)
+    return (*heads, *(hunks or ["(only line endings differ)"])), note
 
 
 def _now(coding: CodingSession, key: str) -> bytes | None:
@@ -142,7 +129,7 @@ def _lines(raw: bytes, shown: str) -> list[str] | None:
     return split_lines(unify_line_endings(decode(raw, encoding, shown))) if encoding else None
 
 
-async def git_stat(folder: Path) -> str:
+async def _git_stat(folder: Path) -> str:
     """Git's statistics against the last commit; empty without a repository, a commit or git."""
     try:
         process = await asyncio.create_subprocess_exec(

@@ -10,19 +10,19 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
-from msgspec import Struct
 
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import CommandAnswer, SlashCommand
-from holdfast.agents.commands.markdown import bullets, code, counted, fenced, joined, strip_controls
+from holdfast.agents.commands.markdown import bullets, code, fenced, joined, strip_controls
 from holdfast.agents.sessions import session_title
 from holdfast.errors import InputError
 from holdfast.ids import text_id
 from holdfast.log import export_log
 from holdfast.messages import Image, Message, SystemMessage, Text, Thinking, ToolCall
+from holdfast.numbers import counted
 from holdfast.session import Session
 from holdfast.views import Step, Transcript, User, path
 from holdfast.wire.anthropic import to_anthropic
@@ -69,10 +69,8 @@ def _step(step: Step) -> Iterator[str]:
 
 def _written(call: ToolCall) -> str:
     """The texts that a call was given, which its label does not show."""
-    given = {
-        name: value for name, value in call.arguments.items() if isinstance(value, str) and "\n" in value
-    }
-    return joined(*(joined(f"{code(name)}:", _cut(value)) for name, value in given.items()))
+    given = [(name, value) for name, value in call.arguments.items() if isinstance(value, str)]
+    return joined(*(joined(f"{code(name)}:", _cut(value)) for name, value in given if "\n" in value))
 
 
 def _cut(text: str) -> str:
@@ -108,26 +106,22 @@ MORE = """\
 written to the project's folder and named after the log. A `!` at the end overwrites an existing file."""
 
 
-class ExportOptions(Struct, frozen=True):
-    format: Format = "markdown"
-    file: str = ""
-    overwrites: bool = False
-
-
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
-    options = _parse(argument)
-    file = Path(coding.workspace.roots[0]) / _named(coding, options)
-    data, losses = await asyncio.to_thread(export_session, coding.session, options.format)
-    await asyncio.to_thread(_write, file, data, overwrites=options.overwrites)
+    format_, name = _parse(argument.removesuffix("!").strip())
+    if not name:
+        name = f"holdfast-{coding.session.log.id.replace(':', '-')}{ENDINGS[format_]}"
+    data, losses = await asyncio.to_thread(_export, coding.session, format_)
+    root, overwrites = Path(coding.workspace.roots[0]), argument.endswith("!")
+    file = await asyncio.to_thread(_write, root, name, data, overwrites=overwrites)
     return CommandAnswer(
         joined(
             f"{counted(len(data), 'byte')} written to {code(str(file))}.",
-            bullets(f"{code(options.format)} cannot hold all of it: {loss}" for loss in losses),
+            bullets(f"{code(format_)} cannot hold all of it: {loss}" for loss in losses),
         )
     )
 
 
-def export_session(session: Session, format_: Format) -> tuple[bytes, tuple[str, ...]]:
+def _export(session: Session, format_: Format) -> tuple[bytes, tuple[str, ...]]:
     """The session in a format, and what the format cannot hold."""
     if format_ == "json":
         return b"".join(export_log(session.log)), ()
@@ -159,26 +153,21 @@ def _encoded(value: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
-def _parse(argument: str) -> ExportOptions:
-    words, overwrites = argument.removesuffix("!").strip(), argument.endswith("!")
+def _parse(words: str) -> tuple[Format, str]:
+    """The format and the file that are named; the file may be left out."""
     first, _, rest = words.partition(" ")
-    format_: Format | None = next((name for name in get_args(Format) if name == first.lower()), None)
-    if format_ is not None:
-        return ExportOptions(format_, rest.strip(), overwrites)
+    for format_ in ENDINGS:
+        if format_ == first.lower():
+            return format_, rest.strip()
     if first and not rest and "." not in first and "/" not in first:
         known = ", ".join(f"`{name}`" for name in ENDINGS)
         raise InputError(f"`{first}` is neither a format nor a file", hint=f"the formats are {known}")
-    return ExportOptions(file=words, overwrites=overwrites)
+    return "markdown", words
 
 
-def _named(coding: CodingSession, options: ExportOptions) -> Path:
-    if options.file:
-        return Path(options.file.strip('"')).expanduser()
-    return Path(f"holdfast-{coding.session.log.id.replace(':', '-')}{ENDINGS[options.format]}")
-
-
-def _write(file: Path, data: bytes, *, overwrites: bool) -> None:
+def _write(root: Path, name: str, data: bytes, *, overwrites: bool) -> Path:
     """Written completely or not at all, and readable only for its owner: a session may say more than its files."""
+    file = root / Path(name.strip('"')).expanduser()
     beside = file.with_name(f".holdfast-{secrets.token_hex(8)}.tmp")
     if file.is_dir():
         raise InputError(f"`{file}` is a folder", hint="add the name of a file")
@@ -198,6 +187,7 @@ def _write(file: Path, data: bytes, *, overwrites: bool) -> None:
         ) from None
     finally:
         beside.unlink(missing_ok=True)
+    return file
 
 
 EXPORT = SlashCommand(

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import CommandAnswer, SlashCommand
-from holdfast.agents.commands.markdown import bullets, cell, counted, fenced, joined
+from holdfast.agents.commands.markdown import bullets, cell, fenced, joined
 from holdfast.errors import InputError, NotFound
 from holdfast.messages import Json
+from holdfast.numbers import counted
 from holdfast.recall import answer_recall
 from holdfast.store.protocol import Store
 from holdfast.tools.todo_write import TodoItem

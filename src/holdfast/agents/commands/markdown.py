@@ -55,15 +55,6 @@ def bullets(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def grouped(number: int) -> str:
-    """12345 as `12 345`."""
-    return f"{number:,}".replace(",", " ")
-
-
-def counted(number: int, thing: str, things: str = "") -> str:
-    return f"{grouped(number)} {thing if number == 1 else things or thing + 's'}"
-
-
 def percentage(part: float, whole: float) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "–"
 

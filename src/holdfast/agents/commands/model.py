@@ -6,19 +6,18 @@ Rule: looking costs nothing, and a key is never shown. A mode is a person's choi
 import asyncio
 import os
 from pathlib import Path
-from typing import get_args
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import CommandAnswer, SlashCommand, require_idle
 from holdfast.agents.commands.cost import project_catalogue
-from holdfast.agents.commands.markdown import bullets, code, grouped, joined, table
+from holdfast.agents.commands.markdown import bullets, code, joined, table
 from holdfast.errors import ConfigError, InputError, suggest
 from holdfast.models.availability import Availability, check_availability
 from holdfast.models.catalogue import Catalogue
 from holdfast.models.selection import ResolvedModel, resolve_model
+from holdfast.numbers import grouped
 from holdfast.tools.permissions.tool_rules import PermissionMode
 
 MODES: dict[PermissionMode, str] = {
@@ -33,13 +32,11 @@ async def _run_mode(coding: CodingSession, argument: str) -> CommandAnswer:
     if not argument:
         rows = (f"{code(name)}{' (now)' * (name == coding.mode)}: {about}" for name, about in MODES.items())
         return CommandAnswer(bullets(rows))
-    chosen: PermissionMode | None = next(
-        (mode for mode in get_args(PermissionMode) if mode == argument.lower()), None
-    )
-    if chosen is None:
-        raise InputError(f"there is no mode `{argument}`", hint=suggest(argument.lower(), MODES))
-    coding.mode = chosen
-    return CommandAnswer(f"Mode {code(chosen)}: {MODES[chosen]}.")
+    for mode, about in MODES.items():
+        if mode == argument.lower():
+            coding.mode = mode
+            return CommandAnswer(f"Mode {code(mode)}: {about}.")
+    raise InputError(f"there is no mode `{argument}`", hint=suggest(argument.lower(), MODES))
 
 
 MODE = SlashCommand("mode", "/mode [plan|ask|edit|auto]", "what may be done without asking", _run_mode)
@@ -53,11 +50,8 @@ MOST_SERVED = 20
 """How many models of a local server are listed."""
 
 
-class ModelOffer(Struct, frozen=True):
-    """A model to choose. `trouble` says why it cannot be used, if its provider tells."""
-
-    chosen: ResolvedModel
-    trouble: str = ""
+ModelOffer = tuple[ResolvedModel, str]
+"""A model to choose, and why it cannot be used, if its provider tells."""
 
 
 async def _run_model(coding: CodingSession, argument: str) -> CommandAnswer:
@@ -90,7 +84,7 @@ def _require_model(name: str, catalogue: Catalogue) -> ResolvedModel:
         )
     if chosen.name in catalogue.models:
         return chosen
-    reached = _asked([chosen])[(chosen.url, chosen.key)]
+    reached = check_availability([chosen], os.environ, SECONDS)[(chosen.url, chosen.key)]
     if not reached.is_available:
         raise InputError(
             f"`{chosen.name}` is not in the catalogue, and its provider does not answer: {reached.problem}",
@@ -106,46 +100,39 @@ def _require_model(name: str, catalogue: Catalogue) -> ResolvedModel:
 
 def _offers(catalogue: Catalogue) -> tuple[list[ModelOffer], list[str]]:
     """The models whose provider can be asked, and the variables of keys that are not set."""
-    known = [resolve_model(name, catalogue, os.environ) for name in _names(catalogue)]
-    keys = dict.fromkeys(variable for one in known if (variable := one.missing(os.environ)))
-    usable = [one for one in known if not one.missing(os.environ)]
-    reached = _asked(usable)
-    offers = [offer for one in usable for offer in _found(one, reached[(one.url, one.key)])]
-    return offers, list(keys)
-
-
-def _names(catalogue: Catalogue) -> list[str]:
-    """The models of the catalogue, and one placeholder for each provider that lists its models itself."""
+    # The models of the catalogue, and one placeholder for each provider that lists its models itself.
     written = {entry.provider for entry in catalogue.models.values()}
     bare = [name for name, provider in catalogue.providers.items() if provider.url and name not in written]
-    return [*catalogue.models, *(f"{name}/{ANY}" for name in bare)]
-
-
-def _asked(chosen: list[ResolvedModel]) -> dict[tuple[str, str], Availability]:
-    return check_availability(chosen, os.environ, SECONDS) if chosen else {}
+    names = [*catalogue.models, *(f"{name}/{ANY}" for name in bare)]
+    known = [resolve_model(name, catalogue, os.environ) for name in names]
+    keys = dict.fromkeys(variable for one in known if (variable := one.missing(os.environ)))
+    usable = [one for one in known if not one.missing(os.environ)]
+    reached = check_availability(usable, os.environ, SECONDS) if usable else {}
+    offers = [offer for one in usable for offer in _found(one, reached[(one.url, one.key)])]
+    return offers, list(keys)
 
 
 def _found(chosen: ResolvedModel, reached: Availability) -> list[ModelOffer]:
     entry = chosen.entry
     if entry.model != ANY:
         if reached.is_available and reached.served and entry.model not in reached.served:
-            return [ModelOffer(chosen, "the provider does not list it")]
-        return [ModelOffer(chosen, reached.problem)]
+            return [(chosen, "the provider does not list it")]
+        return [(chosen, reached.problem)]
     # A server that does not run is not worth a line; what a running one serves is.
     served = sorted(reached.served.items())[:MOST_SERVED]
     return [
-        ModelOffer(replace(chosen, name=name, entry=replace(entry, name=name, window=window)))
+        (replace(chosen, name=name, entry=replace(entry, name=name, window=window)), "")
         for name, window in ((f"{entry.provider}/{model}", window) for model, window in served)
     ]
 
 
 def _table(offers: list[ModelOffer]) -> str:
     rows = []
-    for offer in sorted(offers, key=lambda one: (bool(one.trouble), one.chosen.name)):
-        entry = offer.chosen.entry
+    for chosen, trouble in sorted(offers, key=lambda one: (bool(one[1]), one[0].name)):
+        entry = chosen.entry
         price = f"${entry.price.input:g} / ${entry.price.output:g}" if entry.price else "–"
         window = grouped(entry.window) if entry.window else "?"
-        rows.append([code(offer.chosen.name), window, price, offer.trouble or "yes"])
+        rows.append([code(chosen.name), window, price, trouble or "yes"])
     return table(["model", "window", "a million tokens in / out", "answers"], rows, right=(1, 2))
 
 

@@ -7,12 +7,10 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import CommandAnswer, SlashCommand, require_idle
 from holdfast.agents.commands.cost import lookup_for, spending_of
-from holdfast.agents.commands.markdown import code, counted, dollars, joined, table
+from holdfast.agents.commands.markdown import code, dollars, joined, table
 from holdfast.agents.sessions import (
     StoredSession,
     logs_in_folder,
@@ -24,6 +22,7 @@ from holdfast.agents.sessions import (
 )
 from holdfast.agents.spending import ModelSpending, measure_spending
 from holdfast.errors import InputError, NotFound
+from holdfast.numbers import counted
 from holdfast.store.text_search import folded_phrases
 
 MOST_SESSIONS = 15
@@ -36,12 +35,8 @@ resumes one; the first six characters of its id are enough."""
 _AGES = ((86_400 * 365, "y"), (86_400 * 7, "w"), (86_400, "d"), (3_600, "h"), (60, "min"))
 
 
-class ListedSession(Struct, frozen=True):
-    """A session to show, its cost with sub-agents, and the line in which words were found."""
-
-    session: StoredSession
-    spent: ModelSpending
-    line: str = ""
+ListedSession = tuple[StoredSession, ModelSpending, str]
+"""A session to show, its cost with sub-agents, and the line in which words were found."""
 
 
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
@@ -50,12 +45,11 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
         return CommandAnswer(f"Resuming {code(log)}.", open_log=log)
     sessions, more = await asyncio.to_thread(_list, coding, argument)
     if not sessions:
-        what = (
-            f"no session of this folder says `{argument}`"
-            if argument
-            else "this folder has no other sessions yet"
+        nothing = "this folder has no other sessions yet"
+        raise InputError(
+            f"no session of this folder says `{argument}`" if argument else nothing,
+            hint="`holdfast logs` lists everything in the store",
         )
-        raise InputError(what, hint="`holdfast logs` lists everything in the store")
     return CommandAnswer(
         joined(
             _table(sessions),
@@ -110,24 +104,22 @@ def _list(coding: CodingSession, query: str) -> tuple[list[ListedSession], int]:
         if session.rounds or session.trouble:
             tasks = spending_of(store, sub_agents_of(session.id, by_log), lookup)
             spent = measure_spending(session.entries, lookup).and_spending(tasks).total
-            sessions.append(ListedSession(session, spent, lines.get(session.id, "")))
+            sessions.append((session, spent, lines.get(session.id, "")))
     return sessions, len(infos) - looked
 
 
 def _table(sessions: Sequence[ListedSession]) -> str:
-    is_found = any(found.line for found in sessions)
+    is_found = any(line for *_, line in sessions)
+    rows = []
+    for session, spent, line in sessions:
+        cost = dollars(spent.dollars) if spent.is_priced else "–"
+        title = f"{code(session.title)}{' (fork)' if session.forked_from else ''}"
+        about = [str(session.rounds), cost, title]
+        if session.trouble:
+            about = ["", "", f"cannot be read: {session.trouble}"]
+        rows.append([code(session.id), age(session.last_at), *about, *([code(line)] if is_found else [])])
     head = ["id", "age", "rounds", "cost", "it began with", *(["found"] if is_found else [])]
-    rows = [[*_row(found), *([code(found.line)] if is_found else [])] for found in sessions]
     return table(head, rows, right=(1, 2, 3))
-
-
-def _row(found: ListedSession) -> Sequence[str]:
-    session, spent = found.session, found.spent
-    if session.trouble:
-        return [code(session.id), age(session.last_at), "", "", f"cannot be read: {session.trouble}"]
-    cost = dollars(spent.dollars) if spent.is_priced else "–"
-    title = f"{code(session.title)}{' (fork)' if session.forked_from else ''}"
-    return [code(session.id), age(session.last_at), str(session.rounds), cost, title]
 
 
 def age(at: float | None) -> str:
