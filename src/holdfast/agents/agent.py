@@ -73,26 +73,6 @@ class RequestSettings(Struct, frozen=True, kw_only=True):
         )
 
 
-class StreamedReply:
-    """A reply as it arrives: `text` so far, and `reply` once it is complete."""
-
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-        self.text = ""
-        self.reply: ModelReply | None = None
-
-    async def follow(self, model: Model, request: ModelRequest) -> None:
-        async for event in model.stream(request):
-            match event:
-                case TextDelta(text=text):
-                    self.text += text
-                case RetryScheduled():
-                    self.text = ""
-                case ReplyCompleted(reply=reply):
-                    self.reply = reply
-            self._watch(event)
-
-
 async def run_unless_interrupted(interrupt: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
     """Do the work until it ends or someone interrupts. Says whether it ended; what it raises is raised."""
     doing = asyncio.create_task(work)
@@ -213,16 +193,27 @@ class Agent:
         self.budget.add_step()
         sizes = (packed.tokens, packed.trigger, packed.budget)
         self.watch(StepBegan(self.budget.spent.steps, *sizes, most=self.budget.limits.steps))
-        streamed = StreamedReply(self.watch)
-        request = self._settings.request(packed)
-        if not await run_unless_interrupted(self._interrupt, streamed.follow(self.model, request)):
-            if streamed.text.strip():
-                self.session.record(
-                    AssistantReplied((Text(streamed.text),), self.model.name, stop=INTERRUPTED)
-                )
+        text = ""
+        replies: list[ModelReply] = []
+
+        async def follow() -> None:
+            nonlocal text
+            async for event in self.model.stream(self._settings.request(packed)):
+                match event:
+                    case TextDelta(text=piece):
+                        text += piece
+                    case RetryScheduled():
+                        text = ""
+                    case ReplyCompleted(reply=reply):
+                        replies.append(reply)
+                self.watch(event)
+
+        if not await run_unless_interrupted(self._interrupt, follow()):
+            if text.strip():
+                self.session.record(AssistantReplied((Text(text),), self.model.name, stop=INTERRUPTED))
             raise RunInterrupted
-        assert streamed.reply is not None, "a model's stream ended without its reply"
-        return streamed.reply
+        assert replies, "a model's stream ended without its reply"
+        return replies[-1]
 
     def _pack(self) -> tuple[Folded | None, Pack]:
         fold = self.session.make_room()

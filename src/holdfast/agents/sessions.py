@@ -64,14 +64,6 @@ class StoredSession(Struct, frozen=True):
     trouble: str = ""
 
 
-class SessionMatch(Struct, frozen=True):
-    """A session that a search found: how many of its words one text has, and the line with the most of them."""
-
-    log: str
-    words: int
-    line: str
-
-
 class SalvagedLog(Struct, frozen=True):
     """A log that can be read, and what the person should know of it."""
 
@@ -213,26 +205,27 @@ def first_words(text: str, most: int = SHOWN_TITLE) -> str:
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
-def search_sessions(store: Store, logs: Sequence[str], query: str) -> list[SessionMatch]:
-    """The sessions with the most words of a query, in the order given."""
-    matches = [match for log in logs if (match := _best_match(store, log, query))]
-    most = max((match.words for match in matches), default=0)
-    return [match for match in matches if match.words == most]
+def search_sessions(store: Store, logs: Sequence[str], query: str) -> dict[str, str]:
+    """The sessions with the most words of a query in one text, in the order given, each with the line that has the
+    most of them."""
+    matches = {log: _best_match(store, log, query) for log in logs}
+    most = max((words for words, _ in matches.values()), default=0)
+    return {log: line for log, (words, line) in matches.items() if words == most > 0}
 
 
-def _best_match(store: Store, log: str, query: str) -> SessionMatch | None:
-    """The text with the most words of a query, among those that were said or returned in a log."""
+def _best_match(store: Store, log: str, query: str) -> tuple[int, str]:
+    """The most words of a query in one text, among those that were said or returned in a log, and the line."""
     asked = folded_phrases(query)
-    best: SessionMatch | None = None
+    best, best_line = 0, ""
     for found in store.search(query, log=log, limit=MOST_MATCHES):
         if not found.entry or not _is_said(store, found.entry):
             continue
         text = store.text(found.artifact)
         words = count_phrases(text, asked)
-        if words and (best is None or words > best.words):
+        if words > best:
             line = max(text.splitlines(), key=lambda one: count_phrases(one, asked))
-            best = SessionMatch(log, words, first_words(line))
-    return best
+            best, best_line = words, first_words(line)
+    return best, best_line
 
 
 def _is_said(store: Store, entry: str) -> bool:

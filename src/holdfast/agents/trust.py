@@ -32,42 +32,27 @@ def config_folder(env: Mapping[str, str]) -> Path:
 def apply_trust(config: Config, folder: Path, env: Mapping[str, str], *, trusts: bool) -> tuple[Config, str]:
     """The trusted part of the configuration, and what to tell the person. `folder` has the person's own settings;
     with `trusts` this text is trusted from now on."""
-    wide = widening(config)
-    if not wide or env.get("HOLDFAST_CONFIG"):
+    wide = {key: value for key, value in config.permissions.items() if _widens(key, value)}
+    if not (wide or config.servers) or env.get("HOLDFAST_CONFIG"):
         return config, ""
-    line = f"{_digest(config)}  {config.where}"
+    # A digest of the settings that need trust only: other changes in the file do not matter.
+    needed = msgspec.json.encode((wide, config.servers), order="deterministic")
+    line = f"{hashlib.sha256(needed).hexdigest()}  {config.where}"
     known = folder / FILE
     if trusts:
         _remember(known, line)
         return config, ""
     if line in _lines(known):
         return config, ""
-    named = ", ".join(f"`{name}`" for name in wide)
+    names = [*(f"permissions.{key}" for key in wide), *(["mcp.servers"] if config.servers else [])]
+    named = ", ".join(f"`{name}`" for name in names)
     note = f"{config.where} sets {named}, which a project may not do by itself: look at it, then `--trust` it"
-    return narrowed(config), note
-
-
-def widening(config: Config) -> list[str]:
-    """The settings that need trust."""
-    return [
-        *(f"permissions.{key}" for key, value in config.permissions.items() if _widens(key, value)),
-        *(["mcp.servers"] if config.servers else []),
-    ]
-
-
-def narrowed(config: Config) -> Config:
-    kept = {key: value for key, value in config.permissions.items() if not _widens(key, value)}
-    return replace(config, permissions=kept, servers={})
+    kept = {key: value for key, value in config.permissions.items() if key not in wide}
+    return replace(config, permissions=kept, servers={}), note
 
 
 def _widens(key: str, value: Json) -> bool:
     return key in WIDENING or (key in CAREFUL and value not in CAREFUL[key])
-
-
-def _digest(config: Config) -> str:
-    """A digest of the settings that need trust only: other changes in the file do not matter."""
-    wide = {key: value for key, value in config.permissions.items() if _widens(key, value)}
-    return hashlib.sha256(msgspec.json.encode((wide, config.servers), order="deterministic")).hexdigest()
 
 
 def _lines(path: Path) -> list[str]:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from holdfast.messages import Json, ToolDefinition
+from holdfast.messages import Json
 from holdfast.tools.envelope import ToolError, ToolResult
 from holdfast.tools.files.file_text import load_file
 from holdfast.tools.files.seen_files import AgentEdit, SeenFiles
@@ -65,20 +65,17 @@ class CommandEffects(Struct, frozen=True):
     """How many more files were changed than are named."""
     number: int = 0
 
-    def edits(self, log: str = "") -> list[AgentEdit]:
-        command = f"{log}:{self.step}:{self.number}"
-        known = [one for one in self.changed if one[1] == "changed" and one[2] and one[3]]
-        return [
-            CommandEdit(path, path, before, after, self.step, command=command)
-            for path, _, before, after in known
-        ]
-
-    def irreversible(self) -> list[IrreversibleChange]:
-        return [
-            IrreversibleChange(path, how, self.step)
-            for path, how, before, after in self.changed
-            if how != "changed" or not (before and after)
-        ]
+    def split(self, log: str = "") -> tuple[list[AgentEdit], list[IrreversibleChange]]:
+        """The changes that can be undone, and those that cannot. `log` is that of the sub-agent that made them."""
+        edits: list[AgentEdit] = []
+        irreversible = []
+        for path, how, before, after in self.changed:
+            if how == "changed" and before and after:
+                command = f"{log}:{self.step}:{self.number}"
+                edits.append(CommandEdit(path, path, before, after, self.step, command=command))
+            else:
+                irreversible.append(IrreversibleChange(path, how, self.step))
+        return edits, irreversible
 
 
 def read_command_effects(data: dict[str, Json]) -> CommandEffects:
@@ -94,6 +91,7 @@ class ChangeDetector:
 
     def __init__(self, files: SeenFiles) -> None:
         self._files = files
+        self.step = files.step
         self._commands = 0
         self._kept: dict[str, tuple[FileStamp, str]] = {}
         """The kept version of each file as a command left it: its stamp and its hash."""
@@ -122,15 +120,11 @@ class ChangeDetector:
             found[path] = (status.st_mtime_ns, status.st_size, status.st_ctime_ns, status.st_ino)
         return found
 
-    def unknown(self) -> CommandEffects:
-        """The effects of a command that was cancelled before the folder could be compared."""
-        return CommandEffects(self._files.step())
-
     def compare(
         self, workspace: Workspace, before: FolderState | None, after: FolderState | None
     ) -> CommandEffects:
         """What differs. Blocks: changed files are read."""
-        step = self._files.step()
+        step = self.step()
         self._commands += 1
         if before is None or after is None:
             return CommandEffects(step, number=self._commands)
@@ -186,21 +180,10 @@ class TrackedBash:
     """Bash, whose result also says which files the command changed."""
 
     def __init__(self, bash: Tool, detector: ChangeDetector, note: Callable[[CommandEffects], None]) -> None:
+        self.name, self.definition, self.is_read_only = bash.name, bash.definition, bash.is_read_only
         self._bash = bash
         self._detector = detector
         self._note = note
-
-    @property
-    def name(self) -> str:
-        return self._bash.name
-
-    @property
-    def definition(self) -> ToolDefinition:
-        return self._bash.definition
-
-    @property
-    def is_read_only(self) -> bool:
-        return self._bash.is_read_only
 
     async def run(self, arguments: dict[str, Json], workspace: Workspace) -> ToolResult:
         root = workspace.roots[0]
@@ -208,7 +191,8 @@ class TrackedBash:
         try:
             result = await self._bash.run(arguments, workspace)
         except asyncio.CancelledError:
-            self._note(self._detector.unknown())
+            # It was cancelled before the folder could be compared.
+            self._note(CommandEffects(self._detector.step()))
             raise
         if result.is_error:
             return result

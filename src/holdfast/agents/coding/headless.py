@@ -11,10 +11,10 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -33,6 +33,7 @@ from holdfast.tools.ask_user import Responder
 
 MOST_PROBLEMS = 5
 LONGEST_PROBLEM = 300
+T = TypeVar("T")
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 
 
@@ -161,6 +162,15 @@ class SignalHandler:
             self._task.uncancel()
         return bool(self.came)
 
+    async def unless_cancelled(self, work: Awaitable[T]) -> T | None:
+        """What the work returns; None if a signal cancelled it."""
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if not self.absorb():
+                raise
+            return None
+
     def _take(self, number: int) -> None:
         is_first, self.came = not self.came, number
         if is_first and self.agent is not None and self.agent.is_running:
@@ -183,13 +193,10 @@ async def run_headless(
     what no rule allows is denied. Raises the errors of `holdfast.errors` that keep a run from starting."""
     signals = SignalHandler()
     with signals.caught():
-        try:
-            opened = await open_coding_session(
-                options, respondent=respondent, watch=watch, env=env, model=model
-            )
-        except asyncio.CancelledError:
-            if not signals.absorb():
-                raise
+        opened = await signals.unless_cancelled(
+            open_coding_session(options, respondent=respondent, watch=watch, env=env, model=model)
+        )
+        if opened is None:
             return RunResult(outcome="interrupted", text="", sentence="interrupted", signal=signals.came)
         try:
             began(opened)
@@ -203,18 +210,18 @@ async def _run(coding: CodingSession, request: HeadlessRequest, signals: SignalH
     log, state, agent = coding.session.log, coding.tool_state, coding.agent
     began, before = time.monotonic(), log.info.entries
     edits, irreversible = len(state.files.made), len(state.irreversible)
-    value: Json = None
-    end: End | _Unfit
-    try:
-        end, value = await _work(coding, request)
-    except asyncio.CancelledError:
-        if not signals.absorb():
-            raise
-        end = Stop("interrupted", "interrupted")
-    outcome, sentence, hint = _describe(end)
+    done = await signals.unless_cancelled(_work(coding, request))
+    end, value, problem = done or (Stop("interrupted", "interrupted"), None, "")
+    outcome, sentence, hint = "done", "", ""
+    if isinstance(end, Stop):
+        outcome, sentence, hint = end.reason, end.sentence, end.hint
+    elif isinstance(end, Ask):
+        outcome, sentence, hint = "ask", end.question, "`holdfast resume` continues it"
+    elif problem:
+        outcome, sentence = INVALID_ANSWER, f"the answer is not valid against the schema: {problem}"
     return RunResult(
         outcome=outcome,
-        text=end.text if isinstance(end, Done) else coding.last_reply(),
+        text=end.text if isinstance(end, Done) and not problem else coding.last_reply(),
         sentence=sentence,
         hint=hint,
         value=value,
@@ -228,36 +235,30 @@ async def _run(coding: CodingSession, request: HeadlessRequest, signals: SignalH
     )
 
 
-class _Unfit(Struct, frozen=True):
-    """The last answer does not fit the schema, and no other is asked for."""
-
-    problems: tuple[str, ...]
-
-
-async def _work(coding: CodingSession, request: HeadlessRequest) -> tuple[End | _Unfit, Json]:
-    """The end, and the value of an answer that fits its schema."""
+async def _work(coding: CodingSession, request: HeadlessRequest) -> tuple[End, Json, str]:
+    """The end, the value of an answer that fits its schema, and what is wrong with one that does not."""
     if request.prompt:
         coding.hear(request.prompt)
     if request.data:
         # Said separately from the prompt: an `@` in data is no mention.
         coding.agent.say(f"<stdin>\n{request.data}\n</stdin>")
     if request.schema is None:
-        return await coding.go_on(), None
+        return await coding.go_on(), None, ""
     coding.agent.remind(request.schema.request)
     return await _run_until_valid(coding, request.schema)
 
 
-async def _run_until_valid(coding: CodingSession, schema: OutputSchema) -> tuple[End | _Unfit, Json]:
+async def _run_until_valid(coding: CodingSession, schema: OutputSchema) -> tuple[End, Json, str]:
     """Run until an answer is valid, within limits for all runs together."""
     budget = coding.agent.budget
     for tries_left in reversed(range(MOST_CORRECTIONS + 1)):
         began = time.monotonic()
         end = await coding.go_on()
         if not isinstance(end, Done):
-            return end, None
+            return end, None, ""
         value, problems = schema.read(end.text)
         if not problems:
-            return end, value
+            return end, value, ""
         seconds, limits, spent = time.monotonic() - began, budget.limits, budget.spent
         if not tries_left or reached_limit(limits, spent, seconds):
             break
@@ -268,16 +269,4 @@ async def _run_until_valid(coding: CodingSession, schema: OutputSchema) -> tuple
             limits.seconds - seconds if limits.seconds else 0.0,
         )
         coding.agent.remind(schema.again(problems))
-    return _Unfit(tuple(problems)), None
-
-
-def _describe(end: End | _Unfit) -> tuple[str, str, str]:
-    match end:
-        case Done():
-            return "done", "", ""
-        case Ask(question=question):
-            return "ask", question, "`holdfast resume` continues it"
-        case Stop(reason=reason, sentence=sentence, hint=hint):
-            return reason, sentence, hint
-        case _Unfit(problems=problems):
-            return INVALID_ANSWER, f"the answer is not valid against the schema: {problems[0]}", ""
+    return end, None, problems[0]

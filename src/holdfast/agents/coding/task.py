@@ -5,9 +5,11 @@ by its parent. It only reads, unless the call says `writes`; then it acts as the
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
+from contextlib import nullcontext
 from contextvars import ContextVar
 from importlib.resources import files as package_files
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -27,12 +29,11 @@ from holdfast.agents.loop import run
 from holdfast.agents.notices import Notice, Replied, SubAgentNotice, SummaryMade, Watch, innermost
 from holdfast.agents.outcomes import Ask, Done, End
 from holdfast.agents.project_rules import read_project_rules, rule_changes
-from holdfast.agents.sessions import LONGEST_TITLE, TASK_SOURCE
+from holdfast.agents.sessions import PARENT, TASK_SOURCE, begin_session
 from holdfast.events import UsageReported
-from holdfast.log import Log
 from holdfast.messages import Json, Usage, joined_text
 from holdfast.models.catalogue import request_cost
-from holdfast.models.model import Model, ModelRequest, StreamEvent
+from holdfast.numbers import counted, grouped
 from holdfast.session import Session
 from holdfast.tools.ask_user import NoAnswer
 from holdfast.tools.envelope import ToolError, ToolResult, tool_result
@@ -69,11 +70,11 @@ class ParentAgent(Struct, frozen=True):
     watch: Watch
     settings: TaskSettings = TaskSettings()
 
-    def charge(self, usage: Usage, log: str) -> None:
+    def charge(self, usage: Usage | None, log: str) -> None:
         """Spend what a sub-agent spent: for each request at once, since prices depend on its size."""
-        model = self.config.model.name
-        self.session.record(UsageReported(usage, model, f"task {log}"))
-        self.budget.add_reply(usage, request_cost(self.config.request_settings.entry, usage))
+        if usage and usage.total:
+            self.session.record(UsageReported(usage, self.config.model.name, f"task {log}"))
+            self.budget.add_reply(usage, request_cost(self.config.request_settings.entry, usage))
 
     def limits(self) -> RunLimits:
         """The limits of a sub-agent; in dollars no more than the parent has left."""
@@ -108,22 +109,10 @@ def task_tool(parent: ParentAgent) -> Tool:
     asking = asyncio.Lock()
 
     async def work(arguments: TaskArguments, _workspace: Workspace) -> ToolResult:
-        async with parallel:
-            if not arguments.writes:
-                return await _work(arguments, parent, asking)
-            async with writing:
-                return await _work(arguments, parent, asking)
+        async with parallel, writing if arguments.writes else nullcontext():
+            return await SubAgent(arguments, parent, asking).run()
 
     return TypedTool(TASK_TOOL, TaskArguments, prompt_beside(__file__), work, is_read_only=True)
-
-
-async def _work(arguments: TaskArguments, parent: ParentAgent, asking: asyncio.Lock) -> ToolResult:
-    sub = SubAgent(arguments, parent, asking)
-    try:
-        end = await sub.run()
-    finally:
-        await sub.aclose()
-    return sub.report(end)
 
 
 class SubAgent:
@@ -135,17 +124,28 @@ class SubAgent:
         self._call = current_call.get()
         permissions = parent.gate.permission_gate
         limits = parent.limits()
-        self.log = self._begin_log()
+        self.log = begin_session(
+            parent.config.store,
+            Path(parent.workspace.roots[0]),
+            title=arguments.description,
+            model=parent.config.model.name,
+            redact=parent.config.profile.redact,
+            source=TASK_SOURCE,
+            meta={PARENT: parent.session.log.id, "call": self._call},
+        )
         # Permissions of its own: the ids of its calls belong to another log, and so do the approvals.
         config = replace(
             parent.config,
             log=self.log,
-            model=_SharedModel(parent.config.model),
             summarizer=None,
             compacts_in_background=False,
             limits=limits,
             permissions=permissions.permissions,
-            approver=_SerialApprover(permissions.approver, asking, self._waiting),
+            approver=_SerialApprover(
+                permissions.approver,
+                asking,
+                lambda: WaitingSubAgent(self._call, arguments.description, self._agent.toolbox),
+            ),
             mode=permissions.mode,
             watch=self._notice,
         )
@@ -163,15 +163,15 @@ class SubAgent:
         self._agent = build_agent(config, session, tools, parent.workspace, gate=gate, budget=budget)
         session.record(*rule_changes({}, read_project_rules(parent.workspace)))
 
-    async def run(self) -> End:
-        self._agent.say(self._arguments.prompt)
-        return await run(self._agent)
+    async def run(self) -> ToolResult:
+        """Do the work and report. The model belongs to the parent and stays open."""
+        try:
+            self._agent.say(self._arguments.prompt)
+            return self._report(await run(self._agent))
+        finally:
+            self._tool_state.close()
 
-    async def aclose(self) -> None:
-        await self._agent.aclose()
-        self._tool_state.close()
-
-    def report(self, end: End) -> ToolResult:
+    def _report(self, end: End) -> ToolResult:
         steps = self._session.window.transcript.steps
         text = end.text if isinstance(end, Done) else joined_text(steps[-1].message.parts) if steps else ""
         changed = tuple(dict.fromkeys(change.path for change in self._tool_state.files.made))
@@ -192,18 +192,8 @@ class SubAgent:
     def _summary(self, steps: int) -> str:
         """What it took, in a line for a person."""
         spent = self._agent.budget.spent
-        parts = ["1 step" if steps == 1 else f"{steps} steps", f"{spent.usage.total:,} tokens"]
-        if spent.dollars:
-            parts.append(f"${spent.dollars:.4f}")
-        return ", ".join([*parts, f"log {self.log}"])
-
-    def _begin_log(self) -> str:
-        config, session = self._parent.config, self._parent.session
-        meta: dict[str, Json] = {"parent": session.log.id, "call": self._call}
-        meta |= {"root": self._parent.workspace.roots[0], "model": config.model.name}
-        title = " ".join(self._arguments.description.split())[:LONGEST_TITLE]
-        redact = None if config.profile.redact else str
-        return Log.create(config.store, title=title, source=TASK_SOURCE, meta=meta, redact=redact).id
+        dollars = f"${spent.dollars:.4f}, " if spent.dollars else ""
+        return f"{counted(steps, 'step')}, {grouped(spent.usage.total)} tokens, {dollars}log {self.log}"
 
     def _tools(self) -> list[Tool]:
         state, recall = self._tool_state, session_recall_tool(self._session)
@@ -213,29 +203,21 @@ class SubAgent:
         allowed = ACTING | {tool.name for tool in reading}
         return [tool for tool in state.tools(recall, NoAnswer()) if tool.name in allowed]
 
-    def _waiting(self) -> WaitingSubAgent:
-        return WaitingSubAgent(self._call, self._arguments.description, self._agent.toolbox)
-
     def _notice(self, notice: Notice) -> None:
         match innermost(notice):
-            case Replied(reply=reply) if reply.usage:
-                self._charge(reply.usage)
+            case Replied(reply=reply):
+                self._parent.charge(reply.usage, self.log)
             case SummaryMade(compaction=made):
                 for attempt in made.written.attempts:
-                    self._charge(attempt.usage or Usage(0))
+                    self._parent.charge(attempt.usage, self.log)
         self._parent.watch(SubAgentNotice(self._call, self.log, notice))
-
-    def _charge(self, usage: Usage) -> None:
-        if usage.total:
-            self._parent.charge(usage, self.log)
 
 
 def _bounded(text: str, entry: str) -> str:
     if len(text) <= LONGEST_REPORT:
         return text
-    end = LONGEST_REPORT - HEAD
-    left = len(text) - LONGEST_REPORT
-    return f'{text[:HEAD]}\n[{left} characters left out: Recall(id="{entry}")]\n{text[-end:]}'
+    left, end = len(text) - LONGEST_REPORT, text[HEAD - LONGEST_REPORT :]
+    return f'{text[:HEAD]}\n[{left} characters left out: Recall(id="{entry}")]\n{end}'
 
 
 class _SerialApprover(Struct, frozen=True):
@@ -248,27 +230,8 @@ class _SerialApprover(Struct, frozen=True):
     async def approve(self, question: ApprovalQuestion) -> ApprovalAnswer:
         inner, who = waiting_sub_agent.get(), self.who()
         async with self.lock:
-            token = waiting_sub_agent.set(
-                WaitingSubAgent(who.call, who.title, inner.toolbox if inner else who.toolbox)
-            )
+            token = waiting_sub_agent.set(replace(who, toolbox=inner.toolbox) if inner else who)
             try:
                 return await self.approver.approve(question)
             finally:
                 waiting_sub_agent.reset(token)
-
-
-class _SharedModel:
-    """The parent's model, which the sub-agent must not close."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
-        return self._model.stream(request)
-
-    async def aclose(self) -> None:
-        """The parent closes it."""

@@ -43,9 +43,6 @@ from holdfast.tools.skill_files import SkillFolder, Skills, project_folders
 from holdfast.tools.todo_write import TodoList, todo_write_tool
 from holdfast.tools.tool import Tool
 
-SUB_AGENT_NOTE = "task"
-"""The kind of a note about a change by a sub-agent."""
-
 
 class SubAgentChange(Struct, frozen=True):
     """An edit, or the effects of a command, by the sub-agent with this log."""
@@ -73,29 +70,16 @@ def change_note(notice: Notice, step: int) -> Noted | None:
     if not log or not isinstance(notice, CallFinished) or notice.result.is_error:
         return None
     changed = _changed(log, notice, step)
-    if changed is None:
-        return None
-    return Noted(
-        SUB_AGENT_NOTE, f"the sub-agent {log} called {notice.call.name}", msgspec.to_builtins(changed)
-    )
-
-
-def read_sub_agent_change(data: dict[str, Json]) -> SubAgentChange:
-    try:
-        return msgspec.convert(data, SubAgentChange)
-    except msgspec.ValidationError:
-        return SubAgentChange("")
+    said = f"the sub-agent {log} called {notice.call.name}"
+    return Noted("task", said, msgspec.to_builtins(changed)) if changed else None
 
 
 def _changed(log: str, news: CallFinished, step: int) -> SubAgentChange | None:
     data = news.result.envelope.data
     if news.call.name == "Bash":
         found = read_command_effects(data)
-        return (
-            SubAgentChange(log, command=replace(found, step=step))
-            if found.changed or not found.looked
-            else None
-        )
+        is_known = found.looked and not found.changed
+        return None if is_known else SubAgentChange(log, command=replace(found, step=step))
     if news.call.name not in CHANGING_TOOLS:
         return None
     try:
@@ -104,9 +88,8 @@ def _changed(log: str, news: CallFinished, step: int) -> SubAgentChange | None:
         return None
     if edited.dry_run or edited.before == edited.after:
         return None
-    return SubAgentChange(
-        log, AgentEdit(edited.file or edited.path, edited.path, edited.before, edited.after, step)
-    )
+    made = AgentEdit(edited.file or edited.path, edited.path, edited.before, edited.after, step)
+    return SubAgentChange(log, made)
 
 
 class ToolState(Struct):
@@ -148,14 +131,18 @@ class ToolState(Struct):
 
     def note_command(self, effects: CommandEffects, log: str = "") -> None:
         """Take in what a command changed; `log` is that of the sub-agent that ran it."""
-        self.files.made += effects.edits(log)
-        self.irreversible += effects.irreversible()
+        edits, irreversible = effects.split(log)
+        self.files.made += edits
+        self.irreversible += irreversible
         if not effects.looked or effects.more:
             self.unseen.append(effects.step)
 
     def note_sub_agent(self, data: dict[str, Json]) -> None:
         """Take in a change by a sub-agent, from the data of its note."""
-        change = read_sub_agent_change(data)
+        try:
+            change = msgspec.convert(data, SubAgentChange)
+        except msgspec.ValidationError:
+            return
         if change.made:
             self.files.made.append(change.made)
         if change.command:

@@ -91,7 +91,7 @@ def _list(coding: CodingSession, query: str) -> tuple[list[ListedSession], int]:
     if query:
         if not folded_phrases(query):
             raise RESUME.misused(f"`{query}` contains no word to search for")
-        lines = {hit.log: hit.line for hit in search_sessions(store, list(infos), query)}
+        lines = search_sessions(store, list(infos), query)
         infos = {log: infos[log] for log in lines}
     by_log, lookup = sub_agent_logs(store), lookup_for(coding)
     sessions: list[ListedSession] = []

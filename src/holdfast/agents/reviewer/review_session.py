@@ -318,12 +318,11 @@ async def run_review(
     that keep it from starting."""
     signals = SignalHandler()
     with signals.caught():
-        try:
-            opened = await open_review(options, change, watch=watch, tell=tell, env=env, model=model)
-        except asyncio.CancelledError:
-            if not signals.absorb():
-                raise
-            raise ReviewInterrupted(signals.came) from None
+        opened = await signals.unless_cancelled(
+            open_review(options, change, watch=watch, tell=tell, env=env, model=model)
+        )
+        if opened is None:
+            raise ReviewInterrupted(signals.came)
         try:
             began(opened)
             signals.agent = opened.reviewer.agent
@@ -335,20 +334,15 @@ async def run_review(
 async def _review(session: ReviewSession, request: str, signals: SignalHandler) -> ReviewOutcome:
     log = session.session.log
     before = log.info.entries
-    end: End = Done("")
-    try:
-        # The change may be gone by the time it is asked about; what was said of it is still there.
-        if session.review.units or session.is_begun:
-            end = await session.ask(request)
-    except asyncio.CancelledError:
-        if not signals.absorb():
-            raise
-        end = Stop("interrupted", "interrupted", "`holdfast review --continue` resumes it")
+    end: End | None = Done("")
+    # The change may be gone by the time it is asked about; what was said of it is still there.
+    if session.review.units or session.is_begun:
+        end = await signals.unless_cancelled(session.ask(request))
     entry = session.agent.model_entry
     return ReviewOutcome(
         review=session.review,
         report=session.report(),
-        end=end,
+        end=end or Stop("interrupted", "interrupted", "`holdfast review --continue` resumes it"),
         log=log.id,
         spent=spent_by(log.entries(before), entry),
         is_priced=entry.price is not None,
