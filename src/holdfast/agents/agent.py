@@ -34,7 +34,7 @@ from holdfast.agents.tool_results import (
 from holdfast.compaction.compact import BackgroundCompaction, Compaction, compact
 from holdfast.compaction.plan import plan_compaction
 from holdfast.events import AssistantReplied, Folded, OverflowReported, UsageReported, UserSaid
-from holdfast.messages import Text, ToolCall, Usage
+from holdfast.messages import Text, ToolCall, Usage, joined_text
 from holdfast.models.catalogue import ModelEntry, request_cost
 from holdfast.models.errors import Overflowed
 from holdfast.models.model import (
@@ -56,11 +56,10 @@ MAX_TOKENS = 16_000
 
 
 class RequestSettings(Struct, frozen=True, kw_only=True):
-    """The model's entry in the catalogue, and the room for a reply and for thinking."""
+    """The model's entry in the catalogue, and the room for a reply."""
 
     entry: ModelEntry = ModelEntry()
     max_tokens: int = MAX_TOKENS
-    thinking_tokens: int = 0
 
     def request(self, pack: Pack) -> ModelRequest:
         most = self.entry.max_output
@@ -69,7 +68,6 @@ class RequestSettings(Struct, frozen=True, kw_only=True):
             tools=pack.tools,
             layer_ends=pack.layer_ends,
             max_tokens=min(self.max_tokens, most) if most else self.max_tokens,
-            thinking_tokens=self.thinking_tokens,
         )
 
 
@@ -136,6 +134,12 @@ class Agent:
         self._said: list[UserSaid] = []
         """What was said while the agent works. It is recorded between two steps: the reply that is being written
         knows nothing of it."""
+
+    @property
+    def last_reply(self) -> str:
+        """What the model said last."""
+        steps = self.session.window.transcript.steps
+        return joined_text(steps[-1].message.parts) if steps else ""
 
     @property
     def model_entry(self) -> ModelEntry:

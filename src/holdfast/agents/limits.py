@@ -39,9 +39,6 @@ class Spent(Struct, frozen=True):
     dollars: float = 0.0
     unpriced: int = 0
 
-    def and_step(self) -> "Spent":
-        return replace(self, steps=self.steps + 1)
-
     def and_reply(self, usage: Usage | None, dollars: float | None) -> "Spent":
         if usage is None:
             return replace(self, unpriced=self.unpriced + 1)
@@ -84,7 +81,7 @@ class RunBudget:
         self._began = self._clock()
 
     def add_step(self) -> None:
-        self.spent = self.spent.and_step()
+        self.spent = replace(self.spent, steps=self.spent.steps + 1)
 
     def add_reply(self, usage: Usage | None, dollars: float | None) -> None:
         self.spent = self.spent.and_reply(usage, dollars)

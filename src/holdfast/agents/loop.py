@@ -61,7 +61,7 @@ async def next_step(agent: Agent, before: Outcome) -> Outcome:
 
 def _follows(agent: Agent, reply: ModelReply, before: Outcome) -> Outcome:
     """What follows from a reply, which is recorded first, unless it is empty."""
-    if not _says_something(reply):
+    if not reply.calls and not reply.text.strip():
         agent.drop(reply, "empty reply")
         if reply.stop == "refused":
             return DECLINED
@@ -78,7 +78,3 @@ def _follows(agent: Agent, reply: ModelReply, before: Outcome) -> Outcome:
         agent.remind(CUT_OFF)
         return Continue(CUT_OFF)
     return Done(reply.text)
-
-
-def _says_something(reply: ModelReply) -> bool:
-    return bool(reply.calls) or bool(reply.text.strip())

@@ -69,7 +69,9 @@ def resolve_mentions(text: str, workspace: Workspace) -> ResolvedPrompt:
         shown = workspace.locate(mention.path).shown
         named = folders if entry_kind(status.st_mode) == "directory" else files
         named.setdefault(f"{shown}{mention.lines}", shown)
-    return ResolvedPrompt(unescaped(text), _reminder(list(files), list(folders), troubles), tuple(troubles))
+    return ResolvedPrompt(
+        text.replace("\\@", "@"), _reminder(list(files), list(folders), troubles), tuple(troubles)
+    )
 
 
 def find_mentions(text: str) -> Iterator[Mention]:
@@ -84,10 +86,6 @@ def find_mentions(text: str) -> Iterator[Mention]:
         first = int(found["first"] or 0)
         last = found["last"]
         yield Mention(path, first, first if last is None else int(last or 0), bool(found["quoted"]))
-
-
-def unescaped(text: str) -> str:
-    return text.replace("\\@", "@")
 
 
 def _is_inside_a_word(text: str, at: int) -> bool:

@@ -50,7 +50,9 @@ def choose_model(asked: str, config: Config, env: Mapping[str, str]) -> tuple[Mo
     is_local = catalogue.providers[chosen.entry.provider].is_local
     entry = chosen.entry
     if not entry.window and is_local:
-        entry = replace(entry, window=served_window(chosen, env))
+        # The window that the model's own server reports; 0 if it reports none or does not answer.
+        answer = check_availability([chosen], env, SECONDS).get((chosen.url, chosen.key), Availability())
+        entry = replace(entry, window=answer.served.get(entry.model, 0))
     return create_model(name, config, env), entry, is_local
 
 
@@ -62,20 +64,18 @@ def no_model_error(catalogue: Catalogue, env: Mapping[str, str], chosen: Resolve
         )
     else:
         said = f"`{chosen.name}` needs a key: `export {chosen.key}=…`, or choose another with `--model`"
-    keys, servers = keys_in(catalogue, env), local_servers(catalogue, env)
-    found = [f"`{key}` is set{_such_as(name)}" for key, name in keys.items()]
-    found += [f"a server answers at {url}{_such_as(name)}" for url, name in servers.items()]
-    nothing = "no key of a provider is set, and no model server answers on this machine"
-    return NoModel(said, found="; ".join(found) or nothing)
-
-
-def keys_in(catalogue: Catalogue, env: Mapping[str, str]) -> dict[str, str]:
-    """The providers' key variables that are set, each with a model that it gives access to, if one is known."""
-    return {
-        provider.key: next((name for name, e in catalogue.models.items() if e.provider == provider.name), "")
+    # Key variables and local servers, each with a model that it gives access to, if one is known.
+    found = {
+        f"`{provider.key}` is set": next(
+            (name for name, entry in catalogue.models.items() if entry.provider == provider.name), ""
+        )
         for provider in catalogue.providers.values()
         if not provider.is_local and env.get(provider.key, "").strip()
     }
+    found |= {f"a server answers at {url}": name for url, name in local_servers(catalogue, env).items()}
+    nothing = "no key of a provider is set, and no model server answers on this machine"
+    listed = [f"{what} (`--model {name}`)" if name else what for what, name in found.items()]
+    return NoModel(said, found="; ".join(listed) or nothing)
 
 
 def local_servers(catalogue: Catalogue, env: Mapping[str, str]) -> dict[str, str]:
@@ -89,13 +89,3 @@ def local_servers(catalogue: Catalogue, env: Mapping[str, str]) -> dict[str, str
         if answer.is_available:
             found[one.url] = next((f"{name}/{model}" for model in sorted(answer.served)), "")
     return found
-
-
-def served_window(chosen: ResolvedModel, env: Mapping[str, str]) -> int:
-    """The window that a model's own server reports; 0 if it reports none or does not answer."""
-    answer = check_availability([chosen], env, SECONDS).get((chosen.url, chosen.key), Availability())
-    return answer.served.get(chosen.entry.model, 0)
-
-
-def _such_as(model: str) -> str:
-    return f" (`--model {model}`)" if model else ""

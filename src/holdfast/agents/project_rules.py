@@ -7,8 +7,6 @@ its text has changed. The rules of a folder are told when a file in it is touche
 import hashlib
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from holdfast.errors import InputError
 from holdfast.events import RulesSet
 from holdfast.tools.envelope import ToolError
@@ -20,22 +18,12 @@ LARGEST = 256_000
 """Bytes. Rules are never trimmed, so a file that is too large is refused rather than cut."""
 
 
-class RulesFile(Struct, frozen=True):
-    path: str
-    text: str
-    mtime: float
-    hash: str
-
-    def event(self) -> RulesSet:
-        return RulesSet(self.path, self.text, self.mtime, self.hash)
-
-
-def read_project_rules(workspace: Workspace) -> RulesFile | None:
+def read_project_rules(workspace: Workspace) -> RulesSet | None:
     """The rules at the root; the case of the file's name does not matter."""
     return read_rules(workspace, ".")
 
 
-def read_rules(workspace: Workspace, folder: str) -> RulesFile | None:
+def read_rules(workspace: Workspace, folder: str) -> RulesSet | None:
     """The rules of one folder: `code_law.md`, else `AGENTS.md`."""
     try:
         with workspace.open_directory(folder) as directory:
@@ -52,7 +40,7 @@ def read_rules(workspace: Workspace, folder: str) -> RulesFile | None:
     return None
 
 
-def rule_changes(before: dict[str, str], now: RulesFile | None) -> list[RulesSet]:
+def rule_changes(before: dict[str, str], now: RulesSet | None) -> list[RulesSet]:
     """The events to record if the rules at the root differ from those in the log. An empty text removes old rules
     from the prompt."""
     gone = [
@@ -60,7 +48,7 @@ def rule_changes(before: dict[str, str], now: RulesFile | None) -> list[RulesSet
     ]
     events = [RulesSet(path, "") for path in gone]
     if now and before.get(now.path) != now.text:
-        events.append(now.event())
+        events.append(now)
     return events
 
 
@@ -70,7 +58,7 @@ def parent_folders(path: str) -> Iterator[str]:
     return ("/".join(parts[: n + 1]) for n in range(len(parts)))
 
 
-def _read(workspace: Workspace, path: str) -> RulesFile | None:
+def _read(workspace: Workspace, path: str) -> RulesSet | None:
     try:
         with workspace.open_file(path) as opened:
             if opened.status.st_size > LARGEST:
@@ -83,4 +71,4 @@ def _read(workspace: Workspace, path: str) -> RulesFile | None:
             mtime = opened.status.st_mtime
     except ToolError:
         return None
-    return RulesFile(path, data.decode("utf-8", "replace"), mtime, hashlib.sha256(data).hexdigest())
+    return RulesSet(path, data.decode("utf-8", "replace"), mtime, hashlib.sha256(data).hexdigest())

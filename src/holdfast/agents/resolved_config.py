@@ -59,7 +59,11 @@ def resolve_config(
     config, distrust = apply_trust(
         load_config(cwd=root, env=env), config_folder(env), env, trusts=options.trusts
     )
-    permissions = _permissions(options, config)
+    permissions = parse_permissions(
+        config.permissions, config.where or "the configuration", tools=OTHER_TOOLS
+    )
+    for rule in options.allow:
+        permissions = permissions.allowing(rule)
     wanted = options.sandbox or permissions.sandbox
     sandbox = find_sandbox(wanted, with_network=permissions.network)
     is_unconfined = isinstance(sandbox, Unconfined) and wanted != "off"
@@ -129,12 +133,3 @@ def _with_prices(config: Config, entry: ModelEntry) -> Config:
         profiles={**config.profiles, **{n: {**prices, **config.profiles.get(n, {})} for n in BUILT_IN}},
         bases={**dict.fromkeys(BUILT_IN, ""), **config.bases},
     )
-
-
-def _permissions(options: AgentOptions, config: Config) -> Permissions:
-    permissions = parse_permissions(
-        config.permissions, config.where or "the configuration", tools=OTHER_TOOLS
-    )
-    for rule in options.allow:
-        permissions = permissions.allowing(rule)
-    return permissions

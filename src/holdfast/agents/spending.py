@@ -125,7 +125,8 @@ def spent_by(entries: Sequence[Entry], entry: ModelEntry) -> Spent:
     for one in entries:
         match one.event:
             case AssistantReplied(usage=usage):
-                spent = spent.and_step().and_reply(usage, request_cost(entry, usage) if usage else None)
+                spent = spent.and_reply(usage, request_cost(entry, usage) if usage else None)
+                spent = replace(spent, steps=spent.steps + 1)
             case UsageReported(usage=usage):
                 spent = spent.and_reply(usage, request_cost(entry, usage))
     return spent

@@ -42,9 +42,7 @@ def is_uncertain(text: str) -> bool:
 class ResultRecorder:
     """Writes the results of one reply's calls, in the order of the calls."""
 
-    def __init__(
-        self, session: Session, calls: Sequence[ToolCall], kept_data: KeptData = DEFAULT_KEPT_DATA
-    ) -> None:
+    def __init__(self, session: Session, calls: Sequence[ToolCall], kept_data: KeptData) -> None:
         self._session = session
         self._kept_data = kept_data
         self._calls = calls
@@ -59,7 +57,7 @@ class ResultRecorder:
         try:
             while self._written in self._arrived:
                 call, result = self._calls[self._written], self._arrived[self._written]
-                self._session.record(result_event(call, result, self._kept_data))
+                self._session.record(_result_event(call, result, self._kept_data))
                 self._written += 1
         except HoldfastError as error:
             self._error = error
@@ -71,7 +69,7 @@ class ResultRecorder:
             raise self._error
 
 
-def result_event(call: ToolCall, result: ToolResult, kept_data: KeptData) -> ToolReturned:
+def _result_event(call: ToolCall, result: ToolResult, kept_data: KeptData) -> ToolReturned:
     """Data is kept only of tools whose state is rebuilt from it; a listing's data is in its text."""
     is_kept = call.name in kept_data and (kept_data[call.name] or not result.is_error)
     data = result.envelope.data if is_kept else {}
@@ -111,7 +109,8 @@ class RepeatGuard(Struct):
     calls: int = 0
 
     def saw(self, call: ToolCall, result: str, *, is_read_only: bool) -> RepeatVerdict:
-        key = _key(call, result)
+        arguments = call.raw or msgspec.json.encode(call.arguments, order="deterministic").decode()
+        key = text_id("\0".join((call.name, arguments, result)))
         if not is_read_only and key not in self.counts:
             self.counts.clear()
         self.calls += 1
@@ -129,8 +128,3 @@ def repeat_reminder(call: ToolCall) -> str:
         f"You have called {call.name} {REMINDED_AT} times with the same arguments and got the same result. Nothing "
         "will change by calling it again: use what you have, try something else, or say what is in the way."
     )
-
-
-def _key(call: ToolCall, result: str) -> str:
-    arguments = call.raw or msgspec.json.encode(call.arguments, order="deterministic").decode()
-    return text_id("\0".join((call.name, arguments, result)))

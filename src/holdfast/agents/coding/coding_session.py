@@ -28,7 +28,6 @@ from holdfast.agents.project_rules import (
     rule_changes,
 )
 from holdfast.events import Noted, SystemSet, ToolsSet
-from holdfast.messages import joined_text
 from holdfast.packing.visibility import Visibility, visibility_of
 from holdfast.tools.call import CallFinished, CallSettings
 from holdfast.tools.files.undo import undo
@@ -167,11 +166,6 @@ class CodingSession:
         if self._visible is None or self._visible[0] != state:
             self._visible = (state, visibility_of(self.session.window.view()))
         return self._visible[1].resident(file, first, last, since=since)
-
-    def last_reply(self) -> str:
-        """What the agent said last."""
-        steps = self.session.window.transcript.steps
-        return joined_text(steps[-1].message.parts) if steps else ""
 
     def _step(self) -> int:
         return len(self.session.window.transcript.steps)

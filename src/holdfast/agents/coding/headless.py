@@ -221,7 +221,7 @@ async def _run(coding: CodingSession, request: HeadlessRequest, signals: SignalH
         outcome, sentence = INVALID_ANSWER, f"the answer is not valid against the schema: {problem}"
     return RunResult(
         outcome=outcome,
-        text=end.text if isinstance(end, Done) and not problem else coding.last_reply(),
+        text=end.text if isinstance(end, Done) and not problem else agent.last_reply,
         sentence=sentence,
         hint=hint,
         value=value,

@@ -31,7 +31,7 @@ from holdfast.agents.outcomes import Ask, Done, End
 from holdfast.agents.project_rules import read_project_rules, rule_changes
 from holdfast.agents.sessions import PARENT, TASK_SOURCE, begin_session
 from holdfast.events import UsageReported
-from holdfast.messages import Json, Usage, joined_text
+from holdfast.messages import Json, Usage
 from holdfast.models.catalogue import request_cost
 from holdfast.numbers import counted, grouped
 from holdfast.session import Session
@@ -173,7 +173,7 @@ class SubAgent:
 
     def _report(self, end: End) -> ToolResult:
         steps = self._session.window.transcript.steps
-        text = end.text if isinstance(end, Done) else joined_text(steps[-1].message.parts) if steps else ""
+        text = end.text if isinstance(end, Done) else self._agent.last_reply
         changed = tuple(dict.fromkeys(change.path for change in self._tool_state.files.made))
         lines = [_bounded(text.strip(), steps[-1].entry if steps else self.log)]
         if not isinstance(end, Done):

@@ -11,15 +11,10 @@ from msgspec.structs import replace
 
 from holdfast.agents.pair.journal import PairJournal
 from holdfast.agents.pair.logs import redacted_names
-from holdfast.pair.evaluation import (
-    IterationResults,
-    UnreadableResults,
-    false_claims,
-    read_evaluation,
-)
+from holdfast.pair.evaluation import UnreadableResults, false_claims, read_evaluation
 from holdfast.pair.folder import PairFolder, read_design
 from holdfast.pair.handover import Handover, handover_text, paths_in
-from holdfast.pair.phases import HandedOver
+from holdfast.pair.phases import HandedOver, HandoverAccepted, HandoverRejected
 from holdfast.pair.roles import Role
 from holdfast.pair.routing import NextTurn
 from holdfast.pair.turn_texts import handover_message, turn_text
@@ -77,13 +72,11 @@ class Delivery:
         """Why a handover is refused when it is made or received."""
         design = read_design(self._folder, handover.design)
         not_approved = (NOT_APPROVED,) if self._journal.rejects(design.hash) else ()
-        is_blocked = self.blocked(role, handover, iteration)
+        is_blocked = self._is_blocked(role, handover, iteration)
         found = self.faults(role, handover, iteration, is_blocked=is_blocked)
         return (*found, *redacted_names(handover), *not_approved)
 
-    def faults(
-        self, role: Role, handover: Handover, iteration: int, *, is_blocked: bool = False
-    ) -> tuple[str, ...]:
+    def faults(self, role: Role, handover: Handover, iteration: int, *, is_blocked: bool) -> tuple[str, ...]:
         """What is wrong with a handover itself, its size included. Of a role that is blocked no results are
         required."""
         asked = role
@@ -96,13 +89,22 @@ class Delivery:
         )
         return (*find_faults(handover, asked, self._folder, iteration), *([size] if size else []))
 
-    def results(self, role: Role, handover: Handover, iteration: int) -> IterationResults | None:
-        """The results on the disk, if the role measures. Raises `UnreadableResults`."""
-        if not role.measures or self.blocked(role, handover, iteration):
-            return None
-        return read_evaluation(self._folder, iteration).results
+    def receive(self, made: HandedOver) -> HandoverAccepted | HandoverRejected:
+        """Check a handover from the receiver's side: the disk may have changed by now."""
+        role, handover, iteration = self._pair.role(made.role), made.handover, made.iteration
+        if wrong := self.refusals(role, handover, iteration):
+            return HandoverRejected(made.turn, wrong)
+        is_blocked = self._is_blocked(role, handover, iteration)
+        try:
+            results = (
+                read_evaluation(self._folder, iteration).results if role.measures and not is_blocked else None
+            )
+        except UnreadableResults as error:
+            return HandoverRejected(made.turn, (str(error),))
+        design = read_design(self._folder, handover.design)
+        return HandoverAccepted(made.turn, design.hash, design.files, results, is_blocked)
 
-    def blocked(self, role: Role, handover: Handover, iteration: int) -> bool:
+    def _is_blocked(self, role: Role, handover: Handover, iteration: int) -> bool:
         """Whether a role that measures could not do so and asks a person instead. With countable results it
         could."""
         if not role.measures or handover.success is not None or not handover.decisions:

@@ -11,8 +11,7 @@ from holdfast.agents.pair.decisions import Decisions, blocked_request
 from holdfast.agents.pair.journal import BLOCKED, CONTINUE, DONE, PairJournal, PairOutcome
 from holdfast.agents.pair.turns import MissingDesign, PairContext, TurnResult, TurnRunner
 from holdfast.log import Log
-from holdfast.pair.evaluation import IterationResults, UnreadableResults, problem_report
-from holdfast.pair.folder import read_design
+from holdfast.pair.evaluation import problem_report
 from holdfast.pair.handover import Handover
 from holdfast.pair.phases import (
     DecisionMade,
@@ -103,7 +102,7 @@ class Orchestrator:
             case TurnBegan() as turn:
                 return self._take(turn, await self._turns.work(turn))
             case HandedOver() as made:
-                self._receive(made)
+                self._note(self._delivery.receive(made))
                 return None
             case HandoverRejected(faults=wrong):
                 return self._send_back(state, wrong)
@@ -127,26 +126,9 @@ class Orchestrator:
                 self._turns.begin(self.pair.roles[0], disapproved_text(found), by_person=True)
         return None
 
-    def _receive(self, made: HandedOver) -> None:
-        """Check a handover from the receiver's side: the disk may have changed by now."""
-        role = self.pair.role(made.role)
-        wrong = self._delivery.refusals(role, made.handover, made.iteration)
-        results: IterationResults | None = None
-        if not wrong:
-            try:
-                results = self._delivery.results(role, made.handover, made.iteration)
-            except UnreadableResults as error:
-                wrong = (str(error),)
-        if wrong:
-            self._reject(made, wrong)
-            return
-        design = read_design(self.context.folder, made.handover.design)
-        is_blocked = self._delivery.blocked(role, made.handover, made.iteration)
-        self.journal.append(HandoverAccepted(made.turn, design.hash, design.files, results, is_blocked))
-
-    def _reject(self, made: HandedOver, wrong: tuple[str, ...]) -> None:
-        self._rejections += 1
-        self.journal.append(HandoverRejected(made.turn, wrong))
+    def _note(self, checked: HandoverAccepted | HandoverRejected) -> None:
+        self._rejections += isinstance(checked, HandoverRejected)
+        self.journal.append(checked)
 
     def _send_back(self, state: PairState, wrong: tuple[str, ...]) -> PairOutcome | None:
         assert state.last is not None, "what was rejected was handed over"
@@ -164,19 +146,20 @@ class Orchestrator:
         assert made is not None, "what is accepted was handed over"
         role, is_blocked = self.pair.role(made.role), accepted.is_blocked
         if wrong := self._delivery.faults(role, made.handover, made.iteration, is_blocked=is_blocked):
-            self._reject(made, wrong)
+            self._note(HandoverRejected(made.turn, wrong))
             return None
         if is_blocked:
             return await self._unblock(made)
-        self._write_report(made, accepted)
+        if accepted.results is not None:
+            report = problem_report(made.handover, accepted.results, self.pair.other(made.role).layers)
+            self.context.folder.write_json(self.pair.outputs.report_of(made.iteration), report)
         if await self._decisions.ask_all(made.handover.decisions):
             return None
         end = self._end()
         following = None if end else next_turn(self.pair, self.state, self.rules)
         # An end may claim that the work is good, and with it the design.
-        is_bound = (
-            following.role is self.pair.roles[1] if following else end and end.reason in ("success", DONE)
-        )
+        claims = end is not None and end.reason in ("success", DONE)
+        is_bound = claims or (following is not None and following.role is self.pair.roles[1])
         found = await self._turns.check_design() if is_bound else None
         if isinstance(found, PairOutcome):
             return found
@@ -213,10 +196,8 @@ class Orchestrator:
         """Give a blocked role its answer; problems in the first role's layers go to the first role."""
         asked = blocked_request(made.role, made.handover.decisions)
         if self.state.blocked >= MOST_BLOCKED:
-            times = f"in {self.state.blocked} turns in a row"
-            self.journal.append(
-                PairEnded(BLOCKED, f"`{made.role}` could not go on {times}; it asks: {asked.text}")
-            )
+            said = f"could not go on in {self.state.blocked} turns in a row; it asks: {asked.text}"
+            self.journal.append(PairEnded(BLOCKED, f"`{made.role}` {said}"))
             return None
         decision = self.state.answered.get(asked.id)
         if decision is None:
@@ -249,9 +230,3 @@ class Orchestrator:
         if is_approved and is_done(self.pair, state):
             return PairEnded(DONE, f"`{state.last.role}` says that nothing is left to do")
         return None
-
-    def _write_report(self, made: HandedOver, accepted: HandoverAccepted) -> None:
-        if accepted.results is not None:
-            layers = self.pair.other(made.role).layers
-            report = problem_report(made.handover, accepted.results, layers)
-            self.context.folder.write_json(self.pair.outputs.report_of(made.iteration), report)

@@ -23,9 +23,9 @@ from holdfast.agents.notices import Notice
 from holdfast.agents.outcomes import Ask, Done, Stop
 from holdfast.agents.pair import hand_over
 from holdfast.agents.pair.hand_over import HAND_OVER_TOOL, hand_over_tool
-from holdfast.agents.project_rules import RulesFile, rule_changes
+from holdfast.agents.project_rules import rule_changes
 from holdfast.agents.tool_results import UNCERTAIN, UNCERTAIN_EFFECT, open_calls
-from holdfast.events import RecapSet, ToolReturned, UserSaid
+from holdfast.events import RecapSet, RulesSet, ToolReturned, UserSaid
 from holdfast.messages import Text, ToolCall, joined_text
 from holdfast.pair.handover import Handover
 from holdfast.pair.roles import Definitions, Role
@@ -71,7 +71,7 @@ class RoleSession:
     project's. They are not read from the disk: one agent could have written them for the other."""
 
     def __init__(
-        self, config: AgentConfig, role: Role, find_faults: FindFaults, rules: RulesFile | None = None
+        self, config: AgentConfig, role: Role, find_faults: FindFaults, rules: RulesSet | None = None
     ) -> None:
         self.role = role
         self._find_faults = find_faults

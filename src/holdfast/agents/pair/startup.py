@@ -32,7 +32,7 @@ from holdfast.agents.pair.logs import (
 from holdfast.agents.pair.orchestrator import Orchestrator
 from holdfast.agents.pair.role_session import ROLE_TOOLS
 from holdfast.agents.pair.turns import PairContext
-from holdfast.agents.project_rules import RulesFile, read_project_rules
+from holdfast.agents.project_rules import read_project_rules
 from holdfast.agents.resolved_config import (
     ResolvedConfig,
     make_agent_config,
@@ -41,6 +41,7 @@ from holdfast.agents.resolved_config import (
 )
 from holdfast.config import load_config
 from holdfast.errors import ConfigError
+from holdfast.events import RulesSet
 from holdfast.log import Log
 from holdfast.models.catalogue import load_catalogue
 from holdfast.models.model import Model
@@ -148,7 +149,7 @@ def _open(
 
 
 def _start(
-    journal: PairJournal, store: Store, configs: Mapping[str, ResolvedConfig], rules: RulesFile | None
+    journal: PairJournal, store: Store, configs: Mapping[str, ResolvedConfig], rules: RulesSet | None
 ) -> None:
     """Before the first turn, begin the logs of both roles and record the project's rules as they are then."""
     state, roles = journal.state, journal.pair.roles

@@ -18,8 +18,7 @@ from holdfast.agents.pair.decisions import Approvals, DecisionRespondent, Decisi
 from holdfast.agents.pair.delivery import Delivery
 from holdfast.agents.pair.journal import CONTINUE, RAISE, PairJournal, PairOutcome
 from holdfast.agents.pair.role_session import RoleSession
-from holdfast.agents.project_rules import RulesFile
-from holdfast.events import UserSaid
+from holdfast.events import RulesSet, UserSaid
 from holdfast.messages import Text
 from holdfast.pair.folder import Design, PairFolder, read_design
 from holdfast.pair.handover import Handover
@@ -142,7 +141,7 @@ class TurnRunner:
     def _session(self, role: Role) -> RoleSession:
         if role.name not in self._sessions:
             known = self._journal.state.project_rules
-            rules = RulesFile(known.path, known.text, known.mtime, known.hash) if known else None
+            rules = RulesSet(known.path, known.text, known.mtime, known.hash) if known else None
             config = replace(self._context.config(role), respondent=DecisionRespondent(self._decisions))
             self._sessions[role.name] = RoleSession(config, role, self.delivery.refusals, rules)
         return self._sessions[role.name]

@@ -31,7 +31,6 @@ from holdfast.agents.spending import spent_by
 from holdfast.errors import NotFound
 from holdfast.events import ContextSet, LogStarted, Noted, RecapSet, ToolReturned
 from holdfast.log import Log
-from holdfast.messages import joined_text
 from holdfast.models.model import Model
 from holdfast.review.escaping import show_invisible
 from holdfast.review.finding import SEVERITIES, Finding
@@ -151,9 +150,7 @@ class ReviewSession:
 
     def report(self) -> ReviewReport:
         """What was found so far, with what the model said last."""
-        steps = self.session.window.transcript.steps
-        said = joined_text(steps[-1].message.parts) if steps else ""
-        return self.review.report(model=self.agent.model.name, summary=said)
+        return self.review.report(model=self.agent.model.name, summary=self.agent.last_reply)
 
     async def aclose(self) -> None:
         await self.agent.aclose()
