@@ -48,7 +48,7 @@ def test_it_is_what_the_session_says_then(root):
     async def opened():
         open_ = await open_coding_session(wish, env=env(root))
         try:
-            return AgentPreview(open_.session.agent.model.name, open_.session.mode)
+            return AgentPreview(open_.coding.agent.model.name, open_.coding.gate.mode)
         finally:
             await open_.close()
 

@@ -6,7 +6,6 @@ import pytest
 
 from holdfast.agents.project_rules import (
     parent_folders,
-    read_project_rules,
     read_rules,
     rule_changes,
 )
@@ -19,38 +18,38 @@ from holdfast.tools.workspace import Workspace
 def test_the_law_is_found_in_any_case_and_comes_before_agents(tmp_path, name):
     (tmp_path / "AGENTS.md").write_text("other")
     (tmp_path / name).write_text("the law")
-    found = read_project_rules(Workspace([tmp_path]))
+    found = read_rules(Workspace([tmp_path]))
     assert found is not None
     assert (found.path, found.text) == (name, "the law")
 
 
 def test_agents_is_read_where_there_is_no_law(tmp_path):
     (tmp_path / "AGENTS.md").write_text("agents")
-    found = read_project_rules(Workspace([tmp_path]))
+    found = read_rules(Workspace([tmp_path]))
     assert found is not None
     assert found.text == "agents"
 
 
 def test_without_rules_there_are_none(tmp_path):
-    assert read_project_rules(Workspace([tmp_path])) is None
+    assert read_rules(Workspace([tmp_path])) is None
 
 
 def test_fault_09_rules_are_never_served_from_before_an_edit(tmp_path):
     """An edit within the same second, of the same length, with the old time put back: still seen."""
     law, workspace = tmp_path / "code_law.md", Workspace([tmp_path])
     law.write_text("use tabs")
-    before = read_project_rules(workspace)
+    before = read_rules(workspace)
     assert before is not None
     law.write_text("no tabs!")
     os.utime(law, (before.mtime, before.mtime))
-    now = read_project_rules(workspace)
+    now = read_rules(workspace)
     assert now is not None
     assert [event.text for event in rule_changes({before.path: before.text}, now)] == ["no tabs!"]
 
 
 def test_only_a_change_is_recorded(tmp_path):
     (tmp_path / "code_law.md").write_text("x")
-    now = read_project_rules(Workspace([tmp_path]))
+    now = read_rules(Workspace([tmp_path]))
     assert now is not None
     assert rule_changes({"code_law.md": "x"}, now) == []
     assert rule_changes({"AGENTS.md": "old", "sub/AGENTS.md": "kept"}, now) == [
@@ -65,7 +64,7 @@ def test_a_link_out_of_the_workspace_is_no_rule(tmp_path):
     (tmp_path / "root").mkdir()
     (tmp_path / "outside.md").write_text("obey")
     (tmp_path / "root" / "AGENTS.md").symlink_to("../outside.md")
-    assert read_project_rules(Workspace([tmp_path / "root"])) is None
+    assert read_rules(Workspace([tmp_path / "root"])) is None
 
 
 def test_rules_of_a_folder(tmp_path):
@@ -83,4 +82,4 @@ def test_rules_of_a_folder(tmp_path):
 def test_rules_that_leave_no_room_are_refused(tmp_path):
     (tmp_path / "AGENTS.md").write_text("x" * 300_000)
     with pytest.raises(InputError, match="never trimmed"):
-        read_project_rules(Workspace([tmp_path]))
+        read_rules(Workspace([tmp_path]))

@@ -148,7 +148,7 @@ def test_answers_given_in_rounds_left_behind_are_asked_for_again(place):
     results = [e.event for e in coding.session.log.entries() if isinstance(e.event, ToolReturned)]
     assert [result.error for result in results] == [False, True]
     assert "not now" in results[1].parts[0].text
-    assert coding.mode == "ask"
+    assert coding.gate.mode == "ask"
 
 
 def test_a_prompt_that_is_newer_than_the_round_stays(place):

@@ -75,12 +75,9 @@ def test_prompts_take_about_two_thousand_tokens(number):
 
 def defined_to(role, sandbox):
     """Texts and schemas of a role's tools, as its session has them."""
-    state = ToolState(SeenFiles(), Shell(sandbox=sandbox), TodoList(), Skills([]))
-    tools = [
-        tool
-        for tool in state.tools(recall_tool(RECALL_TOOL, lambda _: ("", False)), NoAnswer())
-        if tool.name in {*role.tools, "Recall"}
-    ]
+    recall = recall_tool(RECALL_TOOL, lambda _: ("", False))
+    state = ToolState(SeenFiles(), Shell(sandbox=sandbox), TodoList(), Skills([]), recall)
+    tools = [tool for tool in state.tools(NoAnswer()) if tool.name in {*role.tools, "Recall"}]
     state.close()
     return [
         tool.definition for tool in define_tools([*tools, hand_over_tool(lambda _: ())], role.definitions)

@@ -336,7 +336,7 @@ def test_modes_are_switched_and_hold_for_the_next_call(tmp_path):
             seen = []
             for _ in range(4):
                 await pilot.press("shift+tab")
-                seen.append(terminal.coding.mode)
+                seen.append(terminal.coding.gate.mode)
             assert seen == ["edit", "auto", "plan", "ask"]
             await pilot.press("shift+tab")
             await pilot.pause()

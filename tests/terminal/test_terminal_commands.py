@@ -28,7 +28,7 @@ def test_commands_answer_in_markdown_and_reach_the_desk(tmp_path):
             await terminal.ready(pilot)
             await terminal.say(pilot, "/mode plan")
             await terminal.idle(pilot)
-            assert terminal.coding.mode == "plan"
+            assert terminal.coding.gate.mode == "plan"
             assert "plan mode" in terminal.text()
             await terminal.say(pilot, "/context")
             await terminal.idle(pilot)
@@ -94,10 +94,10 @@ def test_a_command_that_comes_while_it_works_waits(tmp_path):
             await terminal.until(pilot, lambda: terminal.app.asked.panel is not None)
             terminal.app.prompt.focus()
             await terminal.say(pilot, "/mode auto")
-            assert terminal.coding.mode == "ask"
+            assert terminal.coding.gate.mode == "ask"
             terminal.app.asked.panel.focus()
             await pilot.press("y")
-            await terminal.until(pilot, lambda: terminal.coding.mode == "auto")
+            await terminal.until(pilot, lambda: terminal.coding.gate.mode == "auto")
             await terminal.idle(pilot)
 
     driven(work())

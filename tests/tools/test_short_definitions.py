@@ -128,10 +128,9 @@ class Ground:
         (self.root / "src" / "a.py").write_text("def f(x):\n    return 1\n")
         (self.root / "long.txt").write_text(LONG)
         shell = Shell(sandbox=sandbox or Unconfined())
-        self.tool_state = ToolState(SeenFiles(), shell, TodoList(), Skills([]))
         recall = recall_tool(RECALL_TOOL, lambda given: answer_recall(store, given))
-        tools = self.tool_state.tools(recall, NoAnswer())
-        self.full = [*tools, hand_over_tool(lambda _: ())]
+        self.tool_state = ToolState(SeenFiles(), shell, TodoList(), Skills([]), recall)
+        self.full = [*self.tool_state.tools(NoAnswer()), hand_over_tool(lambda _: ())]
         self.short = define_tools(self.full, "short")
 
     def answers(self, tools, calls):

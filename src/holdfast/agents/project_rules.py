@@ -18,13 +18,8 @@ LARGEST = 256_000
 """Bytes. Rules are never trimmed, so a file that is too large is refused rather than cut."""
 
 
-def read_project_rules(workspace: Workspace) -> RulesSet | None:
-    """The rules at the root; the case of the file's name does not matter."""
-    return read_rules(workspace, ".")
-
-
-def read_rules(workspace: Workspace, folder: str) -> RulesSet | None:
-    """The rules of one folder: `code_law.md`, else `AGENTS.md`."""
+def read_rules(workspace: Workspace, folder: str = ".") -> RulesSet | None:
+    """The rules of one folder: `code_law.md`, else `AGENTS.md`; the case of the file's name does not matter."""
     try:
         with workspace.open_directory(folder) as directory:
             names = [entry.name for entry in directory.entries() if entry.kind in ("file", "link")]

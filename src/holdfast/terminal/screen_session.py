@@ -105,11 +105,11 @@ class AgentScreenSession:
 
     @property
     def mode(self) -> str:
-        return self.coding.mode
+        return self.coding.gate.mode
 
     @mode.setter
     def mode(self, mode: str) -> None:
-        self.coding.mode = next(known for known in get_args(PermissionMode) if known == mode)
+        self.coding.gate.mode = next(known for known in get_args(PermissionMode) if known == mode)
 
     def earlier(self) -> list[Piece]:
         return earlier_pieces(path(self.coding.session.log.entries()))

@@ -7,13 +7,7 @@ from importlib.resources import files as package_files
 
 from msgspec.structs import replace
 
-from holdfast.agents.build import (
-    AgentConfig,
-    SessionGate,
-    build_agent,
-    open_session,
-    session_recall_tool,
-)
+from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_session
 from holdfast.agents.coding.task import TASK_TOOL, ParentAgent, task_tool
 from holdfast.agents.coding.tool_state import change_note, load_skills, new_tool_state
 from holdfast.agents.limits import RunBudget
@@ -21,18 +15,12 @@ from holdfast.agents.loop import run
 from holdfast.agents.mentions import ResolvedPrompt, resolve_mentions
 from holdfast.agents.notices import FoldMade, Notice, SubAgentNotice
 from holdfast.agents.outcomes import End
-from holdfast.agents.project_rules import (
-    parent_folders,
-    read_project_rules,
-    read_rules,
-    rule_changes,
-)
+from holdfast.agents.project_rules import parent_folders, read_rules, rule_changes
 from holdfast.events import Noted, SystemSet, ToolsSet
 from holdfast.packing.visibility import Visibility, visibility_of
 from holdfast.tools.call import CallFinished, CallSettings
 from holdfast.tools.files.undo import undo
 from holdfast.tools.permissions.gate import PermissionGate
-from holdfast.tools.permissions.tool_rules import PermissionMode
 from holdfast.tools.workspace import Workspace
 from holdfast.views import path
 
@@ -54,17 +42,17 @@ class CodingSession:
         skills = load_skills(config.root, config.skills)
         self.tool_state = state = new_tool_state(config, session, is_visible=self._is_visible, skills=skills)
         self._gate = gate = SessionGate(config, session, workspace, state.shell)
-        budget = RunBudget(config.limits)
+        budget, usual = RunBudget(config.limits), CallSettings()
         parent = ParentAgent(config, session, workspace, state, gate, budget, self._notice, config.tasks)
-        own = state.tools(session_recall_tool(session), config.respondent)
         self.agent = build_agent(
             config,
             session,
-            [*own, task_tool(parent), *config.more_tools],
+            [*state.tools(config.respondent), task_tool(parent), *config.more_tools],
             workspace,
             gate=gate,
             budget=budget,
-            call_settings=_call_settings(),
+            # A sub-agent has its own time limit.
+            call_settings=replace(usual, seconds_by_tool={TASK_TOOL: 0.0, **usual.seconds_by_tool}),
             watch=self._notice,
         )
         self._restore()
@@ -99,14 +87,6 @@ class CodingSession:
     def gate(self) -> PermissionGate:
         return self._gate.permission_gate
 
-    @property
-    def mode(self) -> PermissionMode:
-        return self.gate.mode
-
-    @mode.setter
-    def mode(self, mode: PermissionMode) -> None:
-        self.gate.mode = mode
-
     def reread(self) -> None:
         """Read the log again after a rewind, as if the session were opened on it. Running commands go on, and the
         mode stays."""
@@ -135,7 +115,7 @@ class CodingSession:
     def _read_rules(self) -> None:
         if not self.agent.is_running:
             before = self.session.window.transcript.rules
-            self.session.record(*rule_changes(before, read_project_rules(self.workspace)))
+            self.session.record(*rule_changes(before, read_rules(self.workspace)))
 
     def _notice(self, notice: Notice) -> None:
         match notice:
@@ -169,9 +149,3 @@ class CodingSession:
 
     def _step(self) -> int:
         return len(self.session.window.transcript.steps)
-
-
-def _call_settings() -> CallSettings:
-    """The defaults, but no time limit for a sub-agent, which has its own."""
-    usual = CallSettings()
-    return replace(usual, seconds_by_tool={TASK_TOOL: 0.0, **usual.seconds_by_tool})

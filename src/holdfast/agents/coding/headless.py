@@ -212,6 +212,8 @@ async def _run(coding: CodingSession, request: HeadlessRequest, signals: SignalH
     edits, irreversible = len(state.files.made), len(state.irreversible)
     done = await signals.unless_cancelled(_work(coding, request))
     end, value, problem = done or (Stop("interrupted", "interrupted"), None, "")
+    changed = [one.path for one in state.files.made[edits:]]
+    changed += [one.path for one in state.irreversible[irreversible:]]
     outcome, sentence, hint = "done", "", ""
     if isinstance(end, Stop):
         outcome, sentence, hint = end.reason, end.sentence, end.hint
@@ -230,7 +232,7 @@ async def _run(coding: CodingSession, request: HeadlessRequest, signals: SignalH
         seconds=time.monotonic() - began,
         log=log.id,
         model=agent.model.name,
-        files=tuple(dict.fromkeys(state.changed_paths(edits, irreversible))),
+        files=tuple(dict.fromkeys(changed)),
         signal=signals.came,
     )
 

@@ -16,19 +16,13 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from holdfast.agents.agent import current_call
-from holdfast.agents.build import (
-    AgentConfig,
-    SessionGate,
-    build_agent,
-    open_session,
-    session_recall_tool,
-)
+from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_session
 from holdfast.agents.coding.tool_state import ToolState, new_tool_state
 from holdfast.agents.limits import RunBudget, RunLimits, TaskSettings
 from holdfast.agents.loop import run
 from holdfast.agents.notices import Notice, Replied, SubAgentNotice, SummaryMade, Watch, innermost
 from holdfast.agents.outcomes import Ask, Done, End
-from holdfast.agents.project_rules import read_project_rules, rule_changes
+from holdfast.agents.project_rules import read_rules, rule_changes
 from holdfast.agents.sessions import PARENT, TASK_SOURCE, begin_session
 from holdfast.events import UsageReported
 from holdfast.messages import Json, Usage
@@ -161,7 +155,7 @@ class SubAgent:
             below = ParentAgent(config, session, parent.workspace, state, gate, budget, self._notice, inner)
             tools.append(task_tool(below))
         self._agent = build_agent(config, session, tools, parent.workspace, gate=gate, budget=budget)
-        session.record(*rule_changes({}, read_project_rules(parent.workspace)))
+        session.record(*rule_changes({}, read_rules(parent.workspace)))
 
     async def run(self) -> ToolResult:
         """Do the work and report. The model belongs to the parent and stays open."""
@@ -196,12 +190,12 @@ class SubAgent:
         return f"{counted(steps, 'step')}, {grouped(spent.usage.total)} tokens, {dollars}log {self.log}"
 
     def _tools(self) -> list[Tool]:
-        state, recall = self._tool_state, session_recall_tool(self._session)
-        reading = state.read_only_tools(recall)
+        state = self._tool_state
+        reading = state.read_only_tools()
         if not self._arguments.writes:
             return reading
         allowed = ACTING | {tool.name for tool in reading}
-        return [tool for tool in state.tools(recall, NoAnswer()) if tool.name in allowed]
+        return [tool for tool in state.tools(NoAnswer()) if tool.name in allowed]
 
     def _notice(self, notice: Notice) -> None:
         match innermost(notice):

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from holdfast.agents.build import AgentConfig
+from holdfast.agents.build import AgentConfig, session_recall_tool
 from holdfast.agents.coding.command_effects import (
     ChangeDetector,
     CommandEffects,
@@ -99,15 +99,16 @@ class ToolState(Struct):
     shell: Shell
     todos: TodoList
     skills: Skills
+    recall: Tool
     irreversible: list[IrreversibleChange] = field(default_factory=list)
     """What commands did to files that cannot be undone."""
     unseen: list[int] = field(default_factory=list)
     """Steps with a command whose effects are not fully known."""
 
-    def tools(self, recall: Tool, respondent: Responder) -> list[Tool]:
+    def tools(self, respondent: Responder) -> list[Tool]:
         """All tools, those that read and those that act."""
         return [
-            *self.read_only_tools(recall),
+            *self.read_only_tools(),
             edit_tool(self.files),
             multi_edit_tool(self.files),
             write_tool(self.files),
@@ -119,15 +120,8 @@ class ToolState(Struct):
             *([skill_tool(self.skills)] if self.skills.by_name else []),
         ]
 
-    def read_only_tools(self, recall: Tool) -> list[Tool]:
-        return [ls_tool(), glob_tool(), grep_tool(), read_tool(self.files), recall]
-
-    def changed_paths(self, edits: int = 0, irreversible: int = 0) -> list[str]:
-        """Paths that were changed since there were this many edits and irreversible changes."""
-        return [
-            *(one.path for one in self.files.made[edits:]),
-            *(one.path for one in self.irreversible[irreversible:]),
-        ]
+    def read_only_tools(self) -> list[Tool]:
+        return [ls_tool(), glob_tool(), grep_tool(), read_tool(self.files), self.recall]
 
     def note_command(self, effects: CommandEffects, log: str = "") -> None:
         """Take in what a command changed; `log` is that of the sub-agent that ran it."""
@@ -201,7 +195,7 @@ def new_tool_state(
         protected=(config.snapshots,) if config.snapshots else (),
     )
     shell = Shell(sandbox=config.sandbox, passes=config.permissions.variables)
-    return ToolState(files, shell, TodoList(), skills or Skills([]))
+    return ToolState(files, shell, TodoList(), skills or Skills([]), session_recall_tool(session))
 
 
 def load_skills(root: Path, own: Path | None) -> Skills:

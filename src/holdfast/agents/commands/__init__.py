@@ -3,8 +3,6 @@
 Rule: a command is one value in a module of its own or of its theme, and one line here.
 """
 
-from collections.abc import Mapping
-
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import CommandAnswer, SlashCommand
 from holdfast.agents.commands.compact import COMPACT, RECALL
@@ -21,52 +19,34 @@ from holdfast.errors import InputError, suggest
 
 __all__ = ["COMMANDS", "CommandAnswer", "SlashCommand", "note_init_offer", "offers_init", "run_command"]
 
-COMMANDS: dict[str, SlashCommand] = {
-    command.name: command
-    for command in (
-        CONTEXT,
-        COMPACT,
-        RECALL,
-        REWIND,
-        UNDO,
-        DIFF,
-        TODOS,
-        RESUME,
-        FORK,
-        MODEL,
-        MODE,
-        COST,
-        EXPORT,
-        INIT,
-    )
-}
+_LISTED = (
+    *(CONTEXT, COMPACT, RECALL, REWIND, UNDO, DIFF, TODOS, RESUME, FORK, MODEL, MODE, COST),
+    *(EXPORT, INIT),
+)
+COMMANDS: dict[str, SlashCommand] = {command.name: command for command in _LISTED}
 
 
-def help_command(commands: Mapping[str, SlashCommand]) -> SlashCommand:
-    """`/help`: the commands, or how one of them is used. It says what the commands say of themselves."""
-
-    async def run(_coding: CodingSession, argument: str) -> CommandAnswer:
-        if not argument:
-            rows = ([code(one.usage), one.about] for one in commands.values())
-            return CommandAnswer(table(["command", "what it does"], rows))
-        command = find_command(commands, argument.removeprefix("/"))
-        return CommandAnswer(joined(f"{code(command.usage)}: {command.about}.", command.more))
-
-    return SlashCommand("help", "/help [COMMAND]", "list the commands", run)
+async def _run_help(_coding: CodingSession, argument: str) -> CommandAnswer:
+    """The commands, or how one of them is used: what the commands say of themselves."""
+    if not argument:
+        rows = ([code(one.usage), one.about] for one in COMMANDS.values())
+        return CommandAnswer(table(["command", "what it does"], rows))
+    command = _find_command(argument.removeprefix("/"))
+    return CommandAnswer(joined(f"{code(command.usage)}: {command.about}.", command.more))
 
 
-def find_command(commands: Mapping[str, SlashCommand], name: str) -> SlashCommand:
-    found = commands.get(name.lower())
+COMMANDS["help"] = SlashCommand("help", "/help [COMMAND]", "list the commands", _run_help)
+
+
+def _find_command(name: str) -> SlashCommand:
+    found = COMMANDS.get(name.lower())
     if found is None:
-        hint = suggest(name.lower(), commands, prefix="/", more="`/help` lists all")
+        hint = suggest(name.lower(), COMMANDS, prefix="/", more="`/help` lists all")
         raise InputError(f"there is no command `/{name}`", hint=hint)
     return found
-
-
-COMMANDS["help"] = help_command(COMMANDS)
 
 
 async def run_command(coding: CodingSession, line: str) -> CommandAnswer:
     """Run a line such as `/rewind 3 session`. Raises a `HoldfastError` if it cannot be done."""
     name, _, argument = line.strip().removeprefix("/").partition(" ")
-    return await find_command(COMMANDS, name).run(coding, argument.strip())
+    return await _find_command(name).run(coding, argument.strip())

@@ -6,7 +6,7 @@ Rule: existing rules are rewritten only if a person asks for it; the offer is ma
 from holdfast.agents.coding.coding_session import INIT_PROMPT as PROMPT
 from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import CommandAnswer, SlashCommand
-from holdfast.agents.project_rules import read_project_rules
+from holdfast.agents.project_rules import read_rules
 from holdfast.agents.sessions import logs_in_folder
 from holdfast.errors import InputError, StoreError
 from holdfast.events import Noted
@@ -23,7 +23,7 @@ HEAD = 12
 async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
     if argument not in ("", "!"):
         raise INIT.unexpected(argument)
-    rules = read_project_rules(coding.workspace)
+    rules = read_rules(coding.workspace)
     if rules and not argument:
         raise InputError(
             f"`{rules.path}` exists already",
@@ -35,7 +35,7 @@ async def _run(coding: CodingSession, argument: str) -> CommandAnswer:
 def offers_init(coding: CodingSession) -> bool:
     """Whether to offer it: in a new session, in a folder without rules, if it was not offered there before."""
     session = coding.session
-    if session.window.transcript.rounds or read_project_rules(coding.workspace):
+    if session.window.transcript.rounds or read_rules(coding.workspace):
         return False
     root = coding.workspace.roots[0]
     return not any(_was_offered(session.store, info.head.id) for info in logs_in_folder(session.store, root))

@@ -30,11 +30,13 @@ MODES: dict[PermissionMode, str] = {
 
 async def _run_mode(coding: CodingSession, argument: str) -> CommandAnswer:
     if not argument:
-        rows = (f"{code(name)}{' (now)' * (name == coding.mode)}: {about}" for name, about in MODES.items())
+        rows = (
+            f"{code(name)}{' (now)' * (name == coding.gate.mode)}: {about}" for name, about in MODES.items()
+        )
         return CommandAnswer(bullets(rows))
     for mode, about in MODES.items():
         if mode == argument.lower():
-            coding.mode = mode
+            coding.gate.mode = mode
             return CommandAnswer(f"Mode {code(mode)}: {about}.")
     raise InputError(f"there is no mode `{argument}`", hint=suggest(argument.lower(), MODES))
 

@@ -9,13 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from holdfast.agents.build import (
-    AgentConfig,
-    SessionGate,
-    build_agent,
-    open_session,
-    session_recall_tool,
-)
+from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_session
 from holdfast.agents.coding.tool_state import new_tool_state
 from holdfast.agents.limits import RunLimits, Spent, reached_limit
 from holdfast.agents.loop import run
@@ -83,8 +77,7 @@ class RoleSession:
         self.tool_state = state = new_tool_state(config, session)
         gate = SessionGate(config, session, workspace, state.shell)
         allowed = {*role.tools, RECALL_TOOL.name}
-        known = state.tools(session_recall_tool(session), config.respondent)
-        own = [tool for tool in known if tool.name in allowed]
+        own = [tool for tool in state.tools(config.respondent) if tool.name in allowed]
         tools = define_tools([*own, hand_over_tool(self._faults)], role.definitions)
         self.agent = build_agent(config, session, tools, workspace, gate=gate, watch=self._notice)
         entries = path(session.log.entries())

@@ -32,7 +32,7 @@ from holdfast.agents.pair.logs import (
 from holdfast.agents.pair.orchestrator import Orchestrator
 from holdfast.agents.pair.role_session import ROLE_TOOLS
 from holdfast.agents.pair.turns import PairContext
-from holdfast.agents.project_rules import read_project_rules
+from holdfast.agents.project_rules import read_rules
 from holdfast.agents.resolved_config import (
     ResolvedConfig,
     make_agent_config,
@@ -123,7 +123,7 @@ def _open(
             configs[role.name], more = _config(options.agent, rules.max_cost, role, name, env, model)
             notes += more
         notes += [UNCHANGED] if options.stop == {} else []
-        project_rules = read_project_rules(Workspace([root]))
+        project_rules = read_rules(Workspace([root]))
         # The log comes last: if something cannot be opened, no log is left behind.
         pair_log = known or begin_pair(root, replace(pair, stop=rules), options.task, names, store)
         log = pair_log.log
