@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.agents.coding.startup import open_coding_session
+from holdfast.agents.coding.coding_session import open_coding_session
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.tool_results import NEARBY_CALLS, RepeatGuard
 from holdfast.events import AssistantReplied, ToolReturned, UsageReported

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from holdfast.agents.coding.coding_session import open_coding_session
 from holdfast.agents.coding.headless import HeadlessRequest, run_headless
-from holdfast.agents.coding.startup import open_coding_session
 from holdfast.agents.notices import FoldMade, StepBegan, SummaryMade
 from holdfast.agents.options import AgentOptions
 from holdfast.events import UserSaid

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.agents.coding.startup import open_coding_session
+from holdfast.agents.coding.coding_session import open_coding_session
 from holdfast.agents.options import AgentOptions, AgentPreview, preview_agent
 from support.agent_runs import repository
 

@@ -54,7 +54,7 @@ def test_only_a_change_is_recorded(tmp_path):
     assert rule_changes({"code_law.md": "x"}, now) == []
     assert rule_changes({"AGENTS.md": "old", "sub/AGENTS.md": "kept"}, now) == [
         RulesSet("AGENTS.md", ""),
-        now.event(),
+        now,
     ]
     assert rule_changes({"AGENTS.md": "old"}, None) == [RulesSet("AGENTS.md", "")]
     assert rule_changes({"AGENTS.md": ""}, None) == []

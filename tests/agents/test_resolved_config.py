@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.agents import model_choice
-from holdfast.agents.coding import startup
-from holdfast.agents.coding.startup import open_coding_session
+from holdfast.agents.coding import coding_session
+from holdfast.agents.coding.coding_session import open_coding_session
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.model_choice import NoModel, local_servers
 from holdfast.agents.options import AgentOptions
@@ -41,7 +41,7 @@ def root(tmp_path):
 def _patient(monkeypatch):
     """A busy machine may need longer than a person would wait."""
     monkeypatch.setattr(model_choice, "SECONDS", 60.0)
-    monkeypatch.setattr(startup, "SERVER_SECONDS", 60.0)
+    monkeypatch.setattr(coding_session, "SERVER_SECONDS", 60.0)
 
 
 def resolved(root, text="", env=None, **options):
@@ -186,7 +186,7 @@ def test_sessions_are_found_by_their_folder(tmp_path):
         "the one that went on last first"
     )
     assert newest_session(store, there) == other
-    assert resume_session(store, there, empty).log == empty
+    assert resume_session(store, there, empty)[0] == empty
     with pytest.raises(NotFound, match="there is no session in"):
         newest_session(store, tmp_path)
     with pytest.raises(NotFound):

@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from holdfast.agents.coding.startup import open_coding_session
+from holdfast.agents.coding.coding_session import open_coding_session
 from holdfast.agents.options import AgentOptions
 from holdfast.events import Folded
 from holdfast.models.scripted import ScriptedModel

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.agents.coding.startup import open_coding_session
+from holdfast.agents.coding.coding_session import open_coding_session
 from holdfast.agents.coding.task import LONGEST_REPORT, SUB_AGENT_PROMPT, TaskSettings
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.notices import SubAgentNotice

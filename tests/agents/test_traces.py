@@ -9,8 +9,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from holdfast.agents.coding.coding_session import open_coding_session
 from holdfast.agents.coding.headless import RunResult
-from holdfast.agents.coding.startup import open_coding_session
 from holdfast.agents.coding.task import SUB_AGENT_PROMPT
 from holdfast.agents.coding.traces import Trace, redact_line
 from holdfast.agents.limits import TaskSettings

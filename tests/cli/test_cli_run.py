@@ -235,8 +235,8 @@ def test_a_signal_while_the_model_writes_keeps_what_came(root):
 
 PATIENT = """
 import sys
-import holdfast.agents.coding.startup as startup
-startup.SERVER_SECONDS = 600.0
+import holdfast.agents.coding.coding_session as coding_session
+coding_session.SERVER_SECONDS = 600.0
 from holdfast.cli.app import run
 sys.exit(run(sys.argv[1:]))
 """

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.agents.coding.tool_state import ToolState
-from holdfast.agents.pair.hand_over import hand_over_tool
-from holdfast.agents.pair.role_session import ROLE_TOOLS, define_tools
+from holdfast.agents.pair.role_session import ROLE_TOOLS, define_tools, hand_over_tool
 from holdfast.errors import ConfigError
 from holdfast.events import ToolsSet
 from holdfast.packing.counting.tokens import compact_json

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from holdfast.agents.agent import RequestSettings
 from holdfast.agents.build import AgentConfig
-from holdfast.agents.coding.coding_session import CodingSession
-from holdfast.agents.coding.startup import OpenedSession
+from holdfast.agents.coding.coding_session import CodingSession, OpenedSession
 from holdfast.agents.sessions import SOURCE
 from holdfast.log import Log
 from holdfast.messages import ToolCall

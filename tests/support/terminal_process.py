@@ -32,8 +32,7 @@ def opening(folder, script):
     async def open_session(display, target):
         loaded = await asyncio.to_thread(import_module, "holdfast.terminal.screen_session")
         from holdfast.agents.build import AgentConfig  # noqa: PLC0415
-        from holdfast.agents.coding.coding_session import CodingSession  # noqa: PLC0415
-        from holdfast.agents.coding.startup import OpenedSession  # noqa: PLC0415
+        from holdfast.agents.coding.coding_session import CodingSession, OpenedSession  # noqa: PLC0415
         from holdfast.models.scripted import ScriptedModel  # noqa: PLC0415
         from holdfast.packing.profile import BUILT_IN  # noqa: PLC0415
         from holdfast.store import SqliteStore  # noqa: PLC0415

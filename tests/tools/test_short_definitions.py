@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from holdfast.agents.coding.tool_state import ToolState
-from holdfast.agents.pair.hand_over import hand_over_tool
-from holdfast.agents.pair.role_session import ROLE_TOOLS, define_tools, role_prompts
+from holdfast.agents.pair.role_session import ROLE_TOOLS, define_tools, hand_over_tool, role_prompts
 from holdfast.events import ToolReturned
 from holdfast.ids import text_id
 from holdfast.log import Log

@@ -33,10 +33,9 @@ from holdfast.agents.tool_results import (
 )
 from holdfast.compaction.compact import BackgroundCompaction, Compaction, compact
 from holdfast.compaction.plan import plan_compaction
-from holdfast.events import AssistantReplied, Folded, OverflowReported, UsageReported, UserSaid
+from holdfast.events import AssistantReplied, Folded, UsageReported, UserSaid
 from holdfast.messages import Text, ToolCall, Usage, joined_text
 from holdfast.models.catalogue import ModelEntry, request_cost
-from holdfast.models.errors import Overflowed
 from holdfast.models.model import (
     Model,
     ModelReply,
@@ -236,10 +235,6 @@ class Agent:
         dollars = request_cost(self.model_entry, reply.usage) if reply.usage else None
         self.budget.add_reply(reply.usage, dollars)
         self.watch(Replied(reply, dollars))
-
-    def overflowed(self, error: Overflowed) -> None:
-        """Record that the provider found the request too long, so that the next pack makes room."""
-        self.session.record(OverflowReported(error.limit, error.message))
 
     async def run_tools(self, calls: Sequence[ToolCall]) -> Stop | None:
         """Run the calls and record each result as it arrives. A `Stop` if the agent goes in circles."""

@@ -71,14 +71,12 @@ class RunBudget:
 
     def __init__(self, limits: RunLimits | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.limits = limits or RunLimits()
-        self.spent = Spent()
         self._clock = clock
-        self._began = clock()
+        self.begin()
 
     def begin(self) -> None:
         """Count from zero: a new run begins."""
-        self.spent = Spent()
-        self._began = self._clock()
+        self.spent, self._began = Spent(), self._clock()
 
     def add_step(self) -> None:
         self.spent = replace(self.spent, steps=self.spent.steps + 1)

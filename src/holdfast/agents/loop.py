@@ -7,6 +7,7 @@ from holdfast.agents.agent import Agent, RunInterrupted
 from holdfast.agents.outcomes import Ask, Compact, Continue, Done, End, Outcome, RunTools, Stop
 from holdfast.agents.tool_results import mark_uncertain_calls
 from holdfast.errors import ContextOverflow
+from holdfast.events import OverflowReported
 from holdfast.models.errors import ModelError, Overflowed
 from holdfast.models.model import ModelReply
 
@@ -50,7 +51,8 @@ async def next_step(agent: Agent, before: Outcome) -> Outcome:
     except Overflowed as error:
         if before == Continue(TOO_LONG):
             return Stop("overflow", error.message, error.hint)
-        agent.overflowed(error)
+        # So that the next pack makes room.
+        agent.session.record(OverflowReported(error.limit, error.message))
         return Continue(TOO_LONG)
     except ContextOverflow as error:
         return Stop("overflow", error.message, error.hint)

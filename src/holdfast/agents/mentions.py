@@ -62,7 +62,9 @@ def resolve_mentions(text: str, workspace: Workspace) -> ResolvedPrompt:
         try:
             status = workspace.status(mention.path)
         except ToolError as error:
-            if error.code == "NOT_FOUND" and not _looks_like_a_path(mention):
+            # `@src/a.py` is surely a file; `@property` and `@alice` may not be.
+            is_path = mention.is_quoted or mention.first or "/" in mention.path or "." in mention.path
+            if error.code == "NOT_FOUND" and not is_path:
                 continue
             troubles.setdefault(mention.path, error.message)
             continue
@@ -76,7 +78,9 @@ def resolve_mentions(text: str, workspace: Workspace) -> ResolvedPrompt:
 
 def find_mentions(text: str) -> Iterator[Mention]:
     for found in _MENTION.finditer(text):
-        if found["escaped"] or _is_inside_a_word(text, found.start()):
+        before = text[max(found.start() - 1, 0) : found.start()]
+        is_inside_a_word = before == "_" or (before.isalnum() and before < _FIRST_CJK)
+        if found["escaped"] or is_inside_a_word:
             continue
         path = found["quoted"] or found["plain"]
         if not found["quoted"] and not found["lines"]:
@@ -86,16 +90,6 @@ def find_mentions(text: str) -> Iterator[Mention]:
         first = int(found["first"] or 0)
         last = found["last"]
         yield Mention(path, first, first if last is None else int(last or 0), bool(found["quoted"]))
-
-
-def _is_inside_a_word(text: str, at: int) -> bool:
-    before = text[at - 1] if at else ""
-    return (before.isalnum() and before < _FIRST_CJK) or before == "_"
-
-
-def _looks_like_a_path(mention: Mention) -> bool:
-    """Whether a person meant a file: `@src/a.py` did, `@property` and `@alice` may not have."""
-    return mention.is_quoted or bool(mention.first) or "/" in mention.path or "." in mention.path
 
 
 def _reminder(files: list[str], folders: list[str], troubles: dict[str, str]) -> str:

@@ -55,6 +55,8 @@ class RunSpans:
     ) -> None:
         self._tracer = tracer
         self._model = model
+        # The model by its provider's name for it.
+        self._called = model.partition("/")[2] or model
         self._usage = Usage(0)
         about: Attributes = {"gen_ai.agent.name": name, "gen_ai.conversation.id": log}
         self._own = self._begin("invoke_agent", name, SpanKind.INTERNAL, about, above)
@@ -76,9 +78,9 @@ class RunSpans:
                 self._replied(reply)
             case CallStarted(call=call):
                 about: Attributes = {"gen_ai.tool.name": call.name, "gen_ai.tool.call.id": call.id}
-                about["gen_ai.tool.type"] = "function"
-                kind = SpanKind.INTERNAL
-                self._calls[call.id] = self._begin("execute_tool", call.name, kind, about, self._here)
+                about |= {"gen_ai.tool.type": "function", "gen_ai.operation.name": "execute_tool"}
+                name = f"execute_tool {call.name}"
+                self._calls[call.id] = self._tracer.start_span(name, self._here, SpanKind.INTERNAL, about)
             case CallFinished():
                 self._finished(notice)
             case FoldMade(fold=fold):
@@ -102,11 +104,6 @@ class RunSpans:
             _fail(self._own, outcome)
         self._own.end()
 
-    @property
-    def _called(self) -> str:
-        """The model by its provider's name for it."""
-        return self._model.partition("/")[2] or self._model
-
     def _begin(
         self, operation: str, of: str, kind: SpanKind, about: Attributes, above: Context | None
     ) -> Span:
@@ -116,8 +113,6 @@ class RunSpans:
             "gen_ai.provider.name": PROVIDERS.get(provider, provider),
             "gen_ai.request.model": self._called,
         }
-        if operation == "execute_tool":
-            shared = {"gen_ai.operation.name": operation}
         return self._tracer.start_span(f"{operation} {of}", above, kind, {**shared, **about})
 
     def _replied(self, reply: ModelReply) -> None:

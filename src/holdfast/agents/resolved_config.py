@@ -23,7 +23,7 @@ from holdfast.models.catalogue import ModelEntry, price_table
 from holdfast.models.model import Model
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.store import Store, default_path
-from holdfast.tools.permissions.tool_rules import Permissions, parse_permissions
+from holdfast.tools.permissions.tool_rules import PermissionMode, Permissions, parse_permissions
 from holdfast.tools.shell.sandbox import Sandbox, Unconfined, find_sandbox
 
 OTHER_TOOLS = ("Task", "McpCall", "McpDescribe")

@@ -64,11 +64,8 @@ class StoredSession(Struct, frozen=True):
     trouble: str = ""
 
 
-class SalvagedLog(Struct, frozen=True):
-    """A log that can be read, and what the person should know of it."""
-
-    log: str
-    notes: tuple[str, ...] = ()
+ReadableLog = tuple[str, tuple[str, ...]]
+"""A log that can be read, and what the person should know of it."""
 
 
 def begin_session(
@@ -113,7 +110,7 @@ def newest_session(store: Store, root: Path, source: str = SOURCE) -> str:
     return info.head.id
 
 
-def resume_session(store: Store, root: Path, name: str = "", source: str = SOURCE) -> SalvagedLog:
+def resume_session(store: Store, root: Path, name: str = "", source: str = SOURCE) -> ReadableLog:
     """The session with this id, or with an id that begins like this; without a name, the newest of the folder."""
     log = Log.open(store, name).id if name else newest_session(store, root, source)
     return salvage_log(store, log)
@@ -240,14 +237,14 @@ def _entries(page: EntryPage) -> list[Entry]:
     return [decode_entry(row, page.texts) for row in page.rows]
 
 
-def salvage_log(store: Store, log: str) -> SalvagedLog:
+def salvage_log(store: Store, log: str) -> ReadableLog:
     """The log itself if all of it can be read, else a new log with the part that can. The damaged log stays as it
     is. Nothing is filled in: the model is told that something is missing."""
     page = store.read(log)
     lost = set(range(1, page.rows[-1].seq)) - {row.seq for row in page.rows}
     entries = [_readable(row, page, lost) for row in page.rows]
     if not lost:
-        return SalvagedLog(log)
+        return log, ()
     started = entries[0].event
     title = store.info(log).head.title
     meta = {**(started.meta if isinstance(started, LogStarted) else {}), "salvaged_from": log}
@@ -264,7 +261,7 @@ def salvage_log(store: Store, log: str) -> SalvagedLog:
     new.append_all([*kept, reminder])
     numbers = ", ".join(map(str, sorted(lost)[:MOST_NAMED])) + (" …" if len(lost) > MOST_NAMED else "")
     note = f"log `{log}` is damaged (entries {numbers}); the readable part continues as `{new.id}`"
-    return SalvagedLog(new.id, (note,))
+    return new.id, (note,)
 
 
 def _readable(row: EntryRow, page: EntryPage, lost: set[int]) -> Entry:

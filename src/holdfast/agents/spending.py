@@ -42,17 +42,11 @@ class ModelSpending(Struct, frozen=True):
 
     def and_request(self, usage: Usage | None, known: ModelEntry | None) -> "ModelSpending":
         if usage is None:
-            return replace(self, requests=self.requests + 1, unreported=self.unreported + 1)
+            return self.and_spend(ModelSpending("", requests=1, unreported=1))
         dollars = request_cost(known, usage) if known else None
         plain = request_cost(known, Usage(usage.prompt, usage.completion)) if known else None
-        return replace(
-            self,
-            requests=self.requests + 1,
-            unpriced=self.unpriced + (dollars is None),
-            usage=add_usage(self.usage, usage),
-            dollars=self.dollars + (dollars or 0.0),
-            uncached=self.uncached + (plain or 0.0),
-        )
+        unpriced = int(dollars is None)
+        return self.and_spend(ModelSpending("", 1, 0, unpriced, usage, dollars or 0.0, plain or 0.0))
 
     def and_spend(self, other: "ModelSpending") -> "ModelSpending":
         return replace(

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from holdfast.agents.coding.coding_session import OpenedSession
 from holdfast.agents.coding.headless import RunResult
-from holdfast.agents.coding.startup import OpenedSession
 from holdfast.agents.coding.traces import (
     VERSION,
     JsonLine,

@@ -205,7 +205,7 @@ async def run_pair(options: PairOptions, callbacks: PairCallbacks) -> PairEnd:
             outcome = await _run_watched(opened, signals)
             code = 128 + signals.came if signals.came else CODES.get(outcome.reason, STOPPED)
             pair = opened.orchestrator
-            log = pair.log.id
+            log = pair.journal.log.id
             logs = (log, *(f"{log}.{role.name}" for role in pair.pair.roles))
             # A pair from another machine is found by its id only: it was started in another folder.
             again = f"--log {log}" if options.agent.log else "--continue"

@@ -11,8 +11,8 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
+from holdfast.agents.coding.coding_session import OpenedSession
 from holdfast.agents.coding.headless import HeadlessRequest, OutputSchema, load_schema, run_headless
-from holdfast.agents.coding.startup import OpenedSession
 from holdfast.agents.limits import RunLimits
 from holdfast.agents.model_choice import NoModel
 from holdfast.agents.notices import Notice

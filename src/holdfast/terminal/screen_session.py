@@ -9,7 +9,7 @@ from typing import Protocol, get_args
 
 from msgspec.structs import replace
 
-from holdfast.agents.coding.startup import OpenedSession, open_coding_session
+from holdfast.agents.coding.coding_session import OpenedSession, open_coding_session
 from holdfast.agents.coding.task import WaitingSubAgent, waiting_sub_agent
 from holdfast.agents.commands import COMMANDS, note_init_offer, offers_init, run_command
 from holdfast.agents.limits import Spent

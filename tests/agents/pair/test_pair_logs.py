@@ -43,18 +43,18 @@ def test_outputs_of_another_pair_are_not_taken_for_its_own(root, store):
 
 def test_two_pairs_do_not_work_in_one_folder_whatever_store_they_are_in(root, store, tmp_path):
     first = begun(root, store)
-    close = lock_pair(tmp_path / "store.db", first.log)
+    close = lock_pair(tmp_path / "store.db", first.log, root)
     with SqliteStore(tmp_path / "other.db") as other:
         with pytest.raises(InputError, match="another pair works in"):
             begun(root, other)
         assert [*other.logs()] == []
     close()
     second = begun(root, store)
-    close = lock_pair(tmp_path / "store.db", second.log)
+    close = lock_pair(tmp_path / "store.db", second.log, root)
     with pytest.raises(InputError, match="another pair works in"):
-        lock_pair(tmp_path / "store.db", first.log)
+        lock_pair(tmp_path / "store.db", first.log, root)
     close()
-    lock_pair(tmp_path / "store.db", first.log)()
+    lock_pair(tmp_path / "store.db", first.log, root)()
 
 
 def test_one_that_came_from_elsewhere_holds_the_folder_it_works_in(root, store, tmp_path):

@@ -297,7 +297,7 @@ def test_who_evaluates_and_may_run_nothing_is_said_at_the_start(tmp_path):
 
 def test_what_was_spent_stays_spent_with_a_cheaper_model(tmp_path):
     named = Named(tmp_path)
-    log, _ = named.open(pair_of(), lambda it: it.log.id)
+    log, _ = named.open(pair_of(), lambda it: it.journal.log.id)
     with SqliteStore(tmp_path / "store.db") as store:
         spent = UsageReported(Usage(1_000_000, 0), "test", "a turn")
         Log.open(store, f"{log}.planner").append(spent)

@@ -1,26 +1,42 @@
-"""A session with the coding agent: its agent, its tools, the project's rules, and what a person says.
+"""A session with the coding agent: its agent, its tools, the project's rules, and what a person says; and how it is
+opened.
 
 Rule: it can be closed at any moment and resumed from the log; what was sent before is sent again to the byte.
+Terminal and headless runs open it here and nowhere else. What was opened is closed again if a later part fails.
 """
 
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from importlib.resources import files as package_files
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.agents.build import AgentConfig, SessionGate, build_agent, open_session
 from holdfast.agents.coding.task import TASK_TOOL, ParentAgent, task_tool
 from holdfast.agents.coding.tool_state import change_note, load_skills, new_tool_state
-from holdfast.agents.limits import RunBudget
+from holdfast.agents.limits import RunBudget, TaskSettings
 from holdfast.agents.loop import run
 from holdfast.agents.mentions import ResolvedPrompt, resolve_mentions
-from holdfast.agents.notices import FoldMade, Notice, SubAgentNotice
+from holdfast.agents.notices import FoldMade, Notice, SubAgentNotice, Watch, unwatched
+from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import End
 from holdfast.agents.project_rules import parent_folders, read_rules, rule_changes
+from holdfast.agents.resolved_config import ResolvedConfig, make_agent_config, resolve_config
+from holdfast.agents.sessions import ReadableLog, begin_session, resume_session
+from holdfast.agents.trust import config_folder
 from holdfast.events import Noted, SystemSet, ToolsSet
+from holdfast.models.model import Model
 from holdfast.packing.visibility import Visibility, visibility_of
+from holdfast.store import SqliteStore, Store
+from holdfast.tools.ask_user import NoAnswer, Responder
 from holdfast.tools.call import CallFinished, CallSettings
 from holdfast.tools.files.undo import undo
-from holdfast.tools.permissions.gate import PermissionGate
+from holdfast.tools.mcp.client import McpServers
+from holdfast.tools.mcp.servers import parse_servers
+from holdfast.tools.permissions.gate import Approver, PermissionGate, UnattendedApprover
 from holdfast.tools.workspace import Workspace
 from holdfast.views import path
 
@@ -149,3 +165,65 @@ class CodingSession:
 
     def _step(self) -> int:
         return len(self.session.window.transcript.steps)
+
+
+SERVER_SECONDS = 5.0
+"""How long to wait for MCP servers; those that come later are reached through McpDescribe."""
+
+
+class OpenedSession(Struct, frozen=True):
+    """`notes` are what the person should know of how it was opened. `close` closes everything that was opened."""
+
+    coding: CodingSession
+    notes: tuple[str, ...]
+    close: Callable[[], Awaitable[None]]
+
+
+async def open_coding_session(
+    options: AgentOptions,
+    *,
+    approver: Approver | None = None,
+    respondent: Responder | None = None,
+    watch: Watch = unwatched,
+    env: Mapping[str, str] = os.environ,
+    model: Model | None = None,
+    tasks: TaskSettings | None = None,
+) -> OpenedSession:
+    """Open what a person asked for. `model` is asked instead of the one that the options name.
+
+    Raises `NoModel` if no model can be asked, and other errors of `holdfast.errors`.
+    """
+    # Off the event loop: files are read and a sandbox is tried, and a terminal must go on painting.
+    resolved = await asyncio.to_thread(resolve_config, options, env, model)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(resolved.model.aclose)
+        servers = McpServers(parse_servers(resolved.config.servers, resolved.config.where), environment=env)
+        stack.push_async_callback(servers.close)
+        servers.start()
+        await servers.ready(SERVER_SECONDS)
+        store = await asyncio.to_thread(SqliteStore, resolved.store)
+        stack.callback(store.close)
+        log, log_notes = await asyncio.to_thread(_find_or_begin, options, resolved, store)
+        config = replace(
+            make_agent_config(resolved, store, log, options.limits, watch),
+            approver=approver or UnattendedApprover(),
+            respondent=respondent or NoAnswer(),
+            more_tools=tuple(servers.tools()),
+            tasks=tasks or TaskSettings(),
+            skills=config_folder(env) / "skills",
+        )
+        session = await asyncio.to_thread(CodingSession, config)
+        stack.push_async_callback(session.aclose)
+        close = stack.pop_all().aclose
+    troubles = [f"the MCP server `{name}` cannot be used: {why}" for name, why in servers.troubles.items()]
+    notes = (*log_notes, *resolved.notes, *troubles, *session.tool_state.skills.warnings)
+    return OpenedSession(session, notes, close)
+
+
+def _find_or_begin(options: AgentOptions, resolved: ResolvedConfig, store: Store) -> ReadableLog:
+    """The log to resume, salvaged if it is damaged, or a new one."""
+    if options.log or options.resumes_newest:
+        return resume_session(store, resolved.root, options.log)
+    redact = resolved.profile.redact
+    model = resolved.model.name
+    return begin_session(store, resolved.root, title=options.title, model=model, redact=redact), ()

@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from holdfast.agents.agent import Agent
-from holdfast.agents.coding.coding_session import CodingSession
-from holdfast.agents.coding.startup import OpenedSession, open_coding_session
+from holdfast.agents.coding.coding_session import CodingSession, OpenedSession, open_coding_session
 from holdfast.agents.limits import RunLimits, Spent, reached_limit
 from holdfast.agents.notices import Watch, unwatched
 from holdfast.agents.options import AgentOptions

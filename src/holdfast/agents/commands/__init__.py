@@ -7,13 +7,12 @@ from holdfast.agents.coding.coding_session import CodingSession
 from holdfast.agents.commands.command import CommandAnswer, SlashCommand
 from holdfast.agents.commands.compact import COMPACT, RECALL
 from holdfast.agents.commands.context import CONTEXT
-from holdfast.agents.commands.cost import COST
 from holdfast.agents.commands.diff import DIFF, TODOS
 from holdfast.agents.commands.export import EXPORT
 from holdfast.agents.commands.history import FORK, REWIND, UNDO
 from holdfast.agents.commands.init import INIT, note_init_offer, offers_init
 from holdfast.agents.commands.markdown import code, joined, table
-from holdfast.agents.commands.model import MODE, MODEL
+from holdfast.agents.commands.model import COST, MODE, MODEL
 from holdfast.agents.commands.resume import RESUME
 from holdfast.errors import InputError, suggest
 

@@ -164,15 +164,12 @@ def _rewind(coding: CodingSession, round_: RewindPoint, *, files: bool) -> Comma
     coding.session.log.append(Rewound(f"before round {round_.number}", files=files), parent=round_.before)
     coding.reread()
     head = f"The session continues from before round {round_.number}, which began with {code(round_.words)}."
+    edits = ""
     if diff:
-        text = joined(head, _undone(made), fenced(diff, "diff"), left)
-        return CommandAnswer(text, is_reread=True, draft=round_.text)
-    stays = (
-        ""
-        if files or not made
-        else f"Edits made since stay in {_names(made)}; the agent no longer knows of them."
-    )
-    return CommandAnswer(joined(head, stays, left), is_reread=True, draft=round_.text)
+        edits = joined(_undone(made), fenced(diff, "diff"))
+    elif made and not files:
+        edits = f"Edits made since stay in {_names(made)}; the agent no longer knows of them."
+    return CommandAnswer(joined(head, edits, left), is_reread=True, draft=round_.text)
 
 
 def _undo_files(coding: CodingSession, round_: RewindPoint) -> CommandAnswer:

@@ -107,12 +107,11 @@ def _forms(request: DecisionRequested) -> str:
     return '{"answer": "approve"} or {"answer": "reject", "words": "…"}'
 
 
-class Decisions:
+class Decisions(Struct, frozen=True):
     """Requests decisions and keeps them in the journal."""
 
-    def __init__(self, journal: PairJournal, approvals: Approvals) -> None:
-        self.journal = journal
-        self.approvals = approvals
+    journal: PairJournal
+    approvals: Approvals
 
     async def ask(self, request: DecisionRequested, *, again: bool = False) -> DecisionMade | None:
         """What was decided: before, unless it is asked `again`, or now. None if nobody can decide it now."""
@@ -172,18 +171,17 @@ class Decisions:
         return [one for one in self.journal.state.pending.values() if one.about in about]
 
 
-class DecisionRespondent:
+class DecisionRespondent(Struct, frozen=True):
     """Answers AskUser with the decisions about the pair."""
 
-    def __init__(self, decisions: Decisions) -> None:
-        self._decisions = decisions
+    decisions: Decisions
 
     async def answer(self, questions: Sequence[UserQuestion]) -> Sequence[UserReply]:
         return [await self._reply(one) for one in questions]
 
     async def _reply(self, one: UserQuestion) -> UserReply:
         labels = [option.label for option in one.options]
-        decision = await self._decisions.ask(question_request(f"{one.question} ({' | '.join(labels)})"))
+        decision = await self.decisions.ask(question_request(f"{one.question} ({' | '.join(labels)})"))
         if decision is None:
             return UserReply(by=NOBODY)
         words = answer_of(decision)

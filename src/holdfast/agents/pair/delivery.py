@@ -7,6 +7,7 @@ text that is delivered.
 
 from collections.abc import Callable, Iterator
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.agents.pair.journal import PairJournal
@@ -56,22 +57,18 @@ def size_fault(text: str, role: Role, count: CountTokens) -> str:
     return ""
 
 
-class Delivery:
+class Delivery(Struct, frozen=True):
     """`counter` gives the token counter of a role's model."""
 
-    def __init__(
-        self, journal: PairJournal, folder: PairFolder, task: str, counter: Callable[[Role], CountTokens]
-    ) -> None:
-        self._journal = journal
-        self._pair = journal.pair
-        self._folder = folder
-        self._task = task
-        self._counter = counter
+    journal: PairJournal
+    folder: PairFolder
+    task: str
+    counter: Callable[[Role], CountTokens]
 
     def refusals(self, role: Role, handover: Handover, iteration: int) -> tuple[str, ...]:
         """Why a handover is refused when it is made or received."""
-        design = read_design(self._folder, handover.design)
-        not_approved = (NOT_APPROVED,) if self._journal.rejects(design.hash) else ()
+        design = read_design(self.folder, handover.design)
+        not_approved = (NOT_APPROVED,) if self.journal.rejects(design.hash) else ()
         is_blocked = self._is_blocked(role, handover, iteration)
         found = self.faults(role, handover, iteration, is_blocked=is_blocked)
         return (*found, *redacted_names(handover), *not_approved)
@@ -83,25 +80,25 @@ class Delivery:
         if is_blocked:
             required = tuple(name for name in role.handover.requires if name != "success")
             asked = replace(role, measures=False, handover=replace(role.handover, requires=required))
-        count = self._counter(role)
+        count = self.counter(role)
         size = size_fault(handover_text(role.handover.name, handover), role, count) or size_fault(
             self._message(asked, handover, iteration), role, count
         )
-        return (*find_faults(handover, asked, self._folder, iteration), *([size] if size else []))
+        return (*find_faults(handover, asked, self.folder, iteration), *([size] if size else []))
 
     def receive(self, made: HandedOver) -> HandoverAccepted | HandoverRejected:
         """Check a handover from the receiver's side: the disk may have changed by now."""
-        role, handover, iteration = self._pair.role(made.role), made.handover, made.iteration
+        role, handover, iteration = self.journal.pair.role(made.role), made.handover, made.iteration
         if wrong := self.refusals(role, handover, iteration):
             return HandoverRejected(made.turn, wrong)
         is_blocked = self._is_blocked(role, handover, iteration)
         try:
             results = (
-                read_evaluation(self._folder, iteration).results if role.measures and not is_blocked else None
+                read_evaluation(self.folder, iteration).results if role.measures and not is_blocked else None
             )
         except UnreadableResults as error:
             return HandoverRejected(made.turn, (str(error),))
-        design = read_design(self._folder, handover.design)
+        design = read_design(self.folder, handover.design)
         return HandoverAccepted(made.turn, design.hash, design.files, results, is_blocked)
 
     def _is_blocked(self, role: Role, handover: Handover, iteration: int) -> bool:
@@ -110,34 +107,34 @@ class Delivery:
         if not role.measures or handover.success is not None or not handover.decisions:
             return False
         try:
-            return not read_evaluation(self._folder, iteration).results.total
+            return not read_evaluation(self.folder, iteration).results.total
         except UnreadableResults:
             return True
 
     def text(self, following: NextTurn, made: HandedOver) -> str:
         """The text that opens the next turn. A role that has not worked yet reads the task too."""
-        state = self._journal.state
+        state = self.journal.state
         is_first = not state.turns.get(following.role.name)
         return turn_text(
-            self._pair,
+            self.journal.pair,
             following.role,
-            self._pair.role(made.role),
+            self.journal.pair.role(made.role),
             made.handover,
             iteration=state.iterations + 1,
-            rules=self._journal.rules,
+            rules=self.journal.rules,
             results=state.results,
             sizes=self._sizes(made.handover),
             notes=following.notes,
-            task=self._task if is_first else "",
+            task=self.task if is_first else "",
         )
 
     def _message(self, role: Role, handover: Handover, iteration: int) -> str:
         """The handover as the other role will read it."""
-        results = self._journal.state.results
+        results = self.journal.state.results
         evaluated = iteration if role.measures else results[-1].iteration if results else 0
         return handover_message(
-            self._pair,
-            self._pair.other(role.name),
+            self.journal.pair,
+            self.journal.pair.other(role.name),
             role,
             handover,
             iteration=iteration + role.measures,
@@ -147,7 +144,7 @@ class Delivery:
 
     def _sizes(self, handover: Handover) -> dict[str, str]:
         """The size of each named file, so that the reader can decide what to load."""
-        looked = ((path, self._folder.look(path)) for path in paths_in(handover))
+        looked = ((path, self.folder.look(path)) for path in paths_in(handover))
         return {
             path: f"{found.size} {'entries' if found.is_folder else 'bytes'}"
             for path, found in looked

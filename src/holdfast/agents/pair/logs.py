@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.pair.hand_over import HAND_OVER_TOOL
 from holdfast.agents.pair.journal import PairJournal
+from holdfast.agents.pair.role_session import HAND_OVER_TOOL
 from holdfast.agents.resolved_config import ResolvedConfig
 from holdfast.agents.sessions import LONGEST_TITLE
 from holdfast.agents.spending import measure_spending, price_lookup
@@ -120,14 +120,12 @@ def _meta(log: Log) -> dict[str, Json]:
     return started.meta if isinstance(started, LogStarted) else {}
 
 
-def lock_pair(place: Path, log: Log, root: Path | None = None) -> Callable[[], None]:
+def lock_pair(place: Path, log: Log, root: Path) -> Callable[[], None]:
     """Keep other processes on this machine from resuming the same pair, and from running another pair in its
-    folder. The lock ends with the process, or when the returned function is called. Without a `root`, the folder is
-    the one in which the pair was begun."""
-    where = root or Path(str(_meta(log).get("root", "")))
+    folder. The lock ends with the process, or when the returned function is called."""
     with ExitStack() as held:
         held.callback(_lock_log(place, log))
-        held.callback(_lock_folder(where))
+        held.callback(_lock_folder(root))
         return held.pop_all().close
 
 

@@ -10,7 +10,6 @@ from holdfast.agents.agent import Agent
 from holdfast.agents.pair.decisions import Decisions, blocked_request
 from holdfast.agents.pair.journal import BLOCKED, CONTINUE, DONE, PairJournal, PairOutcome
 from holdfast.agents.pair.turns import MissingDesign, PairContext, TurnResult, TurnRunner
-from holdfast.log import Log
 from holdfast.pair.evaluation import problem_report
 from holdfast.pair.handover import Handover
 from holdfast.pair.phases import (
@@ -60,16 +59,8 @@ class Orchestrator:
         self._is_interrupted = is_interrupted
 
     @property
-    def log(self) -> Log:
-        return self.journal.log
-
-    @property
     def state(self) -> PairState:
         return self.journal.state
-
-    @property
-    def rules(self) -> StopRules:
-        return self.journal.rules
 
     def set_rules(self, rules: StopRules, grants: str = "") -> None:
         """The rules from now on; other rules let a pair that ended go on. `grants` stand for what the agents may
@@ -108,7 +99,7 @@ class Orchestrator:
                 return self._send_back(state, wrong)
             case HandoverAccepted() as accepted:
                 return await self._go_on(accepted)
-        opening = opening_text(self.pair, self.context.task, self.rules)
+        opening = opening_text(self.pair, self.context.task, self.journal.rules)
         self._turns.begin(self.pair.roles[0], opening, by_person=True)
         return None
 
@@ -156,7 +147,7 @@ class Orchestrator:
         if await self._decisions.ask_all(made.handover.decisions):
             return None
         end = self._end()
-        following = None if end else next_turn(self.pair, self.state, self.rules)
+        following = None if end else next_turn(self.pair, self.state, self.journal.rules)
         # An end may claim that the work is good, and with it the design.
         claims = end is not None and end.reason in ("success", DONE)
         is_bound = claims or (following is not None and following.role is self.pair.roles[1])
@@ -222,9 +213,9 @@ class Orchestrator:
         is_second = state.last.role == self.pair.roles[1].name
         results = state.results if is_second else ()
         # Only if there is a limit: both logs must be read for it.
-        dollars = self.context.spent() if self.rules.max_cost else 0.0
+        dollars = self.context.spent() if self.journal.rules.max_cost else 0.0
         done = state.iterations if is_second else 0
-        found = find_stop(results, self.rules, done=done, dollars=dollars, may_succeed=is_approved)
+        found = find_stop(results, self.journal.rules, done=done, dollars=dollars, may_succeed=is_approved)
         if found is not None:
             return PairEnded(found.reason, found.sentence, found.evidence)
         if is_approved and is_done(self.pair, state):

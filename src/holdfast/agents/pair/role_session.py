@@ -6,6 +6,7 @@ person is asked about calls that may do harm twice.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -15,8 +16,6 @@ from holdfast.agents.limits import RunLimits, Spent, reached_limit
 from holdfast.agents.loop import run
 from holdfast.agents.notices import Notice
 from holdfast.agents.outcomes import Ask, Done, Stop
-from holdfast.agents.pair import hand_over
-from holdfast.agents.pair.hand_over import HAND_OVER_TOOL, hand_over_tool
 from holdfast.agents.project_rules import rule_changes
 from holdfast.agents.tool_results import UNCERTAIN, UNCERTAIN_EFFECT, open_calls
 from holdfast.events import RecapSet, RulesSet, ToolReturned, UserSaid
@@ -26,17 +25,20 @@ from holdfast.pair.roles import Definitions, Role
 from holdfast.pair.turn_texts import quoted
 from holdfast.recall import RECALL_TOOL
 from holdfast.tools.call import CallFinished
+from holdfast.tools.envelope import Envelope, ToolError, ToolResult, build_result
 from holdfast.tools.short_definitions import (
     ShortPrompt,
     short_prompt_beside,
     short_prompts,
     with_short_definition,
 )
-from holdfast.tools.tool import Tool, decode_arguments
+from holdfast.tools.tool import Tool, TypedTool, decode_arguments, prompt_beside
 from holdfast.tools.workspace import Workspace
 from holdfast.views import path
 from holdfast.views.transcript import User
 
+HAND_OVER_TOOL = "HandOver"
+HAND_OVER_PROMPT = str(Path(__file__).with_name("hand_over"))
 HARMLESS = (
     "[holdfast: the process ended before a result of this call was written. It changes nothing, so call it again "
     "if you still need it.]"
@@ -68,7 +70,6 @@ class RoleSession:
         self, config: AgentConfig, role: Role, find_faults: FindFaults, rules: RulesSet | None = None
     ) -> None:
         self.role = role
-        self._find_faults = find_faults
         self._iteration = 1
         self._limits, self._spent = RunLimits(), Spent()
         self._watch = config.watch
@@ -78,7 +79,8 @@ class RoleSession:
         gate = SessionGate(config, session, workspace, state.shell)
         allowed = {*role.tools, RECALL_TOOL.name}
         own = [tool for tool in state.tools(config.respondent) if tool.name in allowed]
-        tools = define_tools([*own, hand_over_tool(self._faults)], role.definitions)
+        hand_over = hand_over_tool(lambda handover: find_faults(role, handover, self._iteration))
+        tools = define_tools([*own, hand_over], role.definitions)
         self.agent = build_agent(config, session, tools, workspace, gate=gate, watch=self._notice)
         entries = path(session.log.entries())
         state.restore(entries)
@@ -181,9 +183,6 @@ class RoleSession:
         await self.agent.aclose()
         self.tool_state.close()
 
-    def _faults(self, handover: Handover) -> tuple[str, ...]:
-        return self._find_faults(self.role, handover, self._iteration)
-
     def _turns(self) -> int:
         items = self.session.window.transcript.items
         return sum(isinstance(item, User) and item.origin != "reminder" for item in items)
@@ -195,12 +194,27 @@ class RoleSession:
 
     def _notice(self, notice: Notice) -> None:
         match notice:
-            case CallFinished(call=ToolCall(name=hand_over.HAND_OVER_TOOL), result=result) if (
-                not result.is_error
-            ):
+            case CallFinished(call=ToolCall(name="HandOver"), result=result) if not result.is_error:
                 # The turn ends here: further calls of the same reply are not started.
                 self.agent.interrupt()
         self._watch(notice)
+
+
+def hand_over_tool(check: Callable[[Handover], tuple[str, ...]]) -> Tool:
+    """Gives the work to the other role, after a check, and ends the turn. It changes nothing: the log has the call
+    and its result. So it is safe to repeat, and declared as a tool that only reads."""
+
+    async def work(handover: Handover, _workspace: Workspace) -> ToolResult:
+        if wrong := check(handover):
+            raise ToolError(
+                "INVALID_PARAM",
+                f"the handover was refused: {'; '.join(wrong)}",
+                hint="Correct this, and call HandOver again",
+            )
+        envelope = Envelope(status="success", text="Handed over. Your turn ends here.")
+        return build_result(envelope, f"handed over: {' '.join(handover.summary.split())[:200]}")
+
+    return TypedTool(HAND_OVER_TOOL, Handover, prompt_beside(HAND_OVER_PROMPT), work, is_read_only=True)
 
 
 def define_tools(tools: Iterable[Tool], definitions: Definitions) -> list[Tool]:
@@ -214,7 +228,7 @@ def define_tools(tools: Iterable[Tool], definitions: Definitions) -> list[Tool]:
 
 def role_prompts() -> dict[str, ShortPrompt]:
     """The short prompts of all tools that a role may have, by name."""
-    return {**short_prompts(), hand_over.HAND_OVER_TOOL: short_prompt_beside(hand_over.__file__)}
+    return {**short_prompts(), HAND_OVER_TOOL: short_prompt_beside(HAND_OVER_PROMPT)}
 
 
 def _describe(call: ToolCall) -> str:

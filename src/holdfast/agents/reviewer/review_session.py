@@ -26,7 +26,7 @@ from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import Done, End, Stop
 from holdfast.agents.resolved_config import ResolvedConfig, make_agent_config, resolve_config
 from holdfast.agents.reviewer.tools import RECORDED_DATA, restore_result, review_tools
-from holdfast.agents.sessions import REVIEW_SOURCE, SalvagedLog, begin_session, resume_session
+from holdfast.agents.sessions import REVIEW_SOURCE, ReadableLog, begin_session, resume_session
 from holdfast.agents.spending import spent_by
 from holdfast.errors import NotFound
 from holdfast.events import ContextSet, LogStarted, Noted, RecapSet, ToolReturned
@@ -178,7 +178,6 @@ class ReviewSession:
         self._watch(notice)
 
 
-PROFILE = "review"
 Tell = Callable[[str], None]
 
 
@@ -212,7 +211,7 @@ async def open_review(
     Raises `NoModel` if no model can be asked, and other errors of `holdfast.errors`.
     """
     asked = replace(
-        options, root=review_root(options.root), profile=options.profile or PROFILE, sandbox="off"
+        options, root=review_root(options.root), profile=options.profile or "review", sandbox="off"
     )
     resolved = await asyncio.to_thread(resolve_config, asked, env, model)
     async with AsyncExitStack() as stack:
@@ -220,12 +219,13 @@ async def open_review(
         store = await asyncio.to_thread(SqliteStore, resolved.store)
         stack.callback(store.close)
         review, found = await asyncio.to_thread(_open_log, options.root, asked, resolved, store, change, tell)
+        log, log_notes = found
         tell(f"asking {resolved.entry.name or resolved.model.name}")
-        config = make_agent_config(resolved, store, found.log, options.limits, watch)
+        config = make_agent_config(resolved, store, log, options.limits, watch)
         session = await asyncio.to_thread(ReviewSession, config, review)
         stack.push_async_callback(session.aclose)
         close = stack.pop_all().aclose
-    return OpenedReview(session, (*found.notes, *resolved.notes, *review.notes), close)
+    return OpenedReview(session, (*log_notes, *resolved.notes, *review.notes), close)
 
 
 def read_change(store: Store, log: str) -> ReviewedChange:
@@ -250,12 +250,12 @@ def _open_log(
     store: Store,
     change: ReviewedChange | None,
     tell: Tell,
-) -> tuple[Review, SalvagedLog]:
+) -> tuple[Review, ReadableLog]:
     """The review of a change with a new log; without a change, that of the log to resume."""
     found = None
     if change is None:
         found = resume_session(store, asked.root, asked.log, REVIEW_SOURCE)
-        change = read_change(store, found.log)
+        change = read_change(store, found[0])
     review = start_review(root, change.spec, text=change.text, counts_uses=True, tell=tell)
     if found is not None:
         return review, found
@@ -272,7 +272,7 @@ def _open_log(
     if change.text is not None:
         # It cannot be read again, such as one from stdin.
         Log.open(store, log, redact=None if redact else str).append(Noted("diff", change.text))
-    return review, SalvagedLog(log)
+    return review, (log, ())
 
 
 class ReviewOutcome(Struct, frozen=True, kw_only=True):

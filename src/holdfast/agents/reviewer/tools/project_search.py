@@ -172,11 +172,6 @@ class Occurrence(MatchingLine, frozen=True):
     kind: Kind
     inside: str = ""
 
-    @property
-    def row(self) -> str:
-        inside = f"in {self.inside}: " if self.inside else ""
-        return f"{self.file}:{self.line}: {'imported: ' if self.kind == 'import' else inside}{self.text}"
-
 
 async def callers_of(arguments: CallersArguments, workspace: Workspace, *, files: ReviewFiles) -> ToolResult:
     name = _SCOPES.split(arguments.symbol.strip().removesuffix("()"))[-1]
@@ -253,7 +248,9 @@ def _callers_result(
     lines = f"{count_noun(found.total_lines, 'line')} of {count_noun(found.total_files, 'file')}"
     rows = [f"`{name}` is used in {total}; the word stands in {lines}."]
     rows += [f"defined: {one.file}:{one.line}: {one.text}" for one in definitions[:MOST_SHOWN]]
-    rows += [one.row for one in shown]
+    for one in shown:
+        inside = f"in {one.inside}: " if one.inside else ""
+        rows.append(f"{one.file}:{one.line}: {'imported: ' if one.kind == 'import' else inside}{one.text}")
     data: dict[str, Json] = {
         "symbol": name,
         "total_matches": found.total_lines,
