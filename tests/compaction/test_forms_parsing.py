@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from summary_samples import forms, has_kinds, model_texts, texts
 
 from holdfast.compaction.forms import FORMS
-from holdfast.compaction.forms.loose_json import read_object
+from holdfast.compaction.forms.nested_json import JsonReader
 
 EVERY = [pytest.param(form, id=name) for name, form in FORMS.items()]
 
@@ -195,7 +195,8 @@ json_values = st.recursive(
 @settings(max_examples=60)
 def test_sound_json_is_read_as_it_is_meant(value):
     encoded = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    read, reading = read_object(encoded, 0)
+    reading = JsonReader(encoded)
+    read = reading.object(0)
     assert reading.notes == []
     assert read == _without_nulls(value)
 

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from holdfast.compaction.check import CheckContext, SummaryFault, find_faults, find_sources
 from holdfast.compaction.claims import pruned
 from holdfast.compaction.forms.content import SummaryContent, visible_texts
-from holdfast.compaction.forms.form import content_of
 from holdfast.compaction.requirements import Requirement, normalise
 from holdfast.events import SummaryLine
 from holdfast.redaction import redact
@@ -80,8 +79,8 @@ class _Draft(Struct):
 
     def content(self) -> SummaryContent:
         """The fields that the form has, in its order."""
-        known = [field for field in self.context.form.fields if field.name in self.fields]
-        return content_of(known, {field.name: tuple(self.fields[field.name]) for field in known})
+        names = [field.name for field in self.context.form.fields if field.name in self.fields]
+        return SummaryContent({name: tuple(self.fields[name]) for name in names})
 
     def sourced(self) -> SummaryContent:
         """The content, with the entries that the lines of a model came from."""

@@ -3,28 +3,9 @@
 Rule: names and limits of fields are stored and told to models, so they do not change; `aliases` may grow.
 """
 
+from holdfast.compaction.forms import rule_lines as by_rule
 from holdfast.compaction.forms.content import FormField
 from holdfast.compaction.forms.form import Form
-from holdfast.compaction.forms.rule_lines import (
-    attempt_lines,
-    changed_lines,
-    command_lines,
-    decision_lines,
-    directive_lines,
-    done_lines,
-    error_lines,
-    failed_test_lines,
-    goal_lines,
-    key_lines,
-    left_off_lines,
-    passed_test_lines,
-    read_lines,
-    recap_lines,
-    recent_command_lines,
-    test_lines,
-    todo_lines,
-    todo_or_done_lines,
-)
 
 SIX_LINES = Form(
     name="six_lines",
@@ -40,7 +21,7 @@ SIX_LINES = Form(
             most_lines=1,
             aliases=("Goal", "总体目标", "目标"),
             weight=9,
-            always=(goal_lines,),
+            always=(by_rule.goal_lines,),
         ),
         FormField(
             name="Current Plan & Progress",
@@ -50,7 +31,7 @@ SIX_LINES = Form(
             most_chars=600,
             aliases=("Plan & Progress", "当前计划与进度", "计划与进度"),
             weight=5,
-            newest=(("todos", todo_or_done_lines),),
+            newest=(("todos", by_rule.todo_or_done_lines),),
         ),
         FormField(
             name="Environment / Files",
@@ -60,8 +41,8 @@ SIX_LINES = Form(
             separator=", ",
             aliases=("Files", "Environment", "环境/文件", "文件"),
             weight=6,
-            always=(changed_lines,),
-            newest=(("files read", read_lines), ("keys", key_lines)),
+            always=(by_rule.changed_lines,),
+            newest=(("files read", by_rule.read_lines), ("keys", by_rule.key_lines)),
         ),
         FormField(
             name="Key Knowledge / Insights",
@@ -70,8 +51,8 @@ SIX_LINES = Form(
             most_chars=1_500,
             aliases=("Key Knowledge", "Insights", "关键知识/见解", "关键知识"),
             weight=4,
-            always=(directive_lines,),
-            newest=(("decisions", decision_lines), ("failed attempts", attempt_lines)),
+            always=(by_rule.directive_lines,),
+            newest=(("decisions", by_rule.decision_lines), ("failed attempts", by_rule.attempt_lines)),
         ),
         FormField(
             name="Recent Actions",
@@ -80,8 +61,8 @@ SIX_LINES = Form(
             most_chars=1_000,
             aliases=("最近操作", "最近动作"),
             weight=2,
-            newest=(("commands", recent_command_lines),),
-            behind=(test_lines,),
+            newest=(("commands", by_rule.recent_command_lines),),
+            behind=(by_rule.test_lines,),
         ),
         FormField(
             name="Left-off Point",
@@ -91,7 +72,7 @@ SIX_LINES = Form(
             most_chars=600,
             aliases=("Left off", "停止点", "中断点"),
             weight=8,
-            always=(error_lines, left_off_lines),
+            always=(by_rule.error_lines, by_rule.left_off_lines),
         ),
     ),
 )
@@ -108,8 +89,8 @@ FIVE_SECTIONS = Form(
             most_lines=30,
             aliases=("Objectives", "目标与状态"),
             weight=9,
-            always=(goal_lines, directive_lines, failed_test_lines),
-            newest=(("todos", todo_lines), ("remarks", left_off_lines)),
+            always=(by_rule.goal_lines, by_rule.directive_lines, by_rule.failed_test_lines),
+            newest=(("todos", by_rule.todo_lines), ("remarks", by_rule.left_off_lines)),
         ),
         FormField(
             name="Technical Context",
@@ -117,7 +98,7 @@ FIVE_SECTIONS = Form(
             most_lines=16,
             aliases=("技术背景", "技术上下文"),
             weight=3,
-            newest=(("keys", key_lines), ("commands", command_lines)),
+            newest=(("keys", by_rule.key_lines), ("commands", by_rule.command_lines)),
         ),
         FormField(
             name="Completed Milestones",
@@ -125,8 +106,8 @@ FIVE_SECTIONS = Form(
             most_lines=20,
             aliases=("Milestones", "已完成里程碑", "已完成的里程碑", "已完成事项"),
             weight=2,
-            always=(passed_test_lines,),
-            newest=(("counts", done_lines),),
+            always=(by_rule.passed_test_lines,),
+            newest=(("counts", by_rule.done_lines),),
         ),
         FormField(
             name="Key Insights & Decisions",
@@ -134,8 +115,8 @@ FIVE_SECTIONS = Form(
             most_lines=30,
             aliases=("Key Insights", "Insights & Decisions", "关键见解与决策", "关键决策"),
             weight=5,
-            always=(error_lines,),
-            newest=(("decisions", decision_lines), ("failed attempts", attempt_lines)),
+            always=(by_rule.error_lines,),
+            newest=(("decisions", by_rule.decision_lines), ("failed attempts", by_rule.attempt_lines)),
         ),
         FormField(
             name="File System State",
@@ -143,8 +124,8 @@ FIVE_SECTIONS = Form(
             most_lines=40,
             aliases=("Files", "文件系统状态", "文件系统快照"),
             weight=4,
-            always=(changed_lines,),
-            newest=(("files read", read_lines),),
+            always=(by_rule.changed_lines,),
+            newest=(("files read", by_rule.read_lines),),
         ),
     ),
 )
@@ -162,13 +143,13 @@ CONCLUSIONS = Form(
             most_lines=40,
             aliases=("Findings", "结论"),
             weight=9,
-            always=(goal_lines, error_lines),
+            always=(by_rule.goal_lines, by_rule.error_lines),
             newest=(
-                ("findings", recap_lines),
-                ("decisions", decision_lines),
-                ("failed attempts", attempt_lines),
-                ("todos", todo_lines),
-                ("remarks", left_off_lines),
+                ("findings", by_rule.recap_lines),
+                ("decisions", by_rule.decision_lines),
+                ("failed attempts", by_rule.attempt_lines),
+                ("todos", by_rule.todo_lines),
+                ("remarks", by_rule.left_off_lines),
             ),
         ),
         FormField(
@@ -177,8 +158,8 @@ CONCLUSIONS = Form(
             most_lines=40,
             aliases=("Checks", "Checks completed", "已做检查", "已做过的检查", "已完成的检查"),
             weight=3,
-            always=(changed_lines, test_lines),
-            newest=(("files read", read_lines), ("commands", command_lines)),
+            always=(by_rule.changed_lines, by_rule.test_lines),
+            newest=(("files read", by_rule.read_lines), ("commands", by_rule.command_lines)),
         ),
         FormField(
             name="Confirmed assumptions",
@@ -186,8 +167,8 @@ CONCLUSIONS = Form(
             most_lines=30,
             aliases=("Assumptions", "已确认的假设", "已确认假设"),
             weight=6,
-            always=(directive_lines,),
-            newest=(("keys", key_lines),),
+            always=(by_rule.directive_lines,),
+            newest=(("keys", by_rule.key_lines),),
         ),
     ),
 )

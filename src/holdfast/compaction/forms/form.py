@@ -1,29 +1,38 @@
-"""A form of a summary: a table of fields, and one way to fill, write and read any of them.
+"""A form of a summary: a table of fields, one way to fill any of them, and three layouts to write and read it.
 
-Rule: `render(parse(render(content))) == render(content)`, and `parse` takes any text whatever.
+Rule: `render(parse(render(content))) == render(content)`, and `parse` takes any text whatever. Rows never are more
+than a header and two for each field: a list that grows grows along its row. Sections begin every line with `#`,
+`- ` or `  >`, so that no text can pass for a heading or a bullet of its own when it is read back.
 """
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+import re
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from msgspec import Struct
 
 from holdfast.compaction.facts.fact import Fact, LogFacts
 from holdfast.compaction.forms.content import (
+    NOTHING,
     FormField,
     Lines,
     ParseProblem,
     SummaryContent,
+    has_bullet,
+    is_nothing,
+    match_key,
+    model_lines,
+    one_line,
+    tidy,
+    unwrapped,
     visible_texts,
+    without_bullet,
 )
-from holdfast.compaction.forms.markdown import parse_sections, render_sections
 from holdfast.compaction.forms.nested_json import parse_json, render_json
-from holdfast.compaction.forms.rows import parse_rows, render_rows
 from holdfast.compaction.forms.rule_lines import filled
 from holdfast.events import SummaryLine
 
-NO_LINES: Mapping[str, tuple[Fact, ...]] = MappingProxyType({})
+Parsed = tuple[SummaryContent, tuple[ParseProblem, ...]]
 
 RULES = """\
 Keep paths, ids, numbers, commands and error messages exactly as they stand in the work above, and name no others.
@@ -56,23 +65,44 @@ class Form(Struct, frozen=True, kw_only=True):
     def render(self, content: SummaryContent) -> str:
         if self.may_be_empty and not any(map(visible_texts, content.fields.values())):
             return ""
-        match self.layout:
-            case "rows":
-                return render_rows(self.title, self.fields, content)
-            case "sections":
-                return render_sections(self.title, self.fields, content)
-            case "json":
-                return render_json(self.fields, content)
+        if self.layout == "json":
+            return render_json(self.fields, content)
+        said = [(field, visible_texts(content.fields.get(field.name, ()))) for field in self.fields]
+        if self.layout == "rows":
+            return "\n".join(
+                [self.title, *(f"- {field.name}: {_row(field, texts)}" for field, texts in said)]
+            )
+        sections = ["\n".join([f"## {field.name}", *map(_item, texts or [NOTHING])]) for field, texts in said]
+        return "\n\n".join([f"# {self.title}", *sections])
 
-    def parse(self, text: str) -> tuple[SummaryContent, tuple[ParseProblem, ...]]:
+    def parse(self, text: str) -> Parsed:
         """What a model wrote. Only fields that its text has are there, with no lines where they say nothing."""
-        match self.layout:
-            case "rows":
-                return parse_rows(self.title, self.fields, text)
-            case "sections":
-                return parse_sections(self.fields, text)
-            case "json":
-                return parse_json(self.fields, text)
+        if self.layout == "json":
+            return parse_json(self.fields, text)
+        rows = unwrapped(text).split("\n")
+        return self._parse_rows(rows) if self.layout == "rows" else self._parse_sections(rows)
+
+    def _parse_rows(self, rows: list[str]) -> Parsed:
+        opening = match_key(self.title)
+        heads = (i for i, row in enumerate(rows) if match_key(row) == opening and not row[0].isspace())
+        reading = _Reading(self.names())
+        for row in rows[next(heads, -1) + 1 :]:
+            reading.take_row(row)
+        return reading.content(self.fields, "field", _items)
+
+    def _parse_sections(self, rows: list[str]) -> Parsed:
+        for is_dashed in (False, True):
+            reading = _Reading(self.names())
+            for row in rows:
+                if row and not reading.heads(row, is_dashed):
+                    reading.take_below(row)
+            if reading.found:
+                break
+        return reading.content(self.fields, "heading", lambda _, texts: texts)
+
+    def names(self) -> dict[str, FormField]:
+        """The fields by what a model may call them."""
+        return {match_key(name): field for field in self.fields for name in (field.name, *field.aliases)}
 
     def instructions(self, *, archive: bool = False) -> str:
         """What tells a model the form: every field, and what belongs there."""
@@ -81,22 +111,15 @@ class Form(Struct, frozen=True, kw_only=True):
 
     def fill(self, facts: LogFacts, *, archive: bool) -> SummaryContent:
         """The rule half in this form; an `archive` holds completed work only, else it is the state of the work."""
-        lines = {field.name: filled(field, facts, archive=archive) for field in self.fields}
-        return content_of(self.fields, lines, facts.earlier if self.layout == "json" else NO_LINES)
-
-
-def content_of(
-    fields: Iterable[FormField],
-    lines: Mapping[str, Lines],
-    earlier: Mapping[str, tuple[Fact, ...]] = NO_LINES,
-) -> SummaryContent:
-    """Every field in the form's order, whether or not it has lines; with the `earlier` lines that still hold."""
-    return SummaryContent(
-        {
-            field.name: _carried(field, lines.get(field.name, ()), earlier.get(field.name, ()))
-            for field in fields
-        }
-    )
+        earlier: Mapping[str, tuple[Fact, ...]] = facts.earlier if self.layout == "json" else {}
+        return SummaryContent(
+            {
+                field.name: _carried(
+                    field, filled(field, facts, archive=archive), earlier.get(field.name, ())
+                )
+                for field in self.fields
+            }
+        )
 
 
 def _carried(field: FormField, lines: Lines, earlier: tuple[Fact, ...]) -> Lines:
@@ -115,3 +138,127 @@ def _limit(field: FormField) -> str:
     if field.most_lines == 1 or field.kind == "line":
         return " (one line)"
     return f" (at most {field.most_lines} lines)" if field.most_lines else ""
+
+
+_NAMED = re.compile(r"\s*+(?:\*\*|__|`)?([^:：]{2,60}?)(?:\*\*|__|`)?\s*+[:：](?:\*\*|__)?(.*)")
+_TITLE = re.compile(r"[A-Z][\w-]*(?: (?:[/&] )?[A-Z][\w-]*){1,4}")
+_HEADING = re.compile(r"(#{1,6})\s*(.+)")
+_QUOTED = re.compile(r"\s+> ?(.*)")
+_COLON = re.compile(r"\s*+[:：]\s*+")
+_UNMARKED = 7
+"""The level of a heading without `#`: any that has some stands above it."""
+
+
+def _row(field: FormField, lines: list[str]) -> str:
+    texts = [text for text in map(_plain, lines) if text]
+    if field.most_lines > 1 and len(texts) > 1:
+        return f"{field.separator.join(texts[:-1])}\n  {texts[-1]}"
+    joined = field.separator.join(texts)
+    if field.kind == "list" and field.most_lines == 1:
+        joined = field.separator.join(filter(None, map(_plain, _parts(field, joined))))
+    return NOTHING if is_nothing(joined) else joined
+
+
+def _plain(text: str) -> str:
+    """The text in one line and without bullets, of which one behind a field's name would pass for a field."""
+    text = one_line(text)
+    while (shorter := without_bullet(text)) != text:
+        text = shorter
+    return text
+
+
+def _parts(field: FormField, text: str) -> list[str]:
+    return [part for part in map(str.strip, text.split(field.separator)) if part]
+
+
+def _items(field: FormField, rows: list[str]) -> list[str]:
+    """What a field says: a line for each row, and for each part of a list that shares its row."""
+    texts = [text for text in map(_plain, rows) if text]
+    if field.kind == "line":
+        return [field.separator.join(texts)] if texts else []
+    return texts if field.most_lines > 1 else [part for text in texts for part in _parts(field, text)]
+
+
+def _item(text: str) -> str:
+    """A bullet; further lines of its text are quoted below it."""
+    first, *rest = text.split("\n")
+    return "\n".join([f"- {first}", *(f"  > {line}".rstrip() for line in rest)])
+
+
+class _Reading(Struct):
+    """What a model wrote, row by row, in rows or in sections laid out in any way."""
+
+    names: dict[str, FormField]
+    found: dict[str, list[str]] = {}
+    problems: list[ParseProblem] = []
+    current: str = ""
+    level: int = 0
+
+    def content(
+        self, fields: tuple[FormField, ...], what: str, items: Callable[[FormField, list[str]], list[str]]
+    ) -> Parsed:
+        read = {f.name: model_lines(items(f, self.found[f.name])) for f in fields if f.name in self.found}
+        if not read:
+            self.problems.append(ParseProblem("", f"there is no {what} of the form"))
+        return SummaryContent(read), tuple(dict.fromkeys(self.problems))
+
+    def take_row(self, row: str) -> None:
+        is_outer = not row[:1].isspace()
+        named = _NAMED.match(without_bullet(row)) if is_outer or has_bullet(row) else None
+        field = self.names.get(match_key(named[1])) if named else None
+        if not row:
+            self.current = ""
+        elif named and field:
+            self._enter(field, "field").append(named[2])
+        elif named and is_outer and has_bullet(row) and _TITLE.fullmatch(named[1]):
+            self._leave(f"the form has no field “{named[1]}”")
+        elif self.current:
+            self.found[self.current].append(row)
+
+    def take_below(self, row: str) -> None:
+        """A row below a heading: a line of its own, or more of the one before."""
+        if not self.current:
+            return
+        items = self.found[self.current]
+        quoted = _QUOTED.match(row)
+        if items and quoted:
+            items[-1] += "\n" + quoted[1]
+        elif items and row[0].isspace() and not has_bullet(row):
+            items[-1] += " " + row.strip()
+        elif said := tidy(without_bullet(row)):
+            items.append(said)
+
+    def heads(self, row: str, is_dashed: bool) -> bool:
+        """Whether a row is a heading, as bullets may be where they are `is_dashed`; if so what follows belongs to
+        its section, or to none."""
+        if heading := _HEADING.match(row):
+            level, title = len(heading[1]), heading[2]
+            field = self.names.get(match_key(title))
+            if field:
+                self._enter(field, "section", level)
+            elif not self.current or level <= self.level:
+                # A title or a section too many; what is deeper is a part of a section.
+                is_title = level == 1 or "summary" in title.casefold()
+                self._leave("" if is_title else f"the form has no section “{title[:80]}”")
+            return True
+        if row[0].isspace() or (row.startswith("- ") and not is_dashed):
+            return False
+        field, rest = self.names.get(match_key(row)), ""
+        if field is None:
+            # Such as `**Technical Context**: Python`, which is heading and line at once.
+            head, _, rest = _COLON.sub(":", row, count=1).partition(":")
+            field, rest = self.names.get(match_key(head)), tidy(rest.lstrip("*_"))
+        if field is None:
+            return False
+        self._enter(field, "section", _UNMARKED).extend([rest] if rest else [])
+        return True
+
+    def _enter(self, field: FormField, what: str, level: int = 0) -> list[str]:
+        if field.name in self.found:
+            self.problems.append(ParseProblem(field.name, f"the {what} stands twice"))
+        self.current, self.level = field.name, level
+        return self.found.setdefault(field.name, [])
+
+    def _leave(self, problem: str) -> None:
+        self.problems += [ParseProblem("", problem)] if problem else []
+        self.current = ""

@@ -6,35 +6,10 @@ pending.
 
 from msgspec.structs import replace
 
+from holdfast.compaction.forms import rule_lines as by_rule
 from holdfast.compaction.forms.content import FormField
 from holdfast.compaction.forms.form import Form
 from holdfast.compaction.forms.nested_json import TAG
-from holdfast.compaction.forms.rule_lines import (
-    attempt_lines,
-    changed_checker_lines,
-    changed_lines,
-    changed_sample_lines,
-    changed_tool_lines,
-    checker_problem_lines,
-    command_lines,
-    decision_lines,
-    design_problem_lines,
-    directive_lines,
-    failure_count,
-    goal_lines,
-    iteration,
-    key_lines,
-    left_off_lines,
-    output_dir,
-    progress_lines,
-    read_lines,
-    recap_lines,
-    report,
-    success_rate,
-    test_lines,
-    todo_lines,
-    tool_problem_lines,
-)
 
 _OPENING = f"Write one JSON object inside `<{TAG}>` tags, with these keys (a dot is a level of nesting):"
 
@@ -43,7 +18,7 @@ _OUTPUT_DIR = FormField(
     about="folder of the outputs",
     kind="line",
     weight=6,
-    always=(output_dir,),
+    always=(by_rule.output_dir,),
 )
 _OTHER_PATHS = FormField(
     name="key_paths.other",
@@ -66,7 +41,7 @@ INIT_JSON = Form(
             separator="\n",
             lasts=True,
             weight=9,
-            always=(goal_lines,),
+            always=(by_rule.goal_lines,),
         ),
         FormField(
             name="current_design_summary.business_rules_key_points",
@@ -74,7 +49,7 @@ INIT_JSON = Form(
             most_lines=40,
             lasts=True,
             weight=8,
-            always=(directive_lines,),
+            always=(by_rule.directive_lines,),
         ),
         FormField(
             name="current_design_summary.format_specifications",
@@ -89,21 +64,21 @@ INIT_JSON = Form(
             about="folder of the outputs that the feedback is about",
             kind="line",
             weight=6,
-            always=(output_dir,),
+            always=(by_rule.output_dir,),
         ),
         FormField(
             name="execute_feedback_summary.total_failure_samples",
             about="how many samples failed",
             kind="number",
             weight=5,
-            always=(failure_count,),
+            always=(by_rule.failure_count,),
         ),
         FormField(
             name="execute_feedback_summary.layer1_problems_summary",
             about="problems of layer 1, `type: description` each",
             most_lines=40,
             weight=7,
-            always=(design_problem_lines,),
+            always=(by_rule.design_problem_lines,),
         ),
         FormField(
             name="analysis_conclusions",
@@ -112,11 +87,11 @@ INIT_JSON = Form(
             most_lines=40,
             lasts=True,
             weight=3,
-            always=(test_lines,),
+            always=(by_rule.test_lines,),
             newest=(
-                ("decisions", decision_lines),
-                ("failed attempts", attempt_lines),
-                ("commands", command_lines),
+                ("decisions", by_rule.decision_lines),
+                ("failed attempts", by_rule.attempt_lines),
+                ("commands", by_rule.command_lines),
             ),
         ),
         FormField(
@@ -124,8 +99,8 @@ INIT_JSON = Form(
             about="samples still to analyse, parts still to change, decisions that a person must take",
             most_lines=30,
             weight=7,
-            always=(recap_lines, left_off_lines),
-            newest=(("todos", todo_lines),),
+            always=(by_rule.recap_lines, by_rule.left_off_lines),
+            newest=(("todos", by_rule.todo_lines),),
         ),
         _OUTPUT_DIR,
         FormField(
@@ -133,10 +108,12 @@ INIT_JSON = Form(
             about="path of the report on layer 1",
             kind="line",
             weight=5,
-            always=(report,),
+            always=(by_rule.report,),
         ),
         replace(
-            _OTHER_PATHS, always=(changed_lines,), newest=(("files read", read_lines), ("keys", key_lines))
+            _OTHER_PATHS,
+            always=(by_rule.changed_lines,),
+            newest=(("files read", by_rule.read_lines), ("keys", by_rule.key_lines)),
         ),
     ),
 )
@@ -152,7 +129,7 @@ EXECUTE_JSON = Form(
             most_lines=40,
             lasts=True,
             weight=6,
-            always=(changed_tool_lines,),
+            always=(by_rule.changed_tool_lines,),
         ),
         FormField(
             name="generated_components.checkers",
@@ -160,49 +137,49 @@ EXECUTE_JSON = Form(
             most_lines=40,
             lasts=True,
             weight=6,
-            always=(changed_checker_lines,),
+            always=(by_rule.changed_checker_lines,),
         ),
         FormField(
             name="generated_components.samples",
             about="how many samples there are, and of what kinds",
             kind="text",
             weight=5,
-            always=(changed_sample_lines,),
+            always=(by_rule.changed_sample_lines,),
         ),
         FormField(
             name="evaluation_progress.current_iteration",
             about="number of the iteration",
             kind="number",
             weight=6,
-            always=(iteration,),
+            always=(by_rule.iteration,),
         ),
         FormField(
             name="evaluation_progress.success_rate",
             about="such as `12/15 (80%)`",
             kind="line",
             weight=6,
-            always=(success_rate,),
+            always=(by_rule.success_rate,),
         ),
         FormField(
             name="evaluation_progress.layer_status",
             about="which layer is done and which is being worked on, with the last test run",
             kind="text",
             weight=8,
-            always=(progress_lines, test_lines),
+            always=(by_rule.progress_lines, by_rule.test_lines),
         ),
         FormField(
             name="identified_issues.layer2_problems",
             about="problems of tools",
             most_lines=40,
             weight=7,
-            always=(tool_problem_lines,),
+            always=(by_rule.tool_problem_lines,),
         ),
         FormField(
             name="identified_issues.layer3_problems",
             about="problems of checkers",
             most_lines=40,
             weight=7,
-            always=(checker_problem_lines,),
+            always=(by_rule.checker_problem_lines,),
         ),
         FormField(
             name="identified_issues.fix_attempts",
@@ -210,7 +187,7 @@ EXECUTE_JSON = Form(
             most_lines=40,
             lasts=True,
             weight=4,
-            newest=(("decisions", decision_lines), ("failed attempts", attempt_lines)),
+            newest=(("decisions", by_rule.decision_lines), ("failed attempts", by_rule.attempt_lines)),
         ),
         FormField(
             name="pending_work",
@@ -218,13 +195,17 @@ EXECUTE_JSON = Form(
             "or go on, decisions that a person must take",
             most_lines=60,
             weight=9,
-            always=(recap_lines, goal_lines, directive_lines, left_off_lines),
-            newest=(("todos", todo_lines),),
+            always=(by_rule.recap_lines, by_rule.goal_lines, by_rule.directive_lines, by_rule.left_off_lines),
+            newest=(("todos", by_rule.todo_lines),),
         ),
         _OUTPUT_DIR,
         replace(
             _OTHER_PATHS,
-            newest=(("keys", key_lines), ("files read", read_lines), ("commands", command_lines)),
+            newest=(
+                ("keys", by_rule.key_lines),
+                ("files read", by_rule.read_lines),
+                ("commands", by_rule.command_lines),
+            ),
         ),
     ),
 )
