@@ -101,6 +101,8 @@ class LogFacts(Struct, frozen=True, kw_only=True):
     """What a model wrote in the summary before, by the form's fields, where the new one takes its place."""
     last_said: Fact | None = None
     """The last thing the agent said: where it left off."""
+    is_archive: bool = False
+    """Whether they are for an archive, which holds completed work only."""
 
 
 LONGEST_QUOTE = 2_000

@@ -15,8 +15,8 @@ from holdfast.compaction.facts.fact import LogFacts
 from holdfast.events import SummaryLine
 
 Lines = tuple[SummaryLine, ...]
-LineSource = Callable[[LogFacts, bool], Lines]
-"""Lines that the rule half writes from facts, oldest first. The flag says whether they are for an archive."""
+LineSource = Callable[[LogFacts], Lines]
+"""Lines that the rule half writes from facts, oldest first."""
 
 
 class SummaryContent(Struct, frozen=True):

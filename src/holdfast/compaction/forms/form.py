@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.compaction.facts.fact import Fact, LogFacts
 from holdfast.compaction.forms.content import (
@@ -111,12 +112,11 @@ class Form(Struct, frozen=True, kw_only=True):
 
     def fill(self, facts: LogFacts, *, archive: bool) -> SummaryContent:
         """The rule half in this form; an `archive` holds completed work only, else it is the state of the work."""
+        facts = replace(facts, is_archive=archive)
         earlier: Mapping[str, tuple[Fact, ...]] = facts.earlier if self.layout == "json" else {}
         return SummaryContent(
             {
-                field.name: _carried(
-                    field, filled(field, facts, archive=archive), earlier.get(field.name, ())
-                )
+                field.name: _carried(field, filled(field, facts), earlier.get(field.name, ()))
                 for field in self.fields
             }
         )

@@ -6,6 +6,7 @@ be clipped. Every line names the entries it came from. Lines that are left out a
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from holdfast.compaction.facts.fact import CommandFact, Fact, FileFact, LogFacts, TestState
 from holdfast.compaction.forms.content import FormField, Lines, clipped, one_line, tidy
@@ -29,11 +30,11 @@ _ITERATION = re.compile(r"\biteration[_ -]?(\d{1,9})\b")
 _REPORT = re.compile(r"[^\s\"'`“”()=,;，；：]{0,200}layer1[\w-]*problems?[\w.-]*")
 
 
-def filled(field: FormField, facts: LogFacts, *, archive: bool) -> Lines:
+def filled(field: FormField, facts: LogFacts) -> Lines:
     """What the rule half has to say in a field."""
-    always = tuple(line for source in field.always for line in source(facts, archive))
-    newest = [(noun, source(facts, archive)) for noun, source in field.newest]
-    behind = tuple(line for source in field.behind for line in source(facts, archive))
+    always = tuple(line for source in field.always for line in source(facts))
+    newest = [(noun, source(facts)) for noun, source in field.newest]
+    behind = tuple(line for source in field.behind for line in source(facts))
     return (*_fitting(field, always, newest), *behind)
 
 
@@ -78,7 +79,7 @@ def latest_line(fact: Fact) -> SummaryLine:
     return SummaryLine(f"Latest request: {quoted(fact.text)}", fact.sources)
 
 
-def goal_lines(facts: LogFacts, _archive: bool) -> Lines:
+def goal_lines(facts: LogFacts) -> Lines:
     """The first request and the latest, verbatim."""
     first = (first_line(facts.goal),) if facts.goal else ()
     return (*first, latest_line(facts.latest)) if facts.latest else first
@@ -88,7 +89,7 @@ def directive_line(fact: Fact) -> SummaryLine:
     return SummaryLine(f"The user: {quoted(fact.text)}", fact.sources)
 
 
-def directive_lines(facts: LogFacts, _archive: bool) -> Lines:
+def directive_lines(facts: LogFacts) -> Lines:
     """What the user demanded or forbade, each once; also what the first request says, where it is easily missed."""
     told: dict[str, SummaryLine] = {}
     for fact in facts.directives:
@@ -96,22 +97,22 @@ def directive_lines(facts: LogFacts, _archive: bool) -> Lines:
     return tuple(told.values())
 
 
-def decision_lines(facts: LogFacts, _archive: bool) -> Lines:
+def decision_lines(facts: LogFacts) -> Lines:
     return _remarks("Decided: ", facts.decisions)
 
 
-def todo_lines(facts: LogFacts, archive: bool) -> Lines:
-    return () if archive else _remarks("Todo, ", facts.todos)
+def todo_lines(facts: LogFacts) -> Lines:
+    return () if facts.is_archive else _remarks("Todo, ", facts.todos)
 
 
 def _remarks(label: str, facts: Iterable[Fact]) -> Lines:
     return tuple(SummaryLine(label + clipped(fact.text, LONGEST_REMARK), fact.sources) for fact in facts)
 
 
-def left_off_lines(facts: LogFacts, archive: bool) -> Lines:
+def left_off_lines(facts: LogFacts) -> Lines:
     """The last thing the agent said; a question waits for a person."""
     said = facts.last_said
-    if archive or said is None or not tidy(said.text):
+    if facts.is_archive or said is None or not tidy(said.text):
         return ()
     label = "Awaits a decision of the user" if _QUESTION.search(said.text) else "Left off"
     return (SummaryLine(f"{label}: {clipped(said.text, LONGEST_REMARK)}", said.sources),)
@@ -122,8 +123,8 @@ def recap_line(fact: Fact) -> SummaryLine:
     return SummaryLine(clipped(fact.text, LONGEST_REMARK), fact.sources)
 
 
-def recap_lines(facts: LogFacts, archive: bool) -> Lines:
-    return () if archive else tuple(map(recap_line, facts.recap))
+def recap_lines(facts: LogFacts) -> Lines:
+    return () if facts.is_archive else tuple(map(recap_line, facts.recap))
 
 
 # What was run, and how it went
@@ -133,12 +134,12 @@ def error_line(fact: Fact) -> SummaryLine:
     return SummaryLine(f"Open error: {quoted(fact.text)}", fact.sources)
 
 
-def error_lines(facts: LogFacts, archive: bool) -> Lines:
+def error_lines(facts: LogFacts) -> Lines:
     """Open errors. An archive has none: it is never rewritten, and would call them open for ever."""
-    return () if archive else tuple(map(error_line, facts.errors))
+    return () if facts.is_archive else tuple(map(error_line, facts.errors))
 
 
-def attempt_lines(facts: LogFacts, _archive: bool) -> Lines:
+def attempt_lines(facts: LogFacts) -> Lines:
     """Quoted, since what a tool answered is part of it."""
     return tuple(
         SummaryLine(f"Tried and failed: {quoted(clipped(fact.text, LONGEST_REMARK))}", fact.sources)
@@ -154,30 +155,34 @@ def test_line(tests: TestState) -> SummaryLine:
     )
 
 
-def test_lines(facts: LogFacts, archive: bool) -> Lines:
+def test_lines(facts: LogFacts) -> Lines:
     """The last test run; in an archive only one that passed."""
-    return (*passed_test_lines(facts, archive), *failed_test_lines(facts, archive))
+    return (*passed_test_lines(facts), *failed_test_lines(facts))
 
 
-def passed_test_lines(facts: LogFacts, _archive: bool) -> Lines:
+def passed_test_lines(facts: LogFacts) -> Lines:
     return (test_line(facts.tests),) if facts.tests and facts.tests.is_passed else ()
 
 
-def failed_test_lines(facts: LogFacts, archive: bool) -> Lines:
-    return (test_line(facts.tests),) if facts.tests and not facts.tests.is_passed and not archive else ()
+def failed_test_lines(facts: LogFacts) -> Lines:
+    return (
+        (test_line(facts.tests),)
+        if facts.tests and not facts.tests.is_passed and not facts.is_archive
+        else ()
+    )
 
 
-def command_lines(facts: LogFacts, archive: bool) -> Lines:
+def command_lines(facts: LogFacts) -> Lines:
     """Commands, each as it went the last time; in an archive only those that did not fail."""
     newest: dict[str, CommandFact] = {}
     for fact in facts.commands:
         newest.pop(fact.command, None)
         newest[fact.command] = fact
-    return tuple(_command_line(fact) for fact in newest.values() if not (archive and fact.is_failed))
+    return tuple(_command_line(fact) for fact in newest.values() if not (facts.is_archive and fact.is_failed))
 
 
-def recent_command_lines(facts: LogFacts, archive: bool) -> Lines:
-    return command_lines(facts, archive)[-MOST_RECENT:]
+def recent_command_lines(facts: LogFacts) -> Lines:
+    return command_lines(facts)[-MOST_RECENT:]
 
 
 def _command_line(fact: CommandFact) -> SummaryLine:
@@ -194,19 +199,19 @@ def file_line(fact: FileFact) -> SummaryLine:
     return SummaryLine(f"{one_line(fact.path)} ({fact.action}{lines})", fact.sources)
 
 
-def changed_lines(facts: LogFacts, _archive: bool) -> Lines:
+def changed_lines(facts: LogFacts) -> Lines:
     return tuple(file_line(fact) for fact in facts.files if fact.action in CHANGES)
 
 
-def read_lines(facts: LogFacts, _archive: bool) -> Lines:
+def read_lines(facts: LogFacts) -> Lines:
     return tuple(file_line(fact) for fact in facts.files if fact.action == "read")
 
 
-def key_lines(facts: LogFacts, _archive: bool) -> Lines:
+def key_lines(facts: LogFacts) -> Lines:
     return tuple(SummaryLine(one_line(fact.text), fact.sources) for fact in facts.keys)
 
 
-def done_lines(facts: LogFacts, _archive: bool) -> Lines:
+def done_lines(facts: LogFacts) -> Lines:
     """How many files were changed."""
     changed = [fact for fact in facts.files if fact.action in CHANGES]
     if not changed:
@@ -217,14 +222,14 @@ def done_lines(facts: LogFacts, _archive: bool) -> Lines:
     return (SummaryLine(f"Files: {counted}", sources),)
 
 
-def todo_or_done_lines(facts: LogFacts, archive: bool) -> Lines:
-    return done_lines(facts, archive) if archive else todo_lines(facts, archive)
+def todo_or_done_lines(facts: LogFacts) -> Lines:
+    return done_lines(facts) if facts.is_archive else todo_lines(facts)
 
 
 # What a pair of agents measures and hands over
 
 
-def success_rate(facts: LogFacts, _archive: bool = False) -> Lines:
+def success_rate(facts: LogFacts) -> Lines:
     """How many samples passed: as the recap has it, as it was handed over, or as the last test run counted it."""
     for fact in facts.recap:
         if found := _RATE.search(fact.text):
@@ -236,7 +241,7 @@ def success_rate(facts: LogFacts, _archive: bool = False) -> Lines:
     return (SummaryLine(f"{passed}/{run} ({100 * passed // run}%)", facts.tests.sources),) if run else ()
 
 
-def failure_count(facts: LogFacts, _archive: bool) -> Lines:
+def failure_count(facts: LogFacts) -> Lines:
     """How many samples did not pass: as it was handed over, else as it was measured."""
     if facts.handover.failed is not None:
         return _given(facts.handover.failed)
@@ -246,69 +251,51 @@ def failure_count(facts: LogFacts, _archive: bool) -> Lines:
     return ()
 
 
-def progress_lines(facts: LogFacts, _archive: bool) -> Lines:
+def progress_lines(facts: LogFacts) -> Lines:
     """The newest line of the recap that has a success rate."""
     return tuple(recap_line(fact) for fact in facts.recap if _RATE.search(fact.text))[:1]
 
 
-def design_problem_lines(facts: LogFacts, archive: bool) -> Lines:
-    return (*_problems(facts, 1), *error_lines(facts, archive))
+def _problem_lines(layer: int, facts: LogFacts) -> Lines:
+    """Problems of a layer that were handed over, and open errors; those of tools and of checkers apart."""
+    given = [fact for fact in facts.handover.problems if fact.text.startswith(f"layer {layer},")]
+    errors = [
+        line for line in error_lines(facts) if layer == 1 or ("checker" in line.text.lower()) == (layer == 3)
+    ]
+    return (*_remarks("", given), *errors)
 
 
-def tool_problem_lines(facts: LogFacts, archive: bool) -> Lines:
-    errors = error_lines(facts, archive)
-    return (*_problems(facts, 2), *(line for line in errors if "checker" not in line.text.lower()))
+design_problem_lines = partial(_problem_lines, 1)
+tool_problem_lines = partial(_problem_lines, 2)
+checker_problem_lines = partial(_problem_lines, 3)
 
 
-def checker_problem_lines(facts: LogFacts, archive: bool) -> Lines:
-    errors = error_lines(facts, archive)
-    return (*_problems(facts, 3), *(line for line in errors if "checker" in line.text.lower()))
-
-
-def _problems(facts: LogFacts, layer: int) -> Lines:
-    """Problems of a layer that the other agent handed over."""
+def _component_lines(component: str, facts: LogFacts) -> Lines:
+    """Changed files that are such a component, as far as their paths tell."""
+    paths = [(line, line.text.rsplit(" (", 1)[0].lower()) for line in changed_lines(facts)]
     return tuple(
-        SummaryLine(clipped(fact.text, LONGEST_REMARK), fact.sources)
-        for fact in facts.handover.problems
-        if fact.text.startswith(f"layer {layer},")
+        line
+        for line, path in paths
+        if component == next((known for known in ("checker", "sample") if known in path), "tool")
     )
 
 
-def changed_tool_lines(facts: LogFacts, archive: bool) -> Lines:
-    return _components(facts, archive, "tool")
+changed_tool_lines = partial(_component_lines, "tool")
+changed_checker_lines = partial(_component_lines, "checker")
+changed_sample_lines = partial(_component_lines, "sample")
 
 
-def changed_checker_lines(facts: LogFacts, archive: bool) -> Lines:
-    return _components(facts, archive, "checker")
-
-
-def changed_sample_lines(facts: LogFacts, archive: bool) -> Lines:
-    return _components(facts, archive, "sample")
-
-
-def _components(facts: LogFacts, archive: bool, component: str) -> Lines:
-    return tuple(line for line in changed_lines(facts, archive) if _component(line) == component)
-
-
-def _component(line: SummaryLine) -> str:
-    """Which component a changed file is, as far as its path tells."""
-    path = line.text.rsplit(" (", 1)[0].lower()
-    if "checker" in path:
-        return "checker"
-    return "sample" if "sample" in path else "tool"
-
-
-def output_dir(facts: LogFacts, _archive: bool) -> Lines:
+def output_dir(facts: LogFacts) -> Lines:
     if given := _given(facts.handover.output_dir):
         return given
     return _newest(facts, "execution_output", _GIVEN, 1) or _newest(facts, "execution_output", _OUTPUTS, 0)
 
 
-def iteration(facts: LogFacts, _archive: bool) -> Lines:
+def iteration(facts: LogFacts) -> Lines:
     return _given(facts.handover.iteration) or _newest(facts, "iteration", _ITERATION, 1)
 
 
-def report(facts: LogFacts, _archive: bool) -> Lines:
+def report(facts: LogFacts) -> Lines:
     """The path of the report on layer 1; a name without a folder or an ending is a key and no path."""
     return _given(facts.handover.report) or tuple(
         line for line in _newest(facts, "layer1", _REPORT, 0) if "/" in line.text or "." in line.text
