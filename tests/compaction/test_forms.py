@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from summary_samples import DIRECTIVES, ERROR, FACTS, GOAL, PAIR_FACTS, contents, facts, forms, has_kinds
 
+from holdfast.compaction.check import normalise, plain_text_of
 from holdfast.compaction.facts.fact import CommandFact, Fact, FileFact, LogFacts
 from holdfast.compaction.forms import FORMS
 from holdfast.compaction.forms.content import SummaryContent
 from holdfast.compaction.forms.nested_json import value_of
-from holdfast.compaction.requirements import normalise, plain_text_of
 from holdfast.events import SummaryLine
 from holdfast.packing.profile import BUILT_IN
 

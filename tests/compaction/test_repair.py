@@ -5,13 +5,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from summary_samples import DIRECTIVES, ERROR, EVENTS, FACTS, GOAL, facts, forms, model_texts
 
-from holdfast.compaction.check import CheckContext, find_faults
+from holdfast.compaction.check import CheckContext, find_faults, normalise, plain_text_of
 from holdfast.compaction.evidence import Evidence
 from holdfast.compaction.facts.fact import Fact, FileFact, LogFacts
 from holdfast.compaction.forms import FORMS
 from holdfast.compaction.forms.content import SummaryContent
 from holdfast.compaction.repair import repair_summary
-from holdfast.compaction.requirements import normalise, plain_text_of
 from holdfast.events import SummaryLine
 from holdfast.redaction import MARK
 from holdfast.views import Transcript

@@ -10,10 +10,16 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.compaction.check import CheckContext, SummaryFault, find_faults, find_sources
+from holdfast.compaction.check import (
+    CheckContext,
+    Requirement,
+    SummaryFault,
+    find_faults,
+    find_sources,
+    normalise,
+)
 from holdfast.compaction.claims import pruned
 from holdfast.compaction.forms.content import SummaryContent, visible_texts
-from holdfast.compaction.requirements import Requirement, normalise
 from holdfast.events import SummaryLine
 from holdfast.redaction import redact
 
