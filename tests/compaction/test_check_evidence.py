@@ -129,19 +129,18 @@ def test_no_line_keeps_the_check_busy(text):
 @pytest.mark.parametrize(
     ("text", "bad", "left"),
     [
-        ("Edited a.py, x.py and b.py.", "x.py", "Edited a.py, b.py."),
-        ("Files: x.py, a.py", "x.py", "Files: a.py"),
-        ("Fixed the parser (in x.py). Tests pass.", "x.py", "Fixed the parser. Tests pass."),
+        ("Edited a.py, x.py and b.py. It runs.", "x.py", "It runs."),
+        ("1. Fixed the parser in x.py.", "x.py", ""),
+        ("Fixed the parser (in x.py). Tests pass.", "x.py", "Tests pass."),
         ("Fixed the parser in x.py; the lexer is open", "x.py", "the lexer is open"),
         ("Fixed the parser in x.py, which was slow", "x.py", ""),
         ("Files: x.py", "x.py", ""),
         ("x.py", "x.py", ""),
         ("Read `x.py; rm a` and went on. Done with it.", "x.py", "Done with it."),
         ("修改了x.py；测试通过了", "x.py", "测试通过了"),
-        ("修改了 a.py、x.py", "x.py", "修改了 a.py"),
     ],
 )
-def test_a_clause_goes_by_itself_if_the_rest_makes_sense(text, bad, left):
+def test_a_sentence_goes_by_itself_if_the_rest_says_something(text, bad, left):
     at = text.index(bad)
     assert pruned(text, [(at, at + len(bad))]) == left
 

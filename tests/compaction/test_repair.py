@@ -74,8 +74,8 @@ def test_the_rule_half_needs_no_repair(form):
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ("Edited src/parser.py, src/made_up.py.", ["Edited src/parser.py."]),
-        ("Fixed the parser (at deadbeef42). Tests were run.", ["Fixed the parser. Tests were run."]),
+        ("Edited src/parser.py. Read src/made_up.py.", ["Edited src/parser.py."]),
+        ("Fixed the parser (at deadbeef42). Tests were run.", ["Tests were run."]),
         ("Fixed it in 4711 places; the lexer is untouched", ["the lexer is untouched"]),
         ("Rewrote src/made_up.py, which was slow", []),
         ("Ran `npm run nothing`.", []),
@@ -120,7 +120,7 @@ def test_lines_of_a_model_are_given_the_entries_they_came_from():
 
 
 def test_changes_tell_what_became_of_every_line():
-    model = ("The parser is done.", "Edited src/parser.py, src/no.py.", "All 5000 tests pass")
+    model = ("The parser is done.", "Edited src/parser.py. Read src/no.py.", "All 5000 tests pass")
     content = SummaryContent(
         EMPTY | {"Completed Milestones": tuple(SummaryLine(text, by="model") for text in model)}
     )

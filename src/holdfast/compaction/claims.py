@@ -1,7 +1,7 @@
-"""What a line claims to exist: paths, ids, numbers and commands; and the line without the clauses that hold them.
+"""What a line claims to exist: paths, ids, numbers and commands; and the line without the sentences that hold them.
 
 Rule: a claim has a shape that prose does not have. Nothing is cut inside a code span or a quotation; what is left
-reads as a line, or nothing is left.
+says something, or nothing is left.
 """
 
 import re
@@ -17,12 +17,7 @@ _QUOTED = re.compile(
     r"“[^“”]*”|「[^「」]*」|『[^『』]*』|«[^«»]*»|(?<!\w)\"[^\"\n]*\"(?!\w)|(?<!\w)'[^'\n]*'(?!\w)"
 )
 _END = re.compile(r"[.!?](?=\s|$)|[。！？；]|;(?=\s|$)|\n")
-_BETWEEN = re.compile(r",\s+(?:and\s+|or\s+)?|\s+(?:and|or)\s+|[，、]")
-_ASIDE = re.compile(r"(?<!\s)\s*+[(（][^()（）]*[)）]")
-_LABEL = re.compile(r"[^.,;:：。，；]{1,60}[:：]\s*")
 _WORD = re.compile(r"[\u3040-\u9fff]|[^\W\d_]{2,}")
-_TRAILING = " \t\n,;，；、&–—-"
-_CONNECTING = frozenset("and or with in at of to from by for the a".split())
 
 
 def code_spans(text: str) -> list[tuple[int, int, str]]:
@@ -49,13 +44,14 @@ def sentences(text: str) -> Iterator[Span]:
 
 
 def pruned(text: str, spans: Sequence[Span]) -> str:
-    """The text without the clauses that hold one of the spans; empty where that leaves nothing sensible."""
-    kept = []
-    for first, last in sentences(text):
-        inside = [(max(s, first) - first, min(e, last) - first) for s, e in spans if s < last and e > first]
-        sentence = text[first:last]
-        kept.append(_without(sentence, inside) if inside else sentence)
-    return _sensible("".join(kept), text)
+    """The text without the sentences that hold one of the spans; empty where that leaves no words."""
+    kept = [
+        text[first:last]
+        for first, last in sentences(text)
+        if not any(start < last and end > first for start, end in spans)
+    ]
+    left = "".join(kept).strip()
+    return left if _WORD.search(left) else ""
 
 
 def blanked(text: str, spans: Iterable[Span]) -> str:
@@ -63,73 +59,6 @@ def blanked(text: str, spans: Iterable[Span]) -> str:
     for start, end in spans:
         text = text[:start] + " " * (end - start) + text[end:]
     return text
-
-
-def _without(sentence: str, spans: list[Span]) -> str:
-    """A sentence without the asides and list items that hold a span; empty where the span is in neither."""
-    for aside in reversed([*_ASIDE.finditer(sentence)]):
-        inside = [span for span in spans if aside.start() <= span[0] and span[1] <= aside.end()]
-        if inside:
-            sentence = sentence[: aside.start()] + sentence[aside.end() :]
-            gone = aside.end() - aside.start()
-            spans = [
-                (s - gone, e - gone) if s >= aside.end() else (s, e) for s, e in spans if (s, e) not in inside
-            ]
-    return _without_items(sentence, spans) if spans else sentence
-
-
-def _without_items(sentence: str, spans: list[Span]) -> str:
-    label = _LABEL.match(sentence)
-    start = label.end() if label and all(s >= label.end() for s, _ in spans) else 0
-    items = _items(sentence, start)
-    kept = [item for item in items if not any(s < item[1] and e > item[0] for s, e in spans)]
-    gone = [item for item in items if item not in kept]
-    # An item goes by itself only if it is a mere name: what says more says it about its neighbours too.
-    if (
-        not kept
-        or not gone
-        or any(_WORD.search(blanked(sentence, spans)[first:last]) for first, last in gone)
-    ):
-        return ""
-    end = re.search(r"[.!?。！？；;\n]*\s*$", sentence)
-    return (
-        sentence[:start] + ", ".join(sentence[first:last] for first, last in kept) + (end[0] if end else "")
-    )
-
-
-def _items(sentence: str, start: int) -> list[Span]:
-    """The parts between commas and `and`, of what stands behind the label."""
-    sheltered = quoted_spans(sentence)
-    body = re.search(r"[.!?。！？；;\n]*\s*$", sentence)
-    end = body.start() if body else len(sentence)
-    items: list[Span] = []
-    for between in _BETWEEN.finditer(sentence, start, end):
-        if not any(first <= between.start() < last for first, last in sheltered):
-            items.append((start, between.start()))
-            start = between.end()
-    return [*items, (start, end)]
-
-
-def _sensible(left: str, before: str) -> str:
-    """What is left, if it still says something; a label without what it announces does not."""
-    left = _undangled(left)
-    if left.endswith((":", "：")):
-        return ""
-    label = _LABEL.match(left)
-    said = left[label.end() :] if label else left
-    words = _WORD.findall(said)
-    whole = before.strip() == left
-    return left if whole or len(words) > 1 or (words and re.search(r"[./_`\d]", said)) else ""
-
-
-def _undangled(text: str) -> str:
-    """The text without the words and marks at its end that lead to nothing."""
-    while True:
-        text = text.strip().rstrip(_TRAILING)
-        last = text[-8:].split()[-1:]
-        if not last or last[0].lower() not in _CONNECTING:
-            return text
-        text = text[: -len(last[0])]
 
 
 ClaimKind = Literal["path", "id", "number", "command"]

@@ -28,7 +28,7 @@ Count = Callable[[str], int]
 What = Literal["added", "removed", "shortened", "redacted"]
 
 GENTLE_ROUNDS, MOST_ROUNDS = 6, 20
-"""Rounds in which only a clause is taken out of a wrong line; after them the whole line goes."""
+"""Rounds in which only a sentence is taken out of a wrong line; after them the whole line goes."""
 
 
 class SummaryChange(Struct, frozen=True):
@@ -183,7 +183,7 @@ class _Draft(Struct):
             self._add(field, (other,), "the field would be empty")
 
     def _correct(self, field: str, line: SummaryLine, faults: list[SummaryFault], is_gentle: bool) -> None:
-        """Redact a line, or take the clauses out that do not belong."""
+        """Redact a line, or take the sentences out that do not belong."""
         why = "; ".join(dict.fromkeys(fault.what for fault in faults))
         is_secret = any(fault.kind == "secret" and fault.span == (0, 0) for fault in faults)
         whole = [(0, len(line.text))]
