@@ -6,7 +6,7 @@ part of a longer one; the characters on either side decide that, never a second 
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -16,55 +16,28 @@ from holdfast.messages import Text, Thinking, ToolMessage, joined_text
 from holdfast.tool_use import ToolUse, values_in
 from holdfast.views.transcript import Item, Step, User
 
-Fits = Callable[[str, int, int], bool]
-"""Whether a name stands by itself in a text, from one place up to another."""
-
-_NO_DIGITS = re.compile(r"(?!\d|\.\d|[a-z]{1,3}\d|[a-z]{4})")
-_HASH_END = re.compile(r"[0-9a-f]*(?![0-9a-z_])")
+Edges = tuple[re.Pattern[str], re.Pattern[str]]
+"""What must be true before a name and behind it for the name to stand by itself, in lower case."""
 
 
-def _is_part(character: str) -> bool:
-    return character.isascii() and (character.isalnum() or character == "_")
+def _edges(before: str, behind: str) -> Edges:
+    return re.compile(before), re.compile(behind)
 
 
-def is_name(text: str, start: int, end: int) -> bool:
-    return not (_is_part(text[start - 1 : start]) or _is_part(text[end : end + 1]))
-
-
-def is_path(text: str, start: int, end: int) -> bool:
-    """Between separators: no part of it is only the end or the beginning of a longer name."""
-    before, after = text[start - 1 : start], text[end : end + 2]
-    if _is_part(before) or before in ("-", ".", "@"):
-        # A JSON text shows a line break as `\n`, and the path behind it.
-        return before in ("n", "t", "r") and text[start - 2 : start - 1] == "\\"
-    return not (_is_part(after[:1]) or (after[:1] in ("-", ".") and _is_part(after[1:])))
-
-
-def opens_path(text: str, start: int, end: int) -> bool:
-    return is_path(text, start, end) and text[start - 1 : start] != "/"
-
-
-def is_head(text: str, start: int, end: int) -> bool:
-    """The beginning of a hash, or the whole."""
-    return not _is_part(text[start - 1 : start]) and _HASH_END.match(text, end) is not None
-
-
-def is_number(text: str, start: int, end: int) -> bool:
-    return opens_number(text, start) and _NO_DIGITS.match(text, end) is not None
-
-
-def is_longer(text: str, start: int, end: int) -> bool:
-    """A number, or one with more digits behind its point."""
-    return opens_number(text, start) and ("." in text[start:end] or not text[end : end + 1].isdecimal())
-
-
-def opens_number(text: str, start: int) -> bool:
-    """Whether a number begins there, and not the middle of one, or of a name."""
-    before, earlier = text[start - 1 : start], text[start - 2 : start - 1] if start > 1 else ""
-    if before.isdecimal() or (before == "." and earlier.isdecimal()):
-        return False
-    return not (_is_part(before) and before != "_" and _is_part(earlier))
-
+_PART = "[a-z0-9_]"
+_NO_PART = f"(?<!{_PART})"
+_NUMBER_BEGINS = rf"(?<!\d)(?<!\d\.)(?<!{_PART}[a-z0-9])"
+"""Not in the middle of a number, or of a name."""
+_PATH_ENDS = rf"(?!{_PART}|[-.]{_PART})"
+NAME = _edges(_NO_PART, f"(?!{_PART})")
+# A JSON text shows a line break as `\\n`, and the path behind it.
+PATH = _edges(r"(?<![a-z0-9_.@-])|(?<=\\[ntr])", _PATH_ENDS)
+PATH_BEGINS = _edges(r"(?<![a-z0-9_.@/-])|(?<=\\[ntr])", _PATH_ENDS)
+HASH_BEGINS = _edges(_NO_PART, f"[0-9a-f]*(?!{_PART})")
+NUMBER = _edges(_NUMBER_BEGINS, r"(?!\d|\.\d|[a-z]{1,3}\d|[a-z]{4})")
+ROUNDED = _edges(_NUMBER_BEGINS, r"(?!\d)")
+ROUNDED_PART = _edges(_NUMBER_BEGINS, "")
+"""A number with a point, and any more digits behind it."""
 
 MOST_LOOKS = 2_000
 """Occurrences of a name that are looked at; one with more is taken for a part of other names."""
@@ -163,17 +136,18 @@ class Evidence(Struct, frozen=True):
                 return self._command(_single(claim.text))
             case _:
                 is_hash = HASH.fullmatch(claim.text) is not None
-                at = self._at(claim.text.lower().rstrip("/"), is_head if is_hash else is_name)
+                at = self._at(claim.text.lower().rstrip("/"), HASH_BEGINS if is_hash else NAME)
         return None if at < 0 else self._entry(at)
 
     def _entry(self, at: int) -> str:
         return self.entries[bisect_right(self.starts, at) - 1]
 
-    def _at(self, name: str, fits: Fits) -> int:
+    def _at(self, name: str, edges: Edges) -> int:
         """Where a name stands by itself; -1 where it does not."""
+        before, behind = edges
         at = self.text.find(name)
         for _ in range(MOST_LOOKS):
-            if at < 0 or fits(self.text, at, at + len(name)):
+            if at < 0 or (before.match(self.text, at) and behind.match(self.text, at + len(name))):
                 return at
             at = self.text.find(name, at + 1)
         return -1
@@ -183,13 +157,13 @@ class Evidence(Struct, frozen=True):
         path = path.rstrip("/")
         while path.startswith(("./", "../")):
             path = path[path.index("/") + 1 :]
-        at = self._at(path, is_path)
+        at = self._at(path, PATH)
         if at >= 0 or not path.startswith(("/", "~/")):
             return at
         for cut in (found.start() for found in re.finditer("/", path)):
             below = path[cut + 1 :]
-            if cut and below and self._at(path[:cut], is_path) >= 0:
-                at = self._at(below, opens_path)
+            if cut and below and self._at(path[:cut], PATH) >= 0:
+                at = self._at(below, PATH_BEGINS)
                 if at >= 0:
                     return at
         return -1
@@ -200,15 +174,19 @@ class Evidence(Struct, frozen=True):
         spellings = [number, number.replace(",", ""), digits]
         if digits.isdecimal() and len(digits) < 16:
             spellings += [f"{int(digits):,}", f"{int(digits):_}"]
-        fits = is_longer if claim.is_share or "." in number else is_number
-        return max(self._at(spelling, fits) for spelling in dict.fromkeys(spellings))
+        is_rounded = claim.is_share or "." in number
+
+        def edges(spelling: str) -> Edges:
+            return (ROUNDED_PART if "." in spelling else ROUNDED) if is_rounded else NUMBER
+
+        return max(self._at(spelling, edges(spelling)) for spelling in dict.fromkeys(spellings))
 
     def _command(self, command: str) -> str | None:
         """A command that was run or spoken of, whole or in part; what it leaves out is marked."""
         pieces = [piece for piece in _CUT.split(command) if piece]
         if all(piece in self.commands for piece in pieces):
             return self._first_of(pieces)
-        found = [self._at(piece, is_name) for piece in pieces]
+        found = [self._at(piece, NAME) for piece in pieces]
         return None if -1 in found else self._entry(found[0])
 
     def _first_of(self, pieces: list[str]) -> str:
