@@ -5,9 +5,9 @@ scans, which needs no network (its validators, which do, are not imported).
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Protocol
+from typing import Any
 
 from holdfast.redaction.randomness import is_random_run
 from holdfast.redaction.secret_rule import SecretSpan
@@ -16,19 +16,6 @@ _HASH = re.compile(r"[0-9a-fA-F-]{32,}")
 _ASSIGNED = re.compile(
     r"[=:>|,](?<!sha1.)(?<!sha256.)(?<!sha512.)(?<!commit.)[\"'`= ]{0,5}[0-9a-fA-F-]{32,}(?![0-9A-Za-z])"
 )
-
-
-class KingfisherFinding(Protocol):
-    @property
-    def rule_id(self) -> str: ...
-    @property
-    def visible(self) -> bool: ...
-    @property
-    def location(self) -> dict[str, int]: ...
-
-
-class SecretScanner(Protocol):
-    def scan(self, data: str | bytes) -> Sequence[KingfisherFinding]: ...
 
 
 def find_by_kingfisher(text: str, runs: Iterable[str]) -> Iterator[SecretSpan]:
@@ -74,7 +61,8 @@ def kingfisher_problem() -> str:
 
 
 @cache
-def _load() -> tuple[SecretScanner | None, str]:
+def _load() -> tuple[Any, str]:
+    """The scanner, or None and why there is none."""
     try:
         # Loaded late: it takes half a second. Two threads at once load it twice, without harm.
         from kingfisher_sdk import Scanner as KingfisherScanner  # noqa: PLC0415

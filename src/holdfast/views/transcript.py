@@ -181,24 +181,9 @@ class Transcript:
         return tuple(users)
 
     def view(self) -> FrozenTranscript:
+        now = {name: getattr(self, name) for name in FrozenTranscript.__struct_fields__}
         return FrozenTranscript(
-            items=Snapshot(self.items),
-            steps=Snapshot(self.steps),
-            rounds=Snapshot(self.rounds),
-            system=self.system,
-            tools=self.tools,
-            rules=self.rules,
-            contexts=self.contexts,
-            worth=self.worth,
-            recaps=self.recaps,
-            recap_entries=Snapshot(self.recap_entries),
-            compactions=self.compactions,
-            boundaries=Snapshot(self.boundaries),
-            approvals=Snapshot(self.approvals),
-            todos=self.todos,
-            repairs=Snapshot(self.repairs),
-            unplaced=self.unplaced,
-            waiting_users=self.waiting_users,
+            **{name: Snapshot(value) if isinstance(value, list) else value for name, value in now.items()}
         )
 
     def add(self, entry: Entry) -> list[Item]:
