@@ -47,7 +47,6 @@ PAIR_FACTS = replace(
         Fact("a person must decide: keep rule 3?", ("e8",)),
     ),
     handover=HandoverFacts(
-        asks=Fact("Fix the checker.", ("e9",)),
         iteration=Fact("12", ("e9",)),
         output_dir=Fact("runs/12", ("e9",)),
         report=Fact("runs/12/layer1_problems.md", ("e9",)),

@@ -98,7 +98,7 @@ def _planned(
         rounds=_whole_rounds(window, start, end),
         steps=steps,
         replaced=new + before,
-        shown=_shown(window, start, end),
+        shown=window.note_tokens(start, end) + sum(block.room for block in window.blocks[start:end]),
         budget=budget,
         focus=focus,
         merges=_merges(window, budget) if slot == "archive" else (),
@@ -114,10 +114,6 @@ def _frees(window: WindowView, plan: CompactionPlan) -> int:
     """Tokens that it frees. Only the first state adds to the window; later ones replace it."""
     adds_state = plan.slot == "archive" and window.transcript.compactions.state is None
     return plan.shown - plan.budget * (1 + adds_state)
-
-
-def _shown(window: WindowView, start: int, end: int) -> int:
-    return window.note_tokens(start, end) + sum(block.room for block in window.blocks[start:end])
 
 
 def _whole_rounds(window: WindowView, start: int, end: int) -> int:

@@ -6,7 +6,7 @@ that has it. What was wrong with the input is not hidden: each repair is named, 
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -181,7 +181,7 @@ class Transcript:
         return tuple(users)
 
     def view(self) -> FrozenTranscript:
-        now = {name: getattr(self, name) for name in FrozenTranscript.__struct_fields__}
+        now: dict[str, Any] = {name: getattr(self, name) for name in FrozenTranscript.__struct_fields__}
         return FrozenTranscript(
             **{name: Snapshot(value) if isinstance(value, list) else value for name, value in now.items()}
         )

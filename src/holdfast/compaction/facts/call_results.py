@@ -15,7 +15,6 @@ from holdfast.messages import ToolMessage
 from holdfast.packing.structure.findings import HINT, KEY, BareText, LineFindings
 from holdfast.packing.structure.json_text import decode_json
 from holdfast.packing.structure.run_output import mark_outcomes
-from holdfast.tool_use import ToolUse
 from holdfast.views.shell import only_reads
 
 HEAD, TAIL = 600, 400
@@ -92,17 +91,15 @@ class CallOutcome(Struct, frozen=True, gc=False):
 NOT_RUN = CallOutcome(is_run=False)
 
 
-def outcome_of(use: ToolUse, result: ToolMessage | None, text: str) -> CallOutcome:
+def outcome_of(result: ToolMessage | None, text: str) -> CallOutcome:
     """What a result says about how its call went."""
     if result is None or _NOT_RUN.match(text):
         return NOT_RUN
     if _REFUSED.match(text):
-        return CallOutcome(is_refused=True, is_run=False, line=_reason(text))
+        reason = _REASON.search(text)
+        return CallOutcome(is_refused=True, is_run=False, line=reason[1].strip() if reason else "")
     code = exit_code(text)
-    if code is not None:
-        failed = code != 0
-    else:
-        failed = result.error or (bool(_FAILED_CALL.match(text, 0, HEAD)) and _may_fail_so(use, text))
+    failed = bool(code) if code is not None else result.error or bool(_FAILED_CALL.match(text, 0, HEAD))
     return CallOutcome(code, failed, line=most_telling_line(text) if failed else "")
 
 
@@ -126,28 +123,13 @@ def exit_code(text: str) -> int | None:
     return next((int(code) for code in found.groups() if code is not None), None) if found else None
 
 
-def _may_fail_so(use: ToolUse, text: str) -> bool:
-    """Whether a text can be a failure: what a read or a search shows may begin with an error, but is longer."""
-    shows = use.kind in ("read", "grep", "ls", "glob")
-    return not shows or len(text) < HEAD or text.startswith("<tool_use_error>")
-
-
-def _reason(text: str) -> str:
-    found = _REASON.search(text)
-    return found[1].strip() if found else ""
-
-
 def ends_in_error(text: str) -> bool:
     """Whether what a program printed ends in an error, where nothing else says how it ended."""
     ends = bounded(text)
-    return bool(_COMPILER.search(ends) or _SAID_WRONG.search(ends[-TAIL * 4 :]) or _ends_in_trace(ends))
-
-
-def _ends_in_trace(text: str) -> bool:
-    if "Traceback (most recent call last)" not in text:
-        return False
-    last = text.rstrip().rsplit("\n", 1)[-1]
-    return bool(_RAISED.match(last))
+    if _COMPILER.search(ends) or _SAID_WRONG.search(ends[-TAIL * 4 :]):
+        return True
+    last = ends.rstrip().rsplit("\n", 1)[-1]
+    return "Traceback (most recent call last)" in ends and bool(_RAISED.match(last))
 
 
 def bounded(text: str) -> str:
@@ -231,15 +213,11 @@ def verdict_of(command: str, text: str) -> TestVerdict | None:
     counts = [n for n in keys if _COUNT.search(sight.lines[n])]
     if not counts and not is_test_command(command):
         return None
-    return _counted(sight.lines, keys, counts) if counts else _uncounted(sight.lines, keys, findings)
-
-
-def _counted(lines: Sequence[str], keys: Sequence[int], counts: Sequence[int]) -> TestVerdict:
-    found = [int(count) for n in counts for pair in _COUNT.findall(lines[n]) for count in pair if count]
-    failed = any(found)
-    return TestVerdict(
-        not failed, _totals(lines, keys, counts), _failing(lines, keys) if failed else (), True
-    )
+    if not counts:
+        return _uncounted(sight.lines, keys, findings)
+    found = [int(n) for at in counts for pair in _COUNT.findall(sight.lines[at]) for n in pair if n]
+    failing = _failing(sight.lines, keys) if any(found) else ()
+    return TestVerdict(not any(found), _totals(sight.lines, keys, counts), failing, True)
 
 
 def _uncounted(lines: Sequence[str], keys: Sequence[int], findings: LineFindings) -> TestVerdict | None:

@@ -29,8 +29,8 @@ from holdfast.views.transcript import Item, Step
 
 _INNER = re.compile(r"exec_command\(\{.{0,40}?cmd\"?: ?\"((?:\\.|[^\"\\])*)\"", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_STARTED = re.compile(r"running in (?:the )?background with ID: (\w{1,40})")
 _RUNNING = re.compile(r"<status>running</status>")
+_STARTED = re.compile(r"running in (?:the )?background with ID: (\w{1,40})")
 
 
 class CallRecord(Struct, frozen=True, gc=False):
@@ -65,7 +65,7 @@ def _call(step: Step, call_id: str, started: dict[str, str]) -> CallRecord:
     use, result, made = step.uses[call_id], step.results.get(call_id), step.calls[call_id]
     text = printed(result.text) if result else ""
     entry = step.result_entries.get(call_id, step.entry)
-    outcome = outcome_of(use, result, text)
+    outcome = outcome_of(result, text)
     if not use.command and use.kind != "bash":
         return CallRecord(step, made, use, entry, text, outcome)
     command = shell_command(use.command) or started.get(_task(made), "")
@@ -107,15 +107,14 @@ def shell_command(command: str) -> str:
     return "\n".join(inner) or command
 
 
-_FOLDER = re.compile(r"^(?:cd [^&;\n]+(?:&&|;)\s*)+")
 _PIPE = re.compile(
     r"(?: 2>&1)?+(?: ?\| ?(?:tail|head|grep|tee|cat|less|rg|awk|sed)\b(?:'[^']*+'|\"[^\"]*+\"|[^|;&'\"])*+)*+$"
 )
 
 
 def command_key(command: str) -> str:
-    """A command without where it was run and what its output went through: the same work has the same name."""
-    return _PIPE.sub("", _FOLDER.sub("", one_line(command[:4_000]))).strip()
+    """A command without what its output went through: the same work has the same name."""
+    return _PIPE.sub("", one_line(command[:4_000])).strip()
 
 
 def is_test(call: CallRecord) -> bool:
@@ -127,23 +126,17 @@ LONGEST_COMMAND = 400
 
 
 def command_facts(calls: Sequence[CallRecord]) -> tuple[CommandFact, ...]:
-    return tuple(_fact(call) for call in calls if _is_work(call))
-
-
-def _is_work(call: CallRecord) -> bool:
-    return call.use.kind == "bash" and bool(call.command) and call.outcome.is_run and not call.is_looking
-
-
-def _fact(call: CallRecord) -> CommandFact:
-    outcome = call.outcome
-    told = call.tests.outcome if call.tests else outcome.line
-    return CommandFact(
-        shorten_command(call.command),
-        outcome.exit_code,
-        outcome.is_failed,
-        (call.entry,),
-        call.step.number,
-        told,
+    return tuple(
+        CommandFact(
+            shorten_command(call.command),
+            call.outcome.exit_code,
+            call.outcome.is_failed,
+            (call.entry,),
+            call.step.number,
+            call.tests.outcome if call.tests else call.outcome.line,
+        )
+        for call in calls
+        if call.use.kind == "bash" and call.command and call.outcome.is_run and not call.is_looking
     )
 
 

@@ -60,10 +60,9 @@ class TestState(Struct, frozen=True):
 
 
 class HandoverFacts(Struct, frozen=True):
-    """A typed handover: `asks` is what is to be done now, `rate` how many samples passed, such as `12/15 (80%)`,
-    `failed` how many did not; the rest says where outputs and report are, and which iteration it is."""
+    """A typed handover: `rate` is how many samples passed, such as `12/15 (80%)`, `failed` how many did not; the
+    rest says where outputs and report are, and which iteration it is."""
 
-    asks: Fact | None = None
     iteration: Fact | None = None
     output_dir: Fact | None = None
     report: Fact | None = None

@@ -80,7 +80,6 @@ def _facts(message: _Message, entry: str) -> HandoverFacts:
     rate, iteration = message.success, message.iteration
     folder, report = message.execution_output_dir, message.layer1_problems_report
     return HandoverFacts(
-        asks=Fact(message.asks, (entry,)),
         iteration=Fact(str(iteration), (entry,)) if iteration is not None else None,
         output_dir=Fact(one_line(folder), (entry,)) if folder else None,
         report=Fact(one_line(report), (entry,)) if report else None,
