@@ -5,13 +5,12 @@ part of a longer one; the characters on either side decide that, never a second 
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from holdfast.compaction.claims import HASH, Claim
-from holdfast.compaction.instructions import Prose
+from holdfast.compaction.instructions import JoinedTexts, Prose, plain_words
 from holdfast.messages import Text, Thinking, ToolMessage, joined_text
 from holdfast.tool_use import ToolUse, values_in
 from holdfast.views.transcript import Item, Step, User
@@ -60,11 +59,9 @@ _TESTS = re.compile(
 
 
 class Evidence(Struct, frozen=True):
-    """The log's text in lower case, where each entry begins in it, and the commands that were run."""
+    """The log's texts in lower case with the entry of each, and the commands that were run."""
 
-    text: str
-    starts: tuple[int, ...]
-    entries: tuple[str, ...]
+    said: JoinedTexts[str]
     commands: str
     told: Prose
     """What users said."""
@@ -100,30 +97,22 @@ class Evidence(Struct, frozen=True):
                 is_users = _is_users(item.uses[call_id], result, delegated)
                 (told if is_users else returned).append((at, text))
         commands = (use.command for item in items if isinstance(item, Step) for use in item.uses.values())
-        return cls._joined(said, commands, Prose.of(told), Prose.of(own), Prose.of(returned))
+        return cls._joined(said, commands, told, own, returned)
 
     @classmethod
     def of_texts(cls, texts: Iterable[str]) -> "Evidence":
         """What some texts say by themselves."""
-        nobody = Prose.of(())
-        return cls._joined([("", text) for text in texts], (), nobody, nobody, nobody)
+        return cls._joined([("", text) for text in texts], (), (), (), ())
 
     @classmethod
     def _joined(
         cls,
         said: Iterable[tuple[str, str]],
         commands: Iterable[str],
-        *prose: Prose,
+        *prose: Iterable[tuple[int, str]],
     ) -> "Evidence":
-        first: dict[str, str] = {}
-        for entry, text in said:
-            first.setdefault(text.lower(), entry)
-        starts, at = [], 0
-        for text in first:
-            starts.append(at)
-            at += len(text) + 1
         ran = "\n".join(dict.fromkeys(_single(command) for command in commands if command))
-        return cls("\n".join(first), tuple(starts), tuple(first.values()), ran, *prose)
+        return cls(JoinedTexts.of(said, str.lower), ran, *(Prose.of(texts, plain_words) for texts in prose))
 
     def finds(self, claim: Claim) -> str | None:
         """The first entry that says what a claim names, or None; empty where it is no entry's."""
@@ -137,19 +126,16 @@ class Evidence(Struct, frozen=True):
             case _:
                 is_hash = HASH.fullmatch(claim.text) is not None
                 at = self._at(claim.text.lower().rstrip("/"), HASH_BEGINS if is_hash else NAME)
-        return None if at < 0 else self._entry(at)
-
-    def _entry(self, at: int) -> str:
-        return self.entries[bisect_right(self.starts, at) - 1]
+        return None if at < 0 else self.said.place(at)
 
     def _at(self, name: str, edges: Edges) -> int:
         """Where a name stands by itself; -1 where it does not."""
-        before, behind = edges
-        at = self.text.find(name)
+        text, (before, behind) = self.said.text, edges
+        at = text.find(name)
         for _ in range(MOST_LOOKS):
-            if at < 0 or (before.match(self.text, at) and behind.match(self.text, at + len(name))):
+            if at < 0 or (before.match(text, at) and behind.match(text, at + len(name))):
                 return at
-            at = self.text.find(name, at + 1)
+            at = text.find(name, at + 1)
         return -1
 
     def _path(self, path: str) -> int:
@@ -185,13 +171,10 @@ class Evidence(Struct, frozen=True):
         """A command that was run or spoken of, whole or in part; what it leaves out is marked."""
         pieces = [piece for piece in _CUT.split(command) if piece]
         if all(piece in self.commands for piece in pieces):
-            return self._first_of(pieces)
+            at = self.said.text.find(pieces[0]) if pieces else -1
+            return self.said.place(at) if at >= 0 else ""
         found = [self._at(piece, NAME) for piece in pieces]
-        return None if -1 in found else self._entry(found[0])
-
-    def _first_of(self, pieces: list[str]) -> str:
-        at = self.text.find(pieces[0]) if pieces else -1
-        return self._entry(at) if at >= 0 else ""
+        return None if -1 in found else self.said.place(found[0])
 
 
 def _single(text: str) -> str:

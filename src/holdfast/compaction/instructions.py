@@ -6,7 +6,9 @@ returned, and if neither a user said them nor the agent itself before the tool d
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -56,45 +58,48 @@ _IDEOGRAPH = re.compile(r"[\u3040-\u9fff]")
 _SPACES = re.compile(r" {2,}")
 
 
-class Prose(Struct, frozen=True):
-    """The words of many texts, separated by single spaces, line by line; with each text's place in the log."""
+Place = TypeVar("Place")
 
-    words: str
+
+class JoinedTexts(Struct, Generic[Place], frozen=True):
+    """Many texts, line by line and each once, and the place of each in the log."""
+
+    text: str
     starts: tuple[int, ...]
-    places: tuple[int, ...]
+    places: tuple[Place, ...]
 
     @classmethod
-    def of(cls, texts: Iterable[tuple[int, str]]) -> "Prose":
-        """Texts with their places; of equal ones the first counts."""
-        first: dict[str, int] = {}
+    def of(cls, texts: Iterable[tuple[Place, str]], spell: Callable[[str], str]) -> "JoinedTexts[Place]":
+        """Texts with their places, spelled as they are looked for; of equal ones the first counts."""
+        first: dict[str, Place] = {}
         for place, text in texts:
-            first.setdefault(text, place)
-        said: list[str] = []
-        starts: list[int] = []
-        at = 0
-        for text in first:
-            starts.append(at)
-            said.append(plain_words(text))
-            at += len(said[-1]) + 1
-        return cls("\n".join(said), tuple(starts), tuple(first.values()))
+            first.setdefault(spell(text), place)
+        starts = accumulate((len(text) + 1 for text in first), initial=0)
+        return cls("\n".join(first), tuple(starts), tuple(first.values()))
 
-    def lines_with(self, run: str) -> Iterator[tuple[int, str]]:
+    def place(self, at: int) -> Place:
+        """The place of the text that has this character."""
+        return self.places[bisect_right(self.starts, at) - 1]
+
+    def lines_with(self, run: str) -> Iterator[tuple[Place, str]]:
         """Lines in which some words stand in a row, with the one below each, and their places."""
-        at = self.words.find(run)
+        at = self.text.find(run)
         for _ in range(MOST_HITS):
             if at < 0:
                 return
-            start = self.words.rfind("\n", 0, at) + 1
-            below = self.words.find("\n", at) + 1
-            end = self.words.find("\n", below) if below else -1
-            yield (
-                self.places[bisect_right(self.starts, at) - 1],
-                self.words[start : end if end >= 0 else None],
-            )
-            at = self.words.find(run, below) if below else -1
+            start = self.text.rfind("\n", 0, at) + 1
+            below = self.text.find("\n", at) + 1
+            end = self.text.find("\n", below) if below else -1
+            yield self.place(at), self.text[start : end if end >= 0 else None]
+            at = self.text.find(run, below) if below else -1
+
+
+Prose = JoinedTexts[int]
+"""The words of texts, and the position of each text among the items."""
 
 
 def plain_words(text: str) -> str:
+    """The words of a text, with single spaces between them."""
     text = text.lower()
     words = text.translate(_PLAIN) if text.isascii() else _IDEOGRAPH.sub(r" \g<0> ", _OTHER.sub(" ", text))
     return _SPACES.sub(" ", words)
