@@ -300,24 +300,12 @@ def _spellings(file: FileFact, changed: list[FileFact]) -> tuple[tuple[str, ...]
 
 def _quotes(said: str, text: str) -> bool:
     """Whether a text occurs there, and not inside longer words."""
-    return _stands(
-        said, text, r"\w" if text[:1].isalnum() else r"(?!)", r"\w" if text[-1:].isalnum() else r"(?!)"
-    )
+    before = r"(?<!\w)" if text[:1].isalnum() else ""
+    behind = r"(?!\w)" if text[-1:].isalnum() else ""
+    return text in said and bool(re.search(f"{before}{re.escape(text)}{behind}", said, re.ASCII))
 
 
 def _names(said: str, path: str) -> bool:
     """Whether a path occurs there by itself, and not as part of another."""
-    return _stands(said, path, r"[\w./@-]", r"[\w/-]|\.\w")
-
-
-def _stands(said: str, text: str, before: str, after: str) -> bool:
-    """Whether a text occurs there with nothing that matches `before` in front of it, or `after` behind it."""
-    at = said.find(text)
-    while at >= 0:
-        end = at + len(text)
-        if not re.match(before, said[at - 1 : at], re.ASCII) and not re.match(
-            after, said[end : end + 2], re.ASCII
-        ):
-            return True
-        at = said.find(text, at + 1)
-    return False
+    alone = rf"(?<![\w./@-]){re.escape(path)}(?![\w/-]|\.\w)"
+    return path in said and bool(re.search(alone, said, re.ASCII))

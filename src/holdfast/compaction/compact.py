@@ -143,12 +143,11 @@ class BackgroundCompaction:
             return False
         self._session.catch_up()
         window = self._session.window.view()
-        plan = plan_compaction(window)
-        if plan is None:
-            return False
-        self._prepared = prepare(plan, window, model=self._model is not None, model_window=self._model_window)
-        self._task = asyncio.create_task(write_summary(self._prepared, self._model, window.counter.text))
-        return True
+        if plan := plan_compaction(window):
+            asks = self._model is not None
+            self._prepared = prepare(plan, window, model=asks, model_window=self._model_window)
+            self._task = asyncio.create_task(write_summary(self._prepared, self._model, window.counter.text))
+        return plan is not None
 
     def finish(self) -> Compaction | None:
         """Record what is ready; None where nothing is, or where the log changed so that it no longer fits."""

@@ -5,7 +5,7 @@ then the rule half, then a mark; it never costs the agent's turn, nor what the u
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -19,16 +19,13 @@ from holdfast.compaction.forms import Form
 from holdfast.compaction.forms.content import SummaryContent
 from holdfast.compaction.plan import CompactionPlan
 from holdfast.compaction.preparation import PreparedSummary, earlier_lines
-from holdfast.compaction.repair import repair_summary
+from holdfast.compaction.repair import Count, repair_summary
 from holdfast.events import Compacted, CompactionFailed, Event, SummaryLine, UsageReported
 from holdfast.messages import Text, Usage, UserMessage
 from holdfast.models.errors import ModelError
-from holdfast.models.model import Model, ModelReply, ModelRequest, ask
+from holdfast.models.model import Model, ModelRequest, ask
 from holdfast.packing.rendering.marks import mark, one_line
 from holdfast.packing.view import WindowView
-
-Count = Callable[[str], int]
-"""Tokens of a text."""
 
 BY_RULE = "rule"
 PURPOSE = "summary"
@@ -96,16 +93,8 @@ async def _ask_once(model: Model, request: ModelRequest, seconds: float) -> Summ
         raise
     except Exception as error:  # A model that is not ours may raise anything, and stops no agent.
         return SummaryAttempt(why=one_line(f"{type(error).__name__}: {error}")[:LONGEST_WHY])
-    return _read_reply(reply)
-
-
-def _read_reply(reply: ModelReply) -> SummaryAttempt:
-    why = ""
-    if reply.stop == "refused":
-        why = "the model refused"
-    elif reply.stop == "length":
-        why = "the answer was cut off"
-    elif not reply.text.strip():
+    why = {"refused": "the model refused", "length": "the answer was cut off"}.get(reply.stop, "")
+    if not why and not reply.text.strip():
         why = "the answer was empty"
     return SummaryAttempt("" if why else reply.text, why, reply.usage)
 

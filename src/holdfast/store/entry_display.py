@@ -41,10 +41,9 @@ def entry_text(entry: Entry) -> str:
         return f"{head}\n{event.text}"
     if isinstance(event, RecapSet):
         return "\n".join([head, event.title, *event.lines])
-    if isinstance(event, Noted):
-        return "\n".join([head, event.text, *([_json(event.data)] if event.data else [])])
-    if isinstance(event, BoundarySeen):
-        return "\n".join([head, event.summary, *([_json(event.data)] if event.data else [])])
+    if isinstance(event, Noted | BoundarySeen):
+        said = event.text if isinstance(event, Noted) else event.summary
+        return "\n".join([head, said, *([_json(event.data)] if event.data else [])])
     return f"{head}\n{_json(msgspec.to_builtins(event))}"
 
 

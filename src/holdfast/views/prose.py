@@ -75,14 +75,11 @@ def _written_lines(text: str) -> Iterator[tuple[int, int, bool]]:
     skipping = _Skipping()
     for line in text.split("\n"):
         start, at = at, at + len(line) + 1
-        if skipping.takes(line):
-            goes_on = False
-            continue
-        if line.lstrip().startswith("|") and line.count("|") > 2:
+        is_skipped = skipping.takes(line)
+        if not is_skipped and line.lstrip().startswith("|") and line.count("|") > 2:
             yield from ((start + cell.start(), start + cell.end(), False) for cell in _CELL.finditer(line))
-            goes_on = False
-            continue
-        if not line.strip() or len(line) > LONGEST_LINE or _is_pasted(line):
+            is_skipped = True
+        if is_skipped or not line.strip() or len(line) > LONGEST_LINE or _is_pasted(line):
             goes_on = False
             continue
         bullet = _BULLET.match(line)
@@ -115,14 +112,8 @@ class _Skipping:
         if fence:
             self._fence = fence[1]
             return True
-        return self._takes_change(line)
-
-    def _takes_change(self, line: str) -> bool:
-        if self._in_search:
-            self._in_search = not line.startswith(_REPLACED)
-            return True
-        if line.startswith(_SEARCH):
-            self._in_search = True
+        if self._in_search or line.startswith(_SEARCH):
+            self._in_search = not (self._in_search and line.startswith(_REPLACED))
             return True
         self._in_patch = bool(_HUNK.match(line)) or (self._in_patch and line.startswith(_PATCHED))
         return self._in_patch

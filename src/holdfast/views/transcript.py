@@ -181,10 +181,11 @@ class Transcript:
         return tuple(users)
 
     def view(self) -> FrozenTranscript:
-        now: dict[str, Any] = {name: getattr(self, name) for name in FrozenTranscript.__struct_fields__}
-        return FrozenTranscript(
-            **{name: Snapshot(value) if isinstance(value, list) else value for name, value in now.items()}
-        )
+        now: dict[str, Any] = {}
+        for name in FrozenTranscript.__struct_fields__:
+            value = getattr(self, name)
+            now[name] = Snapshot(value) if isinstance(value, list) else value
+        return FrozenTranscript(**now)
 
     def add(self, entry: Entry) -> list[Item]:
         event = entry.event
