@@ -4,6 +4,10 @@ Rule: whatever a person reads is written here. Texts inside packs are not; what 
 without commas.
 """
 
+import re
+
+_LARGE = re.compile(r"(?<![\w.,])\d{4,}(?![\w.,]*\d)")
+
 
 def grouped(number: int) -> str:
     return f"{number:,}"
@@ -16,3 +20,8 @@ def counted(number: int, thing: str, things: str = "") -> str:
 def count_noun(number: int, noun: str, nouns: str = "") -> str:
     """`12342 lines`, for texts that a model reads."""
     return f"{number} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def group_digits(sentence: str) -> str:
+    """A recorded sentence with its numbers grouped."""
+    return _LARGE.sub(lambda found: grouped(int(found[0])), sentence)

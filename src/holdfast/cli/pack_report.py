@@ -3,15 +3,15 @@
 Rule: it fits eighty columns and one screen. The full list of cuts and folds is printed only on request.
 """
 
-import re
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from holdfast.cli.inputs import RecordingWindow
-from holdfast.cli.streams import format_count, say
+from holdfast.cli.streams import say
 from holdfast.cli.tables import Cell, name, number, say_table, say_truncated, say_wrapped, text
 from holdfast.events import Folded, FoldedRun
+from holdfast.numbers import counted, group_digits
 from holdfast.packing.counting.families import family_for_model
 from holdfast.packing.layers import Cut, Pack
 from holdfast.packing.view import WindowView
@@ -20,7 +20,6 @@ from holdfast.views import FrozenTranscript, Step
 MOST_KINDS = 10
 """Kinds of cuts that have a row of their own."""
 _WORDS = {"assistant text": "assistant texts", "user message": "user messages", "thinking": "thinking"}
-_LARGE = re.compile(r"(?<![\w.,])\d{4,}(?![\w.,]*\d)")
 
 
 class CutKind(Struct):
@@ -52,7 +51,7 @@ def say_report(
     window, folds = walked.window.view(), walked.folds
     before = tokens_before(window)
     share = f" ({pack.tokens / before:.0%})" if before else ""
-    say(f"{format_count(before, 'token')} before packing, {pack.tokens:,} after{share}, in {seconds:.1f} s")
+    say(f"{counted(before, 'token')} before packing, {pack.tokens:,} after{share}, in {seconds:.1f} s")
     say("")
     _say_layers(pack)
     if pack.cuts and by_kind:
@@ -62,13 +61,13 @@ def say_report(
     say(
         f"budget {pack.budget:,}, limit {pack.limit:,}, "
         f"trigger {pack.trigger:,} (profile {window.profile.name}); "
-        f"{format_count(len(folds), 'fold')}, {format_count(len(pack.cuts), 'cut')}"
+        f"{counted(len(folds), 'fold')}, {counted(len(pack.cuts), 'cut')}"
     )
     say_wrapped(_why_smaller(window, pack, folds))
     say(_how_counted(walked.model))
     if pack.cuts and is_stored:
         largest = max(pack.cuts, key=lambda cut: cut.before - cut.after)
-        size = format_count(largest.before, "token")
+        size = counted(largest.before, "token")
         say_truncated(f"get it back: `holdfast recall {largest.id}` ({size}: {largest.what})", always=True)
     if in_full:
         _say_folds(window.transcript, folds)
@@ -116,7 +115,7 @@ def _say_kinds(cuts: Sequence[Cut]) -> None:
     kinds = sorted(_kinds(cuts), key=lambda kind: kind.after - kind.before)
     rows = [(k.what, k.rule, k.count, k.before, k.after) for k in kinds[:MOST_KINDS]]
     if rest := kinds[MOST_KINDS:]:
-        rows.append((format_count(len(rest), "more kind"), "", *_sums(rest)))
+        rows.append((counted(len(rest), "more kind"), "", *_sums(rest)))
     columns = [text("what was cut"), name("rule"), number("count"), number("tokens before"), number("after")]
     say_table(columns, [*rows, ("total", "", *_sums(kinds))], totals=1)
 
@@ -143,13 +142,13 @@ def _say_folds(transcript: FrozenTranscript, folds: Sequence[Folded]) -> None:
     for count, fold in enumerate(folds, 1):
         sizes = f"{fold.tokens_before:,} → {fold.tokens_after:,} tokens"
         say("")
-        say(f"fold {count}, {fold.reason}: {_group_digits(fold.why)}, {sizes}")
+        say(f"fold {count}, {fold.reason}: {group_digits(fold.why)}, {sizes}")
         for run in fold.runs:
             say(f"  {_describe_run(run, numbers)}")
         for one in fold.notes:
             say(f"  {one.text}")
         if fold.users:
-            say(f"  {format_count(len(fold.users), 'user message')} shortened")
+            say(f"  {counted(len(fold.users), 'user message')} shortened")
 
 
 def _say_cuts(cuts: Sequence[Cut]) -> None:
@@ -163,11 +162,6 @@ def _say_cuts(cuts: Sequence[Cut]) -> None:
     for cut in cuts:
         sizes = f"{cut.before:>{width},} → {cut.after:<{width},}"
         say_truncated(f"{sizes}  {cut.rule:{rules}}  {cut.id:13}  {cut.what}")
-
-
-def _group_digits(sentence: str) -> str:
-    """A recorded sentence with its numbers written as everywhere else."""
-    return _LARGE.sub(lambda found: f"{int(found[0]):,}", sentence)
 
 
 def _describe_run(run: FoldedRun, numbers: dict[str, int]) -> str:

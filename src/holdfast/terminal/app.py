@@ -21,7 +21,7 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.widgets import Static
 
-from holdfast.errors import ConfigError, HoldfastError
+from holdfast.errors import HoldfastError
 from holdfast.terminal.candidates import (
     Candidate,
     CompletionQuery,
@@ -188,18 +188,9 @@ class AgentApp(App[int]):
     def work(self, doing: Coroutine[None, None, None]) -> None:
         self.run_worker(doing)
 
-    def welcome(self, trouble: ConfigError) -> None:
-        # Imported only where it is needed: most people have a model.
-        from holdfast.terminal.screen_session import welcome_text  # noqa: PLC0415
-
-        self.add(NotePiece(welcome_text(trouble), "plain", is_markdown=True))
-
     def fail(self, error: HoldfastError) -> None:
         self.failure = error
         self.exit(error.exit_code)
-
-    def leave(self) -> None:
-        self.action_leave()
 
     async def approve(self, asked: ApprovalRequest) -> ApprovalDecision:
         return await self.asked.approve(asked)
@@ -211,7 +202,7 @@ class AgentApp(App[int]):
 
     @on(Prompt.Sent)
     def _take_prompt(self, event: Prompt.Sent) -> None:
-        self.transcript.to_end()
+        self.transcript.anchor()
         self.conversation.take(event.text)
 
     @on(StrayKey)

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 from textual.content import Content
 
+from holdfast.numbers import counted
 from holdfast.terminal.interface import CallCard, CallState, TaskProgress
-from holdfast.terminal.safe_text import count_of, one_line, sanitize, truncate
+from holdfast.terminal.safe_text import one_line, sanitize, truncate
 from holdfast.terminal.status_line import BETWEEN, format_dollars, format_tokens
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
@@ -63,7 +64,7 @@ def render_diff(diff: str, most: int = 0) -> Content:
     shown = found[:most] if most else found
     lines = [_diff_line(row, width) for row in shown]
     if left := len(found) - len(shown):
-        lines.append(Content.styled(f"{' ' * width} … {count_of(left, 'more line')}", "dim"))
+        lines.append(Content.styled(f"{' ' * width} … {counted(left, 'more line')}", "dim"))
     return Content("\n").join(lines)
 
 
@@ -103,16 +104,22 @@ _MAIN = ("command", "pattern", "path", "url", "query", "id", "name", "descriptio
 
 def describe_call(arguments: Mapping[str, object]) -> str:
     """The argument that describes a call best, on one line."""
-    if isinstance(todos := arguments.get("todos"), list):
-        return _about_todos([todo for todo in todos if isinstance(todo, dict)])
+    if isinstance(listed := arguments.get("todos"), list):
+        # How far the list is, and what is being done.
+        todos = [todo for todo in listed if isinstance(todo, dict)]
+        done = sum(todo.get("status") == "completed" for todo in todos)
+        active = next((todo.get("content") for todo in todos if todo.get("status") == "in_progress"), "")
+        return one_line(f"{done}/{len(todos)}: {active}" if active else f"{done}/{len(todos)}")
     if isinstance(questions := arguments.get("questions"), list):
-        return count_of(len(questions), "question")
+        return counted(len(questions), "question")
     main = next((key for key in _MAIN if isinstance(arguments.get(key), str)), "")
-    said = str(arguments.get(main, "")) if main else _first_text(arguments)
+    said = (
+        arguments[main] if main else next((text for text in arguments.values() if isinstance(text, str)), "")
+    )
     place = arguments.get("path")
     if main == "pattern" and isinstance(place, str) and place not in ("", "."):
         said = f"{said} in {place}"
-    return one_line(said[:400])
+    return one_line(str(said)[:400])
 
 
 def render_card(card: CallCard, width: int, *, is_open: bool) -> Content:
@@ -136,14 +143,8 @@ def _head(card: CallCard, width: int) -> Content:
         about = f"{about} ({card.written:,} characters)".strip()
     took = _took(card)
     room = width - len(card.name) - 4 - (len(took) + 2 if took else 0)
-    return Content.assemble(
-        (sign, style),
-        " ",
-        (card.name, "bold"),
-        " ",
-        truncate(about, room),
-        (f"  {took}" if took else "", "dim"),
-    )
+    tail = (f"  {took}" if took else "", "dim")
+    return Content.assemble((sign, style), " ", (card.name, "bold"), " ", truncate(about, room), tail)
 
 
 def _took(card: CallCard) -> str:
@@ -166,10 +167,7 @@ def _short(card: CallCard, widest: int) -> Content | None:
         return render_diff(card.shown, MOST_DIFF)
     if card.name == "Task" and card.state == "done":
         return _report(card, widest)
-    lines = sanitize(card.shown).strip("\n").split("\n")
-    content = [Content(truncate(line, widest)) for line in lines[:MOST_SHORT]]
-    if len(lines) > MOST_SHORT:
-        content.append(Content.styled(f"… {count_of(len(lines) - MOST_SHORT, 'more line')}", "dim"))
+    content = _first_lines(sanitize(card.shown).strip("\n").split("\n"), widest)
     if card.name == "Bash" and card.full:
         printed = sanitize(card.full[-4_000:]).rstrip("\n").split("\n")
         first = 0 if len(card.full) > 4_000 else 1
@@ -192,10 +190,15 @@ def format_progress(work: TaskProgress, width: int) -> str:
 def _report(card: CallCard, widest: int) -> Content:
     """The first lines of a sub-agent's report, without its last line, which is for the model, and what it used."""
     lines = [line for line in sanitize(card.full).strip().split("\n")[:-1] if line.strip()]
+    used = Content.styled(truncate(one_line(card.shown), widest), "dim")
+    return Content("\n").join([*_first_lines(lines, widest), used])
+
+
+def _first_lines(lines: Sequence[str], widest: int) -> list[Content]:
     shown = [Content(truncate(line, widest)) for line in lines[:MOST_SHORT]]
     if len(lines) > MOST_SHORT:
-        shown.append(Content.styled(f"… {count_of(len(lines) - MOST_SHORT, 'more line')}", "dim"))
-    return Content("\n").join([*shown, Content.styled(truncate(one_line(card.shown), widest), "dim")])
+        shown.append(Content.styled(f"… {counted(len(lines) - MOST_SHORT, 'more line')}", "dim"))
+    return shown
 
 
 def _opened(card: CallCard) -> Content:
@@ -207,14 +210,3 @@ def _opened(card: CallCard) -> Content:
     if len(lines) > MOST_FULL or len(text) > LONGEST:
         content.append(Content.styled(f"… of {len(text):,} characters; the rest is in the log", "dim"))
     return Content("\n").join(content)
-
-
-def _about_todos(todos: Sequence[Mapping[str, object]]) -> str:
-    """How far the list is, and what is being done."""
-    done = sum(todo.get("status") == "completed" for todo in todos)
-    active = next((str(todo.get("content", "")) for todo in todos if todo.get("status") == "in_progress"), "")
-    return one_line(f"{done}/{len(todos)}: {active}" if active else f"{done}/{len(todos)}")
-
-
-def _first_text(arguments: Mapping[str, object]) -> str:
-    return next((value for value in arguments.values() if isinstance(value, str)), "")

@@ -10,27 +10,29 @@ from importlib import import_module
 from typing import Protocol
 
 from holdfast.agents.options import AgentOptions
+from holdfast.agents.outcomes import Ask, Stop
 from holdfast.errors import ConfigError, HoldfastError
 from holdfast.terminal.first_frame import LOADING
 from holdfast.terminal.interface import (
     NotePiece,
     OpenSession,
     Piece,
-    RunEnding,
     ScreenSession,
     SessionDisplay,
     SessionTarget,
+    Tone,
     UserPiece,
 )
 
 _COMMAND = re.compile(r"/([a-z][\w-]*)(?:\s+(.*))?", re.DOTALL)
+_TONES: dict[str, Tone] = {"interrupted": "quiet", "model": "error", "overflow": "error", "empty": "error"}
 
 OWN = (
     ("/help", "keys and commands"),
     ("/clear", "start a new session; this one stays in its log"),
     ("/exit", "leave; `holdfast resume` resumes the session"),
 )
-KEYS = """\
+HELP = """\
 **Keys**
 
 | key | what it does |
@@ -46,6 +48,11 @@ KEYS = """\
 | PageUp, PageDown | scroll |
 | Ctrl+C | interrupt; twice, or when idle, leave |
 | Ctrl+D | leave |
+
+**Commands**
+
+| command | what it does |
+|---|---|
 """
 
 
@@ -66,15 +73,11 @@ class ConversationDisplay(SessionDisplay, Protocol):
 
     def work(self, doing: Coroutine[None, None, None]) -> None: ...
 
-    def welcome(self, trouble: ConfigError) -> None:
-        """No agent can be opened yet; say what to do."""
-        ...
-
     def fail(self, error: HoldfastError) -> None:
         """No session could be opened; leave with this error."""
         ...
 
-    def leave(self) -> None: ...
+    def action_leave(self) -> None: ...
 
 
 class Conversation:
@@ -153,17 +156,16 @@ class Conversation:
 
     def listed(self) -> list[tuple[str, str]]:
         """All commands that can be typed now."""
-        others = (
-            list(self.session.commands()) if self.session else [("/model provider/name", "choose a model")]
-        )
+        others = self.session.commands() if self.session else [("/model provider/name", "choose a model")]
         own = [one for one in OWN if one[0] not in {usage.split()[0] for usage, _ in others}]
         return sorted([*own, *others])
 
     def _take_command(self, name: str, argument: str, line: str) -> None:
         if name in ("exit", "quit"):
-            self._view.leave()
+            self._view.action_leave()
         elif name == "help" and not argument:
-            self._view.add(NotePiece(self._help(), "plain", is_markdown=True))
+            rows = "\n".join(f"| `{usage}` | {about} |" for usage, about in self.listed())
+            self._view.add(NotePiece(f"{HELP}{rows}\n", "plain", is_markdown=True))
         elif self.is_busy:
             self._later.append(line)
             self._view.add(NotePiece(f"{line} waits until this is done"))
@@ -218,7 +220,10 @@ class Conversation:
         try:
             self.session = await self._open_session(self._view, target)
         except ConfigError as error:
-            self._view.welcome(error)
+            # Imported only where it is needed: most people have a model.
+            from holdfast.terminal.screen_session import welcome_text  # noqa: PLC0415
+
+            self._view.add(NotePiece(welcome_text(error), "plain", is_markdown=True))
             return
         self.log = self.session.log
         self._target = SessionTarget(self.log, target.model)
@@ -239,13 +244,18 @@ class Conversation:
         for piece in said[:-1]:
             self.session.add_message(piece.text)
         self._is_running = True
-        ending = await self.session.say(said[-1].text)
-        while ending.is_interrupted and self._goes_on:
+        end = await self.session.say(said[-1].text)
+        while isinstance(end, Stop) and end.reason == "interrupted" and self._goes_on:
             # The messages given meanwhile are in the log now; the interruption was to have them read.
             self._goes_on = False
             self.stepped()
-            ending = await self.session.continue_run()
-        self._say_ending(ending)
+            end = await self.session.continue_run()
+        match end:
+            case Ask(question=question):
+                self._view.add(NotePiece(question, "warning"))
+            case Stop(reason=reason, sentence=sentence, hint=hint):
+                tone = _TONES.get(reason, "warning")
+                self._view.add(NotePiece("; ".join(filter(None, (sentence, hint))), tone))
 
     async def _command(self, line: str) -> None:
         assert self.session, "a command needs a session"
@@ -265,18 +275,10 @@ class Conversation:
             self._view.add(self._waiting[-1])
         self._view.refresh_figures()
 
-    def _say_ending(self, ending: RunEnding) -> None:
-        if ending.sentence:
-            self._view.add(NotePiece("; ".join(filter(None, (ending.sentence, ending.hint))), ending.tone))
-
     def _unqueue(self, piece: UserPiece) -> None:
         if piece.is_queued:
             piece.is_queued = False
             self._view.change(piece)
-
-    def _help(self) -> str:
-        rows = "\n".join(f"| `{usage}` | {about} |" for usage, about in self.listed())
-        return f"{KEYS}\n**Commands**\n\n| command | what it does |\n|---|---|\n{rows}\n"
 
 
 def session_opener(options: AgentOptions) -> OpenSession:

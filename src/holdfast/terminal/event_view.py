@@ -27,7 +27,7 @@ from holdfast.events import (
     ToolReturned,
     UserSaid,
 )
-from holdfast.messages import Text, Thinking, ToolCall, Usage, joined_text
+from holdfast.messages import Text, Thinking, ToolCall, Usage, UserPart, joined_text
 from holdfast.models.model import (
     ArgumentsDelta,
     CallAnnounced,
@@ -35,10 +35,10 @@ from holdfast.models.model import (
     TextDelta,
     ThinkingDelta,
 )
+from holdfast.numbers import group_digits
 from holdfast.terminal.cards import describe_call, format_seconds
 from holdfast.terminal.interface import (
     CallCard,
-    CallState,
     NotePiece,
     Piece,
     ReplyPiece,
@@ -50,7 +50,6 @@ from holdfast.terminal.interface import (
 from holdfast.terminal.safe_text import one_line
 from holdfast.terminal.status_line import format_tokens
 from holdfast.tools.call import CallFinished, CallStarted
-from holdfast.tools.envelope import ToolResult
 
 Bill = Callable[[Usage], float | None]
 """Dollars for a usage; None where the price is not known."""
@@ -87,16 +86,21 @@ def spent_with(notice: Notice, bill: Bill) -> list[tuple[Usage | None, float | N
 DENIED = ("ACCESS_DENIED", "The user denied")
 
 
-def finish_card(card: CallCard, result: ToolResult, seconds: float) -> None:
+def _finish_card(card: CallCard, parts: tuple[UserPart, ...], shown: str, *, is_error: bool) -> None:
     """Fill a card with the result of its call."""
-    card.state = _state(result.envelope.text, is_error=result.is_error)
-    card.shown, card.full = result.shown, joined_text(result.parts)
-    card.seconds = seconds
+    card.full = joined_text(parts)
+    card.shown = shown or card.full
+    if not is_error:
+        card.state = "done"
+    elif is_uncertain(card.full):
+        card.state = "uncertain"
+    else:
+        card.state = "refused" if card.full.startswith(DENIED) else "failed"
 
 
 def fold_note(fold: Folded) -> NotePiece:
     before, after = format_tokens(fold.tokens_before), format_tokens(fold.tokens_after)
-    why = fold.why or fold.reason
+    why = group_digits(fold.why) or fold.reason
     return NotePiece(
         f"folded {before} → {after} tokens: {why}. All of it stays in the log, and Recall brings it back."
     )
@@ -116,8 +120,8 @@ def earlier_pieces(entries: Iterable[Entry]) -> list[Piece]:
                 pieces.append(UserPiece(joined_text(parts)))
             case AssistantReplied():
                 pieces += _replied(entry.event, open_cards)
-            case ToolReturned(call_id=id_) if open_cards.get(id_):
-                _answered(open_cards[id_].pop(0), entry.event)
+            case ToolReturned(call_id=id_, parts=parts, shown=shown, error=error) if open_cards.get(id_):
+                _finish_card(open_cards[id_].pop(0), parts, shown, is_error=error)
             case Folded() if entry.event.tokens_before:
                 pieces.append(fold_note(entry.event))
             case Compacted(slot="state"):
@@ -139,20 +143,6 @@ def _replied(event: AssistantReplied, open_cards: dict[str, list[CallCard]]) -> 
                 card = CallCard(one_line(part.name), describe_call(part.arguments), "uncertain")
                 open_cards.setdefault(part.id, []).append(card)
                 yield card
-
-
-def _answered(card: CallCard, event: ToolReturned) -> None:
-    card.full = joined_text(event.parts)
-    card.shown = event.shown or card.full
-    card.state = _state(card.full, is_error=event.error)
-
-
-def _state(text: str, *, is_error: bool) -> CallState:
-    if not is_error:
-        return "done"
-    if is_uncertain(text):
-        return "uncertain"
-    return "refused" if text.startswith(DENIED) else "failed"
 
 
 class EventView:
@@ -179,20 +169,27 @@ class EventView:
             case ThinkingDelta(text=text):
                 self._came(ThinkingPiece, text)
             case CallAnnounced(name=name):
-                self._end_texts()
                 self._put(CallCard(one_line(name)))
             case ArgumentsDelta(number=number, text=text):
-                self._write(number, len(text))
+                for card in self._coming_cards()[number : number + 1]:
+                    card.written += len(text)
+                    self._display.change(card)
             case RetryScheduled(seconds=seconds, reason=reason):
-                self._take_back()
+                for piece in self._coming:
+                    self._display.drop(piece)
+                self._coming = []
                 self._display.add(NotePiece(f"asked again in {format_seconds(seconds)}: {reason}", "warning"))
             case Replied():
                 self._replied(notice)
             case CallStarted(call=call):
-                self._started(call)
-            case CallFinished(call=call):
-                finish_card(self._card(call), notice.result, notice.seconds)
-                self._display.change(self._card(call))
+                card = self._card(call)
+                card.state, card.started = "running", time.monotonic()
+                self._display.change(card)
+            case CallFinished(call=call, result=result):
+                card = self._card(call)
+                _finish_card(card, result.parts, result.shown, is_error=result.is_error)
+                card.seconds = notice.seconds
+                self._display.change(card)
                 self._display.refresh_figures()
             case FoldMade(fold=fold):
                 self._display.add(fold_note(fold))
@@ -217,9 +214,7 @@ class EventView:
                 self._whole(piece)
             else:
                 self._display.drop(piece)
-        self._coming = []
-        self._cards = []
-        self._tasks = {}
+        self._coming, self._cards, self._tasks = [], [], {}
 
     def _came(self, kind: type[ReplyPiece] | type[ThinkingPiece], text: str) -> None:
         last = self._coming[-1] if self._coming else None
@@ -227,10 +222,10 @@ class EventView:
             last.text += text
             self._display.change(last)
         elif text.strip():
-            self._end_texts()
             self._put(kind(text.lstrip("\n")))
 
     def _put(self, piece: Piece) -> None:
+        self._end_texts()
         self._coming.append(piece)
         self._display.add(piece)
 
@@ -244,21 +239,13 @@ class EventView:
             piece.is_whole = True
             self._display.change(piece)
 
-    def _write(self, number: int, characters: int) -> None:
-        cards = [piece for piece in self._coming if isinstance(piece, CallCard)]
-        if number < len(cards):
-            cards[number].written += characters
-            self._display.change(cards[number])
-
-    def _take_back(self) -> None:
-        for piece in self._coming:
-            self._display.drop(piece)
-        self._coming = []
+    def _coming_cards(self) -> list[CallCard]:
+        return [piece for piece in self._coming if isinstance(piece, CallCard)]
 
     def _replied(self, notice: Replied) -> None:
         """The reply is complete: its calls get their arguments."""
         self._end_texts()
-        cards = [piece for piece in self._coming if isinstance(piece, CallCard)]
+        cards = self._coming_cards()
         for n, call in enumerate(notice.reply.calls):
             if n == len(cards):
                 cards.append(CallCard(one_line(call.name)))
@@ -269,11 +256,6 @@ class EventView:
             self._cards.append((call, cards[n]))
         self._coming = []
         self._display.refresh_figures()
-
-    def _started(self, call: ToolCall) -> None:
-        card = self._card(call)
-        card.state, card.started = "running", time.monotonic()
-        self._display.change(card)
 
     def _told_of_task(self, told: SubAgentNotice) -> None:
         """Show what a sub-agent does on the card of its task."""
@@ -295,10 +277,9 @@ class EventView:
 
     def _card(self, call: ToolCall) -> CallCard:
         """The card of a call, found by identity, because ids may be used twice; a new one if there is none."""
-        found = next((card for known, card in self._cards if known is call and not card.is_over), None)
-        found = found or next((card for known, card in self._cards if known is call), None)
-        if found is None:
-            found = CallCard(one_line(call.name), describe_call(call.arguments))
-            self._cards.append((call, found))
-            self._display.add(found)
-        return found
+        found = [card for known, card in self._cards if known is call]
+        if not found:
+            found = [CallCard(one_line(call.name), describe_call(call.arguments))]
+            self._cards.append((call, found[0]))
+            self._display.add(found[0])
+        return next((card for card in found if not card.is_over), found[0])

@@ -4,8 +4,9 @@ Rule: it shows only what is known and reads no key. What is typed in the meantim
 prompt is there, and whatever ends the program before that leaves the terminal as it was.
 """
 
-import os
+import shutil
 import sys
+import termios
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,11 +47,6 @@ def default_banner(root: Path) -> str:
 @contextmanager
 def first_frame(banner: str, figures: StatusFigures, env: Mapping[str, str]) -> Iterator[PaintedFrame | None]:
     """Paint the first frame; None where that is not possible, and then nothing was changed."""
-    try:
-        import termios  # noqa: PLC0415  # not everywhere, as on Windows
-    except ModuleNotFoundError:
-        yield None
-        return
     size = _size(env)
     if size is None:
         yield None
@@ -58,7 +54,11 @@ def first_frame(banner: str, figures: StatusFigures, env: Mapping[str, str]) -> 
     entry = sys.__stdin__.fileno()  # type: ignore[union-attr]
     painted = PaintedFrame(termios.tcgetattr(entry))
     try:
-        termios.tcsetattr(entry, termios.TCSANOW, _silent(painted.before))
+        # Echo nothing, and pass Enter on as pressed. Ctrl+C still interrupts.
+        silent = [*painted.before]
+        silent[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR | termios.IXON | termios.IXOFF)
+        silent[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
+        termios.tcsetattr(entry, termios.TCSANOW, silent)
         _write(ENTER + _HIDE_CURSOR + frame(banner, figures, *size, is_coloured="NO_COLOR" not in env))
         yield painted
     finally:
@@ -101,30 +101,9 @@ def _size(env: Mapping[str, str]) -> tuple[int, int] | None:
         return None
     if any(stream is None or stream.closed or not stream.isatty() for stream in streams):
         return None
-    columns, lines = _number(env, "COLUMNS"), _number(env, "LINES")
-    if not (columns and lines):
-        try:
-            size = os.get_terminal_size()
-        except OSError:
-            return None
-        columns, lines = columns or size.columns, lines or size.lines
+    # COLUMNS and LINES come before the terminal's own size, as in Textual.
+    columns, lines = shutil.get_terminal_size((0, 0))
     return (columns, lines) if columns >= _LEAST[0] and lines >= _LEAST[1] else None
-
-
-def _number(env: Mapping[str, str], name: str) -> int:
-    """The environment comes before the terminal's own size, as in Textual."""
-    text = env.get(name, "")
-    return int(text) if text.isdecimal() else 0
-
-
-def _silent(before: list[Any]) -> list[Any]:
-    """Attributes that echo nothing and pass Enter on as pressed. Ctrl+C still interrupts."""
-    import termios  # noqa: PLC0415  # as above
-
-    now = [*before]
-    now[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR | termios.IXON | termios.IXOFF)
-    now[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
-    return now
 
 
 def _write(text: str) -> None:

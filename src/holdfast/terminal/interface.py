@@ -10,6 +10,8 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from holdfast.agents.outcomes import End
+
 Tone = Literal["quiet", "plain", "warning", "error"]
 CallState = Literal["writing", "waiting", "running", "done", "failed", "refused", "uncertain"]
 """Of a call: the model writes it, it waits for its turn or a person, it runs, or it ended in one of four ways."""
@@ -129,15 +131,6 @@ class StatusFigures(Struct, frozen=True):
     is_partly_priced: bool = False
 
 
-class RunEnding(Struct, frozen=True):
-    """How a run ended, in a sentence for the person; empty where the last reply is enough."""
-
-    sentence: str = ""
-    hint: str = ""
-    tone: Tone = "quiet"
-    is_interrupted: bool = False
-
-
 class CommandReply(Struct, frozen=True):
     """The output of a command: Markdown, another log or model to continue with, a message to send for the person,
     whether the session must be shown again, and what to put into the prompt."""
@@ -204,9 +197,9 @@ class ScreenSession(Protocol):
         """The commands besides those of the screen: `/name usage`, and what each does."""
         ...
 
-    async def say(self, text: str) -> RunEnding: ...
+    async def say(self, text: str) -> End: ...
 
-    async def continue_run(self) -> RunEnding: ...
+    async def continue_run(self) -> End: ...
 
     def add_message(self, text: str) -> str:
         """Give a message to the agent while it works; its text as the log will have it."""

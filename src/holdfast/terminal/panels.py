@@ -7,9 +7,8 @@ answer or is cancelled; then the panel is gone.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -22,6 +21,8 @@ from textual.widgets import Input, Static
 from holdfast.terminal.cards import diff_totals, is_diff, render_diff
 from holdfast.terminal.interface import ApprovalDecision, ApprovalRequest, ChoiceAnswer, ChoiceQuestion
 from holdfast.terminal.safe_text import one_line, sanitize
+
+T = TypeVar("T", ApprovalDecision, ChoiceAnswer)
 
 GRACE = 0.6
 """Seconds in which a key still belongs to what was being typed."""
@@ -38,28 +39,71 @@ class StrayKey(Message):
         self.character = character
 
 
-class ApprovalPanel(Vertical):
-    """**Contract:** `verdict` is set once, or cancelled by the task that waits for it."""
+class AskingPanel(Vertical, Generic[T]):
+    """Keys to answer with, and a line for the person's own words, which is hidden until it is asked for.
+
+    **Contract:** `answer` is set once, or cancelled by the task that waits for it.
+    """
 
     can_focus = True
 
+    def __init__(self, kind: str, title: str) -> None:
+        super().__init__(classes=f"panel -{kind}")
+        self.answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.border_title = Content(title)
+
+    def in_words(self, words: str) -> T:
+        """The answer that the words of the person are."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        self._line.display = False
+        self.focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """No key is an answer while words are typed."""
+        return not self._line.display
+
+    def action_write(self) -> None:
+        self._line.display = True
+        self._line.focus()
+
+    def close_input(self) -> bool:
+        """Close the line for words; whether it was open."""
+        if is_open := self._line.display:
+            self._line.display = False
+            self.focus()
+        return is_open
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.give(self.in_words(event.value.strip()))
+
+    def give(self, answer: T) -> None:
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+    @property
+    def _line(self) -> Input:
+        return self.query_one("#words", Input)
+
+
+class ApprovalPanel(AskingPanel[ApprovalDecision]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "allow('once')", show=False),
         Binding("a", "allow('log')", show=False),
         Binding("p", "allow('pattern')", show=False),
-        Binding("n", "deny", show=False),
+        Binding("n", "write", show=False),
         Binding("up,k", "scroll_diff(-1)", show=False),
         Binding("down,j", "scroll_diff(1)", show=False),
         Binding("pageup", "scroll_diff(-10)", show=False),
         Binding("pagedown,space", "scroll_diff(10)", show=False),
     ]
 
-    def __init__(self, approval: ApprovalRequest, grace: float = GRACE) -> None:
-        super().__init__(classes="panel -approval")
+    def __init__(self, approval: ApprovalRequest, grace: float) -> None:
+        super().__init__("approval", f"{approval.name} {one_line(approval.about)}".strip())
         self._approval = approval
         self._until = time.monotonic() + grace
-        self.verdict: asyncio.Future[ApprovalDecision] = asyncio.get_running_loop().create_future()
-        self.border_title = Content(f"{approval.name} {one_line(approval.about)}".strip())
 
     def compose(self) -> ComposeResult:
         asked = self._approval
@@ -68,11 +112,7 @@ class ApprovalPanel(Vertical):
             with VerticalScroll(id="change", can_focus=False):
                 yield Static(_change(asked), markup=False)
         yield Static(_approval_keys(asked), id="keys", markup=False)
-        yield Input(placeholder="Why not? The model reads this. Enter denies, Esc goes back.", id="why")
-
-    def on_mount(self) -> None:
-        self.query_one("#why").display = False
-        self.focus()
+        yield Input(placeholder="Why not? The model reads this. Enter denies, Esc goes back.", id="words")
 
     def on_resize(self) -> None:
         """The keys stay on the screen, however long the diff is."""
@@ -86,40 +126,20 @@ class ApprovalPanel(Vertical):
             event.prevent_default()
             self.post_message(StrayKey(event.character))
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """No key is an answer in the first moment, nor while a reason is typed."""
-        return time.monotonic() >= self._until and not self.query_one("#why").display
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """No key is an answer in the first moment."""
+        return time.monotonic() >= self._until and super().check_action(action, parameters)
 
     def action_allow(self, decision: Literal["once", "log", "pattern"]) -> None:
-        if decision == "pattern" and not self._approval.pattern:
-            return
-        self._answer(ApprovalDecision(decision))
-
-    def action_deny(self) -> None:
-        why = self.query_one("#why", Input)
-        why.display = True
-        why.focus()
+        if decision != "pattern" or self._approval.pattern:
+            self.give(ApprovalDecision(decision))
 
     def action_scroll_diff(self, by: int) -> None:
         for change in self.query("#change"):
             change.scroll_relative(y=by, animate=False)
 
-    def close_input(self) -> bool:
-        """Close the line for the reason; whether it was open."""
-        why = self.query_one("#why", Input)
-        if not why.display:
-            return False
-        why.display = False
-        self.focus()
-        return True
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._answer(ApprovalDecision("deny", event.value.strip()))
-
-    def _answer(self, verdict: ApprovalDecision) -> None:
-        if not self.verdict.done():
-            self.verdict.set_result(verdict)
+    def in_words(self, words: str) -> ApprovalDecision:
+        return ApprovalDecision("deny", words)
 
 
 def _reason(asked: ApprovalRequest) -> Content:
@@ -142,60 +162,47 @@ def _change(asked: ApprovalRequest) -> Content:
 
 
 def _approval_keys(asked: ApprovalRequest) -> Content:
-    lines = [("y", "yes, this once")]
-    lines.append(("a", f"yes, in this session: {one_line(asked.for_log)}"))
+    lines = [("y", "yes, this once"), ("a", f"yes, in this session: {one_line(asked.for_log)}")]
     if asked.pattern and asked.pattern != asked.for_log:
         lines.append(("p", f"yes, by rule: {one_line(asked.pattern)}"))
     lines.append(("n", "no, and say why"))
     return Content("\n").join(Content.assemble((f" {key} ", "reverse"), f" {text}") for key, text in lines)
 
 
-class QuestionPanel(Vertical):
-    """**Contract:** `chosen` is set once, or cancelled by the task that waits for it."""
-
-    can_focus = True
-
+class QuestionPanel(AskingPanel[ChoiceAnswer]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", show=False),
         Binding("down,j", "move(1)", show=False),
         Binding("space", "mark", show=False),
         Binding("enter", "take", show=False),
-        Binding("o", "own", show=False),
+        Binding("o", "write", show=False),
         Binding("s", "skip", show=False),
     ]
 
-    def __init__(self, choice: ChoiceQuestion, place: str = "") -> None:
-        super().__init__(classes="panel -question")
+    def __init__(self, choice: ChoiceQuestion, place: str) -> None:
+        super().__init__("question", f"question{place}")
         self._choice = choice
         self._at = 0
         self._marked: set[int] = set()
-        self.chosen: asyncio.Future[ChoiceAnswer] = asyncio.get_running_loop().create_future()
-        self.border_title = Content(f"question{place}")
 
     def compose(self) -> ComposeResult:
-        yield Static(Content.styled(sanitize(self._choice.question), "bold"), markup=False)
-        yield Static(id="options", markup=False)
-        yield Static(_question_keys(self._choice), id="keys", markup=False)
-        yield Input(placeholder="In your own words. Enter sends, Esc goes back.", id="own")
-
-    def on_mount(self) -> None:
-        self.query_one("#own").display = False
-        self._show()
-        self.focus()
+        choice = self._choice
+        mark = "Space marks · " if choice.multiple else ""
+        keys = f"1-{len(choice.options)} or Enter chooses · {mark}o own words · s no answer"
+        yield Static(Content.styled(sanitize(choice.question), "bold"), markup=False)
+        yield Static(self._options(), id="options", markup=False)
+        yield Static(Content.styled(keys, "dim"), id="keys", markup=False)
+        yield Input(placeholder="In your own words. Enter sends, Esc goes back.", id="words")
 
     async def _on_key(self, event: events.Key) -> None:
         number = int(event.key) if event.key.isdecimal() else 0
         if self.has_focus and 1 <= number <= len(self._choice.options):
             event.stop()
-            self._at = number - 1
-            self._show()
+            self.action_move(number - 1 - self._at)
             if self._choice.multiple:
                 self.action_mark()
             else:
                 self.action_take()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        return not self.query_one("#own").display
 
     def action_move(self, by: int) -> None:
         self._at = (self._at + by) % len(self._choice.options)
@@ -208,49 +215,25 @@ class QuestionPanel(Vertical):
 
     def action_take(self) -> None:
         picked = sorted(self._marked) if self._choice.multiple and self._marked else [self._at]
-        self._answer(ChoiceAnswer(tuple(self._choice.options[n][0] for n in picked)))
-
-    def action_own(self) -> None:
-        own = self.query_one("#own", Input)
-        own.display = True
-        own.focus()
+        self.give(ChoiceAnswer(tuple(self._choice.options[n][0] for n in picked)))
 
     def action_skip(self) -> None:
-        self._answer(ChoiceAnswer())
+        self.give(ChoiceAnswer())
 
-    def close_input(self) -> bool:
-        """Close the line for other words; whether it was open."""
-        own = self.query_one("#own", Input)
-        if not own.display:
-            return False
-        own.display = False
-        self.focus()
-        return True
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        labels = tuple(self._choice.options[n][0] for n in sorted(self._marked))
-        self._answer(ChoiceAnswer(labels, event.value.strip()))
-
-    def _answer(self, chosen: ChoiceAnswer) -> None:
-        if not self.chosen.done():
-            self.chosen.set_result(chosen)
+    def in_words(self, words: str) -> ChoiceAnswer:
+        return ChoiceAnswer(tuple(self._choice.options[n][0] for n in sorted(self._marked)), words)
 
     def _show(self) -> None:
+        self.query_one("#options", Static).update(self._options())
+
+    def _options(self) -> Content:
         lines = []
         for n, (label, about) in enumerate(self._choice.options):
             box = ("[x] " if n in self._marked else "[ ] ") if self._choice.multiple else ""
             sign, style = ("› ", "reverse") if n == self._at else ("  ", "")
             told = f"  {one_line(about)}" if about else ""
             lines.append(Content.assemble(sign, (f"{n + 1} {box}{one_line(label)}", style), (told, "dim")))
-        self.query_one("#options", Static).update(Content("\n").join(lines))
-
-
-def _question_keys(choice: ChoiceQuestion) -> Content:
-    mark = "Space marks · " if choice.multiple else ""
-    return Content.styled(
-        f"1-{len(choice.options)} or Enter chooses · {mark}o own words · s no answer", "dim"
-    )
+        return Content("\n").join(lines)
 
 
 class PanelArea(Vertical):
@@ -262,32 +245,28 @@ class PanelArea(Vertical):
         self._one_by_one = asyncio.Lock()
 
     @property
-    def panel(self) -> ApprovalPanel | QuestionPanel | None:
-        found = self.query_children(".panel")
-        return found.last() if found else None  # type: ignore[return-value]
+    def panel(self) -> "AskingPanel[Any] | None":
+        found = self.query_children(AskingPanel)
+        return found.last() if found else None
 
     async def approve(self, asked: ApprovalRequest) -> ApprovalDecision:
         async with self._one_by_one:
-            panel = ApprovalPanel(asked, self._grace)
-            with self._shown(panel):
-                return await panel.verdict
+            return await self._answer(ApprovalPanel(asked, self._grace))
 
     async def choose(self, choices: Sequence[ChoiceQuestion]) -> Sequence[ChoiceAnswer]:
         chosen: list[ChoiceAnswer] = []
         async with self._one_by_one:
             for n, choice in enumerate(choices, start=1):
-                panel = QuestionPanel(choice, f" {n} of {len(choices)}" if len(choices) > 1 else "")
-                with self._shown(panel):
-                    chosen.append(await panel.chosen)
+                place = f" {n} of {len(choices)}" if len(choices) > 1 else ""
+                chosen.append(await self._answer(QuestionPanel(choice, place)))
         return chosen
 
-    @contextmanager
-    def _shown(self, panel: ApprovalPanel | QuestionPanel) -> Iterator[None]:
+    async def _answer(self, panel: AskingPanel[T]) -> T:
         self.mount(panel)
         self.screen.add_class("-asking")
         self.app.bell()
         try:
-            yield
+            return await panel.answer
         finally:
             # Not if the screen is gone, and the panel with it.
             if self.is_attached:

@@ -15,6 +15,7 @@ from textual.containers import Vertical
 from textual.content import Content, Span
 from textual.style import Style
 
+from holdfast.numbers import counted, grouped
 from holdfast.terminal.cards import render_card
 from holdfast.terminal.interface import (
     CallCard,
@@ -24,7 +25,7 @@ from holdfast.terminal.interface import (
     ThinkingPiece,
     UserPiece,
 )
-from holdfast.terminal.safe_text import count_of, sanitize
+from holdfast.terminal.safe_text import sanitize
 from holdfast.terminal.widgets import ResponsiveWidget
 
 LONGEST = 60_000
@@ -99,8 +100,8 @@ class PieceWidget(ResponsiveWidget):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "open", show=False)]
 
-    def __init__(self, piece: Piece, classes: str) -> None:
-        super().__init__(classes=classes)
+    def __init__(self, piece: Piece) -> None:
+        super().__init__()
         self.piece = piece
         self.is_open = False
 
@@ -119,10 +120,11 @@ class PieceWidget(ResponsiveWidget):
 
 
 class UserWidget(PieceWidget):
+    DEFAULT_CLASSES = "said"
     piece: UserPiece
 
     def __init__(self, piece: UserPiece) -> None:
-        super().__init__(piece, "said")
+        super().__init__(piece)
         self.can_focus = self.can_open
 
     @property
@@ -131,25 +133,20 @@ class UserWidget(PieceWidget):
 
     def content_at(self, width: int) -> Content:
         lines = sanitize(self.piece.text).split("\n")
-        shown = lines
+        content = [Content(line) for line in lines]
         if self.can_open and not self.is_open:
-            shown = [line[: 4 * width] for line in lines[: MOST_SAID - 2]]
-        content = [Content(line) for line in shown]
-        if self.can_open and not self.is_open:
-            left = len(lines) - len(shown)
-            size = f"{len(self.piece.text):,} characters"
-            content.append(Content.styled(f"… {count_of(left, 'more line')}, {size} in all", "dim"))
+            content = [Content(line[: 4 * width]) for line in lines[: MOST_SAID - 2]]
+            left = counted(len(lines) - len(content), "more line")
+            size = f"{grouped(len(self.piece.text))} characters"
+            content.append(Content.styled(f"… {left}, {size} in all", "dim"))
         if self.piece.is_queued:
             content.append(Content.styled("queued: read at the next step, or at once with Esc", "dim italic"))
         return Content("\n").join(content)
 
 
-class ThinkingWidget(PieceWidget):
+class ThinkingWidget(PieceWidget, can_focus=True):
+    DEFAULT_CLASSES = "thought"
     piece: ThinkingPiece
-
-    def __init__(self, piece: ThinkingPiece) -> None:
-        super().__init__(piece, "thought")
-        self.can_focus = True
 
     @property
     def can_open(self) -> bool:
@@ -160,17 +157,14 @@ class ThinkingWidget(PieceWidget):
         if self.is_open:
             return Content(f"▾ thought\n{sanitize(text)}")
         if self.piece.is_whole:
-            return Content(f"▸ thought, {count_of(len(text.split()), 'word')}")
+            return Content(f"▸ thought, {counted(len(text.split()), 'word')}")
         lines = sanitize(text[-CHUNK:]).split("\n")
         return Content("▸ thinking\n" + "\n".join(lines[-LIVE_LINES:]))
 
 
-class CardWidget(PieceWidget):
+class CardWidget(PieceWidget, can_focus=True):
+    DEFAULT_CLASSES = "card"
     piece: CallCard
-
-    def __init__(self, piece: CallCard) -> None:
-        super().__init__(piece, "card")
-        self.can_focus = True
 
     @property
     def can_open(self) -> bool:
@@ -184,7 +178,8 @@ class NoteWidget(PieceWidget):
     piece: NotePiece
 
     def __init__(self, piece: NotePiece) -> None:
-        super().__init__(piece, f"note -{piece.tone}")
+        super().__init__(piece)
+        self.add_class("note", f"-{piece.tone}")
 
     def content_at(self, width: int) -> Content:
         if self.piece.is_markdown:
@@ -194,9 +189,6 @@ class NoteWidget(PieceWidget):
 
 class MarkdownWidget(PieceWidget):
     piece: ReplyPiece
-
-    def __init__(self, piece: ReplyPiece) -> None:
-        super().__init__(piece, "whole")
 
     def content_at(self, width: int) -> Content:
         return render_markdown(self.piece.text, width)

@@ -19,9 +19,9 @@ from textual.keys import Keys
 from textual.message import Message
 from textual.widgets import TextArea
 
+from holdfast.numbers import counted
 from holdfast.terminal.candidates import Candidate, CompletionQuery, find_query, format_mention
 from holdfast.terminal.first_frame import PLACEHOLDER
-from holdfast.terminal.safe_text import count_of
 from holdfast.terminal.widgets import SuggestionList
 
 MOST = 500
@@ -131,12 +131,7 @@ class Prompt(TextArea):
             self.text = text
 
     def __init__(self, history: PromptHistory, suggestions: SuggestionList, offer: Offer) -> None:
-        super().__init__(
-            id="prompt",
-            compact=True,
-            highlight_cursor_line=False,
-            placeholder=PLACEHOLDER,
-        )
+        super().__init__(id="prompt", compact=True, highlight_cursor_line=False, placeholder=PLACEHOLDER)
         self.cursor_blink = False
         self.lines_kept = history
         self._suggestions = suggestions
@@ -234,10 +229,8 @@ class Prompt(TextArea):
             self.action_delete_left()
             self.insert("\n")
             return
-        text = self.whole
-        if text.strip():
-            self.lines_kept.add(text)
-            self._put("")
+        if self.whole.strip():
+            text = self.keep_draft()
             self._pastes.clear()
             self.post_message(self.Sent(text))
 
@@ -254,8 +247,8 @@ class Prompt(TextArea):
         if text.count("\n") < LONG_LINES and len(text) < LONG_CHARACTERS:
             return text
         self._pastes.append(text)
-        lines = count_of(text.count("\n") + 1, "line")
-        return f"[pasted #{len(self._pastes)}: {lines}, {count_of(len(text), 'character')}]"
+        lines = counted(text.count("\n") + 1, "line")
+        return f"[pasted #{len(self._pastes)}: {lines}, {counted(len(text), 'character')}]"
 
     def _unshortened(self, mark: re.Match[str]) -> str:
         number = int(mark[1])

@@ -4,8 +4,8 @@ Rule: it is loaded in a thread after the first paint; nothing that is painted fi
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Protocol, get_args
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, get_args
 
 from msgspec.structs import replace
 
@@ -14,13 +14,13 @@ from holdfast.agents.coding.task import WaitingSubAgent, waiting_sub_agent
 from holdfast.agents.commands import COMMANDS, note_init_offer, offers_init, run_command
 from holdfast.agents.limits import Spent
 from holdfast.agents.model_choice import NoModel
-from holdfast.agents.notices import Notice, Replied, StepBegan, Watch
+from holdfast.agents.notices import Notice, Replied, StepBegan
 from holdfast.agents.options import AgentOptions
-from holdfast.agents.outcomes import Ask, Done, End, Stop
+from holdfast.agents.outcomes import End
 from holdfast.agents.spending import price_lookup
 from holdfast.errors import ConfigError
 from holdfast.events import AssistantReplied, UsageReported
-from holdfast.messages import ToolCall, Usage, joined_text
+from holdfast.messages import Usage, joined_text
 from holdfast.models.catalogue import load_catalogue, request_cost
 from holdfast.packing.folding.trigger import estimate_request
 from holdfast.store import SqliteStore
@@ -31,19 +31,16 @@ from holdfast.terminal.interface import (
     ChoiceQuestion,
     CommandReply,
     Piece,
-    RunEnding,
     SessionDisplay,
     SessionTarget,
     StatusFigures,
     TodoLine,
 )
 from holdfast.terminal.status_line import current_branch
-from holdfast.tools.ask_user import Responder, UserReply
-from holdfast.tools.ask_user import UserQuestion as Asked
+from holdfast.tools.ask_user import UserQuestion, UserReply
 from holdfast.tools.call import CallFinished
-from holdfast.tools.permissions.gate import ApprovalAnswer, ApprovalQuestion, Approver
+from holdfast.tools.permissions.gate import ApprovalAnswer, ApprovalQuestion
 from holdfast.tools.permissions.tool_rules import PermissionMode
-from holdfast.tools.toolbox import Toolbox
 from holdfast.views import User, path
 
 CHANGES = frozenset({"Edit", "MultiEdit", "Write"})
@@ -52,22 +49,18 @@ RECENT = 40
 """Items at the end of a transcript in which a recent message is looked for."""
 
 
-class OpenAgent(Protocol):
-    async def __call__(
-        self, *, approver: Approver, respondent: Responder, watch: Watch, target: SessionTarget
-    ) -> OpenedSession: ...
+OpenAgent = Callable[..., Awaitable[OpenedSession]]
+"""Opens the agent; called with `approver`, `respondent`, `watch` and `target`."""
 
 
 def agent_opener(options: AgentOptions) -> OpenAgent:
     """How the agent is opened; the target says which session and which model."""
 
-    async def make(
-        *, approver: Approver, respondent: Responder, watch: Watch, target: SessionTarget
-    ) -> OpenedSession:
+    async def make(*, target: SessionTarget, **person: Any) -> OpenedSession:
         wanted = replace(
             options, log=target.log, resumes_newest=target.goes_on, model=target.model or options.model
         )
-        return await open_coding_session(wanted, approver=approver, respondent=respondent, watch=watch)
+        return await open_coding_session(wanted, **person)
 
     return make
 
@@ -75,10 +68,9 @@ def agent_opener(options: AgentOptions) -> OpenAgent:
 async def open_screen_session(
     make: OpenAgent, display: SessionDisplay, target: SessionTarget
 ) -> "AgentScreenSession":
-    """Open a session that asks the person on the screen."""
-    person = _Person(display)
-    opened = await make(approver=person, respondent=person, watch=person.watch, target=target)
-    session = await asyncio.to_thread(AgentScreenSession, opened, display, person)
+    session = AgentScreenSession(display)
+    opened = await make(approver=session, respondent=session, watch=session.watch, target=target)
+    await asyncio.to_thread(session.take, opened)
     if await asyncio.to_thread(offers_init, session.coding):
         note_init_offer(session.coding)
         session.notes = (*session.notes, OFFER)
@@ -86,22 +78,25 @@ async def open_screen_session(
 
 
 class AgentScreenSession:
-    def __init__(self, opened: OpenedSession, display: SessionDisplay, person: "_Person") -> None:
-        self.coding = opened.coding
-        self._close = opened.close
+    """A session that asks the person on the screen. **Contract:** `take` is called before anything else."""
+
+    def __init__(self, display: SessionDisplay) -> None:
         self._display = display
         self._event_view = EventView(display, self._bill)
+        self._spent = Spent()
+        self._is_open = False
+
+    def take(self, opened: OpenedSession) -> None:
+        self.coding = opened.coding
+        self._close = opened.close
         self.notes: Sequence[str] = opened.notes
         store = self.coding.session.store
         file = store.path if isinstance(store, SqliteStore) else None
         self.history = file.with_name(f"{file.name}.prompts") if file else None
         self.log = self.coding.session.log.id
-        self._root = self.coding.workspace.roots[0]
-        self._branch = current_branch(self._root)
-        self._spent = Spent()
-        self._used = 0
+        self._branch = current_branch(self.coding.workspace.roots[0])
         self._read()
-        person.session = self
+        self._is_open = True
 
     @property
     def mode(self) -> str:
@@ -135,11 +130,11 @@ class AgentScreenSession:
     def commands(self) -> Sequence[tuple[str, str]]:
         return [(command.usage, command.about) for command in COMMANDS.values()]
 
-    async def say(self, text: str) -> RunEnding:
-        return self._ending(await self.coding.say(text))
+    async def say(self, text: str) -> End:
+        return self._ended(await self.coding.say(text))
 
-    async def continue_run(self) -> RunEnding:
-        return self._ending(await self.coding.go_on())
+    async def continue_run(self) -> End:
+        return self._ended(await self.coding.go_on())
 
     def add_message(self, text: str) -> str:
         return self.coding.hear(text).text
@@ -172,8 +167,13 @@ class AgentScreenSession:
         return ApprovalAnswer(verdict.decision, verdict.reason)
 
     async def _approval(self, question: ApprovalQuestion, who: WaitingSubAgent | None) -> ApprovalRequest:
-        call = question.call
-        diff, trouble = await self._dry_run(call, who.toolbox if who else self.coding.agent.toolbox)
+        call, diff, trouble = question.call, "", ""
+        if call.name in CHANGES:
+            tool = (who.toolbox if who else self.coding.agent.toolbox).find(call.name)
+            result = await tool.run({**call.arguments, "dry_run": True}, self.coding.workspace)
+            diff, trouble = ("", f"It would fail. {result.shown}") if result.is_error else (result.shown, "")
+        elif call.name != "Bash":
+            diff = "\n".join(f"{name}: {value}" for name, value in call.arguments.items())
         return ApprovalRequest(
             name=call.name,
             about=str(call.arguments.get("command", "")) or describe_call(call.arguments),
@@ -181,20 +181,23 @@ class AgentScreenSession:
             pattern=question.pattern,
             for_log=question.for_log,
             denied_before=question.denied_before,
-            diff=diff
-            or ("" if call.name in CHANGES or call.name == "Bash" else _format_arguments(call.arguments)),
+            diff=diff,
             trouble=trouble,
             by=who.title if who else "",
         )
 
-    async def _dry_run(self, call: ToolCall, toolbox: Toolbox) -> tuple[str, str]:
-        """What a call would change, or why it would fail."""
-        if call.name not in CHANGES:
-            return "", ""
-        result = await toolbox.find(call.name).run({**call.arguments, "dry_run": True}, self.coding.workspace)
-        return ("", f"It would fail. {result.shown}") if result.is_error else (result.shown, "")
+    async def answer(self, questions: Sequence[UserQuestion]) -> Sequence[UserReply]:
+        choices = [
+            ChoiceQuestion(
+                asked.question, tuple((o.label, o.description) for o in asked.options), asked.multiple
+            )
+            for asked in questions
+        ]
+        return [UserReply(one.labels, one.text) for one in await self._display.choose(choices)]
 
     def watch(self, notice: Notice) -> None:
+        if not self._is_open:
+            return
         for usage, dollars in spent_with(notice, self._bill):
             self._spent = self._spent.and_reply(usage, dollars)
         if isinstance(notice, StepBegan | Replied | CallFinished):
@@ -202,20 +205,11 @@ class AgentScreenSession:
             self._used = self._size()
         self._event_view(notice)
 
-    def _ending(self, end: End) -> RunEnding:
+    def _ended(self, end: End) -> End:
         self._event_view.ended()
         self._used = self._size()
-        self._branch = current_branch(self._root)
-        match end:
-            case Done():
-                return RunEnding()
-            case Ask(question=question):
-                return RunEnding(question, tone="warning")
-            case Stop(reason="interrupted"):
-                return RunEnding("interrupted", end.hint, is_interrupted=True)
-            case Stop(reason=reason):
-                is_error = reason in ("model", "overflow", "empty")
-                return RunEnding(end.sentence, end.hint, "error" if is_error else "warning")
+        self._branch = current_branch(self.coding.workspace.roots[0])
+        return end
 
     def _bill(self, usage: Usage) -> float | None:
         return request_cost(self.coding.agent.model_entry, usage)
@@ -236,42 +230,11 @@ class AgentScreenSession:
         self._used = self._size()
 
 
-class _Person:
-    """The person at the screen, as the agent knows them. The session is set when it is open."""
-
-    def __init__(self, display: SessionDisplay) -> None:
-        self._display = display
-        self.session: AgentScreenSession | None = None
-
-    def watch(self, notice: Notice) -> None:
-        if self.session:
-            self.session.watch(notice)
-
-    async def approve(self, question: ApprovalQuestion) -> ApprovalAnswer:
-        assert self.session, "nothing runs before the session is open"
-        return await self.session.approve(question)
-
-    async def answer(self, questions: Sequence[Asked]) -> Sequence[UserReply]:
-        choices = [
-            ChoiceQuestion(
-                asked.question, tuple((o.label, o.description) for o in asked.options), asked.multiple
-            )
-            for asked in questions
-        ]
-        return [UserReply(one.labels, one.text) for one in await self._display.choose(choices)]
-
-
-def _format_arguments(arguments: Mapping[str, object]) -> str:
-    return "\n".join(f"{name}: {value}" for name, value in arguments.items())
-
-
 def welcome_text(trouble: ConfigError) -> str:
     """The first screen of somebody without a model, as Markdown; or what else is wrong with the configuration."""
     if not isinstance(trouble, NoModel):
         return "\n\n".join(filter(None, (f"**Configuration error:** {trouble.message}.", trouble.hint)))
-    lines = [
-        f"**To begin:** {trouble.message}; here: `/model provider/name`.",
-        f"**Found:** {trouble.found}.",
-        f"**Without a model:** leave with Ctrl+D; {trouble.hint}.",
-    ]
-    return "\n\n".join(lines)
+    return (
+        f"**To begin:** {trouble.message}; here: `/model provider/name`.\n\n**Found:** {trouble.found}.\n\n"
+        f"**Without a model:** leave with Ctrl+D; {trouble.hint}."
+    )

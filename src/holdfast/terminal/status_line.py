@@ -15,8 +15,7 @@ from holdfast.terminal.safe_text import one_line, truncate
 def current_branch(root: str | Path) -> str:
     """The branch of the repository around a folder, or the start of its commit; empty without a repository."""
     for folder in (Path(root), *Path(root).parents):
-        head = _head(folder / ".git")
-        if head:
+        if head := _head(folder / ".git"):
             name = head.removeprefix("ref: refs/heads/")
             return name if name != head else head[:8]
     return ""
@@ -50,12 +49,12 @@ def status_parts(figures: StatusFigures, width: int) -> list[tuple[str, str]]:
         "cache": [f"cache {figures.cached:.0%}" if figures.cached is not None else "", ""],
         "cost": [_cost(figures)],
     }
-    taken = dict.fromkeys(words, 0)
-    for part in _giving_way(words):
-        if _length(words, taken) <= width:
+    for part in _ORDER.split():
+        shown = [cell_len(forms[0]) for forms in words.values() if forms[0]]
+        if sum(shown) + len(BETWEEN) * (len(shown) - 1) <= width:
             break
-        taken[part] += 1
-    return [(name, words[name][n]) for name, n in taken.items() if words[name][n]]
+        words[part] = words[part][1:] or words[part]
+    return [(name, forms[0]) for name, forms in words.items() if forms[0]]
 
 
 def format_tokens(number: int) -> str:
@@ -68,21 +67,6 @@ def format_tokens(number: int) -> str:
 
 def format_dollars(amount: float) -> str:
     return f"${amount:.2f}" if amount >= 0.005 or not amount else "<$0.01"
-
-
-def _giving_way(words: dict[str, list[str]]) -> list[str]:
-    left = {name: len(forms) - 1 for name, forms in words.items()}
-    steps = []
-    for name in _ORDER.split():
-        if left[name]:
-            left[name] -= 1
-            steps.append(name)
-    return steps
-
-
-def _length(words: dict[str, list[str]], taken: dict[str, int]) -> int:
-    shown = [cell_len(text) for name, n in taken.items() if (text := words[name][n])]
-    return sum(shown) + len(BETWEEN) * (len(shown) - 1)
 
 
 def _context(figures: StatusFigures) -> list[str]:

@@ -92,19 +92,13 @@ class TranscriptView(VerticalScroll):
             if isinstance(entry, CardWidget) and entry.piece.state == "running":
                 entry.changed()
 
-    def to_end(self) -> None:
-        self.anchor()
-
     def toggle_newest(self) -> None:
         """Open or close the newest card; with an older one in focus, that one."""
         focused = self.screen.focused
         if isinstance(focused, PieceWidget) and focused.can_open:
             focused.action_open()
             return
-        cards = [
-            entry for entry in self.query(PieceWidget) if isinstance(entry, CardWidget) and entry.can_open
-        ]
-        if cards:
+        if cards := [card for card in self.query(CardWidget) if card.can_open]:
             cards[-1].action_open()
             self.call_after_refresh(cards[-1].scroll_visible, animate=False)
 
@@ -150,7 +144,7 @@ class TranscriptView(VerticalScroll):
             return
         first = len(self.pieces) - kept
         going = self.pieces[self._first : first]
-        if any(_is_busy(piece) for piece in going):
+        if any(isinstance(piece, CallCard) and not piece.is_over for piece in going):
             return
         self._first = first
         self.remove_children([entry for piece in going if (entry := self._entries.pop(id(piece), None))])
@@ -160,7 +154,3 @@ class TranscriptView(VerticalScroll):
         for key in stale:
             if entry := self._entries.get(key):
                 entry.changed()
-
-
-def _is_busy(piece: Piece) -> bool:
-    return isinstance(piece, CallCard) and not piece.is_over

@@ -87,9 +87,8 @@ class ActivityLine(ResponsiveWidget):
         seconds = int(time.monotonic() - self._since)
         took = f"{seconds // 60} min {seconds % 60:02d} s" if seconds >= 60 else f"{seconds} s"
         rest = f" · {took} · {self._keys}" if self._keys else f" · {took}"
-        return Content.assemble(
-            ("● ", "bold $primary"), truncate(self._what, width - len(rest) - 2), (rest, "dim")
-        )
+        what = truncate(self._what, width - len(rest) - 2)
+        return Content.assemble(("● ", "bold $primary"), what, (rest, "dim"))
 
 
 MODES = ("plan", "ask", "edit", "auto")
@@ -111,16 +110,10 @@ class StatusBar(ResponsiveWidget):
 
 
 def render_status(figures: StatusFigures, width: int) -> Content:
+    is_full = figures.trigger and figures.used >= figures.trigger
+    styles = {"mode": _STYLES.get(figures.mode, ""), "context": "$warning" if is_full else ""}
     parts = status_parts(figures, width)
-    return Content(BETWEEN).join(_styled(name, text, figures) for name, text in parts)
-
-
-def _styled(name: str, text: str, figures: StatusFigures) -> Content:
-    if name == "mode":
-        return Content.styled(text, _STYLES.get(figures.mode, ""))
-    if name == "context" and figures.trigger and figures.used >= figures.trigger:
-        return Content.styled(text, "$warning")
-    return Content(text)
+    return Content(BETWEEN).join(Content.styled(text, styles.get(name, "")) for name, text in parts)
 
 
 MOST = 6
