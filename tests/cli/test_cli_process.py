@@ -10,7 +10,8 @@ import pytest
 from command_line import command, holdfast, json_file, on_terminal, process, work
 
 from holdfast.cli.app import COMMANDS, root
-from holdfast.cli.streams import format_count, printable
+from holdfast.cli.streams import printable
+from holdfast.numbers import counted
 from holdfast.version import __version__
 
 
@@ -254,5 +255,5 @@ def test_where_the_store_is(recording: Path, tmp_path: Path, monkeypatch: pytest
 
 
 def test_numbers_and_words() -> None:
-    assert [format_count(n, "log") for n in (0, 1, 2000)] == ["0 logs", "1 log", "2,000 logs"]
+    assert [counted(n, "log") for n in (0, 1, 2000)] == ["0 logs", "1 log", "2,000 logs"]
     assert printable("a\tb\x1b[31m\u202ec\n上") == "a b[31mc 上"

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import click
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from holdfast.cli.inputs import RecordingInput, chain_path, entry_messages, open_log, reads_recording
 from holdfast.cli.options import common_options, json_option
-from holdfast.cli.streams import format_count, note, printable, track, write, write_json
+from holdfast.cli.streams import note, printable, track, write, write_json
 from holdfast.errors import InputError
 from holdfast.events import Entry, Recording, SystemSet, ToolsSet
 from holdfast.log import Log
 from holdfast.messages import Json, Message, SystemMessage, ToolDefinition
+from holdfast.numbers import counted
 from holdfast.packing.validator import Provider, Violation, check, explain
 from holdfast.recordings import detect_format, find_recording, read_recordings
 from holdfast.recordings.json_lines import RecordingFile, decode_line, json_lines
@@ -86,16 +88,10 @@ class CheckedRequest(Struct, frozen=True):
 
 def _requests_in(path: Path, id_: str | None, format_: str | None, chain: str) -> Iterator[CheckedRequest]:
     """Every recording of a file, or the one with this id."""
-    if id_ is not None:
-        chosen = find_recording(path, id_, format_)
-        native = [r for r in _native_requests(path, format_, chain) if r.id == chosen.id]
-        yield from native or [CheckedRequest(chosen.id, _entries(chosen, chain), notes=chosen.notes)]
-        return
-    native = _native_requests(path, format_, chain)
-    if native:
-        yield from native
-        return
-    for recording in read_recordings(path, format_):
+    chosen = find_recording(path, id_, format_) if id_ is not None else None
+    native = [r for r in _native_requests(path, format_, chain) if chosen is None or r.id == chosen.id]
+    yield from native
+    for recording in () if native else [chosen] if chosen else read_recordings(path, format_):
         yield CheckedRequest(recording.id, _entries(recording, chain), notes=recording.notes)
 
 
@@ -183,7 +179,11 @@ def command(ctx: click.Context, source: RecordingInput, provider: str | None, as
     notes: dict[str, None] = {}
     with track(requests, "checking") as found:
         for request in found:
-            results += _judge(request, provider)
+            repairs = request.repairs()
+            results += [
+                ValidationResult(request.id, judge, request.violations(judge), repairs, request.refusal)
+                for judge in request.providers(provider)
+            ]
             notes.update(dict.fromkeys(request.notes))
     if as_json:
         write_json([_as_json(result) for result in results])
@@ -202,39 +202,19 @@ def _requests_of(ctx: click.Context, source: RecordingInput) -> Iterable[Checked
     return [CheckedRequest(log.id, chain_path(log.entries(), source.chain))]
 
 
-def _judge(request: CheckedRequest, provider: str | None) -> Iterable[ValidationResult]:
-    repairs = request.repairs()
-    for judge in request.providers(provider):
-        yield ValidationResult(request.id, judge, request.violations(judge), repairs, request.refusal)
-
-
 def _say_total(results: list[ValidationResult]) -> int:
     """Say how many rules are broken, and where; the number."""
     broken = sum(len(result.violations) for result in results)
     names = " and ".join(dict.fromkeys(result.provider for result in results))
-    checked = format_count(len({result.recording for result in results}), "recording")
-    note(f"{format_count(broken, 'violation')} in {checked}, by the rules of {names}")
+    checked = counted(len({result.recording for result in results}), "recording")
+    note(f"{counted(broken, 'violation')} in {checked}, by the rules of {names}")
     return broken
 
 
 def _as_json(result: ValidationResult) -> dict[str, object]:
-    violations = [
-        {
-            "rule": v.rule,
-            "index": v.index,
-            "message": v.message,
-            "id": v.id,
-            "explanation": explain(v.rule),
-        }
-        for v in result.violations
-    ]
-    return {
-        "recording": result.recording,
-        "provider": result.provider,
-        "violations": violations,
-        "repairs": [{"rule": r.rule, "detail": r.detail} for r in result.repairs],
-        "refusal": result.refusal,
-    }
+    violations = [{**asdict(v), "explanation": explain(v.rule)} for v in result.violations]
+    repairs = [{"rule": r.rule, "detail": r.detail} for r in result.repairs]
+    return {**asdict(result), "violations": violations, "repairs": repairs}
 
 
 def _show(results: list[ValidationResult]) -> None:
@@ -244,7 +224,11 @@ def _show(results: list[ValidationResult]) -> None:
         lines = _violation_lines(result)
         if result.recording not in repaired:
             repaired.add(result.recording)
-            lines += _repair_lines(result)
+            if result.refusal:
+                lines.append(f"`holdfast pack` cannot read it: {result.refusal}")
+            elif result.repairs:
+                lines.append("`holdfast pack` would repair:")
+                lines += [f"  {repair.rule}: {repair.detail}" for repair in result.repairs]
         if lines and several:
             write(f"\nrecording {printable(result.recording)}\n")
         write("".join(f"{printable(line)}\n" for line in lines))
@@ -262,11 +246,3 @@ def _violation_lines(result: ValidationResult) -> list[str]:
             where = "request" if violation.index is None else f"message {violation.index}"
             lines.append(f"  {where}: {violation.message}")
     return lines
-
-
-def _repair_lines(result: ValidationResult) -> list[str]:
-    if result.refusal:
-        return [f"`holdfast pack` cannot read it: {result.refusal}"]
-    if not result.repairs:
-        return []
-    return ["`holdfast pack` would repair:", *(f"  {r.rule}: {r.detail}" for r in result.repairs)]

@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 
 from holdfast.cli.inputs import RecordingInput, reads_recording, walk_recording
 from holdfast.cli.options import common_options, json_option, model_option
-from holdfast.cli.streams import format_count, note, say, show_activity, write, write_json
+from holdfast.cli.streams import note, say, show_activity, write, write_json
 from holdfast.cli.tables import name, say_table, wrapped
 from holdfast.compaction.compact import Compaction, compact, preview
 from holdfast.compaction.plan import CompactionPlan
@@ -21,6 +21,7 @@ from holdfast.config import load_config
 from holdfast.errors import InputError
 from holdfast.messages import Json
 from holdfast.models.model import Model
+from holdfast.numbers import counted
 from holdfast.packing.log_walk import InMemoryRecorder
 from holdfast.packing.window import Window
 
@@ -114,10 +115,10 @@ def _show_plan(plan: CompactionPlan | None, as_json: bool) -> None:
     elif plan is None:
         say("nothing would be summarized: all of it is kept")
     else:
-        whole = f"{format_count(plan.rounds, 'round')} and " if plan.rounds else ""
+        whole = f"{counted(plan.rounds, 'round')} and " if plan.rounds else ""
         say(
-            f"{whole}{format_count(plan.steps, 'step')}, from {plan.first} to {plan.last}: "
-            f"{format_count(plan.replaced, 'token')} as recorded and {plan.shown:,} as packed, "
+            f"{whole}{counted(plan.steps, 'step')}, from {plan.first} to {plan.last}: "
+            f"{counted(plan.replaced, 'token')} as recorded and {plan.shown:,} as packed, "
             f"into a summary of at most {plan.budget:,}"
         )
 
@@ -126,7 +127,7 @@ def _say_result(done: Compaction, window: Window, is_explained: bool) -> None:
     plan, written = done.plan, done.written
     size = window.counter.text(written.text)
     say(
-        f"{format_count(plan.steps, 'step')} ({format_count(plan.replaced, 'token')}) summarized in "
+        f"{counted(plan.steps, 'step')} ({counted(plan.replaced, 'token')}) summarized in "
         f"{size:,} tokens by {written.by}; "
         f"the window takes {done.tokens_after:,} tokens instead of {done.tokens_before:,}"
     )
@@ -134,8 +135,8 @@ def _say_result(done: Compaction, window: Window, is_explained: bool) -> None:
         _explain(written)
     elif written.added or written.removed:
         note(
-            f"{format_count(len(written.added), 'line')} added from the log and "
-            f"{format_count(len(written.removed), 'line')} removed; `--explain` lists them"
+            f"{counted(len(written.added), 'line')} added from the log and "
+            f"{counted(len(written.removed), 'line')} removed; `--explain` lists them"
         )
     for sentence in done.notes:
         note(sentence)

@@ -24,7 +24,6 @@ from holdfast.agents.coding.traces import (
 from holdfast.agents.limits import Spent
 from holdfast.agents.notices import FoldMade, Notice, SummaryBegan, SummaryMade
 from holdfast.cli.streams import (
-    format_count,
     hint,
     note,
     printable,
@@ -37,6 +36,7 @@ from holdfast.cli.streams import (
 from holdfast.errors import ConfigError, HoldfastError
 from holdfast.messages import Json, ToolCall
 from holdfast.models.model import RetryScheduled
+from holdfast.numbers import counted
 from holdfast.tools.call import CallFinished
 
 LONGEST_ABOUT = 80
@@ -166,7 +166,7 @@ def describe_notice(notice: Notice) -> str:
 def _describe_call(news: CallFinished) -> str:
     shown = news.result.shown.strip().split("\n")
     # The first line of a diff says nothing about the change.
-    first = shown[0] if not shown[0].startswith("--- ") else format_count(len(shown), "line") + " of diff"
+    first = shown[0] if not shown[0].startswith("--- ") else counted(len(shown), "line") + " of diff"
     mark = "failed: " if news.result.is_error else ""
     head = " ".join(filter(None, (news.call.name, describe_arguments(news.call))))
     return f"{head} – {mark}{first[:LONGEST_SHOWN]} ({news.seconds:.1f} s)"
@@ -174,7 +174,7 @@ def _describe_call(news: CallFinished) -> str:
 
 def format_spending(spent: Spent, log: str, *, is_priced: bool) -> str:
     """What a run took, and its log."""
-    parts = [format_count(spent.steps, "step"), f"{spent.usage.total:,} tokens"]
+    parts = [counted(spent.steps, "step"), f"{spent.usage.total:,} tokens"]
     if spent.usage.cache_read:
         parts[-1] += f" ({spent.usage.cache_read:,} cached)"
     if is_priced:

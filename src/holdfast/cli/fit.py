@@ -12,7 +12,6 @@ from holdfast.cli.inputs import load_profile, parse_budgets
 from holdfast.cli.options import FilesInput, common_options, complete_with, json_option, reads_files
 from holdfast.cli.streams import (
     check_writable,
-    format_count,
     note,
     replace_file,
     say,
@@ -28,6 +27,7 @@ from holdfast.lab.fit.libraries import loading, require_libraries
 from holdfast.lab.jobs import RecordingSources
 from holdfast.lab.options import ReplayOptions
 from holdfast.lab.pool import available_processors
+from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.profile import Profile
 from holdfast.prices import BUILT_IN as PRICES
@@ -93,7 +93,7 @@ def _fit(options: ReplayOptions, sources: RecordingSources, processes: int, repl
     with loading():
         from holdfast.lab.fit.examples import gather_examples  # noqa: PLC0415
     load = sources.load()
-    recordings = format_count(load.recordings, "recording")
+    recordings = counted(load.recordings, "recording")
     with show_progress(f"reading {recordings}", total=load.size) as done:
         gathered = gather_examples(options, sources, processes=processes, done=done)
     with show_activity("fitting"):
@@ -159,6 +159,6 @@ def _show(fit: Fit, as_json: bool) -> None:
     elif fit.held_out == "nothing":
         note("only one recording folds, so nothing can be held out to judge the weights by")
     say(
-        f"{format_count(fit.folds, 'fold')} in {format_count(sum(fit.projects.values()), 'recording')} "
-        f"of {format_count(len(fit.projects), 'project')}"
+        f"{counted(fit.folds, 'fold')} in {counted(sum(fit.projects.values()), 'recording')} "
+        f"of {counted(len(fit.projects), 'project')}"
     )

@@ -6,14 +6,12 @@ same options give the same window in every command.
 
 import os
 from collections.abc import Callable, Sequence
-from functools import wraps
 from pathlib import Path
-from typing import Any
 
 import click
 from msgspec import Struct
 
-from holdfast.cli.options import STORE, complete_with, profile_option
+from holdfast.cli.options import STORE, as_source, complete_with, format_option, profile_option
 from holdfast.cli.streams import note, show_activity, track, warn
 from holdfast.config import load_config, resolve_profile
 from holdfast.errors import InputError, NotFound
@@ -74,53 +72,31 @@ def reads_recording(*, windowed: str = "") -> Callable[[Callable[..., None]], Ca
     With `windowed` also those that choose its window: `--at`, `--budget` and `--profile`. The text is the end of
     their help, such as `with --ledger`, or `.` where there is nothing to add.
     """
-    options = [
+    window = (
+        click.option(
+            "--at",
+            "step",
+            metavar="STEP",
+            type=click.IntRange(min=1),
+            help=f"Stop before the reply of this step{windowed}",
+        ),
+        click.option(
+            "--budget", metavar="TOKENS", help=f"Set the window, such as 32k; else the profile's{windowed}"
+        ),
+        profile_option,
+    )
+    return as_source(
+        RecordingInput,
         click.argument("recording", metavar="RECORDING", shell_complete=complete_with("recordings")),
         click.option(
-            "--id",
-            "id",
-            metavar="ID",
-            help="Choose a recording of the file: its id, or the start or end of it.",
+            "--id", metavar="ID", help="Choose a recording of the file: its id, or the start or end of it."
         ),
-        click.option(
-            "--from",
-            "format",
-            metavar="FORMAT",
-            shell_complete=complete_with("formats"),
-            help="Read the file in this format; detected if not given.",
-        ),
+        format_option("Read the file in this format; detected if not given."),
         click.option(
             "--chain", metavar="NAME", default="", help="Take a side chain instead of the main one."
         ),
-    ]
-    if windowed:
-        options += [
-            click.option(
-                "--at",
-                "step",
-                metavar="STEP",
-                type=click.IntRange(min=1),
-                help=f"Stop before the reply of this step{windowed}",
-            ),
-            click.option(
-                "--budget",
-                metavar="TOKENS",
-                help=f"Set the window, such as 32k; else the profile's{windowed}",
-            ),
-            profile_option,
-        ]
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @wraps(function)
-        def with_source(*args: Any, **given: Any) -> None:
-            chosen = {name: given.pop(name) for name in RecordingInput.__struct_fields__ if name in given}
-            function(*args, source=RecordingInput(**chosen), **given)
-
-        for option in reversed(options):
-            with_source = option(with_source)
-        return with_source
-
-    return decorate
+        *(window if windowed else ()),
+    )
 
 
 def store_path(ctx: click.Context) -> Path:

@@ -14,9 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.cli.inputs import RecordingInput, RecordingWindow, note_import, walk_recording
-from holdfast.cli.streams import format_count, note, printable, write, write_json
+from holdfast.cli.streams import note, printable, write, write_json
 from holdfast.cli.tables import Cell, name, number, print_heading, print_table, wrapped
 from holdfast.messages import Json
+from holdfast.numbers import counted
 from holdfast.packing.pack import pack
 from holdfast.packing.visibility import TextVisibility, Visibility, visibility_of
 
@@ -86,7 +87,7 @@ def _show(report: LedgerReport, *, is_whole: bool) -> None:
     profile = report.walked.profile
     write(
         f"what is sent for the reply of step {report.step}, profile {printable(profile.name)}\n"
-        f"{format_count(report.tokens, 'token')} of a budget of {profile.window:,}\n"
+        f"{counted(report.tokens, 'token')} of a budget of {profile.window:,}\n"
     )
     if not report.rows:
         write("no results\n" if is_whole else "no file has this in its path\n")
@@ -116,8 +117,8 @@ def _lines(rows: Sequence[TextVisibility], base: str, *, draw_together: bool) ->
         first, last = run[0].step, run[-1].step
         steps = str(first) if first == last else f"{first}-{last}"
         files = len({row.path for row in run if row.path})
-        among = f", {format_count(files, 'file')} among them" if files else ""
-        what = f"{format_count(len(run), 'row')}{among}"
+        among = f", {counted(files, 'file')} among them" if files else ""
+        what = f"{counted(len(run), 'row')}{among}"
         yield steps, "gone", 0, sum(row.size for row in run), "", what
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 import click
 
 from holdfast.cli.inputs import readable_store, writable_store
-from holdfast.cli.options import common_options, complete_with, json_option
-from holdfast.cli.streams import format_count, note, replace_file, show_activity, track, write, write_json
+from holdfast.cli.options import common_options, complete_with, format_option, json_option
+from holdfast.cli.streams import note, replace_file, show_activity, track, write, write_json
 from holdfast.cli.tables import name, number, print_table, say_table, text
 from holdfast.errors import InputError
 from holdfast.log import Log, export_log, import_log
 from holdfast.messages import Json
+from holdfast.numbers import counted
 from holdfast.recordings import read_recordings
 from holdfast.recordings.json_lines import RecordingFile, check_complete
 from holdfast.recordings.recording_files import scan_recordings
@@ -61,7 +62,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         (i.head.id, _date(i.head.at), i.head.source or i.head.origin, i.entries, i.head.title) for i in infos
     ]
     print_table([name("id"), name("began"), name("source"), number("entries"), text("title")], rows)
-    note(format_count(len(rows), "log"))
+    note(counted(len(rows), "log"))
 
 
 @command.command()
@@ -84,22 +85,16 @@ def export(ctx: click.Context, id_: str, output: str) -> None:
             write(line)
         return
     replace_file(Path(output), lines, mode=0o600)
-    note(f"{format_count(log.info.entries, 'entry', 'entries')} of log `{log.id}` are in {output}")
+    note(f"{counted(log.info.entries, 'entry', 'entries')} of log `{log.id}` are in {output}")
 
 
 @command.command("import")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--from",
-    "format_",
-    metavar="FORMAT",
-    shell_complete=complete_with("formats"),
-    help="Read recordings in this format.",
-)
+@format_option("Read recordings in this format.")
 @json_option
 @common_options
 @click.pass_context
-def import_(ctx: click.Context, files: tuple[Path, ...], format_: str | None, as_json: bool) -> None:
+def import_(ctx: click.Context, files: tuple[Path, ...], format: str | None, as_json: bool) -> None:  # noqa: A002
     """Import what `export` wrote, or recordings of any agent.
 
     Logs that are already there are not stored again. If one file cannot be read, nothing is stored.
@@ -110,8 +105,8 @@ def import_(ctx: click.Context, files: tuple[Path, ...], format_: str | None, as
       holdfast logs import sessions/*.jsonl --from claude-code
     """
     checked = [RecordingFile(path) for path in files]
-    total = _count_logs(checked, format_)
-    with track(_import_files(writable_store(ctx), files, format_), "importing", total=total) as found:
+    total = _count_logs(checked, format)
+    with track(_import_files(writable_store(ctx), files, format), "importing", total=total) as found:
         logs = [(log, log.info) for log in found]
     if as_json:
         write_json([{**_as_json(info), "existed": log.existed} for log, info in logs])
@@ -119,7 +114,7 @@ def import_(ctx: click.Context, files: tuple[Path, ...], format_: str | None, as
         rows = [(i.head.id, i.entries, "known" if log.existed else "new", i.head.title) for log, i in logs]
         print_table([name("id"), number("entries"), name("state"), text("title")], rows)
     new = sum(not log.existed for log, _ in logs)
-    note(f"{format_count(new, 'log')} stored, {len(logs) - new} already there")
+    note(f"{counted(new, 'log')} stored, {len(logs) - new} already there")
     for file in checked:
         if file.notes and not file.lost_recordings:
             note(f"{file.name}: {'; '.join(file.notes)}")
@@ -150,7 +145,7 @@ def delete(ctx: click.Context, ids: tuple[str, ...], yes: bool) -> None:
         return
     for id_ in infos:
         store.delete(id_)
-    note(f"{format_count(len(infos), 'log')} deleted")
+    note(f"{counted(len(infos), 'log')} deleted")
 
 
 @command.command("verify")
@@ -177,19 +172,19 @@ def verify_(ctx: click.Context, id_: str | None, as_json: bool) -> None:
     elif found:
         rows = [(d.log, d.entry, d.what) for d in found]
         print_table([name("log"), name("entry"), text("what is wrong")], rows)
-    note(f"{format_count(len(found), 'fault')} in {format_count(len(checked), 'log')}, {_entries(checked)}")
+    note(f"{counted(len(found), 'fault')} in {counted(len(checked), 'log')}, {_entries(checked)}")
     if found:
         ctx.exit(DAMAGED)
 
 
 def _entries(infos: Sequence[LogInfo]) -> str:
-    return format_count(sum(info.entries for info in infos), "entry", "entries")
+    return counted(sum(info.entries for info in infos), "entry", "entries")
 
 
 def _confirm(count: int) -> bool:
     if not sys.stdin.isatty():
         raise InputError("nothing was deleted: there is no terminal to confirm it on", hint="add `--yes`")
-    return click.confirm(f"Delete {format_count(count, 'log')}?", err=True)
+    return click.confirm(f"Delete {counted(count, 'log')}?", err=True)
 
 
 def _count_logs(files: Sequence[RecordingFile], format_: str | None) -> int:

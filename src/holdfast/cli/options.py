@@ -64,24 +64,31 @@ def _drop_colours(_: click.Context, __: click.Parameter, value: bool) -> None:
         os.environ[NO_COLOUR] = "1"
 
 
-def common_options(function: F) -> F:
-    """`--store` and `--no-color`."""
-    store = click.option(
-        "--store",
-        metavar="PATH",
-        type=click.Path(path_type=Path),
-        expose_value=False,
-        callback=_keep_store,
-        help="Use this store file; else HOLDFAST_STORE, the configuration, or your data folder.",
-    )
-    colour = click.option(
-        "--no-color",
-        is_flag=True,
-        expose_value=False,
-        callback=_drop_colours,
-        help="Print without colours, as with NO_COLOR.",
-    )
-    return store(colour(function))
+def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Several options as one decorator, in the order of the help."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def as_source(
+    kind: type, *options: Callable[[Any], Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Options that are given to the command as one value of this kind, `source`."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def with_source(*args: Any, **given: Any) -> None:
+            chosen = {name: given.pop(name) for name in kind.__annotations__ if name in given}
+            function(*args, source=kind(**chosen), **given)
+
+        return together(*options)(with_source)
+
+    return decorate
 
 
 def complete_with(what: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
@@ -95,18 +102,56 @@ def complete_with(what: str) -> Callable[[click.Context, click.Parameter, str], 
     return complete
 
 
-def json_option(function: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")(function)
-
-
-def profile_option(function: F) -> F:
-    return click.option(
-        "--profile",
-        metavar="NAME",
-        default="",
-        shell_complete=complete_with("profiles"),
-        help="Use this profile; `holdfast profiles` lists them.",
-    )(function)
+common_options = together(
+    click.option(
+        "--store",
+        metavar="PATH",
+        type=click.Path(path_type=Path),
+        expose_value=False,
+        callback=_keep_store,
+        help="Use this store file; else HOLDFAST_STORE, the configuration, or your data folder.",
+    ),
+    click.option(
+        "--no-color",
+        is_flag=True,
+        expose_value=False,
+        callback=_drop_colours,
+        help="Print without colours, as with NO_COLOR.",
+    ),
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+max_steps_option = click.option(
+    "--max-steps", metavar="N", type=click.IntRange(min=1), help="Stop after N requests to the model."
+)
+profile_option = click.option(
+    "--profile",
+    metavar="NAME",
+    default="",
+    shell_complete=complete_with("profiles"),
+    help="Use this profile; `holdfast profiles` lists them.",
+)
+permission_options = together(
+    click.option(
+        "--mode",
+        type=click.Choice(MODES),
+        help="plan: change nothing; ask: ask before each change; edit: edit files freely; auto: ask nothing.",
+    ),
+    click.option(
+        "--allow",
+        metavar="RULE",
+        multiple=True,
+        help="Allow what this rule names, such as `Edit(src/**)` or `Bash(make:*)`; may be repeated.",
+    ),
+    click.option(
+        "--sandbox", type=click.Choice(SANDBOXES), help="Run commands in this sandbox; else `auto`."
+    ),
+    click.option(
+        "--trust",
+        "trusts",
+        is_flag=True,
+        help="Trust the project's holdfast.toml, its rules and servers, as it is now.",
+    ),
+)
 
 
 def model_option(about: str, name: str = "--model") -> Callable[[F], F]:
@@ -123,19 +168,26 @@ def continue_option(about: str) -> Callable[[F], F]:
     return click.option("--continue", "-c", "resumes_newest", is_flag=True, help=about)
 
 
-def max_steps_option(function: F) -> F:
-    return click.option(
-        "--max-steps", metavar="N", type=click.IntRange(min=1), help="Stop after N requests to the model."
-    )(function)
-
-
 def max_cost_option(about: str, most: float = 1e9) -> Callable[[F], F]:
     return click.option("--max-cost", metavar="DOLLARS", type=PositiveAmount("dollars", most), help=about)
 
 
+def format_option(about: str) -> Callable[[F], F]:
+    complete = complete_with("formats")
+    return click.option("--from", "format", metavar="FORMAT", shell_complete=complete, help=about)
+
+
+agent_options = together(
+    model_option("Use this model; else HOLDFAST_MODEL or `default_model`."),
+    profile_option,
+    permission_options,
+)
+
+
 def reads_files(budget: str, about: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The options that choose recordings from files, given to the command as `source`."""
-    options = [
+    return as_source(
+        FilesInput,
         click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILES..."),
         click.option("--budget", metavar="TOKENS,...", default=budget, show_default=True, help=about),
         click.option(
@@ -148,13 +200,7 @@ def reads_files(budget: str, about: str) -> Callable[[Callable[..., None]], Call
         click.option(
             "--jobs", metavar="N", type=click.IntRange(min=1), help="Use N processes; else one per processor."
         ),
-        click.option(
-            "--from",
-            "format",
-            metavar="FORMAT",
-            shell_complete=complete_with("formats"),
-            help="Read the files in this format; detected if not given.",
-        ),
+        format_option("Read the files in this format; detected if not given."),
         click.option(
             "--sample",
             metavar="N",
@@ -168,50 +214,7 @@ def reads_files(budget: str, about: str) -> Callable[[Callable[..., None]], Call
             default="0",
             help="Take only recordings of so many tokens, such as `60k`; `--sample` chooses first.",
         ),
-    ]
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @wraps(function)
-        def with_source(*args: Any, **given: Any) -> None:
-            source = FilesInput(**{name: given.pop(name) for name in FilesInput._fields})
-            function(*args, source=source, **given)
-
-        for option in reversed(options):
-            with_source = option(with_source)
-        return with_source
-
-    return decorate
-
-
-def permission_options(function: F) -> F:
-    """`--mode`, `--allow`, `--sandbox` and `--trust`."""
-    mode = click.option(
-        "--mode",
-        type=click.Choice(MODES),
-        help="plan: change nothing; ask: ask before each change; edit: edit files freely; auto: ask nothing.",
     )
-    allow = click.option(
-        "--allow",
-        metavar="RULE",
-        multiple=True,
-        help="Allow what this rule names, such as `Edit(src/**)` or `Bash(make:*)`; may be repeated.",
-    )
-    sandbox = click.option(
-        "--sandbox", type=click.Choice(SANDBOXES), help="Run commands in this sandbox; else `auto`."
-    )
-    trust = click.option(
-        "--trust",
-        "trusts",
-        is_flag=True,
-        help="Trust the project's holdfast.toml, its rules and servers, as it is now.",
-    )
-    return mode(allow(sandbox(trust(function))))
-
-
-def agent_options(function: F) -> F:
-    """`--model`, `--profile` and the permissions of the coding agent."""
-    model = model_option("Use this model; else HOLDFAST_MODEL or `default_model`.")
-    return model(profile_option(permission_options(function)))
 
 
 def make_agent_options(ctx: click.Context, **given: Any) -> Any:

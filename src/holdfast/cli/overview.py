@@ -4,15 +4,18 @@ Rule: the numbers are those of the whole recording, nothing left out; steps are 
 What a provider reported is compared with what was known before; only then the correction learns from it.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from holdfast.cli.inputs import chain_names, entry_messages
+from holdfast.cli.inputs import chain_names, chain_path, entry_messages, import_notes, recorded_model
 from holdfast.events import AssistantReplied, BoundarySeen, ChainStarted, Entry, SystemSet, ToolsSet
+from holdfast.log import Log
 from holdfast.messages import SystemMessage, joined_text
 from holdfast.packing.counting.calibration import Calibration
 from holdfast.packing.counting.tokens import TokenCounter
+from holdfast.tokenizers import counter_for_model
 from holdfast.views import Step, Transcript, User, path
 
 DROP = 0.7
@@ -44,50 +47,41 @@ def compare_usage(entries: Sequence[Entry], counter: TokenCounter) -> UsageCompa
     if not reports:
         return None
     judged = reports[1:] or reports
-    counted = sorted(abs(r.counted / r.reported - 1) for r in judged)
-    calibrated = sorted(abs(r.calibrated / r.reported - 1) for r in judged)
-    return UsageComparison(
-        reports=len(reports),
-        last=reports[-1],
-        counted_median=_quantile(counted, 0.5),
-        counted_p95=_quantile(counted, 0.95),
-        calibrated_median=_quantile(calibrated, 0.5),
-        calibrated_p95=_quantile(calibrated, 0.95),
-    )
+    counted = _quantiles(r.counted / r.reported for r in judged)
+    calibrated = _quantiles(r.calibrated / r.reported for r in judged)
+    return UsageComparison(len(reports), reports[-1], *counted, *calibrated)
+
+
+def _quantiles(ratios: Iterable[float]) -> tuple[float, float]:
+    errors = sorted(abs(ratio - 1) for ratio in ratios)
+    return errors[len(errors) // 2], errors[min(int(0.95 * len(errors)), len(errors) - 1)]
 
 
 def _reports(entries: Iterable[Entry], counter: TokenCounter) -> list[UsageReport]:
     calibration = Calibration(bound=counter.family.bound.largest or Calibration().bound)
     reports: list[UsageReport] = []
-    fixed = {"system": 0, "tools": 0}
-    tokens = messages = 0
+    system = tools = tokens = messages = 0
     for entry in entries:
         event = entry.event
         match event:
             case SystemSet():
-                fixed["system"] = counter.text(event.text)
+                system = counter.text(event.text)
             case ToolsSet():
-                fixed["tools"] = counter.tools(event.tools)
+                tools = counter.tools(event.tools)
             case BoundarySeen() if "compact" in event.kind:
                 tokens = messages = 0
             case AssistantReplied() if event.usage and event.usage.prompt:
                 reported = event.usage.prompt
                 if reports and reported < DROP * reports[-1].reported:
                     tokens = min(tokens, reported)
-                counted = tokens + sum(fixed.values())
+                counted = tokens + system + tools
                 estimate = calibration.estimate(counted, messages).tokens
                 reports.append(UsageReport(reported, counted, estimate))
                 calibration = calibration.observe(counted, messages, reported)
-            case _:
-                pass
         for message in entry_messages(entry):
             tokens += counter.message(message)
             messages += 1
     return reports
-
-
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
 class RoundOverview(Struct, frozen=True):
@@ -99,10 +93,6 @@ class RoundOverview(Struct, frozen=True):
     last: int
     calls: dict[str, int]
     tokens: int
-
-    @property
-    def steps(self) -> int:
-        return self.last - self.first + 1 if self.first else 0
 
 
 class ToolOverview(Struct):
@@ -133,6 +123,14 @@ class ChainOverview(Struct, frozen=True):
 
 
 class Overview(Struct, frozen=True):
+    """What there is to show of one recording. `log` is its id in the store, empty for a file."""
+
+    log: str
+    title: str
+    source: str
+    model: str
+    usage: UsageComparison | None
+    notes: list[str]
     rounds: tuple[RoundOverview, ...]
     tools: tuple[ToolOverview, ...]
     boundaries: tuple[BoundaryOverview, ...]
@@ -145,16 +143,29 @@ class Overview(Struct, frozen=True):
     repairs: tuple[str, ...]
 
 
-def make_overview(entries: Sequence[Entry], on_path: Sequence[Entry], counter: TokenCounter) -> Overview:
+def make_overview(
+    log: Log, chain: str = "", model: str | None = None, *, is_stored: bool = False
+) -> Overview:
+    """The overview of a chain. Tokens are counted as `model` or the recorded one."""
+    entries = log.entries()
+    on_path = chain_path(entries, chain)
+    model = model if model is not None else recorded_model(on_path)
+    counter = counter_for_model(model)
     transcript = Transcript(on_path)
     rounds = tuple(_round(transcript, number, counter) for number in range(len(transcript.rounds)))
     pinned = (transcript.system, *transcript.rules.values(), *transcript.contexts.values())
     fixed = counter.tools(transcript.tools)
     fixed += counter.messages(SystemMessage(text) for text in pinned if text.strip())
-    chain = on_path[-1].chain
     parents = {entry.parent for entry in entries if entry.chain == chain}
     tips = [e for e in entries if e.chain == chain and e.id not in parents and e.id != on_path[-1].id]
+    head = log.info.head
     return Overview(
+        log=log.id if is_stored else "",
+        title=head.title,
+        source=head.source,
+        model=model,
+        usage=compare_usage(on_path, counter),
+        notes=import_notes(entries),
         rounds=rounds,
         tools=tuple(_tools(transcript, counter)),
         boundaries=tuple(_boundary(transcript, at, event, counter) for at, event in transcript.boundaries),
@@ -173,9 +184,7 @@ def _round(transcript: Transcript, number: int, counter: TokenCounter) -> RoundO
     items = transcript.items[starts[number] if number else 0 : starts[number + 1]]
     steps = [item for item in items if isinstance(item, Step)]
     said = next((joined_text(i.message.parts) for i in items if isinstance(i, User) and i.opens_round), "")
-    calls: dict[str, int] = {}
-    for use in (use for step in steps for use in step.uses.values()):
-        calls[use.name] = calls.get(use.name, 0) + 1
+    calls = Counter(use.name for step in steps for use in step.uses.values())
     return RoundOverview(
         number=number + 1,
         user=next((line.strip() for line in said.split("\n") if line.strip()), ""),

@@ -35,7 +35,6 @@ from holdfast.cli.options import (
 )
 from holdfast.cli.pair_terminal import PairProgress, TerminalApprovals
 from holdfast.cli.streams import (
-    format_count,
     hint,
     printable,
     say,
@@ -45,6 +44,7 @@ from holdfast.cli.streams import (
     write_json,
 )
 from holdfast.errors import InputError
+from holdfast.numbers import counted
 from holdfast.pair.phases import PairState
 from holdfast.pair.roles import built_in_pair, load_pair, load_stop_table
 from holdfast.pair.stop_rules import MOST, MOST_DOLLARS
@@ -232,7 +232,7 @@ def _show(end: PairEnd, *, as_json: bool) -> None:
     if CODES.get(outcome.reason) != 0:
         say_error(outcome.sentence)
     hint((outcome.hint or _hint(outcome)).replace("--continue", end.again))
-    parts = [format_count(state.iterations, "iteration"), format_count(state.turn, "turn")]
+    parts = [counted(state.iterations, "iteration"), counted(state.turn, "turn")]
     parts += [f"${end.dollars:.4f}"] if end.dollars else []
     if end.logs:
         say(", ".join([*parts, f"log {end.logs[0]}"]))

@@ -19,7 +19,6 @@ from holdfast.cli.inputs import parse_budgets
 from holdfast.cli.options import FilesInput, common_options, complete_with, json_option, reads_files
 from holdfast.cli.streams import (
     check_writable,
-    format_count,
     note,
     open_output,
     say,
@@ -40,6 +39,7 @@ from holdfast.lab.replay import ReportOptions, replay
 from holdfast.lab.report import ReportTable, terminal_tables, write_html, write_markdown
 from holdfast.lab.report.standings import result_sentence
 from holdfast.lab.results import ReplayReport
+from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.prices import BUILT_IN as BUILT_IN_PRICES
@@ -141,7 +141,7 @@ def _replay(
     options: ReplayOptions, sources: RecordingSources, wanted: ReportOptions, processes: int, dump: str
 ) -> ReplayReport:
     load = sources.load()
-    what = f"replaying {format_count(load.recordings, 'recording')}"
+    what = f"replaying {counted(load.recordings, 'recording')}"
     with ExitStack() as stack:
         if dump:
             # Removed last: a worker that was stopped leaves the packs that it was writing.
@@ -220,7 +220,7 @@ def _show(report: ReplayReport, as_json: bool, markdown: bool, aside: bool) -> N
             _show_table(table, aside)
     if aside or not (as_json or markdown):
         say(
-            f"{format_count(report.recordings, 'recording')} of {format_count(len(report.projects), 'project')} "
+            f"{counted(report.recordings, 'recording')} of {counted(len(report.projects), 'project')} "
             f"in {report.seconds:.0f} s; prices `{report.prices}`, relative to `everything`"
         )
         if result := result_sentence(report):

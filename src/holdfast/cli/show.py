@@ -7,30 +7,24 @@ from itertools import islice
 from pathlib import Path
 
 import click
-import msgspec
-from msgspec import Struct
 
 from holdfast.cli.inputs import (
     RecordingInput,
-    chain_path,
-    import_notes,
     open_log,
     reads_recording,
-    recorded_model,
 )
 from holdfast.cli.ledger import show_ledger
 from holdfast.cli.options import common_options, json_option
-from holdfast.cli.overview import Overview, UsageComparison, compare_usage, make_overview
-from holdfast.cli.streams import format_count, note, printable, track, write, write_json
+from holdfast.cli.overview import Overview, UsageComparison, make_overview
+from holdfast.cli.streams import note, printable, track, write, write_json
 from holdfast.cli.tables import name, number, print_heading, print_table, text, wrapped
 from holdfast.errors import InputError
 from holdfast.log import Log
-from holdfast.messages import Json
+from holdfast.numbers import counted
 from holdfast.packing.counting.families import family_for_model
 from holdfast.recordings.json_lines import RecordingFile, check_complete
 from holdfast.recordings.recording_files import scan_recordings
 from holdfast.store import MemoryStore
-from holdfast.tokenizers import counter_for_model
 
 EXAMPLES = """\b
 Examples:
@@ -40,18 +34,6 @@ Examples:
   holdfast show l0123456789ab --json | jq .rounds
   holdfast show recording.jsonl --ledger --budget 32k
   holdfast show recording.jsonl --ledger --at 41 --path src/app.py"""
-
-
-class RecordingSummary(Struct, frozen=True):
-    """What there is to show of one recording. `log` is its id in the store, empty for a file."""
-
-    log: str
-    title: str
-    source: str
-    model: str
-    overview: Overview
-    usage: UsageComparison | None
-    notes: list[str]
 
 
 @click.command(epilog=EXAMPLES)
@@ -82,24 +64,13 @@ def command(
     if source.id is None and source.file is not None and _holds_several(source.file, source.format):
         _show_list(source.file, source.format, model, as_json)
         return
-    summary = _summarise(open_log(ctx, source), source.chain, model, is_stored=source.file is None)
+    seen = make_overview(open_log(ctx, source), source.chain, model, is_stored=source.file is None)
     if as_json:
-        write_json(_as_json(summary))
+        write_json(seen)
     else:
-        _show(summary)
-    for sentence in summary.notes:
+        _show(seen)
+    for sentence in seen.notes:
         note(f"import: {sentence}")
-
-
-def _summarise(log: Log, chain: str, model: str | None, *, is_stored: bool) -> RecordingSummary:
-    entries = log.entries()
-    on_path = chain_path(entries, chain)
-    model = model if model is not None else recorded_model(on_path)
-    counter = counter_for_model(model)
-    head = log.info.head
-    usage, notes = compare_usage(on_path, counter), import_notes(entries)
-    seen = make_overview(entries, on_path, counter)
-    return RecordingSummary(log.id if is_stored else "", head.title, head.source, model, seen, usage, notes)
 
 
 def _holds_several(file: Path, format_: str | None) -> bool:
@@ -112,26 +83,19 @@ def _show_list(file: Path, format_: str | None, model: str | None, as_json: bool
     with track(scan_recordings(opened, format_), "reading") as found:
         for unread in found:
             log = Log.import_recording(MemoryStore(), unread.read(), redact=str)
-            one = _summarise(log, "", model, is_stored=False)
-            seen = one.overview
-            rows.append((unread.id, len(seen.rounds), seen.steps, seen.tokens, one.title))
+            seen = make_overview(log, model=model)
+            rows.append((unread.id, len(seen.rounds), seen.steps, seen.tokens, seen.title))
     if as_json:
         keys = ("id", "rounds", "steps", "tokens", "title")
         write_json([dict(zip(keys, row, strict=True)) for row in rows])
     else:
         print_table([name("id"), number("rounds"), number("steps"), number("tokens"), text("title")], rows)
-        note(f"{format_count(len(rows), 'recording')}; choose one with `--id`")
+        note(f"{counted(len(rows), 'recording')}; choose one with `--id`")
     check_complete([opened])
 
 
-def _as_json(summary: RecordingSummary) -> Json:
-    shown = msgspec.to_builtins(summary)
-    return {**{key: value for key, value in shown.items() if key != "overview"}, **shown["overview"]}
-
-
-def _show(summary: RecordingSummary) -> None:
-    seen = summary.overview
-    _show_head(summary)
+def _show(seen: Overview) -> None:
+    _show_head(seen)
     rows = [
         (r.number, _span(r.first, r.last), r.tokens, _names(r.calls), r.user or "(no user message)")
         for r in seen.rounds
@@ -141,22 +105,21 @@ def _show(summary: RecordingSummary) -> None:
     if seen.tools:
         print_heading("tools")
         _show_tools(seen)
-    if summary.usage:
-        print_heading(f"provider usage, {format_count(summary.usage.reports, 'report')}")
-        _show_usage(summary.usage)
+    if seen.usage:
+        print_heading(f"provider usage, {counted(seen.usage.reports, 'report')}")
+        _show_usage(seen.usage)
     _show_rest(seen)
 
 
-def _show_head(summary: RecordingSummary) -> None:
-    seen = summary.overview
-    if summary.title:
-        write(f"{printable(summary.title)}\n")
-    where = f"log {summary.log}, " if summary.log else ""
+def _show_head(seen: Overview) -> None:
+    if seen.title:
+        write(f"{printable(seen.title)}\n")
+    where = f"log {seen.log}, " if seen.log else ""
     write(
-        f"{where}{printable(summary.source) or 'live'}, counted as {family_for_model(summary.model).name}"
-        f"{f' ({printable(summary.model)})' if summary.model else ''}\n"
-        f"{format_count(len(seen.rounds), 'round')}, {format_count(seen.steps, 'step')}, "
-        f"{format_count(seen.tokens, 'token')}, of which {seen.fixed_tokens:,} are system prompt and tools\n"
+        f"{where}{printable(seen.source) or 'live'}, counted as {family_for_model(seen.model).name}"
+        f"{f' ({printable(seen.model)})' if seen.model else ''}\n"
+        f"{counted(len(seen.rounds), 'round')}, {counted(seen.steps, 'step')}, "
+        f"{counted(seen.tokens, 'token')}, of which {seen.fixed_tokens:,} are system prompt and tools\n"
     )
 
 
@@ -201,11 +164,11 @@ def _show_rest(seen: Overview) -> None:
         columns = [name("chain"), name("agent"), number("steps"), number("tokens"), text("title")]
         print_table(columns, [(c.name, c.agent, c.steps, c.tokens, c.title) for c in seen.chains])
     if seen.branches:
-        left = format_count(seen.off_path, "entry", "entries")
-        of = format_count(seen.branches, "branch", "branches")
+        left = counted(seen.off_path, "entry", "entries")
+        of = counted(seen.branches, "branch", "branches")
         write(f"\n{left} of {of} {'is' if seen.off_path == 1 else 'are'} off the path\n")
     if seen.repairs:
-        write(f"\n{format_count(len(seen.repairs), 'repair')} needed; `holdfast check` lists them\n")
+        write(f"\n{counted(len(seen.repairs), 'repair')} needed; `holdfast check` lists them\n")
 
 
 def _span(first: int, last: int) -> str:

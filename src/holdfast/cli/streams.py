@@ -124,11 +124,6 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else " " if c.isspace() else "" for c in text)
 
 
-def format_count(number: int, thing: str, things: str = "") -> str:
-    """`1 step`, `12,345 steps`, `2 entries`."""
-    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
-
-
 SILENCE_SECONDS = 3.0
 """How long stdin is read before a message says so."""
 
