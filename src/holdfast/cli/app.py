@@ -109,7 +109,7 @@ def root(ctx: click.Context, /, **given: Any) -> None:
             raise click.UsageError("options of the agent go behind the command, not before it", ctx)
         return
     # Imported late: commands do not need it.
-    from holdfast.cli.screen import open_agent  # noqa: PLC0415
+    from holdfast.cli.resume import open_agent  # noqa: PLC0415
 
     code = open_agent(ctx, given)
     if code is None:

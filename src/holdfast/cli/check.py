@@ -4,7 +4,7 @@ Rule: it repairs nothing. Messages in a provider's own format are judged as they
 a translation one to one; it says what `pack` would repair.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -86,9 +86,14 @@ class CheckedRequest(Struct, frozen=True):
         return [*transcript.repairs, *transcript.unplaced.values(), *waiting]
 
 
-def _requests_in(path: Path, id_: str | None, format_: str | None, chain: str) -> Iterator[CheckedRequest]:
-    """Every recording of a file, or the one with this id."""
-    chosen = find_recording(path, id_, format_) if id_ is not None else None
+def _requests(ctx: click.Context, source: RecordingInput) -> Iterator[CheckedRequest]:
+    """Every recording of a file, or the one with this id; or a log in the store."""
+    path, format_, chain = source.file, source.format, source.chain
+    if path is None:
+        log = open_log(ctx, source)
+        yield CheckedRequest(log.id, chain_path(log.entries(), chain))
+        return
+    chosen = find_recording(path, source.id, format_) if source.id is not None else None
     native = [r for r in _native_requests(path, format_, chain) if chosen is None or r.id == chosen.id]
     yield from native
     for recording in () if native else [chosen] if chosen else read_recordings(path, format_):
@@ -174,10 +179,9 @@ def command(ctx: click.Context, source: RecordingInput, provider: str | None, as
     RECORDING is a file, or the id of a log in the store. OpenAI and Anthropic messages are judged as they are,
     other formats after a translation one to one. All recordings of a file are checked unless --id names one.
     """
-    requests = _requests_of(ctx, source)
     results: list[ValidationResult] = []
     notes: dict[str, None] = {}
-    with track(requests, "checking") as found:
+    with track(_requests(ctx, source), "checking") as found:
         for request in found:
             repairs = request.repairs()
             results += [
@@ -191,24 +195,12 @@ def command(ctx: click.Context, source: RecordingInput, provider: str | None, as
         _show(results)
     for sentence in notes:
         note(f"import: {sentence}")
-    if _say_total(results):
-        ctx.exit(BROKEN)
-
-
-def _requests_of(ctx: click.Context, source: RecordingInput) -> Iterable[CheckedRequest]:
-    if source.file is not None:
-        return _requests_in(source.file, source.id, source.format, source.chain)
-    log = open_log(ctx, source)
-    return [CheckedRequest(log.id, chain_path(log.entries(), source.chain))]
-
-
-def _say_total(results: list[ValidationResult]) -> int:
-    """Say how many rules are broken, and where; the number."""
     broken = sum(len(result.violations) for result in results)
     names = " and ".join(dict.fromkeys(result.provider for result in results))
     checked = counted(len({result.recording for result in results}), "recording")
     note(f"{counted(broken, 'violation')} in {checked}, by the rules of {names}")
-    return broken
+    if broken:
+        ctx.exit(BROKEN)
 
 
 def _as_json(result: ValidationResult) -> dict[str, object]:

@@ -10,31 +10,13 @@ from typing import Any, Protocol
 
 import msgspec
 
+from holdfast.agents.coding import traces
 from holdfast.agents.coding.coding_session import OpenedSession
 from holdfast.agents.coding.headless import RunResult
-from holdfast.agents.coding.traces import (
-    VERSION,
-    JsonLine,
-    Trace,
-    notice_line,
-    piece_line,
-    redact_line,
-    result_line,
-)
 from holdfast.agents.limits import Spent
 from holdfast.agents.notices import FoldMade, Notice, SummaryBegan, SummaryMade
-from holdfast.cli.streams import (
-    hint,
-    note,
-    printable,
-    say,
-    say_error,
-    warn,
-    write,
-    write_json,
-)
+from holdfast.cli.streams import hint, note, printable, say, say_error, warn, write, write_json
 from holdfast.errors import ConfigError, HoldfastError
-from holdfast.messages import Json, ToolCall
 from holdfast.models.model import RetryScheduled
 from holdfast.numbers import counted
 from holdfast.tools.call import CallFinished
@@ -66,25 +48,24 @@ class TextOutput:
             say(line)
 
     def ended(self, result: RunResult) -> None:
-        self._say_end(result)
-        if result.outcome == "done":
-            answer = result.text if result.value is None else msgspec.json.encode(result.value).decode()
-            write(answer.rstrip("\n") + "\n")
-
-    def _say_end(self, result: RunResult) -> None:
         if result.outcome != "done":
             say_error(result.sentence)
             hint(result.hint)
         if result.log:
             say(format_spending(result.spent, result.log, is_priced=result.is_priced))
+        self.write(result)
+
+    def write(self, result: RunResult) -> None:
+        if result.outcome == "done":
+            answer = result.text if result.value is None else msgspec.json.encode(result.value).decode()
+            write(answer.rstrip("\n") + "\n")
 
 
 class JsonOutput(TextOutput):
     """The same lines on stderr, one object on stdout."""
 
-    def ended(self, result: RunResult) -> None:
-        self._say_end(result)
-        write_json(result_line(result))
+    def write(self, result: RunResult) -> None:
+        write_json(traces.result_line(result))
 
 
 class JsonStreamOutput:
@@ -111,21 +92,21 @@ class JsonStreamOutput:
         )
 
     def watch(self, notice: Notice) -> None:
-        if line := notice_line(notice):
-            self._write(redact_line(line))
-        elif self._partial and (piece := piece_line(notice)):
+        if line := traces.notice_line(notice):
+            self._write(traces.redact_line(line))
+        elif self._partial and (piece := traces.piece_line(notice)):
             self._write(piece)
 
     def ended(self, result: RunResult) -> None:
-        self._write(result_line(result))
+        self._write(traces.result_line(result))
         if self._error:
             raise self._error
 
-    def _write(self, line: JsonLine) -> None:
+    def _write(self, line: traces.JsonLine) -> None:
         if self._error:
             return
         try:
-            write(msgspec.json.encode({"v": VERSION, **line}) + b"\n")
+            write(msgspec.json.encode({"v": traces.VERSION, **line}) + b"\n")
         except (OSError, HoldfastError) as error:
             self._error = error
             if self._opened:
@@ -139,13 +120,6 @@ def say_no_model(message: str, found: str, tip: str) -> None:
     hint(tip)
 
 
-def describe_arguments(call: ToolCall) -> str:
-    """The argument that describes a call best, on one line."""
-    said: Json = next((call.arguments[key] for key in TELLING if call.arguments.get(key)), "")
-    line = printable(str(said))
-    return line if len(line) <= LONGEST_ABOUT else f"{line[:LONGEST_ABOUT]}…"
-
-
 def describe_notice(notice: Notice) -> str:
     """A line for a person; empty for a notice that needs none."""
     match notice:
@@ -156,8 +130,7 @@ def describe_notice(notice: Notice) -> str:
         case SummaryBegan(waits=True):
             return "summarizing"
         case SummaryMade(compaction=made):
-            sizes = f"{made.tokens_before:,} tokens to {made.tokens_after:,}"
-            return f"summarized {sizes}"
+            return f"summarized {made.tokens_before:,} tokens to {made.tokens_after:,}"
         case RetryScheduled(seconds=seconds, reason=reason):
             return f"asking again in {seconds:.0f} s: {reason}"
     return ""
@@ -168,7 +141,10 @@ def _describe_call(news: CallFinished) -> str:
     # The first line of a diff says nothing about the change.
     first = shown[0] if not shown[0].startswith("--- ") else counted(len(shown), "line") + " of diff"
     mark = "failed: " if news.result.is_error else ""
-    head = " ".join(filter(None, (news.call.name, describe_arguments(news.call))))
+    arguments = news.call.arguments
+    about = printable(str(next((arguments[key] for key in TELLING if arguments.get(key)), "")))
+    about = about if len(about) <= LONGEST_ABOUT else f"{about[:LONGEST_ABOUT]}…"
+    head = " ".join(filter(None, (news.call.name, about)))
     return f"{head} – {mark}{first[:LONGEST_SHOWN]} ({news.seconds:.1f} s)"
 
 
@@ -188,7 +164,7 @@ class Observers:
     def __init__(self, trace: Path | None, env: Mapping[str, str]) -> None:
         self._provider: Any = _provider(env) if env.get(OTEL_VARIABLE, "none") not in ("none", "") else None
         self._spans: Any = None
-        self._trace = Trace(trace) if trace else None
+        self._trace = traces.Trace(trace) if trace else None
 
     def began(self, opened: OpenedSession) -> None:
         if self._provider:

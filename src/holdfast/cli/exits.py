@@ -38,20 +38,22 @@ DEBUG = "HOLDFAST_DEBUG"
 
 def run_guarded(action: Callable[[], int]) -> int:
     """Run an action; its exit code, or that of what it raised, which is printed to stderr."""
-    try:
-        code = action()
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        # `| head` has read enough. What is left in the buffer must not be written again at exit.
-        _drop_output()
-        return 0
-    except (KeyboardInterrupt, Exception) as error:
-        with suppress(BrokenPipeError):
+    with suppress(BrokenPipeError):
+        try:
+            code = action()
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except (KeyboardInterrupt, Exception) as error:
             return _report(error)
-        _drop_output()
-        return 0
-    return code
+        return code
+    # `| head` has read enough. What is left in the buffer must not be written again at exit.
+    with suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(null, stream.fileno())
+    return 0
 
 
 def _report(error: BaseException) -> int:
@@ -64,36 +66,20 @@ def _report(error: BaseException) -> int:
         case HoldfastError():
             say_error(error.message)
             if isinstance(error, ContextOverflow):
-                _list_parts(error)
+                # Imported late: only this error has a table.
+                from holdfast.cli.tables import name, number, say_table  # noqa: PLC0415
+
+                rows = [*error.parts, ("budget", error.budget)]
+                say_table([name("may not be cut"), number("tokens")], rows, totals=1)
             hint(error.hint)
             return error.exit_code
-        case click.UsageError():
-            say_error(_sentence(error.format_message()))
-            hint(f"see `{error.ctx.command_path if error.ctx else 'holdfast'} --help`")
-            return error.exit_code
         case click.ClickException():
-            say_error(_sentence(error.format_message()))
+            # In our style: no capital, backticks around what was typed.
+            text = error.format_message()
+            say_error(text[:1].lower() + text[1:].replace("'", "`"))
+            if isinstance(error, click.UsageError):
+                hint(f"see `{error.ctx.command_path if error.ctx else 'holdfast'} --help`")
             return error.exit_code
     say_error(f"unexpected {type(error).__name__}: {error}")
     hint(f"set {DEBUG}=1 to see the traceback, and please report it with the command you ran")
     return UNEXPECTED
-
-
-def _sentence(text: str) -> str:
-    """A message of click in our style: no capital, backticks around what was typed."""
-    return text[:1].lower() + text[1:].replace("'", "`")
-
-
-def _list_parts(error: ContextOverflow) -> None:
-    # Imported late: only this error has a table.
-    from holdfast.cli.tables import name, number, say_table  # noqa: PLC0415
-
-    rows = [*((part, tokens) for part, tokens in error.parts), ("budget", error.budget)]
-    say_table([name("may not be cut"), number("tokens")], rows, totals=1)
-
-
-def _drop_output() -> None:
-    with suppress(OSError, ValueError):
-        null = os.open(os.devnull, os.O_WRONLY)
-        for stream in (sys.stdout, sys.stderr):
-            os.dup2(null, stream.fileno())

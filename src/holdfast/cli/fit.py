@@ -16,7 +16,6 @@ from holdfast.cli.streams import (
     replace_file,
     say,
     show_activity,
-    show_progress,
     write_json,
 )
 from holdfast.cli.tables import Column, print_heading, print_table
@@ -94,7 +93,7 @@ def _fit(options: ReplayOptions, sources: RecordingSources, processes: int, repl
         from holdfast.lab.fit.examples import gather_examples  # noqa: PLC0415
     load = sources.load()
     recordings = counted(load.recordings, "recording")
-    with show_progress(f"reading {recordings}", total=load.size) as done:
+    with show_activity(f"reading {recordings}", total=load.size, timed=True) as done:
         gathered = gather_examples(options, sources, processes=processes, done=done)
     with show_activity("fitting"):
         with loading():
@@ -104,7 +103,7 @@ def _fit(options: ReplayOptions, sources: RecordingSources, processes: int, repl
     if replays and learned.held_out != "nothing":
         from holdfast.lab.fit.trial import run_trial  # noqa: PLC0415
 
-        with show_progress(f"replaying {recordings}", total=load.size) as done:
+        with show_activity(f"replaying {recordings}", total=load.size, timed=True) as done:
             trial, more = run_trial(options, sources, learned, processes=processes, done=done)
         notes = [*notes, *more]
     projects = [one.project for one in gathered.examples]

@@ -127,15 +127,9 @@ def _what(row: TextVisibility, base: str) -> str:
         call = row.call if len(row.call) <= LONGEST_CALL else f"{row.call[:LONGEST_CALL]}…"
         return "; ".join(filter(None, (call, row.note)))
     tool = row.call.split(" ", 1)[0]
-    place = f"{_short(row.path, base)} {_range(row)}".strip()
+    lines = f" {row.first}-{row.last or ''}" if row.first else ""
     copy = "as written" if row.part == "argument" else ""
-    return "; ".join(filter(None, (f"{tool} {place}", copy, row.note)))
-
-
-def _range(row: TextVisibility) -> str:
-    if not row.first:
-        return ""
-    return f"{row.first}-{row.last or ''}"
+    return "; ".join(filter(None, (f"{tool} {_short(row.path, base)}{lines}", copy, row.note)))
 
 
 def _show_files(report: LedgerReport, base: str) -> None:
@@ -145,20 +139,14 @@ def _show_files(report: LedgerReport, base: str) -> None:
     for path, seen in _by_path(report.rows).items():
         steps = _steps(seen)
         if len(steps) > 1:
-            changed = found.changed.get(path, ())
-            rows.append((_short(path, base), _listed(steps), _listed(changed), _on_view(found, path, seen)))
+            seen_in, changed = (", ".join(map(str, some)) for some in (steps, found.changed.get(path, ())))
+            spans = ", ".join(f"{a}-{b}" if b > a else str(a) for a, b in found.on_view(path))
+            spans = "all" if found.resident(path) else spans
+            gone = "stale" if any(row.state == "stale" for row in seen) else "nothing"
+            rows.append((_short(path, base), seen_in, changed, spans or gone))
     if rows:
         print_heading("files seen more than once")
-        print_table(
-            [wrapped("file"), wrapped("seen in steps"), wrapped("changed in"), wrapped("on view")], rows
-        )
-
-
-def _on_view(found: Visibility, path: str, seen: Sequence[TextVisibility]) -> str:
-    if found.resident(path):
-        return "all"
-    spans = ", ".join(f"{a}-{b}" if b > a else str(a) for a, b in found.on_view(path))
-    return spans or ("stale" if any(row.state == "stale" for row in seen) else "nothing")
+        print_table([wrapped(title) for title in ("file", "seen in steps", "changed in", "on view")], rows)
 
 
 def _by_path(rows: Sequence[TextVisibility]) -> dict[str, list[TextVisibility]]:
@@ -172,10 +160,6 @@ def _by_path(rows: Sequence[TextVisibility]) -> dict[str, list[TextVisibility]]:
 
 def _steps(rows: Sequence[TextVisibility]) -> list[int]:
     return list(dict.fromkeys(row.step for row in rows))
-
-
-def _listed(steps: Sequence[int]) -> str:
-    return ", ".join(map(str, steps))
 
 
 def _base(paths: set[str]) -> str:

@@ -140,7 +140,9 @@ def delete(ctx: click.Context, ids: tuple[str, ...], yes: bool) -> None:
         [name("to delete"), number("entries"), text("title")],
         [(i.head.id, i.entries, i.head.title) for i in infos.values()],
     )
-    if not yes and not _confirm(len(infos)):
+    if not yes and not sys.stdin.isatty():
+        raise InputError("nothing was deleted: there is no terminal to confirm it on", hint="add `--yes`")
+    if not yes and not click.confirm(f"Delete {counted(len(infos), 'log')}?", err=True):
         note("nothing was deleted")
         return
     for id_ in infos:
@@ -172,19 +174,10 @@ def verify_(ctx: click.Context, id_: str | None, as_json: bool) -> None:
     elif found:
         rows = [(d.log, d.entry, d.what) for d in found]
         print_table([name("log"), name("entry"), text("what is wrong")], rows)
-    note(f"{counted(len(found), 'fault')} in {counted(len(checked), 'log')}, {_entries(checked)}")
+    entries = counted(sum(info.entries for info in checked), "entry", "entries")
+    note(f"{counted(len(found), 'fault')} in {counted(len(checked), 'log')}, {entries}")
     if found:
         ctx.exit(DAMAGED)
-
-
-def _entries(infos: Sequence[LogInfo]) -> str:
-    return counted(sum(info.entries for info in infos), "entry", "entries")
-
-
-def _confirm(count: int) -> bool:
-    if not sys.stdin.isatty():
-        raise InputError("nothing was deleted: there is no terminal to confirm it on", hint="add `--yes`")
-    return click.confirm(f"Delete {counted(count, 'log')}?", err=True)
 
 
 def _count_logs(files: Sequence[RecordingFile], format_: str | None) -> int:

@@ -16,7 +16,7 @@ from holdfast.cli.streams import hint, note, write_json
 from holdfast.cli.tables import Cell, Column, name, number, print_table
 from holdfast.config import load_config
 from holdfast.messages import Json
-from holdfast.models.catalogue import Catalogue, ModelEntry, load_catalogue
+from holdfast.models.catalogue import Catalogue, load_catalogue
 from holdfast.models.selection import MODEL_VARIABLE, ResolvedModel, model_name, resolve_model
 
 EXAMPLES = """\b
@@ -68,7 +68,8 @@ def command(ctx: click.Context, which: str, check: bool, as_json: bool) -> None:
     """
     config = load_config(cwd=Path.cwd(), env=os.environ)
     catalogue = load_catalogue(config)
-    rows = [_row(one) for one in _wanted(which, catalogue)]
+    wanted = _wanted(which, catalogue)
+    rows = [ModelRow(one, bool(os.environ.get(one.key, "").strip())) for one in wanted]
     if check:
         rows = _checked(rows)
     picked = model_name("", config, os.environ)
@@ -94,10 +95,6 @@ def _wanted(which: str, catalogue: Catalogue) -> list[ResolvedModel]:
     return found
 
 
-def _row(chosen: ResolvedModel) -> ModelRow:
-    return ModelRow(chosen, bool(os.environ.get(chosen.key, "").strip()))
-
-
 def _checked(rows: Sequence[ModelRow]) -> list[ModelRow]:
     """The rows with what their providers say; those without a key are not asked."""
     # Imported late: the network code takes longer to load than the rest of this command.
@@ -110,21 +107,17 @@ def _checked(rows: Sequence[ModelRow]) -> list[ModelRow]:
         if found is None:
             checked.append(row)
         elif row.chosen.entry.model == ANY and found.served:
-            checked += [
-                ModelRow(_served(row.chosen, model, window), row.is_key_set, True, True)
-                for model, window in sorted(found.served.items())
-            ]
+            for model, window in sorted(found.served.items()):
+                full = f"{row.chosen.entry.provider}/{model}"
+                entry = replace(row.chosen.entry, name=full, window=window)
+                served = replace(row.chosen, name=full, entry=entry)
+                checked.append(ModelRow(served, row.is_key_set, True, True))
         else:
             listed = row.chosen.entry.model in found.served if found.served else None
             checked.append(
                 replace(row, is_reached=found.is_available, is_listed=listed, problem=found.problem)
             )
     return checked
-
-
-def _served(place: ResolvedModel, model: str, window: int) -> ResolvedModel:
-    full = f"{place.entry.provider}/{model}"
-    return replace(place, name=full, entry=replace(place.entry, name=full, window=window))
 
 
 def _told(row: ModelRow) -> dict[str, Json]:
@@ -144,39 +137,19 @@ def _told(row: ModelRow) -> dict[str, Json]:
 
 
 def _table(rows: Sequence[ModelRow], check: bool) -> tuple[list[Column], list[Sequence[Cell]]]:
-    columns = [
-        name("model"),
-        number("window"),
-        number("$ in"),
-        number("$ read"),
-        number("$ out"),
-        name("key"),
-    ]
+    columns = [name("model"), *map(number, ("window", "$ in", "$ read", "$ out")), name("key")]
     cells: list[Sequence[Cell]] = []
     for row in rows:
-        entry = row.chosen.entry
-        line: list[Cell] = [row.chosen.name, entry.window or "?", *_prices(entry), _key(row)]
-        cells.append([*line, _answer(row)] if check else line)
+        entry, price = row.chosen.entry, row.chosen.entry.price
+        known = (price.input, price.cache_read, price.output) if price else (None, None, None)
+        prices = ["" if one is None else f"{one:g}" for one in known]
+        key = "yes" if row.is_key_set else "no" if row.chosen.is_key_needed else "–"
+        reached = "–" if row.is_reached is None else "yes" if row.is_reached else "no"
+        if row.is_reached is not None and row.is_listed is False:
+            reached = "not listed"
+        line = [row.chosen.name, entry.window or "?", *prices, key]
+        cells.append([*line, reached] if check else line)
     return [*columns, name("reached")] if check else columns, cells
-
-
-def _prices(entry: ModelEntry) -> list[Cell]:
-    if entry.price is None:
-        return ["", "", ""]
-    known = (entry.price.input, entry.price.cache_read, entry.price.output)
-    return ["" if price is None else f"{price:g}" for price in known]
-
-
-def _key(row: ModelRow) -> str:
-    if row.is_key_set:
-        return "yes"
-    return "no" if row.chosen.is_key_needed else "–"
-
-
-def _answer(row: ModelRow) -> str:
-    if row.is_reached is None:
-        return "–"
-    return "not listed" if row.is_listed is False else "yes" if row.is_reached else "no"
 
 
 def _say(rows: Sequence[ModelRow], catalogue: Catalogue, picked: str) -> None:

@@ -1,9 +1,11 @@
 """`holdfast pack`: what an agent would send, from a recording and a budget.
 
 Rule: the messages are the only thing on stdout. Every id that is printed can be recalled, or a note says why not.
+The report for people fits eighty columns and one screen; all cuts and folds are listed only on request.
 """
 
 import time
+from collections.abc import Sequence
 
 import click
 from msgspec.structs import asdict
@@ -17,12 +19,18 @@ from holdfast.cli.inputs import (
     walk_recording,
 )
 from holdfast.cli.options import common_options, json_option
-from holdfast.cli.pack_report import say_report, tokens_before
-from holdfast.cli.streams import note, write_json
+from holdfast.cli.streams import note, say, write_json
+from holdfast.cli.tables import Cell, name, number, say_table, say_truncated, say_wrapped, text
+from holdfast.events import Folded, FoldedRun
 from holdfast.messages import Json
+from holdfast.numbers import counted, group_digits
+from holdfast.packing.counting.families import family_for_model
+from holdfast.packing.layers import Cut, Pack
 from holdfast.packing.pack import pack
+from holdfast.packing.view import WindowView
 from holdfast.sender import Packed, Provider, Sender
 from holdfast.store import MemoryStore
+from holdfast.views import FrozenTranscript, Step
 
 EXAMPLES = """\b
 Examples:
@@ -33,6 +41,10 @@ Examples:
 
 \b
 Exit code 5 if what may not be cut does not fit the budget."""
+
+MOST_KINDS = 10
+"""Kinds of cuts that have a row of their own."""
+_WORDS = {"assistant text": "assistant texts", "user message": "user messages", "thinking": "thinking"}
 
 
 @click.command(epilog=EXAMPLES)
@@ -125,3 +137,134 @@ def _as_json(walked: RecordingWindow, sent: Packed, *, is_stored: bool) -> Json:
         "notes": [*import_notes(walked.entries), *packed.notes],
         "losses": sent.losses,
     }
+
+
+def tokens_before(window: WindowView) -> int:
+    """What the whole conversation and the pinned layers would take: the same number that `show` prints."""
+    items, counter = window.transcript.items, window.counter
+    fixed = window.fixed_tokens["stable"] + window.fixed_tokens["tools"]
+    return fixed + sum(
+        counter.message(item.message) + (counter.messages(item.answers()) if isinstance(item, Step) else 0)
+        for item in items
+    )
+
+
+def say_report(
+    walked: RecordingWindow, pack: Pack, seconds: float, *, by_kind: bool, in_full: bool, is_stored: bool
+) -> None:
+    """The size, the layers and why it is no larger; what was cut by kind or `in_full`; how to get it back."""
+    window, folds = walked.window.view(), walked.folds
+    before = tokens_before(window)
+    share = f" ({pack.tokens / before:.0%})" if before else ""
+    say(f"{counted(before, 'token')} before packing, {pack.tokens:,} after{share}, in {seconds:.1f} s")
+    say("")
+    _say_layers(pack)
+    if pack.cuts and by_kind:
+        say("")
+        _say_kinds(pack.cuts)
+    say("")
+    say(
+        f"budget {pack.budget:,}, limit {pack.limit:,}, "
+        f"trigger {pack.trigger:,} (profile {window.profile.name}); "
+        f"{counted(len(folds), 'fold')}, {counted(len(pack.cuts), 'cut')}"
+    )
+    say_wrapped(_why_smaller(window, pack, folds))
+    say(_how_counted(walked.model))
+    if pack.cuts and is_stored:
+        largest = max(pack.cuts, key=lambda cut: cut.before - cut.after)
+        size = counted(largest.before, "token")
+        say_truncated(f"get it back: `holdfast recall {largest.id}` ({size}: {largest.what})", always=True)
+    if in_full:
+        _say_folds(window.transcript, folds)
+        _say_cuts(pack.cuts)
+    if pack.notes and (by_kind or in_full):
+        say("")
+        say("repairs")
+        for repair in pack.notes:
+            say(f"  {repair}")
+
+
+def _say_layers(pack: Pack) -> None:
+    """One column a layer, in the order in which they are sent."""
+    first, *rest = [(layer.name, len(layer.messages), layer.tokens) for layer in pack.layers]
+    tools, total = ("tools", "", pack.tool_tokens), ("total", len(pack.messages), pack.tokens)
+    layers: list[tuple[str, Cell, int]] = [first, tools, *rest, total]
+    titles, messages, tokens = zip(*layers, strict=True)
+    say_table([name("layer"), *map(number, titles)], [("messages", *messages), ("tokens", *tokens)])
+
+
+def _why_smaller(window: WindowView, pack: Pack, folds: Sequence[Folded]) -> str:
+    reply = pack.budget - pack.limit
+    if not folds:
+        return f"nothing was folded: a fold starts at {pack.trigger:,} tokens"
+    return (
+        f"smaller than the budget, because {reply:,} tokens stay free for the reply, and a fold starts at "
+        f"{pack.trigger:,} tokens and goes down to {window.profile.low_water:,} or less: "
+        "until the next one, requests only grow at their end, so the provider's cache holds"
+    )
+
+
+def _how_counted(model: str) -> str:
+    """The vocabulary that was counted in, and how far an estimate may be off."""
+    family = family_for_model(model)
+    if not model:
+        return f"counted in {family.vocabulary}, because the recording names no model"
+    if family.exact:
+        return f"counted as {family.name} ({model}), in its own vocabulary"
+    bound = f"within {family.bound.largest / 10:.0f} % for 19 texts of 20"
+    return f"counted as {family.name} ({model}), an estimate: {bound}"
+
+
+def _say_kinds(cuts: Sequence[Cut]) -> None:
+    """The cuts of the same thing by the same rule, those that saved most first."""
+    by_kind: dict[tuple[str, str], list[Cut]] = {}
+    for cut in cuts:
+        what = _WORDS.get(cut.what) or f"{cut.what.split(' ', 1)[0]} results"
+        if cut.rule.startswith("call-"):
+            what = "arguments of calls"
+        by_kind.setdefault((what, cut.rule), []).append(cut)
+    kinds = sorted(by_kind.items(), key=lambda kind: sum(cut.after - cut.before for cut in kind[1]))
+    rows = [(*kind, *_sums(found)) for kind, found in kinds[:MOST_KINDS]]
+    if rest := kinds[MOST_KINDS:]:
+        rest_sums = _sums([cut for _, found in rest for cut in found])
+        rows.append((counted(len(rest), "more kind"), "", *rest_sums))
+    columns = [text("what was cut"), name("rule"), number("count"), number("tokens before"), number("after")]
+    say_table(columns, [*rows, ("total", "", *_sums(cuts))], totals=1)
+
+
+def _sums(cuts: Sequence[Cut]) -> tuple[int, int, int]:
+    return len(cuts), sum(cut.before for cut in cuts), sum(cut.after for cut in cuts)
+
+
+def _say_folds(transcript: FrozenTranscript, folds: Sequence[Folded]) -> None:
+    numbers = {step.entry: step.number + 1 for step in transcript.steps}
+    for count, fold in enumerate(folds, 1):
+        sizes = f"{fold.tokens_before:,} → {fold.tokens_after:,} tokens"
+        say("")
+        say(f"fold {count}, {fold.reason}: {group_digits(fold.why)}, {sizes}")
+        for run in fold.runs:
+            say(f"  {_describe_run(run, numbers)}")
+        for one in fold.notes:
+            say(f"  {one.text}")
+        if fold.users:
+            say(f"  {counted(len(fold.users), 'user message')} shortened")
+
+
+def _say_cuts(cuts: Sequence[Cut]) -> None:
+    """One line a cut. What it was comes last: it is the only part without a fixed width."""
+    if not cuts:
+        return
+    say("")
+    say("cuts: tokens before → after (in its place and in notes), rule, id, what")
+    width = max(len(f"{cut.before:,}") for cut in cuts)
+    rules = max(len(cut.rule) for cut in cuts)
+    for cut in cuts:
+        sizes = f"{cut.before:>{width},} → {cut.after:<{width},}"
+        say_truncated(f"{sizes}  {cut.rule:{rules}}  {cut.id:13}  {cut.what}")
+
+
+def _describe_run(run: FoldedRun, numbers: dict[str, int]) -> str:
+    first, last = numbers.get(run.first, 0), numbers.get(run.last, 0)
+    steps = f"step {first}" if first == last else f"steps {first}-{last}"
+    cap = f", at most {run.cap:,} tokens a result" if run.cap else ""
+    return f"{steps} → {run.level}{cap}"

@@ -1,11 +1,13 @@
 """`holdfast pair`: two agents that hand work to each other.
 
 Rule: the outcome is the only thing on stdout; what happens on the way goes to stderr. A pair can be stopped at any
-moment, and `--continue` resumes it.
+moment, and `--continue` resumes it. Without a person nothing is decided; words that agents wrote are plain text.
 """
 
 import asyncio
 import os
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,12 @@ from msgspec import Struct
 from holdfast.agents.agent import Agent
 from holdfast.agents.coding.headless import SignalHandler
 from holdfast.agents.model_choice import NoModel
+from holdfast.agents.notices import Notice
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.pair.decisions import Approvals, AutoApprovals, FileApprovals
 from holdfast.agents.pair.journal import BLOCKED, DONE, PairOutcome
 from holdfast.agents.pair.startup import OpenedPair, PairCallbacks, PairOptions, open_pair
-from holdfast.cli.event_output import say_no_model
+from holdfast.cli.event_output import describe_notice, say_no_model
 from holdfast.cli.exits import EXIT_CODES
 from holdfast.cli.inputs import store_path
 from holdfast.cli.options import (
@@ -33,7 +36,6 @@ from holdfast.cli.options import (
     model_option,
     permission_options,
 )
-from holdfast.cli.pair_terminal import PairProgress, TerminalApprovals
 from holdfast.cli.streams import (
     hint,
     printable,
@@ -45,7 +47,7 @@ from holdfast.cli.streams import (
 )
 from holdfast.errors import InputError
 from holdfast.numbers import counted
-from holdfast.pair.phases import PairState
+from holdfast.pair.phases import DecisionMade, DecisionRequested, PairState, describe_phase, too_long
 from holdfast.pair.roles import built_in_pair, load_pair, load_stop_table
 from holdfast.pair.stop_rules import MOST, MOST_DOLLARS
 
@@ -68,6 +70,7 @@ Exit code 0 if the target is reached, 17 if a person must decide first, 20 if
 a rule stopped the pair; docs/pair.md lists all. `--continue` resumes it."""
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
+YES, NO = ("y", "yes"), ("n", "no", "")
 
 
 class PairEnd(Struct, frozen=True):
@@ -115,13 +118,14 @@ def command(ctx: click.Context, /, as_json: bool, approve: str, **given: Any) ->
     design. They continue until enough samples pass, or a rule stops them. The mode is `edit` without --mode.
     """
     options = make_pair_options(ctx.meta.get(STORE), given)
-    progress = PairProgress()
     root = options.agent.root.resolve()
     if approve == "file":
         # Checked before anything is opened, so that a refusal leaves no log behind.
         choose_approvals(approve, store_path(ctx), "new", root)
     callbacks = PairCallbacks(
-        lambda place, log: choose_approvals(approve, place, log, root), progress.tell, progress.watch
+        lambda place, log: choose_approvals(approve, place, log, root),
+        lambda phase: say(describe_phase(phase)),
+        _say_notice,
     )
     try:
         ended = asyncio.run(run_pair(options, callbacks))
@@ -185,6 +189,11 @@ def _both(said: str) -> str:
     return said.replace("`--model`", "`--init-model` and `--execute-model`").replace(
         "--model ", "--init-model "
     )
+
+
+def _say_notice(role: str, notice: Notice) -> None:
+    if line := describe_notice(notice):
+        say(f"  {role}: {line}")
 
 
 async def run_pair(options: PairOptions, callbacks: PairCallbacks) -> PairEnd:
@@ -270,3 +279,67 @@ def _as_json(end: PairEnd) -> dict[str, Any]:
         "dollars": end.dollars,
         "logs": end.logs,
     }
+
+
+class TerminalApprovals:
+    """Ask the person at the terminal; without one, nothing is decided."""
+
+    async def decide(self, asked: DecisionRequested) -> DecisionMade | None:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return None
+        return await _ask(asked)
+
+    def how(self, asked: DecisionRequested) -> str:
+        others = "`--approve file`" if asked.about == "question" else "`--approve file` or `--approve auto`"
+        allow = ", or with another `--allow`" if asked.about == "blocked" else ""
+        return f"resume at a terminal with `--continue`, or with {others}{allow}"
+
+
+async def _ask(asked: DecisionRequested) -> DecisionMade | None:
+    """What a person types; None at the end of the input."""
+    if asked.wants_words:
+        words: str | None = ""
+        while words == "":
+            words = await _words(f"{asked.text}: ")
+        return DecisionMade(asked.id, "say", words, by="a person") if words else None
+    answer = await _choice(f"{asked.text} [y/N]: ")
+    if answer is None or answer:
+        return DecisionMade(asked.id, "approve", by="a person") if answer else None
+    if asked.about == "summary":
+        return DecisionMade(asked.id, "reject", by="a person")
+    reason = await _words("What must change? ")
+    return None if reason is None else DecisionMade(asked.id, "reject", reason, by="a person")
+
+
+async def _choice(text: str) -> bool | None:
+    while (typed := await _line(text)) is not None:
+        if typed.lower() in (*YES, *NO):
+            return typed.lower() in YES
+        say("type y or n")
+    return None
+
+
+async def _words(text: str) -> str | None:
+    """A line that is short enough for an answer."""
+    while (typed := await _line(text)) is not None and (why := too_long(typed)):
+        say(why)
+    return typed
+
+
+async def _line(text: str) -> str | None:
+    """One line, asked for on stderr; None at the end of the input."""
+    sys.stderr.write(printable(text))
+    sys.stderr.flush()
+    loop, typed = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sys.stdin.fileno(), typed.set)
+    line = b""
+    try:
+        await typed.wait()
+        # A terminal gives a whole line, so this does not wait. A terminal that is gone raises an error.
+        with suppress(OSError):
+            line = os.read(sys.stdin.fileno(), 65_536)
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+        if not line.endswith(b"\n"):
+            say("")
+    return line.decode("utf-8", "replace").strip() if line else None

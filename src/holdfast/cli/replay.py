@@ -15,21 +15,21 @@ import click
 from msgspec.structs import replace
 
 from holdfast.cli.exits import INTERRUPTED
-from holdfast.cli.inputs import parse_budgets
+from holdfast.cli.inputs import load_profile, parse_budgets
 from holdfast.cli.options import FilesInput, common_options, complete_with, json_option, reads_files
 from holdfast.cli.streams import (
     check_writable,
     note,
     open_output,
     say,
-    show_progress,
+    show_activity,
     warn,
     write,
     write_file,
     write_json,
 )
 from holdfast.cli.tables import Column, print_heading, print_table, say_table
-from holdfast.config import load_config, resolve_profile
+from holdfast.config import load_config
 from holdfast.errors import InputError
 from holdfast.lab.jobs import RecordingSources
 from holdfast.lab.options import ReplayOptions
@@ -43,7 +43,7 @@ from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.prices import BUILT_IN as BUILT_IN_PRICES
-from holdfast.prices import PriceTable, load_prices
+from holdfast.prices import load_prices
 
 BUDGETS = "16k,32k,64k"
 STDOUT = "-"
@@ -111,11 +111,16 @@ def command(
         raise InputError(
             "stdout takes only one of `--json`, `--markdown` and `--dump -`", hint="drop the others"
         )
-    names = _policy_names(policy)
+    names = tuple(dict.fromkeys(name.strip() for name in policy.split(",") if name.strip()))
+    if not names:
+        raise InputError(
+            "`--policy` names no policy", hint=f"write it like `--policy {','.join(DEFAULT_NAMES[:3])}`"
+        )
+    chosen = load_prices(prices)
     options = ReplayOptions(
         names,
         parse_budgets(source.budget, BUDGETS),
-        _price_tables(prices),
+        (chosen, *(table for name, table in BUILT_IN_PRICES.items() if name != chosen.name)),
         profiles=_profiles(names),
         folder=str(Path.cwd()),
         project_from=source.project_from,
@@ -148,7 +153,7 @@ def _replay(
             folder = TemporaryDirectory(prefix="holdfast-dump-", ignore_cleanup_errors=True)
             options = replace(options, dump=stack.enter_context(folder))
         take = _dump_taker(dump, stack)
-        done = stack.enter_context(show_progress(what, total=load.size))
+        done = stack.enter_context(show_activity(what, total=load.size, timed=True))
         return replay(options, sources, load, wanted, processes=processes, done=done, dump=take)
 
 
@@ -168,33 +173,10 @@ def _dump_taker(dump: str, stack: ExitStack) -> Callable[[str], None]:
     return take
 
 
-def _policy_names(listed: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in listed.split(",") if name.strip())
-    if not names:
-        raise InputError(
-            "`--policy` names no policy", hint=f"write it like `--policy {','.join(DEFAULT_NAMES[:3])}`"
-        )
-    return tuple(dict.fromkeys(names))
-
-
-def _price_tables(prices: str) -> tuple[PriceTable, ...]:
-    """The table that ranks, then the built-in ones."""
-    chosen = load_prices(prices)
-    return (chosen, *(table for name, table in BUILT_IN_PRICES.items() if name != chosen.name))
-
-
 def _profiles(names: Sequence[str]) -> dict[str, Profile]:
     """Profiles among the names, as the configuration and the environment set them."""
-    env = os.environ
-    config = load_config(cwd=Path.cwd(), env=env)
-    found: dict[str, Profile] = {}
-    for name in names:
-        if name in config.profiles or name in BUILT_IN:
-            loaded = resolve_profile(config, env, name)
-            for warning in loaded.warnings:
-                warn(warning)
-            found[name] = loaded.profile
-    return found
+    known = {*BUILT_IN, *load_config(cwd=Path.cwd(), env=os.environ).profiles}
+    return {name: load_profile(name) for name in names if name in known}
 
 
 def _check_against(options: ReplayOptions, against: str) -> None:

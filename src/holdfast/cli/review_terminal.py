@@ -4,18 +4,14 @@ Rule: what comes from the diff is text. Control characters, and those that would
 their numbers. A severity is a word; its colour only repeats it.
 """
 
-import shutil
 import sys
 from collections.abc import Iterator
-from io import StringIO
-from typing import Literal
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from holdfast.cli.streams import printable, uses_colour, write
-from holdfast.cli.tables import name, print_heading, print_table, wrapped
+from holdfast.cli.streams import printable, write
+from holdfast.cli.tables import draw, name, print_heading, print_table, width_of, wrapped
 from holdfast.numbers import counted
 from holdfast.redaction import redact
 from holdfast.review.escaping import show_invisible
@@ -46,13 +42,10 @@ def print_report(report: ReviewReport) -> None:
     ranked = report.findings.ranked()
     print_heading(f"findings: {report.found}")
     parts = [part for finding in ranked[:MOST_FINDINGS] for part in _finding(finding)]
-    if rest := ranked[MOST_FINDINGS:]:
-        parts.append(Text(f"\n{counted(len(rest), 'more finding')}; `--markdown` and `--json` have all"))
-    if report.left_out:
-        parts.append(Text(f"\n{report.left_out}"))
-    if report.summary:
-        parts.append(Text(f"\n{_safe(report.summary)}"))
-    write(_drawn(parts))
+    rest = len(ranked) - MOST_FINDINGS
+    more = f"{counted(rest, 'more finding')}; `--markdown` and `--json` have all" if rest > 0 else ""
+    parts += [Text(f"\n{said}") for said in (more, report.left_out, _safe(report.summary)) if said]
+    write(draw(parts, sys.stdout, width_of(sys.stdout)))
 
 
 def _print_units(report: ReviewReport) -> None:
@@ -106,18 +99,3 @@ def _code(line: str) -> str:
 def _safe(words: str) -> str:
     """On one line, without control characters and secrets."""
     return printable(" ".join(show_invisible(redact(words)).split()))
-
-
-def _drawn(parts: list[Text | Padding]) -> str:
-    """Rendered here and written by us: rich would end the program at a closed pipe."""
-    colours: Literal["standard"] | None = "standard" if uses_colour(sys.stdout.isatty()) else None
-    drawing = StringIO()
-    console = Console(
-        file=drawing,
-        force_terminal=colours is not None,
-        color_system=colours,
-        width=shutil.get_terminal_size().columns,
-    )
-    for part in parts:
-        console.print(part)
-    return "".join(f"{line.rstrip()}\n" for line in drawing.getvalue().split("\n")[:-1])

@@ -153,39 +153,28 @@ def read_piped() -> str:
 
 
 @contextmanager
-def show_activity(what: str, *, shown: bool = True) -> Iterator[None]:
-    """A bar without an end, for work of unknown size. Short work is not `shown`: the bar would only flicker."""
-    with track((), what, shown=shown):
-        yield
-
-
-@contextmanager
 def track(
     items: Iterable[T], what: str, *, total: int | None = None, shown: bool = True
 ) -> Iterator[Iterable[T]]:
     """The items, with a bar that moves as they are taken."""
 
-    def counting(advance: Callable[[int], None]) -> Iterator[T]:
+    def counting() -> Iterator[T]:
         for item in items:
             yield item
             advance(1)
 
-    with _bar(what, total or length_hint(items) or None, shown=shown, timed=False) as advance:
-        yield counting(advance) if advance else items
+    with show_activity(what, total=total or length_hint(items) or None, shown=shown) as advance:
+        yield counting()
 
 
 @contextmanager
-def show_progress(what: str, *, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar with the time left, for long work of known size. The yielded function advances it."""
-    with _bar(what, total, shown=True, timed=True) as advance:
-        yield advance or (lambda _: None)
-
-
-@contextmanager
-def _bar(what: str, total: int | None, *, shown: bool, timed: bool) -> Iterator[Callable[[int], None] | None]:
-    """The function that advances the bar; None where no bar is shown."""
+def show_activity(
+    what: str, *, total: int | None = None, shown: bool = True, timed: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """A bar, without an end if `total` is not known, with the time left if it is `timed`; and the function that
+    advances it. Short work is not `shown`: the bar would only flicker."""
     if not shown or not sys.stderr.isatty():
-        yield None
+        yield lambda _: None
         return
     # Imported late: most runs have no terminal, or end before a bar would show.
     from rich.console import Console  # noqa: PLC0415

@@ -7,17 +7,19 @@ line; a number is always whole.
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from io import StringIO
 from textwrap import wrap
 from typing import Literal, TextIO
 
 from msgspec import Struct
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.streams import printable, say, uses_colour, write
+from holdfast.numbers import grouped
 
 Cell = str | int
 PADDING = 2
@@ -31,22 +33,9 @@ class Column(Struct, frozen=True):
     kind: Literal["name", "number", "text", "wrapped"]
 
 
-def name(title: str) -> Column:
-    return Column(title, "name")
-
-
-def number(title: str) -> Column:
-    return Column(title, "number")
-
-
-def text(title: str) -> Column:
-    """Running text on one line, cut where the room ends."""
-    return Column(title, "text")
-
-
-def wrapped(title: str) -> Column:
-    """Running text that goes on in the next line."""
-    return Column(title, "wrapped")
+name, number = partial(Column, kind="name"), partial(Column, kind="number")
+text, wrapped = partial(Column, kind="text"), partial(Column, kind="wrapped")
+"""Running text on one line, cut where the room ends; and running text that goes on in the next line."""
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, totals: int = 0) -> None:
@@ -64,14 +53,14 @@ def say_truncated(line: str, *, always: bool = False) -> None:
     """A line on stderr that is cut where a terminal ends; with `always`, at eighty columns elsewhere."""
     if always or sys.stderr.isatty():
         cut = Text(printable(line))
-        cut.truncate(_width(sys.stderr), overflow="ellipsis")
+        cut.truncate(width_of(sys.stderr), overflow="ellipsis")
         line = cut.plain
     say(line)
 
 
 def say_wrapped(sentence: str) -> None:
     """A sentence on stderr, on as many lines as it needs."""
-    for line in wrap(printable(sentence), _width(sys.stderr)):
+    for line in wrap(printable(sentence), width_of(sys.stderr)):
         say(line)
 
 
@@ -84,7 +73,7 @@ def _drawn(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], totals: in
     cells = [[_shown(cell) for cell in row] for row in rows]
     if not cells:
         return ""
-    widths = _widths(columns, cells, _width(stream))
+    widths = _widths(columns, cells, width_of(stream))
     table = Table(box=None, pad_edge=False, padding=(0, PADDING, 0, 0), header_style="bold")
     for column, width in zip(columns, widths, strict=True):
         table.add_column(
@@ -96,12 +85,17 @@ def _drawn(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], totals: in
         )
     for at, row in enumerate(cells):
         table.add_row(*map(Text, row), style="bold" if at >= len(cells) - totals else None)
-    # Drawn here and written by us: rich would end the program itself at a closed pipe.
+    return draw([table], stream, sum(widths) + PADDING * len(widths))
+
+
+def draw(parts: Iterable[RenderableType], stream: TextIO, width: int) -> str:
+    """What rich would print, for us to write: rich would end the program itself at a closed pipe."""
     colours: Literal["standard"] | None = "standard" if uses_colour(stream.isatty()) else None
-    room = sum(widths) + PADDING * len(widths)
     drawing = StringIO()
-    Console(file=drawing, force_terminal=colours is not None, color_system=colours, width=room).print(table)
-    return "".join(f"{line.rstrip()}\n" for line in drawing.getvalue().splitlines())
+    console = Console(file=drawing, force_terminal=colours is not None, color_system=colours, width=width)
+    for part in parts:
+        console.print(part)
+    return "".join(f"{line.rstrip()}\n" for line in drawing.getvalue().split("\n")[:-1])
 
 
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], room: int) -> list[int]:
@@ -123,7 +117,7 @@ def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], room: int
     return widths
 
 
-def _width(stream: TextIO) -> int:
+def width_of(stream: TextIO) -> int:
     """What `COLUMNS` says, else the terminal, else eighty."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns):
@@ -135,4 +129,4 @@ def _width(stream: TextIO) -> int:
 
 
 def _shown(cell: Cell) -> str:
-    return f"{cell:,}" if isinstance(cell, int) else printable(cell)
+    return grouped(cell) if isinstance(cell, int) else printable(cell)

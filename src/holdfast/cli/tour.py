@@ -10,8 +10,8 @@ from holdfast.agents.notices import Notice, Replied, StepBegan
 from holdfast.agents.options import AgentOptions
 from holdfast.cli.event_output import TextOutput
 from holdfast.cli.options import common_options
+from holdfast.cli.resume import has_screen, open_screen
 from holdfast.cli.run import run_agent
-from holdfast.cli.screen import has_screen, open_screen
 from holdfast.cli.streams import say
 from holdfast.tour.scratch_repository import scratch_folder
 from holdfast.tour.tour_model import PACED, PLAIN
