@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from holdfast.agents.agent import RequestSettings
 from holdfast.agents.build import AgentConfig
 from holdfast.agents.coding.coding_session import CodingSession, OpenedSession
+from holdfast.agents.options import AgentOptions
 from holdfast.agents.sessions import SOURCE
 from holdfast.log import Log
 from holdfast.messages import ToolCall
@@ -18,7 +19,6 @@ from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.profile import BUILT_IN
 from holdfast.store import SqliteStore
 from holdfast.terminal.app import AgentApp
-from holdfast.terminal.interface import SessionTarget
 from holdfast.terminal.screen_session import open_screen_session
 from holdfast.tools.permissions.tool_rules import default_permissions
 
@@ -52,24 +52,23 @@ class Terminal:
         self.coding = None
         self.targets = []
         self.app = AgentApp(
-            lambda display, target: open_screen_session(self.make, display, target),
-            root=self.root,
-            start=SessionTarget(log),
+            AgentOptions(root=self.root, log=log),
+            lambda display, options: open_screen_session(display, options, self.make),
             grace=0.0,
         )
 
-    async def make(self, *, approver, respondent, watch, target):
-        self.targets.append(target)
+    async def make(self, options, *, approver, respondent, watch):
+        self.targets.append(options)
         store = SqliteStore(self.folder / "store.db")
-        if not any(info.head.id == target.log for info in store.logs()):
+        if not any(info.head.id == options.log for info in store.logs()):
             # As a session is started: its first entry says which folder it belongs to.
-            log = Log.create(store, id=target.log, source=SOURCE, meta={"root": str(self.root.resolve())})
-            target = replace(target, log=log.id)
+            log = Log.create(store, id=options.log, source=SOURCE, meta={"root": str(self.root.resolve())})
+            options = replace(options, log=log.id)
         self.coding = CodingSession(
             AgentConfig(
                 root=self.root,
                 store=store,
-                log=target.log,
+                log=options.log,
                 model=self.model,
                 request_settings=self.request_settings,
                 profile=BUILT_IN["code"].scaled_to(32_000),

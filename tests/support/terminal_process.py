@@ -9,8 +9,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from holdfast.agents.options import AgentOptions
 from holdfast.terminal.app import AgentApp
-from holdfast.terminal.interface import SessionTarget
 
 
 def replies(script):
@@ -29,7 +29,7 @@ def replies(script):
 
 
 def opening(folder, script):
-    async def open_session(display, target):
+    async def open_session(display, options):
         loaded = await asyncio.to_thread(import_module, "holdfast.terminal.screen_session")
         from holdfast.agents.build import AgentConfig  # noqa: PLC0415
         from holdfast.agents.coding.coding_session import CodingSession, OpenedSession  # noqa: PLC0415
@@ -38,12 +38,12 @@ def opening(folder, script):
         from holdfast.store import SqliteStore  # noqa: PLC0415
         from holdfast.tools.permissions.tool_rules import default_permissions  # noqa: PLC0415
 
-        async def make(*, approver, respondent, watch, target):
+        async def make(options, *, approver, respondent, watch):
             coding = CodingSession(
                 AgentConfig(
                     root=folder / "repo",
                     store=SqliteStore(folder / "store.db"),
-                    log=target.log,
+                    log=options.log,
                     model=ScriptedModel(*replies(script)),
                     profile=BUILT_IN["code"].scaled_to(32_000),
                     permissions=default_permissions(),
@@ -55,13 +55,14 @@ def opening(folder, script):
             )
             return OpenedSession(coding, (), coding.aclose)
 
-        return await loaded.open_screen_session(make, display, target)
+        return await loaded.open_screen_session(display, options, make)
 
     return open_session
 
 
 def main(folder, script):
-    app = AgentApp(opening(folder, script), root=folder / "repo", start=SessionTarget("talk"), grace=0.0)
+    options = AgentOptions(root=folder / "repo", log="talk")
+    app = AgentApp(options, opening(folder, script), grace=0.0)
     sys.exit(app.run())
 
 

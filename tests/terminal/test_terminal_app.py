@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from holdfast.agents.options import AgentOptions
 from holdfast.errors import ConfigError
 from holdfast.events import ApprovalGiven, AssistantReplied, ToolReturned, UserSaid
 from holdfast.messages import Text, Thinking, joined_text
@@ -243,7 +244,7 @@ def test_ctrl_c_leaves_while_the_first_session_is_still_loading(tmp_path):
         raise ConfigError("no session")
 
     async def work():
-        app = AgentApp(open_slowly, root=repository(tmp_path))
+        app = AgentApp(AgentOptions(root=repository(tmp_path)), open_slowly)
         async with app.run_test() as pilot:
             await begins.wait()
             await pilot.press("ctrl+c")

@@ -1,14 +1,14 @@
 """Commands and first words on the screen: what is shown without a model, and what commands do to the session."""
 
 import pytest
+from msgspec.structs import replace
 
 from holdfast.agents.options import AgentOptions
 from holdfast.errors import NotFound
 from holdfast.events import UserSaid
 from holdfast.messages import joined_text
 from holdfast.terminal.app import AgentApp
-from holdfast.terminal.conversation import session_opener
-from holdfast.terminal.interface import CallCard, NotePiece, ReplyPiece, SessionTarget, UserPiece
+from holdfast.terminal.interface import CallCard, NotePiece, ReplyPiece, UserPiece
 from support.terminal_desk import Terminal, call, driven, repository
 
 READ = call("Read", "1", path="main.py")
@@ -115,10 +115,11 @@ def test_another_model_continues_the_same_session(tmp_path):
             await terminal.say(pilot, "First")
             await terminal.idle(pilot)
             log = terminal.app.conversation.log
-            await terminal.app.conversation._open(SessionTarget(log, OTHER))
+            other = AgentOptions(root=terminal.root, log=log, model=OTHER)
+            await terminal.app.conversation._open(other)
             await terminal.until(pilot, lambda: len(terminal.targets) == 2)
             await terminal.ready(pilot)
-            assert terminal.targets[1] == SessionTarget(log, OTHER)
+            assert terminal.targets[1] == other
             assert "One." in terminal.text()
 
     driven(work())
@@ -151,7 +152,7 @@ def bare(tmp_path, monkeypatch):
 
 def test_without_a_model_three_lines_say_what_to_do(bare, tmp_path):
     terminal = Terminal(tmp_path, root=bare.root)
-    terminal.app = AgentApp(session_opener(bare), root=bare.root)
+    terminal.app = AgentApp(bare)
 
     async def work():
         async with terminal.app.run_test(size=(80, 24)) as pilot:
@@ -172,7 +173,7 @@ def test_without_a_model_three_lines_say_what_to_do(bare, tmp_path):
 
 def test_a_session_that_is_not_there_ends_the_screen_with_its_error(bare, tmp_path):
     terminal = Terminal(tmp_path, root=bare.root)
-    terminal.app = AgentApp(session_opener(bare), root=bare.root, start=SessionTarget("l0nosuchlog", OTHER))
+    terminal.app = AgentApp(replace(bare, log="l0nosuchlog", model=OTHER))
 
     async def work():
         async with terminal.app.run_test() as pilot:

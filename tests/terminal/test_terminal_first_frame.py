@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from holdfast.agents.options import AgentOptions
 from holdfast.terminal.app import AgentApp
 from holdfast.terminal.first_frame import ENTER, LEAVE, default_banner, frame
 from holdfast.terminal.interface import StatusFigures
@@ -71,7 +72,7 @@ def test_it_is_what_the_library_paints_next(tmp_path, width, height):
         await asyncio.Event().wait()
 
     async def work():
-        app = AgentApp(never, root=root, banner=default_banner(root), figures=FIGURES)
+        app = AgentApp(AgentOptions(root=root), never, banner=default_banner(root), figures=FIGURES)
         async with app.run_test(size=(width, height)) as pilot:
             await pilot.pause()
             strips = app.screen._compositor.render_strips()

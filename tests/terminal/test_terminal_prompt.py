@@ -177,9 +177,9 @@ def test_what_is_typed_before_the_agent_is_loaded_is_said_then(tmp_path):
     terminal = Terminal(tmp_path, "Hello.")
     make, go = terminal.make, asyncio.Event()
 
-    async def slowly(**asked):
+    async def slowly(options, **asked):
         await go.wait()
-        return await make(**asked)
+        return await make(options, **asked)
 
     terminal.make = slowly
 

@@ -12,7 +12,14 @@ import click
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from holdfast.cli.inputs import RecordingInput, chain_path, entry_messages, open_log, reads_recording
+from holdfast.cli.inputs import (
+    RecordingInput,
+    chain_path,
+    entry_messages,
+    note_import,
+    open_log,
+    reads_recording,
+)
 from holdfast.cli.options import common_options, json_option
 from holdfast.cli.streams import note, printable, track, write, write_json
 from holdfast.errors import InputError
@@ -193,8 +200,7 @@ def command(ctx: click.Context, source: RecordingInput, provider: str | None, as
         write_json([_as_json(result) for result in results])
     else:
         _show(results)
-    for sentence in notes:
-        note(f"import: {sentence}")
+    note_import(notes)
     broken = sum(len(result.violations) for result in results)
     names = " and ".join(dict.fromkeys(result.provider for result in results))
     checked = counted(len({result.recording for result in results}), "recording")

@@ -5,6 +5,7 @@ Rule: the summary is the only thing on stdout. No log is changed: only its agent
 
 import asyncio
 import os
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import click
@@ -16,14 +17,12 @@ from holdfast.cli.streams import note, say, show_activity, write, write_json
 from holdfast.cli.tables import name, say_table, wrapped
 from holdfast.compaction.compact import Compaction, compact, preview
 from holdfast.compaction.plan import CompactionPlan
-from holdfast.compaction.writer import WrittenSummary
 from holdfast.config import load_config
 from holdfast.errors import InputError
 from holdfast.messages import Json
 from holdfast.models.model import Model
 from holdfast.numbers import counted
 from holdfast.packing.log_walk import InMemoryRecorder
-from holdfast.packing.window import Window
 
 EXAMPLES = """\b
 Examples:
@@ -71,8 +70,15 @@ def command(
     if previews:
         _show_plan(preview(recorder, focus=focus), as_json)
         return
+
+    async def write_summary() -> Compaction | None:
+        async with AsyncExitStack() as stack:
+            if writer:
+                stack.push_async_callback(writer.aclose)
+            return await compact(recorder, writer, focus=focus, model_window=model_window)
+
     with show_activity(f"{writer.name} is writing" if writer else "summarizing"):
-        done = asyncio.run(_compact(recorder, writer, focus, model_window))
+        done = asyncio.run(write_summary())
     if done is None:
         raise InputError(
             "there is nothing to summarize: all of it is kept",
@@ -82,7 +88,7 @@ def command(
         write_json(_as_json(done, walked.log.id))
     else:
         write(done.written.text + "\n")
-        _say_result(done, walked.window, is_explained)
+        _say_result(done, walked.window.counter.text(done.written.text), is_explained)
 
 
 def _open_model(name: str) -> tuple[Model | None, int]:
@@ -99,16 +105,6 @@ def _open_model(name: str) -> tuple[Model | None, int]:
     return model, resolve_model(chosen, load_catalogue(config), os.environ).entry.window
 
 
-async def _compact(
-    recorder: InMemoryRecorder, model: Model | None, focus: str, model_window: int
-) -> Compaction | None:
-    try:
-        return await compact(recorder, model, focus=focus, model_window=model_window)
-    finally:
-        if model is not None:
-            await model.aclose()
-
-
 def _show_plan(plan: CompactionPlan | None, as_json: bool) -> None:
     if as_json:
         write_json(None if plan is None else asdict(plan))
@@ -123,35 +119,25 @@ def _show_plan(plan: CompactionPlan | None, as_json: bool) -> None:
         )
 
 
-def _say_result(done: Compaction, window: Window, is_explained: bool) -> None:
+def _say_result(done: Compaction, size: int, is_explained: bool) -> None:
     plan, written = done.plan, done.written
-    size = window.counter.text(written.text)
     say(
         f"{counted(plan.steps, 'step')} ({counted(plan.replaced, 'token')}) summarized in "
         f"{size:,} tokens by {written.by}; "
         f"the window takes {done.tokens_after:,} tokens instead of {done.tokens_before:,}"
     )
+    notes = []
     if is_explained:
-        _explain(written)
+        rows = [(line.by, " ".join(line.sources[:3]), line.text) for line in written.content.lines()]
+        say_table([name("by"), name("from"), wrapped("line")], rows)
+        notes += [f"added because it was missing: {line.text}" for line in written.added]
+        notes += [f"removed, {why}: {line.text}" for line, why in written.removed]
+        notes += [f"an attempt failed: {attempt.why}" for attempt in written.attempts if attempt.why]
     elif written.added or written.removed:
-        note(
-            f"{counted(len(written.added), 'line')} added from the log and "
-            f"{counted(len(written.removed), 'line')} removed; `--explain` lists them"
-        )
-    for sentence in done.notes:
+        added, removed = counted(len(written.added), "line"), counted(len(written.removed), "line")
+        notes.append(f"{added} added from the log and {removed} removed; `--explain` lists them")
+    for sentence in (*notes, *done.notes):
         note(sentence)
-
-
-def _explain(written: WrittenSummary) -> None:
-    rows = [(line.by, " ".join(line.sources[:3]), line.text) for line in written.content.lines()]
-    say_table([name("by"), name("from"), wrapped("line")], rows)
-    for line in written.added:
-        note(f"added because it was missing: {line.text}")
-    for line, why in written.removed:
-        note(f"removed, {why}: {line.text}")
-    for attempt in written.attempts:
-        if attempt.why:
-            note(f"an attempt failed: {attempt.why}")
 
 
 def _as_json(done: Compaction, log: str) -> Json:

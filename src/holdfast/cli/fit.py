@@ -6,7 +6,6 @@ Rule: the tables are the data, on stdout; a file is written only when it was ask
 from pathlib import Path
 
 import click
-from msgspec.structs import replace
 
 from holdfast.cli.inputs import load_profile, parse_budgets
 from holdfast.cli.options import FilesInput, common_options, complete_with, json_option, reads_files
@@ -18,7 +17,7 @@ from holdfast.cli.streams import (
     show_activity,
     write_json,
 )
-from holdfast.cli.tables import Column, print_heading, print_table
+from holdfast.cli.tables import Column, print_table
 from holdfast.errors import ConfigError
 from holdfast.lab.fit.fit_report import MEAN, fit_tables
 from holdfast.lab.fit.fit_results import Fit, weights_file
@@ -70,8 +69,12 @@ def command(source: FilesInput, profile: str, out: Path | None, replays: bool, a
     'holdfast[fit]'`.
     """
     require_libraries()
-    options = replace(
-        _options(_profile(profile), source.budget),
+    learned_from = _profile(profile)
+    options = ReplayOptions(
+        (learned_from.name,),
+        parse_budgets(source.budget, BUDGETS),
+        (PRICES[DEFAULT_PRICES],),
+        profiles={learned_from.name: learned_from},
         project_from=source.project_from,
         at_least=parse_tokens(source.at_least),
     )
@@ -81,10 +84,7 @@ def command(source: FilesInput, profile: str, out: Path | None, replays: bool, a
     if out is not None:
         replace_file(out, [weights_file(fit.weights)])
     _show(fit, as_json)
-    if out is None:
-        note("the weights are not kept; `--out FILE` writes them")
-    else:
-        note(f"the weights are in `{out}`")
+    note(f"the weights are in `{out}`" if out else "the weights are not kept; `--out FILE` writes them")
 
 
 def _fit(options: ReplayOptions, sources: RecordingSources, processes: int, replays: bool) -> Fit:
@@ -125,13 +125,6 @@ def _fit(options: ReplayOptions, sources: RecordingSources, processes: int, repl
     )
 
 
-def _options(profile: Profile, listed: str) -> ReplayOptions:
-    budgets = parse_budgets(listed, BUDGETS)
-    return ReplayOptions(
-        (profile.name,), budgets, (PRICES[DEFAULT_PRICES],), profiles={profile.name: profile}
-    )
-
-
 def _profile(name: str) -> Profile:
     """The profile to learn from; one that keeps no lines has nothing to learn."""
     profile = load_profile(name)
@@ -150,9 +143,8 @@ def _show(fit: Fit, as_json: bool) -> None:
         write_json(fit)
     else:
         for table in fit_tables(fit):
-            print_heading(table.title)
             columns = [Column(title, kind) for title, kind in table.columns]
-            print_table(columns, table.rows, totals=table.rows[-1][0] == MEAN)
+            print_table(columns, table.rows, title=table.title, totals=table.rows[-1][0] == MEAN)
     if fit.held_out == "recording":
         note("all recordings are of one project: quality is of recordings held out, not of other projects")
     elif fit.held_out == "nothing":

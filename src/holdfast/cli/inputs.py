@@ -5,7 +5,7 @@ same options give the same window in every command.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -56,10 +56,10 @@ class RecordingInput(Struct, frozen=True):
 
 
 class RecordingWindow(Struct, frozen=True):
-    """A recording after it was walked through under a profile. `entries` are those of the whole log."""
+    """A recording after it was walked through under a profile. `notes` say what the import repaired or lost."""
 
     log: Log
-    entries: Sequence[Entry]
+    notes: list[str]
     profile: Profile
     model: str
     window: Window
@@ -199,12 +199,10 @@ def entry_messages(entry: Entry) -> list[Message]:
     return []
 
 
-def note_import(entries: Sequence[Entry]) -> list[str]:
-    """Say what was repaired or lost when the recording was imported; the sentences."""
-    notes = import_notes(entries)
+def note_import(notes: Iterable[str]) -> None:
+    """Say what was repaired or lost when the recording was imported."""
     for sentence in notes:
         note(f"import: {sentence}")
-    return notes
 
 
 def import_notes(entries: Sequence[Entry]) -> list[str]:
@@ -252,7 +250,7 @@ def walk_recording(
     walked = entries_before_step(on_path, source.step)
     with track(walked, "packing", total=len(walked), shown=len(walked) > MANY_ENTRIES) as steps:
         window, folds = walk_log(profile, counter_for_model(model), steps)
-    return RecordingWindow(log, entries, profile, model, window, folds)
+    return RecordingWindow(log, import_notes(entries), profile, model, window, folds)
 
 
 def entries_before_step(entries: Sequence[Entry], step: int | None) -> Sequence[Entry]:

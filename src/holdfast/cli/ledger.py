@@ -15,11 +15,12 @@ from msgspec import Struct
 
 from holdfast.cli.inputs import RecordingInput, RecordingWindow, note_import, walk_recording
 from holdfast.cli.streams import note, printable, write, write_json
-from holdfast.cli.tables import Cell, name, number, print_heading, print_table, wrapped
+from holdfast.cli.tables import Cell, name, number, print_table, wrapped
 from holdfast.messages import Json
 from holdfast.numbers import counted
 from holdfast.packing.pack import pack
-from holdfast.packing.visibility import TextVisibility, Visibility, visibility_of
+from holdfast.packing.presence import PresenceState
+from holdfast.packing.visibility import TextVisibility, Visibility, VisibilityTotal, visibility_of
 
 LONGEST_CALL = 60
 """Characters of a call that its line shows; JSON has the whole label."""
@@ -48,7 +49,7 @@ def show_ledger(
         write_json(_as_json(report, is_stored=source.file is None))
     else:
         _show(report, is_whole=not path)
-    note_import(walked.entries)
+    note_import(walked.notes)
     if source.file is not None and rows:
         note("nothing was stored; after `holdfast pack` each id can be recalled")
 
@@ -74,13 +75,8 @@ def _as_json(report: LedgerReport, *, is_stored: bool) -> Json:
             }
             for path, rows in _by_path(report.rows).items()
         ],
-        "states": msgspec.to_builtins(_only(report).totals()),
+        "states": msgspec.to_builtins(_totals(report)),
     }
-
-
-def _only(report: LedgerReport) -> Visibility:
-    """The ledger of the rows that were asked for."""
-    return msgspec.structs.replace(report.ledger, rows=tuple(report.rows))
 
 
 def _show(report: LedgerReport, *, is_whole: bool) -> None:
@@ -95,15 +91,14 @@ def _show(report: LedgerReport, *, is_whole: bool) -> None:
     base = _base({row.path for row in report.ledger.rows if row.path})
     if base:
         write(f"relative paths are below {printable(base)}\n")
-    print_heading("results, and files as they were written")
     columns = [name("steps"), name("state"), number("now"), number("whole"), name("id"), wrapped("what")]
-    print_table(columns, list(_lines(report.rows, base, draw_together=is_whole)))
+    lines = _lines(report.rows, base, draw_together=is_whole)
+    print_table(columns, lines, title="results, and files as they were written")
     _show_files(report, base)
-    print_heading("tokens by state")
-    totals = [(state, t.rows, t.tokens, t.size) for state, t in _only(report).totals().items() if t.rows]
+    totals = [(state, t.rows, t.tokens, t.size) for state, t in _totals(report).items() if t.rows]
     sums = [sum(column) for column in zip(*(row[1:] for row in totals), strict=True)]
     columns = [name("state"), number("rows"), number("now"), number("whole")]
-    print_table(columns, [*totals, ("total", *map(int, sums))], totals=1)
+    print_table(columns, [*totals, ("total", *map(int, sums))], title="tokens by state", totals=1)
 
 
 def _lines(rows: Sequence[TextVisibility], base: str, *, draw_together: bool) -> Iterator[tuple[Cell, ...]]:
@@ -145,8 +140,8 @@ def _show_files(report: LedgerReport, base: str) -> None:
             gone = "stale" if any(row.state == "stale" for row in seen) else "nothing"
             rows.append((_short(path, base), seen_in, changed, spans or gone))
     if rows:
-        print_heading("files seen more than once")
-        print_table([wrapped(title) for title in ("file", "seen in steps", "changed in", "on view")], rows)
+        columns = [wrapped(title) for title in ("file", "seen in steps", "changed in", "on view")]
+        print_table(columns, rows, title="files seen more than once")
 
 
 def _by_path(rows: Sequence[TextVisibility]) -> dict[str, list[TextVisibility]]:
@@ -156,6 +151,10 @@ def _by_path(rows: Sequence[TextVisibility]) -> dict[str, list[TextVisibility]]:
         if row.path and row.is_copy:
             found.setdefault(row.path, []).append(row)
     return found
+
+
+def _totals(report: LedgerReport) -> dict[PresenceState, VisibilityTotal]:
+    return msgspec.structs.replace(report.ledger, rows=tuple(report.rows)).totals()
 
 
 def _steps(rows: Sequence[TextVisibility]) -> list[int]:

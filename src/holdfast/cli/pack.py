@@ -10,14 +10,7 @@ from collections.abc import Sequence
 import click
 from msgspec.structs import asdict
 
-from holdfast.cli.inputs import (
-    RecordingInput,
-    RecordingWindow,
-    import_notes,
-    note_import,
-    reads_recording,
-    walk_recording,
-)
+from holdfast.cli.inputs import RecordingInput, RecordingWindow, note_import, reads_recording, walk_recording
 from holdfast.cli.options import common_options, json_option
 from holdfast.cli.streams import note, say, write_json
 from holdfast.cli.tables import Cell, name, number, say_table, say_truncated, say_wrapped, text
@@ -85,22 +78,15 @@ def command(
         log.keep_indices(fold)
     seconds = time.perf_counter() - began
     write_json(_as_json(walked, sent, is_stored=not no_store) if as_json else _request(sent))
-    say_report(
-        walked,
-        sent.pack,
-        seconds,
-        by_kind=is_explained or lists_cuts,
-        in_full=lists_cuts,
-        is_stored=not no_store,
-    )
-    if is_explained or lists_cuts:
+    by_kind = is_explained or lists_cuts
+    say_report(walked, sent.pack, seconds, by_kind=by_kind, in_full=lists_cuts, is_stored=not no_store)
+    if by_kind:
         for loss in sent.losses:
             note(f"not in {sent.provider}'s format: {loss}")
     if sent.pack.cuts and not lists_cuts:
-        note(
-            "`--cuts` lists every cut and fold" + ("" if is_explained else ", `--explain` the kinds of cuts")
-        )
-    note_import(walked.entries)
+        kinds = "" if is_explained else ", `--explain` the kinds of cuts"
+        note(f"`--cuts` lists every cut and fold{kinds}")
+    note_import(walked.notes)
     if no_store and sent.pack.cuts:
         which = "what was cut" if isinstance(log.store, MemoryStore) else "what notes left out"
         note(f"nothing was stored, so {which} cannot be recalled later")
@@ -134,7 +120,7 @@ def _as_json(walked: RecordingWindow, sent: Packed, *, is_stored: bool) -> Json:
         "layers": layers,
         "cuts": [asdict(cut) for cut in packed.cuts],
         "folds": walked.folds,
-        "notes": [*import_notes(walked.entries), *packed.notes],
+        "notes": [*walked.notes, *packed.notes],
         "losses": sent.losses,
     }
 

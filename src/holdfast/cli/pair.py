@@ -36,15 +36,7 @@ from holdfast.cli.options import (
     model_option,
     permission_options,
 )
-from holdfast.cli.streams import (
-    hint,
-    printable,
-    say,
-    say_error,
-    warn,
-    write,
-    write_json,
-)
+from holdfast.cli.streams import hint, printable, say, say_error, warn, write, write_json
 from holdfast.errors import InputError
 from holdfast.numbers import counted
 from holdfast.pair.phases import DecisionMade, DecisionRequested, PairState, describe_phase, too_long
@@ -146,20 +138,11 @@ def make_pair_options(store: Path | None, given: dict[str, Any]) -> PairOptions:
             "`--continue` takes the task from the log",
             hint="drop `-p`, or start a new pair without `--continue`",
         )
-    wish = AgentOptions(
-        root=folder,
-        store=store,
-        log=given["log"],
-        mode=given["mode"],
-        allow=given["allow"],
-        sandbox=given["sandbox"],
-        trusts=given["trusts"],
-    )
+    of_agents = {name: given[name] for name in ("log", "mode", "allow", "sandbox", "trusts")}
     file: Path | None = given["pair_file"]
-    pair = None if goes_on else load_pair(file) if file else built_in_pair()
     return PairOptions(
-        agent=wish,
-        pair=pair,
+        agent=AgentOptions(root=folder, store=store, **of_agents),
+        pair=None if goes_on else load_pair(file) if file else built_in_pair(),
         # A resumed pair may get new limits, and nothing else.
         stop=load_stop_table(file) if goes_on and file else None,
         task=given["prompt"],
@@ -213,8 +196,7 @@ async def run_pair(options: PairOptions, callbacks: PairCallbacks) -> PairEnd:
                 warn(one)
             outcome = await _run_watched(opened, signals)
             code = 128 + signals.came if signals.came else CODES.get(outcome.reason, STOPPED)
-            pair = opened.orchestrator
-            log = pair.journal.log.id
+            pair, log = opened.orchestrator, opened.orchestrator.journal.log.id
             logs = (log, *(f"{log}.{role.name}" for role in pair.pair.roles))
             # A pair from another machine is found by its id only: it was started in another folder.
             again = f"--log {log}" if options.agent.log else "--continue"
@@ -266,15 +248,13 @@ def _hint(outcome: PairOutcome) -> str:
 
 
 def _as_json(end: PairEnd) -> dict[str, Any]:
-    results = end.state.results
+    shown = ("iteration", "passed", "total")
     return {
         "outcome": end.outcome.reason,
         "sentence": end.outcome.sentence,
         "evidence": end.outcome.evidence,
         "ended": end.outcome.ended,
-        "iterations": [
-            {"iteration": one.iteration, "passed": one.passed, "total": one.total} for one in results
-        ],
+        "iterations": [{name: getattr(one, name) for name in shown} for one in end.state.results],
         "pending": [*end.state.pending.values()],
         "dollars": end.dollars,
         "logs": end.logs,
@@ -285,9 +265,7 @@ class TerminalApprovals:
     """Ask the person at the terminal; without one, nothing is decided."""
 
     async def decide(self, asked: DecisionRequested) -> DecisionMade | None:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return None
-        return await _ask(asked)
+        return await _ask(asked) if sys.stdin.isatty() and sys.stderr.isatty() else None
 
     def how(self, asked: DecisionRequested) -> str:
         others = "`--approve file`" if asked.about == "question" else "`--approve file` or `--approve auto`"
@@ -302,21 +280,14 @@ async def _ask(asked: DecisionRequested) -> DecisionMade | None:
         while words == "":
             words = await _words(f"{asked.text}: ")
         return DecisionMade(asked.id, "say", words, by="a person") if words else None
-    answer = await _choice(f"{asked.text} [y/N]: ")
-    if answer is None or answer:
-        return DecisionMade(asked.id, "approve", by="a person") if answer else None
-    if asked.about == "summary":
-        return DecisionMade(asked.id, "reject", by="a person")
-    reason = await _words("What must change? ")
-    return None if reason is None else DecisionMade(asked.id, "reject", reason, by="a person")
-
-
-async def _choice(text: str) -> bool | None:
-    while (typed := await _line(text)) is not None:
-        if typed.lower() in (*YES, *NO):
-            return typed.lower() in YES
+    while (typed := await _line(f"{asked.text} [y/N]: ")) is not None and typed.lower() not in (*YES, *NO):
         say("type y or n")
-    return None
+    if typed is None:
+        return None
+    if typed.lower() in YES:
+        return DecisionMade(asked.id, "approve", by="a person")
+    reason = "" if asked.about == "summary" else await _words("What must change? ")
+    return None if reason is None else DecisionMade(asked.id, "reject", reason, by="a person")
 
 
 async def _words(text: str) -> str | None:

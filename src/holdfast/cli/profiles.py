@@ -4,6 +4,7 @@ Rule: it shows what `pack` would use here, with the configuration and the enviro
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -33,61 +34,41 @@ def command(profile: str | None, as_json: bool) -> None:
     Profiles are built in, or defined in `holdfast.toml` or under `[tool.holdfast]` in `pyproject.toml`.
     """
     config = load_config(cwd=Path.cwd(), env=os.environ)
-    if profile is None:
-        _list(config, as_json)
-    else:
-        _show(config, profile, as_json)
-
-
-def _list(config: Config, as_json: bool) -> None:
-    names = list(dict.fromkeys([*BUILT_IN, *config.profiles]))
-    loaded = [resolve_profile(config, os.environ, one) for one in names]
+    names = [*BUILT_IN, *config.profiles] if profile is None else [profile]
+    loaded = [resolve_profile(config, os.environ, one) for one in dict.fromkeys(names)]
     for warning in dict.fromkeys(w for one in loaded for w in one.warnings):
         warn(warning)
-    profiles = [one.profile for one in loaded]
+    if profile is None:
+        _list(config, [one.profile for one in loaded], as_json)
+    else:
+        _show(config, loaded[0].profile, as_json)
+
+
+def _list(config: Config, profiles: Sequence[Profile], as_json: bool) -> None:
     if as_json:
         write_json([_brief(p, config) for p in profiles])
         return
-    columns = [
-        name("name"),
-        number("window"),
-        number("trigger"),
-        number("fold to"),
-        name("keep"),
-        wrapped("from"),
+    columns = [name("name"), *map(number, ("window", "trigger", "fold to")), name("keep"), wrapped("from")]
+    keeps = [f"{p.keep} {p.keep_unit}, floor {p.keep_floor}" for p in profiles]
+    rows = [
+        (p.name, p.window, p.trigger, p.low_water, keep, _origin(p.name, config))
+        for p, keep in zip(profiles, keeps, strict=True)
     ]
-    rows = [(p.name, p.window, p.trigger, p.low_water, _keep(p), _origin(p.name, config)) for p in profiles]
     print_table(columns, rows)
 
 
-def _show(config: Config, profile: str, as_json: bool) -> None:
-    loaded = resolve_profile(config, os.environ, profile)
-    for warning in loaded.warnings:
-        warn(warning)
-    sources = _sources(config, loaded.profile)
+def _show(config: Config, profile: Profile, as_json: bool) -> None:
+    sources = _sources(config, profile)
     if as_json:
-        write_json({"settings": asdict(loaded.profile), "from": sources, **_brief(loaded.profile, config)})
+        write_json({"settings": asdict(profile), "from": sources, **_brief(profile, config)})
         return
-    rows = [(s, setting_text(getattr(loaded.profile, s)).split("\n")[0], sources[s]) for s in SETTINGS]
+    rows = [(s, setting_text(getattr(profile, s)).split("\n")[0], sources[s]) for s in SETTINGS]
     print_table([name("setting"), wrapped("value"), name("from")], rows)
 
 
 def _brief(profile: Profile, config: Config) -> dict[str, str | int]:
-    return {
-        "name": profile.name,
-        "window": profile.window,
-        "trigger": profile.trigger,
-        "low_water": profile.low_water,
-        "hard_limit": profile.hard_limit,
-        "keep_unit": profile.keep_unit,
-        "keep": profile.keep,
-        "keep_floor": profile.keep_floor,
-        "origin": _origin(profile.name, config),
-    }
-
-
-def _keep(profile: Profile) -> str:
-    return f"{profile.keep} {profile.keep_unit}, floor {profile.keep_floor}"
+    shown = ("name", "window", "trigger", "low_water", "hard_limit", "keep_unit", "keep", "keep_floor")
+    return {**{one: getattr(profile, one) for one in shown}, "origin": _origin(profile.name, config)}
 
 
 def _origin(profile: str, config: Config) -> str:

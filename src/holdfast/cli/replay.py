@@ -28,7 +28,7 @@ from holdfast.cli.streams import (
     write_file,
     write_json,
 )
-from holdfast.cli.tables import Column, print_heading, print_table, say_table
+from holdfast.cli.tables import Column, print_table, say_table
 from holdfast.config import load_config
 from holdfast.errors import InputError
 from holdfast.lab.jobs import RecordingSources
@@ -36,7 +36,7 @@ from holdfast.lab.options import ReplayOptions
 from holdfast.lab.policies.registry import DEFAULT_NAMES
 from holdfast.lab.pool import available_processors
 from holdfast.lab.replay import ReportOptions, replay
-from holdfast.lab.report import ReportTable, terminal_tables, write_html, write_markdown
+from holdfast.lab.report import terminal_tables, write_html, write_markdown
 from holdfast.lab.report.standings import result_sentence
 from holdfast.lab.results import ReplayReport
 from holdfast.numbers import counted
@@ -199,7 +199,12 @@ def _show(report: ReplayReport, as_json: bool, markdown: bool, aside: bool) -> N
         write(write_markdown(report))
     else:
         for table in terminal_tables(report):
-            _show_table(table, aside)
+            columns = [Column(title, kind) for title, kind in table.columns]
+            if aside:
+                say(f"\n{table.title}")
+                say_table(columns, table.rows)
+            else:
+                print_table(columns, table.rows, title=table.title)
     if aside or not (as_json or markdown):
         say(
             f"{counted(report.recordings, 'recording')} of {counted(len(report.projects), 'project')} "
@@ -207,13 +212,3 @@ def _show(report: ReplayReport, as_json: bool, markdown: bool, aside: bool) -> N
         )
         if result := result_sentence(report):
             say(result)
-
-
-def _show_table(table: ReportTable, aside: bool) -> None:
-    columns = [Column(title, kind) for title, kind in table.columns]
-    if aside:
-        say(f"\n{table.title}")
-        say_table(columns, table.rows)
-    else:
-        print_heading(table.title)
-        print_table(columns, table.rows)

@@ -68,18 +68,13 @@ NOTHING = {
 def _complete_diff(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Values of `--diff`; files where nothing else starts like this."""
     head, dots, _rest = incomplete.rpartition("..")
-    words = [] if dots else ["working", "staged"]
-    names = [head + dots + name for name in ("HEAD", *_revisions())]
-    items = [CompletionItem(name) for name in (*words, *names) if name.startswith(incomplete)]
-    return items or [CompletionItem(incomplete, type="file")]
-
-
-def _revisions() -> list[str]:
-    """Branches and tags of this repository."""
+    words, revisions = [] if dots else ["working", "staged"], ["HEAD"]
     with suppress(HoldfastError):
         asked = ("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes", "refs/tags")
-        return decode_text(open_repository(Path.cwd()).run(*asked)).split()
-    return []
+        revisions += decode_text(open_repository(Path.cwd()).run(*asked)).split()
+    names = [*words, *(head + dots + name for name in revisions)]
+    items = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return items or [CompletionItem(incomplete, type="file")]
 
 
 @click.command(epilog=EXAMPLES)
@@ -142,9 +137,11 @@ def command(
     is_by_model = goes_on or (not no_model and _has_model(asked["model"]))
     if is_by_model:
         # Imported late: this takes longer to load than all rules take to run.
+        from holdfast.agents.limits import RunLimits  # noqa: PLC0415
         from holdfast.cli.review_model import ask_review, review_change  # noqa: PLC0415
 
-        options = make_review_options(ctx, log=log, **asked)
+        limits = RunLimits(asked.pop("max_steps") or 0, asked.pop("max_cost") or 0.0)
+        options = make_agent_options(ctx, log=log, limits=limits, **asked)
         if goes_on and form is None and fail_on is None and output == STDOUT:
             ctx.exit(ask_review(options, request))
         change = None if goes_on else (spec, _piped() if spec == STDIN else None)
@@ -154,7 +151,12 @@ def command(
             ctx.exit(code)
         review, report = done.review, done.report
     else:
-        review = read_review(spec)
+        with _progress() as tell:
+            if spec == STDIN:
+                tell("reading stdin")
+                review = start_review(Path.cwd(), "stdin", text=_piped(), tell=tell)
+            else:
+                review = start_review(Path.cwd(), spec, tell=tell)
         report = review.report()
         if not no_model:
             note(UNASKED)
@@ -164,25 +166,6 @@ def command(
         _say_notes(review, spec, report, output)
     if failed or code:
         ctx.exit(code or FOUND)
-
-
-def make_review_options(
-    ctx: click.Context, *, log: str, model: str, profile: str, max_steps: int | None, max_cost: float | None
-) -> Any:
-    # Imported late, with the reviewer.
-    from holdfast.agents.limits import RunLimits  # noqa: PLC0415
-
-    limits = RunLimits(max_steps or 0, max_cost or 0.0)
-    return make_agent_options(ctx, model=model, profile=profile, log=log, limits=limits)
-
-
-def read_review(spec: str) -> Review:
-    """The chosen change, cut into units and checked by the rules."""
-    with _progress() as tell:
-        if spec != STDIN:
-            return start_review(Path.cwd(), spec, tell=tell)
-        tell("reading stdin")
-        return start_review(Path.cwd(), "stdin", text=_piped(), tell=tell)
 
 
 def _has_model(given: str) -> bool:

@@ -6,6 +6,7 @@ Rule: this module is loaded only where a model is asked; a hook that needs only 
 import asyncio
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from holdfast.agents.model_choice import NoModel
 from holdfast.agents.options import AgentOptions
@@ -70,15 +71,9 @@ def _questions(given: str) -> Iterator[str]:
         yield asked
         return
     say("ask about the review; an empty line ends it")
-    while asked := _typed():
-        yield asked
-
-
-def _typed() -> str:
-    try:
-        return input("> ").strip()
-    except (EOFError, KeyboardInterrupt):
-        return ""
+    with suppress(EOFError, KeyboardInterrupt):
+        while asked := input("> ").strip():
+            yield asked
 
 
 def _say_end(done: ReviewOutcome) -> int:

@@ -17,14 +17,8 @@ from holdfast.agents.limits import RunLimits
 from holdfast.agents.model_choice import NoModel
 from holdfast.agents.notices import Notice
 from holdfast.agents.options import AgentOptions
-from holdfast.cli.event_output import (
-    EventOutput,
-    JsonOutput,
-    JsonStreamOutput,
-    Observers,
-    TextOutput,
-    say_no_model,
-)
+from holdfast.cli import event_output
+from holdfast.cli.event_output import EventOutput, Observers, say_no_model
 from holdfast.cli.exits import EXIT_CODES
 from holdfast.cli.options import (
     FILE,
@@ -110,9 +104,9 @@ def command(
     schema = load_schema(output_schema) if output_schema else None
     request = make_request(options, prompt, read_piped(), schema)
     respondent = load_answers(answers) if answers else None
-    output: EventOutput = (
-        JsonStreamOutput(partial=partial) if streams else JsonOutput() if as_json else TextOutput()
-    )
+    output: EventOutput = event_output.JsonOutput() if as_json else event_output.TextOutput()
+    if streams:
+        output = event_output.JsonStreamOutput(partial=partial)
     ctx.exit(run_agent(options, request, output, respondent=respondent, trace=trace))
 
 

@@ -8,16 +8,12 @@ from pathlib import Path
 
 import click
 
-from holdfast.cli.inputs import (
-    RecordingInput,
-    open_log,
-    reads_recording,
-)
+from holdfast.cli.inputs import RecordingInput, note_import, open_log, reads_recording
 from holdfast.cli.ledger import show_ledger
 from holdfast.cli.options import common_options, json_option
 from holdfast.cli.overview import Overview, UsageComparison, make_overview
 from holdfast.cli.streams import note, printable, track, write, write_json
-from holdfast.cli.tables import name, number, print_heading, print_table, text, wrapped
+from holdfast.cli.tables import name, number, print_table, text, wrapped
 from holdfast.errors import InputError
 from holdfast.log import Log
 from holdfast.numbers import counted
@@ -61,20 +57,17 @@ def command(
     for option, value in given.items():
         if value not in (None, ""):
             raise InputError(f"`{option}` needs `--ledger`", hint=f"add `--ledger`, or drop `{option}`")
-    if source.id is None and source.file is not None and _holds_several(source.file, source.format):
-        _show_list(source.file, source.format, model, as_json)
-        return
+    if source.id is None and source.file is not None:
+        several = len(list(islice(scan_recordings(source.file, source.format), 2))) > 1
+        if several:
+            _show_list(source.file, source.format, model, as_json)
+            return
     seen = make_overview(open_log(ctx, source), source.chain, model, is_stored=source.file is None)
     if as_json:
         write_json(seen)
     else:
         _show(seen)
-    for sentence in seen.notes:
-        note(f"import: {sentence}")
-
-
-def _holds_several(file: Path, format_: str | None) -> bool:
-    return len(list(islice(scan_recordings(file, format_), 2))) > 1
+    note_import(seen.notes)
 
 
 def _show_list(file: Path, format_: str | None, model: str | None, as_json: bool) -> None:
@@ -97,16 +90,20 @@ def _show_list(file: Path, format_: str | None, model: str | None, as_json: bool
 def _show(seen: Overview) -> None:
     _show_head(seen)
     rows = [
-        (r.number, _span(r.first, r.last), r.tokens, _names(r.calls), r.user or "(no user message)")
+        (
+            r.number,
+            f"{r.first}-{r.last}" if r.last > r.first else str(r.first or ""),
+            r.tokens,
+            _names(r.calls),
+            r.user or "(no user message)",
+        )
         for r in seen.rounds
     ]
-    print_heading("rounds")
-    print_table([number("#"), name("steps"), number("tokens"), wrapped("calls"), text("user")], rows)
+    columns = [number("#"), name("steps"), number("tokens"), wrapped("calls"), text("user")]
+    print_table(columns, rows, title="rounds")
     if seen.tools:
-        print_heading("tools")
         _show_tools(seen)
     if seen.usage:
-        print_heading(f"provider usage, {counted(seen.usage.reports, 'report')}")
         _show_usage(seen.usage)
     _show_rest(seen)
 
@@ -124,19 +121,13 @@ def _show_head(seen: Overview) -> None:
 
 
 def _show_tools(seen: Overview) -> None:
-    columns = [
-        name("kind"),
-        number("calls"),
-        number("errors"),
-        number("arguments"),
-        number("results"),
-        wrapped("names"),
-    ]
+    numbers = ("calls", "errors", "arguments", "results")
     rows = [
         (t.kind, t.calls, t.errors, t.argument_tokens, t.result_tokens, _names(t.names)) for t in seen.tools
     ]
     sums = [sum(column) for column in zip(*(row[1:5] for row in rows), strict=True)]
-    print_table(columns, [*rows, ("total", *map(int, sums), "")], totals=1)
+    columns = [name("kind"), *map(number, numbers), wrapped("names")]
+    print_table(columns, [*rows, ("total", *map(int, sums), "")], title="tools", totals=1)
 
 
 def _show_usage(usage: UsageComparison) -> None:
@@ -147,32 +138,27 @@ def _show_usage(usage: UsageComparison) -> None:
         ("counted", _percent(usage.counted_median), _percent(usage.counted_p95), last.counted),
         ("calibrated", _percent(usage.calibrated_median), _percent(usage.calibrated_p95), last.calibrated),
     ]
-    print_table(columns, rows)
+    print_table(columns, rows, title=f"provider usage, {counted(usage.reports, 'report')}")
 
 
 def _show_rest(seen: Overview) -> None:
     if seen.boundaries:
-        print_heading("boundaries")
         columns = [number("after step"), name("kind"), name("trigger"), number("before"), number("summary")]
         rows = [
             (b.after_step, b.kind, b.trigger, b.tokens_before or "", b.summary_tokens or "")
             for b in seen.boundaries
         ]
-        print_table(columns, rows)
+        print_table(columns, rows, title="boundaries")
     if seen.chains:
-        print_heading("side chains")
         columns = [name("chain"), name("agent"), number("steps"), number("tokens"), text("title")]
-        print_table(columns, [(c.name, c.agent, c.steps, c.tokens, c.title) for c in seen.chains])
+        chains = [(c.name, c.agent, c.steps, c.tokens, c.title) for c in seen.chains]
+        print_table(columns, chains, title="side chains")
     if seen.branches:
         left = counted(seen.off_path, "entry", "entries")
         of = counted(seen.branches, "branch", "branches")
         write(f"\n{left} of {of} {'is' if seen.off_path == 1 else 'are'} off the path\n")
     if seen.repairs:
         write(f"\n{counted(len(seen.repairs), 'repair')} needed; `holdfast check` lists them\n")
-
-
-def _span(first: int, last: int) -> str:
-    return f"{first}-{last}" if last > first else str(first or "")
 
 
 def _names(counts: dict[str, int]) -> str:

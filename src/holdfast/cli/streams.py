@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from operator import length_hint
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -89,28 +90,17 @@ def say(line: str) -> None:
     sys.stderr.flush()
 
 
-def say_error(sentence: str) -> None:
-    _labelled("error", sentence)
-
-
-def warn(sentence: str) -> None:
-    _labelled("warning", sentence)
-
-
-def note(sentence: str) -> None:
-    _labelled("note", sentence)
-
-
-def hint(sentence: str) -> None:
-    if sentence:
-        _labelled("hint", sentence)
-
-
 def _labelled(label: str, sentence: str) -> None:
+    """A sentence behind its label; nothing for an empty hint."""
     line = printable(sentence).strip().removesuffix(".")
     head = f"{_STYLES[label]}{label}:{_RESET}" if uses_colour(sys.stderr.isatty()) else f"{label}:"
-    sys.stderr.write(f"{head} {line}\n")
-    sys.stderr.flush()
+    if sentence or label != "hint":
+        sys.stderr.write(f"{head} {line}\n")
+        sys.stderr.flush()
+
+
+say_error, warn = partial(_labelled, "error"), partial(_labelled, "warning")
+note, hint = partial(_labelled, "note"), partial(_labelled, "hint")
 
 
 def uses_colour(terminal: bool) -> bool:
@@ -177,19 +167,13 @@ def show_activity(
         yield lambda _: None
         return
     # Imported late: most runs have no terminal, or end before a bar would show.
+    from rich import progress as bars  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
 
     console = Console(stderr=True, color_system="auto" if uses_colour(True) else None)
-    words = TextColumn("{task.description}", markup=False)
-    percent = TextColumn("{task.percentage:>3.0f} %")
-    measures = (percent, TimeRemainingColumn()) if timed else (MofNCompleteColumn(),)
-    with Progress(words, BarColumn(), *measures, console=console, transient=True) as progress:
+    words = bars.TextColumn("{task.description}", markup=False)
+    percent = bars.TextColumn("{task.percentage:>3.0f} %")
+    measures = (percent, bars.TimeRemainingColumn()) if timed else (bars.MofNCompleteColumn(),)
+    with bars.Progress(words, bars.BarColumn(), *measures, console=console, transient=True) as progress:
         task = progress.add_task(printable(what), total=total)
         yield lambda amount: progress.advance(task, amount)

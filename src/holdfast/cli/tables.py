@@ -38,8 +38,12 @@ text, wrapped = partial(Column, kind="text"), partial(Column, kind="wrapped")
 """Running text on one line, cut where the room ends; and running text that goes on in the next line."""
 
 
-def print_table(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, totals: int = 0) -> None:
+def print_table(
+    columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, title: str = "", totals: int = 0
+) -> None:
     """A table that is the data a person asked for. The last `totals` rows stand out."""
+    if title:
+        print_heading(title)
     write(_drawn(columns, rows, totals, sys.stdout))
 
 
@@ -65,12 +69,12 @@ def say_wrapped(sentence: str) -> None:
 
 
 def print_heading(words: str) -> None:
-    colourful = uses_colour(sys.stdout.isatty())
-    write(f"\n\x1b[1m{printable(words)}\x1b[0m\n" if colourful else f"\n{printable(words)}\n")
+    bold, plain = ("\x1b[1m", "\x1b[0m") if uses_colour(sys.stdout.isatty()) else ("", "")
+    write(f"\n{bold}{printable(words)}{plain}\n")
 
 
 def _drawn(columns: Sequence[Column], rows: Iterable[Sequence[Cell]], totals: int, stream: TextIO) -> str:
-    cells = [[_shown(cell) for cell in row] for row in rows]
+    cells = [[grouped(cell) if isinstance(cell, int) else printable(cell) for cell in row] for row in rows]
     if not cells:
         return ""
     widths = _widths(columns, cells, width_of(stream))
@@ -126,7 +130,3 @@ def width_of(stream: TextIO) -> int:
         return os.get_terminal_size(stream.fileno()).columns or EIGHTY
     except (OSError, ValueError):
         return EIGHTY
-
-
-def _shown(cell: Cell) -> str:
-    return grouped(cell) if isinstance(cell, int) else printable(cell)

@@ -8,7 +8,7 @@ import sys
 
 from holdfast.agents.options import AgentOptions, preview_agent
 from holdfast.terminal.first_frame import default_banner, first_frame
-from holdfast.terminal.interface import SessionTarget, StatusFigures
+from holdfast.terminal.interface import StatusFigures
 from holdfast.terminal.status_line import current_branch
 
 
@@ -22,16 +22,8 @@ def run(options: AgentOptions, *, is_scratch: bool = False, banner: str = "") ->
     with first_frame(banner, figures, os.environ) as painted:
         # Imported behind the first frame: it takes longer to load than everything else together.
         from holdfast.terminal.app import AgentApp  # noqa: PLC0415
-        from holdfast.terminal.conversation import session_opener  # noqa: PLC0415
 
-        app = AgentApp(
-            session_opener(options),
-            root=options.root,
-            start=SessionTarget(options.log, options.model, options.resumes_newest),
-            banner=banner,
-            figures=figures,
-            painted=painted,
-        )
+        app = AgentApp(options, banner=banner, figures=figures, painted=painted)
         code = app.run()
     if app.failure:
         raise app.failure

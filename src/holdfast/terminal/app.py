@@ -10,7 +10,6 @@ import signal
 import threading
 import time
 from collections.abc import Coroutine, Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from textual import events, on
@@ -21,6 +20,7 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.widgets import Static
 
+from holdfast.agents.options import AgentOptions
 from holdfast.errors import HoldfastError
 from holdfast.terminal.candidates import (
     Candidate,
@@ -29,7 +29,7 @@ from holdfast.terminal.candidates import (
     match_commands,
     match_files,
 )
-from holdfast.terminal.conversation import Conversation
+from holdfast.terminal.conversation import Conversation, open_session
 from holdfast.terminal.first_frame import ENTER, LOADING, PaintedFrame
 from holdfast.terminal.interface import (
     ApprovalDecision,
@@ -40,7 +40,6 @@ from holdfast.terminal.interface import (
     OpenSession,
     Piece,
     ScreenSession,
-    SessionTarget,
     StatusFigures,
 )
 from holdfast.terminal.panels import GRACE, PanelArea, StrayKey
@@ -96,10 +95,9 @@ class AgentApp(App[int]):
 
     def __init__(
         self,
-        open_: OpenSession,
+        options: AgentOptions,
+        open_: OpenSession = open_session,
         *,
-        root: Path,
-        start: SessionTarget | None = None,
         grace: float = GRACE,
         banner: str = "",
         figures: StatusFigures | None = None,
@@ -111,11 +109,10 @@ class AgentApp(App[int]):
         super().__init__(driver_for(painted) if painted else None, ansi_color=True)
         self.theme = "ansi-dark"
         register_alt_enter()
-        self.conversation = Conversation(open_, self)
-        self._start = start or SessionTarget()
+        self.conversation = Conversation(options, open_, self)
         self._banner = [NotePiece(banner)] if banner else []
         self._figures = figures or StatusFigures()
-        self._files = RepositoryFiles(root)
+        self._files = RepositoryFiles(options.root)
         self.transcript = TranscriptView()
         self.status = StatusBar(self._figures)
         self.todos = TodoPanel()
@@ -143,7 +140,7 @@ class AgentApp(App[int]):
             self._handle_signals()
         self.load(())
         self.busy(LOADING)
-        self.call_after_refresh(self.conversation.begin, self._start)
+        self.call_after_refresh(self.conversation.begin)
 
     # What the conversation and the session ask of the screen.
 

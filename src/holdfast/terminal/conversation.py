@@ -7,7 +7,9 @@ import asyncio
 import re
 from collections.abc import Coroutine, Sequence
 from importlib import import_module
-from typing import Protocol
+from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import Ask, Stop
@@ -19,7 +21,6 @@ from holdfast.terminal.interface import (
     Piece,
     ScreenSession,
     SessionDisplay,
-    SessionTarget,
     Tone,
     UserPiece,
 )
@@ -81,7 +82,8 @@ class ConversationDisplay(SessionDisplay, Protocol):
 
 
 class Conversation:
-    def __init__(self, open_: OpenSession, view: ConversationDisplay) -> None:
+    def __init__(self, options: AgentOptions, open_: OpenSession, view: ConversationDisplay) -> None:
+        self._options = options
         self._open_session = open_
         self._view = view
         self.session: ScreenSession | None = None
@@ -98,7 +100,6 @@ class Conversation:
         self._later: list[str] = []
         """Commands that wait for the end of the run."""
         self._goes_on = False
-        self._target = SessionTarget()
         self._done = asyncio.Event()
         self._done.set()
 
@@ -107,8 +108,9 @@ class Conversation:
         """Whether the first session is being opened, and nothing was said yet."""
         return self.is_busy and not self.log and not self._waiting
 
-    def begin(self, target: SessionTarget) -> None:
-        self._do(LOADING, self._open(target))
+    def begin(self, **changes: Any) -> None:
+        """Open a session, with other options than the last one."""
+        self._do(LOADING, self._open(replace(self._options, **changes)))
 
     def take(self, text: str) -> None:
         """Take what a person sent: a command or a message."""
@@ -170,9 +172,9 @@ class Conversation:
             self._later.append(line)
             self._view.add(NotePiece(f"{line} waits until this is done"))
         elif name == "clear":
-            self.begin(SessionTarget(model=self._target.model))
+            self.begin(log="", goes_on=False)
         elif self.session is None and name == "model" and argument:
-            self.begin(SessionTarget(self._target.log, argument))
+            self.begin(model=argument)
         elif self.session is None:
             self._view.add(NotePiece(f"{line} needs a model; `/model provider/name` chooses one", "warning"))
         else:
@@ -212,13 +214,13 @@ class Conversation:
         elif self._waiting:
             self._view.add(NotePiece("this waits until a model is chosen", "warning"))
 
-    async def _open(self, target: SessionTarget) -> None:
+    async def _open(self, options: AgentOptions) -> None:
         if self.session:
             session, self.session = self.session, None
             await session.aclose()
-        self._target = target
+        self._options = options
         try:
-            self.session = await self._open_session(self._view, target)
+            self.session = await self._open_session(self._view, options)
         except ConfigError as error:
             # Imported only where it is needed: most people have a model.
             from holdfast.terminal.screen_session import welcome_text  # noqa: PLC0415
@@ -226,7 +228,7 @@ class Conversation:
             self._view.add(NotePiece(welcome_text(error), "plain", is_markdown=True))
             return
         self.log = self.session.log
-        self._target = SessionTarget(self.log, target.model)
+        self._options = replace(options, log=self.log, goes_on=False)
         self._view.opened(self.session)
         self._show(self.session)
         for note in self.session.notes:
@@ -261,9 +263,8 @@ class Conversation:
         assert self.session, "a command needs a session"
         shown = await self.session.command(line)
         if shown.open_log or shown.model:
-            await self._open(
-                SessionTarget(shown.open_log or self.session.log, shown.model or self._target.model)
-            )
+            log, model = shown.open_log or self.session.log, shown.model or self._options.model
+            await self._open(replace(self._options, log=log, model=model))
         elif shown.is_reread:
             self._show(self.session)
         if shown.text:
@@ -281,14 +282,8 @@ class Conversation:
             self._view.change(piece)
 
 
-def session_opener(options: AgentOptions) -> OpenSession:
-    """How sessions are opened. The agent is imported with the first one, in a thread: the screen keeps painting."""
-
-    async def open_session(display: SessionDisplay, target: SessionTarget) -> ScreenSession:
-        loaded = await asyncio.to_thread(import_module, "holdfast.terminal.screen_session")
-        session: ScreenSession = await loaded.open_screen_session(
-            loaded.agent_opener(options), display, target
-        )
-        return session
-
-    return open_session
+async def open_session(display: SessionDisplay, options: AgentOptions) -> ScreenSession:
+    """Open a session. The agent is imported with the first one, in a thread: the screen keeps painting."""
+    loaded = await asyncio.to_thread(import_module, "holdfast.terminal.screen_session")
+    session: ScreenSession = await loaded.open_screen_session(display, options)
+    return session

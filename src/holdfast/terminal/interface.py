@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import End
 
 Tone = Literal["quiet", "plain", "warning", "error"]
@@ -143,15 +144,6 @@ class CommandReply(Struct, frozen=True):
     draft: str = ""
 
 
-class SessionTarget(Struct, frozen=True):
-    """Which session to open, and with which model. Empty is a new session, or the newest with `goes_on`, and the
-    configured model."""
-
-    log: str = ""
-    model: str = ""
-    goes_on: bool = False
-
-
 class SessionDisplay(Protocol):
     """What a session may ask of the screen. **Contract:** called on the screen's own thread."""
 
@@ -216,5 +208,5 @@ class ScreenSession(Protocol):
     async def aclose(self) -> None: ...
 
 
-OpenSession = Callable[[SessionDisplay, SessionTarget], Awaitable[ScreenSession]]
+OpenSession = Callable[[SessionDisplay, AgentOptions], Awaitable[ScreenSession]]
 """Opens a session. Raises `HoldfastError`. **Contract:** what takes long is done off the event loop."""

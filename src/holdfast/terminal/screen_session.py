@@ -5,9 +5,7 @@ Rule: it is loaded in a thread after the first paint; nothing that is painted fi
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, get_args
-
-from msgspec.structs import replace
+from typing import get_args
 
 from holdfast.agents.coding.coding_session import OpenedSession, open_coding_session
 from holdfast.agents.coding.task import WaitingSubAgent, waiting_sub_agent
@@ -32,7 +30,6 @@ from holdfast.terminal.interface import (
     CommandReply,
     Piece,
     SessionDisplay,
-    SessionTarget,
     StatusFigures,
     TodoLine,
 )
@@ -49,27 +46,13 @@ RECENT = 40
 """Items at the end of a transcript in which a recent message is looked for."""
 
 
-OpenAgent = Callable[..., Awaitable[OpenedSession]]
-"""Opens the agent; called with `approver`, `respondent`, `watch` and `target`."""
-
-
-def agent_opener(options: AgentOptions) -> OpenAgent:
-    """How the agent is opened; the target says which session and which model."""
-
-    async def make(*, target: SessionTarget, **person: Any) -> OpenedSession:
-        wanted = replace(
-            options, log=target.log, resumes_newest=target.goes_on, model=target.model or options.model
-        )
-        return await open_coding_session(wanted, **person)
-
-    return make
-
-
 async def open_screen_session(
-    make: OpenAgent, display: SessionDisplay, target: SessionTarget
+    display: SessionDisplay,
+    options: AgentOptions,
+    make: Callable[..., Awaitable[OpenedSession]] = open_coding_session,
 ) -> "AgentScreenSession":
     session = AgentScreenSession(display)
-    opened = await make(approver=session, respondent=session, watch=session.watch, target=target)
+    opened = await make(options, approver=session, respondent=session, watch=session.watch)
     await asyncio.to_thread(session.take, opened)
     if await asyncio.to_thread(offers_init, session.coding):
         note_init_offer(session.coding)

@@ -5,10 +5,10 @@ Rule: the same bytes every time, in a folder of its own; it goes when the tour i
 
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 LAW = """\
 # Repository Guidelines
@@ -84,27 +84,19 @@ _MATTERS = (
 )
 
 
-def write_repository(root: Path) -> None:
-    for path, text in _files().items():
-        file = root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    # Without git it is a folder like any other, and the tour works as well.
-    if git := shutil.which("git"):
-        subprocess.run([git, "init", "--quiet", str(root)], check=True, capture_output=True)  # noqa: S603
-
-
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A folder with the repository in it, as `shop`; removed at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="holdfast-tour-"))
-    try:
-        root = folder / "shop"
-        root.mkdir()
-        write_repository(root)
+    with TemporaryDirectory(prefix="holdfast-tour-", ignore_cleanup_errors=True) as folder:
+        root = Path(folder) / "shop"
+        for path, text in _files().items():
+            file = root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        # Without git it is a folder like any other, and the tour works as well.
+        if git := shutil.which("git"):
+            subprocess.run([git, "init", "--quiet", str(root)], check=True, capture_output=True)  # noqa: S603
         yield root
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _files() -> dict[str, str]:

@@ -126,38 +126,23 @@ class TourModel:
     def _reply(self, request: ModelRequest) -> ModelReply:
         if not request.tools:  # A summary is asked for, and the rules write it.
             return ModelReply(parts=(), stop="end", usage=Usage(0), model=self.name)
-        beat = BEATS[min(_beats_told(request), len(BEATS) - 1)]
-        parts = _parts(beat)
-        calls = any(isinstance(part, ToolCall) for part in parts)
-        reply = ModelReply(parts=parts, stop="calls" if calls else "end", model=self.name)
-        return replace(reply, usage=self._usage(request, reply))
+        # The newest call in the request names its beat. Folded steps are gone, so they are not counted.
+        told = [
+            int(message.call_id.split("_")[1])
+            for message in request.messages
+            if isinstance(message, ToolMessage) and message.call_id.startswith("tour_")
+        ]
+        number = min(max(told, default=-1) + 1, len(BEATS) - 1)
+        beat = BEATS[number]
+        calls = [ToolCall(f"tour_{number}_{place}", *call) for place, call in enumerate(beat.calls)]
+        parts: tuple[AssistantPart, ...] = (Text(beat.says), *calls)
+        usage = self._usage(request, len(msgspec.json.encode(parts)) // CHARS_PER_TOKEN)
+        return ModelReply(parts=parts, stop="calls" if calls else "end", usage=usage, model=self.name)
 
-    def _usage(self, request: ModelRequest, reply: ModelReply) -> Usage:
+    def _usage(self, request: ModelRequest, output: int) -> Usage:
         """Counted as a provider with a prefix cache would: what begins as the last request did was kept."""
         sent = msgspec.json.encode((request.tools, request.messages))
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(sent, self._sent, strict=False)))
         self._sent = sent
-        tokens = [
-            size // CHARS_PER_TOKEN for size in (len(sent), len(msgspec.json.encode(reply.parts)), same)
-        ]
-        return Usage(tokens[0], tokens[1], cache_read=tokens[2], cache_write=tokens[0] - tokens[2])
-
-
-def _beats_told(request: ModelRequest) -> int:
-    """How far the script is: the newest call in the request names its beat. Folded steps are gone, so they are not
-    counted."""
-    numbers = [
-        int(message.call_id.split("_")[1])
-        for message in request.messages
-        if isinstance(message, ToolMessage) and message.call_id.startswith("tour_")
-    ]
-    return max(numbers, default=-1) + 1
-
-
-def _parts(beat: Beat) -> tuple[AssistantPart, ...]:
-    number = BEATS.index(beat)
-    calls = [
-        ToolCall(f"tour_{number}_{place}", name, arguments)
-        for place, (name, arguments) in enumerate(beat.calls)
-    ]
-    return (Text(beat.says), *calls)
+        prompt, cached = len(sent) // CHARS_PER_TOKEN, same // CHARS_PER_TOKEN
+        return Usage(prompt, output, cache_read=cached, cache_write=prompt - cached)
