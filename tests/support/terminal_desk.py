@@ -99,9 +99,7 @@ class Terminal:
 
     async def idle(self, pilot):
         """Wait until nothing runs, and what changed is painted."""
-        await self.until(
-            pilot, lambda: not self.app.conversation.is_busy and not self.app.transcript.is_stale
-        )
+        await self.until(pilot, lambda: not self.app.conversation.is_busy and not self.app.transcript._stale)
         await pilot.pause()
 
     async def type(self, pilot, text, *keys):

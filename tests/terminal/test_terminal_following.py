@@ -44,7 +44,7 @@ class Stage:
 
 def followed(*notices):
     stage = Stage()
-    following = EventView(stage)
+    following = EventView(stage, lambda _: None)
     for notice in notices:
         following(notice)
     return stage, following

@@ -7,7 +7,6 @@ import sys
 
 
 def main() -> None:
-    """Run the `holdfast` script."""
     try:
         # Imported here, so that Ctrl-C during the import also ends the program in one line.
         from holdfast.cli.app import run  # noqa: PLC0415

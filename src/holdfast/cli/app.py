@@ -120,15 +120,15 @@ def root(ctx: click.Context, /, **given: Any) -> None:
 
 def run(args: Sequence[str]) -> int:
     """Run one command; its exit code."""
-    return run_guarded(lambda: _invoke(list(args)))
 
+    def invoke() -> int:
+        if instruction := os.environ.get(COMPLETION):
+            return shell_complete(root, {}, NAME, COMPLETION, instruction)
+        try:
+            with root.make_context(NAME, list(args)) as ctx:
+                root.invoke(ctx)
+        except click.exceptions.Exit as done:
+            return done.exit_code
+        return 0
 
-def _invoke(args: list[str]) -> int:
-    if instruction := os.environ.get(COMPLETION):
-        return shell_complete(root, {}, NAME, COMPLETION, instruction)
-    try:
-        with root.make_context(NAME, args) as ctx:
-            root.invoke(ctx)
-    except click.exceptions.Exit as done:
-        return done.exit_code
-    return 0
+    return run_guarded(invoke)

@@ -30,6 +30,5 @@ def command(ctx: click.Context, shell: str) -> None:
     """
     kind = get_completion_class(shell)
     assert kind is not None, "click knows these three shells"
-    script = kind(ctx.find_root().command, {}, "holdfast", "_HOLDFAST_COMPLETE").source()
-    write(script)
+    write(kind(ctx.find_root().command, {}, "holdfast", "_HOLDFAST_COMPLETE").source())
     hint(PLACES[shell])

@@ -6,7 +6,7 @@ Telemetry is loaded only where `OTEL_TRACES_EXPORTER` names an exporter, and con
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -26,14 +26,6 @@ LONGEST_SHOWN = 100
 OTEL_VARIABLE = "OTEL_TRACES_EXPORTER"
 TELLING = ("path", "command", "pattern", "query", "id", "description", "prompt")
 """Arguments that describe a call; the first one that is given is shown."""
-
-
-class EventOutput(Protocol):
-    def began(self, opened: OpenedSession) -> None: ...
-
-    def watch(self, notice: Notice) -> None: ...
-
-    def ended(self, result: RunResult) -> None: ...
 
 
 class TextOutput:
@@ -68,7 +60,7 @@ class JsonOutput(TextOutput):
         write_json(traces.result_line(result))
 
 
-class JsonStreamOutput:
+class JsonStreamOutput(TextOutput):
     """A line of JSON on stdout for each event; with `partial` also for texts as they arrive."""
 
     def __init__(self, *, partial: bool = False) -> None:
@@ -149,13 +141,10 @@ def _describe_call(news: CallFinished) -> str:
 
 
 def format_spending(spent: Spent, log: str, *, is_priced: bool) -> str:
-    """What a run took, and its log."""
-    parts = [counted(spent.steps, "step"), f"{spent.usage.total:,} tokens"]
-    if spent.usage.cache_read:
-        parts[-1] += f" ({spent.usage.cache_read:,} cached)"
-    if is_priced:
-        parts.append(f"${spent.dollars:.4f}")
-    return ", ".join([*parts, f"log {log}"])
+    cached = f" ({spent.usage.cache_read:,} cached)" if spent.usage.cache_read else ""
+    dollars = [f"${spent.dollars:.4f}"] if is_priced else []
+    tokens = f"{spent.usage.total:,} tokens{cached}"
+    return ", ".join([counted(spent.steps, "step"), tokens, *dollars, f"log {log}"])
 
 
 class Observers:

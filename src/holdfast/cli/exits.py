@@ -43,11 +43,11 @@ def run_guarded(action: Callable[[], int]) -> int:
             code = action()
             if sys.stdout is not None:
                 sys.stdout.flush()
+            return code
         except BrokenPipeError:
             raise
         except (KeyboardInterrupt, Exception) as error:
             return _report(error)
-        return code
     # `| head` has read enough. What is left in the buffer must not be written again at exit.
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)

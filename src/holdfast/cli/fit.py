@@ -9,14 +9,7 @@ import click
 
 from holdfast.cli.inputs import load_profile, parse_budgets
 from holdfast.cli.options import FilesInput, common_options, complete_with, json_option, reads_files
-from holdfast.cli.streams import (
-    check_writable,
-    note,
-    replace_file,
-    say,
-    show_activity,
-    write_json,
-)
+from holdfast.cli.streams import check_writable, note, replace_file, say, show_activity, write_json
 from holdfast.cli.tables import Column, print_table
 from holdfast.errors import ConfigError
 from holdfast.lab.fit.fit_report import MEAN, fit_tables
@@ -27,7 +20,6 @@ from holdfast.lab.options import ReplayOptions
 from holdfast.lab.pool import available_processors
 from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens
-from holdfast.packing.profile import Profile
 from holdfast.prices import BUILT_IN as PRICES
 from holdfast.prices import DEFAULT as DEFAULT_PRICES
 from holdfast.version import __version__
@@ -69,12 +61,17 @@ def command(source: FilesInput, profile: str, out: Path | None, replays: bool, a
     'holdfast[fit]'`.
     """
     require_libraries()
-    learned_from = _profile(profile)
+    chosen = load_profile(profile)
+    if not chosen.excerpt_ratio:
+        raise ConfigError(
+            f"the profile `{chosen.name}` keeps no lines of what it folds, so there is nothing to learn",
+            hint="choose another with `--profile`, or set its `excerpt_ratio` above 0",
+        )
     options = ReplayOptions(
-        (learned_from.name,),
+        (chosen.name,),
         parse_budgets(source.budget, BUDGETS),
         (PRICES[DEFAULT_PRICES],),
-        profiles={learned_from.name: learned_from},
+        profiles={chosen.name: chosen},
         project_from=source.project_from,
         at_least=parse_tokens(source.at_least),
     )
@@ -123,17 +120,6 @@ def _fit(options: ReplayOptions, sources: RecordingSources, processes: int, repl
         trial=trial,
         notes=notes,
     )
-
-
-def _profile(name: str) -> Profile:
-    """The profile to learn from; one that keeps no lines has nothing to learn."""
-    profile = load_profile(name)
-    if not profile.excerpt_ratio:
-        raise ConfigError(
-            f"the profile `{profile.name}` keeps no lines of what it folds, so there is nothing to learn",
-            hint="choose another with `--profile`, or set its `excerpt_ratio` above 0",
-        )
-    return profile
 
 
 def _show(fit: Fit, as_json: bool) -> None:

@@ -10,30 +10,17 @@ from itertools import groupby
 from pathlib import PurePosixPath
 
 import click
-import msgspec
-from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.cli.inputs import RecordingInput, RecordingWindow, note_import, walk_recording
 from holdfast.cli.streams import note, printable, write, write_json
 from holdfast.cli.tables import Cell, name, number, print_table, wrapped
-from holdfast.messages import Json
 from holdfast.numbers import counted
 from holdfast.packing.pack import pack
-from holdfast.packing.presence import PresenceState
-from holdfast.packing.visibility import TextVisibility, Visibility, VisibilityTotal, visibility_of
+from holdfast.packing.visibility import TextVisibility, Visibility, visibility_of
 
 LONGEST_CALL = 60
 """Characters of a call that its line shows; JSON has the whole label."""
-
-
-class LedgerReport(Struct, frozen=True):
-    """The ledger of a window. `rows` are those to show, `step` is the step whose reply comes next."""
-
-    walked: RecordingWindow
-    ledger: Visibility
-    tokens: int
-    step: int
-    rows: list[TextVisibility]
 
 
 def show_ledger(
@@ -41,61 +28,65 @@ def show_ledger(
 ) -> None:
     """Show the ledger of a recording, of files with `path` in their paths if it is not empty."""
     walked = walk_recording(ctx, source, model)
-    found = visibility_of(walked.window.view())
-    rows = [row for row in found.rows if path in row.path and (row.path or not path)]
-    step = len(walked.window.transcript.steps) + 1
-    report = LedgerReport(walked, found, pack(walked.window.view()).tokens, step, rows)
+    whole = visibility_of(walked.window.view())
+    rows = tuple(row for row in whole.rows if path in row.path and (row.path or not path))
+    shown = replace(whole, rows=rows)
     if as_json:
-        write_json(_as_json(report, is_stored=source.file is None))
+        write_json(_as_json(walked, shown, is_stored=source.file is None))
     else:
-        _show(report, is_whole=not path)
+        base = _base({row.path for row in whole.rows if row.path})
+        _show(walked, shown, base, is_whole=not path)
     note_import(walked.notes)
     if source.file is not None and rows:
         note("nothing was stored; after `holdfast pack` each id can be recalled")
 
 
-def _as_json(report: LedgerReport, *, is_stored: bool) -> Json:
-    found = report.ledger
+def _step_and_tokens(walked: RecordingWindow) -> tuple[int, int]:
+    """The step whose reply comes next, and what is sent for it."""
+    return len(walked.window.transcript.steps) + 1, pack(walked.window.view()).tokens
+
+
+def _as_json(walked: RecordingWindow, shown: Visibility, *, is_stored: bool) -> dict[str, object]:
+    step, tokens = _step_and_tokens(walked)
     return {
-        "log": report.walked.log.id if is_stored else "",
-        "model": report.walked.model,
-        "profile": report.walked.profile.name,
-        "budget": report.walked.profile.window,
-        "step": report.step,
-        "tokens": report.tokens,
-        "rows": msgspec.to_builtins(report.rows),
+        "log": walked.log.id if is_stored else "",
+        "model": walked.model,
+        "profile": walked.profile.name,
+        "budget": walked.profile.window,
+        "step": step,
+        "tokens": tokens,
+        "rows": shown.rows,
         "files": [
             {
                 "path": path,
                 "seen": _steps(rows),
-                "changed": list(found.changed.get(path, ())),
-                "on_view": [list(span) for span in found.on_view(path)],
-                "whole_on_view": found.resident(path),
-                "outdated": found.seen_before_edit(path),
+                "changed": shown.changed.get(path, ()),
+                "on_view": shown.on_view(path),
+                "whole_on_view": shown.resident(path),
+                "outdated": shown.seen_before_edit(path),
             }
-            for path, rows in _by_path(report.rows).items()
+            for path, rows in _by_path(shown.rows).items()
         ],
-        "states": msgspec.to_builtins(_totals(report)),
+        "states": shown.totals(),
     }
 
 
-def _show(report: LedgerReport, *, is_whole: bool) -> None:
-    profile = report.walked.profile
+def _show(walked: RecordingWindow, shown: Visibility, base: str, *, is_whole: bool) -> None:
+    profile, (step, tokens) = walked.profile, _step_and_tokens(walked)
     write(
-        f"what is sent for the reply of step {report.step}, profile {printable(profile.name)}\n"
-        f"{counted(report.tokens, 'token')} of a budget of {profile.window:,}\n"
+        f"what is sent for the reply of step {step}, profile {printable(profile.name)}\n"
+        f"{counted(tokens, 'token')} of a budget of {profile.window:,}\n"
     )
-    if not report.rows:
+    if not shown.rows:
         write("no results\n" if is_whole else "no file has this in its path\n")
         return
-    base = _base({row.path for row in report.ledger.rows if row.path})
     if base:
         write(f"relative paths are below {printable(base)}\n")
     columns = [name("steps"), name("state"), number("now"), number("whole"), name("id"), wrapped("what")]
-    lines = _lines(report.rows, base, draw_together=is_whole)
+    lines = _lines(shown.rows, base, draw_together=is_whole)
     print_table(columns, lines, title="results, and files as they were written")
-    _show_files(report, base)
-    totals = [(state, t.rows, t.tokens, t.size) for state, t in _totals(report).items() if t.rows]
+    _show_files(shown, base)
+    totals = [(state, t.rows, t.tokens, t.size) for state, t in shown.totals().items() if t.rows]
     sums = [sum(column) for column in zip(*(row[1:] for row in totals), strict=True)]
     columns = [name("state"), number("rows"), number("now"), number("whole")]
     print_table(columns, [*totals, ("total", *map(int, sums))], title="tokens by state", totals=1)
@@ -127,11 +118,10 @@ def _what(row: TextVisibility, base: str) -> str:
     return "; ".join(filter(None, (f"{tool} {_short(row.path, base)}{lines}", copy, row.note)))
 
 
-def _show_files(report: LedgerReport, base: str) -> None:
+def _show_files(found: Visibility, base: str) -> None:
     """Files that the agent saw more than once: when, when they changed, and what of them is on view."""
-    found = report.ledger
     rows: list[tuple[Cell, ...]] = []
-    for path, seen in _by_path(report.rows).items():
+    for path, seen in _by_path(found.rows).items():
         steps = _steps(seen)
         if len(steps) > 1:
             seen_in, changed = (", ".join(map(str, some)) for some in (steps, found.changed.get(path, ())))
@@ -151,10 +141,6 @@ def _by_path(rows: Sequence[TextVisibility]) -> dict[str, list[TextVisibility]]:
         if row.path and row.is_copy:
             found.setdefault(row.path, []).append(row)
     return found
-
-
-def _totals(report: LedgerReport) -> dict[PresenceState, VisibilityTotal]:
-    return msgspec.structs.replace(report.ledger, rows=tuple(report.rows)).totals()
 
 
 def _steps(rows: Sequence[TextVisibility]) -> list[int]:

@@ -5,10 +5,12 @@ stored, so that a damaged one changes nothing; a file is replaced only when its 
 """
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -26,10 +28,10 @@ from holdfast.recordings.recording_files import scan_recordings
 from holdfast.store import LogInfo, Store, verify
 from holdfast.store.log_file import read_log_lines
 
+T = TypeVar("T")
+
 EXPORTED = b'{"holdfast":"log"'
 """The start of what `holdfast logs export` writes."""
-
-
 DAMAGED = 1
 
 EXAMPLES = """\b
@@ -186,13 +188,12 @@ def _count_logs(files: Sequence[RecordingFile], format_: str | None) -> int:
     with track(files, "checking", total=len(files)) as checked:
         for file in checked:
             if _is_export(file.path):
-                with _named(file.path):
-                    read_log_lines(_raw_lines(file.path))
+                _read_export(file.path, read_log_lines)
                 count += 1
-            else:
-                for recording in scan_recordings(file, format_):
-                    recording.read()
-                    count += 1
+                continue
+            for recording in scan_recordings(file, format_):
+                recording.read()
+                count += 1
     return count
 
 
@@ -200,16 +201,13 @@ def _import_files(store: Store, paths: Sequence[Path], format_: str | None) -> I
     """The logs of the files, each stored whole."""
     for path in paths:
         if _is_export(path):
-            with _named(path):
-                log = import_log(store, _raw_lines(path))
-            yield log
+            yield _read_export(path, partial(import_log, store))
         else:
-            for recording in read_recordings(path, format_):
-                yield Log.import_recording(store, recording)
+            yield from (Log.import_recording(store, one) for one in read_recordings(path, format_))
 
 
 def _is_export(path: Path) -> bool:
-    first = next((line.raw for line in RecordingFile(path).lines() if line.raw.strip()), b"")
+    first = next((line for line in _raw_lines(path) if line.strip()), b"")
     return first.replace(b" ", b"").startswith(EXPORTED)
 
 
@@ -217,26 +215,17 @@ def _raw_lines(path: Path) -> Iterator[bytes]:
     return (line.raw for line in RecordingFile(path).lines())
 
 
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _read_export(path: Path, read: Callable[[Iterator[bytes]], T]) -> T:
     """Errors in an export name the line; this adds the file."""
     try:
-        yield
+        return read(_raw_lines(path))
     except InputError as error:
         raise InputError(f"{path.name}: {error.message}", hint=error.hint) from None
 
 
 def _as_json(info: LogInfo) -> Json:
-    head = info.head
-    return {
-        "id": head.id,
-        "title": head.title,
-        "source": head.source,
-        "origin": head.origin,
-        "at": head.at,
-        "last_at": info.last_at,
-        "entries": info.entries,
-    }
+    head = {name: getattr(info.head, name) for name in ("id", "title", "source", "origin", "at")}
+    return {**head, "last_at": info.last_at, "entries": info.entries}
 
 
 def _date(at: float | None) -> str:

@@ -14,7 +14,7 @@ from holdfast.cli.inputs import RecordingInput, RecordingWindow, note_import, re
 from holdfast.cli.options import common_options, json_option
 from holdfast.cli.streams import note, say, write_json
 from holdfast.cli.tables import Cell, name, number, say_table, say_truncated, say_wrapped, text
-from holdfast.events import Folded, FoldedRun
+from holdfast.events import Folded
 from holdfast.messages import Json
 from holdfast.numbers import counted, group_digits
 from holdfast.packing.counting.families import family_for_model
@@ -77,7 +77,13 @@ def command(
     for fold in folds if not no_store else ():
         log.keep_indices(fold)
     seconds = time.perf_counter() - began
-    write_json(_as_json(walked, sent, is_stored=not no_store) if as_json else _request(sent))
+    if as_json:
+        write_json(_as_json(walked, sent, is_stored=not no_store))
+    elif to == "openai":
+        write_json(sent.messages)
+    else:
+        # Anthropic has the system prompt beside the messages.
+        write_json({**({"system": sent.system} if sent.system else {}), "messages": sent.messages})
     by_kind = is_explained or lists_cuts
     say_report(walked, sent.pack, seconds, by_kind=by_kind, in_full=lists_cuts, is_stored=not no_store)
     if by_kind:
@@ -90,13 +96,6 @@ def command(
     if no_store and sent.pack.cuts:
         which = "what was cut" if isinstance(log.store, MemoryStore) else "what notes left out"
         note(f"nothing was stored, so {which} cannot be recalled later")
-
-
-def _request(sent: Packed) -> Json:
-    """The part of a request that a pack is: Anthropic has the system prompt beside the messages."""
-    if sent.provider == "openai":
-        return sent.messages
-    return {**({"system": sent.system} if sent.system else {}), "messages": sent.messages}
 
 
 def _as_json(walked: RecordingWindow, sent: Packed, *, is_stored: bool) -> Json:
@@ -180,12 +179,11 @@ def _say_layers(pack: Pack) -> None:
 
 
 def _why_smaller(window: WindowView, pack: Pack, folds: Sequence[Folded]) -> str:
-    reply = pack.budget - pack.limit
     if not folds:
         return f"nothing was folded: a fold starts at {pack.trigger:,} tokens"
     return (
-        f"smaller than the budget, because {reply:,} tokens stay free for the reply, and a fold starts at "
-        f"{pack.trigger:,} tokens and goes down to {window.profile.low_water:,} or less: "
+        f"smaller than the budget, because {pack.budget - pack.limit:,} tokens stay free for the reply, and "
+        f"a fold starts at {pack.trigger:,} tokens and goes down to {window.profile.low_water:,} or less: "
         "until the next one, requests only grow at their end, so the provider's cache holds"
     )
 
@@ -229,7 +227,10 @@ def _say_folds(transcript: FrozenTranscript, folds: Sequence[Folded]) -> None:
         say("")
         say(f"fold {count}, {fold.reason}: {group_digits(fold.why)}, {sizes}")
         for run in fold.runs:
-            say(f"  {_describe_run(run, numbers)}")
+            first, last = numbers.get(run.first, 0), numbers.get(run.last, 0)
+            steps = f"step {first}" if first == last else f"steps {first}-{last}"
+            cap = f", at most {run.cap:,} tokens a result" if run.cap else ""
+            say(f"  {steps} → {run.level}{cap}")
         for one in fold.notes:
             say(f"  {one.text}")
         if fold.users:
@@ -247,10 +248,3 @@ def _say_cuts(cuts: Sequence[Cut]) -> None:
     for cut in cuts:
         sizes = f"{cut.before:>{width},} → {cut.after:<{width},}"
         say_truncated(f"{sizes}  {cut.rule:{rules}}  {cut.id:13}  {cut.what}")
-
-
-def _describe_run(run: FoldedRun, numbers: dict[str, int]) -> str:
-    first, last = numbers.get(run.first, 0), numbers.get(run.last, 0)
-    steps = f"step {first}" if first == last else f"steps {first}-{last}"
-    cap = f", at most {run.cap:,} tokens a result" if run.cap else ""
-    return f"{steps} → {run.level}{cap}"

@@ -61,7 +61,6 @@ Examples:
 Exit code 0 if the target is reached, 17 if a person must decide first, 20 if
 a rule stopped the pair; docs/pair.md lists all. `--continue` resumes it."""
 
-FOLDER = click.Path(path_type=Path, file_okay=False)
 YES, NO = ("y", "yes"), ("n", "no", "")
 
 
@@ -77,7 +76,7 @@ class PairEnd(Struct, frozen=True):
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("folder", metavar="DIR", type=FOLDER)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @click.option("-p", "--prompt", metavar="TEXT", default="", help="State the task; else `task.md` of DIR.")
 @model_option("Use this model for the first agent.", "--init-model")
 @model_option("Use this model for the second agent.", "--execute-model")
@@ -180,7 +179,6 @@ def _say_notice(role: str, notice: Notice) -> None:
 
 
 async def run_pair(options: PairOptions, callbacks: PairCallbacks) -> PairEnd:
-    """Run the pair to its end."""
     signals = SignalHandler()
     with signals.caught():
         try:
@@ -188,9 +186,8 @@ async def run_pair(options: PairOptions, callbacks: PairCallbacks) -> PairEnd:
         except asyncio.CancelledError:
             if not signals.absorb():
                 raise
-            return PairEnd(
-                PairOutcome("interrupted", "interrupted"), PairState(), (), 0.0, 128 + signals.came
-            )
+            outcome = PairOutcome("interrupted", "interrupted")
+            return PairEnd(outcome, PairState(), (), 0.0, 128 + signals.came)
         try:
             for one in opened.notes:
                 warn(one)
@@ -265,29 +262,28 @@ class TerminalApprovals:
     """Ask the person at the terminal; without one, nothing is decided."""
 
     async def decide(self, asked: DecisionRequested) -> DecisionMade | None:
-        return await _ask(asked) if sys.stdin.isatty() and sys.stderr.isatty() else None
+        """What a person types; None at the end of the input."""
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return None
+        if asked.wants_words:
+            words: str | None = ""
+            while words == "":
+                words = await _words(f"{asked.text}: ")
+            return DecisionMade(asked.id, "say", words, by="a person") if words else None
+        text = f"{asked.text} [y/N]: "
+        while (typed := await _line(text)) is not None and typed.lower() not in (*YES, *NO):
+            say("type y or n")
+        if typed is None:
+            return None
+        if typed.lower() in YES:
+            return DecisionMade(asked.id, "approve", by="a person")
+        reason = "" if asked.about == "summary" else await _words("What must change? ")
+        return None if reason is None else DecisionMade(asked.id, "reject", reason, by="a person")
 
     def how(self, asked: DecisionRequested) -> str:
         others = "`--approve file`" if asked.about == "question" else "`--approve file` or `--approve auto`"
         allow = ", or with another `--allow`" if asked.about == "blocked" else ""
         return f"resume at a terminal with `--continue`, or with {others}{allow}"
-
-
-async def _ask(asked: DecisionRequested) -> DecisionMade | None:
-    """What a person types; None at the end of the input."""
-    if asked.wants_words:
-        words: str | None = ""
-        while words == "":
-            words = await _words(f"{asked.text}: ")
-        return DecisionMade(asked.id, "say", words, by="a person") if words else None
-    while (typed := await _line(f"{asked.text} [y/N]: ")) is not None and typed.lower() not in (*YES, *NO):
-        say("type y or n")
-    if typed is None:
-        return None
-    if typed.lower() in YES:
-        return DecisionMade(asked.id, "approve", by="a person")
-    reason = "" if asked.about == "summary" else await _words("What must change? ")
-    return None if reason is None else DecisionMade(asked.id, "reject", reason, by="a person")
 
 
 async def _words(text: str) -> str | None:

@@ -6,7 +6,6 @@ Rule: with only an id the output is the text, byte for byte; a missing last newl
 import sys
 
 import click
-import msgspec
 
 from holdfast.cli.inputs import readable_store
 from holdfast.cli.options import common_options, json_option
@@ -73,7 +72,7 @@ def command(
     elif found.note:
         note(found.note)
     if as_json:
-        write_json(msgspec.to_builtins(found))
+        write_json(found)
     else:
         missing_newline = bool(found.text) and not found.text.endswith("\n")
         write(found.text + "\n" * (missing_newline and (searched or sys.stdout.isatty())))

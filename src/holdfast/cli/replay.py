@@ -5,7 +5,7 @@ Rule: the tables are the data, on stdout; where packs are dumped there, the tabl
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from shutil import copyfileobj
@@ -41,7 +41,7 @@ from holdfast.lab.report.standings import result_sentence
 from holdfast.lab.results import ReplayReport
 from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens
-from holdfast.packing.profile import BUILT_IN, Profile
+from holdfast.packing.profile import BUILT_IN
 from holdfast.prices import BUILT_IN as BUILT_IN_PRICES
 from holdfast.prices import load_prices
 
@@ -116,19 +116,24 @@ def command(
         raise InputError(
             "`--policy` names no policy", hint=f"write it like `--policy {','.join(DEFAULT_NAMES[:3])}`"
         )
+    profiles = {*BUILT_IN, *load_config(cwd=Path.cwd(), env=os.environ).profiles}
     chosen = load_prices(prices)
     options = ReplayOptions(
         names,
         parse_budgets(source.budget, BUDGETS),
         (chosen, *(table for name, table in BUILT_IN_PRICES.items() if name != chosen.name)),
-        profiles=_profiles(names),
+        profiles={name: load_profile(name) for name in names if name in profiles},
         folder=str(Path.cwd()),
         project_from=source.project_from,
         at_least=parse_tokens(source.at_least),
         pictures=html is not None,
     )
     options = options.varied() if sensitivity else options
-    _check_against(options, against)
+    # Before any work: every policy is found, and the one to compare with is among them.
+    policies = [named.name for named in options.all_policies()]
+    if against and against not in policies:
+        hint = f"they are {', '.join(policies)}"
+        raise InputError(f"`--against {against}` is not one of the policies", hint=hint)
     check_writable(html)
     recordings = RecordingSources(source.files, source.format, source.sample)
     processes = source.jobs or available_processors()
@@ -171,21 +176,6 @@ def _dump_taker(dump: str, stack: ExitStack) -> Callable[[str], None]:
             Path(name).unlink(missing_ok=True)
 
     return take
-
-
-def _profiles(names: Sequence[str]) -> dict[str, Profile]:
-    """Profiles among the names, as the configuration and the environment set them."""
-    known = {*BUILT_IN, *load_config(cwd=Path.cwd(), env=os.environ).profiles}
-    return {name: load_profile(name) for name in names if name in known}
-
-
-def _check_against(options: ReplayOptions, against: str) -> None:
-    """Before any work: every policy is found, and the one to compare with is among them."""
-    names = [named.name for named in options.all_policies()]
-    if against and against not in names:
-        raise InputError(
-            f"`--against {against}` is not one of the policies", hint=f"they are {', '.join(names)}"
-        )
 
 
 def _show(report: ReplayReport, as_json: bool, markdown: bool, aside: bool) -> None:

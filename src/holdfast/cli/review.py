@@ -151,12 +151,7 @@ def command(
             ctx.exit(code)
         review, report = done.review, done.report
     else:
-        with _progress() as tell:
-            if spec == STDIN:
-                tell("reading stdin")
-                review = start_review(Path.cwd(), "stdin", text=_piped(), tell=tell)
-            else:
-                review = start_review(Path.cwd(), spec, tell=tell)
+        review = _review_by_rules(spec)
         report = review.report()
         if not no_model:
             note(UNASKED)
@@ -168,8 +163,15 @@ def command(
         ctx.exit(code or FOUND)
 
 
+def _review_by_rules(spec: str) -> Review:
+    with _progress() as tell:
+        if spec != STDIN:
+            return start_review(Path.cwd(), spec, tell=tell)
+        tell("reading stdin")
+        return start_review(Path.cwd(), "stdin", text=_piped(), tell=tell)
+
+
 def _has_model(given: str) -> bool:
-    """Whether a model is chosen."""
     if given:
         return True
     # Imported late: a hook does not need it, and it takes longer than all rules together.

@@ -23,11 +23,9 @@ from holdfast.cli.exits import EXIT_CODES
 from holdfast.cli.streams import hint, read_piped, say, say_error, warn, write
 from holdfast.errors import InputError
 
-Tell = Callable[[str], None]
-
 
 def review_change(
-    options: AgentOptions, change: tuple[str, str | None] | None, request: str, tell: Tell
+    options: AgentOptions, change: tuple[str, str | None] | None, request: str, tell: Callable[[str], None]
 ) -> tuple[ReviewOutcome | None, int]:
     """Let a model review a change, or answer about the stored review if there is no change; and the exit code."""
 

@@ -17,8 +17,7 @@ from holdfast.agents.limits import RunLimits
 from holdfast.agents.model_choice import NoModel
 from holdfast.agents.notices import Notice
 from holdfast.agents.options import AgentOptions
-from holdfast.cli import event_output
-from holdfast.cli.event_output import EventOutput, Observers, say_no_model
+from holdfast.cli.event_output import JsonOutput, JsonStreamOutput, Observers, TextOutput, say_no_model
 from holdfast.cli.exits import EXIT_CODES
 from holdfast.cli.options import (
     FILE,
@@ -104,9 +103,7 @@ def command(
     schema = load_schema(output_schema) if output_schema else None
     request = make_request(options, prompt, read_piped(), schema)
     respondent = load_answers(answers) if answers else None
-    output: EventOutput = event_output.JsonOutput() if as_json else event_output.TextOutput()
-    if streams:
-        output = event_output.JsonStreamOutput(partial=partial)
+    output = JsonStreamOutput(partial=partial) if streams else JsonOutput() if as_json else TextOutput()
     ctx.exit(run_agent(options, request, output, respondent=respondent, trace=trace))
 
 
@@ -124,12 +121,11 @@ def make_request(
 def run_agent(
     options: AgentOptions,
     request: HeadlessRequest,
-    output: EventOutput,
+    output: TextOutput,
     *,
     respondent: Responder | None = None,
     trace: Path | None = None,
 ) -> int:
-    """Run the agent to its end; the exit code."""
     observers = Observers(trace, os.environ)
 
     def began(opened: OpenedSession) -> None:

@@ -118,18 +118,13 @@ SILENCE_SECONDS = 3.0
 """How long stdin is read before a message says so."""
 
 
-def is_piped() -> bool:
-    """Whether stdin is a pipe, a socket or a file."""
+def read_piped() -> str:
+    """Read stdin to its end if it is a pipe, a socket or a file, else nothing: never a terminal or a device."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
     except (AttributeError, OSError, ValueError):  # there is no stdin, or one without a file descriptor
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISREG(mode)
-
-
-def read_piped() -> str:
-    """Read stdin to its end; empty where nothing is piped in. A terminal or a device is never read."""
-    if not is_piped():
+        return ""
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISREG(mode)):
         return ""
     waiting = threading.Timer(
         SILENCE_SECONDS, note, ["reading stdin to its end; if nothing is piped in, add `< /dev/null`"]

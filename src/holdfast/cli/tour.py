@@ -45,14 +45,8 @@ def command(ctx: click.Context, plain: bool) -> None:
             options = AgentOptions(root=root, store=place, model=PACED)
             ctx.exit(open_screen(options, is_scratch=True, banner=INVITATION))
         say(f"› {PROMPT}")
-        options = AgentOptions(
-            root=root,
-            store=place,
-            model=PLAIN,
-            mode="edit",
-            allow=("Bash(python3 -m unittest)",),
-            title=PROMPT,
-        )
+        allow = ("Bash(python3 -m unittest)",)
+        options = AgentOptions(root=root, store=place, model=PLAIN, mode="edit", allow=allow, title=PROMPT)
         ctx.exit(run_agent(options, HeadlessRequest(PROMPT), TourOutput()))
 
 
@@ -62,8 +56,7 @@ class TourOutput(TextOutput):
     def watch(self, notice: Notice) -> None:
         match notice:
             case StepBegan(tokens=tokens, trigger=trigger, window=window):
-                room = f"{tokens:,} tokens, folds at {trigger:,} of {window:,}"
-                say(f"[{room}]")
+                say(f"[{tokens:,} tokens, folds at {trigger:,} of {window:,}]")
             case Replied(reply=reply) if reply.calls:
                 say(reply.text)
         super().watch(notice)

@@ -20,7 +20,7 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.widgets import Static
 
-from holdfast.agents.options import AgentOptions
+from holdfast.agents.options import MODES, AgentOptions
 from holdfast.errors import HoldfastError
 from holdfast.terminal.candidates import (
     Candidate,
@@ -46,7 +46,7 @@ from holdfast.terminal.panels import GRACE, PanelArea, StrayKey
 from holdfast.terminal.piece_widgets import PieceWidget
 from holdfast.terminal.prompt import Prompt, PromptHistory, register_alt_enter
 from holdfast.terminal.transcript_view import TranscriptView
-from holdfast.terminal.widgets import MODES, ActivityLine, StatusBar, SuggestionList, TodoPanel
+from holdfast.terminal.widgets import ActivityLine, StatusBar, SuggestionList, TodoPanel
 
 TWICE = 2.0
 """Seconds within which a second Ctrl+C leaves."""
@@ -224,7 +224,7 @@ class AgentApp(App[int]):
         if not self.prompt.has_focus and not panel:
             self.prompt.focus()
             return
-        self.conversation.interrupt(goes_on=True)
+        self.conversation.interrupt(sends_queued=True)
 
     def action_stop(self) -> None:
         if (selected := self.screen.get_selected_text()) and not self.conversation.is_busy:
@@ -237,7 +237,7 @@ class AgentApp(App[int]):
             return
         is_second = time.monotonic() - self._stopped < TWICE
         self._stopped = time.monotonic()
-        if not is_second and self.conversation.interrupt(goes_on=False):
+        if not is_second and self.conversation.interrupt(sends_queued=False):
             self.add(NotePiece("stopping; press Ctrl+C again to leave"))
         elif not is_second and self.prompt.text.strip():
             self.prompt.keep_draft()
@@ -296,12 +296,12 @@ class AgentApp(App[int]):
 
     async def _leave(self) -> None:
         self.busy("leaving")
+        code = 0
         try:
             await asyncio.wait_for(self.conversation.close(), PATIENCE)
         except TimeoutError:
-            self.exit(1)
-        else:
-            self.exit(0)
+            code = 1
+        self.exit(code)
 
     def _offer(self, wanted: CompletionQuery) -> Sequence[Candidate]:
         if wanted.kind == "command":

@@ -39,7 +39,9 @@ def find_query(before: str) -> CompletionQuery | None:
     if command := _COMMAND.fullmatch(before):
         return CompletionQuery("command", command[1], 0)
     found = _FILE.search(before)
-    if not found or _is_inside_a_word(before, found.start()):
+    left = before[: found.start()][-1:] if found else ""
+    is_inside_a_word = (left.isalnum() and left < _FIRST_CJK) or left in ("_", "\\")
+    if not found or is_inside_a_word:
         return None
     typed = found["quoted"] if found["quoted"] is not None else found["plain"]
     return CompletionQuery("file", typed, found.start())
@@ -93,11 +95,6 @@ def _distance(typed: str, path: str) -> int:
     if typed in name:
         return 3
     return 4 if typed in path else 5
-
-
-def _is_inside_a_word(text: str, at: int) -> bool:
-    before = text[at - 1] if at else ""
-    return (before.isalnum() and before < _FIRST_CJK) or before in ("_", "\\")
 
 
 SECONDS = 10.0

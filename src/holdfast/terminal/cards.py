@@ -62,7 +62,11 @@ def render_diff(diff: str, most: int = 0) -> Content:
         found = [row for row in found if row.sign != "@"]
     width = len(str(max((row.number for row in found), default=0)))
     shown = found[:most] if most else found
-    lines = [_diff_line(row, width) for row in shown]
+    lines = []
+    for row in shown:
+        number = f"{row.number or '':>{width}} "
+        text = sanitize(row.text) if row.sign == "@" else f"{row.sign} {sanitize(row.text)}"
+        lines.append(Content.assemble((number, "dim"), (text, _STYLES[row.sign])))
     if left := len(found) - len(shown):
         lines.append(Content.styled(f"{' ' * width} … {counted(left, 'more line')}", "dim"))
     return Content("\n").join(lines)
@@ -72,13 +76,6 @@ def diff_totals(diff: str) -> str:
     """How much a diff adds and removes."""
     signs = [row.sign for row in parse_diff(diff)]
     return f"+{signs.count('+')} -{signs.count('-')}"
-
-
-def _diff_line(row: DiffRow, width: int) -> Content:
-    if row.sign == "@":
-        return Content.styled(f"{' ' * width} {sanitize(row.text)}", _STYLES["@"])
-    number = f"{row.number or '':>{width}} "
-    return Content.assemble((number, "dim"), (f"{row.sign} {sanitize(row.text)}", _STYLES[row.sign]))
 
 
 MOST_SHORT = 6
@@ -141,20 +138,12 @@ def _head(card: CallCard, width: int) -> Content:
     about = card.about
     if card.state == "writing" and card.written > 200:
         about = f"{about} ({card.written:,} characters)".strip()
-    took = _took(card)
+    running = f"{time.monotonic() - card.started:.0f} s"
+    states = {"running": running, "waiting": "waits for you", "uncertain": "uncertain"}
+    took = states.get(card.state) or (format_seconds(card.seconds) if card.seconds >= 0.1 else "")
     room = width - len(card.name) - 4 - (len(took) + 2 if took else 0)
     tail = (f"  {took}" if took else "", "dim")
     return Content.assemble((sign, style), " ", (card.name, "bold"), " ", truncate(about, room), tail)
-
-
-def _took(card: CallCard) -> str:
-    if card.state == "running":
-        return f"{time.monotonic() - card.started:.0f} s"
-    if card.state == "waiting":
-        return "waits for you"
-    if card.state == "uncertain":
-        return "uncertain"
-    return format_seconds(card.seconds) if card.seconds >= 0.1 else ""
 
 
 def _short(card: CallCard, widest: int) -> Content | None:

@@ -7,7 +7,7 @@ import asyncio
 import re
 from collections.abc import Coroutine, Sequence
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -15,15 +15,7 @@ from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import Ask, Stop
 from holdfast.errors import ConfigError, HoldfastError
 from holdfast.terminal.first_frame import LOADING
-from holdfast.terminal.interface import (
-    NotePiece,
-    OpenSession,
-    Piece,
-    ScreenSession,
-    SessionDisplay,
-    Tone,
-    UserPiece,
-)
+from holdfast.terminal.interface import NotePiece, OpenSession, ScreenSession, SessionDisplay, Tone, UserPiece
 
 _COMMAND = re.compile(r"/([a-z][\w-]*)(?:\s+(.*))?", re.DOTALL)
 _TONES: dict[str, Tone] = {"interrupted": "quiet", "model": "error", "overflow": "error", "empty": "error"}
@@ -57,32 +49,8 @@ HELP = """\
 """
 
 
-class ConversationDisplay(SessionDisplay, Protocol):
-    """What a conversation needs of the screen, besides what a session needs."""
-
-    def load(self, pieces: Sequence[Piece]) -> None: ...
-
-    def opened(self, session: ScreenSession) -> None: ...
-
-    def busy(self, what: str) -> None: ...
-
-    def draft(self, text: str) -> None:
-        """Put text into the prompt to be changed and sent; what was in it is kept."""
-        ...
-
-    def idle(self) -> None: ...
-
-    def work(self, doing: Coroutine[None, None, None]) -> None: ...
-
-    def fail(self, error: HoldfastError) -> None:
-        """No session could be opened; leave with this error."""
-        ...
-
-    def action_leave(self) -> None: ...
-
-
 class Conversation:
-    def __init__(self, options: AgentOptions, open_: OpenSession, view: ConversationDisplay) -> None:
+    def __init__(self, options: AgentOptions, open_: OpenSession, view: SessionDisplay) -> None:
         self._options = options
         self._open_session = open_
         self._view = view
@@ -99,7 +67,7 @@ class Conversation:
         """Messages given to the agent while it works, each with its text in the log."""
         self._later: list[str] = []
         """Commands that wait for the end of the run."""
-        self._goes_on = False
+        self._sends_queued = False
         self._done = asyncio.Event()
         self._done.set()
 
@@ -126,10 +94,10 @@ class Conversation:
         if not self.is_busy:
             self._next()
 
-    def interrupt(self, *, goes_on: bool) -> bool:
+    def interrupt(self, *, sends_queued: bool) -> bool:
         """End the run as soon as the log is valid; whether anything was going on."""
         if self._is_running and self.session:
-            self._goes_on = goes_on and bool(self._queued)
+            self._sends_queued = sends_queued and bool(self._queued)
             self.session.interrupt()
             self._view.busy("stopping")
         return self.is_busy
@@ -147,7 +115,7 @@ class Conversation:
     async def close(self) -> None:
         """End the run and close the session; all of it is in the log then."""
         self._later.clear()
-        self.interrupt(goes_on=False)
+        self.interrupt(sends_queued=False)
         await self._done.wait()
         if self.session:
             session, self.session = self.session, None
@@ -172,7 +140,7 @@ class Conversation:
             self._later.append(line)
             self._view.add(NotePiece(f"{line} waits until this is done"))
         elif name == "clear":
-            self.begin(log="", goes_on=False)
+            self.begin(log="", resumes_newest=False)
         elif self.session is None and name == "model" and argument:
             self.begin(model=argument)
         elif self.session is None:
@@ -228,7 +196,7 @@ class Conversation:
             self._view.add(NotePiece(welcome_text(error), "plain", is_markdown=True))
             return
         self.log = self.session.log
-        self._options = replace(options, log=self.log, goes_on=False)
+        self._options = replace(options, log=self.log, resumes_newest=False)
         self._view.opened(self.session)
         self._show(self.session)
         for note in self.session.notes:
@@ -247,9 +215,9 @@ class Conversation:
             self.session.add_message(piece.text)
         self._is_running = True
         end = await self.session.say(said[-1].text)
-        while isinstance(end, Stop) and end.reason == "interrupted" and self._goes_on:
+        while isinstance(end, Stop) and end.reason == "interrupted" and self._sends_queued:
             # The messages given meanwhile are in the log now; the interruption was to have them read.
-            self._goes_on = False
+            self._sends_queued = False
             self.stepped()
             end = await self.session.continue_run()
         match end:

@@ -5,7 +5,7 @@ finished is marked, not hidden. What sub-agents of a sub-agent spend is counted 
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from holdfast.agents.notices import (
     FoldMade,
@@ -28,13 +28,7 @@ from holdfast.events import (
     UserSaid,
 )
 from holdfast.messages import Text, Thinking, ToolCall, Usage, UserPart, joined_text
-from holdfast.models.model import (
-    ArgumentsDelta,
-    CallAnnounced,
-    RetryScheduled,
-    TextDelta,
-    ThinkingDelta,
-)
+from holdfast.models.model import ArgumentsDelta, CallAnnounced, RetryScheduled, TextDelta, ThinkingDelta
 from holdfast.numbers import group_digits
 from holdfast.terminal.cards import describe_call, format_seconds
 from holdfast.terminal.interface import (
@@ -53,10 +47,6 @@ from holdfast.tools.call import CallFinished, CallStarted
 
 Bill = Callable[[Usage], float | None]
 """Dollars for a usage; None where the price is not known."""
-
-
-def no_price(_: Usage) -> float | None:
-    return None
 
 
 def update_progress(work: TaskProgress, news: Notice, bill: Bill) -> None:
@@ -84,6 +74,7 @@ def spent_with(notice: Notice, bill: Bill) -> list[tuple[Usage | None, float | N
 
 
 DENIED = ("ACCESS_DENIED", "The user denied")
+SUMMARIZED = "earlier work was summarized."
 
 
 def _finish_card(card: CallCard, parts: tuple[UserPart, ...], shown: str, *, is_error: bool) -> None:
@@ -106,10 +97,6 @@ def fold_note(fold: Folded) -> NotePiece:
     )
 
 
-def summary_note(notes: Sequence[str]) -> NotePiece:
-    return NotePiece(" ".join(["earlier work was summarized.", *notes]))
-
-
 def earlier_pieces(entries: Iterable[Entry]) -> list[Piece]:
     """The pieces of a session, from the entries on its path."""
     pieces: list[Piece] = []
@@ -125,7 +112,7 @@ def earlier_pieces(entries: Iterable[Entry]) -> list[Piece]:
             case Folded() if entry.event.tokens_before:
                 pieces.append(fold_note(entry.event))
             case Compacted(slot="state"):
-                pieces.append(summary_note(()))
+                pieces.append(NotePiece(SUMMARIZED))
             case CompactionFailed(why=why):
                 pieces.append(NotePiece(f"no summary was written: {why}", "warning"))
     return pieces
@@ -148,7 +135,7 @@ def _replied(event: AssistantReplied, open_cards: dict[str, list[CallCard]]) -> 
 class EventView:
     """The current step: the pieces of its reply, and the cards of its calls."""
 
-    def __init__(self, display: SessionDisplay, bill: Bill = no_price) -> None:
+    def __init__(self, display: SessionDisplay, bill: Bill) -> None:
         self._display = display
         self._bill = bill
         self._coming: list[Piece] = []
@@ -196,7 +183,7 @@ class EventView:
             case SummaryBegan(waits=True):
                 self._display.add(NotePiece("a summary is being written; the next step waits for it"))
             case SummaryMade(compaction=compaction):
-                self._display.add(summary_note(compaction.notes))
+                self._display.add(NotePiece(" ".join([SUMMARIZED, *compaction.notes])))
             case SubAgentNotice():
                 self._told_of_task(notice)
 

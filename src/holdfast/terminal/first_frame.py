@@ -107,6 +107,6 @@ def _size(env: Mapping[str, str]) -> tuple[int, int] | None:
 
 
 def _write(text: str) -> None:
-    """Write to where Textual writes, and flush."""
+    # To where Textual writes.
     sys.__stderr__.write(text)  # type: ignore[union-attr]
     sys.__stderr__.flush()  # type: ignore[union-attr]

@@ -4,7 +4,7 @@ Rule: only values pass, and neither a widget nor an agent is known here, so that
 other.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import End
+from holdfast.errors import HoldfastError
 
 Tone = Literal["quiet", "plain", "warning", "error"]
 CallState = Literal["writing", "waiting", "running", "done", "failed", "refused", "uncertain"]
@@ -145,7 +146,9 @@ class CommandReply(Struct, frozen=True):
 
 
 class SessionDisplay(Protocol):
-    """What a session may ask of the screen. **Contract:** called on the screen's own thread."""
+    """What conversation and session ask of the screen. **Contract:** called on the screen's own thread."""
+
+    def load(self, pieces: Sequence[Piece]) -> None: ...
 
     def add(self, piece: Piece) -> None: ...
 
@@ -164,6 +167,24 @@ class SessionDisplay(Protocol):
     async def approve(self, asked: ApprovalRequest) -> ApprovalDecision: ...
 
     async def choose(self, choices: Sequence[ChoiceQuestion]) -> Sequence[ChoiceAnswer]: ...
+
+    def opened(self, session: "ScreenSession") -> None: ...
+
+    def busy(self, what: str) -> None: ...
+
+    def idle(self) -> None: ...
+
+    def draft(self, text: str) -> None:
+        """Put text into the prompt to be changed and sent; what was in it is kept."""
+        ...
+
+    def work(self, doing: Coroutine[None, None, None]) -> None: ...
+
+    def fail(self, error: HoldfastError) -> None:
+        """No session could be opened; leave with this error."""
+        ...
+
+    def action_leave(self) -> None: ...
 
 
 class ScreenSession(Protocol):

@@ -8,6 +8,7 @@ answer or is cancelled; then the panel is gone.
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from textual import events
@@ -31,12 +32,11 @@ ROUND_IT = {"-tiny": 11, "-short": 15, "-tall": 25}
 prompt and the end of the session, on many also todos."""
 
 
+@dataclass
 class StrayKey(Message):
     """A key that was pressed too early to be an answer."""
 
-    def __init__(self, character: str) -> None:
-        super().__init__()
-        self.character = character
+    character: str
 
 
 class AskingPanel(Vertical, Generic[T]):

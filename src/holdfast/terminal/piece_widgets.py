@@ -17,14 +17,7 @@ from textual.style import Style
 
 from holdfast.numbers import counted, grouped
 from holdfast.terminal.cards import render_card
-from holdfast.terminal.interface import (
-    CallCard,
-    NotePiece,
-    Piece,
-    ReplyPiece,
-    ThinkingPiece,
-    UserPiece,
-)
+from holdfast.terminal.interface import CallCard, NotePiece, Piece, ReplyPiece, ThinkingPiece, UserPiece
 from holdfast.terminal.safe_text import sanitize
 from holdfast.terminal.widgets import ResponsiveWidget
 
@@ -50,7 +43,6 @@ _THEME = {
 
 
 def render_markdown(text: str, width: int) -> Content:
-    """The text laid out for a width."""
     if len(text) > LONGEST or width < 4:
         return Content(sanitize(text))
     # Imported with the first reply, not with the screen: they take longer to load than the rest of it.
@@ -247,14 +239,10 @@ class ReplyWidget(Vertical):
 
 AnyPieceWidget = UserWidget | ReplyWidget | ThinkingWidget | CardWidget | NoteWidget
 
-_ENTRIES: dict[type[Piece], Callable[..., AnyPieceWidget]] = {
+WIDGETS: dict[type[Piece], Callable[..., AnyPieceWidget]] = {
     UserPiece: UserWidget,
     ReplyPiece: ReplyWidget,
     ThinkingPiece: ThinkingWidget,
     CallCard: CardWidget,
     NotePiece: NoteWidget,
 }
-
-
-def make_widget(piece: Piece) -> AnyPieceWidget:
-    return _ENTRIES[type(piece)](piece)

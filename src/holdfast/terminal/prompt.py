@@ -9,10 +9,11 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from textual import events
+from textual import events, on
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.binding import Binding, BindingType
 from textual.keys import Keys
@@ -114,7 +115,6 @@ LONG_CHARACTERS = 1_000
 """A paste longer than either is shown as a short mark, and sent whole."""
 
 _MARK = re.compile(r"\[pasted #(\d+): [^\]\n]*\]")
-
 Offer = Callable[[CompletionQuery], Sequence[Candidate]]
 
 
@@ -125,10 +125,9 @@ class Prompt(TextArea):
         Binding("ctrl+up", "app.look_back", show=False),
     ]
 
+    @dataclass
     class Sent(Message):
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
     def __init__(self, history: PromptHistory, suggestions: SuggestionList, offer: Offer) -> None:
         super().__init__(id="prompt", compact=True, highlight_cursor_line=False, placeholder=PLACEHOLDER)
@@ -195,9 +194,7 @@ class Prompt(TextArea):
         event.stop()
         self._replace_via_keyboard(self._shortened(text), *self.selection)
 
-    def on_text_area_changed(self) -> None:
-        self.look_for_candidates()
-
+    @on(TextArea.Changed)
     def look_for_candidates(self) -> None:
         """Offer completions of the word at the cursor."""
         asked = self._asked() if self._completes and self.has_focus else None

@@ -71,7 +71,7 @@ class AgentScreenSession:
 
     def take(self, opened: OpenedSession) -> None:
         self.coding = opened.coding
-        self._close = opened.close
+        self.aclose = opened.close
         self.notes: Sequence[str] = opened.notes
         store = self.coding.session.store
         file = store.path if isinstance(store, SqliteStore) else None
@@ -134,9 +134,6 @@ class AgentScreenSession:
         shown = await run_command(self.coding, line)
         self._read()
         return CommandReply(shown.text, shown.open_log, shown.model, shown.say, shown.is_reread, shown.draft)
-
-    async def aclose(self) -> None:
-        await self._close()
 
     async def approve(self, question: ApprovalQuestion) -> ApprovalAnswer:
         """Ask the person about a call. A dry run shows first what it would change."""

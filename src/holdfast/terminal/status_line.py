@@ -41,13 +41,18 @@ def status_parts(figures: StatusFigures, width: int) -> list[tuple[str, str]]:
     # Each list goes from the longest form to the shortest.
     model, branch = one_line(figures.model), one_line(figures.branch)
     short = model.rpartition("/")[2]
+    used, trigger, window = map(format_tokens, (figures.used, figures.trigger, figures.window))
+    share = f"{figures.used / figures.window:.0%}" if figures.window else ""
+    context = [f"{used} / {trigger} / {window} ({share})", f"{used}/{trigger}/{window}", share]
+    cost = "$ ?" if figures.dollars is None else format_dollars(figures.dollars)
+    is_more = figures.is_partly_priced and figures.dollars is not None and cost.startswith("$")
     words = {
         "model": [model, short, truncate(short, 20), truncate(short, 12), ""],
         "branch": [branch, truncate(branch, 20), truncate(branch, 10), ""],
         "mode": [f"{figures.mode} mode" if figures.mode else "", figures.mode],
-        "context": _context(figures),
+        "context": context if figures.window else [""],
         "cache": [f"cache {figures.cached:.0%}" if figures.cached is not None else "", ""],
-        "cost": [_cost(figures)],
+        "cost": [f"{cost}+" if is_more else cost],
     }
     for part in _ORDER.split():
         shown = [cell_len(forms[0]) for forms in words.values() if forms[0]]
@@ -67,18 +72,3 @@ def format_tokens(number: int) -> str:
 
 def format_dollars(amount: float) -> str:
     return f"${amount:.2f}" if amount >= 0.005 or not amount else "<$0.01"
-
-
-def _context(figures: StatusFigures) -> list[str]:
-    if not figures.window:
-        return [""]
-    used, trigger, window = map(format_tokens, (figures.used, figures.trigger, figures.window))
-    share = f"{figures.used / figures.window:.0%}"
-    return [f"{used} / {trigger} / {window} ({share})", f"{used}/{trigger}/{window}", share]
-
-
-def _cost(figures: StatusFigures) -> str:
-    if figures.dollars is None:
-        return "$ ?"
-    said = format_dollars(figures.dollars)
-    return f"{said}+" if figures.is_partly_priced and said.startswith("$") else said

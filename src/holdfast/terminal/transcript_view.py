@@ -11,7 +11,7 @@ from textual.containers import VerticalScroll
 from textual.message import Message
 
 from holdfast.terminal.interface import CallCard, Piece
-from holdfast.terminal.piece_widgets import AnyPieceWidget, CardWidget, PieceWidget, make_widget
+from holdfast.terminal.piece_widgets import WIDGETS, AnyPieceWidget, CardWidget, PieceWidget
 
 MOST = 70
 """Widgets at which the oldest are removed, down to `KEPT`."""
@@ -39,12 +39,8 @@ class TranscriptView(VerticalScroll):
         self._entries: dict[int, AnyPieceWidget] = {}
         """Widgets by the identity of their piece."""
         self._stale: dict[int, Piece] = {}
+        """Changes that wait to be painted."""
         self._is_loading = False
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether a change waits to be painted."""
-        return bool(self._stale)
 
     def on_mount(self) -> None:
         self.anchor()
@@ -133,7 +129,7 @@ class TranscriptView(VerticalScroll):
         self._is_loading = False
 
     def _made(self, pieces: Sequence[Piece]) -> list[AnyPieceWidget]:
-        made = [make_widget(piece) for piece in pieces]
+        made = [WIDGETS[type(piece)](piece) for piece in pieces]
         self._entries.update((id(piece), entry) for piece, entry in zip(pieces, made, strict=True))
         return made
 

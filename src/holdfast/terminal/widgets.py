@@ -32,14 +32,14 @@ class ResponsiveWidget(Widget):
         before, self._laid = self._laid, None
         width = self.content_size.width
         # Arranging the whole screen costs far more than a repaint, and is only needed for a new height.
-        if before and width and _height(before[1], width) == _height(self._at(width), width):
+        if before and width and before[1].get_height({}, width) == self._at(width).get_height({}, width):
             self.refresh()
         else:
             self.clear_cached_dimensions()
             self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
-        return _height(self._at(width), width) if width else 0
+        return self._at(width).get_height({}, width) if width else 0
 
     def render(self) -> RenderResult:
         return self._at(self.content_size.width)
@@ -48,10 +48,6 @@ class ResponsiveWidget(Widget):
         if self._laid is None or self._laid[0] != width:
             self._laid = (width, self.content_at(width))
         return self._laid[1]
-
-
-def _height(content: Content, width: int) -> int:
-    return content.get_height({}, width)
 
 
 class ActivityLine(ResponsiveWidget):
@@ -91,7 +87,6 @@ class ActivityLine(ResponsiveWidget):
         return Content.assemble(("● ", "bold $primary"), what, (rest, "dim"))
 
 
-MODES = ("plan", "ask", "edit", "auto")
 _STYLES = {"plan": "$primary", "ask": "", "edit": "$warning", "auto": "bold $error"}
 
 
@@ -146,7 +141,10 @@ class TodoPanel(ResponsiveWidget):
 def render_todos(todos: Sequence[TodoLine], width: int) -> Content:
     kept = [todo for todo in todos if todo.status != "cancelled"]
     done = sum(todo.status == "completed" for todo in kept)
-    shown = _around(todos)
+    # The todo that is being done or comes next, with its neighbours.
+    at = next((n for n, todo in enumerate(todos) if todo.status in ("in_progress", "pending")), 0)
+    first = max(0, min(at - 1, len(todos) - MOST))
+    shown = todos[first : first + MOST]
     left = len(todos) - len(shown)
     head = f"todos {done}/{len(kept)}" + (f", {left} not shown" if left else "")
     lines = [Content.styled(head, "dim")]
@@ -154,15 +152,6 @@ def render_todos(todos: Sequence[TodoLine], width: int) -> Content:
         sign, style = SIGNS[todo.status]
         lines.append(Content.styled(f"{sign} {truncate(one_line(todo.content), width - 4)}", style))
     return Content("\n").join(lines)
-
-
-def _around(todos: Sequence[TodoLine]) -> Sequence[TodoLine]:
-    """The todo that is being done or comes next, with its neighbours."""
-    if len(todos) <= MOST:
-        return todos
-    at = next((n for n, todo in enumerate(todos) if todo.status in ("in_progress", "pending")), 0)
-    first = max(0, min(at - 1, len(todos) - MOST))
-    return todos[first : first + MOST]
 
 
 class SuggestionList(ResponsiveWidget):

@@ -89,7 +89,7 @@ def scratch_folder() -> Iterator[Path]:
     """A folder with the repository in it, as `shop`; removed at the end."""
     with TemporaryDirectory(prefix="holdfast-tour-", ignore_cleanup_errors=True) as folder:
         root = Path(folder) / "shop"
-        for path, text in _files().items():
+        for path, text in FILES.items():
             file = root / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
@@ -99,33 +99,29 @@ def scratch_folder() -> Iterator[Path]:
         yield root
 
 
-def _files() -> dict[str, str]:
-    return {
-        "code_law.md": LAW,
-        "shop/__init__.py": "",
-        "shop/prices.py": PRICES,
-        "shop/cart.py": CART,
-        "tests/__init__.py": "",
-        "tests/test_cart.py": TESTS,
-        "docs/decisions.md": _decisions(),
-        "logs/orders.log": _orders(),
-        "logs/parcels.log": _orders("parcel"),
-    }
+def _decision(number: int) -> str:
+    matter = _MATTERS[number % len(_MATTERS)]
+    plain = f"Decision {number}: {matter} stays as it is; it was talked about in week {number + 9} again."
+    return ROUNDING if number == 17 else plain
 
 
-def _decisions() -> str:
-    lines = ["# Decisions", ""]
-    for number in range(1, 41):
-        matter = _MATTERS[number % len(_MATTERS)]
-        plain = f"Decision {number}: {matter} stays as it is; it was talked about in week {number + 9} again."
-        lines += [ROUNDING if number == 17 else plain, ""]
-    return "\n".join(lines)
-
-
-def _orders(kind: str = "order") -> str:
+def _orders(kind: str) -> str:
     rows = (
         f"2026-03-{1 + n % 28:02} {8 + n % 10:02}:{n * 7 % 60:02} {kind} {4000 + n * 13} "
         f"items={1 + n % 5} total={n * 377 % 9000 / 100:.2f} state={'sent' if n % 9 else 'waiting'}"
         for n in range(150)
     )
     return "\n".join(rows) + "\n"
+
+
+FILES = {
+    "code_law.md": LAW,
+    "shop/__init__.py": "",
+    "shop/prices.py": PRICES,
+    "shop/cart.py": CART,
+    "tests/__init__.py": "",
+    "tests/test_cart.py": TESTS,
+    "docs/decisions.md": "\n\n".join(["# Decisions", *map(_decision, range(1, 41))]) + "\n",
+    "logs/orders.log": _orders("order"),
+    "logs/parcels.log": _orders("parcel"),
+}
