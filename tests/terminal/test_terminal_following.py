@@ -112,6 +112,11 @@ def test_a_fold_is_told_in_tokens():
     assert stage.pieces[0].text.startswith("folded 31k → 12k tokens: full.")
 
 
+def test_numbers_in_the_reason_of_a_fold_are_grouped():
+    stage, _ = followed(FoldMade(Folded("pressure", tokens_before=31_000, why="29512 of 30000 tokens")))
+    assert "tokens: 29,512 of 30,000 tokens." in stage.pieces[0].text
+
+
 def test_nothing_of_the_agent_is_loaded_before_the_screen():
     heavy = [
         "textual",
