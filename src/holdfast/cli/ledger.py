@@ -30,30 +30,26 @@ def show_ledger(
     walked = walk_recording(ctx, source, model)
     whole = visibility_of(walked.window.view())
     rows = tuple(row for row in whole.rows if path in row.path and (row.path or not path))
-    shown = replace(whole, rows=rows)
+    shown, tokens = replace(whole, rows=rows), pack(walked.window.view()).tokens
     if as_json:
-        write_json(_as_json(walked, shown, is_stored=source.file is None))
+        write_json(_as_json(walked, shown, tokens, is_stored=source.file is None))
     else:
         base = _base({row.path for row in whole.rows if row.path})
-        _show(walked, shown, base, is_whole=not path)
+        _show(walked, shown, tokens, base, is_whole=not path)
     note_import(walked.notes)
     if source.file is not None and rows:
         note("nothing was stored; after `holdfast pack` each id can be recalled")
 
 
-def _step_and_tokens(walked: RecordingWindow) -> tuple[int, int]:
-    """The step whose reply comes next, and what is sent for it."""
-    return len(walked.window.transcript.steps) + 1, pack(walked.window.view()).tokens
-
-
-def _as_json(walked: RecordingWindow, shown: Visibility, *, is_stored: bool) -> dict[str, object]:
-    step, tokens = _step_and_tokens(walked)
+def _as_json(
+    walked: RecordingWindow, shown: Visibility, tokens: int, *, is_stored: bool
+) -> dict[str, object]:
     return {
         "log": walked.log.id if is_stored else "",
         "model": walked.model,
         "profile": walked.profile.name,
         "budget": walked.profile.window,
-        "step": step,
+        "step": len(walked.window.transcript.steps) + 1,
         "tokens": tokens,
         "rows": shown.rows,
         "files": [
@@ -71,8 +67,8 @@ def _as_json(walked: RecordingWindow, shown: Visibility, *, is_stored: bool) -> 
     }
 
 
-def _show(walked: RecordingWindow, shown: Visibility, base: str, *, is_whole: bool) -> None:
-    profile, (step, tokens) = walked.profile, _step_and_tokens(walked)
+def _show(walked: RecordingWindow, shown: Visibility, tokens: int, base: str, *, is_whole: bool) -> None:
+    profile, step = walked.profile, len(walked.window.transcript.steps) + 1
     write(
         f"what is sent for the reply of step {step}, profile {printable(profile.name)}\n"
         f"{counted(tokens, 'token')} of a budget of {profile.window:,}\n"

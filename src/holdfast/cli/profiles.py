@@ -49,11 +49,10 @@ def _list(config: Config, profiles: Sequence[Profile], as_json: bool) -> None:
         write_json([_brief(p, config) for p in profiles])
         return
     columns = [name("name"), *map(number, ("window", "trigger", "fold to")), name("keep"), wrapped("from")]
-    keeps = [f"{p.keep} {p.keep_unit}, floor {p.keep_floor}" for p in profiles]
-    rows = [
-        (p.name, p.window, p.trigger, p.low_water, keep, _origin(p.name, config))
-        for p, keep in zip(profiles, keeps, strict=True)
-    ]
+    rows = []
+    for p in profiles:
+        keep = f"{p.keep} {p.keep_unit}, floor {p.keep_floor}"
+        rows.append((p.name, p.window, p.trigger, p.low_water, keep, _origin(p.name, config)))
     print_table(columns, rows)
 
 

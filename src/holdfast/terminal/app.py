@@ -137,7 +137,11 @@ class AgentApp(App[int]):
 
     def on_mount(self) -> None:
         if not self.is_headless:
-            self._handle_signals()
+            # Nothing is lost when the terminal is closed or the process is ended.
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGINT, self.action_stop)
+            for ending in (signal.SIGTERM, signal.SIGHUP):
+                loop.add_signal_handler(ending, self._end, ending)
         self.load(())
         self.busy(LOADING)
         self.call_after_refresh(self.conversation.begin)
@@ -277,13 +281,6 @@ class AgentApp(App[int]):
 
     def action_repaint(self) -> None:
         self.refresh(layout=True)
-
-    def _handle_signals(self) -> None:
-        """Nothing is lost when the terminal is closed or the process is ended."""
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGINT, self.action_stop)
-        for ending in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(ending, self._end, ending)
 
     def _end(self, number: int) -> None:
         """Leave, but not later than after some seconds: painting blocks when the terminal is gone. The log is
