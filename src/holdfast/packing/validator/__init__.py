@@ -9,21 +9,14 @@ from msgspec import Struct
 
 from holdfast.errors import NotFound, suggest
 from holdfast.messages import Json
-from holdfast.packing.validator import anthropic, anthropic_blocks, openai
-from holdfast.packing.validator.request import (
-    ParsedRequest,
-    ProviderRule,
-    read_anthropic,
-    read_openai,
-)
-
-__all__ = ["RULES", "ParsedRequest", "Provider", "ProviderRule", "Violation", "check", "explain"]
+from holdfast.packing.validator import anthropic, openai
+from holdfast.packing.validator.request import ProviderRule, read_anthropic, read_openai
 
 Provider = Literal["openai", "anthropic"]
 
 RULES: dict[Provider, tuple[ProviderRule, ...]] = {
-    "openai": (*openai.MESSAGE_RULES, *openai.CALL_RULES),
-    "anthropic": (*anthropic.MESSAGE_RULES, *anthropic.TOOL_RULES, *anthropic_blocks.BLOCK_RULES),
+    "openai": openai.RULES,
+    "anthropic": anthropic.RULES,
 }
 
 _EXPLANATIONS = {rule.name: rule.explanation for rules in RULES.values() for rule in rules}

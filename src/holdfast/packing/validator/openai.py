@@ -15,15 +15,15 @@ from holdfast.packing.validator.request import (
     IMAGE_TYPES,
     Breach,
     ParsedRequest,
-    ProviderRule,
     call_ids_unique,
     calls_answered,
     calls_answered_once,
     describe,
     id_of,
     is_name,
-    messages_are_objects,
+    message_object,
     messages_present,
+    named_rules,
     parts_outside,
     repeated,
     results_have_calls,
@@ -44,10 +44,12 @@ _PARTICIPANT = re.compile(r"[^\s<|\\/>]{1,64}\Z")
 
 
 def role_legal(request: ParsedRequest) -> Iterator[Breach]:
+    """A role is `system`, `developer`, `user`, `assistant` or `tool`; the retired `function` is refused."""
     return roles_outside(request, PART_TYPES)
 
 
 def content_shape(request: ParsedRequest) -> Iterator[Breach]:
+    """Content is text or a list of at least one part, and only an assistant's may be null."""
     for index, role, content in request.odd:
         if content is not None or role != "assistant":
             what = "an empty list" if content == [] else describe(content)
@@ -55,10 +57,12 @@ def content_shape(request: ParsedRequest) -> Iterator[Breach]:
 
 
 def part_legal(request: ParsedRequest) -> Iterator[Breach]:
+    """A content part is an object of a type its role allows, and a text part holds text."""
     return parts_outside(request, PART_TYPES)
 
 
 def image_shape(request: ParsedRequest) -> Iterator[Breach]:
+    """An image part has an http(s) URL, or base64 data of a JPEG, PNG, GIF or WebP picture."""
     for index, part in request.of_kind("image_url"):
         image = part.get("image_url")
         url = image.get("url") if isinstance(image, dict) else None
@@ -69,6 +73,7 @@ def image_shape(request: ParsedRequest) -> Iterator[Breach]:
 
 
 def tool_content_text(request: ParsedRequest) -> Iterator[Breach]:
+    """The content of a tool message is text only."""
     for (role, part_kind), parts in request.parts.items():
         if role == "tool" and part_kind != "text":
             for index, _ in parts:
@@ -76,6 +81,7 @@ def tool_content_text(request: ParsedRequest) -> Iterator[Breach]:
 
 
 def message_not_empty(request: ParsedRequest) -> Iterator[Breach]:
+    """No message is empty: an assistant says or calls something, everyone else but a tool says something."""
     mute = [(index, role) for index, role, text in request.texts if not text]
     mute += [(index, role) for index, role, content in request.odd if content is None and role == "assistant"]
     mute += [(index, role) for index, role, content in request.lists if _only_empty_text(content)]
@@ -86,13 +92,15 @@ def message_not_empty(request: ParsedRequest) -> Iterator[Breach]:
 
 
 def participant_name(request: ParsedRequest) -> Iterator[Breach]:
+    """A participant's name has 1 to 64 characters, no white space, angle bracket, bar or slash among them."""
     for index, role, message in request.turns:
         name = None if role == "tool" else message.get("name")
         if name is not None and not (isinstance(name, str) and _PARTICIPANT.match(name)):
             yield index, f"the participant's name is {describe(name)}", ""
 
 
-def no_assistant_run(request: ParsedRequest) -> Iterator[Breach]:
+def strict_assistant_run(request: ParsedRequest) -> Iterator[Breach]:
+    """Ours: no two assistant messages in a row, because chat templates of compatible servers refuse them."""
     before = ""
     for index, role, _ in request.turns:
         if role == "assistant" == before:
@@ -101,63 +109,13 @@ def no_assistant_run(request: ParsedRequest) -> Iterator[Breach]:
 
 
 def system_in_messages(request: ParsedRequest) -> Iterator[Breach]:
+    """The system prompt is a message; this API has no field for it."""
     if request.system is not None:
         yield None, "a system field stands apart from the messages", ""
 
 
 def _only_empty_text(content: list[Json]) -> bool:
     return all(isinstance(p, dict) and p.get("type") == "text" and p.get("text") == "" for p in content)
-
-
-MESSAGE_RULES = (
-    ProviderRule(
-        "openai.messages-present", "`messages` is a list with at least one message.", messages_present
-    ),
-    ProviderRule("openai.message-object", "Every message is a JSON object.", messages_are_objects),
-    ProviderRule(
-        "openai.role-legal",
-        "A role is `system`, `developer`, `user`, `assistant` or `tool`; the retired `function` is refused.",
-        role_legal,
-    ),
-    ProviderRule(
-        "openai.content-shape",
-        "Content is text or a list of at least one part, and only an assistant's may be null.",
-        content_shape,
-    ),
-    ProviderRule(
-        "openai.part-legal",
-        "A content part is an object of a type its role allows, and a text part holds text.",
-        part_legal,
-    ),
-    ProviderRule(
-        "openai.image-shape",
-        "An image part has an http(s) URL, or base64 data of a JPEG, PNG, GIF or WebP picture.",
-        image_shape,
-    ),
-    ProviderRule(
-        "openai.tool-content-text", "The content of a tool message is text only.", tool_content_text
-    ),
-    ProviderRule(
-        "openai.message-not-empty",
-        "No message is empty: an assistant says or calls something, everyone else but a tool says something.",
-        message_not_empty,
-    ),
-    ProviderRule(
-        "openai.participant-name",
-        "A participant's name has 1 to 64 characters, no white space, angle bracket, bar or slash among them.",
-        participant_name,
-    ),
-    ProviderRule(
-        "openai.strict-assistant-run",
-        "Ours: no two assistant messages in a row, because chat templates of compatible servers refuse them.",
-        no_assistant_run,
-    ),
-    ProviderRule(
-        "openai.system-in-messages",
-        "The system prompt is a message; this API has no field for it.",
-        system_in_messages,
-    ),
-)
 
 
 LONGEST_NAME = 64
@@ -169,6 +127,7 @@ _OBJECT: Decoder[dict[str, Raw]] = Decoder(dict[str, Raw])
 
 
 def calls_list(request: ParsedRequest) -> Iterator[Breach]:
+    """`tool_calls` is a non-empty list, in assistant messages only."""
     for index, role, message in request.turns:
         if "tool_calls" not in message:
             continue
@@ -181,12 +140,14 @@ def calls_list(request: ParsedRequest) -> Iterator[Breach]:
 
 
 def calls_limit(request: ParsedRequest) -> Iterator[Breach]:
+    """One message makes at most 128 calls."""
     for exchange in request.exchanges:
         if (count := len(exchange.asked)) > MOST_CALLS:
             yield exchange.index, f"the message makes {count} calls, at most {MOST_CALLS} may stand", ""
 
 
 def call_shape(request: ParsedRequest) -> Iterator[Breach]:
+    """A call has an id, the type `function` and a function object."""
     for index, call in request.stray_calls:
         yield index, f"a call is {describe(call)}, not an object", ""
     for index, call in request.calls:
@@ -200,6 +161,7 @@ def call_shape(request: ParsedRequest) -> Iterator[Breach]:
 
 
 def call_arguments(request: ParsedRequest) -> Iterator[Breach]:
+    """A call's arguments are a string of JSON that parses to an object."""
     for index, call in request.calls:
         if isinstance(function := call.get("function"), dict):
             arguments = function.get("arguments")
@@ -210,6 +172,7 @@ def call_arguments(request: ParsedRequest) -> Iterator[Breach]:
 
 
 def call_id_length(request: ParsedRequest) -> Iterator[Breach]:
+    """A call id has at most 40 characters."""
     for exchange in request.exchanges:
         for call_id in exchange.asked:
             if len(call_id) > LONGEST_CALL_ID:
@@ -217,12 +180,14 @@ def call_id_length(request: ParsedRequest) -> Iterator[Breach]:
 
 
 def result_names_call(request: ParsedRequest) -> Iterator[Breach]:
+    """A tool message names the call it answers."""
     for index, role, message in request.turns:
         if role == "tool" and not (isinstance(call_id := message.get("tool_call_id"), str) and call_id):
             yield index, f"the result's `tool_call_id` is {describe(call_id)}", ""
 
 
 def tool_name(request: ParsedRequest) -> Iterator[Breach]:
+    """The name of a called tool has 1 to 64 letters, digits, underscores and dashes."""
     for index, call in request.calls:
         function = call.get("function")
         if isinstance(function, dict) and not (
@@ -232,6 +197,7 @@ def tool_name(request: ParsedRequest) -> Iterator[Breach]:
 
 
 def tools_legal(request: ParsedRequest) -> Iterator[Breach]:
+    """`tools` holds 1 to 128 functions, each with a legal name and a schema that is an object."""
     tools = request.tools
     if tools is None:
         return
@@ -251,7 +217,8 @@ def tools_legal(request: ParsedRequest) -> Iterator[Breach]:
             yield None, f"the parameters of tool {describe(name)} are {describe(schema)}, not an object", ""
 
 
-def tool_names_unique(request: ParsedRequest) -> Iterator[Breach]:
+def strict_tool_names(request: ParsedRequest) -> Iterator[Breach]:
+    """Ours: no two tools have the same name."""
     if isinstance(request.tools, list):
         functions = [tool.get("function") for tool in request.tools if isinstance(tool, dict)]
         for name in repeated([f.get("name") for f in functions if isinstance(f, dict)]):
@@ -266,42 +233,50 @@ def _is_object(text: str) -> bool:
     return True
 
 
-CALL_RULES = (
-    ProviderRule(
-        "openai.calls-list", "`tool_calls` is a non-empty list, in assistant messages only.", calls_list
-    ),
-    ProviderRule("openai.calls-limit", "One message makes at most 128 calls.", calls_limit),
-    ProviderRule(
-        "openai.call-shape", "A call has an id, the type `function` and a function object.", call_shape
-    ),
-    ProviderRule(
-        "openai.call-arguments",
-        "A call's arguments are a string of JSON that parses to an object.",
-        call_arguments,
-    ),
-    ProviderRule("openai.call-id-length", "A call id has at most 40 characters.", call_id_length),
-    ProviderRule("openai.call-id-unique", "No call id is used twice in a request.", call_ids_unique),
-    ProviderRule(
-        "openai.call-answered",
-        "Every call is answered by a tool message behind its assistant message, before any other role.",
-        calls_answered,
-    ),
-    ProviderRule("openai.call-answered-once", "Every call is answered exactly once.", calls_answered_once),
-    ProviderRule(
-        "openai.result-has-call",
-        "A tool message answers a call of the assistant message it stands behind.",
-        results_have_calls,
-    ),
-    ProviderRule("openai.result-names-call", "A tool message names the call it answers.", result_names_call),
-    ProviderRule(
-        "openai.tool-name",
-        "The name of a called tool has 1 to 64 letters, digits, underscores and dashes.",
-        tool_name,
-    ),
-    ProviderRule(
-        "openai.tools-legal",
-        "`tools` holds 1 to 128 functions, each with a legal name and a schema that is an object.",
-        tools_legal,
-    ),
-    ProviderRule("openai.strict-tool-names", "Ours: no two tools have the same name.", tool_names_unique),
+def call_id_unique(request: ParsedRequest) -> Iterator[Breach]:
+    """No call id is used twice in a request."""
+    return call_ids_unique(request)
+
+
+def call_answered(request: ParsedRequest) -> Iterator[Breach]:
+    """Every call is answered by a tool message behind its assistant message, before any other role."""
+    return calls_answered(request)
+
+
+def call_answered_once(request: ParsedRequest) -> Iterator[Breach]:
+    """Every call is answered exactly once."""
+    return calls_answered_once(request)
+
+
+def result_has_call(request: ParsedRequest) -> Iterator[Breach]:
+    """A tool message answers a call of the assistant message it stands behind."""
+    return results_have_calls(request)
+
+
+RULES = named_rules(
+    "openai",
+    messages_present,
+    message_object,
+    role_legal,
+    content_shape,
+    part_legal,
+    image_shape,
+    tool_content_text,
+    message_not_empty,
+    participant_name,
+    strict_assistant_run,
+    system_in_messages,
+    calls_list,
+    calls_limit,
+    call_shape,
+    call_arguments,
+    call_id_length,
+    call_id_unique,
+    call_answered,
+    call_answered_once,
+    result_has_call,
+    result_names_call,
+    tool_name,
+    tools_legal,
+    strict_tool_names,
 )

@@ -61,12 +61,22 @@ class ParsedRequest(Struct, gc=False):
         return [item for (_, part_kind), items in self.parts.items() if part_kind == kind for item in items]
 
 
+RuleFunction = Callable[[ParsedRequest], Iterator[Breach]]
+
+
 class ProviderRule(NamedTuple):
     """One constraint of one provider. `find` yields every place that breaks it."""
 
     name: str
     explanation: str
-    find: Callable[[ParsedRequest], Iterator[Breach]]
+    find: RuleFunction
+
+
+def named_rules(provider: str, *functions: RuleFunction) -> tuple[ProviderRule, ...]:
+    """Rules by their functions: the name of each is the rule's, and its docstring says what the rule demands."""
+    return tuple(
+        ProviderRule(f"{provider}.{f.__name__.replace('_', '-')}", f.__doc__ or "", f) for f in functions
+    )
 
 
 def read_openai(messages: Json, system: Json, tools: Json) -> ParsedRequest:
@@ -202,13 +212,15 @@ NAME = re.compile(r"[a-zA-Z0-9_-]+\Z")
 
 
 def messages_present(request: ParsedRequest) -> Iterator[Breach]:
+    """`messages` is a list with at least one message."""
     if not isinstance(request.messages, list):
         yield None, f"`messages` is {describe(request.messages)}, not a list", ""
     elif not request.messages:
         yield None, "`messages` is empty", ""
 
 
-def messages_are_objects(request: ParsedRequest) -> Iterator[Breach]:
+def message_object(request: ParsedRequest) -> Iterator[Breach]:
+    """Every message is a JSON object."""
     if isinstance(request.messages, list) and len(request.turns) < len(request.messages):
         for index, message in enumerate(request.messages):
             if not isinstance(message, dict):
