@@ -292,7 +292,6 @@ def show_step_errors(
 def show_prompt_errors(name: str, recordings: list[Recording], family: Family) -> None:
     """Errors on whole prompts, predicted before each report from the reports before it."""
     errors: dict[str, list[float]] = defaultdict(list)
-    covered: list[float] = []
     for recording in recordings:
         counts = {
             "first report + chars/4": _prefix(recording, lambda m: sum(map(len, texts_of(m, family))) // 4),
@@ -309,13 +308,10 @@ def show_prompt_errors(name: str, recordings: list[Recording], family: Family) -
                     at, base = usage[position - 1 if way.startswith("last") else 0]
                     errors[way].append(abs((base + sums[index] - sums[at]) / reported - 1))
                 guess = calibration.estimate(own, index)
-                errors["calibrated fit"].append(abs(guess.tokens / reported - 1))
-                covered.append(reported <= guess.tokens + guess.margin)
+                errors["calibrated fit"].append(abs(guess / reported - 1))
             calibration = calibration.observe(own, index, reported)
     rows = [[way, len(e), quantile(e, 0.5), quantile(e, 0.95)] for way, e in errors.items()]
     table(f"{name}: relative error of the next whole prompt", "way|prompts|median|p95", rows)
-    if covered:
-        print(f"reports within estimate + margin: {sum(covered) / len(covered):.3f}")
 
 
 def _counter(family: Family) -> TokenCounter:

@@ -12,7 +12,6 @@ from holdfast.packing.counting.tokens import compact_json
 from holdfast.packing.lines.excerpts import (
     GAP,
     ExcerptPrices,
-    _ranges,
     kept_lines,
     parse_ranges,
     render_excerpt,
@@ -20,6 +19,7 @@ from holdfast.packing.lines.excerpts import (
 from holdfast.packing.lines.features import line_key
 from holdfast.packing.lines.passages import CALL, RESULT, PassageCache, step_passages
 from holdfast.packing.profile import CODE
+from holdfast.packing.rendering.clip import written_ranges
 from holdfast.views.files import FileTouches
 from holdfast.views.transcript import Transcript
 from support.driving import counter, drive
@@ -34,7 +34,7 @@ def test_a_line_is_known_without_its_number():
 
 @given(st.sets(st.integers(0, 500)))
 def test_ranges_come_back_as_the_numbers_they_were(numbers):
-    assert parse_ranges(_ranges(numbers)) == sorted(numbers)
+    assert parse_ranges(",".join(written_ranges(numbers))) == sorted(numbers)
 
 
 def test_what_is_no_range_is_nothing():

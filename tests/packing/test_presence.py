@@ -8,10 +8,10 @@ from holdfast.packing.presence import (
     covers,
     lines_read,
     lines_written,
-    merge_spans,
     read_range,
     written_content,
 )
+from holdfast.packing.rendering.clip import merge_spans
 from holdfast.tool_use import ToolUse
 
 READ = ToolUse("read", "Read", "a.py")

@@ -58,7 +58,7 @@ def _quantiles(ratios: Iterable[float]) -> tuple[float, float]:
 
 
 def _reports(entries: Iterable[Entry], counter: TokenCounter) -> list[UsageReport]:
-    calibration = Calibration(bound=counter.family.bound.largest or Calibration().bound)
+    calibration = Calibration()
     reports: list[UsageReport] = []
     system = tools = tokens = messages = 0
     for entry in entries:
@@ -75,7 +75,7 @@ def _reports(entries: Iterable[Entry], counter: TokenCounter) -> list[UsageRepor
                 if reports and reported < DROP * reports[-1].reported:
                     tokens = min(tokens, reported)
                 counted = tokens + system + tools
-                estimate = calibration.estimate(counted, messages).tokens
+                estimate = calibration.estimate(counted, messages)
                 reports.append(UsageReport(reported, counted, estimate))
                 calibration = calibration.observe(counted, messages, reported)
         for message in entry_messages(entry):

@@ -6,7 +6,7 @@ text that nobody has, and one that is wrongly taken for missing costs one more r
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -24,6 +24,7 @@ from holdfast.messages import (
 )
 from holdfast.packing.lines.excerpts import parse_ranges
 from holdfast.packing.lines.passages import RESULT, json_records
+from holdfast.packing.rendering.clip import Span, merge_spans
 from holdfast.packing.rendering.digests import reports_failure
 from holdfast.packing.rendering.marks import marked_as
 from holdfast.packing.view import WindowView
@@ -53,9 +54,6 @@ _FAILED = re.compile(
 _DONE = re.compile(r"(?i)\b(?:success\w*|wrote|written|created|updated|saved|overwritten|done|ok)\b")
 _NOT = re.compile(r"(?i)\bnot?\b|n't\b|\breject|\bdeclin|\bcancel|error")
 _ELSEWHERE = re.compile(r"\s*cd\s")
-
-Span = tuple[int, int]
-"""First and last line, counted from 1."""
 
 
 class FileLines(Struct, frozen=True, gc=False):
@@ -150,17 +148,6 @@ def read_range(use: ToolUse, text: str) -> Span:
     if use.first == FROM_END:
         return 0, 0
     return use.first or int(use.last > 0), use.last
-
-
-def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """The same lines in as few spans as there can be, in order."""
-    out: list[Span] = []
-    for first, last in sorted(spans):
-        if out and first <= out[-1][1] + 1:
-            out[-1] = out[-1][0], max(out[-1][1], last)
-        else:
-            out.append((first, last))
-    return tuple(out)
 
 
 def covers(spans: Sequence[Span], first: int, last: int) -> bool:

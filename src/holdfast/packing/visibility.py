@@ -17,18 +17,17 @@ from holdfast.packing.presence import (
     STATES,
     FileLines,
     PresenceState,
-    Span,
     StepPresence,
     covers,
     has_written,
     lines_read,
     lines_written,
-    merge_spans,
     quoted_tokens,
     read_range,
     shows_file,
     written_content,
 )
+from holdfast.packing.rendering.clip import Span, merge_spans
 from holdfast.packing.rendering.levels import LONG_ARGUMENT, source_id
 from holdfast.packing.view import WindowView
 from holdfast.tool_use import ToolUse

@@ -14,7 +14,8 @@ from holdfast.compaction.facts.fact import Action, Fact, FileFact, clip_line
 from holdfast.compaction.facts.requests import Utterance
 from holdfast.ids import text_id
 from holdfast.messages import Text
-from holdfast.packing.presence import Span, merge_spans, read_range
+from holdfast.packing.presence import read_range
+from holdfast.packing.rendering.clip import Span, merge_spans
 from holdfast.views.files import CHANGING
 from holdfast.views.shell import Effect, FileEffect, file_effects, patched_files
 

@@ -28,7 +28,6 @@ from holdfast.packing.lines.features import (
     fixed_line_features,
     fixed_name_features,
     line_facts,
-    name_facts,
     rough_tokens,
 )
 from holdfast.packing.lines.line_index import SHORTEST_NAME, IndexedLine, LogLineIndex
@@ -169,7 +168,7 @@ def line_features(sightings: LogLineIndex, line: IndexedLine) -> tuple[float, ..
 
 def name_features(sightings: LogLineIndex, text: str) -> tuple[float, ...]:
     name = sightings.names[text]
-    return (*fixed_name_features(name_facts(text), name.is_own), *sightings.name_features(text, name))
+    return (*fixed_name_features(text, name.is_own), *sightings.name_features(text, name))
 
 
 class _Columns:

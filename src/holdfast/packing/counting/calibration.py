@@ -12,8 +12,7 @@ from msgspec import Struct
 
 LAST = 60
 FADE = 0.9
-"""The weight of an observation against the one after it: half after seven. On recordings 0.8 errs a little
-less and needs a margin a quarter wider."""
+"""The weight of an observation against the one after it: half after seven."""
 
 NOISE = 0.001
 NOISE_TOKENS = 1
@@ -29,9 +28,6 @@ The constant is wide because a recording may hide its system prompt and tools.""
 LOW: Line = (0.5, 0.0, 0.0)
 HIGH: Line = (3.0, 50.0, inf)
 
-BOUND = 150
-"""Relative error, in thousandths, of counts of a family that states none."""
-
 Matrix = tuple[Line, Line, Line]
 
 
@@ -41,55 +37,27 @@ class Observation(Struct, frozen=True):
     reported: int
 
 
-class Estimate(Struct, frozen=True):
-    """`tokens` is the likely number; the true one lies above `tokens + margin` about once in twenty."""
-
-    tokens: int
-    margin: int
-
-
 class Calibration(Struct, frozen=True, dict=True):
-    """The last responses of one provider's model. `bound` is the error bound of its family, in thousandths."""
+    """The last responses of one provider's model."""
 
     observations: tuple[Observation, ...] = ()
-    bound: int = BOUND
 
     def observe(self, tokens: int, messages: int, reported: int) -> "Calibration":
         """With one response more. A report of nothing, as some providers send, teaches nothing."""
         if tokens <= 0 or messages < 0 or reported <= 0:
             return self
-        kept = (*self.observations, Observation(tokens, messages, reported))[-LAST:]
-        return Calibration(kept, self.bound)
+        return Calibration((*self.observations, Observation(tokens, messages, reported))[-LAST:])
 
-    def estimate(self, tokens: int, messages: int) -> Estimate:
-        likely = _predicted(self.line, tokens, messages)
-        return Estimate(_up(likely), _up(likely * self.doubt))
+    def estimate(self, tokens: int, messages: int) -> int:
+        """What the provider will likely report."""
+        slope, each, constant = self.line
+        # A billionth above a whole number comes from the arithmetic, not from the data.
+        return ceil(max(slope * tokens + each * messages + constant, 1.0) * (1 - 1e-9))
 
     @cached_property
     def line(self) -> Line:
         """Slope, tokens of each message, constant."""
         return _fit(self.observations)
-
-    @cached_property
-    def doubt(self) -> float:
-        """The relative error that nineteen of twenty observations keep within; while these are few, not less
-        than the family's bound, which each of them makes smaller."""
-        count = len(self.observations)
-        missed = sorted(
-            abs(seen.reported / _predicted(self.line, seen.tokens, seen.messages) - 1)
-            for seen in self.observations
-        )
-        usual = missed[-(-count * 19 // 20) - 1] if missed else 0.0
-        return max(usual, self.bound / 1000 / (count + 1))
-
-
-def _predicted(line: Line, tokens: int, messages: int) -> float:
-    return max(line[0] * tokens + line[1] * messages + line[2], 1.0)
-
-
-def _up(value: float) -> int:
-    # A billionth above a whole number comes from the arithmetic, not from the data.
-    return ceil(value * (1 - 1e-9))
 
 
 def _fit(observations: tuple[Observation, ...]) -> Line:

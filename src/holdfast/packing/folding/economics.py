@@ -123,7 +123,7 @@ class FoldEconomics(Struct, frozen=True):
         """Our count as the provider would count it, as far as its own reports tell; never below ours."""
         if not self.is_live:
             return tokens
-        return max(tokens, self.calibration.estimate(tokens, messages).tokens)
+        return max(tokens, self.calibration.estimate(tokens, messages))
 
     def counted(self, target: int, messages: int) -> int:
         """How many of our tokens the provider would count as `target`.

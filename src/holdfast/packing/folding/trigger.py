@@ -93,10 +93,8 @@ def layer_cap(view: WindowView, layer: Literal["window", "round"]) -> tuple[int,
         return 0, 0
     rounds = view.transcript.rounds
     start = rounds[-1] if rounds else 0
-    end = len(view.blocks)
-    first, last = (0, start) if layer == "window" else (start, end)
-    notes = sum(block.tokens for at, (_, block) in view.notes.items() if first <= at < last)
-    return cap, sum(b.tokens for b in view.blocks[first:last]) + notes
+    first, last = (0, start) if layer == "window" else (start, len(view.blocks))
+    return cap, sum(block.tokens for block in view.blocks[first:last]) + view.note_tokens(first, last)
 
 
 def _round_just_opened(view: WindowView) -> bool:

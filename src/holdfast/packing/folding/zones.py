@@ -6,6 +6,7 @@ lines are chosen again.
 """
 
 from bisect import bisect_left
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -68,11 +69,7 @@ def zones_in_layer(view: WindowView, zones: Zones, layer: str) -> Zones:
 
 def _first_step(view: WindowView, round_: int) -> int:
     """Number of the first step of a round, or of the next one that has any."""
-    return bisect_left(view.transcript.steps, round_, key=_round_of)
-
-
-def _round_of(step: Step) -> int:
-    return step.round
+    return bisect_left(view.transcript.steps, round_, key=attrgetter("round"))
 
 
 def _recent_start(view: WindowView, newest: int) -> int:

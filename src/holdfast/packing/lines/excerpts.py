@@ -24,6 +24,7 @@ from holdfast.packing.lines.passages import (
     PassageKey,
     PassageSource,
 )
+from holdfast.packing.rendering.clip import written_ranges
 from holdfast.packing.rendering.levels import source_id
 from holdfast.views.files import FileTouches
 from holdfast.views.transcript import Item, Step
@@ -39,8 +40,6 @@ MUCH = 300
 GAP_TOKENS, SPEAKER_TOKENS = 2, 8
 """What a gap takes, and a line that says who spoke."""
 
-Ranges = str
-
 Spot = tuple[str, str, int]
 """A place within an item that a cut can be of: its call, if any, what stands there, and which text of several."""
 
@@ -51,7 +50,7 @@ NO_QUOTES: Quoted = {}
 
 
 def kept_lines(chosen: Mapping[PassageKey, Sequence[int]]) -> list[KeptLines]:
-    return [KeptLines(*place, _ranges(numbers)) for place, numbers in chosen.items()]
+    return [KeptLines(*place, ",".join(written_ranges(numbers))) for place, numbers in chosen.items()]
 
 
 def render_excerpt(
@@ -158,20 +157,7 @@ def _quoted(passage: Passage, numbers: Iterable[int]) -> Iterator[str]:
         expected = number + 1
 
 
-def _ranges(numbers: Iterable[int]) -> Ranges:
-    out: list[str] = []
-    start = end = -2
-    for number in (*sorted(numbers), -1):
-        if number == end + 1:
-            end = number
-            continue
-        if start >= 0:
-            out.append(str(start) if start == end else f"{start}-{end}")
-        start = end = number
-    return ",".join(out)
-
-
-def parse_ranges(ranges: Ranges) -> list[int]:
+def parse_ranges(ranges: str) -> list[int]:
     """The numbers of ranges such as `0-4,9`; nothing of what is no range."""
     if ranges.isdecimal():
         return [int(ranges)]
@@ -204,13 +190,9 @@ def merge_quotes(quotes: Iterable[Mapping[str, Quoted]]) -> dict[str, Quoted]:
     found: dict[str, Quoted] = {}
     for note in quotes:
         for entry, quoted in note.items():
-            before = found.get(entry)
-            found[entry] = quoted if before is None else _sum(before, quoted)
+            known = found.get(entry, NO_QUOTES)
+            found[entry] = {spot: known.get(spot, 0) + quoted.get(spot, 0) for spot in (*known, *quoted)}
     return found
-
-
-def _sum(one: Quoted, other: Quoted) -> Quoted:
-    return {spot: one.get(spot, 0) + other.get(spot, 0) for spot in (*one, *other)}
 
 
 def _by_spot(passage: Passage, item: Item, numbers: Sequence[int]) -> dict[Spot, list[str]]:

@@ -142,35 +142,6 @@ def _is_lone(line: str, names: tuple[str, ...]) -> bool:
     return _WORD.search(line.replace(longest, " ")) is None
 
 
-class NameFacts(Struct, frozen=True, gc=False):
-    """A name by itself."""
-
-    is_path: bool
-    is_deep: bool
-    has_extension: bool
-    is_number: bool
-    is_address: bool
-    is_camel: bool
-    is_snake: bool
-    is_dotted: bool
-    length: int
-
-
-def name_facts(name: str) -> NameFacts:
-    is_path = "/" in name
-    return NameFacts(
-        is_path,
-        name.count("/") >= 3,
-        _EXTENSION.search(name) is not None,
-        _CODE.fullmatch(name) is not None,
-        name.startswith("http"),
-        _CAMEL.search(name) is not None,
-        "_" in name,
-        "." in name and not is_path,
-        len(name),
-    )
-
-
 VERSION = 1
 
 FIXED_LINE = (
@@ -241,18 +212,18 @@ def fixed_line_features(
     )
 
 
-def fixed_name_features(facts: NameFacts, own: bool) -> tuple[float, ...]:
+def fixed_name_features(name: str, own: bool) -> tuple[float, ...]:
     """`own` says that the agent itself brought the name up."""
     return (
         1.0,
         own,
-        facts.is_path,
-        facts.is_deep,
-        facts.has_extension,
-        facts.is_number,
-        facts.is_address,
-        facts.is_camel,
-        facts.is_snake,
-        facts.is_dotted,
-        log1p(facts.length),
+        "/" in name,
+        name.count("/") >= 3,
+        _EXTENSION.search(name) is not None,
+        _CODE.fullmatch(name) is not None,
+        name.startswith("http"),
+        _CAMEL.search(name) is not None,
+        "_" in name,
+        "." in name and "/" not in name,
+        log1p(len(name)),
     )

@@ -17,7 +17,6 @@ from holdfast.packing.lines.features import (
     fixed_name_features,
     is_crowd,
     line_facts,
-    name_facts,
     names_in,
 )
 from holdfast.packing.lines.passages import (
@@ -141,7 +140,7 @@ class LogLineIndex:
             name = self.names.get(text)
             if name is None:
                 own = origin in ("said", "call", "argument")
-                fixed = dot(self.weights.fixed_name, fixed_name_features(name_facts(text), own))
+                fixed = dot(self.weights.fixed_name, fixed_name_features(text, own))
                 name = self.names[text] = IndexedName(step, step, fixed, own)
             name.last = step
             name.seen = None

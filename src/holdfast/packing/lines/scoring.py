@@ -8,10 +8,10 @@ too, and happens with a fold: a log that is read again evicts the same lines.
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush, nlargest
 from math import exp
-from typing import Protocol
 
 from msgspec import Struct
 
+from holdfast.packing.lines.excerpts import ExcerptPrices
 from holdfast.packing.lines.features import line_key, names_on
 from holdfast.packing.lines.line_index import LONGEST_LINE, IndexedLine, LogLineIndex
 from holdfast.packing.lines.passages import PassageKey, PassageSource
@@ -86,14 +86,6 @@ class ShownLines(Struct, frozen=True):
     names: set[str]
 
 
-class LinePrices(Protocol):
-    """What it takes to show a line, and to say which call lines came from, in tokens."""
-
-    def line(self, source: PassageSource, text: str) -> int: ...
-
-    def heading(self, source: PassageSource) -> int: ...
-
-
 def shown_in(texts: Iterable[str]) -> ShownLines:
     keys: set[str] = set()
     names: set[str] = set()
@@ -112,7 +104,7 @@ class LineChooser:
         line_index: LogLineIndex,
         folded: Callable[[PassageSource], bool],
         view: ShownLines,
-        prices: LinePrices,
+        prices: ExcerptPrices,
     ) -> None:
         self._found = candidate_lines(line_index, folded, view)
         self._worths = LineScores(line_index, self._found, view.names)

@@ -4,7 +4,7 @@ Rule: a line that is kept is kept byte for byte; only a line larger than the roo
 not come out smaller stays whole.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -139,19 +139,20 @@ def _cheaper_shown(kept: set[int], sizes: list[int], gap: int) -> set[int]:
     return out
 
 
-def keep_lines(lines: Sequence[str], kept: Iterable[int], *, numbered: bool = True) -> str:
-    """The kept lines in order, each gap named by how many lines are missing and where Recall finds them."""
+def keep_lines(lines: Sequence[str], kept: Iterable[int], gap: Callable[[int, int], str]) -> str:
+    """The kept lines in order, with what `gap` says of the lines missing between two, from one up to another."""
     out: list[str] = []
     expected = 0
     for number in (*sorted(set(kept)), len(lines)):
         if number > expected:
-            out.append(_gap(expected, number) if numbered else f"[… {number - expected} more]")
+            out.append(gap(expected, number))
         out += lines[number : number + 1]
         expected = number + 1
     return "\n".join(out)
 
 
-def _gap(start: int, end: int) -> str:
+def recall_gap(start: int, end: int) -> str:
+    """How many lines are missing, and where Recall finds them."""
     if end - start == 1:
         return f"[… 1 line left out, Recall lines {end}]"
     return f"[… {end - start} lines left out, Recall lines {start + 1}-{end}]"
@@ -161,6 +162,27 @@ def _with_gap(lines: list[str], head: int, tail: int, id_: str) -> str:
     first, last = head + 1, len(lines) - tail
     gap = mark(f"{last - head} of {len(lines)} lines left out", id_, lines=f"{first}-{last}")
     return "\n".join([*lines[:head], gap, *lines[last:]])
+
+
+Span = tuple[int, int]
+"""First and last of some numbers in a row."""
+
+
+def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """The same numbers in as few spans as there can be, in order."""
+    out: list[Span] = []
+    for first, last in sorted(spans):
+        if out and first <= out[-1][1] + 1:
+            out[-1] = out[-1][0], max(out[-1][1], last)
+        else:
+            out.append((first, last))
+    return tuple(out)
+
+
+def written_ranges(numbers: Iterable[int]) -> list[str]:
+    """Numbers as ranges, such as `0-4` and `9`."""
+    spans = merge_spans((number, number) for number in numbers)
+    return [f"{first}-{last}" if last > first else str(first) for first, last in spans]
 
 
 def _shares(text: str, share: float) -> tuple[int, int]:

@@ -16,12 +16,11 @@ from holdfast.packing.lines.features import (
     fixed_name_features,
     is_crowd,
     line_facts,
-    name_facts,
 )
 from holdfast.packing.lines.line_index import SHORTEST_NAME
 from holdfast.packing.lines.scoring import SHORTEST_QUOTE, WEAK_SHARE
 from holdfast.packing.lines.weights import WeightVectors, dot
-from holdfast.packing.rendering.clip import MARK_TOKENS, clip_tokens
+from holdfast.packing.rendering.clip import MARK_TOKENS, clip_tokens, keep_lines
 from holdfast.packing.rendering.marks import mark
 from holdfast.packing.rendering.shorter_json import clip_json, tight_json
 from holdfast.packing.structure import Structure, structure_of
@@ -62,7 +61,7 @@ def _score_lines(
             return 0.0
         if name in names:
             return names[name] * SAID_ABOVE
-        names[name] = exp(dot(weights.fixed_name, fixed_name_features(name_facts(name), own=False)))
+        names[name] = exp(dot(weights.fixed_name, fixed_name_features(name, own=False)))
         return names[name]
 
     def line_worth(row: int, line: str) -> float:
@@ -132,7 +131,7 @@ def reduce_new_result(
         if not kept:
             break
         head = mark(f"{len(kept)} of {len(lines)} lines", text_id(text))
-        reduced = f"{head}\n{_with_gaps(lines, kept)}"
+        reduced = f"{head}\n{keep_lines(lines, kept, _gap)}"
         excess = counter.text(reduced) - cap
         if excess <= 0:
             return reduced
@@ -188,14 +187,6 @@ def _anchored(at: int, anchors: Mapping[int, int]) -> Iterator[int]:
         yield at
 
 
-def _with_gaps(lines: Sequence[str], kept: Sequence[int]) -> str:
-    """The kept lines, each gap named by the numbers under which Recall finds what is missing."""
-    out: list[str] = []
-    expected = 0
-    for at in (*kept, len(lines)):
-        if at > expected:
-            numbers = f"lines {expected + 1}-{at}" if at - expected > 1 else f"line {at}"
-            out.append(f"[… {numbers}]")
-        out += lines[at : at + 1]
-        expected = at + 1
-    return "\n".join(out)
+def _gap(start: int, end: int) -> str:
+    """The numbers under which Recall finds what is missing."""
+    return f"[… lines {start + 1}-{end}]" if end - start > 1 else f"[… line {end}]"

@@ -13,7 +13,7 @@ from holdfast.messages import Image, Json
 from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.lines.weights import WeightVectors, built_in_vectors
 from holdfast.packing.profile import Profile
-from holdfast.packing.rendering.clip import GAP, clip_chars, clip_tokens, fit_lines, keep_lines
+from holdfast.packing.rendering.clip import GAP, clip_chars, clip_tokens, fit_lines, keep_lines, recall_gap
 from holdfast.packing.rendering.digests import choose, digest_json
 from holdfast.packing.rendering.marks import mark, marked_as, one_line
 from holdfast.tool_use import ToolUse
@@ -122,9 +122,15 @@ def _digest(context: RenderContext, use: ToolUse, text: str, cap: int, state: st
 
     def compose(room: int) -> str:
         lines, kept = fit_lines(choice, sizes, room, gap)
-        return f"{headed(kept)}\n{keep_lines(lines, kept, numbered=not choice.facts)}"
+        # Lines of an envelope are none that Recall counts.
+        gap_mark = _count_gap if choice.facts else recall_gap
+        return f"{headed(kept)}\n{keep_lines(lines, kept, gap_mark)}"
 
     return _fitted(context, headed(()), cap, compose)
+
+
+def _count_gap(start: int, end: int) -> str:
+    return f"[… {end - start} more]"
 
 
 def _fitted(context: RenderContext, head: str, cap: int, compose: Callable[[int], str]) -> str:

@@ -16,6 +16,7 @@ import msgspec
 
 from holdfast.messages import Json
 from holdfast.packing.counting.tokens import TokenCounter, compact_json
+from holdfast.packing.rendering.clip import written_ranges
 from holdfast.packing.rendering.outliers import outlier_rows
 from holdfast.packing.structure.json_text import TELLING_KEYS, decode_json, decode_rows
 
@@ -306,12 +307,7 @@ def _which(kept: Sequence[int]) -> str:
     """Which rows are shown, from 1, where it is not just the first ones."""
     if kept[-1] == len(kept) - 1:
         return ""
-    ranges: list[str] = []
-    start = kept[0]
-    for at, number in enumerate(kept):
-        if at + 1 == len(kept) or kept[at + 1] != number + 1:
-            ranges.append(f"{start + 1}-{number + 1}" if number > start else f"{number + 1}")
-            start = kept[at + 1] if at + 1 < len(kept) else start
+    ranges = written_ranges(number + 1 for number in kept)
     return f", shown: {', '.join(ranges)}" if len(ranges) <= MOST_RANGES else ""
 
 
