@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from holdfast.packing.lines.weights import built_in_vectors
 from holdfast.packing.rendering.first_sight import _failure_rows, reduce_new_result
-from holdfast.packing.structure import structure_of
 from holdfast.tool_use import ToolUse
 from support.driving import counter
 
@@ -111,19 +110,19 @@ def test_nothing_that_went_well_is_taken_for_trouble():
         "an error-free run",
         "failing fast",
     ):
-        assert _failure_rows([line] * 9, BASH, structure_of([line] * 9, BASH)) == []
+        assert _failure_rows([line] * 9, BASH) == []
 
 
 def test_in_code_a_word_of_trouble_is_no_trouble():
     code = [f"    if value_{n} is None:\n        raise ValueError('error: value_{n}')" for n in range(60)]
     lines = "\n".join(["def check(values):", *code]).split("\n")
     use = ToolUse("read", "Read", path="src/check.py")
-    assert _failure_rows(lines, use, structure_of(lines, use)) == []
+    assert _failure_rows(lines, use) == []
 
 
 def test_what_a_search_is_full_of_is_no_trouble():
     lines = [f"src/mod_{n}.ts:{n}:  error: ErrorKind{'abcdefghij'[n % 10]} | null;" for n in range(200)]
-    assert _failure_rows(lines, GREP, structure_of(lines, GREP)) == []
+    assert _failure_rows(lines, GREP) == []
 
 
 WORDS = st.sampled_from(

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.messages import Json
+from holdfast.packing.rendering.outliers import outlier_rows
 from holdfast.packing.rendering.shorter_json import MARK, clip_json
 from support.driving import counter
 
@@ -184,3 +185,11 @@ def test_a_large_document_takes_linear_time():
     out = clip_json(text, 2000, COUNTER)
     assert out is not None
     assert len(json.loads(out)) > 50
+
+
+def test_a_number_far_from_the_others_stands_out():
+    rows = [[f"part-{n}", f"{100 + n}K"] for n in range(20)]
+    rows[13][1] = "7.5G"
+    assert outlier_rows(rows) == {13}
+    assert outlier_rows([[str(n * n)] for n in range(4)]) == set()
+    assert outlier_rows([["ok" if n % 2 else "bad"] for n in range(20)]) == set(), "nothing is usual here"

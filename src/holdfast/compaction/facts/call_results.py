@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from holdfast.compaction.facts.fact import clip_line
+from holdfast.compaction.facts.run_output import RunnerLines, runner_lines
 from holdfast.messages import ToolMessage
-from holdfast.packing.structure.findings import HINT, KEY, BareText, LineFindings
-from holdfast.packing.structure.json_text import decode_json
-from holdfast.packing.structure.run_output import mark_outcomes
+from holdfast.packing.rendering.shorter_json import decode_json
 from holdfast.views.shell import only_reads
 
 HEAD, TAIL = 600, 400
@@ -202,30 +201,26 @@ def is_test_command(command: str) -> bool:
 def verdict_of(command: str, text: str) -> TestVerdict | None:
     """The verdict in what a command printed, one that does more than look; None where it prints none."""
     # Rules of equals signs around a line make it longer than a runner's words are looked for.
-    sight = BareText(
-        [line.strip("= ") if line.startswith("===") else line for line in bounded(text).split("\n")]
-    )
-    findings = LineFindings(sight.count)
-    mark_outcomes(sight, findings)
-    if not findings.sizes:
+    rows = [line.strip("= ") if line.startswith("===") else line for line in bounded(text).split("\n")]
+    run = runner_lines(rows)
+    if run is None:
         return None
-    keys = [n for n, bonus in enumerate(findings.bonus) if bonus == KEY and findings.taken[n]]
-    counts = [n for n in keys if _COUNT.search(sight.lines[n])]
+    counts = [n for n in run.keys if _COUNT.search(run.lines[n])]
     if not counts and not is_test_command(command):
         return None
     if not counts:
-        return _uncounted(sight.lines, keys, findings)
-    found = [int(n) for at in counts for pair in _COUNT.findall(sight.lines[at]) for n in pair if n]
-    failing = _failing(sight.lines, keys) if any(found) else ()
-    return TestVerdict(not any(found), _totals(sight.lines, keys, counts), failing, True)
+        return _uncounted(run)
+    found = [int(n) for at in counts for pair in _COUNT.findall(run.lines[at]) for n in pair if n]
+    failing = _failing(run.lines, run.keys) if any(found) else ()
+    return TestVerdict(not any(found), _totals(run.lines, run.keys, counts), failing, True)
 
 
-def _uncounted(lines: Sequence[str], keys: Sequence[int], findings: LineFindings) -> TestVerdict | None:
+def _uncounted(run: RunnerLines) -> TestVerdict | None:
     """The verdict of a runner that does not count."""
-    if bad := [n for n in keys if _BAD.search(lines[n])]:
-        return TestVerdict(False, clip_line(lines[bad[-1]]), _failing(lines, bad))
-    told = keys or [n for n, bonus in enumerate(findings.bonus) if bonus == HINT and findings.taken[n]]
-    return TestVerdict(True, clip_line(lines[told[-1]])) if told else None
+    if bad := [n for n in run.keys if _BAD.search(run.lines[n])]:
+        return TestVerdict(False, clip_line(run.lines[bad[-1]]), _failing(run.lines, bad))
+    told = run.keys or run.hints
+    return TestVerdict(True, clip_line(run.lines[told[-1]])) if told else None
 
 
 def _totals(lines: Sequence[str], keys: Sequence[int], counts: Sequence[int]) -> str:

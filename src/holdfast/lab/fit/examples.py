@@ -160,9 +160,7 @@ def is_sampled(key: str, step: int) -> bool:
 
 def line_features(sightings: LogLineIndex, line: IndexedLine) -> tuple[float, ...]:
     source, text = line.source, line.text
-    fixed = fixed_line_features(
-        line_facts(text), text, source.origin, source.kind, line.number, source.rows, line.bonus
-    )
+    fixed = fixed_line_features(line_facts(text), text, source.origin, source.kind, line.number, source.rows)
     return (*fixed, *sightings.line_features(line))
 
 

@@ -62,7 +62,6 @@ LINE_MEANINGS = {
     "removed": FeatureMeaning("it begins with a minus, as in a diff"),
     "numbered": FeatureMeaning("a listing put a number before it"),
     "lone": FeatureMeaning("it is one name and nothing else"),
-    "structure": FeatureMeaning("each point that it has in the structure of its text"),
     "log_age": amount("the steps since it was seen"),
     "log_repeats": amount("how often it was seen"),
     "in_goal": FeatureMeaning("it has a name that the user brought up"),

@@ -142,12 +142,12 @@ def _is_lone(line: str, names: tuple[str, ...]) -> bool:
     return _WORD.search(line.replace(longest, " ")) is None
 
 
-VERSION = 1
+VERSION = 2
 
 FIXED_LINE = (
     "always", "user", "said", "call", "argument", "result", "read", "search", "shell", "listing", "change",
     "other_tool", "log_size", "long", "short", "indent", "definition", "trouble", "import", "comment", "log_names",
-    "first_rows", "last_rows", "log_rows", "added", "removed", "numbered", "lone", "structure",
+    "first_rows", "last_rows", "log_rows", "added", "removed", "numbered", "lone",
 )  # fmt: skip
 """What of a line never changes."""
 MOVING_LINE = ("log_age", "log_repeats", "in_goal", "file_changed", "log_file_age", "file_changed_since")
@@ -174,10 +174,9 @@ _CHANGES = ("edit", "multiedit", "write")
 
 
 def fixed_line_features(
-    facts: LineFacts, line: str, origin: Origin, kind: Kind | None, row: int, rows: int, bonus: float
+    facts: LineFacts, line: str, origin: Origin, kind: Kind | None, row: int, rows: int
 ) -> tuple[float, ...]:
-    """`kind` is the call's, None where there is no call; `row` is the line's place among `rows`, and `bonus` what
-    the structure of its text gives it."""
+    """`kind` is the call's, None where there is no call; `row` is the line's place among `rows`."""
     result = kind if origin == "result" else None
     return (
         1.0,
@@ -208,7 +207,6 @@ def fixed_line_features(
         line.startswith("-"),
         facts.is_numbered,
         facts.is_lone,
-        bonus,
     )
 
 

@@ -49,8 +49,6 @@ class IndexedLine(Struct, gc=False):
     size: int
     is_weak: bool
     """Whether nothing says what its names are: one alone, or a crowd of them."""
-    bonus: float
-    """What the structure of its text gives it."""
     fixed: float
 
 
@@ -121,15 +119,18 @@ class LogLineIndex:
 
     def _read(self, passage: Passage) -> None:
         rows, source = passage.lines, passage.source
-        structure = passage.structure()
         for number, line in enumerate(rows):
             if len(line) > LONGEST_LINE:
                 continue
             facts = line_facts(line)
             self._see(facts, source.origin)
             if len(facts.key) >= SHORTEST_LINE:
-                bonus = structure.bonus[number] if structure else 0.0
-                self.lines.append(index_line(self.weights, source, number, line, facts, bonus))
+                fixed = fixed_line_features(facts, line, source.origin, source.kind, number, source.rows)
+                is_weak = facts.is_lone or is_crowd(line, facts.names)
+                worth = dot(self.weights.fixed_line, fixed)
+                self.lines.append(
+                    IndexedLine(source, number, line, facts.key, facts.names, facts.size, is_weak, worth)
+                )
                 self.repeats[facts.key] = self.repeats.get(facts.key, 0) + 1
         if source.origin == "user":
             self.goal.update(names_in("\n".join(rows)))
@@ -263,21 +264,4 @@ def _seen_features(name: IndexedName) -> tuple[float, ...]:
         log1p(name.said),
         name.in_trouble,
         name.in_definition,
-    )
-
-
-def index_line(
-    weights: WeightVectors, source: PassageSource, number: int, line: str, facts: LineFacts, bonus: float
-) -> IndexedLine:
-    fixed = fixed_line_features(facts, line, source.origin, source.kind, number, source.rows, bonus)
-    return IndexedLine(
-        source,
-        number,
-        line,
-        facts.key,
-        facts.names,
-        facts.size,
-        facts.is_lone or is_crowd(line, facts.names),
-        bonus,
-        dot(weights.fixed_line, fixed),
     )

@@ -16,7 +16,6 @@ from holdfast.messages import Json, Message, SystemMessage, Text, ToolCall, join
 from holdfast.packing.counting.tokens import compact_json
 from holdfast.packing.lines.features import Origin
 from holdfast.packing.rendering.shorter_json import shallow_json, written_tight
-from holdfast.packing.structure import Structure, structure_of
 from holdfast.tool_use import Kind, ToolUse, values_in
 from holdfast.views.transcript import Item, Step, User
 
@@ -175,7 +174,6 @@ class PassageSource(Struct, frozen=True, gc=False, kw_only=True):
     kind: Kind | None = None
     path: str = ""
     rows: int
-    use: ToolUse | None = None
     has_records: bool = False
     """Whether the lines are records of a JSON document, and no lines of the text itself."""
 
@@ -189,11 +187,6 @@ class Passage(Struct, frozen=True, gc=False):
 
     source: PassageSource
     lines: list[str]
-
-    def structure(self) -> Structure | None:
-        """What the lines of a result are to each other."""
-        source = self.source
-        return structure_of(self.lines, source.use) if source.origin == "result" and source.use else None
 
 
 def step_passages(step: Step) -> Iterator[Passage]:
@@ -249,7 +242,6 @@ def _result(step: Step, call_id: str, use: ToolUse) -> Passage:
         kind=use.kind,
         path=use.path,
         rows=len(lines),
-        use=use,
         has_records=has_records,
     )
     return Passage(source, lines)

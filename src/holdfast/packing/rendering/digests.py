@@ -13,7 +13,7 @@ from holdfast.messages import Json
 from holdfast.packing.profile import Profile
 from holdfast.packing.rendering.clip import LineChoice, clip_line, filled_lines
 from holdfast.packing.rendering.marks import one_line
-from holdfast.packing.structure.json_text import decode_json
+from holdfast.packing.rendering.shorter_json import decode_json
 from holdfast.tool_use import Kind, ToolUse
 
 _Chooser = Callable[[list[str], Profile], list[int]]

@@ -5,7 +5,7 @@ for byte, and the whole text is one call of Recall away.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from math import exp
 from string import digits
 
@@ -23,7 +23,6 @@ from holdfast.packing.lines.weights import WeightVectors, dot
 from holdfast.packing.rendering.clip import MARK_TOKENS, clip_tokens, keep_lines
 from holdfast.packing.rendering.marks import mark
 from holdfast.packing.rendering.shorter_json import clip_json, tight_json
-from holdfast.packing.structure import Structure, structure_of
 from holdfast.tool_use import ToolUse
 
 SAID_ABOVE = 0.3
@@ -45,14 +44,16 @@ _SIGNS = (
     *("not ok", "not found", "No such"),
 )
 """One of these is in every word of trouble: most texts, and most lines of the others, have none."""
+_NO_CODE = re.compile(
+    r"(?i)\.(?:md|mdx|rst|txt|adoc|csv|tsv|html?|svg|log|out|err|patch|diff)$|/(?:logs?|tmp)/[^/]*$"
+)
+"""Files of prose, and files that hold what a program printed."""
 _WITHOUT_DIGITS = str.maketrans("", "", digits)
 LOOKED_AT = 400
 """Characters of a line in which trouble is looked for."""
 
 
-def _score_lines(
-    lines: Sequence[str], use: ToolUse, structure: Structure, weights: WeightVectors
-) -> list[float]:
+def _score_lines(lines: Sequence[str], use: ToolUse, weights: WeightVectors) -> list[float]:
     """For each line of a result."""
     names: dict[str, float] = {}
 
@@ -66,7 +67,7 @@ def _score_lines(
 
     def line_worth(row: int, line: str) -> float:
         facts = line_facts(line)
-        fixed = fixed_line_features(facts, line, "result", use.kind, row, len(lines), structure.bonus[row])
+        fixed = fixed_line_features(facts, line, "result", use.kind, row, len(lines))
         quote = exp(dot(weights.fixed_line, fixed)) if len(facts.key) >= SHORTEST_QUOTE else 0.0
         named = sum(map(name_worth, facts.names))
         is_weak = facts.is_lone or is_crowd(line, facts.names)
@@ -75,19 +76,24 @@ def _score_lines(
     return [line_worth(row, line) for row, line in enumerate(lines)]
 
 
-def _end_rows(lines: Sequence[str], use: ToolUse, structure: Structure) -> list[int]:
+def _shows_code(use: ToolUse) -> bool:
+    """Whether a result is a file, or a part of one, that is neither prose nor what a program printed."""
+    return use.kind in ("read", "edit", "multiedit", "write") and not _NO_CODE.search(use.path)
+
+
+def _end_rows(lines: Sequence[str], use: ToolUse) -> list[int]:
     """The first and the last rows, the outermost first, of a text that has a beginning and an end: what a search
-    found just stops, code begins with what it imports, and JSON with a bracket."""
-    if use.kind in ("grep", "glob", "ls") or structure.kind in ("code", "json"):
+    found just stops, and code begins with what it imports."""
+    if use.kind in ("grep", "glob", "ls") or _shows_code(use):
         return []
     filled = [row for row, line in enumerate(lines) if line.strip()]
     return [*dict.fromkeys((*filled[-1:], *filled[:FIRST_ROWS], *reversed(filled[-LAST_ROWS:])))]
 
 
-def _failure_rows(lines: Sequence[str], use: ToolUse, structure: Structure) -> list[int]:
+def _failure_rows(lines: Sequence[str], use: ToolUse) -> list[int]:
     """The rows that say that something failed, of those that say the same but for a number the first. Weights that
     were learned know what is used again; that a run failed is seldom quoted, and still what a reader must know."""
-    if structure.kind == "code":
+    if _shows_code(use):
         return []
     text = "\n".join(lines)
     signs = [sign for sign in _SIGNS if sign in text]
@@ -117,17 +123,16 @@ def reduce_new_result(
         return document
     lines = text.split("\n")
     sizes = counter.lines(text)
-    structure = structure_of(lines, use)
-    ranked = _ranked(lines, sizes, _score_lines(lines, use, structure, weights))
+    ranked = _ranked(lines, sizes, _score_lines(lines, use, weights))
     rank = {at: place for place, at in enumerate(ranked)}
     wanted = [
-        (_end_rows(lines, use, structure), ENDS_SHARE),
-        (sorted(_failure_rows(lines, use, structure), key=rank.__getitem__), TROUBLE_SHARE),
+        (_end_rows(lines, use), ENDS_SHARE),
+        (sorted(_failure_rows(lines, use), key=rank.__getitem__), TROUBLE_SHARE),
         (ranked, 1.0),
     ]
     room = cap - MARK_TOKENS
     for _ in range(4):
-        kept = _fitting(wanted, sizes, room, structure.anchors)
+        kept = _fitting(wanted, sizes, room)
         if not kept:
             break
         head = mark(f"{len(kept)} of {len(lines)} lines", text_id(text))
@@ -160,31 +165,19 @@ def _ranked(lines: Sequence[str], sizes: Sequence[int], worths: Sequence[float])
     return sorted(filled, key=lambda at: (-values[at], at))
 
 
-def _fitting(
-    wanted: Sequence[tuple[Sequence[int], float]], sizes: Sequence[int], room: int, anchors: Mapping[int, int]
-) -> list[int]:
+def _fitting(wanted: Sequence[tuple[Sequence[int], float]], sizes: Sequence[int], room: int) -> set[int]:
     """The lines that have room one after the other. Each group of them may fill the room up to its share."""
     kept: set[int] = set()
     taken = 0
     for group, share in wanted:
         most = taken + int((room - taken) * share)
         for at in group:
-            # A line brings the lines that it depends on. One that is next to no kept line opens a gap.
-            new = [line for line in _anchored(at, anchors) if line not in kept]
-            cost = sum(
-                sizes[line] + GAP_TOKENS * (1 - (line - 1 in kept) - (line + 1 in kept)) for line in new
-            )
-            if new and taken + cost <= most:
+            # One that is next to no kept line opens a gap.
+            cost = sizes[at] + GAP_TOKENS * (1 - (at - 1 in kept) - (at + 1 in kept))
+            if at not in kept and taken + cost <= most:
                 taken += cost
-                kept.update(new)
-    return sorted(kept)
-
-
-def _anchored(at: int, anchors: Mapping[int, int]) -> Iterator[int]:
-    yield at
-    while at in anchors:
-        at = anchors[at]
-        yield at
+                kept.add(at)
+    return kept
 
 
 def _gap(start: int, end: int) -> str:

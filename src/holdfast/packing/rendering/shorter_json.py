@@ -18,15 +18,35 @@ from holdfast.messages import Json
 from holdfast.packing.counting.tokens import TokenCounter, compact_json
 from holdfast.packing.rendering.clip import written_ranges
 from holdfast.packing.rendering.outliers import outlier_rows
-from holdfast.packing.structure.json_text import TELLING_KEYS, decode_json, decode_rows
 
 COLUMNS, ROWS = "columns", "rows"
 FEWEST_TABLE_ROWS = 3
 """Rows from which a table may be shorter than its objects."""
 FRAME = len('{"columns":[],"rows":}')
+FEWEST_LINES = 2
+"""Lines with a document each that make a text JSON lines."""
 DEEPEST_TIGHT = 40
 """Levels of the deepest document that is looked into: far fewer than a stack holds, so that how far it is filled
 already never changes what comes out."""
+
+
+def decode_json(text: str) -> Json:
+    """The JSON object or list that a text is, strictly as the standard has it, else None."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return None
+
+
+def decode_rows(text: str) -> list[Json] | None:
+    """The rows of JSON lines, an object or list on each line, else None."""
+    rows = [row for row in text.split("\n") if row.strip()]
+    if len(rows) < FEWEST_LINES or decode_json(rows[0]) is None or decode_json(rows[-1]) is None:
+        return None
+    values = [decode_json(row) for row in rows]
+    return None if any(value is None for value in values) else values
 
 
 def tight_json(text: str) -> str | None:
@@ -152,7 +172,12 @@ MARK_ROOM = 32
 TRIES, FULL, NEARLY = 10, 0.9, 0.97
 """How often the size is tried, the share of the cap that is full enough, and what a next try aims at."""
 LEAST_STEP, MOST_STEP = 0.3, 3.0
-_RANK = {key: at for at, key in enumerate(TELLING_KEYS)}
+_TELLING_KEYS = (
+    "error errors status state code message reason failed id name title key path file filename url type kind "
+    "version line number total count"
+)
+"""Keys whose values say what an object is and how it fared, the most telling first."""
+_RANK = {key: at for at, key in enumerate(_TELLING_KEYS.split())}
 _TROUBLE = re.compile(rb"(?i)error|fail|fatal|exception|denied|refused|invalid|missing|timeout")
 _NO_TROUBLE = re.compile(rb'(?i)"[^"]{0,40}(?:error|fail|exception)[^"]{0,40}":(?:null|false|0|""|\[\]|\{\})')
 LOOKED_AT = 4_000
