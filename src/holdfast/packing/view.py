@@ -19,10 +19,9 @@ from holdfast.packing.lines.line_index import LogLineIndex
 from holdfast.packing.lines.passages import PassageCache
 from holdfast.packing.profile import Profile
 from holdfast.packing.rendering.blocks import (
-    NO_LATER_CONTEXT,
-    LaterContext,
     UserDisplay,
     bridge_tokens,
+    later_context,
     render_step,
     render_user,
 )
@@ -163,9 +162,8 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
 
     def cost(self, number: int, level: Level, cap: int) -> int:
         """Tokens a step would take at a level; remembered, since a planner asks for many and takes few."""
-        step, later = self.transcript.steps[number], NO_LATER_CONTEXT
-        if level == "digest":
-            later = LaterContext(self.files.stale_calls(step), self.files.edited_since(step))
+        step = self.transcript.steps[number]
+        later = later_context(self.files, step, level)
         key = (number, level, cap, (*later.superseded.values(), *later.edited.values()))
         known = self.memory.costs.get(key)
         if known is None:

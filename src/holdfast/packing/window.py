@@ -14,7 +14,6 @@ from holdfast.events import (
     Entry,
     Folded,
     FoldNote,
-    Level,
     LogStarted,
     OverflowReported,
     RulesSet,
@@ -30,7 +29,7 @@ from holdfast.packing.lines.line_index import LogLineIndex
 from holdfast.packing.lines.scoring import evict_lines, line_limit
 from holdfast.packing.lines.weights import Weights, weight_vectors
 from holdfast.packing.profile import Profile
-from holdfast.packing.rendering.blocks import NO_LATER_CONTEXT, LaterContext, UserDisplay, render_step
+from holdfast.packing.rendering.blocks import UserDisplay, later_context, render_step
 from holdfast.packing.rendering.body import BlockIndex, UserTexts
 from holdfast.packing.rendering.fixed_layers import StableLayer, stable_layer
 from holdfast.packing.rendering.levels import RenderContext
@@ -169,14 +168,7 @@ class Window:
         if isinstance(item, User):
             return self._users.render(item, quoted)
         level, cap = self._levels[item.number]
-        return render_step(self.context, item, level, cap, self._later_context(item, level))
-
-    def _later_context(self, step: Step, level: Level) -> LaterContext:
-        if level in ("skeleton", "gone"):
-            return LaterContext(quoted=self._body.quoted(step.entry))
-        if level != "digest":
-            return NO_LATER_CONTEXT
-        return LaterContext(self._files.stale_calls(step), self._files.edited_since(step))
+        return render_step(self.context, item, level, cap, later_context(self._files, item, level, quoted))
 
     def _fold(self, fold: Folded) -> None:
         view = self.view()

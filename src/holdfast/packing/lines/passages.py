@@ -12,11 +12,11 @@ from itertools import groupby
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.messages import Json, Message, SystemMessage, Text, ToolCall, joined_text
+from holdfast.messages import Json, Message, SystemMessage, Text, ToolCall, ToolMessage, joined_text
 from holdfast.packing.counting.tokens import compact_json
 from holdfast.packing.lines.features import Origin
 from holdfast.packing.rendering.shorter_json import shallow_json, written_tight
-from holdfast.tool_use import Kind, ToolUse, values_in
+from holdfast.tool_use import Kind, values_in
 from holdfast.views.transcript import Item, Step, User
 
 WHOLE = 1500
@@ -173,7 +173,7 @@ class PassageSource(Struct, frozen=True, gc=False, kw_only=True):
     number: int
     kind: Kind | None = None
     path: str = ""
-    rows: int
+    rows: int = 0
     has_records: bool = False
     """Whether the lines are records of a JSON document, and no lines of the text itself."""
 
@@ -191,68 +191,40 @@ class Passage(Struct, frozen=True, gc=False):
 
 def step_passages(step: Step) -> Iterator[Passage]:
     """What was said, then each call with the texts written in it and its result."""
-    entry, number = step.entry, step.number + 1
+    bare = PassageSource(entry=step.entry, part=SAID, origin="said", number=step.number + 1)
     if said := step.message.text.strip():
-        lines = said.split("\n")
-        yield Passage(
-            PassageSource(entry=entry, part=SAID, origin="said", number=number, rows=len(lines)), lines
-        )
+        yield _passage(bare, said.split("\n"))
     for call_id, use in step.uses.items():
-        if use.kind not in ("todo", "recall"):
-            yield from _written(step, call_id, use)
-            if call_id in step.results:
-                yield _result(step, call_id, use)
+        if use.kind in ("todo", "recall"):
+            continue
+        call = step.calls[call_id]
+        source = replace(bare, call=call_id, part=CALL, origin="call", kind=use.kind, path=use.path)
+        keys, texts = arguments_of(call)
+        yield _passage(source, keys or [call.name])
+        for part, text in enumerate(texts):
+            yield _passage(replace(source, part=str(part), origin="argument"), text.split("\n"))
+        if call_id in step.results:
+            yield _result(replace(source, part=RESULT, origin="result"), step.results[call_id])
 
 
-def _written(step: Step, call_id: str, use: ToolUse) -> Iterator[Passage]:
-    """The call itself, and each text of several lines in it."""
-    call = step.calls[call_id]
-    keys, texts = arguments_of(call)
-    lines = keys or [call.name]
-    bare = PassageSource(
-        entry=step.entry,
-        call=call_id,
-        part=CALL,
-        origin="call",
-        number=step.number + 1,
-        kind=use.kind,
-        path=use.path,
-        rows=len(lines),
-    )
-    yield Passage(bare, lines)
-    for part, text in enumerate(texts):
-        lines = text.split("\n")
-        source = replace(bare, part=str(part), origin="argument", rows=len(lines))
-        yield Passage(source, lines)
+def _passage(source: PassageSource, lines: list[str]) -> Passage:
+    return Passage(replace(source, rows=len(lines)), lines)
 
 
-def _result(step: Step, call_id: str, use: ToolUse) -> Passage:
-    text = joined_text(step.results[call_id].parts)
+def _result(source: PassageSource, result: ToolMessage) -> Passage:
+    text = joined_text(result.parts)
     # What is short enough to be quoted from a file stays as it is: an edit may be made from it.
-    is_exact = use.kind == "read" and len(text) <= WHOLE
+    is_exact = source.kind == "read" and len(text) <= WHOLE
     records = None if is_exact else json_records(text)
     has_records = records is not None and records != [text.strip()]
     lines = records if records and has_records else text.split("\n")
-    source = PassageSource(
-        entry=step.entry,
-        call=call_id,
-        part=RESULT,
-        origin="result",
-        number=step.number + 1,
-        kind=use.kind,
-        path=use.path,
-        rows=len(lines),
-        has_records=has_records,
-    )
-    return Passage(source, lines)
+    return _passage(replace(source, has_records=has_records), lines)
 
 
 def user_passages(user: User, number: int = 0) -> Iterator[Passage]:
     """What a user said after so many steps."""
-    text = joined_text(user.message.parts)
-    lines = text.split("\n")
-    source = PassageSource(entry=user.entry, part=USER, origin="user", number=number, rows=len(lines))
-    yield Passage(source, lines)
+    source = PassageSource(entry=user.entry, part=USER, origin="user", number=number)
+    yield _passage(source, joined_text(user.message.parts).split("\n"))
 
 
 def arguments_of(call: ToolCall) -> tuple[list[str], list[str]]:

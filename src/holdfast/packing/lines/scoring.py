@@ -166,14 +166,9 @@ def candidate_lines(
     return found
 
 
-def numbers_by_passage(lines: Sequence[IndexedLine]) -> dict[PassageKey, list[int]]:
-    """Numbers of lines by the place of their passage, in order."""
+def numbers_by_passage(lines: Iterable[IndexedLine]) -> dict[PassageKey, list[int]]:
+    """Numbers of lines by the place of their passage."""
     found: dict[PassageKey, list[int]] = {}
-    source: PassageSource | None = None
-    numbers: list[int] = []
     for line in lines:
-        if line.source is not source:
-            source = line.source
-            numbers = found.setdefault(source.place, [])
-        numbers.append(line.number)
-    return {place: sorted(numbers) for place, numbers in found.items()}
+        found.setdefault(line.source.place, []).append(line.number)
+    return found

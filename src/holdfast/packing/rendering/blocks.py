@@ -35,6 +35,7 @@ from holdfast.packing.rendering.levels import (
 from holdfast.packing.rendering.marks import mark
 from holdfast.tool_use import ToolUse
 from holdfast.views.directives import gist
+from holdfast.views.files import FileTouches
 from holdfast.views.todos import Todos, todos_after
 from holdfast.views.transcript import Step, User
 
@@ -184,6 +185,15 @@ class LaterContext(Struct, frozen=True):
 NO_LATER_CONTEXT = LaterContext()
 
 
+def later_context(files: FileTouches, step: Step, level: Level, quoted: Quoted = NO_QUOTES) -> LaterContext:
+    """What matters of it at a level."""
+    if level in ("skeleton", "gone"):
+        return LaterContext(quoted=quoted)
+    if level == "digest":
+        return LaterContext(files.stale_calls(step), files.edited_since(step))
+    return NO_LATER_CONTEXT
+
+
 def render_step(
     context: RenderContext, step: Step, level: Level, cap: int, later: LaterContext = NO_LATER_CONTEXT
 ) -> Block:
@@ -275,7 +285,8 @@ def _result(
     parts: list[UserPart] = []
     for part in answer.parts:
         if isinstance(part, Image):
-            shown, rule = _picture(part, level), "picture"
+            kept = level in ("full", "clipped")
+            shown, rule = part if kept else Text(image_mark(part)), "picture"
         else:
             shown, rule = _result_text(context, step, answer, part, level, cap, later)
         if shown is not part:
@@ -283,10 +294,6 @@ def _result(
             cuts.append(Cut(entry, use.label, rule, before, after, source_id(use, source_of(part))))
         parts.append(shown)
     return ToolMessage(answer.call_id, answer.name, tuple(parts), answer.error)
-
-
-def _picture(image: Image, level: Level) -> UserPart:
-    return image if level in ("full", "clipped") else Text(image_mark(image))
 
 
 def _result_text(

@@ -18,7 +18,7 @@ from holdfast.packing.counting.tokens import TokenCounter
 from holdfast.packing.profile import Profile
 from holdfast.packing.rendering.levels import RenderContext
 from holdfast.views.compactions import Compactions
-from holdfast.views.todos import Todo, Todos
+from holdfast.views.todos import Todos
 from holdfast.views.transcript import Transcript
 
 # A point inside a path or a version ends nothing: only white space behind it does, which CJK stops do not need.
@@ -121,6 +121,7 @@ def _first_sentences(line: str, sentences: int) -> str:
 
 
 _FRAME = re.compile(r"<(?=\s*/?\s*system-reminder)", re.IGNORECASE)
+_ORDER = ("active", "pending", "done")
 _MARKS = {"done": "[x]", "active": "[>]", "pending": "[ ]"}
 
 
@@ -157,16 +158,12 @@ def _standing(recap: RecapSet, lines: int) -> str:
 
 def _todos(todos: Todos, lines: int) -> str:
     """So many lines of the list, what is active and what is next before what is done."""
-    ranked = sorted(range(len(todos.items)), key=lambda i: (_order(todos.items[i]), i))
+    ranked = sorted(range(len(todos.items)), key=lambda i: (_ORDER.index(todos.items[i].status), i))
     shown = [todos.items[i] for i in sorted(ranked[: max(lines, 1)])]
     rows = [f"{_MARKS[t.status]} {_short(t.text)}" for t in shown]
     left = len(todos.items) - len(shown)
     head = f"Todo recap: {todos.done} of {len(todos.items)} done." + (f" {left} not listed." if left else "")
     return "\n".join([head, *rows])
-
-
-def _order(todo: Todo) -> int:
-    return {"active": 0, "pending": 1, "done": 2}[todo.status]
 
 
 def _short(text: str) -> str:
