@@ -13,7 +13,7 @@ from msgspec import Struct
 from holdfast.lab.fit.fit_results import Fit, RankingQuality, Trial, TrialRow, mean_quality
 from holdfast.lab.report import figures
 from holdfast.lab.report.text import ReportTable, TableColumn
-from holdfast.packing.lines.features import EDGE, LATELY, LONG_LINE, NEW, SHORT_TEXT
+from holdfast.packing.lines.features import EDGE, LATELY, LONG_LINE, NEW
 
 START = "always"
 """The constant: what a worth begins with."""
@@ -48,7 +48,6 @@ LINE_MEANINGS = {
     "other_tool": FeatureMeaning("a tool of no known kind returned it"),
     "log_size": amount("its tokens"),
     "long": FeatureMeaning(f"it has more than {LONG_LINE} tokens"),
-    "short": FeatureMeaning(f"it has fewer than {SHORT_TEXT} characters"),
     "indent": amount("the spaces before it"),
     "definition": FeatureMeaning("it defines a function, a class, a type or a constant"),
     "trouble": FeatureMeaning("it speaks of an error, a failure or a warning"),

@@ -20,8 +20,6 @@ returned."""
 
 LONG_LINE = 40
 """Tokens from which a line is a long one."""
-SHORT_TEXT = 12
-"""Characters below which a line says little beside its neighbours."""
 EDGE = 5
 """Rows at either end of a text that say how it begins and how it ended."""
 SHORTEST_NAME, LONGEST_NAME = 5, 300
@@ -146,7 +144,7 @@ VERSION = 2
 
 FIXED_LINE = (
     "always", "user", "said", "call", "argument", "result", "read", "search", "shell", "listing", "change",
-    "other_tool", "log_size", "long", "short", "indent", "definition", "trouble", "import", "comment", "log_names",
+    "other_tool", "log_size", "long", "indent", "definition", "trouble", "import", "comment", "log_names",
     "first_rows", "last_rows", "log_rows", "added", "removed", "numbered", "lone",
 )  # fmt: skip
 """What of a line never changes."""
@@ -193,7 +191,6 @@ def fixed_line_features(
         result == "other",
         log1p(facts.size),
         facts.size > LONG_LINE,
-        len(facts.key) < SHORT_TEXT,
         log1p(len(line) - len(line.lstrip())),
         facts.is_definition,
         facts.is_trouble,

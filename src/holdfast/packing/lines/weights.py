@@ -110,7 +110,6 @@ HAND_WEIGHTS = Weights(
         "trouble": 0.6,
         "log_age": -0.3,
         "in_goal": 0.5,
-        "short": -0.5,
     },
     names={"always": -5.0, "in_user": 0.5, "log_age": -0.3, "log_count": -0.25},
     about={"source": "written by hand: failures, definitions, rare names and names of the goal stay longest"},
