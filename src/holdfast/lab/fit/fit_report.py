@@ -148,7 +148,7 @@ def _quality_row(row: RankingQuality) -> list[str | int]:
         figures.plain(row.held_out),
         row.examples,
         row.used,
-        *map(figures.recall, (row.curve, row.hand_curve, row.best, row.hand_best)),
+        *map(figures.decimal, (row.curve, row.hand_curve, row.best, row.hand_best)),
     ]
 
 
@@ -177,7 +177,7 @@ def _trial_row(row: TrialRow) -> list[str | int]:
     )
     return [
         figures.plain(row.project) or MEAN,
-        *(figures.recall(value) for pair in pairs for value in pair),
+        *(figures.decimal(value) for pair in pairs for value in pair),
     ]
 
 

@@ -22,7 +22,7 @@ from holdfast.errors import InputError
 from holdfast.lab.fit.examples import ExampleRows, RecordingExamples
 from holdfast.lab.fit.fit_results import HeldOut, LearnedWeights, RankingQuality, mean_quality
 from holdfast.lab.options import ReplayOptions
-from holdfast.lab.report.figures import budget, recall
+from holdfast.lab.report.figures import budget, decimal
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES, VERSION
 from holdfast.packing.lines.scoring import FIXED_TOKENS, LENGTH_POWER
 from holdfast.packing.lines.weights import HAND_WEIGHTS, Weights
@@ -222,6 +222,6 @@ def _about(
 def _quality(kind: str, rows: list[RankingQuality]) -> str:
     mean = mean_quality(rows, "")
     return (
-        f"{kind}: area under the curve {recall(mean.curve)} (by hand {recall(mean.hand_curve)}), "
-        f"best tenth of tokens holds {recall(mean.best)} (by hand {recall(mean.hand_best)})"
+        f"{kind}: area under the curve {decimal(mean.curve)} (by hand {decimal(mean.hand_curve)}), "
+        f"best tenth of tokens holds {decimal(mean.best)} (by hand {decimal(mean.hand_best)})"
     )

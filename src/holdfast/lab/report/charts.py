@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from holdfast.lab.report import figures
-from holdfast.lab.report.standings import ages_of, faults_of
+from holdfast.lab.report.standings import Shares, faults_of, names_of, shares_of
 from holdfast.lab.results import PolicyRow, ReplayReport
 
 Data = dict[str, Any]
@@ -122,12 +122,12 @@ def looks_of(report: ReplayReport) -> dict[str, Data]:
 
 def age_panels(rows: Sequence[PolicyRow], looks: dict[str, Data]) -> list[Data]:
     """Recall by age as bars, one panel for each policy, with the best of the other policies across each bar."""
-    ages = ages_of(rows)
+    ages = names_of(rows, "ages")
     return [
         {
             **looks[row.policy],
             "width": len(ages) * (BAR + GAP) + GAP,
-            "told": ", ".join(f"{age} steps {figures.recall(row.ages.get(age))}" for age in ages),
+            "told": ", ".join(f"{age} steps {figures.decimal(row.ages.get(age))}" for age in ages),
             "bars": [{"x": GAP + at * (BAR + GAP), **_bar(row, rows, age)} for at, age in enumerate(ages)],
         }
         for row in rows
@@ -144,7 +144,7 @@ def _bar(row: PolicyRow, rows: Sequence[PolicyRow], age: str) -> Data:
     best = max((r.ages[age] for r in others if age in r.ages), default=None)
     _, dash, last = age.partition("-")
     # `.73`: in a bar there is room for three characters.
-    written = figures.recall(value).removeprefix("0").replace("1.00", "1")
+    written = figures.decimal(value).removeprefix("0").replace("1.00", "1")
     return {
         "age": age,
         "height": height,
@@ -157,26 +157,24 @@ def _bar(row: PolicyRow, rows: Sequence[PolicyRow], age: str) -> Data:
     }
 
 
-def dot_plot(
-    title: str,
-    names: Sequence[str],
-    values: Sequence[tuple[PolicyRow, dict[str, float]]],
-    looks: dict[str, Data],
-) -> Data:
+def dot_plot(title: str, rows: Sequence[PolicyRow], which: Shares, looks: dict[str, Data]) -> Data:
     """A row for each policy, a mark for each name, from 0 on the left to 1 on the right."""
+    names = names_of(rows, which)
     kinds = [look(key, name) for key, name in enumerate(names)]
-    longest = min(max((len(figures.plain(row.policy)) for row, _ in values), default=0), LONGEST_NAME)
+    longest = min(max((len(figures.plain(row.policy)) for row in rows), default=0), LONGEST_NAME)
     left = 14 + 5.9 * longest
     width = DOT_WIDTH - DOT_MARGIN - left
-    height = DOT_ROW * len(values) + 34
+    height = DOT_ROW * len(rows) + 34
     policies: list[Data] = []
-    for at, (row, shares) in enumerate(values):
-        policy = figures.plain(row.policy)
+    told: list[str] = []
+    for at, row in enumerate(rows):
+        policy, shares = figures.plain(row.policy), shares_of(row, which)
+        told.append(f"{policy} " + ", ".join(f"{n} {figures.decimal(shares.get(n))}" for n in names))
         dots = [
             {
                 **kinds[key],
                 "x": width * clamped(shares[name]),
-                "told": f"{policy}, {name}: {figures.recall(shares[name])}",
+                "told": f"{policy}, {name}: {figures.decimal(shares[name])}",
             }
             for key, name in enumerate(names)
             if name in shares
@@ -191,10 +189,6 @@ def dot_plot(
                 "dots": dots,
             }
         )
-    told = [
-        f"{figures.plain(row.policy)} " + ", ".join(f"{n} {figures.recall(shares.get(n))}" for n in names)
-        for row, shares in values
-    ]
     return {
         "title": title,
         "told": "; ".join(told),

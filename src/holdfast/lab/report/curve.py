@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from holdfast.lab.report import figures
 from holdfast.lab.report.charts import AxisScale, Data, fitted, is_sound, linear, number
-from holdfast.lab.report.standings import dollars_of, faults_of
+from holdfast.lab.report.standings import budgets_of, dollars_of, faults_of
 from holdfast.lab.results import Interval, PolicyRow, ReplayReport
 
 LONGEST_LABEL = 26
@@ -81,10 +81,10 @@ class PlacedLabel(Struct, frozen=True):
 class LabelRoom:
     """A chart's free room. What is placed takes its part of it; `thin` things, such as lines, may be covered."""
 
-    def __init__(self, area: LabelBox, taken: Iterable[LabelBox], thin: Iterable[LabelBox] = ()) -> None:
+    def __init__(self, area: LabelBox, taken: list[LabelBox], thin: Sequence[LabelBox] = ()) -> None:
         self._area = area
-        self._taken = list(taken)
-        self._thin = list(thin)
+        self._taken = taken
+        self._thin = thin
 
     def place(
         self,
@@ -106,10 +106,9 @@ class LabelRoom:
             cost += 4 * sum(label.box.overlaps(other) for other in self._thin)
             if best is None or cost < best[0]:
                 best = cost, label
-        if best is None:
-            return None
-        self._taken.append(best[1].box)
-        return best[1]
+        if best:
+            self._taken.append(best[1].box)
+        return best[1] if best else None
 
 
 def _candidates(
@@ -127,9 +126,7 @@ def _candidates(
 
 
 def curve_data(report: ReplayReport, looks: Mapping[str, Data], frame: CurveFrame) -> Data:
-    rows = [row for row in report.rows if _figures(report, row) is not None]
-    across, up = _scales(report, rows, frame)
-    points = {name: found for name in looks if (found := _points(report, name, rows, across, up))}
+    across, up, points = _points(report, looks, frame)
     base, right = frame.height - frame.bottom, frame.width - frame.right
     return {
         "frame": frame.name,
@@ -146,7 +143,7 @@ def curve_data(report: ReplayReport, looks: Mapping[str, Data], frame: CurveFram
         "policies": len(points),
         "logarithmic": across.logarithmic,
         "even": across.at(1.0),
-        "up": [{"y": up.at(v), "text": figures.recall(v).removesuffix("0")} for v in up.ticks],
+        "up": [{"y": up.at(v), "text": figures.decimal(v).removesuffix("0")} for v in up.ticks],
         "across": [{"x": across.at(v), "text": f"{v:.4g}"} for v in across.ticks],
         "lines": [
             {**looks[name], "path": " ".join(f"{number(p.x)},{number(p.y)}" for p in found)}
@@ -164,45 +161,36 @@ def curve_data(report: ReplayReport, looks: Mapping[str, Data], frame: CurveFram
     }
 
 
-def _figures(report: ReplayReport, row: PolicyRow) -> tuple[Interval, Interval] | None:
-    dollars = dollars_of(report, row)
-    if dollars is None or row.curve is None:
-        return None
-    return (dollars, row.curve) if is_sound(dollars.mean) and is_sound(row.curve.mean) else None
-
-
-def _scales(
-    report: ReplayReport, rows: Sequence[PolicyRow], frame: CurveFrame
-) -> tuple[AxisScale, AxisScale]:
-    found = [pair for row in rows if (pair := _figures(report, row))]
-    costs = [v for dollars, _ in found for v in (dollars.mean, dollars.low, dollars.high)] + [1.0]
-    recalls = [v for _, recall in found for v in (recall.mean, recall.low)]
+def _points(
+    report: ReplayReport, policies: Iterable[str], frame: CurveFrame
+) -> tuple[AxisScale, AxisScale, dict[str, list[CurvePoint]]]:
+    """Both scales, and the points of each policy that has any, the smallest budget first and drawn smallest."""
+    found = [
+        (row, dollars, row.curve)
+        for row in sorted(report.rows, key=lambda row: row.budget)
+        if (dollars := dollars_of(report, row)) and row.curve
+        if is_sound(dollars.mean) and is_sound(row.curve.mean)
+    ]
+    costs = [v for _, dollars, _ in found for v in (dollars.mean, dollars.low, dollars.high)] + [1.0]
+    recalls = [v for *_, recall in found for v in (recall.mean, recall.low)]
     lowest = min((v for v in recalls if is_sound(v)), default=0.0)
     across = fitted(costs, frame.left + 8, frame.width - frame.right - 8, about=frame.ticks)
-    return across, linear(min(max(lowest, 0.0), 0.9), 1.0, frame.height - frame.bottom, frame.top + 8)
-
-
-def _points(
-    report: ReplayReport, policy: str, rows: Sequence[PolicyRow], across: AxisScale, up: AxisScale
-) -> list[CurvePoint]:
-    """One policy's points, the smallest budget first; larger marks for larger budgets."""
-    budgets = sorted({row.budget for row in report.rows})
-    points: list[CurvePoint] = []
-    for row in sorted((r for r in rows if r.policy == policy), key=lambda r: r.budget):
-        pair = _figures(report, row)
-        assert pair is not None, "rows without figures were left out"
-        dollars, recall = pair
+    up = linear(min(max(lowest, 0.0), 0.9), 1.0, frame.height - frame.bottom, frame.top + 8)
+    budgets = budgets_of(report)
+    points: dict[str, list[CurvePoint]] = {policy: [] for policy in policies}
+    for row, dollars, recall in found:
         radius = 4.2 + 2.6 * budgets.index(row.budget) / max(len(budgets) - 1, 1)
-        points.append(CurvePoint(row, across.at(dollars.mean), up.at(recall.mean), dollars, recall, radius))
-    return points
+        point = CurvePoint(row, across.at(dollars.mean), up.at(recall.mean), dollars, recall, radius)
+        points[row.policy].append(point)
+    return across, up, {policy: placed for policy, placed in points.items() if placed}
 
 
 def _spot(point: CurvePoint) -> Data:
     faults = faults_of(point.row)
     told = [
         f"{figures.plain(point.row.policy)} at {figures.budget(point.row.budget)}",
-        f"recall {figures.recall(point.recall.mean)} ({figures.bounds(point.recall)})",
-        f"dollars {figures.dollars(point.dollars.mean)} ({figures.bounds(point.dollars)})",
+        f"recall {figures.decimal(point.recall.mean)} ({figures.bounds(point.recall)})",
+        f"dollars {figures.decimal(point.dollars.mean)} ({figures.bounds(point.dollars)})",
         *faults,
     ]
     return {

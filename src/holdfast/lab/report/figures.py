@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from math import isfinite
 
 from holdfast.lab.results import Interval
+from holdfast.numbers import grouped
 
 NONE = "–"
 MINUS = "−"
-SPACE = "\N{NO-BREAK SPACE}"
 LONGEST = 400
 """Characters of a name."""
 
@@ -25,26 +25,22 @@ def cleaned(text: str) -> str:
     """Fit to be shown: no line breaks, no bidi tricks, no half characters."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c == SPACE else " " if c.isspace() else "\ufffd" for c in text)
+    return "".join(c if c.isprintable() else " " if c.isspace() else "\ufffd" for c in text)
 
 
-def recall(value: float | None) -> str:
-    return _decimal(value, 2)
-
-
-def dollars(value: float | None) -> str:
-    return _decimal(value, 2)
+def decimal(value: float | None, places: int = 2) -> str:
+    """A recall, a price or a ratio."""
+    if value is None or not isfinite(value):
+        return NONE
+    written = f"{abs(value):.1e}" if abs(value) >= 1e6 else f"{abs(value):.{places}f}"
+    return MINUS + written if value < 0 and float(written) else written
 
 
 def milliseconds(value: float | None) -> str:
     """One decimal, none from 10 on."""
     if value is None or not isfinite(value):
         return NONE
-    return _decimal(value, 1) if round(value, 1) < 10 else grouped(round(value))
-
-
-def ratio(value: float | None) -> str:
-    return _decimal(value, 1)
+    return decimal(value, 1) if round(value, 1) < 10 else grouped(round(value))
 
 
 def amount(value: float | None) -> str:
@@ -53,14 +49,14 @@ def amount(value: float | None) -> str:
 
 
 def signed(value: float | None) -> str:
-    written = _decimal(value, 2)
+    written = decimal(value)
     return f"+{written}" if value is not None and isfinite(value) and round(value, 2) > 0 else written
 
 
 def bounds(interval: Interval | None) -> str:
     if interval is None or not (isfinite(interval.low) and isfinite(interval.high)):
         return NONE
-    return f"{recall(interval.low)}–{recall(interval.high)}"
+    return f"{decimal(interval.low)}–{decimal(interval.high)}"
 
 
 def signed_bounds(interval: Interval | None) -> str:
@@ -88,25 +84,7 @@ def tokens_short(tokens: float) -> str:
     return f"{tokens:.3g}"
 
 
-def grouped(number: int) -> str:
-    """12345 as `12 345`, with a space that does not break."""
-    return f"{number:,}".replace(",", SPACE).replace("-", MINUS)
-
-
-def counted(number: int, thing: str, things: str = "") -> str:
-    return f"{grouped(number)} {thing if number == 1 else things or thing + 's'}"
-
-
 def listed(counts: Mapping[str, int]) -> str:
     """`orphan result 3, no user message 1`, the most frequent first."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{plain(what, 120)} {grouped(count)}" for what, count in ordered)
-
-
-def _decimal(value: float | None, places: int) -> str:
-    if value is None or not isfinite(value):
-        return NONE
-    written = f"{abs(value):.{places}f}"
-    if abs(value) >= 1e6:
-        written = f"{abs(value):.1e}"
-    return MINUS + written if value < 0 and float(written) else written

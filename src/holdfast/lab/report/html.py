@@ -6,7 +6,7 @@ itself; without its script it still shows everything, only less conveniently.
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 from html import escape
@@ -20,6 +20,7 @@ from holdfast.lab.report.curve import FRAMES, curve_data
 from holdfast.lab.report.tables import cost_table, project_table, ranking_table, score_table, share_table
 from holdfast.lab.report.window import columns_of, windows_data
 from holdfast.lab.results import ReplayReport
+from holdfast.numbers import counted, grouped
 
 _TAG = re.compile(r"\{\{([#^/>&]?)([\w.]+)\}\}")
 _Node = str | tuple[str, str, list["_Node"]]
@@ -40,7 +41,7 @@ def page_data(report: ReplayReport) -> Data:
         "script_hash": b64encode(sha256(script.encode()).digest()).decode(),
         "style": _asset("style.css"),
         "columns": _embedded([columns_of(picture) for picture in report.pictures]),
-        "title": figures.counted(report.recordings, "recording"),
+        "title": counted(report.recordings, "recording"),
         "version": figures.plain(report.version),
         "partial": standings.partial_sentence(report),
         "result": standings.result_sentence(report),
@@ -50,7 +51,7 @@ def page_data(report: ReplayReport) -> Data:
         "looks": list(looks.values()),
         "curves": [curve_data(report, looks, frame) for frame in FRAMES],
         "ranking": {
-            "level": figures.recall(ranking.levels[ranking.level]),
+            "level": figures.decimal(ranking.levels[ranking.level]),
             "tables": [ranking_table(ranking, report, looks)],
         }
         if ranking
@@ -60,7 +61,7 @@ def page_data(report: ReplayReport) -> Data:
         "windows": windows_data(report, looks),
         "notes": {"list": report.notes} if report.notes else None,
         "facts": [{"fact": name, "said": said} for name, said in _facts(report).items() if said],
-        "details": [found for found in _details(report) if found["rows"]],
+        "details": list(_details(report)),
         "files": {"list": report.files} if report.files else None,
     }
 
@@ -68,35 +69,35 @@ def page_data(report: ReplayReport) -> Data:
 def _tiles(report: ReplayReport) -> list[tuple[str, str]]:
     requests = max((row.requests for row in report.rows), default=0)
     return [
-        (figures.grouped(report.recordings), "recording" if report.recordings == 1 else "recordings"),
-        (figures.grouped(len(report.projects)), "project" if len(report.projects) == 1 else "projects"),
-        (figures.grouped(requests), "requests each"),
-        (figures.grouped(report.needs), "needs"),
+        (grouped(report.recordings), "recording" if report.recordings == 1 else "recordings"),
+        (grouped(len(report.projects)), "project" if len(report.projects) == 1 else "projects"),
+        (grouped(requests), "requests each"),
+        (grouped(report.needs), "needs"),
         (" ".join(map(figures.budget, report.budgets)) or figures.NONE, "budgets"),
         (figures.plain(report.prices, 40), "price table"),
-        (figures.grouped(report.draws), "bootstrap draws"),
+        (grouped(report.draws), "bootstrap draws"),
     ]
 
 
 def _budget(report: ReplayReport, budget: int, looks: dict[str, Data]) -> Data:
     rows = standings.rows_at(report, budget)
-    ages, kinds, probes = standings.ages_of(rows), standings.kinds_of(rows), standings.probes_of(rows)
-    by_kind = [(row, row.kinds) for row in rows]
-    by_probe = [(row, row.probes) for row in rows]
-    by_age = [(row, row.ages) for row in rows]
-    shares = (("By age", ages, by_age), ("By kind", kinds, by_kind), ("Probes", probes, by_probe))
-    plots = (("Hard recall by kind", kinds, by_kind), ("Probes", probes, by_probe))
-    by_project = project_table(report, rows)
+    shares: dict[str, standings.Shares] = {"By age": "ages", "By kind": "kinds", "Probes": "probes"}
+    plots: dict[str, standings.Shares] = {"Hard recall by kind": "kinds", "Probes": "probes"}
+    tables = [share_table(title, rows, which) for title, which in shares.items()]
     return {
         "size": str(budget),
         "budget": figures.budget(budget),
         "hard_needs": standings.hard_needs(report, budget),
         "scores": [score_table(report, rows, looks)],
-        "plots": [dot_plot(title, names, values, looks) for title, names, values in plots if names],
-        "ages": {"panels": age_panels(rows, looks)} if ages else None,
+        "plots": [
+            dot_plot(title, rows, which, looks)
+            for title, which in plots.items()
+            if standings.names_of(rows, which)
+        ],
+        "ages": {"panels": age_panels(rows, looks)} if standings.names_of(rows, "ages") else None,
         "numbers": [
-            *(share_table(title, names, values) for title, names, values in shares if names),
-            *([by_project] if by_project else []),
+            *(table for table in tables if len(table["heads"]) > 1),
+            *([project_table(report, rows)] if standings.projects_of(report) else []),
             cost_table(report, rows),
         ],
     }
@@ -108,7 +109,7 @@ def _facts(report: ReplayReport) -> dict[str, str]:
         "In a sentence": f"{standings.settings_sentence(report)}.",
         "The measure": ", ".join(f"{name} {value:g}" for name, value in report.measure.items()),
         "Common names": report.common_names,
-        "Hard needs": ", ".join(f"{figures.budget(b)}: {figures.grouped(n)}" for b, n in hard),
+        "Hard needs": ", ".join(f"{figures.budget(b)}: {grouped(n)}" for b, n in hard),
         "Time": f"{figures.amount(report.seconds)} s" if report.seconds else "",
     }
 
@@ -118,30 +119,27 @@ def _details(report: ReplayReport) -> Iterator[Data]:
         name: ", ".join(f"{key} {value:g}" for key, value in table.items())
         for name, table in report.price_tables.items()
     }
-    yield _detail("Price tables", "Price tables", prices)
-    projects = {name: figures.grouped(count) for name, count in report.projects.items()}
-    yield _detail("Projects", "Recordings by project", projects)
+    projects = {name: grouped(count) for name, count in report.projects.items()}
     budgets, found = standings.sensitivity_of(report)
     at = [figures.budget(b) for b in budgets]
     taus = {
-        name: ", ".join(f"tau {figures.recall(tau)} at {b}" for b, tau in zip(at, values, strict=True))
+        name: ", ".join(f"tau {figures.decimal(tau)} at {b}" for b, tau in zip(at, values, strict=True))
         for name, values in found
     }
-    yield _detail("Sensitivity", "Order of policies by hard recall, the measure varied", taus)
     names, verdicts = standings.checks_of(report)
     checks = {
         policy: ", ".join(f"{name}: {verdict}" for name, verdict in zip(names, said, strict=True))
         for policy, said in verdicts
     }
-    yield _detail("Checks", "Same packs again, and no look ahead", checks)
-
-
-def _detail(summary: str, caption: str, rows: Mapping[str, str]) -> Data:
-    return {
-        "summary": summary,
-        "caption": caption,
-        "rows": [{"name": name, "said": said} for name, said in rows.items()],
-    }
+    for summary, caption, rows in (
+        ("Price tables", "Price tables", prices),
+        ("Projects", "Recordings by project", projects),
+        ("Sensitivity", "Order of policies by hard recall, the measure varied", taus),
+        ("Checks", "Same packs again, and no look ahead", checks),
+    ):
+        if rows:
+            named = [{"name": name, "said": said} for name, said in rows.items()]
+            yield {"summary": summary, "caption": caption, "rows": named}
 
 
 def _embedded(value: object) -> str:

@@ -3,7 +3,7 @@
 (() => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const one = (selector, within = document) => within.querySelector(selector);
-  const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, "\u00a0");
+  const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
   document.documentElement.classList.add("js");
 
   // --- what a mark says, under the pointer and under the focus

@@ -4,22 +4,14 @@ Rule: every form of the report takes its order, its verdicts and its sentences f
 The known bias stands wherever figures stand.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.lab.report.figures import (
-    bounds,
-    budget,
-    counted,
-    dollars,
-    grouped,
-    listed,
-    mean,
-    plain,
-    recall,
-)
+from holdfast.lab.report.figures import bounds, budget, decimal, listed, mean, plain
 from holdfast.lab.results import AGES, BASELINE, KINDS, Interval, PolicyComparison, PolicyRow, ReplayReport
+from holdfast.numbers import counted, grouped
 
 BIAS = (
     "A figure here says how often the text behind a recorded action was still in view, not how an agent fared.",
@@ -42,18 +34,16 @@ TERMS = {
 """Columns, explained."""
 
 
-class RankedPolicy(Struct, frozen=True):
-    """A policy with its dollars at each level of recall; None where it does not get there."""
-
-    policy: str
-    dollars: tuple[float | None, ...]
+Shares = Literal["kinds", "ages", "probes"]
+"""Fields of a row that have a recall for each of several names."""
 
 
 class PolicyRanking(Struct, frozen=True):
     levels: tuple[float, ...]
     level: int
     """Which of the levels ranks: the highest that half of the policies reach."""
-    policies: tuple[RankedPolicy, ...]
+    dollars: dict[str, tuple[float | None, ...]]
+    """Of each policy at each level, the best policy first; None where it does not get there."""
 
 
 def budgets_of(report: ReplayReport) -> list[int]:
@@ -62,12 +52,12 @@ def budgets_of(report: ReplayReport) -> list[int]:
 
 def rows_at(report: ReplayReport, size: int) -> list[PolicyRow]:
     """The rows of one budget, best hard recall first; equal ones stay in the order of the report."""
-    return sorted((row for row in report.rows if row.budget == size), key=_by_recall)
 
+    def by_recall(row: PolicyRow) -> float:
+        hard = mean(row.hard)
+        return 1.0 if hard is None else -hard
 
-def _by_recall(row: PolicyRow) -> float:
-    hard = mean(row.hard)
-    return 1.0 if hard is None else -hard
+    return sorted((row for row in report.rows if row.budget == size), key=by_recall)
 
 
 def dollars_of(report: ReplayReport, row: PolicyRow) -> Interval | None:
@@ -123,21 +113,14 @@ def failed_checks(row: PolicyRow) -> list[str]:
     return [f"{plain(name)}: {plain(said)}" for name, said in row.checks.items() if said != "ok"]
 
 
-def kinds_of(rows: Sequence[PolicyRow]) -> list[str]:
-    """Known kinds in their order, then whatever else there is."""
-    return _present(KINDS, [row.kinds for row in rows])
+def shares_of(row: PolicyRow, which: Shares) -> Mapping[str, float]:
+    return {"kinds": row.kinds, "ages": row.ages, "probes": row.probes}[which]
 
 
-def ages_of(rows: Sequence[PolicyRow]) -> list[str]:
-    return _present(AGES, [row.ages for row in rows])
-
-
-def probes_of(rows: Sequence[PolicyRow]) -> list[str]:
-    return _present((), [row.probes for row in rows])
-
-
-def _present(order: Sequence[str], found: Sequence[dict[str, float]]) -> list[str]:
-    names = dict.fromkeys(name for each in found for name in each)
+def names_of(rows: Sequence[PolicyRow], which: Shares) -> list[str]:
+    """Known kinds or ages in their order, then whatever else there is."""
+    order: Sequence[str] = {"kinds": KINDS, "ages": AGES, "probes": ()}[which]
+    names = dict.fromkeys(name for row in rows for name in shares_of(row, which))
     return [name for name in order if name in names] + [name for name in names if name not in order]
 
 
@@ -147,20 +130,19 @@ def ranking_of(report: ReplayReport) -> PolicyRanking | None:
     if not levels:
         return None
     known = {(at.policy, at.recall): at.dollars for at in report.at_recall}
-    names = list(dict.fromkeys(at.policy for at in report.at_recall))
-    policies = [RankedPolicy(name, tuple(known.get((name, level)) for level in levels)) for name in names]
-    reached = [sum(p.dollars[i] is not None for p in policies) for i in range(len(levels))]
-    level = max((i for i, count in enumerate(reached) if 2 * count >= len(policies)), default=0)
-    return PolicyRanking(levels, level, tuple(sorted(policies, key=lambda p: _rank(p, level))))
+    names = dict.fromkeys(at.policy for at in report.at_recall)
+    dollars = {name: tuple(known.get((name, level)) for level in levels) for name in names}
+    reached = [sum(found[i] is not None for found in dollars.values()) for i in range(len(levels))]
+    level = max((i for i, count in enumerate(reached) if 2 * count >= len(dollars)), default=0)
 
+    def rank(policy: str) -> tuple[int, float]:
+        """Lower levels stand in for one that is not reached."""
+        for below in range(level, -1, -1):
+            if (price := dollars[policy][below]) is not None:
+                return level - below, price
+        return level + 1, 0.0
 
-def _rank(policy: RankedPolicy, level: int) -> tuple[int, float]:
-    """Lower levels stand in for one that is not reached."""
-    for below in range(level, -1, -1):
-        dollars = policy.dollars[below]
-        if dollars is not None:
-            return level - below, dollars
-    return level + 1, 0.0
+    return PolicyRanking(levels, level, {policy: dollars[policy] for policy in sorted(dollars, key=rank)})
 
 
 def sensitivity_of(report: ReplayReport) -> tuple[list[int], list[tuple[str, list[float | None]]]]:
@@ -175,12 +157,12 @@ def checks_of(report: ReplayReport) -> tuple[list[str], list[tuple[str, list[str
     """Checks, and for each policy what they found over all budgets: what differed, else `ok`."""
     names = list(dict.fromkeys(name for row in report.rows for name in row.checks))
     policies = dict.fromkeys(row.policy for row in report.rows if row.checks)
-    return names, [(policy, [_worst(report, policy, name) for name in names]) for policy in policies]
 
+    def worst(policy: str, name: str) -> str:
+        found = [row.checks[name] for row in report.rows if row.policy == policy and name in row.checks]
+        return next((said for said in found if said != "ok"), "ok" if found else "")
 
-def _worst(report: ReplayReport, policy: str, name: str) -> str:
-    found = [row.checks[name] for row in report.rows if row.policy == policy and name in row.checks]
-    return next((said for said in found if said != "ok"), "ok" if found else "")
+    return names, [(policy, [worst(policy, name) for name in names]) for policy in policies]
 
 
 def result_sentence(report: ReplayReport, quoted: Callable[[str], str] = "`{}`".format) -> str:
@@ -188,7 +170,7 @@ def result_sentence(report: ReplayReport, quoted: Callable[[str], str] = "`{}`".
     budgets = budgets_of(report)
     rows = rows_at(report, budgets[len(budgets) // 2]) if budgets else []
     told = [
-        (quoted(plain(row.policy, 60)), recall(hard), bounds(row.hard), dollars(cost))
+        (quoted(plain(row.policy, 60)), decimal(hard), bounds(row.hard), decimal(cost))
         for row in rows
         if row.policy != BASELINE
         and not faults_of(row)

@@ -1,156 +1,158 @@
-"""The tables of the page: scores at a budget, the ranking, and the numbers behind the charts.
+"""The figures of a row as cells, and the tables of the page: scores, ranking, the numbers behind the charts.
 
 Rule: every cell that sorts carries the number it sorts by; a fault is said in words and marked, not only coloured.
+Markdown and the terminal show the texts of the same cells.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from holdfast.lab.report import figures, standings
 from holdfast.lab.report.charts import Data, clamped
 from holdfast.lab.results import Interval, PolicyRow, ReplayReport
+from holdfast.numbers import grouped
 
 HIGHER_IS_BETTER = {"hard", "all", "ref", "Δ hard", "presence"}
 """Columns whose first click puts the largest on top; the others begin with the smallest."""
+SCORES = (
+    "hard", "all", "ref", "dollars", "Δ hard", "Δ dollars", "over budget", "failed", "broken",
+    "p50 ms", "p95 ms", "worst ms", "growth", "peak MB",
+)  # fmt: skip
+COSTS = (
+    "with references followed", "tokens", "uncached", "model calls", "bytes moved per request", "presence",
+    "requests", "recordings", "projects",
+)  # fmt: skip
+
+
+def row_cells(report: ReplayReport, row: PolicyRow) -> dict[str, Data]:
+    """All figures of a row, by column."""
+    compared = standings.comparison_of(report, row)
+    uncached = row.uncached.get(report.prices)
+    times = {"p50 ms": row.p50_ms, "p95 ms": row.p95_ms, "worst ms": row.worst_ms}
+    counts = {"requests": row.requests, "recordings": row.recordings, "projects": row.projects}
+    return {
+        "hard": _interval(row.hard, bold=True),
+        "95 %": {"text": figures.bounds(row.hard)},
+        "all": _number(figures.mean(row.all)),
+        "ref": _number(figures.mean(row.ref)),
+        "dollars": _interval(standings.dollars_of(report, row)),
+        "Δ hard": _difference(compared.hard if compared else None),
+        "Δ dollars": _difference(compared.dollars if compared else None),
+        "over budget": _faults(row.over_budget, "over budget"),
+        "failed": _faults(sum(row.failures.values()), "failed"),
+        "broken": _faults(sum(row.violations.values()), "broken"),
+        **{name: _number(value, figures.milliseconds(value)) for name, value in times.items()},
+        "growth": _number(row.growth, figures.decimal(row.growth, 1)),
+        "peak MB": _number(row.peak_mb, figures.amount(row.peak_mb)),
+        "with references followed": _number(row.ref_dollars.get(report.prices)),
+        "tokens": _number(row.tokens, grouped(row.tokens)),
+        "uncached": _number(uncached, figures.amount(uncached)),
+        "model calls": _number(row.model_calls, grouped(row.model_calls)),
+        "bytes moved per request": _number(row.moved_bytes, figures.amount(row.moved_bytes)),
+        "presence": _number(row.presence),
+        **{name: _number(value, grouped(value)) for name, value in counts.items()},
+    }
 
 
 def score_table(report: ReplayReport, rows: Sequence[PolicyRow], looks: Mapping[str, Data]) -> Data:
-    reference = standings.reference_of(report) or "the reference"
-    difference = f"difference to {reference}, paired by recording"
+    reference = standings.reference_of(report)
+    difference = f"difference to {reference or 'the reference'}, paired by recording"
     terms = {
         **standings.TERMS,
         "Δ hard": difference,
         "Δ dollars": difference,
         "broken": standings.TERMS["broken structure"],
     }
-    names = (
-        "policy", "hard", "all", "ref", "dollars", "Δ hard", "Δ dollars", "over budget", "failed", "broken",
-        "p50 ms", "p95 ms", "worst ms", "growth", "peak MB",
-    )  # fmt: skip
-    heads = [_head(name, name in HIGHER_IS_BETTER, terms.get(name, "")) for name in names]
-    body = [
-        {"bad": bool(standings.faults_of(row)), "cells": [_policy(row, looks), *_scores(report, row)]}
-        for row in rows
-    ]
+    body: list[Data] = []
+    for row in rows:
+        cells = row_cells(report, row)
+        if row.policy == reference:
+            cells["Δ hard"] = cells["Δ dollars"] = _number(0, "reference", kind="zero")
+        found = _row(_policy(row, looks), [cells[name] for name in SCORES])
+        body.append({"bad": bool(standings.faults_of(row)), **found})
     title = f"Scores at {figures.budget(rows[0].budget)}" if rows else "Scores"
-    return {"title": title, "heads": heads, "rows": body}
+    return {"title": title, "heads": _heads(["policy", *SCORES], terms=terms), "rows": body}
 
 
 def ranking_table(ranking: standings.PolicyRanking, report: ReplayReport, looks: Mapping[str, Data]) -> Data:
-    known = [[p.dollars[i] for p in ranking.policies] for i in range(len(ranking.levels))]
-    best = [min((d for d in column if d is not None), default=None) for column in known]
-    most = max((d for column in known for d in column if d is not None), default=0.0)
+    columns = list(zip(*ranking.dollars.values(), strict=True))
+    best = [min((d for d in column if d is not None), default=None) for column in columns]
+    most = max((d for column in columns for d in column if d is not None), default=0.0)
     faulty = {row.policy for row in report.rows if standings.faults_of(row)}
     body: list[Data] = []
-    for place, ranked in enumerate(ranking.policies, 1):
-        reached = ranked.dollars[ranking.level] is not None
-        body.append(
-            {
-                "cells": [
-                    _number(place, str(place) if reached else figures.NONE),
-                    _name(ranked.policy, looks, faulty=ranked.policy in faulty),
-                    *(_priced(dollars, most, best[i]) for i, dollars in enumerate(ranked.dollars)),
-                ]
-            }
-        )
-    heads = ["rank", "policy", *(f"at {figures.recall(level)}" for level in ranking.levels)]
+    for place, (policy, dollars) in enumerate(ranking.dollars.items(), 1):
+        reached = dollars[ranking.level] is not None
+        rank = {"number": _number(place, str(place) if reached else figures.NONE)}
+        name = _name(policy, looks, faulty=policy in faulty)
+        found = _row(name, [_priced(d, most, best[i]) for i, d in enumerate(dollars)])
+        body.append({"cells": [rank, *found["cells"]]})
+    heads = ["rank", "policy", *(f"at {figures.decimal(level)}" for level in ranking.levels)]
     return {
         "title": "Dollars at equal hard recall",
         "kind": "ranking",
-        "heads": [_head(name) for name in heads],
+        "heads": _heads(heads),
         "rows": body,
     }
 
 
-def share_table(
-    title: str, names: Sequence[str], values: Sequence[tuple[PolicyRow, dict[str, float]]]
-) -> Data:
+def share_table(title: str, rows: Sequence[PolicyRow], which: standings.Shares) -> Data:
     """Recall by kind, by age or by probe."""
-    heads = [_head("policy"), *(_head(figures.plain(name), True) for name in names)]
+    names = standings.names_of(rows, which)
     body = [
-        _row(row, [_number(shares.get(n), figures.recall(shares.get(n))) for n in names])
-        for row, shares in values
+        _row(_name(row.policy), [_number(standings.shares_of(row, which).get(name)) for name in names])
+        for row in rows
     ]
+    heads = _heads(["policy", *map(figures.plain, names)], falling=map(figures.plain, names))
     return {"title": title, "heads": heads, "rows": body}
 
 
-def project_table(report: ReplayReport, rows: Sequence[PolicyRow]) -> Data | None:
-    """Hard recall, and dollars below it, of each policy on each project."""
+def project_cells(
+    report: ReplayReport, rows: Sequence[PolicyRow]
+) -> tuple[list[str], list[tuple[str, list[Data]]]]:
+    """Projects with their hard needs, and for each policy its hard recall on each, with dollars below it."""
     projects = standings.projects_of(report)
-    if not projects:
-        return None
-    needs = {name: figures.grouped(standings.needs_in(rows, name)) for name in projects}
-    heads = [_head("policy"), *(_head(f"{figures.plain(name)} ({needs[name]})", True) for name in projects)]
-    body: list[Data] = []
+    heads = [f"{figures.plain(name)} ({grouped(standings.needs_in(rows, name))})" for name in projects]
+    body: list[tuple[str, list[Data]]] = []
     for row in rows:
         found = [standings.in_project(report, row, name) for name in projects]
-        cells = [
-            _number(hard, figures.recall(hard), small=figures.dollars(dollars)) for hard, dollars in found
-        ]
-        body.append(_row(row, cells))
+        body.append((row.policy, [_number(hard, small=figures.decimal(dollars)) for hard, dollars in found]))
+    return heads, body
+
+
+def project_table(report: ReplayReport, rows: Sequence[PolicyRow]) -> Data:
+    names, found = project_cells(report, rows)
+    body = [_row(_name(policy), cells) for policy, cells in found]
     title = "By project: hard recall and dollars (hard needs in the heading)"
-    return {"title": title, "heads": heads, "rows": body}
+    return {"title": title, "heads": _heads(["policy", *names], falling=names), "rows": body}
 
 
 def cost_table(report: ReplayReport, rows: Sequence[PolicyRow]) -> Data:
     """What the main table has no room for: other price tables, tokens, what moved."""
-    tables = list(report.price_tables)
-    names = (
-        "policy", *(f"dollars, {figures.plain(name)}" for name in tables), "with references followed", "tokens",
-        "uncached", "model calls", "bytes moved per request", "presence", "requests", "recordings", "projects",
-    )  # fmt: skip
-    heads = [_head(name, name in HIGHER_IS_BETTER) for name in names]
-    body = [_row(row, _costs(report, row, tables)) for row in rows]
+    prices = report.price_tables
+    body: list[Data] = []
+    for row in rows:
+        cells = row_cells(report, row)
+        dollars = [_interval(row.dollars.get(name)) for name in prices]
+        body.append(_row(_name(row.policy), [*dollars, *(cells[name] for name in COSTS)]))
+    heads = _heads(["policy", *(f"dollars, {figures.plain(name)}" for name in prices), *COSTS])
     return {"title": "Costs and counts", "heads": heads, "rows": body}
 
 
-def _costs(report: ReplayReport, row: PolicyRow, tables: Sequence[str]) -> list[Data]:
-    followed = row.ref_dollars.get(report.prices)
-    uncached = row.uncached.get(report.prices)
+def _heads(
+    names: Iterable[str], *, falling: Iterable[str] = HIGHER_IS_BETTER, terms: Mapping[str, str] | None = None
+) -> list[Data]:
+    best_on_top = set(falling)
     return [
-        *(_interval(row.dollars.get(name)) for name in tables),
-        _number(followed, figures.dollars(followed)),
-        _number(row.tokens, figures.grouped(row.tokens)),
-        _number(uncached, figures.amount(uncached)),
-        _number(row.model_calls, figures.grouped(row.model_calls)),
-        _number(row.moved_bytes, figures.amount(row.moved_bytes)),
-        _number(row.presence, figures.recall(row.presence)),
-        *(_number(count, figures.grouped(count)) for count in (row.requests, row.recordings, row.projects)),
+        {"head": name, "rising": name not in best_on_top, "term": (terms or {}).get(name, "")}
+        for name in names
     ]
 
 
-def _scores(report: ReplayReport, row: PolicyRow) -> list[Data]:
-    compared = standings.comparison_of(report, row)
-    if compared is None and row.policy == standings.reference_of(report):
-        differences = [_number(0, "reference", kind="zero")] * 2
-    else:
-        found = (compared.hard, compared.dollars) if compared else (None, None)
-        differences = [_difference(interval) for interval in found]
-    return [
-        _interval(row.hard, bold=True),
-        _number(figures.mean(row.all), figures.recall(figures.mean(row.all))),
-        _number(figures.mean(row.ref), figures.recall(figures.mean(row.ref))),
-        _interval(standings.dollars_of(report, row)),
-        *differences,
-        _faults(row.over_budget, "over budget"),
-        _faults(sum(row.failures.values()), "failed"),
-        _faults(sum(row.violations.values()), "broken"),
-        *(_number(v, figures.milliseconds(v)) for v in (row.p50_ms, row.p95_ms, row.worst_ms)),
-        _number(row.growth, figures.ratio(row.growth)),
-        _number(row.peak_mb, figures.amount(row.peak_mb)),
-    ]
-
-
-def _head(name: str, falling: bool = False, term: str = "") -> Data:
-    return {"head": name, "rising": not falling, "term": term}
-
-
-def _row(row: PolicyRow, cells: Sequence[Data]) -> Data:
-    return {"cells": [_name(row.policy), *cells]}
+def _row(name: Data, cells: Iterable[Data]) -> Data:
+    return {"cells": [{"name": name}, *({"number": cell} for cell in cells)]}
 
 
 def _name(policy: str, looks: Mapping[str, Data] | None = None, **more: object) -> Data:
-    look = looks.get(policy) if looks else None
-    return {"name": {"policy": figures.plain(policy), "look": look, **more}}
+    return {"policy": figures.plain(policy), "look": looks.get(policy) if looks else None, **more}
 
 
 def _policy(row: PolicyRow, looks: Mapping[str, Data]) -> Data:
@@ -167,17 +169,14 @@ def _policy(row: PolicyRow, looks: Mapping[str, Data]) -> Data:
     )
 
 
-def _number(value: float | None, text: str, **more: object) -> Data:
+def _number(value: float | None, text: str = "", **more: object) -> Data:
     """A cell. `kind` is a class, `small` a second line."""
     sorts_by = None if value is None else repr(float(value))
-    return {"number": {"value": sorts_by, "text": text, "kind": "", **more}}
+    return {"value": sorts_by, "text": text or figures.decimal(value), "kind": "", **more}
 
 
 def _interval(interval: Interval | None, *, bold: bool = False) -> Data:
-    value = figures.mean(interval)
-    return _number(
-        value, figures.recall(value), bold=bold, small=figures.bounds(interval) if interval else ""
-    )
+    return _number(figures.mean(interval), bold=bold, small=figures.bounds(interval) if interval else "")
 
 
 def _difference(interval: Interval | None) -> Data:
@@ -189,11 +188,11 @@ def _difference(interval: Interval | None) -> Data:
 def _faults(count: int, what: str) -> Data:
     if not count:
         return _number(0, "0", kind="zero")
-    return _number(count, figures.grouped(count), kind="wrong", what=what)
+    return _number(count, grouped(count), kind="wrong", what=what)
 
 
 def _priced(dollars: float | None, most: float, best: float | None) -> Data:
     if dollars is None:
         return _number(None, "never", kind="never")
     width = str(round(100 * clamped(dollars / most if most else 0)))
-    return _number(dollars, figures.dollars(dollars), kind="priced", width=width, bold=dollars == best)
+    return _number(dollars, kind="priced", width=width, bold=dollars == best)

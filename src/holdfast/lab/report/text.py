@@ -5,24 +5,38 @@ cannot leave its cell: names are escaped, since recordings and users made them.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from holdfast.lab.report import figures, standings
+from holdfast.lab.report.tables import project_cells, row_cells
 from holdfast.lab.results import PolicyRow, ReplayReport
 
 TableColumn = tuple[str, Literal["wrapped", "number"]]
 """A policy's name goes on in the next line where eighty columns are not enough; numbers are never cut."""
 Cells = list[str | int]
 
-_SCORES = ("hard", "95 %", "all", "dollars", "over", "fail", "broken", "p50")
-_SIZES = ("ref", "p95 ms", "worst", "growth", "peak MB", "moved B", "calls")
-_MARKDOWN_SCORES = (
-    "policy", "hard", "95 %", "all", "ref", "dollars", "Δ hard vs reference",
-    "over budget", "failed", "broken structure", "p50 ms", "worst ms",
-)  # fmt: skip
+_SCORES = {
+    "hard": "hard", "95 %": "95 %", "all": "all", "dollars": "dollars", "over": "over budget", "fail": "failed",
+    "broken": "broken", "p50": "p50 ms",
+}  # fmt: skip
+"""Columns of a terminal, by title."""
+_SIZES = {
+    "ref": "ref", "p95 ms": "p95 ms", "worst": "worst ms", "growth": "growth", "peak MB": "peak MB",
+    "moved B": "bytes moved per request", "calls": "model calls",
+}  # fmt: skip
+_MARKDOWN_SCORES = {
+    "hard": "hard", "95 %": "95 %", "all": "all", "ref": "ref", "dollars": "dollars",
+    "Δ hard vs reference": "Δ hard", "over budget": "over budget", "failed": "failed",
+    "broken structure": "broken", "p50 ms": "p50 ms", "worst ms": "worst ms",
+}  # fmt: skip
+_SHARES: Mapping[str, standings.Shares] = {
+    "Recall by kind (hard needs)": "kinds",
+    "Recall by age (all needs, steps since last seen)": "ages",
+    "Probes": "probes",
+}
 _SIGNS = re.compile(r"[\\`*_\[\]<>|&~$#!]")
 
 
@@ -40,29 +54,18 @@ def terminal_tables(report: ReplayReport) -> list[ReportTable]:
         rows = standings.rows_at(report, budget)
         at = figures.budget(budget)
         title = f"evidence and cost at {at}{_hard_needs(report, budget)}, p50 in ms"
-        tables.append(
-            ReportTable(title, _columns("policy", *_SCORES), [_scores(report, row) for row in rows])
-        )
+        tables.append(ReportTable(title, number_columns("policy", *_SCORES), _rows(report, rows, _SCORES)))
         title = f"speed and size at {at}"
-        tables.append(ReportTable(title, _columns("policy", *_SIZES), [_sizes(row) for row in rows]))
+        tables.append(ReportTable(title, number_columns("policy", *_SIZES), _rows(report, rows, _SIZES)))
     if ranking := standings.ranking_of(report):
-        levels = [figures.recall(level) for level in ranking.levels]
+        levels = [figures.decimal(level) for level in ranking.levels]
         title = f"dollars at equal hard recall, ranked at {levels[ranking.level]}"
-        columns = _columns("policy", *(f"at {level}" for level in levels))
+        columns = number_columns("policy", *(f"at {level}" for level in levels))
         tables.append(ReportTable(title, columns, _ranking(ranking)))
-    budgets, taus = standings.sensitivity_of(report)
-    if taus:
-        columns = _columns("the measure varied", *(f"at {figures.budget(b)}" for b in budgets))
-        title = "order of policies by hard recall: Kendall's tau"
-        tables.append(ReportTable(title, columns, _sensitivity(taus)))
-    names, checks = standings.checks_of(report)
-    if checks:
-        columns = (("policy", "wrapped"), *((figures.plain(name), "wrapped") for name in names))
-        tables.append(ReportTable("same packs again, and no look ahead", columns, _checks(checks)))
-    return tables
+    return [*tables, *_tests(report)]
 
 
-def _columns(first: str, *numbers: str) -> tuple[TableColumn, ...]:
+def number_columns(first: str, *numbers: str) -> tuple[TableColumn, ...]:
     return ((first, "wrapped"), *((name, "number") for name in numbers))
 
 
@@ -70,74 +73,69 @@ def _hard_needs(report: ReplayReport, budget: int) -> str:
     return f" ({hard})" if (hard := standings.hard_needs(report, budget)) else ""
 
 
-def _scores(report: ReplayReport, row: PolicyRow) -> Cells:
-    return [
-        figures.plain(row.policy),
-        figures.recall(figures.mean(row.hard)),
-        figures.bounds(row.hard),
-        figures.recall(figures.mean(row.all)),
-        figures.dollars(figures.mean(standings.dollars_of(report, row))),
-        row.over_budget,
-        sum(row.failures.values()),
-        sum(row.violations.values()),
-        figures.milliseconds(row.p50_ms),
-    ]
-
-
-def _sizes(row: PolicyRow) -> Cells:
-    return [
-        figures.plain(row.policy),
-        figures.recall(figures.mean(row.ref)),
-        figures.milliseconds(row.p95_ms),
-        figures.milliseconds(row.worst_ms),
-        figures.ratio(row.growth),
-        figures.amount(row.peak_mb),
-        figures.amount(row.moved_bytes),
-        row.model_calls,
-    ]
+def _rows(report: ReplayReport, rows: Sequence[PolicyRow], columns: Mapping[str, str]) -> list[Cells]:
+    written: list[Cells] = []
+    for row in rows:
+        cells = [row_cells(report, row)[name] for name in columns.values()]
+        texts = [f"{cell['text']} {cell.get('verdict', '')}".strip() for cell in cells]
+        written.append([figures.plain(row.policy), *texts])
+    return written
 
 
 def _ranking(ranking: standings.PolicyRanking) -> list[Cells]:
-    return [[figures.plain(p.policy), *map(figures.dollars, p.dollars)] for p in ranking.policies]
+    return [[figures.plain(name), *map(figures.decimal, found)] for name, found in ranking.dollars.items()]
 
 
-def _sensitivity(taus: Sequence[tuple[str, list[float | None]]]) -> list[Cells]:
-    return [[figures.plain(name), *map(figures.recall, found)] for name, found in taus]
-
-
-def _checks(checks: Sequence[tuple[str, list[str]]]) -> list[Cells]:
-    return [[figures.plain(policy), *map(figures.plain, said)] for policy, said in checks]
+def _tests(report: ReplayReport) -> Iterator[ReportTable]:
+    """Of the measure and of the policies, where they were asked for."""
+    budgets, taus = standings.sensitivity_of(report)
+    if taus:
+        columns = number_columns("the measure varied", *(f"at {figures.budget(b)}" for b in budgets))
+        rows: list[Cells] = [[figures.plain(name), *map(figures.decimal, found)] for name, found in taus]
+        yield ReportTable("order of policies by hard recall: Kendall's tau", columns, rows)
+    names, checks = standings.checks_of(report)
+    if checks:
+        columns = (("policy", "wrapped"), *((figures.plain(name), "wrapped") for name in names))
+        rows = [[figures.plain(policy), *map(figures.plain, said)] for policy, said in checks]
+        yield ReportTable("same packs again, and no look ahead", columns, rows)
 
 
 def write_markdown(report: ReplayReport) -> str:
     parts = [*_opening(report)]
-    for budget in standings.budgets_of(report):
+    at_budget = {budget: standings.rows_at(report, budget) for budget in standings.budgets_of(report)}
+    for budget, rows in at_budget.items():
         parts.append(f"### At {figures.budget(budget)}{_hard_needs(report, budget)}")
-        rows = standings.rows_at(report, budget)
-        parts.append(_table(_MARKDOWN_SCORES, [_markdown_scores(report, row) for row in rows]))
+        parts.append(_table(["policy", *_MARKDOWN_SCORES], _rows(report, rows, _MARKDOWN_SCORES)))
     if ranking := standings.ranking_of(report):
-        levels = [figures.recall(level) for level in ranking.levels]
+        levels = [figures.decimal(level) for level in ranking.levels]
         parts.append("### Dollars at equal hard recall")
         parts.append(
             f"Ranked at {levels[ranking.level]}, the highest recall listed that half of the policies reach."
         )
         parts.append(_table(["policy", *(f"dollars at {level}" for level in levels)], _ranking(ranking)))
-    parts += _by_project(report)
-    by_kind, by_age = "Recall by kind (hard needs)", "Recall by age (all needs, steps since last seen)"
-    parts += _shares(report, by_kind, standings.kinds_of(report.rows), lambda row: row.kinds)
-    parts += _shares(report, by_age, standings.ages_of(report.rows), lambda row: row.ages)
-    parts += _shares(report, "Probes", standings.probes_of(report.rows), lambda row: row.probes)
-    budgets, taus = standings.sensitivity_of(report)
-    if taus:
-        header = ["the measure varied", *(f"at {figures.budget(budget)}" for budget in budgets)]
-        parts.append("### Order of policies by hard recall: Kendall's tau")
-        parts.append(_table(header, _sensitivity(taus)))
-    names, checks = standings.checks_of(report)
-    if checks:
-        parts.append("### Same packs again, and no look ahead")
-        parts.append(_table(["policy", *names], _checks(checks)))
-    if faults := list(_faults(report)):
-        parts += ["### Faults", "\n".join(faults)]
+    if standings.projects_of(report):
+        parts.append("### By project: hard recall @ dollars (hard needs in the heading)")
+        for budget, rows in at_budget.items():
+            heads, found = project_cells(report, rows)
+            body: list[Cells] = [[name, *(f"{c['text']} @ {c['small']}" for c in row)] for name, row in found]
+            parts.append(_table([f"at {figures.budget(budget)}", *heads], body))
+    for title, which in _SHARES.items():
+        if names := standings.names_of(report.rows, which):
+            parts.append(f"### {title}")
+        for budget, rows in at_budget.items() if names else ():
+            shares = [(row.policy, standings.shares_of(row, which)) for row in rows]
+            body = [[policy, *(figures.decimal(by.get(name)) for name in names)] for policy, by in shares]
+            parts.append(_table([f"at {figures.budget(budget)}", *names], body))
+    for table in _tests(report):
+        parts.append(f"### {table.title[0].upper()}{table.title[1:]}")
+        parts.append(_table([name for name, _ in table.columns], table.rows))
+    faults = [
+        f"- {escaped(row.policy)} at {figures.budget(budget)}: {escaped('; '.join(faults))}"
+        for budget, rows in at_budget.items()
+        for row in rows
+        if (faults := standings.faults_of(row))
+    ]
+    parts += ["### Faults", "\n".join(faults)] if faults else []
     return "\n\n".join(parts) + "\n"
 
 
@@ -155,68 +153,6 @@ def _opening(report: ReplayReport) -> Iterator[str]:
         yield f"The reference is {escaped(reference)}. Dollars are relative to sending everything, cached."
     yield " ".join(standings.BIAS)
     yield from (f"- {escaped(note)}" for note in report.notes)
-
-
-def _markdown_scores(report: ReplayReport, row: PolicyRow) -> Cells:
-    compared = standings.comparison_of(report, row)
-    difference = compared.hard if compared else None
-    mean = figures.mean
-    return [
-        row.policy,
-        figures.recall(mean(row.hard)),
-        figures.bounds(row.hard),
-        figures.recall(mean(row.all)),
-        figures.recall(mean(row.ref)),
-        figures.dollars(mean(standings.dollars_of(report, row))),
-        f"{figures.signed(mean(difference))} {standings.verdict(difference)}".strip(),
-        figures.grouped(row.over_budget),
-        figures.grouped(sum(row.failures.values())),
-        figures.grouped(sum(row.violations.values())),
-        figures.milliseconds(row.p50_ms),
-        figures.milliseconds(row.worst_ms),
-    ]
-
-
-def _by_project(report: ReplayReport) -> Iterator[str]:
-    projects = standings.projects_of(report)
-    if not projects:
-        return
-    yield "### By project: hard recall @ dollars (hard needs in the heading)"
-    for budget in standings.budgets_of(report):
-        rows = standings.rows_at(report, budget)
-        heads = [
-            f"{figures.plain(name)} ({figures.grouped(standings.needs_in(rows, name))})" for name in projects
-        ]
-        cells: list[Cells] = []
-        for row in rows:
-            found = [standings.in_project(report, row, name) for name in projects]
-            written = [f"{figures.recall(hard)} @ {figures.dollars(dollars)}" for hard, dollars in found]
-            cells.append([row.policy, *written])
-        yield _table([f"at {figures.budget(budget)}", *heads], cells)
-
-
-def _shares(
-    report: ReplayReport,
-    title: str,
-    names: Sequence[str],
-    shares: Callable[[PolicyRow], Mapping[str, float]],
-) -> Iterator[str]:
-    if not names:
-        return
-    yield f"### {title}"
-    for budget in standings.budgets_of(report):
-        rows = standings.rows_at(report, budget)
-        cells: list[Cells] = [
-            [row.policy, *(figures.recall(shares(row).get(name)) for name in names)] for row in rows
-        ]
-        yield _table([f"at {figures.budget(budget)}", *names], cells)
-
-
-def _faults(report: ReplayReport) -> Iterator[str]:
-    for budget in standings.budgets_of(report):
-        for row in standings.rows_at(report, budget):
-            if faults := standings.faults_of(row):
-                yield f"- {escaped(row.policy)} at {figures.budget(budget)}: {escaped('; '.join(faults))}"
 
 
 def _table(header: Sequence[str], rows: Sequence[Cells]) -> str:

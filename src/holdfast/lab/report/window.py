@@ -8,12 +8,11 @@ reads out numbers.
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from msgspec import Struct
-
 from holdfast.lab.report import figures
 from holdfast.lab.report.charts import AxisScale, Data, linear, number
 from holdfast.lab.results import Picture, PicturedRequest, ReplayReport
 from holdfast.lab.scored_message import ROLES
+from holdfast.numbers import counted, grouped
 
 WIDTH, LEFT, RIGHT = 1080, 62, 92
 TOP, BASE = 26, 336
@@ -27,35 +26,19 @@ FEW_FOLDS = 60
 LAYER_COLOURS = 8
 
 
-class PictureColumns(Struct, frozen=True):
+def columns_of(picture: Picture) -> Data:
     """The requests of a picture for the page's script, column by column since that is smaller."""
-
-    index: list[int]
-    tokens: list[int]
-    cached: list[int]
-    moved: list[int]
-    hard: list[int]
-    held: list[int]
-    faults: dict[str, str]
-    layers: list[tuple[str, list[int]]]
-    left: float
-    step: float
-
-
-def columns_of(picture: Picture) -> PictureColumns:
     moments = picture.moments
-    return PictureColumns(
-        [m.index for m in moments],
-        [m.tokens for m in moments],
-        [m.cached for m in moments],
-        [m.moved for m in moments],
-        [m.hard for m in moments],
-        [m.held for m in moments],
-        {str(at): figures.plain(m.fault) for at, m in enumerate(moments) if m.fault},
-        [(figures.plain(name), [m.layers.get(name, 0) for m in moments]) for name in layers_of(picture)],
-        LEFT,
-        _step(picture),
-    )
+    numbers = ("index", "tokens", "cached", "moved", "hard", "held")
+    return {
+        **{name: [getattr(m, name) for m in moments] for name in numbers},
+        "faults": {str(at): figures.plain(m.fault) for at, m in enumerate(moments) if m.fault},
+        "layers": [
+            (figures.plain(name), [m.layers.get(name, 0) for m in moments]) for name in layers_of(picture)
+        ],
+        "left": LEFT,
+        "step": _step(picture),
+    }
 
 
 def layers_of(picture: Picture) -> list[str]:
@@ -115,7 +98,10 @@ def _picture(picture: Picture, colours: Mapping[str, str]) -> Data:
     layers = layers_of(picture)
     highest = max((m.tokens for m in moments), default=0)
     full = picture.budget * 1.08 if highest <= picture.budget * 1.08 else highest * 1.02
-    up = _upwards(max(full, 1))
+    # Up to the fullest request and no further; round numbers only beside the axis.
+    full = max(full, 1)
+    ticks = tuple(tick for tick in linear(0, full, BASE, TOP, about=5).ticks if tick <= full)
+    up = AxisScale(0, full, BASE, TOP, ticks)
     step = _step(picture)
     every = int(linear(0, max(len(moments), 1), 0, 1, about=10).ticks[1]) or 1
     return {
@@ -153,11 +139,11 @@ def _summary(picture: Picture) -> str:
     hard, held = sum(m.hard for m in moments), sum(m.held for m in moments)
     share = f"{round(100 * cached / tokens)} %" if tokens else "none"
     parts = [
-        figures.counted(len(moments), "request"),
-        figures.counted(len(folds_in(moments)), "fold"),
-        f"{share} of {figures.grouped(tokens)} tokens read from the cache",
-        f"{figures.grouped(hard - held)} of {figures.counted(hard, 'hard need')} missed",
-        figures.counted(sum(bool(m.fault) for m in moments), "fault"),
+        counted(len(moments), "request"),
+        counted(len(folds_in(moments)), "fold"),
+        f"{share} of {grouped(tokens)} tokens read from the cache",
+        f"{grouped(hard - held)} of {counted(hard, 'hard need')} missed",
+        counted(sum(bool(m.fault) for m in moments), "fault"),
     ]
     return ", ".join(parts) + "."
 
@@ -165,12 +151,6 @@ def _summary(picture: Picture) -> str:
 def _step(picture: Picture) -> float:
     """The width of a column."""
     return (WIDTH - LEFT - RIGHT) / max(len(picture.moments), 1)
-
-
-def _upwards(full: float) -> AxisScale:
-    """Up to the fullest request and no further; round numbers only beside the axis."""
-    ticks = linear(0, full, BASE, TOP, about=5).ticks
-    return AxisScale(0, full, BASE, TOP, tuple(tick for tick in ticks if tick <= full))
 
 
 def _areas(
