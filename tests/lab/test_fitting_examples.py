@@ -11,7 +11,6 @@ from holdfast.lab.evidence.study import study_evidence
 from holdfast.lab.fit.examples import (
     KEEPS_FROM_STEP_TO_STEP,
     ONE_IN,
-    LaterUse,
     RecordingExamples,
     examples_of,
     is_sampled,
@@ -32,7 +31,6 @@ from support.evidence import user
 from support.lessons import BUDGET, PROFILE, definition, lesson, studied
 
 TASK = Task(BUDGET, len)
-NOTHING = LaterUse({}, {})
 
 
 @pytest.fixture(scope="module")
@@ -54,20 +52,20 @@ def first_fold(study_, weights=HAND_WEIGHTS):
 def test_later_use_counts_shares_and_fades(lesson_study):
     number = next(n for n, r in enumerate(lesson_study.requests) if r.needs[0] and r.needs[0][0].age > 5)
     needs = [need for need in lesson_study.requests[number].needs[0] if need.age > 5]
-    now = later_use(lesson_study, number)
-    before = later_use(lesson_study, number - 3)
+    lines, names = later_use(lesson_study, number)
+    lines_before, names_before = later_use(lesson_study, number - 3)
     for need in needs:
-        found = now.lines if need.is_line else now.names
-        earlier = before.lines if need.is_line else before.names
+        found = lines if need.is_line else names
+        earlier = lines_before if need.is_line else names_before
         assert found[need.text] == pytest.approx(1 / len(needs))
         assert earlier[need.text] == pytest.approx(KEEPS_FROM_STEP_TO_STEP**3 / len(needs))
-    assert definition("one", 0) in now.lines
+    assert definition("one", 0) in lines
     assert later_use(lesson_study, len(lesson_study.requests)) == later_use(lesson_study, -1)
 
 
 def test_what_is_used_is_an_example_with_its_use(lesson_study):
     window, number = first_fold(lesson_study)
-    lines, names = rows_of(window, later_use(lesson_study, number))
+    lines, names = rows_of(window, *later_use(lesson_study, number))
     used = {row[0]: row for row in lines if row[1]}
     is_definition = LINE_FEATURES.index("definition")
     assert used
@@ -108,7 +106,7 @@ def test_features_know_nothing_of_what_comes_later(lesson_study):
     )
     their_window, their_number = first_fold(other)
     assert number == their_number
-    assert rows_of(window, NOTHING) == rows_of(their_window, NOTHING) != ([], [])
+    assert rows_of(window, {}, {}) == rows_of(their_window, {}, {}) != ([], [])
     assert later_use(lesson_study, number) != later_use(other, number)
 
 

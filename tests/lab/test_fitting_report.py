@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.lab.fit.fit_report import LINE_MEANINGS, NAME_MEANINGS, FeatureMeaning, factor, fit_tables
+from holdfast.lab.fit.fit_report import DOUBLING, LINE_MEANINGS, NAME_MEANINGS, factor, fit_tables
 from holdfast.lab.fit.fit_results import Fit, RankingQuality, mean_quality
 from holdfast.lab.fit.trial import BY_HAND, LEARNED, compare_trial
 from holdfast.lab.results import BASELINE, Score
@@ -14,23 +14,23 @@ from support.lessons import ORDER
 def test_every_feature_has_a_meaning():
     assert set(LINE_MEANINGS) == set(LINE_FEATURES)
     assert set(NAME_MEANINGS) == set(NAME_FEATURES)
-    texts = [meaning.text for meanings in (LINE_MEANINGS, NAME_MEANINGS) for meaning in meanings.values()]
-    assert all(texts)
     for meanings in (LINE_MEANINGS, NAME_MEANINGS):
-        assert len({meaning.text for meaning in meanings.values()}) == len(meanings)
+        assert all(meanings.values())
+        assert len(set(meanings.values())) == len(meanings)
 
 
 def test_amounts_are_those_that_enter_by_their_logarithm():
-    amounts = {n for m in (LINE_MEANINGS, NAME_MEANINGS) for n, meaning in m.items() if meaning.is_amount}
+    meanings = [*LINE_MEANINGS.items(), *NAME_MEANINGS.items()]
+    amounts = {name for name, meaning in meanings if meaning.startswith(DOUBLING)}
     logged = {name for name in (*LINE_FEATURES, *NAME_FEATURES) if name.startswith("log_")}
     assert amounts == logged | {"indent"}
 
 
 def test_a_factor_is_for_yes_or_for_twice_as_much():
-    assert factor(FeatureMeaning("it is so"), 0.0) == 1
-    assert factor(FeatureMeaning("it is so"), 1.0) == pytest.approx(2.718, abs=0.001)
-    assert factor(FeatureMeaning("much", is_amount=True), 1.0) == pytest.approx(2)
-    assert factor(FeatureMeaning("much", is_amount=True), -0.5) == pytest.approx(0.7071, abs=0.0001)
+    assert factor("it is so", 0.0) == 1
+    assert factor("it is so", 1.0) == pytest.approx(2.718, abs=0.001)
+    assert factor(f"{DOUBLING} something", 1.0) == pytest.approx(2)
+    assert factor(f"{DOUBLING} something", -0.5) == pytest.approx(0.7071, abs=0.0001)
 
 
 def fit(**changes) -> Fit:

@@ -13,11 +13,10 @@ from holdfast.cli.streams import check_writable, note, replace_file, say, show_a
 from holdfast.cli.tables import Column, print_table
 from holdfast.errors import ConfigError
 from holdfast.lab.fit.fit_report import MEAN, fit_tables
-from holdfast.lab.fit.fit_results import Fit, weights_file
-from holdfast.lab.fit.libraries import loading, require_libraries
+from holdfast.lab.fit.fit_results import Fit, require_libraries, weights_file
 from holdfast.lab.jobs import RecordingSources
 from holdfast.lab.options import ReplayOptions
-from holdfast.lab.pool import available_processors
+from holdfast.lab.pool import available_processors, interrupts_held
 from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens
 from holdfast.prices import BUILT_IN as PRICES
@@ -85,15 +84,16 @@ def command(source: FilesInput, profile: str, out: Path | None, replays: bool, a
 
 
 def _fit(options: ReplayOptions, sources: RecordingSources, processes: int, replays: bool) -> Fit:
-    # Imported late, here and below: these libraries take seconds to load.
-    with loading():
+    # Imported late, here and below: these libraries take seconds to load. Their threads must never see Ctrl-C: one
+    # that does would interrupt the main one even where that holds it back, as it starts a process.
+    with interrupts_held():
         from holdfast.lab.fit.examples import gather_examples  # noqa: PLC0415
     load = sources.load()
     recordings = counted(load.recordings, "recording")
     with show_activity(f"reading {recordings}", total=load.size, timed=True) as done:
         gathered = gather_examples(options, sources, processes=processes, done=done)
     with show_activity("fitting"):
-        with loading():
+        with interrupts_held():
             from holdfast.lab.fit.regression import learn_weights  # noqa: PLC0415
         learned = learn_weights(gathered.examples, options)
     trial, notes = None, gathered.notes

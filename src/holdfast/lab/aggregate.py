@@ -41,7 +41,7 @@ def build_rows(scores: Iterable[Score], abouts: Mapping[str, str], draws: int = 
     `abouts` are the names with what to say about each. Dollars are relative to those of the baseline at the same
     budget on the same recordings; without a baseline there are none.
     """
-    groups = _grouped(scores)
+    groups = group_scores(scores)
     bootstrap = Bootstrap(draws)
     order = {name: place for place, name in enumerate(abouts)}
     keys = sorted(groups, key=lambda key: (key[1], order.get(key[0], len(order)), key[0]))
@@ -65,7 +65,7 @@ def build_comparisons(
 
     Dollars are those of one price table, relative to the baseline; on recordings that all three have.
     """
-    groups = _grouped(scores)
+    groups = group_scores(scores)
     bootstrap = Bootstrap(draws)
     comparisons = []
     for policy, budget in sorted(groups, key=lambda key: (key[1], key[0])):
@@ -73,13 +73,13 @@ def build_comparisons(
             continue
         own, other = groups[policy, budget], groups[reference, budget]
         base = groups.get((BASELINE, budget), {})
-        hard = bootstrap.difference(_values(own, _hard), _values(other, _hard))
+        hard = bootstrap.difference(figure_values(own, _hard), figure_values(other, _hard))
         dollars = bootstrap.ratio_difference(*(_dollars(group, prices) for group in (own, other, base)))
         comparisons.append(PolicyComparison(policy, reference, budget, hard, dollars))
     return comparisons
 
 
-def _grouped(scores: Iterable[Score]) -> Groups:
+def group_scores(scores: Iterable[Score]) -> Groups:
     groups: Groups = {}
     for score in scores:
         group = groups.setdefault((score.policy, score.budget), {})
@@ -103,11 +103,11 @@ def _row(
         projects=len({score.project for score in scores}),
         recordings=len(scores),
         requests=requests,
-        hard=bootstrap.mean(_values(group, _hard)),
-        all=bootstrap.mean(_values(group, lambda score: score.all_span)),
-        ref=bootstrap.mean(_values(group, lambda score: score.hard_ref)),
-        presence=mean_of(_values(group, lambda score: score.hard_presence)),
-        curve=bootstrap.mean(_values(group, lambda score: score.curve_span)),
+        hard=bootstrap.mean(figure_values(group, _hard)),
+        all=bootstrap.mean(figure_values(group, lambda score: score.all_span)),
+        ref=bootstrap.mean(figure_values(group, lambda score: score.hard_ref)),
+        presence=mean_of(figure_values(group, lambda score: score.hard_presence)),
+        curve=bootstrap.mean(figure_values(group, lambda score: score.curve_span)),
         kinds=_pooled([score.kinds for score in scores], KINDS),
         ages=_pooled([score.ages for score in scores], AGES),
         probes=_pooled([score.probes for score in scores]),
@@ -144,8 +144,8 @@ def _in_project(group: Scores, base: Scores) -> ProjectFigures:
     return ProjectFigures(
         recordings=len(group),
         hard_needs=sum(score.hard_needs for score in group.values()),
-        hard=mean_of(_values(group, _hard)),
-        all=mean_of(_values(group, lambda score: score.all_span)),
+        hard=mean_of(figure_values(group, _hard)),
+        all=mean_of(figure_values(group, lambda score: score.all_span)),
         dollars={table: ratio for table, ratio in dollars.items() if ratio is not None},
     )
 
@@ -170,7 +170,7 @@ def _hard(score: Score) -> float | None:
     return score.hard_span
 
 
-def _values(group: Scores, figure: Callable[[Score], float | None]) -> Values:
+def figure_values(group: Scores, figure: Callable[[Score], float | None]) -> Values:
     """A figure by project and recording; recordings that have none are left out."""
     values: dict[str, dict[str, float]] = {}
     for (project, recording), score in group.items():
@@ -185,7 +185,7 @@ def _dollars(group: Scores, table: str, *, with_refs: bool = False) -> Values:
         extra = score.ref_dollars.get(table, 0.0) if with_refs else 0.0
         return score.dollars[table] + extra if table in score.dollars else None
 
-    return _values(group, figure)
+    return figure_values(group, figure)
 
 
 def _pooled(shares: Sequence[Mapping[str, Share]], order: Sequence[str] = ()) -> dict[str, float]:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from typing import TypeVar
 
@@ -122,13 +123,21 @@ def _submitted(
     Ctrl-C reaches every process of a terminal and only the first shall act on it: workers start here, with the
     signal held back, and never see it.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        return pool.submit(work, options, job)
+        with interrupts_held():
+            return pool.submit(work, options, job)
     except BrokenProcessPool as error:
         broken: Future[T] = Future()
         broken.set_exception(error)
         return broken
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back, also from threads and processes that are started meanwhile: those never see it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

@@ -10,6 +10,7 @@ from hashlib import blake2b
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from holdfast.errors import ContextOverflow, InputError
@@ -44,6 +45,9 @@ OLD = 5
 ONE_IN = 5
 """Of what nothing used, this share is kept as examples, and each counts for as many."""
 
+LaterUse = dict[str, float]
+"""What each line, or each name, is worth to later actions."""
+
 Example = tuple[tuple[float, ...], float, float, int]
 """Features, later use, how many examples it stands for, and tokens."""
 
@@ -75,16 +79,9 @@ class RecordingExamples(Struct, frozen=True, eq=False):
     folds: int
 
 
-class LaterUse(Struct, frozen=True):
-    """What actions after a request use: the worth of every line and name."""
-
-    lines: dict[str, float]
-    names: dict[str, float]
-
-
 def examples_of(study: Study, profile: Profile, tasks: Sequence[Task]) -> RecordingExamples:
     """The examples of one recording at every budget."""
-    lines, names = _Columns(len(LINE_FEATURES)), _Columns(len(NAME_FEATURES))
+    lines, names = [_arrays((), 0, len(LINE_FEATURES))], [_arrays((), 0, len(NAME_FEATURES))]
     folds = 0
     for task in tasks:
         # Weights that never change: what is learned must not depend on what was learned before.
@@ -93,11 +90,11 @@ def examples_of(study: Study, profile: Profile, tasks: Sequence[Task]) -> Record
         for number, request in enumerate(study.requests):
             feed.read(messages[: request.before], request.at)
             if _folds(feed.window):
-                found_lines, found_names = rows_of(feed.window, later_use(study, number))
-                lines.add(found_lines, folds)
-                names.add(found_names, folds)
+                found_lines, found_names = rows_of(feed.window, *later_use(study, number))
+                lines.append(_arrays(found_lines, folds, len(LINE_FEATURES)))
+                names.append(_arrays(found_names, folds, len(NAME_FEATURES)))
                 folds += 1
-    return RecordingExamples(study.case.id, study.case.project, lines.rows(), names.rows(), folds)
+    return RecordingExamples(study.case.id, study.case.project, _joined(lines), _joined(names), folds)
 
 
 def _folds(window: Window) -> bool:
@@ -108,8 +105,9 @@ def _folds(window: Window) -> bool:
         return False
 
 
-def later_use(study: Study, number: int) -> LaterUse:
-    """What the action of a request, and those after it, use that was out of sight for a while."""
+def later_use(study: Study, number: int) -> tuple[LaterUse, LaterUse]:
+    """The lines and the names that were out of sight for a while and that the action of a request, or one after
+    it, uses."""
     lines: dict[str, float] = {}
     names: dict[str, float] = {}
     share = 1.0
@@ -119,10 +117,12 @@ def later_use(study: Study, number: int) -> LaterUse:
             found = lines if need.is_line else names
             found[need.text] = found.get(need.text, 0.0) + share / len(needs)
         share *= KEEPS_FROM_STEP_TO_STEP
-    return LaterUse(lines, names)
+    return lines, names
 
 
-def rows_of(window: Window, later: LaterUse) -> tuple[list[Example], list[Example]]:
+def rows_of(
+    window: Window, later_lines: LaterUse, later_names: LaterUse
+) -> tuple[list[Example], list[Example]]:
     """Lines and names that a fold let go, as a choice among them would see them."""
     view = window.view()
     sightings, draft = view.line_index, FoldDraft(view)
@@ -130,23 +130,22 @@ def rows_of(window: Window, later: LaterUse) -> tuple[list[Example], list[Exampl
     lines = candidate_lines(sightings, draft.folded(), shown)
     names = sorted({name for line in lines for name in line.names} - shown.names)
     return (
-        [row for line in lines if (row := _line(sightings, line, later)) is not None],
-        [row for text in names if (row := _name(sightings, text, later)) is not None],
+        [row for line in lines if (row := _line(sightings, line, later_lines)) is not None],
+        [row for text in names if (row := _name(sightings, text, later_names)) is not None],
     )
 
 
 def _line(sightings: LogLineIndex, line: IndexedLine, later: LaterUse) -> Example | None:
     if len(line.key) < SHORTEST_QUOTE:
         return None
-    text = line.text
-    use = max(later.lines.get(line.key, 0.0), later.lines.get(text.strip(), 0.0))
+    use = max(later.get(line.key, 0.0), later.get(line.text.strip(), 0.0))
     if not use and not is_sampled(line.key, sightings.step):
         return None
     return line_features(sightings, line), use, 1.0 if use else float(ONE_IN), line.size
 
 
 def _name(sightings: LogLineIndex, text: str, later: LaterUse) -> Example | None:
-    use = later.names.get(text, 0.0)
+    use = later.get(text, 0.0)
     if len(text) < SHORTEST_NAME or (not use and not is_sampled(text, sightings.step)):
         return None
     return name_features(sightings, text), use, 1.0 if use else float(ONE_IN), rough_tokens(text)
@@ -169,39 +168,20 @@ def name_features(sightings: LogLineIndex, text: str) -> tuple[float, ...]:
     return (*fixed_name_features(text, name.is_own), *sightings.name_features(text, name))
 
 
-class _Columns:
-    """Rows as they come in, fold by fold, each fold made into arrays at once."""
+def _arrays(rows: Sequence[Example], fold: int, features: int) -> ExampleRows:
+    """The rows of one fold."""
+    values, uses, counts, sizes = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return ExampleRows(
+        np.array(values, np.float32).reshape(len(rows), features),
+        np.array(uses, np.float32),
+        np.array(counts, np.float32),
+        np.array(sizes, np.float32),
+        np.full(len(rows), fold, np.int32),
+    )
 
-    def __init__(self, features: int) -> None:
-        self._features = features
-        self._parts: list[ExampleRows] = []
 
-    def add(self, rows: Sequence[Example], fold: int) -> None:
-        if rows:
-            values, uses, counts, sizes = zip(*rows, strict=True)
-            self._parts.append(
-                ExampleRows(
-                    np.array(values, np.float32),
-                    np.array(uses, np.float32),
-                    np.array(counts, np.float32),
-                    np.array(sizes, np.float32),
-                    np.full(len(rows), fold, np.int32),
-                )
-            )
-
-    def rows(self) -> ExampleRows:
-        none = np.empty(0, np.float32)
-        empty = ExampleRows(
-            np.empty((0, self._features), np.float32), none, none, none, np.empty(0, np.int32)
-        )
-        parts = [empty, *self._parts]
-        return ExampleRows(
-            np.concatenate([part.values for part in parts]),
-            np.concatenate([part.uses for part in parts]),
-            np.concatenate([part.counts for part in parts]),
-            np.concatenate([part.sizes for part in parts]),
-            np.concatenate([part.folds for part in parts]),
-        )
+def _joined(parts: Sequence[ExampleRows]) -> ExampleRows:
+    return ExampleRows(*map(np.concatenate, zip(*map(astuple, parts), strict=True)))
 
 
 class GatheredExamples(Struct, frozen=True):

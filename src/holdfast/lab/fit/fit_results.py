@@ -3,11 +3,14 @@
 Rule: plain values that JSON can hold, and nothing that differs between two runs on the same recordings.
 """
 
+from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
+from holdfast.errors import HoldfastError
 from holdfast.lab.results import Interval
 from holdfast.packing.lines.weights import Weights
 
@@ -105,22 +108,20 @@ class Fit(Struct, frozen=True):
     notes: list[str] = []
 
 
-def mean_quality(rows: list[RankingQuality], title: str) -> RankingQuality:
+def mean_quality(rows: Sequence[RankingQuality], title: str) -> RankingQuality:
     """Each project counts once, however large it is."""
-    return RankingQuality(
-        title,
-        sum(row.examples for row in rows),
-        sum(row.used for row in rows),
-        _mean([row.curve for row in rows]),
-        _mean([row.hand_curve for row in rows]),
-        _mean([row.best for row in rows]),
-        _mean([row.hand_best for row in rows]),
-    )
+    examples, used = sum(row.examples for row in rows), sum(row.used for row in rows)
+    figures = ([getattr(row, name) for row in rows] for name in ("curve", "hand_curve", "best", "hand_best"))
+    known = ([value for value in values if value is not None] for values in figures)
+    return RankingQuality(title, examples, used, *(sum(v) / len(v) if v else None for v in known))
 
 
-def _mean(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+def require_libraries() -> None:
+    """Asked before any work. Nothing of them is loaded here, since that takes seconds."""
+    if any(find_spec(name) is None for name in ("numpy", "sklearn", "threadpoolctl")):
+        raise HoldfastError(
+            "fitting needs scikit-learn, which is not installed", hint="pip install 'holdfast[fit]'"
+        )
 
 
 def weights_file(weights: Weights) -> bytes:

@@ -11,7 +11,6 @@ says so.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 from sklearn.linear_model import PoissonRegressor
@@ -39,12 +38,7 @@ MOST_ROUNDS = 100
 LEAST_SPREAD = 1e-6
 """Below it a feature is the same everywhere, and teaches nothing."""
 
-
-class FeatureSpread(Struct, frozen=True, eq=False):
-    """Where each feature lies, and how far it varies."""
-
-    centre: NDArray[np.float64]
-    scale: NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 
 def fit_weights(examples: Sequence[RecordingExamples]) -> Weights | None:
@@ -60,35 +54,36 @@ def regress(blocks: Sequence[ExampleRows], features: Sequence[str]) -> dict[str,
         return {}
     # The first feature is the constant, which the model has of its own and does not penalise. The others are
     # centred and scaled for the penalty's sake, and back: weights are for the features as they are.
-    spread = _spread(blocks)
+    centre, scale = _spread(blocks)
     model = PoissonRegressor(alpha=PENALTY, solver="newton-cholesky", tol=TOLERANCE, max_iter=MOST_ROUNDS)
     uses = np.minimum(np.concatenate([block.uses for block in blocks], dtype=np.float64), MOST)
     counts = np.concatenate([block.counts for block in blocks], dtype=np.float64)
     # One thread: sums then have the same order on every machine, and a busy one does not keep threads waiting.
     with threadpool_limits(1):
-        model.fit(_scaled(blocks, spread), uses, sample_weight=counts)
-    weights = model.coef_ / spread.scale
-    constant = model.intercept_ - float(weights @ spread.centre)
+        model.fit(_scaled(blocks, centre, scale), uses, sample_weight=counts)
+    weights = model.coef_ / scale
+    constant = model.intercept_ - float(weights @ centre)
     found = zip(features, (constant, *weights), strict=True)
     return {feature: round(float(weight), PLACES) + 0.0 for feature, weight in found}
 
 
-def _spread(blocks: Sequence[ExampleRows]) -> FeatureSpread:
+def _spread(blocks: Sequence[ExampleRows]) -> tuple[Vector, Vector]:
+    """Where each feature lies, and how far it varies."""
     count = sum(map(len, blocks))
     centre = sum(block.values[:, 1:].sum(axis=0, dtype=np.float64) for block in blocks) / count
     squares = sum(np.square(block.values[:, 1:] - centre).sum(axis=0) for block in blocks) / count
     scale = np.sqrt(squares)
-    return FeatureSpread(np.asarray(centre), np.where(scale < LEAST_SPREAD, 1.0, scale))
+    return np.asarray(centre), np.where(scale < LEAST_SPREAD, 1.0, scale)
 
 
-def _scaled(blocks: Sequence[ExampleRows], spread: FeatureSpread) -> NDArray[np.float64]:
+def _scaled(blocks: Sequence[ExampleRows], centre: Vector, scale: Vector) -> Vector:
     """All rows as the model wants them, filled block by block: a copy of them all would take as much again."""
-    scaled = np.empty((sum(map(len, blocks)), len(spread.centre)))
+    scaled = np.empty((sum(map(len, blocks)), len(centre)))
     at = 0
     for block in blocks:
         rows = scaled[at : at + len(block)]
-        np.subtract(block.values[:, 1:], spread.centre, out=rows)
-        rows /= spread.scale
+        np.subtract(block.values[:, 1:], centre, out=rows)
+        rows /= scale
         at += len(block)
     return scaled
 
@@ -121,7 +116,7 @@ def _figures(
     return area(blocks, scores), held_by_best(blocks, scores)
 
 
-def area(blocks: Sequence[ExampleRows], scores: Sequence[NDArray[np.float64]]) -> float | None:
+def area(blocks: Sequence[ExampleRows], scores: Sequence[Vector]) -> float | None:
     """How often something that was used ranks above something that was not; None where all are alike."""
     used = np.concatenate([block.uses > 0 for block in blocks])
     if used.all() or not used.any():
@@ -130,7 +125,7 @@ def area(blocks: Sequence[ExampleRows], scores: Sequence[NDArray[np.float64]]) -
     return float(roc_auc_score(used, np.concatenate(scores), sample_weight=counts))
 
 
-def held_by_best(blocks: Sequence[ExampleRows], scores: Sequence[NDArray[np.float64]]) -> float | None:
+def held_by_best(blocks: Sequence[ExampleRows], scores: Sequence[Vector]) -> float | None:
     """The share of all later use that stands in the best tenth of the tokens of its fold."""
     held = total = 0.0
     for block, score in zip(blocks, scores, strict=True):
@@ -140,7 +135,7 @@ def held_by_best(blocks: Sequence[ExampleRows], scores: Sequence[NDArray[np.floa
     return held / total if total else None
 
 
-def _in_best(block: ExampleRows, score: NDArray[np.float64]) -> NDArray[np.intp]:
+def _in_best(block: ExampleRows, score: Vector) -> NDArray[np.intp]:
     """Places of the rows that the best tenth of each fold's tokens consists of."""
     values = score - LENGTH_POWER * np.log(block.sizes + FIXED_TOKENS)
     order = np.lexsort((-values, block.folds))
@@ -160,8 +155,9 @@ def learn_weights(examples: Sequence[RecordingExamples], options: ReplayOptions)
     """Fit on all of them, then again without each group, for quality and for trials."""
     weights = fit_weights(examples)
     if weights is None:
+        unused = "name" if any(one.lines.used for one in examples) else "line"
         raise InputError(
-            f"there is nothing to learn: no later action used a {_unused(examples)} that a fold let go",
+            f"there is nothing to learn: no later action used a {unused} that a fold let go",
             hint="give longer recordings, or more of them",
         )
     held_out, groups = split(examples)
@@ -191,10 +187,6 @@ def split(examples: Sequence[RecordingExamples]) -> tuple[HeldOut, dict[str, str
         return "recording", {id_: id_ for id_ in ids}
     parts = {id_: f"part {at % MOST_PARTS + 1} of {MOST_PARTS}" for at, id_ in enumerate(ids)}
     return "recording", parts
-
-
-def _unused(examples: Sequence[RecordingExamples]) -> str:
-    return "name" if any(one.lines.used for one in examples) else "line"
 
 
 def _about(

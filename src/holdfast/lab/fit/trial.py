@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.lab.aggregate import build_comparisons, build_rows
-from holdfast.lab.bootstrap import Bootstrap, Values
+from holdfast.lab.aggregate import build_comparisons, build_rows, figure_values, group_scores
+from holdfast.lab.bootstrap import Bootstrap
 from holdfast.lab.fit.examples import fitted_profile
 from holdfast.lab.fit.fit_results import (
     LearnedWeights,
@@ -78,42 +78,37 @@ def run_trial(
 
 def compare_trial(scores: Sequence[Score], options: ReplayOptions) -> Trial:
     prices = options.tables[0].name
-    projects = sorted({score.project for score in scores})
-    rows: list[TrialRow] = []
+    found = {(row.policy, row.budget): row for row in build_rows(scores, {}, draws=1)}
+    compared = build_comparisons(scores, BY_HAND, prices=prices)
+    differences = {known.budget: known for known in compared if known.policy == LEARNED}
+    groups = group_scores(scores)
+    trial = Trial(prices, [], [])
     for budget in options.budgets:
-        at = [score for score in scores if score.budget == budget]
-        for project in projects:
-            rows += _row(project, [score for score in at if score.project == project], prices)
-        rows += _row("", at, prices)
-    return Trial(prices, rows, [_difference(scores, budget, prices) for budget in options.budgets])
+        learned, hand = found.get((LEARNED, budget)), found.get((BY_HAND, budget))
+        if learned and hand:
+            for project in learned.by_project:
+                if project in hand.by_project:
+                    trial.rows.append(_row(learned, hand, prices, project))
+            trial.rows.append(_row(learned, hand, prices))
+        known = differences.get(budget)
+        spans = (
+            figure_values(groups.get((policy, budget), {}), lambda score: score.all_span)
+            for policy in (LEARNED, BY_HAND)
+        )
+        every = Bootstrap().difference(*spans)
+        hard, dollars = (known.hard, known.dollars) if known else (None, None)
+        trial.differences.append(TrialDifference(budget, hard, every, dollars))
+    return trial
 
 
-def _row(project: str, scores: Sequence[Score], prices: str) -> list[TrialRow]:
-    """One row, or none without recordings."""
-    found = {row.policy: row for row in build_rows(scores, {}, draws=1)}
-    if LEARNED not in found or BY_HAND not in found:
-        return []
-    learned, hand = found[LEARNED], found[BY_HAND]
-    figures = (_figures(learned, prices), _figures(hand, prices))
-    return [TrialRow(project, learned.recordings, learned.budget, *figures)]
-
-
-def _figures(row: PolicyRow, prices: str) -> TrialFigures:
-    return TrialFigures(mean(row.hard), mean(row.all), mean(row.dollars.get(prices)))
-
-
-def _difference(scores: Sequence[Score], budget: int, prices: str) -> TrialDifference:
-    at = [score for score in scores if score.budget == budget]
-    every = Bootstrap().difference(_all_spans(at, LEARNED), _all_spans(at, BY_HAND))
-    for found in build_comparisons(at, BY_HAND, prices=prices):
-        if found.policy == LEARNED:
-            return TrialDifference(budget, found.hard, every, found.dollars)
-    return TrialDifference(budget, None, every, None)
-
-
-def _all_spans(scores: Sequence[Score], policy: str) -> Values:
-    values: dict[str, dict[str, float]] = {}
-    for score in scores:
-        if score.policy == policy and score.all_span is not None:
-            values.setdefault(score.project, {})[score.recording] = score.all_span
-    return values
+def _row(learned: PolicyRow, hand: PolicyRow, prices: str, project: str = "") -> TrialRow:
+    """Of one project, or of all."""
+    if not project:
+        every = [
+            TrialFigures(mean(row.hard), mean(row.all), mean(row.dollars.get(prices)))
+            for row in (learned, hand)
+        ]
+        return TrialRow("", learned.recordings, learned.budget, *every)
+    own, other = learned.by_project[project], hand.by_project[project]
+    figures = [TrialFigures(found.hard, found.all, found.dollars.get(prices)) for found in (own, other)]
+    return TrialRow(project, own.recordings, learned.budget, *figures)
