@@ -7,6 +7,7 @@ table, the table is wrong.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from holdfast.lab.policies.simple import StepHistory
 from holdfast.lab.policy import Message, NamedPolicy, Task
@@ -86,11 +87,15 @@ class NameDump:
         """How often each name was seen, in order of appearance."""
         self._by_rarity: dict[int, dict[str, None]] = {}
         """Names by how often they were seen, the most recent last."""
-        self._sizes: dict[str, int] = {}
+        self._size = cache(lambda name: task.count([_user(self.gap + name)]) - task.count([_user("")]))
 
     def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
-        for message in messages[self._read :]:
-            self._note(message)
+        for name in (name for message in messages[self._read :] for name in _names(message)):
+            seen = self.seen.get(name, 0)
+            if seen:
+                del self._by_rarity[seen][name]
+            self.seen[name] = seen + 1
+            self._by_rarity.setdefault(seen + 1, {})[name] = None
         self._read = len(messages)
         if not messages:
             return []
@@ -102,14 +107,6 @@ class NameDump:
             dump = _user(self.layout(names))
         return [dump]
 
-    def _note(self, message: Message) -> None:
-        for name in _names(message):
-            seen = self.seen.get(name, 0)
-            if seen:
-                del self._by_rarity[seen][name]
-            self.seen[name] = seen + 1
-            self._by_rarity.setdefault(seen + 1, {})[name] = None
-
     def _rarest(self, room: int) -> Iterator[str]:
         for seen in sorted(self._by_rarity):
             for name in reversed(self._by_rarity[seen]):
@@ -117,13 +114,6 @@ class NameDump:
                 if room < 0:
                     return
                 yield name
-
-    def _size(self, name: str) -> int:
-        size = self._sizes.get(name)
-        if size is None:
-            size = self._task.count([_user(self.gap + name)]) - self._task.count([_user("")])
-            self._sizes[name] = size
-        return size
 
     def layout(self, names: Sequence[str]) -> str:
         return "\n".join([HEADING, " ".join(names)]) if names else HEADING

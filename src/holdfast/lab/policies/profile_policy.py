@@ -4,26 +4,24 @@ Rule: nothing of packing is changed or repeated here; messages go in as events, 
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.events import AssistantReplied, Entry, Event, LogStarted, ToolReturned, UserSaid
 from holdfast.ids import entry_id, text_id
-from holdfast.lab.policy import Message, NamedPolicy, Policy, Sent, Task
+from holdfast.lab.policy import Message, NamedPolicy, Sent, Task
 from holdfast.lab.scored_message import read_message
 from holdfast.messages import AssistantMessage, Image, ToolCall
 from holdfast.messages import Message as Spoken
 from holdfast.packing.counting.tokens import Family, TokenCounter
-from holdfast.packing.layers import Pack
 from holdfast.packing.lines.weights import Weights
 from holdfast.packing.log_walk import fold_if_due
 from holdfast.packing.pack import pack
 from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.packing.rendering.levels import long_strings
 from holdfast.packing.window import Window
-from holdfast.prices import PriceTable
 from holdfast.tokenizers import load_tokenizer
 from holdfast.wire.message_lists import events_from_message
 from holdfast.wire.openai import join_openai, openai_message
@@ -35,48 +33,33 @@ not count, make it an upper bound."""
 NOT_SENT = ("reasoning", "reasoning_content")
 
 
-class ProfilePolicy(Struct, frozen=True):
-    """Starts a policy that packs with a profile, and with other weights for lines if they are given."""
-
-    profile: Profile
-    weights: Weights | None = None
-
-    def __call__(self, task: Task) -> Policy:
-        return _Packing(self.profile, task, self.weights)
-
-
 def profile_policy(profile: Profile, weights: Weights | None = None) -> NamedPolicy:
-    """Our packing with this profile, built in or a user's own."""
-    return NamedPolicy(profile.name, ProfilePolicy(profile, weights), _about(profile))
-
-
-def priced(profile: Profile, prices: PriceTable) -> Profile:
-    """The profile with what a provider's cache costs, and how long it lives."""
-    return replace(
-        profile, cache_read=prices.read, cache_write=prices.write, cache_seconds=prices.life_seconds
-    )
-
-
-def _about(profile: Profile) -> str:
-    """What a profile does, with its marks as shares of the budget, since that is what they become."""
+    """Our packing with this profile, built in or a user's own, and with other weights for lines if given."""
+    # Its marks as shares of the budget, since that is what they become.
     trigger, low = (round(100 * mark / profile.window) for mark in (profile.trigger, profile.low_water))
-    return (
+    about = (
         f"our packing, folds from {trigger} % of the budget down to {low} %, "
         f"keeps {profile.keep} {profile.keep_unit}, older results as {profile.result_old}"
     )
+    return NamedPolicy(profile.name, partial(_Packing, profile, weights), about)
 
 
 class WindowFeed:
-    """A window that is fed a recording's messages, as they would come from an agent."""
+    """A window that is fed a recording's messages, as they would come from an agent.
+
+    `texts` are all that a mark or an index may name.
+    """
 
     def __init__(self, profile: Profile, task: Task, weights: Weights | None = None) -> None:
         # A budget of replay is for messages alone, and they may take all of it: no room is kept for the reply, so
         # that trigger and low-water mark are shares of the budget itself and the hard limit is the budget.
         settings = replace(profile.scaled_to(task.budget), reply_tokens=0)
-        if task.prices is not None:
-            settings = priced(settings, task.prices)
+        if prices := task.prices:
+            settings = replace(
+                settings, cache_read=prices.read, cache_write=prices.write, cache_seconds=prices.life_seconds
+            )
         self.window = Window(settings, TokenCounter(load_tokenizer(), SCORED), weights=weights)
-        self.texts = _Texts()
+        self.texts: list[str] = []
         self._names: dict[str, str] = {}
         self._read = 0
         self._seq = 0
@@ -95,61 +78,40 @@ class WindowFeed:
         parent = self.window.last_entry or None
         id_ = entry_id("", self._seq, parent, msgspec.json.encode(event))
         self.window.add(Entry(id_, "", self._seq, parent, event, at=at))
-        self.texts.add(_strings(event))
+        self.texts += _strings(event)
         if isinstance(event, AssistantReplied):
             self._names.update((p.id, p.name) for p in event.parts if isinstance(p, ToolCall))
 
 
 class _Packing:
-    def __init__(self, profile: Profile, task: Task, weights: Weights | None) -> None:
+    def __init__(self, profile: Profile, weights: Weights | None, task: Task) -> None:
         self._feed = WindowFeed(profile, task, weights)
-        self._wire = _Wire()
+        self._known: dict[str, str] = {}
+        """Texts by id. Ids are made when one is asked for: few replays follow any."""
+        self._written: dict[int, tuple[Spoken, list[Message]]] = {}
+        """What a pack has in common with the one before is not written again. By identity; the message beside its
+        dicts keeps its id taken."""
 
     def pack(self, messages: Sequence[Message], at: float | None) -> Sent:
         self._feed.read(messages, at)
         window = self._feed.window
         for fold in fold_if_due(window):
-            self._feed.texts.add(note.index for note in fold.notes)
+            self._feed.texts += (note.index for note in fold.notes)
         packed = pack(window.view())
         layers: dict[str, int] = {layer.name: layer.tokens for layer in packed.layers if layer.messages}
-        return Sent(self._wire.write(packed), layers=layers)
+        written = [self._written.get(id(m)) or (m, _flat(m)) for m in packed.messages]
+        self._written = {id(one[0]): one for one in written}
+        return Sent(join_openai(messages for _, messages in written), layers=layers)
 
     def fetch(self, id: str) -> str | None:  # noqa: A002 - the word of the interface
         """The text that a mark or an index names."""
-        return self._feed.texts.find(id)
-
-
-class _Texts:
-    """Every text that a mark or an index may name. Ids are made when one is asked for: few replays follow any."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-        self._waiting: list[str] = []
-
-    def add(self, texts: Iterator[str]) -> None:
-        self._waiting += texts
-
-    def find(self, id_: str) -> str | None:
-        self._known.update((text_id(text), text) for text in self._waiting)
-        self._waiting.clear()
-        return self._known.get(id_)
-
-
-class _Wire:
-    """Messages as dicts with flat calls. What a pack has in common with the one before is not written again."""
-
-    def __init__(self) -> None:
-        self._written: dict[int, tuple[Spoken, list[Message]]] = {}
-        """By identity; the message beside its dicts keeps its id taken."""
-
-    def write(self, packed: Pack) -> list[Message]:
-        known = self._written.get
-        written = [known(id(m)) or (m, _flat(m)) for m in packed.messages]
-        self._written = {id(one[0]): one for one in written}
-        return join_openai(messages for _, messages in written)
+        self._known.update((text_id(text), text) for text in self._feed.texts)
+        self._feed.texts.clear()
+        return self._known.get(id)
 
 
 def _flat(message: Spoken) -> list[Message]:
+    """A message as dicts with flat calls."""
     wired = openai_message(message)
     if wired and isinstance(message, AssistantMessage) and message.calls:
         wired[0]["tool_calls"] = [

@@ -35,44 +35,30 @@ def find_policies(
 ) -> list[NamedPolicy]:
     """The policies of these names, in their order.
 
-    `profiles` are those of the user's configuration, and go before built-in ones of the same name. Modules are
-    looked for in `folder`, the current one if None, before anywhere else.
+    `profiles` are those of the user's configuration, and go before built-in profiles of the same name; the name of
+    another policy they may not take. Modules are looked for in `folder`, the current one if None, before anywhere
+    else.
     """
-    known = {**BUILT_IN_POLICIES, **{name: profile_policy(p) for name, p in (profiles or {}).items()}}
-    _check_profiles(profiles or {})
-    policies: list[NamedPolicy] = []
-    for name in names:
-        policies += _imported(name, folder or Path.cwd()) if ":" in name else [_known(name, known)]
-    _check_distinct(policies)
-    return policies
-
-
-def _known(name: str, known: Mapping[str, NamedPolicy]) -> NamedPolicy:
-    if name in known:
-        return known[name]
-    raise InputError(
-        f"there is no policy `{name}`", hint=suggest(name, known, more="your own is named `module:attribute`")
-    )
-
-
-def _check_profiles(profiles: Mapping[str, Profile]) -> None:
-    """A profile of the user may change a built-in profile, but not take the name of another policy."""
-    for name in profiles:
+    own = profiles or {}
+    for name in own:
         if name in BUILT_IN_POLICIES and name not in BUILT_IN:
             raise InputError(
                 f"the profile `{name}` has the name of a built-in policy", hint="rename the profile"
             )
-
-
-def _check_distinct(policies: Sequence[NamedPolicy]) -> None:
-    seen: set[str] = set()
-    for policy in policies:
-        if policy.name in seen:
-            raise InputError(
-                f"two policies are named `{policy.name}`",
-                hint="rows are told apart by name: rename one of them",
-            )
-        seen.add(policy.name)
+    known = {**BUILT_IN_POLICIES, **{name: profile_policy(profile) for name, profile in own.items()}}
+    policies: dict[str, NamedPolicy] = {}
+    for name in names:
+        if name not in known and ":" not in name:
+            hint = suggest(name, known, more="your own is named `module:attribute`")
+            raise InputError(f"there is no policy `{name}`", hint=hint)
+        for policy in _imported(name, folder or Path.cwd()) if ":" in name else [known[name]]:
+            if policy.name in policies:
+                raise InputError(
+                    f"two policies are named `{policy.name}`",
+                    hint="rows are told apart by name: rename one of them",
+                )
+            policies[policy.name] = policy
+    return list(policies.values())
 
 
 def _imported(name: str, folder: Path) -> list[NamedPolicy]:
@@ -100,23 +86,19 @@ def _module(name: str, folder: Path) -> object:
         sys.path.insert(0, str(folder))
     try:
         return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+    except (Exception, SystemExit) as error:
+        # The file is the user's: whatever it raises is reported in a sentence.
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None and f"{name}.".startswith(f"{missing}."):
             raise InputError(
                 f"there is no module `{name}`",
                 hint=f"modules are looked for in {folder} and where Python looks",
             ) from None
-        raise _broken(name, error) from error
-    except (Exception, SystemExit) as error:
-        # The file is the user's: whatever it raises is reported in a sentence.
-        raise _broken(name, error) from error
-
-
-def _broken(name: str, error: BaseException) -> InputError:
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return InputError(
-        f"the module `{name}` cannot be imported: {said}", hint="import it in Python to see where it fails"
-    )
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise InputError(
+            f"the module `{name}` cannot be imported: {said}",
+            hint="import it in Python to see where it fails",
+        ) from error
 
 
 def _policies(name: str, found: object) -> list[NamedPolicy]:
@@ -132,10 +114,6 @@ def _policies(name: str, found: object) -> list[NamedPolicy]:
         )
     if not callable(found):
         raise InputError(f"`{name}` is not a policy but a value of type `{type(found).__name__}`", hint=HOW)
-    return [NamedPolicy(name, found, _first_line(found))]
-
-
-def _first_line(found: object) -> str:
-    """What a user's policy says of itself; nothing where its docstring is only inherited."""
+    # What a user's policy says of itself; nothing where its docstring is only inherited.
     documented = found if hasattr(found, "__name__") else type(found)
-    return (documented.__doc__ or "").strip().split("\n")[0]
+    return [NamedPolicy(name, found, (documented.__doc__ or "").strip().split("\n")[0])]

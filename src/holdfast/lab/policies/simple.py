@@ -22,6 +22,7 @@ class Suffix(Struct, frozen=True, gc=False):
 
 
 WHOLE = Suffix(0)
+CLEARED = "[result cleared]"
 
 
 class StepHistory:
@@ -39,6 +40,8 @@ class StepHistory:
         self.results: list[int] = []
         """Where the tool messages stand."""
         self._calls: dict[str, int] = {}
+        self._cleared = 0
+        """How many of the results have had their turn to be cleared."""
 
     def read(self, messages: Sequence[Message]) -> None:
         """Take in what is new. The list only grows, so what was read before is not looked at again."""
@@ -57,6 +60,15 @@ class StepHistory:
         """Show this message in that place from now on."""
         self.shown[at] = message
         self.sizes[at] = self.count([message])
+
+    def clear_results(self, keep: int) -> None:
+        """Replace all results but the newest by a placeholder, for good, unless one is shorter than that."""
+        end = max(len(self.results) - keep, self._cleared)
+        for at in self.results[self._cleared : end]:
+            cleared = {**self.shown[at], "content": CLEARED}
+            if self.count([cleared]) < self.sizes[at]:
+                self.show(at, cleared)
+        self._cleared = end
 
     def size(self, part: Suffix = WHOLE) -> int:
         return sum(self.sizes[part.start :]) + (self.sizes[part.asker] if part.asker >= 0 else 0)
@@ -123,7 +135,6 @@ class StepHistory:
             self.askers.pop()
 
 
-CLEARED = "[result cleared]"
 MASK_KEEPS = 10
 CAP_SHARE = 1 / 16
 
@@ -138,7 +149,7 @@ class Everything:
 
 
 class Newest:
-    """Newest whole steps that fit: a window that rolls with each request."""
+    """Newest whole steps that fit: a window that rolls with each request. Others change what it shows of them."""
 
     def __init__(self, task: Task) -> None:
         self._steps = StepHistory(task)
@@ -148,25 +159,20 @@ class Newest:
         return self._steps.fit()
 
 
-class Mask:
+class Mask(Newest):
     """All results but the newest `keep` replaced by a placeholder, one more with each new result."""
 
     def __init__(self, task: Task, keep: int = MASK_KEEPS) -> None:
-        self._steps = StepHistory(task)
+        super().__init__(task)
         self._keep = keep
-        self._masked = 0
 
     def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
-        steps = self._steps
-        steps.read(messages)
-        end = max(len(steps.results) - self._keep, 0)
-        for place in steps.results[self._masked : end]:
-            clear_result(steps, place)
-        self._masked = max(self._masked, end)
-        return steps.fit()
+        self._steps.read(messages)
+        self._steps.clear_results(self._keep)
+        return self._steps.fit()
 
 
-class Clear:
+class Clear(Newest):
     """Results cleared in batches, so that the provider's cache holds in between.
 
     Above `TRIGGER` of the budget all results but the newest `KEEP` are cleared, for good. Where that frees less
@@ -176,8 +182,7 @@ class Clear:
     TRIGGER, KEEP, LEAST, LEFT = 0.9, 5, 0.1, 0.6
 
     def __init__(self, task: Task) -> None:
-        self._steps = StepHistory(task)
-        self._cleared = 0
+        super().__init__(task)
         self._part = WHOLE
         self._asked = -1
         """Messages at the last request: the same history asked again is answered alike."""
@@ -187,22 +192,15 @@ class Clear:
         steps.read(messages)
         limit = self.TRIGGER * steps.budget
         if len(messages) > self._asked and steps.size(self._part) > limit:
-            freed = self._clear()
-            if freed < self.LEAST * steps.budget or steps.size(self._part) > limit:
+            before = steps.size(self._part)
+            steps.clear_results(self.KEEP)
+            after = steps.size(self._part)
+            if before - after < self.LEAST * steps.budget or after > limit:
                 self._drop()
         self._asked = len(messages)
         if steps.size(self._part) > steps.budget:
             raise steps.overflow()
         return steps.messages(self._part)
-
-    def _clear(self) -> int:
-        steps = self._steps
-        before = steps.size(self._part)
-        end = max(len(steps.results) - self.KEEP, self._cleared)
-        for place in steps.results[self._cleared : end]:
-            clear_result(steps, place)
-        self._cleared = end
-        return before - steps.size(self._part)
 
     def _drop(self) -> None:
         """Down to the mark in one go; a newest step larger than that may take the whole budget."""
@@ -215,11 +213,11 @@ class Clear:
         self._part = part
 
 
-class Cap:
+class Cap(Newest):
     """A result longer than `share` of the budget is cut to head and tail when it is first seen, and stays so."""
 
     def __init__(self, task: Task, share: float = CAP_SHARE) -> None:
-        self._steps = StepHistory(task)
+        super().__init__(task)
         self._room = max(int(share * task.budget), 1)
 
     def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
@@ -242,13 +240,6 @@ class Cap:
                 return shorter
             half = half * 9 // 10
         return {**message, "content": CLEARED}
-
-
-def clear_result(steps: StepHistory, place: int) -> None:
-    """Replace a result by a placeholder, unless it is shorter than that."""
-    cleared = {**steps.shown[place], "content": CLEARED}
-    if steps.count([cleared]) < steps.sizes[place]:
-        steps.show(place, cleared)
 
 
 SIMPLE = (
