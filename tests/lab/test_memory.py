@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.lab.run import peak_bytes, reset_peak, resident_bytes
+from holdfast.lab.run import PEAK, RESIDENT, memory_bytes, reset_peak
 
 SIZE = 64_000_000
 
@@ -10,10 +10,10 @@ SIZE = 64_000_000
 def test_a_peak_is_seen_after_it_has_gone_and_forgotten_when_asked():
     if not reset_peak():
         pytest.skip("this system cannot begin a peak anew")
-    before = resident_bytes()
+    before = memory_bytes(RESIDENT)
     block = bytearray(b"x" * SIZE)
     del block
-    assert peak_bytes() - before > SIZE * 0.9
-    high = peak_bytes()
+    assert memory_bytes(PEAK) - before > SIZE * 0.9
+    high = memory_bytes(PEAK)
     assert reset_peak()
-    assert peak_bytes() < high - SIZE * 0.5
+    assert memory_bytes(PEAK) < high - SIZE * 0.5

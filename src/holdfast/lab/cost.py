@@ -6,10 +6,11 @@ just before it. A request is the token streams of its messages' texts, one after
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
-from typing import Protocol, TypeVar, runtime_checkable
+from itertools import chain, takewhile
+from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.lab.policy import ModelCall
 from holdfast.lab.scored_message import MessageCounter, ScoredMessage
@@ -25,14 +26,7 @@ REMEMBERED = 16
 T = TypeVar("T")
 
 
-@runtime_checkable
-class TokenEncoder(Protocol):
-    """A tokenizer that also gives the tokens themselves."""
-
-    def ids(self, text: str) -> list[int]: ...
-
-
-class RequestDelta(Struct, frozen=True):
+class BilledRequest(Struct, frozen=True):
     """A request measured against the one before. `common` is what they share, whether or not a cache still had it.
 
     `moved_tokens` and `moved_bytes` are what stood behind the common prefix in the request before: what was
@@ -43,13 +37,8 @@ class RequestDelta(Struct, frozen=True):
     common: int
     moved_tokens: int
     moved_bytes: int
-
-
-class BilledRequest(RequestDelta, frozen=True):
-    """A request as billed."""
-
-    cached: dict[str, int]
-    """By price table."""
+    cached: dict[str, int] = {}
+    """By price table, once it is billed."""
 
 
 class Bill:
@@ -87,7 +76,7 @@ class Bill:
             made = sum(call.prompt + table.output * call.completion for call in calls)
             self.dollars[table.name] += request_price(table, step.tokens, hit) + made
             self.uncached[table.name] += step.tokens - hit
-        return BilledRequest(step.tokens, step.common, step.moved_tokens, step.moved_bytes, cached)
+        return replace(step, cached=cached)
 
     def ref_charge(self, fetched_tokens: int, request_tokens: int) -> None:
         """Bill one more call, which follows a reference: the same request again, with the fetched text behind it.
@@ -118,19 +107,20 @@ class PrefixTracker:
 
     def __init__(self, counter: MessageCounter, tokenizer: Tokenizer) -> None:
         self._counter = counter
-        self._ids: Callable[[str], list[int]] | None = None
-        if isinstance(tokenizer, TokenEncoder):
-            self._ids = lru_cache(REMEMBERED)(tokenizer.ids)
+        encode: Callable[[str], list[int]] | None = getattr(tokenizer, "ids", None)
+        self._ids = lru_cache(REMEMBERED)(encode) if encode else None
         self._before: list[ScoredMessage] = []
         self._sizes: list[int] = []
 
-    def follow(self, request: Sequence[ScoredMessage]) -> RequestDelta:
-        same = _same_messages(self._before, request)
+    def follow(self, request: Sequence[ScoredMessage]) -> BilledRequest:
+        # Ids of calls included: where only an id differs, which is not sent, the comparison by text goes on.
+        pairs = zip(self._before, request, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
         head = sum(self._sizes[:same])
         sizes = self._sizes[:same] + [self._counter.message(scored) for scored in request[same:]]
         common, kept = self._inside(self._before[same:], request[same:])
         moved = sum(_size(text) for text in _texts(self._before[same:])) - kept
-        step = RequestDelta(sum(sizes), head + common, sum(self._sizes) - head - common, moved)
+        step = BilledRequest(sum(sizes), head + common, sum(self._sizes) - head - common, moved)
         self._before, self._sizes = list(request), sizes
         return step
 
@@ -153,17 +143,6 @@ class PrefixTracker:
                 )
             break
         return common, kept
-
-
-def _same_messages(before: Sequence[ScoredMessage], after: Sequence[ScoredMessage]) -> int:
-    """How many messages are the same from the start, ids of calls included: where only an id differs, which is not
-    sent, the comparison by text goes on."""
-    same = 0
-    for old, new in zip(before, after, strict=False):
-        if not (old is new or old == new):
-            break
-        same += 1
-    return same
 
 
 def _common_ids(before: Iterator[list[int]], after: Iterator[list[int]]) -> int:

@@ -18,6 +18,9 @@ class Share(Struct, frozen=True, gc=False):
     held: int = 0
     of: int = 0
 
+    def plus(self, held: int, of: int = 1) -> "Share":
+        return Share(self.held + held, self.of + of)
+
 
 class PicturedRequest(Struct, frozen=True, gc=False):
     """One request in a picture. `index` is the reply's place in the recording; `hard` and `held` count needs."""
@@ -34,7 +37,7 @@ class PicturedRequest(Struct, frozen=True, gc=False):
     fault: str = ""
 
 
-class Score(Struct, frozen=True, gc=False):
+class Score(Struct, gc=False):
     """One recording under one policy at one budget. Means are over actions that have such needs; None without."""
 
     recording: str

@@ -6,7 +6,7 @@ is 0.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from hashlib import blake2b
 from pathlib import Path
@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from holdfast.lab.cost import Bill, BilledRequest
 from holdfast.lab.evidence.credit import HeldNeeds, NeedScorer, NeedTally, score_needs
-from holdfast.lab.evidence.indexed_message import IndexedMessage, PackIndex
-from holdfast.lab.evidence.needs import FileCopies, Need
+from holdfast.lab.evidence.indexed_message import PackIndex
+from holdfast.lab.evidence.needs import FileCopies
 from holdfast.lab.evidence.study import StudiedRequest, Study
 from holdfast.lab.packs import DumpFile, PackWriter, PolicyAnswer, PolicyRunner
 from holdfast.lab.policy import Message, NamedPolicy, Task
@@ -27,7 +27,7 @@ from holdfast.prices import PriceTable
 
 _RESET = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
-
+PEAK, RESIDENT = "VmHWM:", "VmRSS:"
 
 EMPTY, NO_USER = "empty-pack", "no-user-message"
 """Rules of ours: a pack has messages, and one of them is the user's, as in the recording."""
@@ -73,18 +73,14 @@ class PolicyRun:
         self._bill = Bill(setup.counter, setup.tokenizer, setup.tables)
         self.prints: list[bytes] = []
         """A fingerprint of every pack."""
-        self._seconds: list[float] = []
-        self._failures: Counter[str] = Counter()
-        self._violations: Counter[str] = Counter()
-        self._moments: list[PicturedRequest] = []
-        self._probes: dict[str, Share] = {}
-        self._over = self._model_calls = self._moved = self._tokens = 0
-        self._peak = 0
+        case = study.case
+        self._score = Score(case.id, case.project, policy.name, budget, requests=len(study.requests))
+        """What is the same for every measure and budget, as it comes in."""
 
     def go(self) -> list[list[Score]]:
         """Scores by measure, then by budget."""
         measured = reset_peak()
-        start = resident_bytes()
+        start = memory_bytes(RESIDENT)
         prices = self._setup.tables[0] if self._setup.tables else None
         runner = PolicyRunner(self._policy, Task(self._budget, self._setup.counter.total, prices))
         messages = [turn.message for turn in self._study.case.turns if turn.message is not None]
@@ -95,29 +91,31 @@ class PolicyRun:
                 self._files.note(self._study.messages[at].scored)
             # A list of its own each time, so that a policy that changes it changes nothing for the next request.
             self._judge(runner, request, runner.ask(list(handed), request.at))
-        self._peak = max(peak_bytes() - start, 0) if measured else 0
+        score = self._score
+        score.peak_bytes = max(memory_bytes(PEAK) - start, 0) if measured else 0
+        score.fingerprint = blake2b(b"".join(self.prints), digest_size=12).hexdigest()
+        score.uncached, score.dollars = self._bill.uncached, self._bill.dollars
+        score.ref_dollars = self._bill.ref_dollars
         runner.close()
-        return [
-            [self._score(tally, budget) for tally, budget in zip(tallies, self._score_budgets, strict=True)]
-            for tallies in self._tallies
-        ]
+        return [[tally.scored(score) for tally in tallies] for tallies in self._tallies]
 
     def _judge(self, runner: PolicyRunner, request: StudiedRequest, answer: PolicyAnswer) -> None:
+        score = self._score
         if answer.fault:
-            self._failures[answer.fault] += 1
+            _count(score.failures, [answer.fault])
         elif request.before:
-            self._violations.update(self._broken(request, answer.pack))
+            _count(score.violations, self._broken(request, answer.pack))
         charged = self._bill.charge(answer.pack, request.at, answer.sent.calls)
-        self._model_calls += len(answer.sent.calls)
-        self._tokens += charged.tokens
-        self._moved += charged.moved_bytes
         over = self._policy.budgeted and charged.tokens > self._budget
-        self._over += over
-        self._seconds.append(answer.seconds)
+        score.model_calls += len(answer.sent.calls)
+        score.tokens += charged.tokens
+        score.moved_bytes += charged.moved_bytes
+        score.over_budget += over
+        score.seconds.append(answer.seconds)
         self.prints.append(blake2b(self._writer.fingerprint(answer.pack), digest_size=8).digest())
         held = self._hold(runner, request, None if answer.fault or over else answer.pack, charged)
         if self._setup.pictures:
-            self._moments.append(self._moment(request, answer, charged, over, held))
+            score.moments.append(self._moment(request, answer, charged, over, held))
         if self._dump is not None:
             messages = self._writer.dump(answer.pack)
             for budget in self._score_budgets:
@@ -162,17 +160,13 @@ class PolicyRun:
                 tally.add(held)
         assert first is not None
         for kind, lines in request.probes.items():
-            self._probe(kind, lines, packed or [])
+            hard = [n for n in lines if n.is_hard(self._study.measures[0], self._score_budgets[0])]
+            found = sum(self._credits[0].span(line, packed or []) for line in hard)
+            if hard:
+                self._score.probes[kind] = self._score.probes.get(kind, Share()).plus(found, len(hard))
         for text in first.fetched.values():
             self._bill.ref_charge(self._setup.counter.text(text), charged.tokens)
         return first
-
-    def _probe(self, kind: str, lines: Sequence[Need], packed: Sequence[IndexedMessage]) -> None:
-        measure = self._study.measures[0]
-        hard = [line for line in lines if line.is_hard(measure, self._score_budgets[0])]
-        held = sum(self._credits[0].span(line, packed) for line in hard)
-        before = self._probes.get(kind, Share())
-        self._probes[kind] = Share(before.held + held, before.of + len(hard))
 
     def _moment(
         self,
@@ -183,64 +177,24 @@ class PolicyRun:
         held: HeldNeeds,
     ) -> PicturedRequest:
         hard = self._tallies[0][0].hard(held)
+        by_role: Counter[str] = Counter()
+        for scored in answer.pack:
+            by_role[scored.role] += self._setup.counter.message(scored)
         return PicturedRequest(
             index=request.index,
             tokens=charged.tokens,
             cached=next(iter(charged.cached.values()), 0),
-            layers=answer.sent.layers or self._by_role(answer.pack),
+            layers=answer.sent.layers or dict(by_role),
             moved=charged.moved_tokens,
             hard=len(hard),
             held=sum(held.span[i] for i in hard),
             fault=answer.fault or ("over budget" if over else ""),
         )
 
-    def _by_role(self, pack: Sequence[ScoredMessage]) -> dict[str, int]:
-        sizes: Counter[str] = Counter()
-        for scored in pack:
-            sizes[scored.role] += self._setup.counter.message(scored)
-        return dict(sizes)
 
-    def _score(self, tally: NeedTally, budget: int) -> Score:
-        case = self._study.case
-        return Score(
-            recording=case.id,
-            project=case.project,
-            policy=self._policy.name,
-            budget=budget,
-            requests=len(self._study.requests),
-            needs=tally.needs,
-            hard_needs=tally.hard_needs,
-            all_span=tally.all_span.value,
-            hard_span=tally.hard_span.value,
-            hard_ref=tally.hard_ref.value,
-            hard_presence=tally.hard_presence.value,
-            curve_span=tally.curve_span.value,
-            kinds=tally.shares(tally.kinds),
-            ages=tally.shares(tally.ages),
-            probes={kind: share for kind, share in self._probes.items() if share.of},
-            tokens=self._tokens,
-            uncached=dict(self._bill.uncached),
-            dollars=dict(self._bill.dollars),
-            ref_dollars=dict(self._bill.ref_dollars),
-            model_calls=self._model_calls,
-            moved_bytes=self._moved,
-            over_budget=self._over,
-            failures=dict(self._failures),
-            violations=dict(self._violations),
-            seconds=self._seconds,
-            peak_bytes=self._peak,
-            fingerprint=blake2b(b"".join(self.prints), digest_size=12).hexdigest(),
-            moments=self._moments,
-            note=_remark(case.requests, tally),
-        )
-
-
-def _remark(requests: int, tally: NeedTally) -> str:
-    if not requests:
-        return "no reply in it, so no request"
-    if not tally.needs:
-        return "no action used earlier text"
-    return "" if tally.hard_needs else "no hard needs"
+def _count(counts: dict[str, int], found: Iterable[str]) -> None:
+    for name in found:
+        counts[name] = counts.get(name, 0) + 1
 
 
 def reset_peak() -> bool:
@@ -252,17 +206,10 @@ def reset_peak() -> bool:
     return True
 
 
-def peak_bytes() -> int:
-    return _field("VmHWM:")
-
-
-def resident_bytes() -> int:
-    return _field("VmRSS:")
-
-
-def _field(name: str) -> int:
+def memory_bytes(field: str) -> int:
+    """What the system says of this process under `PEAK` or `RESIDENT`."""
     try:
         lines = _STATUS.read_text().splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), 0)
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(field)), 0)

@@ -8,10 +8,11 @@ holds nothing.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.lab.evidence.indexed_message import IndexedMessage, LineContext, words_in
 from holdfast.lab.evidence.needs import FileCopies, LinePlace, Measure, Need
-from holdfast.lab.results import AGES, KINDS, Share
+from holdfast.lab.results import AGES, KINDS, Score, Share
 from holdfast.lab.scored_message import ScoredMessage
 from holdfast.tool_use import ToolUse
 
@@ -175,21 +176,8 @@ def _followed(line: str, fetch: Fetch) -> Iterator[tuple[str, str]]:
             yield token, text
 
 
-OLDEST = (1, 2, 6, 11, 21, 51)
+AGES_SINCE = dict(zip(AGES, (1, 2, 6, 11, 21, 51), strict=True))
 """Where each of `AGES` begins."""
-
-
-class RunningMean(Struct):
-    total: float = 0.0
-    count: int = 0
-
-    def add(self, value: float) -> None:
-        self.total += value
-        self.count += 1
-
-    @property
-    def value(self) -> float | None:
-        return self.total / self.count if self.count else None
 
 
 class HeldNeeds(Struct, frozen=True):
@@ -227,49 +215,50 @@ class NeedTally:
 
     def __init__(self, measure: Measure, budget: int, curve_budget: int) -> None:
         self._measure = measure
-        self._budget = budget
+        self.budget = budget
         self._curve_budget = curve_budget
-        self.all_span, self.hard_span, self.hard_ref = RunningMean(), RunningMean(), RunningMean()
-        self.hard_presence, self.curve_span = RunningMean(), RunningMean()
-        self.kinds = dict.fromkeys(KINDS, (0, 0))
-        self.ages = dict.fromkeys(AGES, (0, 0))
-        self.needs = self.hard_needs = 0
+        self._means: dict[str, tuple[float, int]] = {}
+        """Sum and number of the shares that actions had, by the field of a score."""
+        self._kinds = dict.fromkeys(KINDS, Share())
+        self._ages = dict.fromkeys(AGES, Share())
+        self._needs = self._hard_needs = 0
 
     def hard(self, held: HeldNeeds) -> list[int]:
         """Which of the needs are hard."""
-        return [i for i, need in enumerate(held.needs) if need.is_hard(self._measure, self._budget)]
+        return [i for i, need in enumerate(held.needs) if need.is_hard(self._measure, self.budget)]
 
     def add(self, held: HeldNeeds) -> None:
-        if not held.needs:
-            return
-        self.all_span.add(_share(held.span, range(len(held.span))))
-        for need, span in zip(held.needs, held.span, strict=True):
-            _count(self.ages, _age(need.age), span)
         hard = self.hard(held)
-        self.needs += len(held.needs)
-        self.hard_needs += len(hard)
-        if hard:
-            self.hard_span.add(_share(held.span, hard))
-            self.hard_ref.add(_share(held.ref, hard))
-            self.hard_presence.add(_share(held.present, hard))
-        for i in hard:
-            _count(self.kinds, held.needs[i].kind, held.span[i])
         curve = [i for i, need in enumerate(held.needs) if need.is_hard(self._measure, self._curve_budget)]
-        if curve:
-            self.curve_span.add(_share(held.span, curve))
+        self._needs += len(held.needs)
+        self._hard_needs += len(hard)
+        self._average("all_span", held.span, range(len(held.span)))
+        self._average("hard_span", held.span, hard)
+        self._average("hard_ref", held.ref, hard)
+        self._average("hard_presence", held.present, hard)
+        self._average("curve_span", held.span, curve)
+        for need, span in zip(held.needs, held.span, strict=True):
+            age = next(name for name, since in reversed(AGES_SINCE.items()) if need.age >= since)
+            self._ages[age] = self._ages[age].plus(span)
+        for i in hard:
+            kind = held.needs[i].kind
+            self._kinds[kind] = self._kinds[kind].plus(held.span[i])
 
-    def shares(self, counts: dict[str, tuple[int, int]]) -> dict[str, Share]:
-        return {key: Share(held, of) for key, (held, of) in counts.items() if of}
+    def _average(self, name: str, held: list[bool], which: Sequence[int]) -> None:
+        if which:
+            total, count = self._means.get(name, (0.0, 0))
+            self._means[name] = (total + sum(held[i] for i in which) / len(which), count + 1)
 
-
-def _share(held: list[bool], which: Sequence[int]) -> float:
-    return sum(held[i] for i in which) / len(which)
-
-
-def _count(counts: dict[str, tuple[int, int]], key: str, held: bool) -> None:
-    before = counts[key]
-    counts[key] = (before[0] + held, before[1] + 1)
-
-
-def _age(steps: int) -> str:
-    return next(age for age, oldest in zip(reversed(AGES), reversed(OLDEST), strict=True) if steps >= oldest)
+    def scored(self, score: Score) -> Score:
+        """The score of a run with what it has of the needs at this budget."""
+        note = "" if self._hard_needs else "no hard needs" if self._needs else "no action used earlier text"
+        return replace(
+            score,
+            budget=self.budget,
+            needs=self._needs,
+            hard_needs=self._hard_needs,
+            kinds={kind: share for kind, share in self._kinds.items() if share.of},
+            ages={age: share for age, share in self._ages.items() if share.of},
+            note=note if score.requests else "no reply in it, so no request",
+            **{name: total / count for name, (total, count) in self._means.items()},
+        )
