@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 from command_line import holdfast, neutral, work
+from test_cli_fit import PROFILE, SMALL
+
+from support.lessons import write_lessons
 
 LOST = "the gzip data is cut off in line 3; the rest is missing"
 
@@ -43,3 +46,21 @@ def test_a_recording_that_is_whole_can_still_be_shown(cut_off: Path) -> None:
     missing = holdfast("show", cut_off, "--id", "three")
     assert missing.code == 3
     assert LOST in missing.err
+
+
+def test_a_replay_uses_what_is_whole_and_says_what_is_missing(cut_off: Path) -> None:
+    for sample in ((), ("--sample", "2")):
+        replayed = holdfast("replay", cut_off, "--policy", "newest", "--jobs", "1", "--json", *sample)
+        assert (replayed.code, replayed.json["recordings"]) == (2, 2)
+        assert LOST in replayed.err
+        assert "hint: the recordings before the damage were used" in replayed.err
+
+
+def test_a_fit_uses_what_is_whole_and_says_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "holdfast.toml").write_text(PROFILE)
+    whole = write_lessons(tmp_path / "whole.jsonl", "one", "two", "three")
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(gzip.compress(whole.read_bytes(), compresslevel=0)[:-200])
+    fitted = holdfast("fit", cut, *SMALL, "--json")
+    assert (fitted.code, fitted.json["recordings"]) == (2, 2)
+    assert LOST in fitted.err

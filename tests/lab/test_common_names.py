@@ -66,12 +66,15 @@ def test_a_project_does_not_count_for_itself(project):
     assert common(names, "d", "three_of_them")
 
 
-@pytest.mark.parametrize(("projects", "limit"), [(8, 2), (66, 2), (67, 2.01), (200, 6)])
-def test_the_limit_is_a_share_once_there_are_many_projects(projects, limit):
-    names = CommonNames(tuple(f"p{n:03}" for n in range(projects)), {"some_name": 0})
-    assert names.above(DEFAULT_MEASURE, "other").limit == pytest.approx(limit)
-    own = names.above(DEFAULT_MEASURE, "p000")
-    assert own.limit == pytest.approx(max(2, 0.03 * (projects - 1)))
+@pytest.mark.parametrize(
+    ("projects", "most", "own"), [(8, 2, 2), (66, 2, 2), (67, 2, 2), (134, 4, 3), (200, 6, 5)]
+)
+def test_the_limit_is_a_share_once_there_are_many_projects(projects, most, own):
+    shared = {f"in_{n}": (1 << n) - 1 for n in range(1, 10)}
+    found = CommonNames(tuple(f"p{n:03}" for n in range(projects)), shared)
+    assert next(n for n in range(1, 10) if common(found, "other", f"in_{n}")) == most + 1
+    # The project itself is one of those that a name is in, and one fewer counts towards the share.
+    assert next(n for n in range(1, 10) if common(found, "p000", f"in_{n}")) == own + 2
 
 
 def test_names_of_one_project_are_left_out_however_often_it_has_them():

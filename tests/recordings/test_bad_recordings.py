@@ -192,6 +192,17 @@ def test_a_gzip_file_cut_off_before_its_first_byte_is_damaged_not_empty(tmp_path
     assert "restore the file" in error.hint
 
 
+@pytest.mark.parametrize("kept", [1, 9, 60])
+def test_a_gzip_file_cut_off_in_its_first_value_is_said_to_be_cut_off(tmp_path: Path, kept: int) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    content = json.dumps(NEUTRAL).encode()
+    data = gzip.compress(content, compresslevel=0)
+    path.write_bytes(data[: data.index(content) + kept])
+    error = refused(path)
+    assert "is cut off: its gzip data ends in line 1, before any whole value" in error.message
+    assert error.hint == "restore the file from a copy, or download it again."
+
+
 @pytest.mark.parametrize("indent", [None, 1])
 def test_the_hint_for_an_array_that_is_cut_off_works(tmp_path: Path, indent: int | None) -> None:
     path = tmp_path / "chat.json"

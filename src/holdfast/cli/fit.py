@@ -21,6 +21,7 @@ from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens
 from holdfast.prices import BUILT_IN as PRICES
 from holdfast.prices import DEFAULT as DEFAULT_PRICES
+from holdfast.recordings.json_lines import check_complete
 from holdfast.version import __version__
 
 BUDGETS = "16k,32k"
@@ -81,6 +82,7 @@ def command(source: FilesInput, profile: str, out: Path | None, replays: bool, a
         replace_file(out, [weights_file(fit.weights)])
     _show(fit, as_json)
     note(f"the weights are in `{out}`" if out else "the weights are not kept; `--out FILE` writes them")
+    check_complete(recordings.read.values())
 
 
 def _fit(options: ReplayOptions, sources: RecordingSources, processes: int, replays: bool) -> Fit:

@@ -44,6 +44,7 @@ from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.profile import BUILT_IN
 from holdfast.prices import BUILT_IN as BUILT_IN_PRICES
 from holdfast.prices import load_prices
+from holdfast.recordings.json_lines import check_complete
 
 BUDGETS = "16k,32k,64k"
 STDOUT = "-"
@@ -145,6 +146,7 @@ def command(
     if report.partial:
         # What there was has been shown; the exit code says that it was not all.
         raise click.exceptions.Exit(INTERRUPTED)
+    check_complete(recordings.read.values())
 
 
 def _replay(

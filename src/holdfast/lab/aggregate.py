@@ -46,15 +46,8 @@ def build_rows(scores: Iterable[Score], abouts: Mapping[str, str], draws: int = 
     order = {name: place for place, name in enumerate(abouts)}
     keys = sorted(groups, key=lambda key: (key[1], order.get(key[0], len(order)), key[0]))
     return [
-        _row(
-            groups[policy, budget],
-            groups.get((BASELINE, budget), {}),
-            policy=policy,
-            budget=budget,
-            about=abouts.get(policy, ""),
-            bootstrap=bootstrap,
-        )
-        for policy, budget in keys
+        _row(groups[key], groups.get((BASELINE, key[1]), {}), key, abouts.get(key[0], ""), bootstrap)
+        for key in keys
     ]
 
 
@@ -73,7 +66,7 @@ def build_comparisons(
             continue
         own, other = groups[policy, budget], groups[reference, budget]
         base = groups.get((BASELINE, budget), {})
-        hard = bootstrap.difference(figure_values(own, _hard), figure_values(other, _hard))
+        hard = bootstrap.difference(*(figure_values(group, _hard) for group in (own, other)))
         dollars = bootstrap.ratio_difference(*(_dollars(group, prices) for group in (own, other, base)))
         comparisons.append(PolicyComparison(policy, reference, budget, hard, dollars))
     return comparisons
@@ -89,16 +82,14 @@ def group_scores(scores: Iterable[Score]) -> Groups:
     return groups
 
 
-def _row(
-    group: Scores, base: Scores, *, policy: str, budget: int, about: str, bootstrap: Bootstrap
-) -> PolicyRow:
+def _row(group: Scores, base: Scores, key: tuple[str, int], about: str, bootstrap: Bootstrap) -> PolicyRow:
     scores = list(group.values())
     requests = sum(score.requests for score in scores)
-    seconds = sorted(chain.from_iterable(score.seconds for score in scores))
+    seconds = sorted(chain.from_iterable(score.seconds for score in scores)) or [0.0]
     dollars, ref_dollars = _relative_dollars(group, base, bootstrap)
     return PolicyRow(
-        policy=policy,
-        budget=budget,
+        policy=key[0],
+        budget=key[1],
         about=about,
         projects=len({score.project for score in scores}),
         recordings=len(scores),
@@ -120,18 +111,16 @@ def _row(
         over_budget=sum(score.over_budget for score in scores),
         failures=_summed(score.failures for score in scores),
         violations=_summed(score.violations for score in scores),
-        p50_ms=_milliseconds(seconds, 0.5),
-        p95_ms=_milliseconds(seconds, 0.95),
-        worst_ms=_milliseconds(seconds, 1.0),
+        p50_ms=percentile(seconds, 0.5) * 1000,
+        p95_ms=percentile(seconds, 0.95) * 1000,
+        worst_ms=percentile(seconds, 1.0) * 1000,
         growth=_growth(scores),
         peak_mb=max((score.peak_bytes for score in scores), default=0) / 1e6,
-        by_project=_by_project(group, base),
+        by_project={
+            project: _in_project(_only(group, project), _only(base, project))
+            for project in sorted({project for project, _ in group})
+        },
     )
-
-
-def _by_project(group: Scores, base: Scores) -> dict[str, ProjectFigures]:
-    projects = sorted({project for project, _ in group})
-    return {project: _in_project(_only(group, project), _only(base, project)) for project in projects}
 
 
 def _only(group: Scores, project: str) -> Scores:
@@ -204,10 +193,6 @@ def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(sorted(total.items()))
 
 
-def _milliseconds(seconds: Sequence[float], share: float) -> float:
-    return percentile(seconds, share) * 1000 if seconds else 0.0
-
-
 def _growth(scores: Iterable[Score]) -> float | None:
     """The last quarters of all long recordings together over their first quarters together."""
     first: list[float] = []
@@ -239,11 +224,13 @@ def dollars_at_recall(
     Between two budgets both grow in proportion. A policy whose cheapest point is above the level already gets that
     point's dollars: it needs at most so much. None where its best point stays below.
     """
-    curves = _curves(rows, prices)
-    policies = dict.fromkeys(row.policy for row in rows)
+    curves: dict[str, list[Point]] = {row.policy: [] for row in rows}
+    for row in sorted(rows, key=lambda row: row.budget):
+        if row.curve is not None and prices in row.dollars:
+            curves[row.policy].append((row.dollars[prices].mean, row.curve.mean))
     return [
-        DollarsAtRecall(policy, level, _least_dollars(curves.get(policy, []), level))
-        for policy in policies
+        DollarsAtRecall(policy, level, _least_dollars(curve, level))
+        for policy, curve in curves.items()
         for level in sorted(levels)
     ]
 
@@ -271,21 +258,14 @@ def kendall_tau(one: Mapping[str, float], other: Mapping[str, float]) -> float |
     """
     agreed = ordered_one = ordered_other = 0
     for a, b in combinations(sorted(one.keys() & other.keys()), 2):
-        first, second = _sign(one[a], one[b]), _sign(other[a], other[b])
+        # Not by subtraction: what never reaches a recall is infinitely dear, and two of those are on a par.
+        first, second = ((by[a] > by[b]) - (by[a] < by[b]) for by in (one, other))
         agreed += first * second
         ordered_one += abs(first)
         ordered_other += abs(second)
     if not ordered_one or not ordered_other:
         return None
     return agreed / sqrt(ordered_one * ordered_other)
-
-
-def _curves(rows: Sequence[PolicyRow], prices: str) -> dict[str, list[Point]]:
-    curves: dict[str, list[Point]] = {}
-    for row in sorted(rows, key=lambda row: row.budget):
-        if row.curve is not None and prices in row.dollars:
-            curves.setdefault(row.policy, []).append((row.dollars[prices].mean, row.curve.mean))
-    return curves
 
 
 def _least_dollars(curve: Sequence[Point], level: float) -> float | None:
@@ -297,8 +277,3 @@ def _least_dollars(curve: Sequence[Point], level: float) -> float | None:
             share = (level - recall) / (next_recall - recall)
             reached.append(dollars + share * (next_dollars - dollars))
     return min(reached, default=None)
-
-
-def _sign(one: float, other: float) -> int:
-    # Not by subtraction: what never reaches a recall is infinitely dear, and two of those are on a par.
-    return (one > other) - (one < other)

@@ -8,6 +8,7 @@ one project only its recordings are drawn, and the interval says nothing of othe
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from math import floor
 from operator import itemgetter, mul
@@ -83,21 +84,17 @@ class BootstrapDraws:
         for _ in range(draws):
             drawn = [projects[floor(chance() * len(projects))] for _ in projects]
             self._picks.append([[places[floor(chance() * len(places))] for _ in places] for places in drawn])
-        self._known: dict[tuple[float, ...], list[Weighing]] = {}
+        self._weighings = lru_cache(REMEMBERED)(self._weigh)
 
     def ratios(self, above: Sequence[float], below: Sequence[float]) -> list[float]:
         """For each draw the mean over the drawn projects of their ratio of totals."""
         padded = [*above, 0.0]
         return [sum(map(mul, pick(padded), weights)) for pick, weights in self._weighings(tuple(below))]
 
-    def _weighings(self, below: tuple[float, ...]) -> list[Weighing]:
-        if below not in self._known:
-            while len(self._known) >= REMEMBERED:
-                del self._known[next(iter(self._known))]
-            # Few weights differ. Kept once each, they take a third of the memory and stay in the processor's cache.
-            kept: dict[float, float] = {}
-            self._known[below] = [_weighing(picks, below, kept) for picks in self._picks]
-        return self._known[below]
+    def _weigh(self, below: tuple[float, ...]) -> list[Weighing]:
+        # Few weights differ. Kept once each, they take a third of the memory and stay in the processor's cache.
+        kept: dict[float, float] = {}
+        return [_weighing(picks, below, kept) for picks in self._picks]
 
 
 def _weighing(picks: list[list[int]], below: tuple[float, ...], kept: dict[float, float]) -> Weighing:

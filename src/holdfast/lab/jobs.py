@@ -22,6 +22,7 @@ from holdfast.lab.policy import NamedPolicy
 from holdfast.lab.results import BASELINE, Score
 from holdfast.lab.run import PolicyRun, ScoringSetup
 from holdfast.lab.scored_message import MessageCounter
+from holdfast.recordings.json_lines import RecordingFile
 from holdfast.recordings.recording_files import LazyRecording, scan_recordings
 from holdfast.tokenizers import load_tokenizer
 
@@ -55,14 +56,13 @@ def replay_job(options: ReplayOptions, job: ReplayJob) -> JobOutcome:
     if isinstance(prepared, JobOutcome):
         return prepared
     study, setup = prepared
+    scores: list[list[list[Score]]] = []
+    """By run, then by measure, then by budget."""
     with DumpFile(options.dump, study.case.id) if options.dump else nullcontext() as file:
-        # By run, then by measure, then by budget.
-        scores = [
-            PolicyRun(
-                study, policy, budget, budgets, setup, file if _is_wanted(options, policy) else None
-            ).go()
-            for policy, budget, budgets in planned_runs(options)
-        ]
+        for policy, budget, budgets in planned_runs(options):
+            # The baseline is replayed in any case, but dumped only if it was asked for.
+            wanted = policy.name != BASELINE or BASELINE in options.policies
+            scores.append(PolicyRun(study, policy, budget, budgets, setup, file if wanted else None).go())
     by_measure = tuple(tuple(score for row in rows for score in row) for rows in zip(*scores, strict=True))
     dumped = file.name if file else ""
     return JobOutcome(job.number, job.id, by_measure, dumped, notes=study.case.notes)
@@ -109,11 +109,6 @@ def scoring_setup(options: ReplayOptions) -> ScoringSetup:
     )
 
 
-def _is_wanted(options: ReplayOptions, policy: NamedPolicy) -> bool:
-    """Whether its packs were asked for: the baseline is replayed in any case, but dumped only then."""
-    return policy.name != BASELINE or BASELINE in options.policies
-
-
 class Workload(Struct, frozen=True):
     """How much there is to do."""
 
@@ -127,6 +122,8 @@ class RecordingSources(Struct, frozen=True):
     files: tuple[Path, ...]
     format: str | None = None
     sample: int = 0
+    read: dict[Path, RecordingFile] = {}
+    """Files by path once they have been read to their end, for `check_complete`."""
 
     def load(self) -> Workload:
         """Reads every file once, so that a bad one is refused before any work and time left can be told."""
@@ -148,17 +145,13 @@ class RecordingSources(Struct, frozen=True):
                 number += 1
 
     def _unread(self, path: Path) -> Iterator[LazyRecording]:
-        if not self.sample:
-            yield from scan_recordings(path, self.format)
-            return
-        found = sum(1 for _ in scan_recordings(path, self.format))
-        chosen = _spread(found, self.sample)
-        yield from (u for at, u in enumerate(scan_recordings(path, self.format)) if at in chosen)
-
-
-def _spread(found: int, wanted: int) -> set[int]:
-    if wanted >= found:
-        return set(range(found))
-    if wanted == 1:
-        return {0}
-    return {round(place * (found - 1) / (wanted - 1)) for place in range(wanted)}
+        chosen: set[int] | None = None
+        if self.sample:
+            found = sum(1 for _ in scan_recordings(path, self.format))
+            spread = range(min(self.sample, found))
+            chosen = {round(place * (found - 1) / max(len(spread) - 1, 1)) for place in spread}
+        file = RecordingFile(path)
+        for at, unread in enumerate(scan_recordings(file, self.format)):
+            if chosen is None or at in chosen:
+                yield unread
+        self.read[path] = file

@@ -51,22 +51,30 @@ class PackReader:
     ) -> ScoredMessage:
         if not isinstance(message, dict) or message.get("tool_calls"):
             # Arguments may have been changed in place, which only reading them again can tell.
-            return self._same(_read(message))
+            return self._read(message)
         content = message.get("content")
-        known = before.get(id(message))
-        same = known is not None and known[0] is message and known[1] is content and isinstance(content, str)
-        if known is not None and same and _is_still(known[2], message):
-            scored = known[2]
-        else:
-            scored = self._same(_read(message))
+        known, before_content, scored = before.get(id(message), (None, None, None))
+        same = known is message and before_content is content and isinstance(content, str)
+        # A message of the same text may have been changed in place.
+        now = (message.get("role"), message.get("tool_call_id") or "")
+        if scored is None or not same or (scored.role, scored.answers) != now:
+            scored = self._read(message)
         self._plain[id(message)] = (message, content, scored)
         return scored
 
-    def _same(self, scored: ScoredMessage) -> ScoredMessage:
-        known = self._known.get(scored)
-        if known is None:
-            known = self._known[scored] = _sendable(scored)
-        return known
+    def _read(self, message: Json) -> ScoredMessage:
+        try:
+            scored = read_message(message)
+            if scored not in self._known:
+                msgspec.msgpack.encode(scored)
+        except InputError:
+            raise
+        except UnicodeEncodeError as error:
+            raise InputError(f"a message holds text that is not Unicode: {error.reason}") from error
+        except Exception as error:
+            # A policy may return anything: parts that are no objects, arguments that JSON cannot hold.
+            raise InputError(f"a message cannot be read: {error}") from error
+        return self._known.setdefault(scored, scored)
 
 
 def _check_extras(sent: Sent) -> None:
@@ -84,30 +92,6 @@ def _check_extras(sent: Sent) -> None:
 
 def _is_amount(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
-
-
-def _is_still(scored: ScoredMessage, message: Message) -> bool:
-    """Whether a message of the same text is still what it was read as: it may have been changed in place."""
-    answers = message.get("tool_call_id") or ""
-    return (scored.role, scored.answers) == (message.get("role"), answers)
-
-
-def _read(message: Json) -> ScoredMessage:
-    try:
-        return read_message(message)
-    except InputError:
-        raise
-    except Exception as error:
-        # A policy may return anything: parts that are no objects, arguments that JSON cannot hold.
-        raise InputError(f"a message cannot be read: {error}") from error
-
-
-def _sendable(scored: ScoredMessage) -> ScoredMessage:
-    try:
-        msgspec.msgpack.encode(scored)
-    except UnicodeEncodeError as error:
-        raise InputError(f"a message holds text that is not Unicode: {error.reason}") from error
-    return scored
 
 
 class PackWriter:
@@ -135,12 +119,17 @@ def _digest(scored: ScoredMessage) -> bytes:
 
 
 def _openai(scored: ScoredMessage) -> Message:
-    message: Message = {"role": scored.role, "content": scored.text or (None if scored.calls else "")}
-    if scored.calls:
-        message["tool_calls"] = [
-            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
-            for c in scored.calls
-        ]
+    calls = [
+        {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
+        for c in scored.calls
+    ]
+    return _written(scored, scored.text or (None if scored.calls else ""), calls)
+
+
+def _written(scored: ScoredMessage, content: str | None, calls: list[Message]) -> Message:
+    message: Message = {"role": scored.role, "content": content}
+    if calls:
+        message["tool_calls"] = calls
     if scored.role == "tool":
         message["tool_call_id"] = scored.answers
     return message
@@ -149,21 +138,11 @@ def _openai(scored: ScoredMessage) -> Message:
 def _dumped(scored: ScoredMessage) -> bytes:
     """OpenAI's shape with `arguments` as an object; name and arguments also stand flat in a call, as in neutral
     recordings, so that readers of either shape find them."""
-    message: Message = {"role": scored.role, "content": scored.text}
-    if scored.calls:
-        message["tool_calls"] = [
-            {
-                "id": c.id,
-                "type": "function",
-                "name": c.name,
-                "arguments": (arguments := _arguments(c.arguments)),
-                "function": {"name": c.name, "arguments": arguments},
-            }
-            for c in scored.calls
-        ]
-    if scored.role == "tool":
-        message["tool_call_id"] = scored.answers
-    return msgspec.json.encode(message)
+    calls: list[Message] = []
+    for call in scored.calls:
+        function = {"name": call.name, "arguments": _arguments(call.arguments)}
+        calls.append({"id": call.id, "type": "function", **function, "function": function})
+    return msgspec.json.encode(_written(scored, scored.text, calls))
 
 
 def _arguments(text: str) -> Json:
@@ -211,9 +190,9 @@ FAULTS = (Exception, SystemExit, GeneratorExit)
 class PolicyAnswer(Struct, frozen=True):
     """What a policy returned, as read; `fault` says why there is nothing to score."""
 
-    pack: list[ScoredMessage]
-    sent: Sent
-    seconds: float
+    pack: list[ScoredMessage] = []
+    sent: Sent = Sent([])
+    seconds: float = 0.0
     fault: str = ""
 
 
@@ -232,20 +211,19 @@ class PolicyRunner:
     def ask(self, handed: list[Message], at: float | None) -> PolicyAnswer:
         """What the policy would send. Before anything has happened there is nothing to ask."""
         if not handed:
-            return PolicyAnswer([], Sent([]), 0.0)
+            return PolicyAnswer()
         if self._policy is None:
-            return PolicyAnswer([], Sent([]), 0.0, self._start_error)
+            return PolicyAnswer(fault=self._start_error)
         began = perf_counter()
         try:
-            answer: Json = self._policy.pack(handed, at)
-            answer = _whole(answer)
+            answer = _whole(self._policy.pack(handed, at))
         except FAULTS as error:
-            return PolicyAnswer([], Sent([]), perf_counter() - began, _sentence(error))
+            return PolicyAnswer(seconds=perf_counter() - began, fault=_sentence(error))
         seconds = perf_counter() - began
         try:
             pack, sent = self._reader.read(answer)
         except InputError as error:
-            return PolicyAnswer([], Sent([]), seconds, error.message)
+            return PolicyAnswer(seconds=seconds, fault=error.message)
         return PolicyAnswer(pack, sent, seconds)
 
     @property
@@ -256,10 +234,9 @@ class PolicyRunner:
             return None
 
         def follow(id_: str) -> str | None:
-            try:
+            text = None
+            with suppress(*FAULTS):
                 text = own(id_)
-            except FAULTS:
-                return None
             return text if isinstance(text, str) else None
 
         return follow

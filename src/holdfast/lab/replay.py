@@ -29,6 +29,9 @@ from holdfast.version import __version__
 CHECKED = 6
 """Recordings that are replayed again for the checks."""
 
+NAMED = 3
+"""Recordings that a remark names."""
+
 SEED = "PYTHONHASHSEED"
 
 
@@ -79,7 +82,9 @@ class ReplayCollector:
             kept.extend(replace(score, moments=[]) for score in scores)
 
     def _keep_picture(self, id_: str, scores: Sequence[Score]) -> None:
-        if not self._options.pictures or not _fits(self._wanted.picture, id_):
+        wanted = self._wanted.picture
+        fits = id_.startswith(wanted) or id_.endswith(wanted) or f"/{wanted}" in id_
+        if not self._options.pictures or not fits:
             return
         length = len(self._pictures[0].moments) if self._pictures else 0
         if scores[0].requests > length:
@@ -125,16 +130,23 @@ class ReplayCollector:
         )
 
     def _all_notes(self) -> list[str]:
-        short = short_notes(self._options, self.short, self.short + len(self.kept))
-        remarks = [_remark(*item) for item in sorted(self._remarks.items())]
-        return [*shortened(self._notes), *short, *remarks]
+        notes = shortened(self._notes) + short_notes(self._options, self.short, self.short + len(self.kept))
+        for note, recordings in sorted(self._remarks.items()):
+            named = ", ".join(recordings[:NAMED]) + (", …" if len(recordings) > NAMED else "")
+            notes.append(f"{len(recordings)} of the recordings: {note} ({named})")
+        return notes
 
     def _sensitivity(self, abouts: dict[str, str]) -> list[Sensitivity]:
         if len(self._scores) == 1:
             return []
         plain = _hard_recalls(build_rows(self._scores[0], abouts, draws=1))
         return [
-            Sensitivity(name, budget, kendall_tau(plain[budget], recalls), _best_first(recalls))
+            Sensitivity(
+                name,
+                budget,
+                kendall_tau(plain[budget], recalls),
+                sorted(recalls, key=lambda policy: (-recalls[policy], policy)),
+            )
             for (name, _), scores in zip(VARIATIONS, self._scores[1:], strict=True)
             for budget, recalls in _hard_recalls(build_rows(scores, abouts, draws=1)).items()
         ]
@@ -162,10 +174,6 @@ def all_too_short(options: ReplayOptions) -> InputError:
     )
 
 
-def _fits(wanted: str, id_: str) -> bool:
-    return id_.startswith(wanted) or id_.endswith(wanted) or f"/{wanted}" in id_
-
-
 def _projects(scores: Iterable[Score]) -> dict[str, int]:
     recordings: dict[str, set[str]] = {}
     for score in scores:
@@ -185,15 +193,6 @@ def _hard_recalls(rows: Iterable[PolicyRow]) -> dict[int, dict[str, float]]:
         if row.policy != BASELINE and row.hard is not None:
             recalls.setdefault(row.budget, {})[row.policy] = row.hard.mean
     return recalls
-
-
-def _best_first(recalls: dict[str, float]) -> list[str]:
-    return sorted(recalls, key=lambda policy: (-recalls[policy], policy))
-
-
-def _remark(note: str, recordings: Sequence[str], most: int = 3) -> str:
-    named = ", ".join(recordings[:most]) + (", …" if len(recordings) > most else "")
-    return f"{len(recordings)} of the recordings: {note} ({named})"
 
 
 def shortened(notes: Sequence[str], most: int = 20) -> list[str]:

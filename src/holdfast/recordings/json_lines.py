@@ -25,6 +25,8 @@ UTF16 = (b"\xff\xfe", b"\xfe\xff")
 BOM = b"\xef\xbb\xbf"
 CHUNK = 1 << 18
 OFFSET = re.compile(r" ?\(byte (\d+)\)")
+SPACE = re.compile(r"[ \t\r\n]*")
+RESTORE = "restore the file from a copy, or download it again."
 
 
 class FileLine(Struct, frozen=True):
@@ -97,7 +99,7 @@ class RecordingFile:
         reason = str(error).rstrip(".")
         return InputError(
             f"{self.name} line {line} is damaged: its gzip data cannot be read ({reason}).",
-            hint="restore the file from a copy, or download it again.",
+            hint=RESTORE,
         )
 
     def _check_start(self, start: bytes) -> None:
@@ -156,11 +158,16 @@ def json_lines(file: RecordingFile) -> Iterator[FileLine]:
 
 def _refuse_truncated(file: RecordingFile, document: FileLine) -> None:
     """A document that ends too early: no single line can be deleted to make it whole."""
+    last = _line_at(document.raw, len(document.raw.rstrip()), document.number)
+    if file.notes:
+        raise InputError(
+            f"{file.name} is cut off: its gzip data ends in line {last}, before any whole value.",
+            hint=RESTORE,
+        )
     try:
         DECODER.decode(document.raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if "truncated" in str(error):
-            last = _line_at(document.raw, len(document.raw.rstrip()), document.number)
             raise InputError(
                 f"{file.name} line {last} is not valid JSON: the file ends in the middle of a value.",
                 hint="restore the file from a copy; or delete the unfinished value at its end and the comma before "
@@ -177,8 +184,9 @@ def _without_torn_end(file: RecordingFile, lines: Iterable[FileLine]) -> Iterato
         kept: FileLine | None = line
         if not line.ended and not _parses(file, line):
             file.notes.append(f"line {line.number}, the last one, is torn and was left out")
-            whole = line.raw[: whole_prefix(line.raw)]
-            kept = FileLine(line.number, whole) if whole else None
+            text = line.raw.decode("utf-8", "surrogateescape")
+            whole = [text[:stop] for _, stop in _spans(text)][-1:]
+            kept = FileLine(line.number, whole[0].encode("utf-8", "surrogateescape")) if whole else None
         if held is not None:
             yield held
         held = kept
@@ -204,15 +212,6 @@ def decode_line(raw: bytes, name: str, line: int, losses: Losses) -> list[Json]:
         if is_too_deep(value):
             _refuse_depth(name, line)
     return values
-
-
-def whole_prefix(raw: bytes) -> int:
-    """How many bytes at the start of `raw` are whole JSON values."""
-    text = raw.decode("utf-8", "surrogateescape")
-    end = 0
-    for _start, stop in _spans(text):
-        end = stop
-    return len(text[:end].encode("utf-8", "surrogateescape"))
 
 
 def _second_look(raw: bytes, name: str, line: int, losses: Losses, error: Exception) -> list[Json]:
@@ -243,21 +242,14 @@ def _spans(text: str) -> list[tuple[int, int]]:
     """Where whole values begin and end, up to the first thing that is not one."""
     scan = json.JSONDecoder().raw_decode
     spans: list[tuple[int, int]] = []
-    start = _skip_space(text, 0)
-    while start < len(text):
+    stop = 0
+    while (space := SPACE.match(text, stop)) and (start := space.end()) < len(text):
         try:
             _, stop = scan(text, start)
         except (ValueError, RecursionError):
             break
         spans.append((start, stop))
-        start = _skip_space(text, stop)
     return spans
-
-
-def _skip_space(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n":
-        at += 1
-    return at
 
 
 def _line_at(raw: bytes, at: int, first: int) -> int:

@@ -34,16 +34,6 @@ from holdfast.wire.message_lists import (
 )
 from holdfast.wire.recording_builder import RecordingBuilder, content_id
 
-FORMATS = (
-    NEUTRAL,
-    OPENAI,
-    ANTHROPIC,
-    claude_code.NAME,
-    codex.NAME,
-    copilot.NAME,
-    pi.NAME,
-    swe_agent.NAME,
-)
 CODEX_ITEMS = (*codex.CALLS, *codex.OUTPUTS, "reasoning")
 CLAUDE_CODE_KEYS = ("parentUuid", "sessionId", "leafUuid", "isSnapshotUpdate", "session_id")
 
@@ -64,14 +54,7 @@ VALUE_READERS: dict[str, Callable[[Json, RecordingBuilder, str], Recording]] = {
     swe_agent.NAME: swe_agent.read_swe_agent,
 }
 """Formats with one recording a value, so that a file may hold many."""
-
-
-def check_format(name: str) -> str:
-    if name not in FORMATS:
-        raise InputError(
-            f"`{name}` is not a format of recordings.", hint=suggest(name.lower(), FORMATS, lists=True)
-        )
-    return name
+FORMATS = (NEUTRAL, OPENAI, ANTHROPIC, *READERS, swe_agent.NAME)
 
 
 def detect_format(values: Sequence[Json], name: str = "the input") -> str:
@@ -93,7 +76,10 @@ def detect_format(values: Sequence[Json], name: str = "the input") -> str:
 def format_of(value: Json) -> str | None:
     """The format one value shows by itself; None for a lone message and for what is unknown."""
     if isinstance(value, list):
-        return _list_format(value)
+        first = value[0] if value else None
+        if is_message(first):
+            return message_format(value)
+        return format_of(first) if isinstance(first, dict | list) else None
     record = obj(value)
     kind = record.get("type")
     if isinstance(record.get("messages"), list) and "id" in record and {"meta", "source"} & record.keys():
@@ -120,14 +106,6 @@ def _line_format(record: dict[str, Json], kind: str) -> str | None:
         return pi.NAME
     bare = kind == "message" and "role" in record and block_types(record) & {"input_text", "output_text"}
     return codex.NAME if kind in CODEX_ITEMS or bare else None
-
-
-def _list_format(values: list[Json]) -> str | None:
-    if not values:
-        return None
-    if is_message(values[0]):
-        return message_format(values)
-    return format_of(values[0]) if isinstance(values[0], dict | list) else None
 
 
 class LineIds(Struct):
@@ -159,7 +137,11 @@ def find_recording(path: Path, id: str | None = None, format: str | None = None)
     file = RecordingFile(Path(path))
     recordings = scan_recordings(file, format)
     if id is None:
-        return _only(recordings, file.name)
+        found = list(islice(recordings, SHOWN + 1))
+        if len(found) == 1:
+            return found[0].read()
+        hint = f"choose one with `--id`: {_shown([recording.id for recording in found])}."
+        raise InputError(f"{file.name} holds several recordings.", hint=hint)
     ids: list[str] = []
     near: list[str] = []
     match: LazyRecording | None = None
@@ -170,7 +152,7 @@ def find_recording(path: Path, id: str | None = None, format: str | None = None)
         if id and (recording.id.startswith(id) or recording.id.endswith(id) or f"/{id}" in recording.id):
             near.append(recording.id)
             match = match or recording
-    if match is not None and len(near) == 1:
+    if match and len(near) == 1:
         return match.read()
     if near:
         raise InputError(
@@ -182,17 +164,8 @@ def find_recording(path: Path, id: str | None = None, format: str | None = None)
     raise NotFound(f"{file.name} holds no recording `{id}`{lost}.", hint=f"it has {_shown(close)}.")
 
 
-def _only(recordings: Iterator[LazyRecording], name: str) -> Recording:
-    found = list(islice(recordings, SHOWN + 1))
-    if len(found) == 1:
-        return found[0].read()
-    ids = [recording.id for recording in found]
-    raise InputError(f"{name} holds several recordings.", hint=f"choose one with `--id`: {_shown(ids)}.")
-
-
-def _shown(ids: Iterable[str]) -> str:
-    some = list(islice(ids, SHOWN + 1))
-    return ", ".join(f"`{id}`" for id in some[:SHOWN]) + (", …" if len(some) > SHOWN else "")  # noqa: A001
+def _shown(ids: Sequence[str]) -> str:
+    return ", ".join(f"`{id_}`" for id_ in ids[:SHOWN]) + (", …" if len(ids) > SHOWN else "")
 
 
 def scan_recordings(
@@ -203,8 +176,9 @@ def scan_recordings(
 
     What a damaged end cost is known when all have been taken: give a `RecordingFile`, then `check_complete`.
     """
-    if format is not None:
-        check_format(format)
+    if format is not None and format not in FORMATS:
+        hint = suggest(format.lower(), FORMATS, lists=True)
+        raise InputError(f"`{format}` is not a format of recordings.", hint=hint)
     source = path if isinstance(path, RecordingFile) else RecordingFile(Path(path))
     lines = json_lines(source)
     head: list[FileLine] = []
@@ -275,32 +249,24 @@ def _line_recordings(source: RecordingFile, line: FileLine, name: str) -> Iterat
     except (msgspec.DecodeError, RecursionError):
         found = LineIds()
     if own := text(found.id) or text(found.custom_id):
-        yield LazyRecording(own, partial(_read_line, source, line, name, own), len(line.raw))
+        yield LazyRecording(own, partial(_read_part, source, line, name, own, 0), len(line.raw))
         return
-    losses = Losses()
+    for place, part in enumerate(_parts(source, line, Losses())):
+        own = text(obj(part).get("id")) or text(obj(part).get("custom_id")) or content_id(name, part)
+        yield LazyRecording(own, partial(_read_part, source, line, name, own, place), len(line.raw))
+
+
+def _parts(source: RecordingFile, line: FileLine, losses: Losses) -> list[Json]:
+    """The recordings on a line. A list may be one recording's messages or a list of recordings."""
+    parts: list[Json] = []
     for value in decode_line(line.raw, source.name, line.number, losses):
-        for part in _several(value):
-            own = text(obj(part).get("id")) or text(obj(part).get("custom_id")) or content_id(name, part)
-            yield LazyRecording(
-                own, partial(_read_value, source, line, name, own, part, losses), len(line.raw)
-            )
+        parts += value if isinstance(value, list) and value and not is_message(value[0]) else [value]
+    return parts
 
 
-def _several(value: Json) -> list[Json]:
-    """A list may be one recording's messages or a list of recordings."""
-    return value if isinstance(value, list) and value and not is_message(value[0]) else [value]
-
-
-def _read_line(source: RecordingFile, line: FileLine, name: str, own: str) -> Recording:
+def _read_part(source: RecordingFile, line: FileLine, name: str, own: str, place: int) -> Recording:
     losses = Losses()
-    value = decode_line(line.raw, source.name, line.number, losses)[0]
-    return _read_value(source, line, name, own, value, losses)
-
-
-def _read_value(
-    source: RecordingFile, line: FileLine, name: str, own: str, value: Json, losses: Losses
-) -> Recording:
-    builder = RecordingBuilder(
-        name, where=f"{source.name} line {line.number}", notes=[*source.notes, *losses.sentences()]
-    )
+    value = _parts(source, line, losses)[place]
+    notes = [*source.notes, *losses.sentences()]
+    builder = RecordingBuilder(name, where=f"{source.name} line {line.number}", notes=notes)
     return VALUE_READERS[name](value, builder, own)

@@ -7,7 +7,7 @@ is measured and what was calibrated on stay disjoint. The data file was made by
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -34,25 +34,16 @@ class CommonNames(Struct, frozen=True):
     projects: tuple[str, ...]
     found: dict[str, int]
 
-    def above(self, measure: Measure, project: str) -> "CommonNameTest":
-        """Names to leave out when measuring recordings of a project."""
+    def above(self, measure: Measure, project: str) -> Callable[[str], bool]:
+        """Says which names to leave out when measuring recordings of a project."""
         own = 1 << self.projects.index(project) if project in self.projects else 0
         others = len(self.projects) - bool(own)
         limit = max(measure.common_projects, measure.common_share * others)
-        return CommonNameTest(self.found, ~own, limit)
+        return lambda name: (self.found.get(name, 0) & ~own).bit_count() > limit
 
     @property
     def about(self) -> str:
         return f"{len(self.found)} names shared by {FEWEST} or more of {len(self.projects)} projects"
-
-
-class CommonNameTest(Struct, frozen=True):
-    found: dict[str, int]
-    mask: int
-    limit: float
-
-    def __call__(self, name: str) -> bool:
-        return (self.found.get(name, 0) & self.mask).bit_count() > self.limit
 
 
 @cache
@@ -109,13 +100,9 @@ def count_names(cases: Iterable[ReplayCase]) -> CommonNames:
     for place, project in enumerate(projects):
         for name in by_project[project]:
             bits[name] = bits.get(name, 0) | 1 << place
-    shared = {name: b for name, b in bits.items() if b.bit_count() >= FEWEST and not _is_address(name)}
-    return CommonNames(projects, shared)
-
-
-def _is_address(name: str) -> bool:
-    """Addresses of pages and people have no place in a file that is handed on, and few are shared by many."""
-    return "://" in name or "@" in name
+    # Addresses of pages and people have no place in a file that is handed on, and few are shared by many.
+    named = {name: b for name, b in bits.items() if "://" not in name and "@" not in name}
+    return CommonNames(projects, {name: b for name, b in named.items() if b.bit_count() >= FEWEST})
 
 
 def _cases(paths: Sequence[Path]) -> Iterator[ReplayCase]:

@@ -14,7 +14,6 @@ from holdfast.lab.evidence.indexed_message import IndexedMessage, LineContext, w
 from holdfast.lab.evidence.needs import FileCopies, LinePlace, Measure, Need
 from holdfast.lab.results import AGES, KINDS, Score, Share
 from holdfast.lab.scored_message import ScoredMessage
-from holdfast.tool_use import ToolUse
 
 CROWD = 12
 """A line with more names than this says nothing about any one of them by holding its neighbours too."""
@@ -68,6 +67,7 @@ class NeedScorer:
             self._supports(message, line, sources)
             for message in pack
             for line in message.names.get(need.text, ())
+            if not self._files.is_stale(message, line)
         )
 
     def presence(self, need: Need, pack: Sequence[IndexedMessage]) -> bool:
@@ -89,8 +89,6 @@ class NeedScorer:
         return None
 
     def _supports(self, message: IndexedMessage, line: int, sources: Iterable[SourceLine]) -> bool:
-        if self._files.is_stale(message, line):
-            return False
         here = message.context(line)
         return any(
             _in_company(source, message, line, self._measure.overlap)
@@ -108,28 +106,21 @@ class NeedScorer:
             found = SourceLine(others, here.words)
             if found.is_lone:
                 call = message.scored.answers
-                headings = (message.heading(line), self._words_of_call(call))
+                use = self._files.uses.get(call)
+                headings = (message.heading(line), frozenset(words_in(use.label)) if use else frozenset())
                 found = SourceLine(
                     others, here.words, message.neighbours(line), call, tuple(filter(None, headings))
                 )
             self._sources[place, name] = found
         return found
 
-    def _words_of_call(self, call: str) -> frozenset[str]:
-        use = self._files.uses.get(call)
-        return frozenset(words_in(use.label)) if use else frozenset()
-
     def _keys(self, need: Need) -> Iterator[str]:
         """Path, command or query of the calls whose results a need stands in."""
         for message, _ in need.sources[:SOURCES_TO_FOLLOW]:
             scored = self._messages[message].scored
             use = self._files.uses.get(scored.answers) if scored.role == "tool" else None
-            if use is not None and (key := _key(use)):
+            if use and (key := use.path or " ".join(use.command.split())[:LONGEST_KEY] or use.pattern):
                 yield key
-
-
-def _key(use: ToolUse) -> str:
-    return use.path or " ".join(use.command.split())[:LONGEST_KEY] or use.pattern
 
 
 def _says_the_same(here: LineContext, source: SourceLine, overlap: float) -> bool:

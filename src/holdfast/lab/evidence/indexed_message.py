@@ -173,11 +173,11 @@ def argument_values(arguments: str) -> Iterator[tuple[str, str]]:
 
 def _lines(text: str) -> list[str]:
     lines = text.split("\n")
-    return lines if len(text) <= LONGEST_LINE else [part for line in lines for part in _parts(line)]
-
-
-def _parts(line: str) -> list[str]:
-    return [line[at : at + LONGEST_LINE] for at in range(0, len(line), LONGEST_LINE)] or [""]
+    if len(text) <= LONGEST_LINE:
+        return lines
+    return [
+        line[at : at + LONGEST_LINE] for line in lines for at in range(0, max(len(line), 1), LONGEST_LINE)
+    ]
 
 
 def _without(line: str, names: set[str]) -> str:
@@ -202,10 +202,7 @@ class PackIndex:
         if len(self._made) > self._room:
             kept = set(pack)
             self._made = {scored: message for scored, message in self._made.items() if scored in kept}
-        return [self._recorded.get(scored) or self._indexed(scored) for scored in pack]
-
-    def _indexed(self, scored: ScoredMessage) -> IndexedMessage:
-        message = self._made.get(scored)
-        if message is None:
-            message = self._made[scored] = IndexedMessage(scored)
-        return message
+        for scored in pack:
+            if scored not in self._recorded and scored not in self._made:
+                self._made[scored] = IndexedMessage(scored)
+        return [self._recorded.get(scored) or self._made[scored] for scored in pack]

@@ -59,24 +59,16 @@ class FileCopies(Struct):
 
     def note(self, scored: ScoredMessage) -> None:
         if scored.role == "assistant":
-            self._note_calls(scored)
-        elif scored.role == "tool":
-            self._note_result(scored)
-
-    def _note_calls(self, scored: ScoredMessage) -> None:
-        for call in scored.calls:
-            arguments = dict(argument_values(call.arguments))
-            self.uses[call.id] = recognise(ToolCall(call.id, call.name, arguments))
-
-    def _note_result(self, scored: ScoredMessage) -> None:
-        use = self.uses.get(scored.answers)
+            for call in scored.calls:
+                arguments = dict(argument_values(call.arguments))
+                self.uses[call.id] = recognise(ToolCall(call.id, call.name, arguments))
+        use = self.uses.get(scored.answers) if scored.role == "tool" else None
         if use is None or not use.path:
             return
+        failed = scored.text.lstrip().lower().startswith(FAILED)
         if use.kind == "read":
             self._reads.setdefault(use.path, []).append(scored.answers)
-        elif use.kind in ("edit", "multiedit", "write") and not scored.text.lstrip().lower().startswith(
-            FAILED
-        ):
+        elif use.kind in ("edit", "multiedit", "write") and not failed:
             self.stale_results.update(self._reads.pop(use.path, ()))
             self.stale_contents.update(self._writes.pop(use.path, ()))
             if use.kind == "write":
@@ -181,20 +173,17 @@ def find_needs(
         for _, value in argument_values(call.arguments):
             for line in dict.fromkeys(value.split("\n")):
                 for need in _needs_of_line(line.strip(), history, known, measure):
-                    _collapse(by_source, need)
+                    # A line stands for the names in it; of several names the one longest unseen.
+                    other = by_source.setdefault(need.sources[0], need)
+                    if (need.is_line, -need.seen) > (other.is_line, -other.seen):
+                        by_source[need.sources[0]] = need
     return list(by_source.values())
 
 
-def _collapse(by_source: dict[LinePlace, Need], need: Need) -> None:
-    """A line stands for the names in it; of several names the one longest unseen."""
-    source = need.sources[0]
-    other = by_source.get(source)
-    if other is None or (need.is_line, -need.seen) > (other.is_line, -other.seen):
-        by_source[source] = need
-
-
 def _needs_of_line(line: str, history: EvidenceHistory, known: KnownText, measure: Measure) -> Iterable[Need]:
-    if len(line) >= measure.line_length and _is_phrase(line) and line not in known.lines:
+    # Letters, and more than one token: a lone path or hash is a name, and must earn its credit as one.
+    is_phrase = has_letters(line) and len(line.split(None, 1)) > 1
+    if len(line) >= measure.line_length and is_phrase and line not in known.lines:
         places = history.lines.get(line, [])
         sources = _sources(places, history)
         if sources:
@@ -211,11 +200,6 @@ def _needs_of_line(line: str, history: EvidenceHistory, known: KnownText, measur
         if need:
             taken.append(name)
             yield need
-
-
-def _is_phrase(line: str) -> bool:
-    """Letters, and more than one token: a lone path or hash is a name, and must earn its credit as one."""
-    return has_letters(line) and len(line.split(None, 1)) > 1
 
 
 def _need_of_name(name: str, history: EvidenceHistory) -> Need | None:
