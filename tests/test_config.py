@@ -14,13 +14,12 @@ from holdfast.config import (
     Config,
     find_config,
     load_config,
-    load_profile,
     parse_config,
     read_env,
     resolve_profile,
 )
 from holdfast.errors import ConfigError, NotFound
-from holdfast.packing.profile import BUILT_IN, CODE, EXECUTE, INIT, MOCK_PROMPT, REVIEW
+from holdfast.packing.profile import BUILT_IN, CODE, EXECUTE, INIT, MOCK_PROMPT, REVIEW, Profile
 from holdfast.settings import SETTINGS, Setting, setting_text, settings_table
 
 DOC = Path(__file__).parents[1] / "docs" / "profiles.md"
@@ -30,6 +29,10 @@ def refused(text: str) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
         parse_config(text, "holdfast.toml")
     return caught.value
+
+
+def load_profile(name: str = "", *, cwd: Path, env: dict[str, str], model_window: int = 0) -> Profile:
+    return resolve_profile(load_config(cwd=cwd, env=env), env, name, model_window=model_window).profile
 
 
 def test_without_a_file_the_built_in_profiles_stand(tmp_path: Path) -> None:

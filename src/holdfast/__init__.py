@@ -18,16 +18,7 @@ _HOMES = {
     "pack": "holdfast.session",
 }
 
-__all__ = [
-    "ContextOverflow",
-    "HoldfastError",
-    "Packed",
-    "Profile",
-    "ScriptedModel",
-    "Session",
-    "__version__",
-    "pack",
-]
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:

@@ -54,11 +54,6 @@ class ResolvedProfile(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def load_profile(name: str = "", *, cwd: Path, env: Mapping[str, str], model_window: int = 0) -> Profile:
-    """The profile of this name, or the default one, with what file and environment change."""
-    return resolve_profile(load_config(cwd=cwd, env=env), env, name, model_window=model_window).profile
-
-
 def resolve_profile(
     config: Config, env: Mapping[str, str], name: str = "", *, model_window: int = 0
 ) -> ResolvedProfile:
@@ -129,38 +124,30 @@ def parse_config(text: str, where: str, *, section: tuple[str, ...] = ()) -> Con
         raise ConfigError(f"{where} is not valid TOML: {error}") from error
     for key in section:
         table = table.get(key, {}) if isinstance(table, dict) else {}
+    config = Config(where=where)
     defaults: dict[str, str] = {}
-    profiles: dict[str, dict[str, Json]] = {}
-    bases: dict[str, str] = {}
-    models: dict[str, dict[str, Json]] = {}
-    permissions: dict[str, Json] = {}
-    servers: dict[str, Json] = {}
     prefix = "".join(key + "." for key in section)
     for key, value in _table(table, where, prefix.rstrip(".")).items():
         if key == "profile":
             for name, settings in _table(value, where, prefix + key).items():
-                bases[name], profiles[name] = _profile(settings, where, f"{prefix}profile.{name}")
+                found = _profile(settings, where, f"{prefix}profile.{name}")
+                config.bases[name], config.profiles[name] = found
         elif key == "models":
             for name, entry in _table(value, where, prefix + key).items():
-                models[name] = _table(entry, where, f'{prefix}models."{name}"')
+                config.models[name] = _table(entry, where, f'{prefix}models."{name}"')
         elif key == "permissions":
-            permissions = _table(value, where, prefix + key)
+            config.permissions.update(_table(value, where, prefix + key))
         elif key == "mcp":
-            servers = _servers(_table(value, where, prefix + key), where, prefix + key)
+            for part, entry in _table(value, where, prefix + key).items():
+                if part != "servers":
+                    raise _unknown(part, where, f"{prefix}mcp.{part}", ["servers"])
+                config.servers.update(_table(entry, where, f"{prefix}mcp.servers"))
         elif key == "settings":
             for default, given in _table(value, where, prefix + key).items():
                 _add_default(defaults, default, given, where, f"{prefix}settings.{default}")
         else:
             _add_default(defaults, key, value, where, prefix + key)
-    return Config(
-        where=where,
-        profiles=profiles,
-        bases=bases,
-        models=models,
-        permissions=permissions,
-        servers=servers,
-        **defaults,
-    )
+    return replace(config, **defaults)
 
 
 def find_config(cwd: Path) -> Path | None:
@@ -204,13 +191,6 @@ def _table(value: Json, where: str, key: str) -> dict[str, Json]:
     if isinstance(value, dict):
         return value
     raise ConfigError(f"{where}: `{key}` should be a table", hint=f"write it as `[{key}]`")
-
-
-def _servers(table: dict[str, Json], where: str, path: str) -> dict[str, Json]:
-    for key in table:
-        if key != "servers":
-            raise _unknown(key, where, f"{path}.{key}", ["servers"])
-    return _table(table.get("servers", {}), where, f"{path}.servers")
 
 
 def _add_default(defaults: dict[str, str], key: str, value: Json, where: str, path: str) -> None:

@@ -19,11 +19,10 @@ from holdfast.messages import Json
 from holdfast.store.encoding import decode_entry, decode_event, encode_event
 from holdfast.store.event_redaction import Redactor, redact_event
 from holdfast.store.integrity import Damage, verify
-from holdfast.store.log_file import LogFile, export_lines, read_log_lines
+from holdfast.store.log_file import export_lines, read_log_lines
 from holdfast.store.protocol import Artifact, EntryDraft, EntryRow, LogHead, LogInfo, Store
 
 Redact = Callable[[str], str]
-RedactValue = Callable[[str, str], str]
 
 _LOG_ID = re.compile(r"\w[\w.:@-]{0,99}")
 
@@ -52,54 +51,47 @@ class Log:
         meta: dict[str, Json] | None = None,
         at: float | None = None,
         redact: Redact | None = None,
-        redact_value: RedactValue | None = None,
     ) -> "Log":
         """A new, live log. Without an `id` it gets a random one that sorts by time."""
-        log = cls(store, _checked_id(id) if id else new_log_id(), Redactor.chosen(redact, redact_value))
+        log = cls(store, _checked_id(id) if id else new_log_id(), Redactor.chosen(redact, None))
         started = LogStarted(title=title, source=source, forked_from=forked_from, meta=meta or {})
-        if not log._start([Recorded(started, at=time.time() if at is None else at)]):
+        if not log._start(log._prepared([Recorded(started, at=time.time() if at is None else at)])):
             raise InputError(
                 f"a log `{log.id}` is in the store already", hint="open that one, or choose another id"
             )
         return log
 
     @classmethod
-    def open(
-        cls,
-        store: Store,
-        id: str,  # noqa: A002 - the word users know
-        *,
-        redact: Redact | None = None,
-        redact_value: RedactValue | None = None,
-    ) -> "Log":
+    def open(cls, store: Store, id: str, *, redact: Redact | None = None) -> "Log":  # noqa: A002
         """The log with this id, or with an id that begins with it."""
         found = store.resolve(id)
         if found.kind != "log":
-            raise NotFound(f"`{id}` is the id of {_article(found.kind)}, not of a log")
+            kind = "an entry" if found.kind == "entry" else "a text"
+            raise NotFound(f"`{id}` is the id of {kind}, not of a log")
         schema = store.info(found.id).head.schema
         if schema > SCHEMA:
             raise StoreError(
                 f"log `{found.id}` has event schema {schema}, and this version knows {SCHEMA}",
                 hint="a newer Holdfast wrote it: upgrade this one",
             )
-        return cls(store, found.id, Redactor.chosen(redact, redact_value))
+        return cls(store, found.id, Redactor.chosen(redact, None))
 
     @classmethod
-    def import_recording(
-        cls,
-        store: Store,
-        recording: Recording,
-        *,
-        redact: Redact | None = None,
-        redact_value: RedactValue | None = None,
-    ) -> "Log":
+    def import_recording(cls, store: Store, recording: Recording, *, redact: Redact | None = None) -> "Log":
         """A recording as a log, whole or not at all. The same recording gives the same log, once."""
-        log = cls(store, "", Redactor.chosen(redact, redact_value))
-        _check_recording(recording)
+        log = cls(store, "", Redactor.chosen(redact, None))
+        name = f"recording `{recording.id}`"
+        if not recording.events or not isinstance(recording.events[0].event, LogStarted):
+            raise InputError(f"{name} does not open with `LogStarted`")
+        for index, recorded in enumerate(recording.events):
+            if recorded.after is not None and not 0 <= recorded.after < index:
+                raise InputError(
+                    f"event {index} of {name} follows event {recorded.after}, which is not before it"
+                )
         notes = [Recorded(Noted("import", note)) for note in recording.notes]
         prepared = log._prepared([*recording.events, *notes])
         log.id = _recording_id(recording, prepared)
-        log.existed = not log._start_prepared(prepared)
+        log.existed = not log._start(prepared)
         return log
 
     @property
@@ -156,12 +148,11 @@ class Log:
     def _prepared(self, recorded: Sequence[Recorded]) -> "list[_Prepared]":
         return [_prepare(item, self._redaction) for item in recorded]
 
-    def _start(self, recorded: Sequence[Recorded]) -> bool:
-        return self._start_prepared(self._prepared(recorded))
-
-    def _start_prepared(self, prepared: "Sequence[_Prepared]") -> bool:
+    def _start(self, prepared: "Sequence[_Prepared]") -> bool:
         """Create the log with its first entries; false if it is there already."""
-        head = _head(self.id, prepared[0].event, prepared[0].draft.at)
+        started, at = prepared[0].event, prepared[0].draft.at
+        assert isinstance(started, LogStarted), "the first event of a log is LogStarted"
+        head = LogHead(self.id, started.title, started.source, started.origin, started.schema, at)
         return bool(self.store.create(head, [item.draft for item in prepared]))
 
 
@@ -180,16 +171,10 @@ def export_log(log: Log) -> Iterator[bytes]:
     return export_lines(log.store, log.id)
 
 
-def import_log(
-    store: Store,
-    lines: Iterable[bytes],
-    *,
-    redact: Redact | None = None,
-    redact_value: RedactValue | None = None,
-) -> Log:
+def import_log(store: Store, lines: Iterable[bytes], *, redact: Redact | None = None) -> Log:
     """The log that `export_log` wrote, with the same ids; checked whole before anything is stored."""
     file = read_log_lines(lines)
-    log = Log(store, _checked_id(file.head.id), Redactor.chosen(redact, redact_value))
+    log = Log(store, _checked_id(file.head.id), Redactor.chosen(redact, None))
     for entry in file.entries:
         if redact_event(entry.event, log._redaction) != entry.event:  # noqa: SLF001 - its own module
             # Redacting here would change this id and all that refer to it.
@@ -197,9 +182,13 @@ def import_log(
                 f"entry number {entry.seq} of the file holds something that looks like a secret",
                 hint="nothing was imported; the file was made with weaker rules for secrets",
             )
-    if not store.create(file.head, file.drafts):
-        _check_same(store, file)
-        log.existed = True
+    log.existed = not store.create(file.head, file.drafts)
+    there = [row.id for row in store.read(log.id).rows] if log.existed else []
+    if log.existed and there[: len(file.entries)] != [entry.id for entry in file.entries]:
+        raise InputError(
+            f"another log `{log.id}` is in the store, with {len(there)} entries that are not the file's",
+            hint="delete that log first, or import into another store",
+        )
     return log
 
 
@@ -220,11 +209,6 @@ def _prepare(recorded: Recorded, redaction: Redactor) -> _Prepared:
     return _Prepared(event, draft)
 
 
-def _head(log: str, started: Event, at: float | None) -> LogHead:
-    assert isinstance(started, LogStarted), "the first event of a log is LogStarted"
-    return LogHead(log, started.title, started.source, started.origin, started.schema, at)
-
-
 def _recording_id(recording: Recording, prepared: Sequence[_Prepared]) -> str:
     """Derived from what is stored, not from what was redacted: an id must not help to guess a secret."""
     parts = [f"{recording.source}\n{recording.id}"]
@@ -234,26 +218,6 @@ def _recording_id(recording: Recording, prepared: Sequence[_Prepared]) -> str:
     return "l" + text_id("\n\n".join(parts))[1:]
 
 
-def _check_recording(recording: Recording) -> None:
-    name = f"recording `{recording.id}`"
-    if not recording.events or not isinstance(recording.events[0].event, LogStarted):
-        raise InputError(f"{name} does not open with `LogStarted`")
-    for index, recorded in enumerate(recording.events):
-        if recorded.after is not None and not 0 <= recorded.after < index:
-            raise InputError(
-                f"event {index} of {name} follows event {recorded.after}, which is not before it"
-            )
-
-
-def _check_same(store: Store, file: LogFile) -> None:
-    there = [row.id for row in store.read(file.head.id).rows]
-    if there[: len(file.entries)] != [entry.id for entry in file.entries]:
-        raise InputError(
-            f"another log `{file.head.id}` is in the store, with {len(there)} entries that are not the file's",
-            hint="delete that log first, or import into another store",
-        )
-
-
 def _checked_id(id_: str) -> str:
     if not _LOG_ID.fullmatch(id_) or is_id(id_):
         raise InputError(
@@ -261,7 +225,3 @@ def _checked_id(id_: str) -> str:
             hint="use up to 100 letters, digits and . : @ _ -, but not the shape of an entry's or a text's id",
         )
     return id_
-
-
-def _article(kind: str) -> str:
-    return "an entry" if kind == "entry" else "a text"

@@ -63,14 +63,8 @@ def recall(
     if grep is not None or query is not None:
         if chars is not None:
             raise InputError("`chars` goes with neither `grep` nor `query`", hint="narrow these with `lines`")
-        return matching_part(
-            whole,
-            text,
-            lines,
-            {"grep": grep} if grep is not None else {"query": query or ""},
-            context,
-            limits,
-        )
+        sought = {"grep": grep} if grep is not None else {"query": query or ""}
+        return matching_part(whole, text, lines, sought, context, limits)
     if chars is not None:
         return character_part(whole, text, lines, chars, limits)
     return line_part(whole, text, lines, limits)
@@ -155,10 +149,9 @@ def answer_recall(
     """
     try:
         asked = _asked(arguments)
-        id_ = asked.get("id")
         found = recall(
             store,
-            id_,
+            asked.get("id"),
             lines=parse_range(asked["lines"], "lines") if "lines" in asked else None,
             chars=parse_range(asked["chars"], "chars") if "chars" in asked else None,
             grep=asked.get("grep"),
@@ -194,7 +187,8 @@ def _asked(arguments: Mapping[str, Json]) -> dict[str, str]:
 def _answer(found: RecalledText, asked: dict[str, str]) -> str:
     name = found.id or "search"
     if "grep" in asked or "query" in asked:
-        what = f'{"grep" if "grep" in asked else "query"} "{_one_line(asked.get("grep") or asked["query"])}"'
+        kind = "grep" if "grep" in asked else "query"
+        what = f'{kind} "{" ".join(asked[kind][:200].split())}"'
         things = "matching lines" if found.id else "texts"
         total = f" of {found.total_lines}" if found.id else ""
         head = f"[recall {name} {what}: {found.matches} {things}{total}]"
@@ -202,19 +196,10 @@ def _answer(found: RecalledText, asked: dict[str, str]) -> str:
         head = f"[recall {name} characters {found.chars[0]}-{found.chars[1]} of {found.total_chars}]"
     else:
         head = f"[recall {name} lines {found.first_line}-{found.last_line} of {found.total_lines}]"
-    tail = []
-    if found.note:
-        tail.append(f"[{found.note}]")
+    tail = [f"[{found.note}]"] if found.note else []
     if found.more:
-        inside = ", ".join(f"{key}={_quoted(value)}" for key, value in found.more.items())
+        quoted = {key: value.replace("\\", "\\\\").replace('"', '\\"') for key, value in found.more.items()}
+        inside = ", ".join(f'{key}="{value}"' for key, value in quoted.items())
         tail.append(f"[more: {RECALL}({inside})]")
     shown = found.text.removesuffix("\n") if tail else found.text
     return "\n".join([head, *([shown] if shown else []), *tail])
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text[:200].split())
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

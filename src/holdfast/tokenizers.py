@@ -49,10 +49,7 @@ class SplintrTokenizer:
 
     def ids(self, text: str) -> list[int]:
         """The tokens themselves, for comparing two texts token by token."""
-        try:
-            return self._ids(text)[self._frame :]
-        except UnicodeEncodeError:
-            return self._ids(text.encode("utf-8", "replace").decode("utf-8"))[self._frame :]
+        return self._ids(text.encode("utf-8", "replace").decode("utf-8"))[self._frame :]
 
     def _tokens(self, text: str) -> int:
         if len(self._openings) > FEW_OPENINGS or any(opening in text for opening in self._openings):

@@ -68,13 +68,14 @@ def load_prices(name_or_path: str) -> PriceTable:
         return BUILT_IN[name_or_path]
     path = Path(name_or_path).expanduser()
     if path.suffix != SUFFIX and path.name == name_or_path and not path.is_file():
-        raise _unknown_name(name_or_path)
+        hint = suggest(name_or_path.lower(), NAMES, lists=True, more="or give a TOML file")
+        raise InputError(f"there is no price table `{name_or_path}`", hint=hint)
     try:
         text = path.read_text("utf-8-sig")
     except OSError as error:
         raise InputError(
             f"the price table {path} cannot be read: {error.strerror}",
-            hint=f"give a TOML file or one of {_listed(NAMES)}",
+            hint=f"give a TOML file or one of {', '.join(f'`{name}`' for name in NAMES)}",
         ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"the price table {path} is not text in UTF-8", hint="save it as UTF-8") from error
@@ -139,15 +140,6 @@ def _check_words(table: dict[str, Json], where: str) -> None:
                 f"{where}: `date` should be a day, found {describe_value(table['date'])}",
                 hint="such as `date = 2026-11-15`",
             ) from error
-
-
-def _unknown_name(name: str) -> InputError:
-    hint = suggest(name.lower(), NAMES, lists=True, more="or give a TOML file")
-    return InputError(f"there is no price table `{name}`", hint=hint)
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
 
 
 def _sample() -> str:
