@@ -50,18 +50,16 @@ class SideChains:
         """The line's chain, begun if this is its first line; empty on the main chain."""
         if not self.is_side(line) or self._alone:
             return ""
-        key = self._key(line)
+        named = text(line.get("agentId")) or text(line.get("parent_tool_use_id"))
+        key = named or self._keys.get(text(line.get("uuid")), "") or "side"
         if key not in self._started:
             self._started.add(key)
             self._start(key, line)
         return key
 
-    def _key(self, line: dict[str, Json]) -> str:
-        named = text(line.get("agentId")) or text(line.get("parent_tool_use_id"))
-        return named or self._keys.get(text(line.get("uuid")), "") or "side"
-
     def _start(self, key: str, line: dict[str, Json]) -> None:
-        prompt = _prompt(line)
+        content = obj(line.get("message")).get("content")
+        prompt = text(content) or next((text(obj(block).get("text")) for block in items(content)), "")
         call_id = text(line.get("callId")) or text(line.get("parent_tool_use_id"))
         call_id = call_id or next((c for c, call in self._calls.items() if call.get("prompt") == prompt), "")
         call = self._calls.get(call_id, {})
@@ -94,12 +92,6 @@ def _agent_calls(lines: list[dict[str, Json]]) -> dict[str, dict[str, Json]]:
                 if "prompt" in obj(block.get("input")):
                     calls[text(block.get("id"))] = obj(block.get("input"))
     return calls
-
-
-def _prompt(line: dict[str, Json]) -> str:
-    content = obj(line.get("message")).get("content")
-    blocks = items(content)
-    return text(content) or (text(obj(blocks[0]).get("text")) if blocks else "")
 
 
 class ReplyLines(Struct):
@@ -135,7 +127,8 @@ class ClaudeCodeSession:
 
     def __init__(self, lines: list[dict[str, Json]], builder: RecordingBuilder) -> None:
         self._chains = SideChains(lines, builder)
-        self.id = next((found for line in lines if (found := _session_id(line))), "") + self._chains.suffix
+        ids = (text(line.get("sessionId")) or text(line.get("session_id")) for line in lines)
+        self.id = next(filter(None, ids), "") + self._chains.suffix
         self.title = ""
         self.meta: dict[str, Json] = {"id": self.id}
         self._builder = builder
@@ -162,7 +155,7 @@ class ClaudeCodeSession:
         elif _is_boundary(line):
             self._add(self._boundary(line), line)
         elif kind == "attachment" and obj(line.get("attachment")).get("type") == "queued_command":
-            self._read_queued(line, obj(line.get("attachment")))
+            self._read_queued(line)
         else:
             self._skip(line, kind)
 
@@ -193,8 +186,9 @@ class ClaudeCodeSession:
             return "agent"
         return "person" if kind == "human" else "reminder"
 
-    def _read_queued(self, line: dict[str, Json], queued: dict[str, Json]) -> None:
+    def _read_queued(self, line: dict[str, Json]) -> None:
         """What was typed while the agent worked: it has no user line."""
+        queued = obj(line.get("attachment"))
         parts = user_parts(queued.get("prompt"), self._builder.losses)
         human = text(obj(queued.get("origin")).get("kind")) in ("", "human") and not queued.get("isMeta")
         typed = human and queued.get("commandMode", "prompt") == "prompt"
@@ -206,7 +200,10 @@ class ClaudeCodeSession:
         message = obj(line.get("message"))
         own, parent = text(line.get("uuid")), text(line.get("parentUuid"))
         if line.get("isApiErrorMessage"):
-            self._add(_api_error(_said(line)), line)
+            # Written by the program in place of a reply; no model wrote or read it.
+            said = _said(line)
+            too_long = "prompt is too long" in said.lower()
+            self._add(OverflowReported(message=said) if too_long else Noted(kind="error", text=said), line)
             return
         reply = self._replies[_reply_key(line)]
         if not reply.placed:
@@ -214,10 +211,8 @@ class ClaudeCodeSession:
             model = text(message.get("model"))
             if model != "<synthetic>":
                 self.meta["model"] = model
-            parts = reply_parts(reply.blocks, self._builder.losses)
-            usage = anthropic_usage(reply.usage)
-            event = AssistantReplied(parts, model=model, usage=usage, stop=reply.stop)
-            reply.index = self._add(event, line)
+            parts, usage = reply_parts(reply.blocks, self._builder.losses), anthropic_usage(reply.usage)
+            reply.index = self._add(AssistantReplied(parts, model, usage, reply.stop), line)
         elif reply.index is not None:
             self._tree.alias(own, reply.index)
         else:
@@ -255,9 +250,8 @@ class ClaudeCodeSession:
         if kind in TITLES and text(line.get("leafUuid")) in {*self._uuids, ""}:
             self.title = text(line.get(TITLES[kind])) or self.title
             return
-        detail = text(line.get("subtype")) or text(
-            obj(line.get("data") or line.get("attachment")).get("type")
-        )
+        inner = obj(line.get("data") or line.get("attachment"))
+        detail = text(line.get("subtype")) or text(inner.get("type"))
         self._builder.losses.add("left out", f"`{kind}{': ' + detail if detail else ''}` lines")
 
 
@@ -286,20 +280,9 @@ def _is_boundary(line: dict[str, Json]) -> bool:
     return line.get("type") == "system" and text(line.get("subtype")).endswith("compact_boundary")
 
 
-def _session_id(line: dict[str, Json]) -> str:
-    return text(line.get("sessionId")) or text(line.get("session_id"))
-
-
 def _said(line: dict[str, Json]) -> str:
     content = obj(line.get("message")).get("content")
     blocks = content if isinstance(content, list) else [content]
     return "\n".join(
         part if isinstance(part, str) else text(obj(part).get("text")) for part in blocks if part
     )
-
-
-def _api_error(said: str) -> Event:
-    """Written by the program in place of a reply; no model wrote or read it."""
-    if "prompt is too long" in said.lower():
-        return OverflowReported(message=said)
-    return Noted(kind="error", text=said)

@@ -31,7 +31,8 @@ def read_codex(values: Iterable[dict[str, Json]], builder: RecordingBuilder) -> 
     rollout = CodexRollout(builder)
     for value in values:
         rollout.read(value)
-    return rollout.finish()
+    rollout.close()
+    return builder.finish(rollout.id, meta=rollout.meta)
 
 
 class CodexRollout:
@@ -48,8 +49,8 @@ class CodexRollout:
         self._sub_agent = False
         # The event before each turn, so that turns can be taken back.
         self._turns: list[int] = []
-        self._id = ""
-        self._meta: dict[str, Json] = {}
+        self.id = ""
+        self.meta: dict[str, Json] = {}
 
     def read(self, line: dict[str, Json]) -> None:
         kind = text(line.get("type"))
@@ -58,14 +59,17 @@ class CodexRollout:
         if kind == "session_meta":
             self._read_session(payload)
         elif kind == "turn_context":
-            self._model = text(payload.get("model")) or self._model
-            self._meta["model"] = self._model
+            self._model = self.meta["model"] = text(payload.get("model")) or self._model
         elif kind == "response_item":
             self._read_item(payload)
         elif kind == "event_msg":
             self._read_notice(payload)
         elif kind == "compacted":
-            self._read_compaction(payload)
+            self.close()
+            kept = len(items(payload.get("replacement_history")))
+            data = small({"replacement_items": kept or None, "window_number": payload.get("window_number")})
+            summary = text(payload.get("message"))
+            self._builder.add(BoundarySeen(kind="compacted", summary=summary, data=data), at=self._at)
         elif not kind and "record_type" not in line and "id" in line:
             self._read_session(line)
         elif kind and "payload" not in line:
@@ -73,22 +77,18 @@ class CodexRollout:
         else:
             self._builder.losses.add("left out", f"`{kind or line.get('record_type')}` lines")
 
-    def finish(self) -> Recording:
-        self._close()
-        return self._builder.finish(self._id, meta=self._meta)
-
     def _read_session(self, session: dict[str, Json]) -> None:
-        if self._id:
+        if self.id:
             # A fork repeats the head of the session it came from after its own.
             self._builder.losses.add("left out", "further `session_meta` lines")
             return
-        self._id = text(session.get("id"))
+        self.id = text(session.get("id"))
         source = session.get("source")
         self._sub_agent = "subagent" in obj(source) or session.get("thread_source") == "subagent"
         git = obj(session.get("git"))
         keys = ("cwd", "cli_version", "originator", "model_provider", "parent_thread_id", "forked_from_id")
-        self._meta = {
-            "id": self._id,
+        self.meta = {
+            "id": self.id,
             **{key: session.get(key) for key in keys},
             "source": source,
             "repo": git.get("repository_url"),
@@ -120,7 +120,7 @@ class CodexRollout:
                 if isinstance(part, Text):
                     self._continue(part)
             return
-        self._close()
+        self.close()
         if not parts:
             self._builder.losses.add("left out", f"empty {role} messages")
         elif role == "user":
@@ -148,30 +148,22 @@ class CodexRollout:
             self._builder.losses.add("left out", "encrypted reasoning")
 
     def _read_output(self, item: dict[str, Json]) -> None:
-        self._close()
+        self.close()
         output = item.get("output")
         body = obj(output)
         parts = user_parts(body.get("content", body.get("body")) if body else output, self._builder.losses)
-        call_id = text(item.get("call_id"))
-        self._builder.add(
-            ToolReturned(
-                call_id=call_id,
-                name=self._builder.names.get(call_id, ""),
-                parts=parts,
-                error=body.get("success") is False,
-            ),
-            at=self._at,
-        )
+        call_id, failed = text(item.get("call_id")), body.get("success") is False
+        returned = ToolReturned(call_id, self._builder.names.get(call_id, ""), parts, error=failed)
+        self._builder.add(returned, at=self._at)
 
     def _read_notice(self, notice: dict[str, Json]) -> None:
         kind = text(notice.get("type"))
         if kind == "token_count":
             self._read_usage(obj(notice.get("info")))
         elif kind == "turn_aborted":
-            self._close()
-            self._builder.add(
-                BoundarySeen(kind="turn_aborted", trigger=text(notice.get("reason"))), at=self._at
-            )
+            self.close()
+            aborted = BoundarySeen(kind="turn_aborted", trigger=text(notice.get("reason")))
+            self._builder.add(aborted, at=self._at)
         elif kind == "thread_rolled_back":
             self._roll_back(count(notice.get("num_turns")))
         elif kind in REPEATS:
@@ -185,10 +177,10 @@ class CodexRollout:
         if total == self._spent:
             return
         self._spent = total
-        self._close()
+        self.close()
         last = obj(info.get("last_token_usage"))
-        prompt = count(last.get("input_tokens"))
-        cached, completion = count(last.get("cached_input_tokens")), count(last.get("output_tokens"))
+        keys = ("input_tokens", "output_tokens", "cached_input_tokens")
+        prompt, completion, cached = (count(last.get(key)) for key in keys)
         usage = Usage(prompt, completion, cache_read=cached)
         if prompt and self._reply is not None:
             self._builder.report_usage(self._reply, usage)
@@ -196,16 +188,9 @@ class CodexRollout:
             self._builder.add(UsageReported(usage, model=self._model, purpose=EMPTY_REPLY), at=self._at)
         self._reply = None
 
-    def _read_compaction(self, payload: dict[str, Json]) -> None:
-        self._close()
-        kept = len(items(payload.get("replacement_history")))
-        data = small({"replacement_items": kept or None, "window_number": payload.get("window_number")})
-        summary = text(payload.get("message"))
-        self._builder.add(BoundarySeen(kind="compacted", summary=summary, data=data), at=self._at)
-
     def _roll_back(self, turns: int) -> None:
         """The newest turns were taken back: the session continues from where they began."""
-        self._close()
+        self.close()
         if not 0 < turns <= len(self._turns):
             self._builder.losses.add("left out", "rollbacks of turns that are not in the file")
             return
@@ -218,7 +203,7 @@ class CodexRollout:
             self._opened_at = self._at
         self._open.append(part)
 
-    def _close(self) -> None:
+    def close(self) -> None:
         if self._open:
             reply = AssistantReplied(tuple(self._open), model=self._model)
             self._reply = self._builder.add(reply, at=self._opened_at)

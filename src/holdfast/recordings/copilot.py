@@ -46,14 +46,22 @@ class CopilotSession:
         at = seconds(line.get("timestamp"))
         chain = self._chain(line, data, at)
         if kind == "session.start":
-            self._read_start(data)
+            self.id = self.id or text(data.get("sessionId"))
+            context = obj(data.get("context"))
+            keys = {"cwd": "cwd", "repo": "repository", "branch": "branch", "commit": "headCommit"}
+            self.meta |= {"id": self.id, "version": data.get("copilotVersion")}
+            self.meta |= {key: context.get(theirs) for key, theirs in keys.items()}
         elif kind == "session.model_change":
             self.meta["model"] = data.get("newModel")
         elif kind == "session.binary_asset":
             if (image := self._image(data)) is not None:
                 self._images[text(data.get("assetId"))] = image
         elif kind == "system.message":
-            self._read_system(text(data.get("content")), chain, at)
+            # Repeated before every turn; only a change is an event.
+            system = text(data.get("content"))
+            if system and self._systems.get(chain) != system:
+                self._systems[chain] = system
+                self._builder.add(SystemSet(system), chain=chain, at=at)
         elif kind == "user.message":
             self._read_user(data, chain, at)
         elif kind == "assistant.message":
@@ -66,18 +74,6 @@ class CopilotSession:
             self._builder.add(Noted(kind="error", text=text(data.get("message"))), chain=chain, at=at)
         elif kind != "subagent.started":
             self._builder.losses.add("left out", f"`{kind}` lines")
-
-    def _read_start(self, data: dict[str, Json]) -> None:
-        self.id = self.id or text(data.get("sessionId"))
-        context = obj(data.get("context"))
-        self.meta |= {
-            "id": self.id,
-            "version": data.get("copilotVersion"),
-            "cwd": context.get("cwd"),
-            "repo": context.get("repository"),
-            "branch": context.get("branch"),
-            "commit": context.get("headCommit"),
-        }
 
     def _chain(self, line: dict[str, Json], data: dict[str, Json], at: float | None) -> str:
         """The chain of a sub-agent's line, started at its first line; empty for the main chain."""
@@ -98,26 +94,15 @@ class CopilotSession:
             self._builder.add(ChainStarted(call_id=call), chain=key, at=at, after=after)
         return self._agents.get(key, "")
 
-    def _read_system(self, system: str, chain: str, at: float | None) -> None:
-        """Repeated before every turn; only a change is an event."""
-        if system and self._systems.get(chain) != system:
-            self._systems[chain] = system
-            self._builder.add(SystemSet(system), chain=chain, at=at)
-
     def _read_user(self, data: dict[str, Json], chain: str, at: float | None) -> None:
         """What the person typed, then, as a reminder, what the program put around it."""
         said = text(data.get("content"))
-        parts: list[UserPart] = [Text(said)] if said else []
-        for attachment in map(obj, items(data.get("attachments"))):
-            if (image := self._image(attachment)) is not None:
-                parts.append(image)
-            else:
-                self._builder.losses.add("left out", f"`{text(attachment.get('type'))}` attachments")
+        parts = self._parts(said, data.get("attachments"), "`{type}` attachments")
         if parts:
-            origin: Origin = origin_of(tuple(parts))
+            origin: Origin = origin_of(parts)
             if chain and origin == "person":
                 origin = "agent"
-            self._builder.add(UserSaid(tuple(parts), origin=origin), chain=chain, at=at)
+            self._builder.add(UserSaid(parts, origin=origin), chain=chain, at=at)
         sent = text(data.get("transformedContent"))
         before, _, after = sent.partition(said) if said and said in sent else (sent, "", "")
         around = "\n\n".join(filter(None, (before.strip(), after.strip())))
@@ -144,14 +129,18 @@ class CopilotSession:
         result, call_id = obj(data.get("result")), text(data.get("toolCallId"))
         failed = data.get("success") is False
         said = text(result.get("content")) or (text(obj(data.get("error")).get("message")) if failed else "")
+        parts = self._parts(said, result.get("binaryResultsForLlm"), "binary results that are no pictures")
+        return ToolReturned(call_id, self._builder.names.get(call_id, ""), parts, error=failed)
+
+    def _parts(self, said: str, images: Json, others: str) -> tuple[UserPart, ...]:
+        """A text and its images; what is none is lost, under the name of `others`."""
         parts: list[UserPart] = [Text(said)] if said else []
-        for binary in map(obj, items(result.get("binaryResultsForLlm"))):
-            if (image := self._image(binary)) is not None:
+        for found in map(obj, items(images)):
+            if (image := self._image(found)) is not None:
                 parts.append(image)
             else:
-                self._builder.losses.add("left out", "binary results that are no pictures")
-        name = self._builder.names.get(call_id, "")
-        return ToolReturned(call_id=call_id, name=name, parts=tuple(parts), error=failed)
+                self._builder.losses.add("left out", others.format(type=text(found.get("type"))))
+        return tuple(parts)
 
     def _image(self, data: dict[str, Json]) -> Image | None:
         if known := self._images.get(text(data.get("assetId"))):

@@ -45,16 +45,12 @@ def _read_messages(
         if usage is not None and obj(message).get("role") != "assistant":
             builder.add(UsageReported(usage, model=model, purpose=EMPTY_REPLY), at=at)
         for event in openai_events(obj(message), builder.names, builder.losses, opening=False):
-            builder.add(_with_usage(event, usage, model), at=at, place=index)
+            if isinstance(event, AssistantReplied):
+                event = msgspec.structs.replace(event, usage=usage, model=event.model or model)  # noqa: PLW2901
+            builder.add(event, at=at, place=index)
     for left in boundaries.values():
         builder.extend(left)
     builder.extend(UsageReported(usage, model=model, purpose=EMPTY_REPLY) for usage in usages.values())
-
-
-def _with_usage(event: Event, usage: Usage | None, model: str) -> Event:
-    if not isinstance(event, AssistantReplied):
-        return event
-    return msgspec.structs.replace(event, usage=usage, model=event.model or model)
 
 
 def _usages(value: Json) -> dict[int, Usage]:
@@ -87,7 +83,10 @@ def _boundary(row: dict[str, Json], following: list[Json]) -> BoundarySeen:
     data: dict[str, Any] = small({key: value for key, value in row.items() if key not in known})
     summary = text(row.get("summary"))
     if row.get("type") == "compact_summary" and not summary:
-        summary = _summary_of(count(row.get("chars")), following)
+        # The first user message after the boundary, if it has the length the recorder noted.
+        users = (message for message in map(obj, following) if message.get("role") == "user")
+        content = text(next(users, {}).get("content"))
+        summary = content if len(content) == count(row.get("chars")) else ""
     return BoundarySeen(
         kind=text(row.get("type")) or "unknown",
         trigger=text(row.get("trigger")),
@@ -95,12 +94,3 @@ def _boundary(row: dict[str, Json], following: list[Json]) -> BoundarySeen:
         summary=summary,
         data=data,
     )
-
-
-def _summary_of(chars: int, following: list[Json]) -> str:
-    """The first user message after the boundary, if it has the length the recorder noted."""
-    for message in map(obj, following):
-        if message.get("role") == "user":
-            content = text(message.get("content"))
-            return content if len(content) == chars else ""
-    return ""
