@@ -8,8 +8,7 @@ import pytest
 from test_gathering import ORDER, run, settled
 
 from holdfast.errors import InputError
-from holdfast.lab.jobs import RecordingSources
-from holdfast.lab.options import ReplayOptions
+from holdfast.lab.jobs import RecordingSources, ReplayOptions
 from holdfast.lab.replay import ReportOptions
 from holdfast.tokenizers import load_tokenizer
 from support.errands import errand, write_policy, write_recordings

@@ -21,7 +21,7 @@ from holdfast.lab.fit.examples import (
 )
 from holdfast.lab.policies.profile_policy import WindowFeed
 from holdfast.lab.policy import Task
-from holdfast.lab.policy_checks import scramble
+from holdfast.lab.replay import scramble
 from holdfast.lab.scored_message import MessageCounter
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES
 from holdfast.packing.lines.weights import HAND_WEIGHTS, built_in_weights

@@ -7,17 +7,17 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.lab.case import RecordedTurn, ReplayCase, make_case
-from holdfast.lab.jobs import RecordingSources
-from holdfast.lab.options import ReplayOptions
-from holdfast.lab.policy_checks import (
+from holdfast.lab.jobs import RecordingSources, ReplayOptions
+from holdfast.lab.replay import (
     HASHES,
     SUFFIX,
     CheckResult,
+    ReportOptions,
     check_job,
     compare_runs,
+    replay,
     scramble,
 )
-from holdfast.lab.replay import ReportOptions, replay
 from holdfast.lab.results import ReplayReport, Score
 from holdfast.lab.scored_message import read_message
 from holdfast.prices import BUILT_IN

@@ -200,9 +200,9 @@ def test_a_request_is_read_out_under_the_pointer_and_by_arrow_keys(visit):
     for _ in range(3):
         page.keyboard.press("ArrowRight")
     moment = next(p for p in SAMPLE.pictures if p.policy == "coding").moments[3]
-    said = page.locator("#readout").inner_text().replace("\u00a0", "")
+    said = page.locator("#readout").inner_text()
     assert said.startswith(
-        f"request 4 of 60 (message {moment.index}): {moment.tokens} tokens, {moment.cached} from"
+        f"request 4 of 60 (message {moment.index}): {moment.tokens:,} tokens, {moment.cached:,} from"
     )
     assert f"stable {moment.layers['stable']}" in said
     box = chart.bounding_box()

@@ -31,8 +31,7 @@ from holdfast.cli.streams import (
 from holdfast.cli.tables import Column, print_table, say_table
 from holdfast.config import load_config
 from holdfast.errors import InputError
-from holdfast.lab.jobs import RecordingSources
-from holdfast.lab.options import ReplayOptions
+from holdfast.lab.jobs import RecordingSources, ReplayOptions
 from holdfast.lab.policies.registry import DEFAULT_NAMES
 from holdfast.lab.pool import available_processors
 from holdfast.lab.replay import ReportOptions, replay

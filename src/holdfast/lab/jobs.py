@@ -1,10 +1,11 @@
-"""Recordings on their way through a replay: which ones, and what a worker does with each.
+"""Recordings on their way through a replay: which ones, under what options, and what a worker does with each.
 
 Rule: the same choice gives the same recordings in the same order, however often it is read. A recording comes
-in whole and only figures go out; packs go to a file, line by line, never into memory.
+in whole and only figures go out; packs go to a file, line by line, never into memory. Options are plain values that
+every process gets; policies travel by name and are found again where they run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import chain, count
 from pathlib import Path
@@ -15,16 +16,59 @@ from msgspec.structs import replace
 from holdfast.errors import HoldfastError, InputError
 from holdfast.lab.case import ReplayCase, make_case, project_of
 from holdfast.lab.evidence.common_names import shipped_names
+from holdfast.lab.evidence.needs import DEFAULT_MEASURE, Measure
 from holdfast.lab.evidence.study import Study, study_evidence
-from holdfast.lab.options import ReplayOptions
 from holdfast.lab.packs import DumpFile
+from holdfast.lab.policies.registry import find_policies
 from holdfast.lab.policy import NamedPolicy
 from holdfast.lab.results import BASELINE, Score
 from holdfast.lab.run import PolicyRun, ScoringSetup
 from holdfast.lab.scored_message import MessageCounter
+from holdfast.packing.profile import Profile
+from holdfast.prices import PriceTable
 from holdfast.recordings.json_lines import RecordingFile
 from holdfast.recordings.recording_files import LazyRecording, scan_recordings
 from holdfast.tokenizers import load_tokenizer
+
+
+class ReplayOptions(Struct, frozen=True):
+    policies: tuple[str, ...]
+    budgets: tuple[int, ...]
+    tables: tuple[PriceTable, ...]
+    """The first one ranks."""
+    profiles: dict[str, Profile] = {}
+    """Those of the user's configuration."""
+    folder: str = ""
+    """Where modules of users' policies are looked for first."""
+    project_from: str = "source"
+    at_least: int = 0
+    """Tokens of messages that a recording must have; shorter ones are left out."""
+    measures: tuple[Measure, ...] = (DEFAULT_MEASURE,)
+    pictures: bool = False
+    dump: str = ""
+    """A folder for packs, where they are wanted."""
+
+    def all_policies(self) -> list[NamedPolicy]:
+        """The policies asked for. The baseline is always replayed: it comes first if it was not among them."""
+        asked = find_policies(self.policies, self.profiles, folder=Path(self.folder) if self.folder else None)
+        if any(policy.name == BASELINE for policy in asked):
+            return asked
+        return [*find_policies([BASELINE]), *asked]
+
+    def varied(self) -> "ReplayOptions":
+        """The same under every measure of the sensitivity test."""
+        return replace(self, measures=(DEFAULT_MEASURE, *(measure for _, measure in VARIATIONS)))
+
+
+VARIATIONS: Sequence[tuple[str, Measure]] = (
+    ("common from 2 projects", replace(DEFAULT_MEASURE, common_projects=1)),
+    ("common from 5 projects", replace(DEFAULT_MEASURE, common_projects=4)),
+    ("shorter: lines 12, names 5", replace(DEFAULT_MEASURE, line_length=12, name_length=5)),
+    ("longer: lines 24, names 8", replace(DEFAULT_MEASURE, line_length=24, name_length=8)),
+    ("overlap 0.3", replace(DEFAULT_MEASURE, overlap=0.3)),
+    ("overlap 0.7", replace(DEFAULT_MEASURE, overlap=0.7)),
+)
+"""How the definition of a need is varied to see whether the order of policies holds."""
 
 
 class ReplayJob(Struct, frozen=True):

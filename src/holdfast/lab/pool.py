@@ -17,8 +17,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from holdfast.lab.jobs import ReplayJob
-from holdfast.lab.options import ReplayOptions
+from holdfast.lab.jobs import ReplayJob, ReplayOptions
 
 T = TypeVar("T")
 Work = Callable[[ReplayOptions, ReplayJob], T]

@@ -1,31 +1,50 @@
-"""A whole replay: recordings in, a report out.
+"""A whole replay: recordings in, a report out, with checks of the policies if they are wanted.
 
 Rule: recordings are read, replayed and forgotten one by one; only the scores of each are kept, and the picture
-of one.
+of one. The checks compare packs with those of another process that hashes differently, and with those of recordings
+whose rest was scrambled; a policy that differs is named with the recording that showed it.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from random import Random
 from time import monotonic
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from holdfast.errors import InputError
+from holdfast.errors import HoldfastError, InputError
 from holdfast.lab.aggregate import build_comparisons, build_rows, dollars_at_recall, kendall_tau, levels_for
 from holdfast.lab.bootstrap import DRAWS
+from holdfast.lab.case import RecordedTurn, ReplayCase
 from holdfast.lab.evidence.common_names import shipped_names
-from holdfast.lab.jobs import JobOutcome, RecordingSources, Workload, replay_job
-from holdfast.lab.options import VARIATIONS, ReplayOptions
-from holdfast.lab.policy_checks import OTHER_SEED, CheckResult, check_job, compare_runs
+from holdfast.lab.jobs import (
+    VARIATIONS,
+    JobOutcome,
+    RecordingSources,
+    ReplayJob,
+    ReplayOptions,
+    Workload,
+    planned_runs,
+    read_case,
+    replay_job,
+    scoring_setup,
+    study_case,
+)
 from holdfast.lab.pool import WorkerDied, run_jobs
 from holdfast.lab.report.figures import budget as shown_budget
 from holdfast.lab.results import BASELINE, Picture, PolicyRow, ReplayReport, Score, Sensitivity
+from holdfast.lab.run import PolicyRun
+from holdfast.messages import Json
 from holdfast.prices import NUMBERS
 from holdfast.version import __version__
 
+HASHES, SUFFIX = "hash seeds", "suffix"
+SHARES = (0.3, 0.7)
+"""Where the rest of a recording is scrambled."""
+
+OTHER_SEED = "2718"
 CHECKED = 6
 """Recordings that are replayed again for the checks."""
 
@@ -44,6 +63,16 @@ class ReportOptions(Struct, frozen=True):
     """Id of the recording to draw; the one with most requests if empty."""
     checks: bool = False
     draws: int = DRAWS
+
+
+class CheckResult(Struct, frozen=True):
+    """What a second run of a policy found. `scrambled_at` is the first request whose pack knew the future."""
+
+    policy: str
+    budget: int
+    recording: str
+    fingerprint: str
+    scrambled_at: int | None
 
 
 class ReplayCollector:
@@ -98,6 +127,9 @@ class ReplayCollector:
             replace(row, checks=checks.get((row.policy, row.budget), {}))
             for row in build_rows(scores, abouts, wanted.draws)
         ]
+        projects: dict[str, set[str]] = {}
+        for score in scores:
+            projects.setdefault(score.project, set()).add(score.recording)
         prices = options.tables[0].name
         reference = wanted.reference or default_reference(list(abouts))
         if wanted.picture and options.pictures and not self._pictures:
@@ -114,7 +146,7 @@ class ReplayCollector:
             draws=wanted.draws,
             files=[path.name for path in files],
             recordings=len(self.kept),
-            projects=_projects(scores),
+            projects={project: len(found) for project, found in sorted(projects.items())},
             needs=sum(score.needs for score in _one_each(scores, options.budgets[0])),
             hard_needs={
                 budget: sum(score.hard_needs for score in _one_each(scores, budget))
@@ -174,13 +206,6 @@ def all_too_short(options: ReplayOptions) -> InputError:
     )
 
 
-def _projects(scores: Iterable[Score]) -> dict[str, int]:
-    recordings: dict[str, set[str]] = {}
-    for score in scores:
-        recordings.setdefault(score.project, set()).add(score.recording)
-    return {project: len(found) for project, found in sorted(recordings.items())}
-
-
 def _one_each(scores: Iterable[Score], budget: int) -> Iterable[Score]:
     """A score of each recording at a budget: what is needed is the same for all policies."""
     return {score.recording: score for score in scores if score.budget == budget}.values()
@@ -238,19 +263,79 @@ def _checked(
     """Some recordings, spread over those kept, once more in other processes with another hash seed."""
     chosen = {*kept[:: max(len(kept) // CHECKED, 1)]}
     sample = (job for job in sources.jobs() if job.number in chosen)
-    with _hashing_differently():
-        found = run_jobs(check_job, options, sample, max(processes, 2))
-        return [verdict for verdicts in found if not isinstance(verdicts, WorkerDied) for verdict in verdicts]
-
-
-@contextmanager
-def _hashing_differently() -> Iterator[None]:
     before = os.environ.get(SEED)
     os.environ[SEED] = OTHER_SEED
     try:
-        yield
+        found = list(run_jobs(check_job, options, sample, max(processes, 2)))
     finally:
-        if before is None:
-            del os.environ[SEED]
-        else:
-            os.environ[SEED] = before
+        del os.environ[SEED]
+        os.environ.update({SEED: before} if before is not None else {})
+    return [verdict for verdicts in found if not isinstance(verdicts, WorkerDied) for verdict in verdicts]
+
+
+def check_job(options: ReplayOptions, job: ReplayJob) -> list[CheckResult]:
+    """Every policy twice more: as it was, and with the rest scrambled."""
+    try:
+        case = read_case(options, job)
+    except HoldfastError:
+        return []  # the replay has said so
+    setup = scoring_setup(options)
+    study = study_case(options, case, setup.counter)
+    cuts = sorted({int(case.requests * share) for share in SHARES})
+    scrambled = [study_case(options, scramble(case, cut), setup.counter) for cut in cuts]
+    verdicts: list[CheckResult] = []
+    for policy, budget, budgets in planned_runs(options):
+        run = PolicyRun(study, policy, budget, budgets, setup)
+        score = run.go()[0][0]
+        place: int | None = None
+        for cut, other in zip(cuts, scrambled, strict=True):
+            again = PolicyRun(other, policy, budget, budgets, setup)
+            again.go()
+            # The pack at the cut is the last that scrambling may not change: its reply is the first scrambled one.
+            both = zip(study.requests[: cut + 1], run.prints, again.prints, strict=False)
+            differing = next((request.index for request, one, two in both if one != two), None)
+            place = differing if place is None else place
+        verdicts += [CheckResult(policy.name, b, case.id, score.fingerprint, place) for b in budgets]
+    return verdicts
+
+
+def scramble(case: ReplayCase, requests: int) -> ReplayCase:
+    """The case with everything from the reply to this many requests on made into something else."""
+    chance = Random(requests)  # noqa: S311 - the same disorder every time
+    turns: list[RecordedTurn] = []
+    for turn in case.turns:
+        if turn.is_reply:
+            requests -= 1
+        scrambled = requests < 0 and turn.message is not None
+        turns.append(replace(turn, message=_shuffled(turn.message, chance)) if scrambled else turn)
+    return replace(case, turns=tuple(turns))
+
+
+def compare_runs(
+    verdicts: Iterable[CheckResult], scores: Iterable[Score]
+) -> dict[tuple[str, int], dict[str, str]]:
+    """For each policy and budget what the checks found: `ok`, or the recording that differed."""
+    fingerprints = {(s.policy, s.budget, s.recording): s.fingerprint for s in scores}
+    found: dict[tuple[str, int], dict[str, str]] = {}
+    for verdict in verdicts:
+        checks = found.setdefault((verdict.policy, verdict.budget), {HASHES: "ok", SUFFIX: "ok"})
+        before = fingerprints.get((verdict.policy, verdict.budget, verdict.recording))
+        if before is not None and before != verdict.fingerprint:
+            checks[HASHES] = f"other packs for {verdict.recording}"
+        if verdict.scrambled_at is not None:
+            checks[SUFFIX] = f"knew the future of {verdict.recording} at {verdict.scrambled_at}"
+    return found
+
+
+def _shuffled(value: Json, chance: Random) -> Json:
+    """The same shape with other texts: roles, names and ids stay, so that structure does."""
+    if isinstance(value, str):
+        words = value.split(" ")
+        chance.shuffle(words)
+        return "scrambled " + " ".join(words)
+    if isinstance(value, list):
+        return [_shuffled(item, chance) for item in value]
+    if isinstance(value, dict):
+        kept = ("role", "id", "name", "tool_call_id", "type")
+        return {key: item if key in kept else _shuffled(item, chance) for key, item in value.items()}
+    return value

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from holdfast.errors import ContextOverflow, InputError
 from holdfast.lab.evidence.study import Study
-from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, prepare
-from holdfast.lab.options import ReplayOptions
+from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, ReplayOptions, prepare
 from holdfast.lab.policies.profile_policy import WindowFeed
 from holdfast.lab.policy import Task
 from holdfast.lab.pool import run_jobs

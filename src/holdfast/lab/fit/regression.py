@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from holdfast.errors import InputError
 from holdfast.lab.fit.examples import ExampleRows, RecordingExamples
 from holdfast.lab.fit.fit_results import HeldOut, LearnedWeights, RankingQuality, mean_quality
-from holdfast.lab.options import ReplayOptions
+from holdfast.lab.jobs import ReplayOptions
 from holdfast.lab.report.figures import budget, decimal
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES, VERSION
 from holdfast.packing.lines.scoring import FIXED_TOKENS, LENGTH_POWER

@@ -19,8 +19,7 @@ from holdfast.lab.fit.fit_results import (
     TrialFigures,
     TrialRow,
 )
-from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, prepare
-from holdfast.lab.options import ReplayOptions
+from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, ReplayOptions, prepare
 from holdfast.lab.policies.profile_policy import profile_policy
 from holdfast.lab.policies.registry import find_policies
 from holdfast.lab.pool import WorkerDied, run_jobs
