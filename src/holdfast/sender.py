@@ -68,13 +68,14 @@ class Sender:
         sent = pack.messages
         written = self._write(sent)
         messages = self._join(written)
-        system = None if self.provider == "openai" else _system_blocks(sent)
+        texts = [m.text for m in sent if isinstance(m, SystemMessage) and m.text.strip()]
+        system = [{"type": "text", "text": text} for text in texts] if self.provider == "anthropic" else []
         write_tool = openai_tool if self.provider == "openai" else anthropic_tool
         tools = [_copied(write_tool(tool)) for tool in pack.tools]
         if not all(isinstance(m, SystemMessage) for m in sent):
-            self._check(sent, written, system, tools)
+            self._check(sent, written, system or None, tools)
         self._passed = sent
-        return Packed(self.provider, messages, system, tools, pack, self._store, self._log)
+        return Packed(self.provider, messages, system or None, tools, pack, self._store, self._log)
 
     def _write(self, sent: tuple[Message, ...]) -> "list[_Written]":
         write = openai_message if self.provider == "openai" else anthropic_message
@@ -102,7 +103,9 @@ class Sender:
         Two do not, and hold for another reason: the transcript makes every call id unique, and no cache marks are
         set here that could grow too many.
         """
-        start = _common(self._passed, sent)
+        pairs = enumerate(zip(self._passed, sent, strict=False))
+        same = min(len(self._passed), len(sent))
+        start = next((at for at, (before, now) in pairs if before is not now), same)
         while start > 0 and not (start < len(sent) and isinstance(sent[start], AssistantMessage)):
             start -= 1
         suffix = [_OPENING, *written[start:]] if start else written
@@ -134,14 +137,6 @@ class _Written:
         return [self._copy(w) for w in self._wired]
 
 
-def _common(before: tuple[Message, ...], now: tuple[Message, ...]) -> int:
-    """How many messages two packs have in common from the start; the same objects, not equal ones."""
-    return next(
-        (i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a is not b),
-        min(len(before), len(now)),
-    )
-
-
 def _copied(value: Json) -> Json:
     """Plain JSON that the caller may change (to mark a cache breakpoint, say) without changing later packs.
 
@@ -162,11 +157,6 @@ def _copied_calls(message: WireDict) -> WireDict:
         twin["function"] = call["function"].copy()
         calls.append(twin)
     return copy
-
-
-def _system_blocks(sent: tuple[Message, ...]) -> list[WireDict] | None:
-    texts = [m.text for m in sent if isinstance(m, SystemMessage) and m.text.strip()]
-    return [{"type": "text", "text": text} for text in texts] or None
 
 
 def _strip_end(messages: list[WireDict]) -> None:

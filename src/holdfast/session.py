@@ -89,10 +89,19 @@ class Session:
         self.profile = choose_profile(profile, budget)
         self._weights = choose_weights(weights)
         self.to = _provider(to)
-        definitions = _definitions(tools or ())
+        own = tuple(tool for tool in tools or () if isinstance(tool, ToolDefinition))
+        definitions = own or tool_definitions([*(tools or ())], Losses())
         _check_names(definitions)
-        self.store = _opened(store)
-        self.log = self._open_log(log)
+        opened = SqliteStore(store) if isinstance(store, Path | str) else store
+        self.store: Store = MemoryStore() if opened is None else opened
+        redact = _redact(self.profile)
+        try:
+            # Not `Log.open` at once: it takes the beginning of an id too, and here a new log may be meant.
+            self.store.info(log)
+        except NotFound:
+            self.log = Log.create(self.store, id=log, redact=redact)
+        else:
+            self.log = Log.open(self.store, log, redact=redact)
         self._counter = counter_for_model(model)
         self._sender = Sender(to, self.store, self.log.id)
         self._names: dict[str, str] = {}
@@ -179,15 +188,6 @@ class Session:
         if isinstance(entry.event, AssistantReplied):
             self._names.update((p.id, p.name) for p in entry.event.parts if isinstance(p, ToolCall))
 
-    def _open_log(self, id_: str) -> Log:
-        redact = _redact(self.profile)
-        try:
-            # Not `Log.open` at once: it takes the beginning of an id too, and here a new log may be meant.
-            self.store.info(id_)
-        except NotFound:
-            return Log.create(self.store, id=id_, redact=redact)
-        return Log.open(self.store, id_, redact=redact)
-
 
 def choose_profile(profile: str | Profile, budget: int | str | None) -> Profile:
     """A profile by name or value, scaled to a budget such as 32000 or "32k"."""
@@ -219,11 +219,6 @@ def _provider(name: str) -> Provider:
     return found
 
 
-def _definitions(tools: Sequence[Message | ToolDefinition]) -> tuple[ToolDefinition, ...]:
-    own = tuple(tool for tool in tools if isinstance(tool, ToolDefinition))
-    return own or tool_definitions([*tools], Losses())
-
-
 def _check_names(tools: Sequence[ToolDefinition]) -> None:
     if any(tool.name == RECALL_TOOL.name for tool in tools):
         raise InputError(
@@ -240,12 +235,6 @@ def _sent(sender: Sender, view: WindowView) -> Packed:
             hint='start with a message such as {"role": "user", "content": "Fix the parser."}',
         )
     return packed
-
-
-def _opened(store: Store | Path | str | None) -> Store:
-    if store is None:
-        return MemoryStore()
-    return SqliteStore(store) if isinstance(store, Path | str) else store
 
 
 def _redact(profile: Profile) -> Callable[[str], str] | None:

@@ -66,7 +66,9 @@ def build_comparisons(
             continue
         own, other = groups[policy, budget], groups[reference, budget]
         base = groups.get((BASELINE, budget), {})
-        hard = bootstrap.difference(*(figure_values(group, _hard) for group in (own, other)))
+        hard = bootstrap.difference(
+            *(figure_values(group, lambda score: score.hard_span) for group in (own, other))
+        )
         dollars = bootstrap.ratio_difference(*(_dollars(group, prices) for group in (own, other, base)))
         comparisons.append(PolicyComparison(policy, reference, budget, hard, dollars))
     return comparisons
@@ -94,7 +96,7 @@ def _row(group: Scores, base: Scores, key: tuple[str, int], about: str, bootstra
         projects=len({score.project for score in scores}),
         recordings=len(scores),
         requests=requests,
-        hard=bootstrap.mean(figure_values(group, _hard)),
+        hard=bootstrap.mean(figure_values(group, lambda score: score.hard_span)),
         all=bootstrap.mean(figure_values(group, lambda score: score.all_span)),
         ref=bootstrap.mean(figure_values(group, lambda score: score.hard_ref)),
         presence=mean_of(figure_values(group, lambda score: score.hard_presence)),
@@ -133,7 +135,7 @@ def _in_project(group: Scores, base: Scores) -> ProjectFigures:
     return ProjectFigures(
         recordings=len(group),
         hard_needs=sum(score.hard_needs for score in group.values()),
-        hard=mean_of(figure_values(group, _hard)),
+        hard=mean_of(figure_values(group, lambda score: score.hard_span)),
         all=mean_of(figure_values(group, lambda score: score.all_span)),
         dollars={table: ratio for table, ratio in dollars.items() if ratio is not None},
     )
@@ -153,10 +155,6 @@ def _relative_dollars(
             dollars[table] = interval
             ref_dollars[table] = followed
     return dollars, ref_dollars
-
-
-def _hard(score: Score) -> float | None:
-    return score.hard_span
 
 
 def figure_values(group: Scores, figure: Callable[[Score], float | None]) -> Values:

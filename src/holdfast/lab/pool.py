@@ -50,21 +50,11 @@ def run_jobs(
 
     With one process the work is done in this one.
     """
-    if processes != 1:
-        yield from _in_parallel(work, options, jobs, processes, done)
+    if processes == 1:
+        for only in jobs:
+            yield work(options, only)
+            done(only.unread.size)
         return
-    for job in jobs:
-        yield work(options, job)
-        done(job.unread.size)
-
-
-def _in_parallel(
-    work: Work[T],
-    options: ReplayOptions,
-    jobs: Iterable[ReplayJob],
-    processes: int,
-    done: Callable[[int], None],
-) -> Iterator[T | WorkerDied]:
     others = multiprocessing.active_children()
     pool = _pool(processes)
     out: deque[tuple[ReplayJob, Future[T]]] = deque()
@@ -111,12 +101,7 @@ def _pool(processes: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
 
 
-def _submitted(
-    pool: ProcessPoolExecutor,
-    work: Work[T],
-    options: ReplayOptions,
-    job: ReplayJob,
-) -> Future[T]:
+def _submitted(pool: ProcessPoolExecutor, work: Work[T], options: ReplayOptions, job: ReplayJob) -> Future[T]:
     """The future of a job. Where the pool broke since, the future says so, as those of jobs under way do.
 
     Ctrl-C reaches every process of a terminal and only the first shall act on it: workers start here, with the

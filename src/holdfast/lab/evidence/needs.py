@@ -81,6 +81,30 @@ class FileCopies(Struct):
         return bool(self.stale_contents and scored.calls) and message.call_of(line) in self.stale_contents
 
 
+Kind = Literal["line", "name", "state"]
+
+MOST_SOURCES = 16
+"""Lines, newest first, that a name may be supported by: a name in hundreds of lines is found by these or not."""
+
+
+class Need(Struct, frozen=True, gc=False):
+    """`text` is a whole line or a name; `sources` are the lines it can have come from, the newest first."""
+
+    kind: Kind
+    text: str
+    is_line: bool
+    sources: tuple[LinePlace, ...]
+    seen: int
+    """The message in which it was last seen, in whatever form."""
+    age: int
+    """Steps since then."""
+    distance: int
+    """Tokens since then."""
+
+    def is_hard(self, measure: Measure, budget: int) -> bool:
+        return self.age > measure.hard_steps and self.distance > measure.hard_share * budget
+
+
 class EvidenceHistory:
     """Where every line and every name of the messages so far stands. It only grows, message by message."""
 
@@ -117,37 +141,11 @@ class EvidenceHistory:
     def is_stale(self, place: LinePlace) -> bool:
         return self.files.is_stale(self.messages[place[0]], place[1])
 
-    def tokens_since(self, message: int) -> int:
-        """Tokens of all that came behind a message."""
-        return self.tokens_before[-1] - self.tokens_before[message + 1]
-
-    def age(self, message: int) -> int:
-        """Steps from a message to the reply that comes next."""
-        return self.step - self.steps[message]
-
-
-Kind = Literal["line", "name", "state"]
-
-MOST_SOURCES = 16
-"""Lines, newest first, that a name may be supported by: a name in hundreds of lines is found by these or not."""
-
-
-class Need(Struct, frozen=True, gc=False):
-    """`text` is a whole line or a name; `sources` are the lines it can have come from, the newest first."""
-
-    kind: Kind
-    text: str
-    is_line: bool
-    sources: tuple[LinePlace, ...]
-    seen: int
-    """The message in which it was last seen, in whatever form."""
-    age: int
-    """Steps since then."""
-    distance: int
-    """Tokens since then."""
-
-    def is_hard(self, measure: Measure, budget: int) -> bool:
-        return self.age > measure.hard_steps and self.distance > measure.hard_share * budget
+    def need(self, kind: Kind, text: str, is_line: bool, sources: tuple[LinePlace, ...]) -> Need:
+        """A need of the reply that comes next."""
+        seen = (self.lines if is_line else self.names)[text][-1][0]
+        distance = self.tokens_before[-1] - self.tokens_before[seen + 1]
+        return Need(kind, text, is_line, sources, seen, self.step - self.steps[seen], distance)
 
 
 class KnownText(Struct, frozen=True):
@@ -188,7 +186,7 @@ def _needs_of_line(line: str, history: EvidenceHistory, known: KnownText, measur
         sources = _sources(places, history)
         if sources:
             own = all(history.is_own(place) for place in places)
-            yield _need("state" if own else "line", line, True, sources, history)
+            yield history.need("state" if own else "line", line, True, sources)
             return
     taken: list[str] = []
     for name in sorted(names_in(line), key=lambda name: (-len(name), name)):
@@ -209,16 +207,9 @@ def _need_of_name(name: str, history: EvidenceHistory) -> Need | None:
     own = history.is_own(places[0])
     # What a result or the user introduced is supported by lines of theirs; the agent's own echo is no source.
     sources = _sources([place for place in places if own or not history.is_own(place)], history)
-    return _need("state" if own else "name", name, False, sources, history) if sources else None
+    return history.need("state" if own else "name", name, False, sources) if sources else None
 
 
 def _sources(places: Sequence[LinePlace], history: EvidenceHistory) -> tuple[LinePlace, ...]:
     """Those that still hold, the newest first."""
     return tuple(islice((place for place in reversed(places) if not history.is_stale(place)), MOST_SOURCES))
-
-
-def _need(
-    kind: Kind, text: str, is_line: bool, sources: tuple[LinePlace, ...], history: EvidenceHistory
-) -> Need:
-    seen = (history.lines if is_line else history.names)[text][-1][0]
-    return Need(kind, text, is_line, sources, seen, history.age(seen), history.tokens_since(seen))

@@ -69,18 +69,16 @@ class Probes(Struct):
             "tests": [self.tested] if self.tested else [],
             "failures": list(dict.fromkeys(self.failures.values())),
         }
-        return {kind: [_need(line, history) for line in lines] for kind, lines in wanted.items() if lines}
+        return {
+            kind: [history.need("line", line, True, (history.lines[line][-1],)) for line in lines]
+            for kind, lines in wanted.items()
+            if lines
+        }
 
 
 def _lines(message: IndexedMessage) -> list[str]:
     """Lines of text that say something, as they are known."""
     return [line.strip() for line in message.lines[: message.arguments_from] if len(line.strip()) >= 12]
-
-
-def _need(line: str, history: EvidenceHistory) -> Need:
-    places = history.lines[line]
-    seen = places[-1][0]
-    return Need("line", line, True, (places[-1],), seen, history.age(seen), history.tokens_since(seen))
 
 
 Common = Callable[[Measure, str], Callable[[str], bool]]

@@ -99,21 +99,17 @@ def judge_ranking(
     hand: Mapping[str, float],
 ) -> RankingQuality:
     """The quality of learned and of hand-written weights on the same rows, one block a recording."""
-    curve, best = _figures(blocks, features, learned)
-    hand_curve, hand_best = _figures(blocks, features, hand)
+    filled = [block for block in blocks if len(block)]
+    curves: list[float | None] = []
+    best: list[float | None] = []
+    for weights in (learned, hand):
+        vector = np.array([(weights or {}).get(feature, 0.0) for feature in features])
+        scores = [block.values @ vector for block in filled]
+        judged = weights is not None and bool(filled)
+        curves.append(area(filled, scores) if judged else None)
+        best.append(held_by_best(filled, scores) if judged else None)
     used = sum(block.used for block in blocks)
-    return RankingQuality(held_out, sum(map(len, blocks)), used, curve, hand_curve, best, hand_best)
-
-
-def _figures(
-    blocks: Sequence[ExampleRows], features: Sequence[str], weights: Mapping[str, float] | None
-) -> tuple[float | None, float | None]:
-    blocks = [block for block in blocks if len(block)]
-    if weights is None or not blocks:
-        return None, None
-    vector = np.array([weights.get(feature, 0.0) for feature in features])
-    scores = [block.values @ vector for block in blocks]
-    return area(blocks, scores), held_by_best(blocks, scores)
+    return RankingQuality(held_out, sum(map(len, blocks)), used, *curves, *best)
 
 
 def area(blocks: Sequence[ExampleRows], scores: Sequence[Vector]) -> float | None:

@@ -5,20 +5,14 @@ project only; everything else is the same for both, and the difference is paired
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.lab.aggregate import build_comparisons, build_rows, figure_values, group_scores
 from holdfast.lab.bootstrap import Bootstrap
 from holdfast.lab.fit.examples import fitted_profile
-from holdfast.lab.fit.fit_results import (
-    LearnedWeights,
-    Trial,
-    TrialDifference,
-    TrialFigures,
-    TrialRow,
-)
+from holdfast.lab.fit.fit_results import LearnedWeights, Trial, TrialDifference, TrialFigures, TrialRow
 from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, ReplayOptions, prepare
 from holdfast.lab.policies.profile_policy import profile_policy
 from holdfast.lab.policies.registry import find_policies
@@ -32,27 +26,22 @@ from holdfast.packing.lines.weights import HAND_WEIGHTS
 LEARNED, BY_HAND = "learned", "hand"
 
 
-class TrialJob(Struct, frozen=True):
-    """What a worker does with a recording; a value, so that the weights travel with it."""
-
-    learned: LearnedWeights
-
-    def __call__(self, options: ReplayOptions, job: ReplayJob) -> JobOutcome:
-        prepared = prepare(options, job)
-        if isinstance(prepared, JobOutcome):
-            return prepared
-        study, setup = prepared
-        weights = self.learned.weights_for(study.case.id, study.case.project)
-        if weights is None:
-            return JobOutcome(job.number, job.id, error="the others teach nothing that it could be judged by")
-        profile = fitted_profile(options)
-        everything = find_policies([BASELINE])[0]
-        scores = PolicyRun(study, everything, max(options.budgets), options.budgets, setup).go()[0]
-        for name, used in ((LEARNED, weights), (BY_HAND, HAND_WEIGHTS)):
-            policy = replace(profile_policy(profile, used), name=name)
-            for budget in options.budgets:
-                scores += PolicyRun(study, policy, budget, (budget,), setup).go()[0]
-        return JobOutcome(job.number, job.id, (tuple(scores),))
+def trial_job(learned: LearnedWeights, options: ReplayOptions, job: ReplayJob) -> JobOutcome:
+    """What a worker does with a recording."""
+    prepared = prepare(options, job)
+    if isinstance(prepared, JobOutcome):
+        return prepared
+    study, setup = prepared
+    weights = learned.weights_for(study.case.id, study.case.project)
+    if weights is None:
+        return JobOutcome(job.number, job.id, error="the others teach nothing that it could be judged by")
+    everything = find_policies([BASELINE])[0]
+    scores = PolicyRun(study, everything, max(options.budgets), options.budgets, setup).go()[0]
+    for name, used in ((LEARNED, weights), (BY_HAND, HAND_WEIGHTS)):
+        policy = replace(profile_policy(fitted_profile(options), used), name=name)
+        for budget in options.budgets:
+            scores += PolicyRun(study, policy, budget, (budget,), setup).go()[0]
+    return JobOutcome(job.number, job.id, (tuple(scores),))
 
 
 def run_trial(
@@ -67,7 +56,7 @@ def run_trial(
     left out here too."""
     scores: list[Score] = []
     notes: list[str] = []
-    for outcome in run_jobs(TrialJob(learned), options, sources.jobs(), processes, done):
+    for outcome in run_jobs(partial(trial_job, learned), options, sources.jobs(), processes, done):
         if isinstance(outcome, WorkerDied) or outcome.error:
             notes.append(f"{outcome.id} was not replayed: {outcome.error}")
         elif not outcome.short:

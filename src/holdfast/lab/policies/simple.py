@@ -96,7 +96,9 @@ class StepHistory:
                 best = plain
             elif taken + self.sizes[asker] <= room:
                 best = Suffix(start, asker)
-        return best or plain or self._alone(room)
+        asker = self.askers[-1] if self.askers else -1
+        alone = Suffix(len(self.shown), asker) if asker >= 0 and self.sizes[asker] <= room else None
+        return best or plain or alone
 
     def fit(self) -> list[Message]:
         """The newest that the budget holds, as messages. Raises ContextOverflow where nothing fits."""
@@ -113,10 +115,6 @@ class StepHistory:
             budget=self.budget,
             hint="raise the budget",
         )
-
-    def _alone(self, room: int) -> Suffix | None:
-        asker = self.askers[-1] if self.askers else -1
-        return Suffix(len(self.shown), asker) if asker >= 0 and self.sizes[asker] <= room else None
 
     def _open(self, at: int, message: Message) -> None:
         before = self.askers[-1] if self.askers else -1

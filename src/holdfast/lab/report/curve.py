@@ -5,7 +5,7 @@ other label and no mark; one that finds no room is left out, since the legend ha
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 from msgspec import Struct
 
@@ -97,8 +97,16 @@ class LabelRoom:
     ) -> PlacedLabel | None:
         """The best free place beside one of the points, the first ones preferred."""
         best: tuple[float, PlacedLabel] | None = None
-        for label in _candidates(text, points, size, gap, steps):
-            cost = label.distance + 3 * points.index(label.point)
+        width, height = (len(text) * CHARACTER_WIDTH + 0.5) * size, size * 1.15
+        for (place, (x, y)), step, (rank, (right, below)) in product(
+            enumerate(points), steps, enumerate(SIDES)
+        ):
+            away = (gap + step) * (0.75 if right in (0, 1) and below in (0, 1) else 1.0)
+            left = x - width * (1 - right) + away * (2 * right - 1)
+            top = y - height * (1 - below) + away * (2 * below - 1)
+            box = LabelBox(left, top, left + width, top + height)
+            label = PlacedLabel(text, box, (x, y), step + rank * 0.8)
+            cost = label.distance + 3 * place
             if (best and cost >= best[0]) or not self._area.holds(label.box):
                 continue
             if any(label.box.overlaps(other) for other in self._taken):
@@ -109,20 +117,6 @@ class LabelRoom:
         if best:
             self._taken.append(best[1].box)
         return best[1] if best else None
-
-
-def _candidates(
-    text: str, points: Sequence[Point], size: float, gap: float, steps: Sequence[float]
-) -> Iterator[PlacedLabel]:
-    width, height = (len(text) * CHARACTER_WIDTH + 0.5) * size, size * 1.15
-    for x, y in points:
-        for step in steps:
-            for rank, (right, below) in enumerate(SIDES):
-                away = (gap + step) * (0.75 if right in (0, 1) and below in (0, 1) else 1.0)
-                left = x - width * (1 - right) + away * (2 * right - 1)
-                top = y - height * (1 - below) + away * (2 * below - 1)
-                box = LabelBox(left, top, left + width, top + height)
-                yield PlacedLabel(text, box, (x, y), step + rank * 0.8)
 
 
 def curve_data(report: ReplayReport, looks: Mapping[str, Data], frame: CurveFrame) -> Data:

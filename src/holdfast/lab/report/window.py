@@ -37,7 +37,7 @@ def columns_of(picture: Picture) -> Data:
             (figures.plain(name), [m.layers.get(name, 0) for m in moments]) for name in layers_of(picture)
         ],
         "left": LEFT,
-        "step": _step(picture),
+        "step": (WIDTH - LEFT - RIGHT) / max(len(moments), 1),
     }
 
 
@@ -102,7 +102,8 @@ def _picture(picture: Picture, colours: Mapping[str, str]) -> Data:
     full = max(full, 1)
     ticks = tuple(tick for tick in linear(0, full, BASE, TOP, about=5).ticks if tick <= full)
     up = AxisScale(0, full, BASE, TOP, ticks)
-    step = _step(picture)
+    step = (WIDTH - LEFT - RIGHT) / max(len(moments), 1)
+    """The width of a column."""
     every = int(linear(0, max(len(moments), 1), 0, 1, about=10).ticks[1]) or 1
     return {
         "policy": figures.plain(picture.policy),
@@ -146,11 +147,6 @@ def _summary(picture: Picture) -> str:
         counted(sum(bool(m.fault) for m in moments), "fault"),
     ]
     return ", ".join(parts) + "."
-
-
-def _step(picture: Picture) -> float:
-    """The width of a column."""
-    return (WIDTH - LEFT - RIGHT) / max(len(picture.moments), 1)
 
 
 def _areas(
