@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.errors import InputError, NotFound, StoreError
@@ -20,9 +19,11 @@ from holdfast.store.encoding import decode_entry, decode_event, encode_event
 from holdfast.store.event_redaction import Redactor, redact_event
 from holdfast.store.integrity import Damage, verify
 from holdfast.store.log_file import export_lines, read_log_lines
-from holdfast.store.protocol import Artifact, EntryDraft, EntryRow, LogHead, LogInfo, Store
+from holdfast.store.protocol import Artifact, EntryDraft, LogHead, LogInfo, Store
 
 Redact = Callable[[str], str]
+Prepared = tuple[Event, EntryDraft]
+"""An event as it will be read back, and the draft that stores it."""
 
 _LOG_ID = re.compile(r"\w[\w.:@-]{0,99}")
 
@@ -122,11 +123,14 @@ class Log:
         now = time.time() if at is None else at
         recorded = [e if isinstance(e, Recorded) else Recorded(e, chain=chain, at=now) for e in events]
         prepared = self._prepared(recorded)
-        drafts = [item.draft for item in prepared]
+        drafts = [draft for _, draft in prepared]
         if parent is not None:
             drafts[0] = replace(drafts[0], parent=parent)
         rows = self.store.append(self.id, drafts)
-        return [item.entry(row) for item, row in zip(prepared, rows, strict=True)]
+        return [
+            Entry(row.id, row.log, row.seq, row.parent, event, row.chain, row.at)
+            for (event, _), row in zip(prepared, rows, strict=True)
+        ]
 
     def entries(self, since: int = 0) -> list[Entry]:
         """The entries with numbers above `since`, oldest first."""
@@ -145,25 +149,15 @@ class Log:
         """Everything in this log that differs from what was written."""
         return verify(self.store, self.id)
 
-    def _prepared(self, recorded: Sequence[Recorded]) -> "list[_Prepared]":
+    def _prepared(self, recorded: Sequence[Recorded]) -> list[Prepared]:
         return [_prepare(item, self._redaction) for item in recorded]
 
-    def _start(self, prepared: "Sequence[_Prepared]") -> bool:
+    def _start(self, prepared: Sequence[Prepared]) -> bool:
         """Create the log with its first entries; false if it is there already."""
-        started, at = prepared[0].event, prepared[0].draft.at
+        started, draft = prepared[0]
         assert isinstance(started, LogStarted), "the first event of a log is LogStarted"
-        head = LogHead(self.id, started.title, started.source, started.origin, started.schema, at)
-        return bool(self.store.create(head, [item.draft for item in prepared]))
-
-
-class _Prepared(Struct, frozen=True):
-    """An event as it will be read back, and the draft that stores it."""
-
-    event: Event
-    draft: EntryDraft
-
-    def entry(self, row: EntryRow) -> Entry:
-        return Entry(row.id, row.log, row.seq, row.parent, self.event, row.chain, row.at)
+        head = LogHead(self.id, started.title, started.source, started.origin, started.schema, draft.at)
+        return bool(self.store.create(head, [draft for _, draft in prepared]))
 
 
 def export_log(log: Log) -> Iterator[bytes]:
@@ -198,7 +192,7 @@ def new_log_id() -> str:
     return "l" + "".join(ALPHABET[(number >> shift) & 31] for shift in range(75, -1, -5))
 
 
-def _prepare(recorded: Recorded, redaction: Redactor) -> _Prepared:
+def _prepare(recorded: Recorded, redaction: Redactor) -> Prepared:
     body, kept = encode_event(redact_event(recorded.event, redaction))
     try:
         event = decode_event(body, {id_: artifact.text for id_, artifact in kept.items()})
@@ -206,14 +200,13 @@ def _prepare(recorded: Recorded, redaction: Redactor) -> _Prepared:
         name = type(recorded.event).__name__
         raise InputError(f"the event `{name}` holds a value that cannot be read back: {error}") from None
     draft = EntryDraft(body, tuple(kept.values()), recorded.chain, recorded.at, after=recorded.after)
-    return _Prepared(event, draft)
+    return event, draft
 
 
-def _recording_id(recording: Recording, prepared: Sequence[_Prepared]) -> str:
+def _recording_id(recording: Recording, prepared: Sequence[Prepared]) -> str:
     """Derived from what is stored, not from what was redacted: an id must not help to guess a secret."""
     parts = [f"{recording.source}\n{recording.id}"]
-    for item in prepared:
-        draft = item.draft
+    for _, draft in prepared:
         parts.append(f"{draft.chain}\n{draft.at}\n{draft.after}\n{draft.body.decode()}")
     return "l" + text_id("\n\n".join(parts))[1:]
 

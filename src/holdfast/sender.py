@@ -48,7 +48,6 @@ class Packed(Struct, frozen=True):
         return write(self.pack.messages, self.pack.tools).losses
 
     def recall(self, arguments: WireDict) -> str:
-        """What the Recall tool answers to these arguments."""
         return answer_recall(self.store, arguments, log=self.log or None)[0]
 
 

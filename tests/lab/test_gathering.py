@@ -4,8 +4,7 @@ import msgspec
 import pytest
 
 from holdfast.errors import InputError
-from holdfast.lab.jobs import VARIATIONS, JobOutcome, RecordingSources, ReplayOptions
-from holdfast.lab.pool import WorkerDied
+from holdfast.lab.jobs import VARIATIONS, JobOutcome, RecordingSources, ReplayOptions, WorkerDied
 from holdfast.lab.replay import ReplayCollector, ReportOptions, default_reference, replay
 from holdfast.lab.results import ReplayReport, Score
 from holdfast.prices import BUILT_IN

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.jobs import ReplayJob, ReplayOptions
-from holdfast.lab.pool import WorkerDied, available_processors, run_jobs
+from holdfast.lab.jobs import ReplayJob, ReplayOptions, WorkerDied, available_processors, run_jobs
 from holdfast.recordings.recording_files import LazyRecording
 
 ORDER = ReplayOptions((), (), ())

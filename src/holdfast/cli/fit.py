@@ -14,8 +14,7 @@ from holdfast.cli.tables import Column, print_table
 from holdfast.errors import ConfigError
 from holdfast.lab.fit.fit_report import MEAN, fit_tables
 from holdfast.lab.fit.fit_results import Fit, require_libraries, weights_file
-from holdfast.lab.jobs import RecordingSources, ReplayOptions
-from holdfast.lab.pool import available_processors, interrupts_held
+from holdfast.lab.jobs import RecordingSources, ReplayOptions, available_processors, interrupts_held
 from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens
 from holdfast.prices import BUILT_IN as PRICES

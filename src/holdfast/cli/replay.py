@@ -31,9 +31,8 @@ from holdfast.cli.streams import (
 from holdfast.cli.tables import Column, print_table, say_table
 from holdfast.config import load_config
 from holdfast.errors import InputError
-from holdfast.lab.jobs import RecordingSources, ReplayOptions
+from holdfast.lab.jobs import RecordingSources, ReplayOptions, available_processors
 from holdfast.lab.policies.registry import DEFAULT_NAMES
-from holdfast.lab.pool import available_processors
 from holdfast.lab.replay import ReportOptions, replay
 from holdfast.lab.report import terminal_tables, write_html, write_markdown
 from holdfast.lab.report.standings import result_sentence

@@ -11,9 +11,10 @@ from msgspec import Struct
 from holdfast.events import AssistantReplied, Entry, Recording, SystemSet, ToolReturned, ToolsSet, UserSaid
 from holdfast.lab.policy import Message
 from holdfast.log import Log
-from holdfast.messages import Image, Json, Text, ToolCall, UserPart, joined_text
+from holdfast.messages import Image, ToolCall, UserMessage, joined_text
 from holdfast.store import MemoryStore
 from holdfast.views import path
+from holdfast.wire import openai_message
 
 
 class RecordedTurn(Struct, frozen=True, gc=False):
@@ -84,9 +85,16 @@ def _message(entry: Entry) -> Message | None:
     event = entry.event
     match event:
         case UserSaid():
-            return {"role": "user", "content": _content(event.parts)}
+            pictured = any(isinstance(part, Image) for part in event.parts)
+            said = openai_message(UserMessage(event.parts))[0]["content"] if pictured else ""
+            return {"role": "user", "content": said or joined_text(event.parts)}
         case AssistantReplied():
-            calls = [_call(part) for part in event.parts if isinstance(part, ToolCall)]
+            # A call whose arguments were not a JSON object keeps the text that the model wrote.
+            calls = [
+                {"id": part.id, "name": part.name, "arguments": part.raw or part.arguments}
+                for part in event.parts
+                if isinstance(part, ToolCall)
+            ]
             reply: Message = {"role": "assistant", "content": joined_text(event.parts)}
             return {**reply, "tool_calls": calls} if calls else reply
         case ToolReturned():
@@ -94,25 +102,6 @@ def _message(entry: Entry) -> Message | None:
             return {"role": "tool", "tool_call_id": event.call_id, "name": event.name, "content": text}
         case _:
             return None
-
-
-def _content(parts: tuple[UserPart, ...]) -> Json:
-    if not any(isinstance(part, Image) for part in parts):
-        return joined_text(parts)
-    return [
-        {"type": "text", "text": part.text}
-        if isinstance(part, Text)
-        else {
-            "type": "image_url",
-            "image_url": {"url": part.url or f"data:{part.media_type};base64,{part.data}"},
-        }
-        for part in parts
-    ]
-
-
-def _call(call: ToolCall) -> Message:
-    # A call whose arguments were not a JSON object keeps the text that the model wrote.
-    return {"id": call.id, "name": call.name, "arguments": call.raw or call.arguments}
 
 
 def _stable(entries: Iterable[Entry]) -> Iterator[str]:

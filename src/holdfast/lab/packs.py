@@ -106,7 +106,6 @@ class PackWriter:
         return {broken.rule for broken in found if not broken.rule.startswith(OURS)}
 
     def dump(self, pack: Sequence[ScoredMessage]) -> bytes:
-        """The messages as a JSON list."""
         return b"[" + b",".join(self._dumped(scored) for scored in pack) + b"]"
 
     def fingerprint(self, pack: Sequence[ScoredMessage]) -> bytes:
@@ -242,7 +241,6 @@ class PolicyRunner:
         return follow
 
     def close(self) -> None:
-        """Close what the policy holds open."""
         if callable(close := getattr(self._policy, "close", None)):
             with suppress(*FAULTS):
                 close()

@@ -25,14 +25,15 @@ from holdfast.lab.jobs import (
     RecordingSources,
     ReplayJob,
     ReplayOptions,
+    WorkerDied,
     Workload,
     planned_runs,
     read_case,
     replay_job,
+    run_jobs,
     scoring_setup,
     study_case,
 )
-from holdfast.lab.pool import WorkerDied, run_jobs
 from holdfast.lab.report.figures import budget as shown_budget
 from holdfast.lab.results import BASELINE, Picture, PolicyRow, ReplayReport, Score, Sensitivity
 from holdfast.lab.run import PolicyRun

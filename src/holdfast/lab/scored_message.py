@@ -4,6 +4,7 @@ Rule: whatever a policy returns is either read in full or refused with a sentenc
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from json import loads
 
@@ -95,14 +96,8 @@ def _call(call: Json) -> ScoredCall:
         raise InputError("a call has no name")
     arguments = body.get("arguments")
     if isinstance(arguments, str):
-        arguments = _decoded(arguments)
+        # As its value, so that two spellings of JSON count the same; anything else stays text.
+        with suppress(ValueError, RecursionError):
+            arguments = loads(arguments)
     written = arguments if isinstance(arguments, str) else compact_json(arguments or {})
     return ScoredCall(_plain(name), _plain(written), _plain(str(call.get("id") or "")))
-
-
-def _decoded(text: str) -> Json:
-    """JSON text as its value, so that two spellings of it count the same; anything else stays text."""
-    try:
-        return loads(text)
-    except (ValueError, RecursionError):
-        return text

@@ -123,8 +123,6 @@ def _unwrapped(line: dict[str, Json]) -> dict[str, Json]:
 
 
 class ClaudeCodeSession:
-    """Reads one session into a builder."""
-
     def __init__(self, lines: list[dict[str, Json]], builder: RecordingBuilder) -> None:
         self._chains = SideChains(lines, builder)
         ids = (text(line.get("sessionId")) or text(line.get("session_id")) for line in lines)

@@ -215,7 +215,6 @@ class NeedTally:
         self._needs = self._hard_needs = 0
 
     def hard(self, held: HeldNeeds) -> list[int]:
-        """Which of the needs are hard."""
         return [i for i, need in enumerate(held.needs) if need.is_hard(self._measure, self.budget)]
 
     def add(self, held: HeldNeeds) -> None:

@@ -135,7 +135,6 @@ class EvidenceHistory:
             self.names.setdefault(name, []).extend((at, number) for number in numbers)
 
     def is_own(self, place: LinePlace) -> bool:
-        """Whether the agent itself wrote this."""
         return self.messages[place[0]].scored.role == "assistant"
 
     def is_stale(self, place: LinePlace) -> bool:

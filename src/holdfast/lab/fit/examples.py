@@ -6,6 +6,7 @@ ones less.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 
 import numpy as np
@@ -15,10 +16,9 @@ from numpy.typing import NDArray
 
 from holdfast.errors import ContextOverflow, InputError
 from holdfast.lab.evidence.study import Study
-from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, ReplayOptions, prepare
+from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, ReplayOptions, prepare, run_jobs
 from holdfast.lab.policies.profile_policy import WindowFeed
 from holdfast.lab.policy import Task
-from holdfast.lab.pool import run_jobs
 from holdfast.lab.replay import all_too_short, short_notes, shortened
 from holdfast.lab.report.figures import budget as shown_budget
 from holdfast.packing.folding.draft import FoldDraft
@@ -88,20 +88,16 @@ def examples_of(study: Study, profile: Profile, tasks: Sequence[Task]) -> Record
         messages = [turn.message for turn in study.case.turns if turn.message is not None]
         for number, request in enumerate(study.requests):
             feed.read(messages[: request.before], request.at)
-            if _folds(feed.window):
+            folded = False
+            with suppress(ContextOverflow):
+                # Where nothing can be sent at this budget, the recording goes on all the same.
+                folded = bool(fold_if_due(feed.window))
+            if folded:
                 found_lines, found_names = rows_of(feed.window, *later_use(study, number))
                 lines.append(_arrays(found_lines, folds, len(LINE_FEATURES)))
                 names.append(_arrays(found_names, folds, len(NAME_FEATURES)))
                 folds += 1
     return RecordingExamples(study.case.id, study.case.project, _joined(lines), _joined(names), folds)
-
-
-def _folds(window: Window) -> bool:
-    try:
-        return bool(fold_if_due(window))
-    except ContextOverflow:
-        # Nothing can be sent here at this budget; the recording goes on all the same.
-        return False
 
 
 def later_use(study: Study, number: int) -> tuple[LaterUse, LaterUse]:

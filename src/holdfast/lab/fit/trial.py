@@ -13,10 +13,17 @@ from holdfast.lab.aggregate import build_comparisons, build_rows, figure_values,
 from holdfast.lab.bootstrap import Bootstrap
 from holdfast.lab.fit.examples import fitted_profile
 from holdfast.lab.fit.fit_results import LearnedWeights, Trial, TrialDifference, TrialFigures, TrialRow
-from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, ReplayOptions, prepare
+from holdfast.lab.jobs import (
+    JobOutcome,
+    RecordingSources,
+    ReplayJob,
+    ReplayOptions,
+    WorkerDied,
+    prepare,
+    run_jobs,
+)
 from holdfast.lab.policies.profile_policy import profile_policy
 from holdfast.lab.policies.registry import find_policies
-from holdfast.lab.pool import WorkerDied, run_jobs
 from holdfast.lab.replay import shortened
 from holdfast.lab.report.figures import mean
 from holdfast.lab.results import BASELINE, PolicyRow, Score
@@ -27,7 +34,6 @@ LEARNED, BY_HAND = "learned", "hand"
 
 
 def trial_job(learned: LearnedWeights, options: ReplayOptions, job: ReplayJob) -> JobOutcome:
-    """What a worker does with a recording."""
     prepared = prepare(options, job)
     if isinstance(prepared, JobOutcome):
         return prepared

@@ -104,7 +104,6 @@ class _Packing:
         return Sent(join_openai(messages for _, messages in written), layers=layers)
 
     def fetch(self, id: str) -> str | None:  # noqa: A002 - the word of the interface
-        """The text that a mark or an index names."""
         self._known.update((text_id(text), text) for text in self._feed.texts)
         self._feed.texts.clear()
         return self._known.get(id)

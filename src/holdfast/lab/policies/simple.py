@@ -57,7 +57,6 @@ class StepHistory:
                 self._open(at, message)
 
     def show(self, at: int, message: Message) -> None:
-        """Show this message in that place from now on."""
         self.shown[at] = message
         self.sizes[at] = self.count([message])
 

@@ -44,12 +44,11 @@ class AxisScale(Struct, frozen=True):
     logarithmic: bool = False
 
     def at(self, value: float) -> float:
-        low, high, value = (self._measure(v) for v in (self.low, self.high, value))
+        low, high = self.low, self.high
+        if self.logarithmic:
+            low, high, value = (log10(max(v, SMALLEST)) for v in (low, high, value))
         share = (value - low) / (high - low) if high > low else 0.5
         return self.start + (self.end - self.start) * clamped(share)
-
-    def _measure(self, value: float) -> float:
-        return log10(max(value, SMALLEST)) if self.logarithmic else value
 
 
 def clamped(value: float) -> float:
@@ -74,7 +73,9 @@ def fitted(values: Sequence[float], start: float, end: float, *, about: int = 6)
 
 def linear(low: float, high: float, start: float, end: float, *, about: int = 6) -> AxisScale:
     """Ends at round numbers at or beyond both values."""
-    step = _round_step((high - low) / about or abs(high) / about or 1.0)
+    step = (high - low) / about or abs(high) / about or 1.0
+    size = 10.0 ** floor(log10(step))
+    step = size * next(d for d in (1, 2, 2.5, 5, 10) if step <= d * size * (1 + 1e-9))
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     last = max(last, first + 1)
     ticks = tuple(round(i * step, 9) for i in range(first, last + 1))
@@ -91,11 +92,6 @@ def _logarithmic(low: float, high: float, start: float, end: float, about: int) 
     return AxisScale(
         low, high, start, end, tuple(ticks[:: max(1, len(ticks) // (about + 2))]), logarithmic=True
     )
-
-
-def _round_step(step: float) -> float:
-    size = 10.0 ** floor(log10(step))
-    return size * next(d for d in (1, 2, 2.5, 5, 10) if step <= d * size * (1 + 1e-9))
 
 
 def number(value: float) -> str:

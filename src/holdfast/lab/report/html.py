@@ -187,7 +187,8 @@ def _filled(nodes: Sequence[_Node], scopes: tuple[object, ...]) -> Iterator[str]
         if sign == ">":
             yield from _filled(_template(name), scopes)
             continue
-        value = _found(name, scopes)
+        holders = (scope for scope in reversed(scopes) if isinstance(scope, dict) and name in scope)
+        value: object = scopes[-1] if name == "." else next(holders, {}).get(name)
         if sign == "#":
             for item in value if isinstance(value, list) else [value] if value else []:
                 yield from _filled(inside, (*scopes, item))
@@ -198,10 +199,3 @@ def _filled(nodes: Sequence[_Node], scopes: tuple[object, ...]) -> Iterator[str]
             yield str(value)
         else:
             yield number(value) if isinstance(value, float) else escape(figures.cleaned(str(value)))
-
-
-def _found(name: str, scopes: tuple[object, ...]) -> object:
-    if name == ".":
-        return scopes[-1]
-    holders = (scope for scope in reversed(scopes) if isinstance(scope, dict) and name in scope)
-    return next(holders, {}).get(name)

@@ -71,7 +71,6 @@ def projects_of(report: ReplayReport) -> list[str]:
 
 
 def in_project(report: ReplayReport, row: PolicyRow, project: str) -> tuple[float | None, float | None]:
-    """Hard recall and dollars of a row on one project."""
     figures = row.by_project.get(project)
     return (figures.hard, figures.dollars.get(report.prices)) if figures else (None, None)
 
