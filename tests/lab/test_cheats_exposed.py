@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.lab.case import make_case
-from holdfast.lab.evidence.needs import DEFAULT_MEASURE
-from holdfast.lab.evidence.study import study_evidence
+from holdfast.lab.evidence.needs import DEFAULT_MEASURE, study_evidence
 from holdfast.lab.policies.cheats import CHEATS
 from holdfast.lab.policies.registry import find_policies
 from holdfast.lab.run import PolicyRun, ScoringSetup

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.errors import ContextOverflow
-from holdfast.lab.evidence.study import study_evidence
+from holdfast.lab.evidence.needs import study_evidence
 from holdfast.lab.fit.examples import (
     KEEPS_FROM_STEP_TO_STEP,
     ONE_IN,

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from holdfast.errors import InputError
-from holdfast.lab.jobs import VARIATIONS, JobOutcome, RecordingSources, ReplayOptions, WorkerDied
+from holdfast.lab.jobs import VARIATIONS, JobOutcome, RecordingSources, ReplayOptions
 from holdfast.lab.replay import ReplayCollector, ReportOptions, default_reference, replay
 from holdfast.lab.results import ReplayReport, Score
 from holdfast.prices import BUILT_IN
@@ -120,7 +120,7 @@ def test_a_recording_that_cannot_be_read_is_said_and_the_rest_goes_on(tmp_path):
 
 def test_a_recording_whose_process_died_is_said():
     gathered = ReplayCollector(ORDER, ReportOptions(draws=1))
-    gathered.take(WorkerDied(0, "one"))
+    gathered.take(JobOutcome(0, "one", error="its process died"))
     gathered.take(JobOutcome(1, "two", error="no idea"))
     report = gathered.report([], [])
     assert report.notes == ["one was not replayed: its process died", "two was not replayed: no idea"]

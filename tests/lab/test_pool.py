@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.lab.jobs import ReplayJob, ReplayOptions, WorkerDied, available_processors, run_jobs
+from holdfast.lab.jobs import JobOutcome, ReplayJob, ReplayOptions, available_processors, run_jobs
 from holdfast.recordings.recording_files import LazyRecording
 
 ORDER = ReplayOptions((), (), ())
@@ -100,7 +100,7 @@ def test_a_worker_that_dies_while_nobody_looks_loses_its_own_job_only(tmp_path):
     assert next(running) == "job 0"
     (tmp_path / "die").touch()
     wait_for(lambda: not multiprocessing.active_children())
-    assert list(running) == [WorkerDied(1, "job 1"), "job 2", "job 3"]
+    assert list(running) == [JobOutcome(1, "job 1", error="its process died"), "job 2", "job 3"]
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """Probes: directives, test states and failures that an agent should still know."""
 
-from holdfast.lab.evidence.needs import EvidenceHistory
-from holdfast.lab.evidence.study import MOST_DIRECTIVES, MOST_FAILURES, Probes
+from holdfast.lab.evidence.needs import MOST_DIRECTIVES, MOST_FAILURES, EvidenceHistory, Probes
 from support.evidence import called, read, result, user
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.lab.case import RecordedTurn, ReplayCase
-from holdfast.lab.evidence.needs import DEFAULT_MEASURE
-from holdfast.lab.evidence.study import study_evidence
+from holdfast.lab.evidence.needs import DEFAULT_MEASURE, study_evidence
 from holdfast.lab.packs import DumpFile
 from holdfast.lab.policies.registry import find_policies
 from holdfast.lab.policy import ModelCall, NamedPolicy, Sent

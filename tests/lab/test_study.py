@@ -3,8 +3,7 @@
 from msgspec.structs import replace
 
 from holdfast.lab.case import RecordedTurn, ReplayCase
-from holdfast.lab.evidence.needs import DEFAULT_MEASURE
-from holdfast.lab.evidence.study import Study, study_evidence
+from holdfast.lab.evidence.needs import DEFAULT_MEASURE, Study, study_evidence
 from holdfast.lab.scored_message import MessageCounter
 from holdfast.tokenizers import load_tokenizer
 from support.evidence import called, result, user

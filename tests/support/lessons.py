@@ -6,8 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from holdfast.lab.case import make_case
-from holdfast.lab.evidence.needs import DEFAULT_MEASURE
-from holdfast.lab.evidence.study import Study, study_evidence
+from holdfast.lab.evidence.needs import DEFAULT_MEASURE, Study, study_evidence
 from holdfast.lab.jobs import ReplayOptions
 from holdfast.lab.scored_message import MessageCounter
 from holdfast.packing.profile import CODE

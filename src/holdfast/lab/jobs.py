@@ -27,8 +27,7 @@ from msgspec.structs import replace
 from holdfast.errors import HoldfastError, InputError
 from holdfast.lab.case import ReplayCase, make_case, project_of
 from holdfast.lab.evidence.common_names import shipped_names
-from holdfast.lab.evidence.needs import DEFAULT_MEASURE, Measure
-from holdfast.lab.evidence.study import Study, study_evidence
+from holdfast.lab.evidence.needs import DEFAULT_MEASURE, Measure, Study, study_evidence
 from holdfast.lab.packs import DumpFile
 from holdfast.lab.policies.registry import find_policies
 from holdfast.lab.policy import NamedPolicy
@@ -220,15 +219,6 @@ class RecordingSources(Struct, frozen=True):
 Work = Callable[[ReplayOptions, ReplayJob], T]
 
 
-class WorkerDied(Struct, frozen=True):
-    """The process that worked on a job ended without a word."""
-
-    number: int
-    id: str
-    error: str = "its process died"
-    short: bool = False
-
-
 def available_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -239,7 +229,7 @@ def run_jobs(
     jobs: Iterable[ReplayJob],
     processes: int,
     done: Callable[[int], None] = lambda _: None,
-) -> Iterator[T | WorkerDied]:
+) -> Iterator[T | JobOutcome]:
     """Outcomes in the order of the jobs; after each, `done` is told the size of its recording.
 
     With one process the work is done in this one.
@@ -279,13 +269,13 @@ def run_jobs(
         _stop(pool, others)
 
 
-def _alone(work: Work[T], options: ReplayOptions, job: ReplayJob) -> T | WorkerDied:
+def _alone(work: Work[T], options: ReplayOptions, job: ReplayJob) -> T | JobOutcome:
     others = multiprocessing.active_children()
     pool = _pool(1)
     try:
         return _submitted(pool, work, options, job).result()
     except BrokenProcessPool:
-        return WorkerDied(job.number, job.id)
+        return JobOutcome(job.number, job.id, error="its process died")
     finally:
         _stop(pool, others)
 

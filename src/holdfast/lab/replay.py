@@ -25,7 +25,6 @@ from holdfast.lab.jobs import (
     RecordingSources,
     ReplayJob,
     ReplayOptions,
-    WorkerDied,
     Workload,
     planned_runs,
     read_case,
@@ -92,14 +91,14 @@ class ReplayCollector:
         self.short = 0
         """How many were left out."""
 
-    def take(self, outcome: JobOutcome | WorkerDied) -> None:
+    def take(self, outcome: JobOutcome) -> None:
         if outcome.short:
             self.short += 1
             return
         self.kept.append(outcome.number)
         if outcome.error:
             self._notes.append(f"{outcome.id} was not replayed: {outcome.error}")
-        if isinstance(outcome, WorkerDied) or not outcome.scores:
+        if not outcome.scores:
             return
         for note in outcome.notes:
             # Without its count, so that the same loss in many recordings is one remark.
@@ -246,7 +245,7 @@ def replay(
     try:
         for outcome in run_jobs(replay_job, options, sources.jobs(), processes, done):
             gathered.take(outcome)
-            if isinstance(outcome, JobOutcome) and outcome.dumped:
+            if outcome.dumped:
                 dump(outcome.dumped)
         if gathered.short and not gathered.kept:
             raise all_too_short(options)
@@ -271,7 +270,7 @@ def _checked(
     finally:
         del os.environ[SEED]
         os.environ.update({SEED: before} if before is not None else {})
-    return [verdict for verdicts in found if not isinstance(verdicts, WorkerDied) for verdict in verdicts]
+    return [verdict for verdicts in found if not isinstance(verdicts, JobOutcome) for verdict in verdicts]
 
 
 def check_job(options: ReplayOptions, job: ReplayJob) -> list[CheckResult]:

@@ -16,8 +16,7 @@ from msgspec import Struct
 from holdfast.lab.cost import Bill, BilledRequest
 from holdfast.lab.evidence.credit import HeldNeeds, NeedScorer, NeedTally, score_needs
 from holdfast.lab.evidence.indexed_message import PackIndex
-from holdfast.lab.evidence.needs import FileCopies
-from holdfast.lab.evidence.study import StudiedRequest, Study
+from holdfast.lab.evidence.needs import FileCopies, StudiedRequest, Study
 from holdfast.lab.packs import DumpFile, PackWriter, PolicyAnswer, PolicyRunner
 from holdfast.lab.policy import Message, NamedPolicy, Task
 from holdfast.lab.results import PicturedRequest, Score, Share

@@ -7,7 +7,7 @@ is measured and what was calibrated on stay disjoint. The data file was made by
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -105,12 +105,10 @@ def count_names(cases: Iterable[ReplayCase]) -> CommonNames:
     return CommonNames(projects, {name: b for name, b in named.items() if b.bit_count() >= FEWEST})
 
 
-def _cases(paths: Sequence[Path]) -> Iterator[ReplayCase]:
-    for path in paths:
-        for recording in read_recordings(path):
-            yield make_case(recording, project_of(recording, path.name.split(".")[0], "source"))
-
-
 if __name__ == "__main__":
-    for line in write_names(count_names(_cases([Path(name) for name in sys.argv[1:]]))):
-        sys.stdout.write(line + "\n")
+    found = (
+        make_case(recording, project_of(recording, path.name.split(".")[0], "source"))
+        for path in map(Path, sys.argv[1:])
+        for recording in read_recordings(path)
+    )
+    sys.stdout.writelines(f"{line}\n" for line in write_names(count_names(found)))

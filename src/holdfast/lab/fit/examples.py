@@ -15,7 +15,7 @@ from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from holdfast.errors import ContextOverflow, InputError
-from holdfast.lab.evidence.study import Study
+from holdfast.lab.evidence.needs import Study
 from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, ReplayOptions, prepare, run_jobs
 from holdfast.lab.policies.profile_policy import WindowFeed
 from holdfast.lab.policy import Task

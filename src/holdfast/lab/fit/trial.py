@@ -18,7 +18,6 @@ from holdfast.lab.jobs import (
     RecordingSources,
     ReplayJob,
     ReplayOptions,
-    WorkerDied,
     prepare,
     run_jobs,
 )
@@ -63,7 +62,7 @@ def run_trial(
     scores: list[Score] = []
     notes: list[str] = []
     for outcome in run_jobs(partial(trial_job, learned), options, sources.jobs(), processes, done):
-        if isinstance(outcome, WorkerDied) or outcome.error:
+        if outcome.error:
             notes.append(f"{outcome.id} was not replayed: {outcome.error}")
         elif not outcome.short:
             scores += outcome.scores[0]
