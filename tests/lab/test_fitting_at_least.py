@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from holdfast.errors import InputError
 from holdfast.lab.fit.examples import gather_examples
+from holdfast.lab.fit.fit_results import run_trial
 from holdfast.lab.fit.regression import learn_weights
-from holdfast.lab.fit.trial import run_trial
 from holdfast.lab.jobs import RecordingSources
 from support.errands import write_recordings
 from support.lessons import BUDGET, ORDER, lesson

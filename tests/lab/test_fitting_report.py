@@ -3,8 +3,7 @@
 import pytest
 
 from holdfast.lab.fit.fit_report import DOUBLING, LINE_MEANINGS, NAME_MEANINGS, factor, fit_tables
-from holdfast.lab.fit.fit_results import Fit, RankingQuality, mean_quality
-from holdfast.lab.fit.trial import BY_HAND, LEARNED, compare_trial
+from holdfast.lab.fit.fit_results import BY_HAND, LEARNED, Fit, RankingQuality, compare_trial, mean_quality
 from holdfast.lab.results import BASELINE, Score
 from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES, VERSION
 from holdfast.packing.lines.weights import Weights

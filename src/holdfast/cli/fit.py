@@ -13,7 +13,7 @@ from holdfast.cli.streams import check_writable, note, replace_file, say, show_a
 from holdfast.cli.tables import Column, print_table
 from holdfast.errors import ConfigError
 from holdfast.lab.fit.fit_report import MEAN, fit_tables
-from holdfast.lab.fit.fit_results import Fit, require_libraries, weights_file
+from holdfast.lab.fit.fit_results import Fit, require_libraries, run_trial, weights_file
 from holdfast.lab.jobs import RecordingSources, ReplayOptions, available_processors, interrupts_held
 from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens
@@ -98,8 +98,6 @@ def _fit(options: ReplayOptions, sources: RecordingSources, processes: int, repl
         learned = learn_weights(gathered.examples, options)
     trial, notes = None, gathered.notes
     if replays and learned.held_out != "nothing":
-        from holdfast.lab.fit.trial import run_trial  # noqa: PLC0415
-
         with show_activity(f"replaying {recordings}", total=load.size, timed=True) as done:
             trial, more = run_trial(options, sources, learned, processes=processes, done=done)
         notes = [*notes, *more]

@@ -70,6 +70,11 @@ class ReplayOptions(Struct, frozen=True):
             return asked
         return [*find_policies([BASELINE]), *asked]
 
+    @property
+    def fitted_profile(self) -> Profile:
+        """Of a fit, whose only policy it is."""
+        return self.profiles[self.policies[0]]
+
     def varied(self) -> "ReplayOptions":
         """The same under every measure of the sensitivity test."""
         return replace(self, measures=(DEFAULT_MEASURE, *(measure for _, measure in VARIATIONS)))

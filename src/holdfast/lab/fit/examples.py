@@ -234,9 +234,4 @@ def examples_job(options: ReplayOptions, job: ReplayJob) -> RecordingExamples | 
         return prepared
     study, setup = prepared
     tasks = [Task(budget, setup.counter.total) for budget in options.budgets]
-    return examples_of(study, fitted_profile(options), tasks)
-
-
-def fitted_profile(options: ReplayOptions) -> Profile:
-    """The profile to fit, which is the only policy of these options."""
-    return options.profiles[options.policies[0]]
+    return examples_of(study, options.fitted_profile, tasks)

@@ -1,18 +1,31 @@
-"""What a fit yields: weights, how good they are where they were not fitted, and what a replay with them keeps.
+"""What a fit yields: weights, how good they are where they were not fitted, and what a replay with them keeps
+against the hand-written ones.
 
-Rule: plain values that JSON can hold, and nothing that differs between two runs on the same recordings.
+Rule: results are plain values that JSON can hold, and nothing that differs between two runs on the same recordings.
+A recording is replayed with weights that never saw its project, or never saw it where there is one project only;
+everything else is the same for both, and the difference is paired by recording.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.errors import HoldfastError
-from holdfast.lab.results import Interval
-from holdfast.packing.lines.weights import Weights
+from holdfast.lab.aggregate import build_comparisons, build_rows, figure_values, group_scores
+from holdfast.lab.bootstrap import Bootstrap
+from holdfast.lab.jobs import JobOutcome, RecordingSources, ReplayJob, ReplayOptions, prepare, run_jobs
+from holdfast.lab.policies.profile_policy import profile_policy
+from holdfast.lab.policies.registry import find_policies
+from holdfast.lab.replay import shortened
+from holdfast.lab.report.figures import mean
+from holdfast.lab.results import BASELINE, Interval, PolicyRow, Score
+from holdfast.lab.run import PolicyRun
+from holdfast.packing.lines.weights import HAND_WEIGHTS, Weights
 
 HeldOut = Literal["project", "recording", "nothing"]
 """What is left out of a fit to judge it by."""
@@ -127,3 +140,76 @@ def require_libraries() -> None:
 def weights_file(weights: Weights) -> bytes:
     """The file that ships, or that a user keeps: small, readable, the same for the same weights."""
     return msgspec.json.format(msgspec.json.encode(weights), indent=1) + b"\n"
+
+
+LEARNED, BY_HAND = "learned", "hand"
+
+
+def trial_job(learned: LearnedWeights, options: ReplayOptions, job: ReplayJob) -> JobOutcome:
+    prepared = prepare(options, job)
+    if isinstance(prepared, JobOutcome):
+        return prepared
+    study, setup = prepared
+    weights = learned.weights_for(study.case.id, study.case.project)
+    if weights is None:
+        return JobOutcome(job.number, job.id, error="the others teach nothing that it could be judged by")
+    everything = find_policies([BASELINE])[0]
+    scores = PolicyRun(study, everything, max(options.budgets), options.budgets, setup).go()[0]
+    for name, used in ((LEARNED, weights), (BY_HAND, HAND_WEIGHTS)):
+        policy = replace(profile_policy(options.fitted_profile, used), name=name)
+        for budget in options.budgets:
+            scores += PolicyRun(study, policy, budget, (budget,), setup).go()[0]
+    return JobOutcome(job.number, job.id, (tuple(scores),))
+
+
+def run_trial(
+    options: ReplayOptions,
+    sources: RecordingSources,
+    learned: LearnedWeights,
+    *,
+    processes: int = 1,
+    done: Callable[[int], None] = lambda _: None,
+) -> tuple[Trial, list[str]]:
+    """Replay every recording with both, and notes on those that could not be. What was too short to learn from is
+    left out here too."""
+    scores: list[Score] = []
+    notes: list[str] = []
+    for outcome in run_jobs(partial(trial_job, learned), options, sources.jobs(), processes, done):
+        if outcome.error:
+            notes.append(f"{outcome.id} was not replayed: {outcome.error}")
+        elif not outcome.short:
+            scores += outcome.scores[0]
+    return compare_trial(scores, options), shortened(notes)
+
+
+def compare_trial(scores: Sequence[Score], options: ReplayOptions) -> Trial:
+    prices = options.tables[0].name
+    found = {(row.policy, row.budget): row for row in build_rows(scores, {}, draws=1)}
+    compared = build_comparisons(scores, BY_HAND, prices=prices)
+    differences = {known.budget: known for known in compared if known.policy == LEARNED}
+    groups = group_scores(scores)
+    trial = Trial(prices, [], [])
+    for budget in options.budgets:
+        learned, hand = found.get((LEARNED, budget)), found.get((BY_HAND, budget))
+        if learned and hand:
+            for project in (*sorted(learned.by_project.keys() & hand.by_project), ""):
+                count = learned.by_project[project].recordings if project else learned.recordings
+                figures = (_figures(row, project, prices) for row in (learned, hand))
+                trial.rows.append(TrialRow(project, count, budget, *figures))
+        known = differences.get(budget)
+        spans = (
+            figure_values(groups.get((policy, budget), {}), lambda score: score.all_span)
+            for policy in (LEARNED, BY_HAND)
+        )
+        every = Bootstrap().difference(*spans)
+        hard, dollars = (known.hard, known.dollars) if known else (None, None)
+        trial.differences.append(TrialDifference(budget, hard, every, dollars))
+    return trial
+
+
+def _figures(row: PolicyRow, project: str, prices: str) -> TrialFigures:
+    """Of one project, or of all."""
+    if project:
+        found = row.by_project[project]
+        return TrialFigures(found.hard, found.all, found.dollars.get(prices))
+    return TrialFigures(mean(row.hard), mean(row.all), mean(row.dollars.get(prices)))

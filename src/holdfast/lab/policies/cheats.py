@@ -5,6 +5,7 @@ table, the table is wrong.
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -55,11 +56,9 @@ class WordBag:
         while common and not self._fits(common, ()):
             del common[len(common) // 2 :]
         newest = list(reversed(self._names))
-        few, many = 0, len(newest)
-        while few < many:
-            middle = (few + many + 1) // 2
-            few, many = (middle, many) if self._fits(common, newest[:middle]) else (few, middle - 1)
-        return [self._bag(common, newest[:few])]
+        counts = range(1, len(newest) + 1)
+        most = bisect_left(counts, True, key=lambda count: not self._fits(common, newest[:count]))
+        return [self._bag(common, newest[:most])]
 
     def _fits(self, words: Sequence[str], names: Sequence[str]) -> bool:
         return self._task.count([self._bag(words, names)]) <= self._task.budget

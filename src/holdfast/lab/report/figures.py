@@ -11,6 +11,7 @@ from holdfast.numbers import grouped
 
 NONE = "–"
 MINUS = "−"
+UNITS = (("M", 1_000_000), ("k", 1_000))
 LONGEST = 400
 """Characters of a name."""
 
@@ -70,18 +71,14 @@ def mean(interval: Interval | None) -> float | None:
 
 def budget(tokens: int) -> str:
     """16000 as `16k`."""
-    for unit, size in (("M", 1_000_000), ("k", 1_000)):
-        if tokens and tokens % size == 0:
-            return f"{tokens // size}{unit}"
-    return str(tokens)
+    unit, size = next((u for u in UNITS if tokens and tokens % u[1] == 0), ("", 1))
+    return f"{tokens // size}{unit}"
 
 
 def tokens_short(tokens: float) -> str:
     """For axes: 1500 as `1.5k`."""
-    for unit, size in (("M", 1_000_000), ("k", 1_000)):
-        if tokens >= size:
-            return f"{tokens / size:.3g}{unit}"
-    return f"{tokens:.3g}"
+    unit, size = next((u for u in UNITS if tokens >= u[1]), ("", 1))
+    return f"{tokens / size:.3g}{unit}"
 
 
 def listed(counts: Mapping[str, int]) -> str:
