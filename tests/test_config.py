@@ -11,16 +11,19 @@ from msgspec.structs import asdict, replace
 
 from holdfast.config import (
     OTHER_VARIABLES,
+    SETTINGS,
     Config,
+    Setting,
     find_config,
     load_config,
     parse_config,
     read_env,
     resolve_profile,
+    setting_text,
+    settings_table,
 )
 from holdfast.errors import ConfigError, NotFound
 from holdfast.packing.profile import BUILT_IN, CODE, EXECUTE, INIT, MOCK_PROMPT, REVIEW, Profile
-from holdfast.settings import SETTINGS, Setting, setting_text, settings_table
 
 DOC = Path(__file__).parents[1] / "docs" / "profiles.md"
 
@@ -318,7 +321,7 @@ def test_the_documents_table_is_what_the_code_has() -> None:
     document = DOC.read_text("utf-8")
     (table,) = re.findall(r"<!-- settings: begin -->\n(.*?)\n<!-- settings: end -->", document, re.DOTALL)
     assert table == settings_table(), (
-        "replace the table in docs/profiles.md by holdfast.settings.settings_table()"
+        "replace the table in docs/profiles.md by holdfast.config.settings_table()"
     )
     assert f"```text\n{MOCK_PROMPT}\n```" in document
 

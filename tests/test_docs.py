@@ -13,9 +13,8 @@ from urllib.parse import unquote
 import pytest
 
 from holdfast.cli.app import COMMANDS
-from holdfast.config import OTHER_VARIABLES
+from holdfast.config import OTHER_VARIABLES, SETTINGS, setting_text
 from holdfast.packing.profile import BUILT_IN
-from holdfast.settings import SETTINGS, setting_text
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "holdfast"

@@ -75,16 +75,10 @@ def suggest(name: str, known: Iterable[str], *, lists: bool = False, prefix: str
 
 def describe_value(value: object) -> str:
     """A value in words, for a sentence that says what was found where something else was expected."""
-    match value:
-        case bool():
-            return str(value).lower()
-        case str():
-            return f"the text `{value[:40]}`" if value else "an empty text"
-        case int() | float():
-            return f"the number {value}"
-        case list():
-            return "a list"
-        case dict():
-            return "a table"
-        case _:
-            return f"a {type(value).__name__}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"the text `{value[:40]}`" if value else "an empty text"
+    if isinstance(value, int | float):
+        return f"the number {value}"
+    return "a table" if isinstance(value, dict) else f"a {type(value).__name__}"

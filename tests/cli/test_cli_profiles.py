@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from command_line import holdfast
 
+from holdfast.config import SETTINGS
 from holdfast.packing.profile import BUILT_IN
-from holdfast.settings import SETTINGS
 
 
 def test_the_built_in_profiles() -> None:

@@ -37,7 +37,7 @@ def test_only_long_enough_recordings_are_learned_from(mixed, processes):
     ]
     done = []
     found = gather_examples(LIMITED, every, processes=processes, done=done.append)
-    assert (len(done), sum(done)) == (4, every.load().size)
+    assert (len(done), sum(done)) == (4, every.load()[1])
     assert found.recordings == 2
     assert found.notes == ["shorter than 3k tokens, and so left out: 2 of 4 recordings"]
     alone = gather_examples(LIMITED, long)
@@ -54,7 +54,7 @@ def test_only_long_enough_recordings_are_tried(mixed):
     learned = learn_weights(gather_examples(LIMITED, every).examples, LIMITED)
     done = []
     trial, notes = run_trial(LIMITED, every, learned, done=done.append)
-    assert (len(done), sum(done)) == (4, every.load().size)
+    assert (len(done), sum(done)) == (4, every.load()[1])
     assert notes == []
     assert [(row.project, row.recordings) for row in trial.rows] == [("first", 1), ("second", 1), ("", 2)]
     assert trial == run_trial(LIMITED, long, learned)[0]

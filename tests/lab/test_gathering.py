@@ -17,7 +17,7 @@ MEASURED = ("p50_ms", "p95_ms", "worst_ms", "growth", "peak_mb")
 
 def run(*files, order=ORDER, wish=None, **heard) -> ReplayReport:
     sources = RecordingSources(tuple(files))
-    return replay(order, sources, sources.load(), wish or ReportOptions(draws=20), **heard)
+    return replay(order, sources, sources.load()[0], wish or ReportOptions(draws=20), **heard)
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_a_picture_of_nothing_is_said(file):
 def test_sizes_are_told_as_recordings_are_done(file):
     done = []
     run(file, done=done.append)
-    assert (len(done), sum(done)) == (2, RecordingSources((file,)).load().size)
+    assert (len(done), sum(done)) == (2, RecordingSources((file,)).load()[1])
 
 
 def test_what_is_interrupted_is_a_partial_result(file):

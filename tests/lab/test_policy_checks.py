@@ -52,7 +52,7 @@ def checked(folder: Path, *recordings: dict, **own: tuple[str, str]) -> ReplayRe
     names = ("everything", "newest", "mask", "clear", "cap", "code", "draft16k", "review", *named)
     order = ReplayOptions(names, (1_000,), (BUILT_IN["standard"],), folder=str(folder))
     sources = RecordingSources(files)
-    return replay(order, sources, sources.load(), ReportOptions(checks=True, draws=2))
+    return replay(order, sources, sources.load()[0], ReportOptions(checks=True, draws=2))
 
 
 @pytest.fixture(scope="module")

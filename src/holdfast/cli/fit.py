@@ -88,9 +88,9 @@ def _fit(options: ReplayOptions, sources: RecordingSources, processes: int, repl
     # that does would interrupt the main one even where that holds it back, as it starts a process.
     with interrupts_held():
         from holdfast.lab.fit.examples import gather_examples  # noqa: PLC0415
-    load = sources.load()
-    recordings = counted(load.recordings, "recording")
-    with show_activity(f"reading {recordings}", total=load.size, timed=True) as done:
+    count, size = sources.load()
+    recordings = counted(count, "recording")
+    with show_activity(f"reading {recordings}", total=size, timed=True) as done:
         gathered = gather_examples(options, sources, processes=processes, done=done)
     with show_activity("fitting"):
         with interrupts_held():
@@ -98,7 +98,7 @@ def _fit(options: ReplayOptions, sources: RecordingSources, processes: int, repl
         learned = learn_weights(gathered.examples, options)
     trial, notes = None, gathered.notes
     if replays and learned.held_out != "nothing":
-        with show_activity(f"replaying {recordings}", total=load.size, timed=True) as done:
+        with show_activity(f"replaying {recordings}", total=size, timed=True) as done:
             trial, more = run_trial(options, sources, learned, processes=processes, done=done)
         notes = [*notes, *more]
     projects = [one.project for one in gathered.examples]

@@ -13,9 +13,8 @@ from msgspec.structs import asdict
 from holdfast.cli.options import common_options, complete_with, json_option
 from holdfast.cli.streams import warn, write_json
 from holdfast.cli.tables import name, number, print_table, wrapped
-from holdfast.config import Config, load_config, read_env, resolve_profile
+from holdfast.config import SETTINGS, Config, load_config, read_env, resolve_profile, setting_text
 from holdfast.packing.profile import BUILT_IN, Profile
-from holdfast.settings import SETTINGS, setting_text
 
 EXAMPLES = """\b
 Examples:

@@ -150,16 +150,16 @@ def command(
 def _replay(
     options: ReplayOptions, sources: RecordingSources, wanted: ReportOptions, processes: int, dump: str
 ) -> ReplayReport:
-    load = sources.load()
-    what = f"replaying {counted(load.recordings, 'recording')}"
+    recordings, size = sources.load()
+    what = f"replaying {counted(recordings, 'recording')}"
     with ExitStack() as stack:
         if dump:
             # Removed last: a worker that was stopped leaves the packs that it was writing.
             folder = TemporaryDirectory(prefix="holdfast-dump-", ignore_cleanup_errors=True)
             options = replace(options, dump=stack.enter_context(folder))
         take = _dump_taker(dump, stack)
-        done = stack.enter_context(show_activity(what, total=load.size, timed=True))
-        return replay(options, sources, load, wanted, processes=processes, done=done, dump=take)
+        done = stack.enter_context(show_activity(what, total=size, timed=True))
+        return replay(options, sources, recordings, wanted, processes=processes, done=done, dump=take)
 
 
 def _dump_taker(dump: str, stack: ExitStack) -> Callable[[str], None]:

@@ -173,13 +173,6 @@ def scoring_setup(options: ReplayOptions) -> ScoringSetup:
     )
 
 
-class Workload(Struct, frozen=True):
-    """How much there is to do."""
-
-    recordings: int
-    size: int
-
-
 class RecordingSources(Struct, frozen=True):
     """All recordings of some files, or `sample` of each, spread evenly from the first to the last."""
 
@@ -189,12 +182,13 @@ class RecordingSources(Struct, frozen=True):
     read: dict[Path, RecordingFile] = {}
     """Files by path once they have been read to their end, for `check_complete`."""
 
-    def load(self) -> Workload:
-        """Reads every file once, so that a bad one is refused before any work and time left can be told."""
+    def load(self) -> tuple[int, int]:
+        """How many recordings there are, and their size. Reads every file once, so that a bad one is refused before
+        any work and time left can be told."""
         sizes = [job.unread.size for job in self.jobs()]
         if not sizes:
             raise InputError(f"there is no recording in {', '.join(path.name for path in self.files)}")
-        return Workload(len(sizes), sum(sizes))
+        return len(sizes), sum(sizes)
 
     def jobs(self) -> Iterator[ReplayJob]:
         seen: set[str] = set()

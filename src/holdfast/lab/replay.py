@@ -25,7 +25,6 @@ from holdfast.lab.jobs import (
     RecordingSources,
     ReplayJob,
     ReplayOptions,
-    Workload,
     planned_runs,
     read_case,
     replay_job,
@@ -228,7 +227,7 @@ def shortened(notes: Sequence[str], most: int = 20) -> list[str]:
 def replay(
     options: ReplayOptions,
     sources: RecordingSources,
-    load: Workload,
+    recordings: int,
     wanted: ReportOptions,
     *,
     processes: int = 1,
@@ -251,7 +250,7 @@ def replay(
             raise all_too_short(options)
         verdicts = _checked(options, sources, gathered.kept, processes) if wanted.checks else []
     except KeyboardInterrupt:
-        partial = f"interrupted after {len(gathered.kept) + gathered.short} of {load.recordings} recordings"
+        partial = f"interrupted after {len(gathered.kept) + gathered.short} of {recordings} recordings"
         verdicts = []
     report = gathered.report(sources.files, verdicts)
     return replace(report, partial=partial, seconds=monotonic() - began)
