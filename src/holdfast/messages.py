@@ -72,8 +72,6 @@ class AssistantMessage(Struct, frozen=True, gc=False, tag="assistant"):
 
 
 class ToolMessage(Struct, frozen=True, gc=False, tag="tool"):
-    """The result of one call."""
-
     call_id: str
     name: str
     parts: tuple[UserPart, ...]

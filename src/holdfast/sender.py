@@ -86,7 +86,15 @@ class Sender:
     def _join(self, written: "Iterable[_Written]") -> list[WireDict]:
         copies = [one.copies() for one in written]
         joined = join_openai(copies) if self.provider == "openai" else join_anthropic(copies)
-        _strip_end(joined)
+        last = joined[-1] if joined else {}
+        content = last.get("content")
+        if (
+            last.get("role") == "assistant"
+            and isinstance(content, list)
+            and content[-1].get("type") == "text"
+        ):
+            # The model continues a last assistant message, and Anthropic refuses one that ends in white space.
+            content[-1]["text"] = content[-1]["text"].rstrip()
         return joined
 
     def _check(
@@ -156,14 +164,6 @@ def _copied_calls(message: WireDict) -> WireDict:
         twin["function"] = call["function"].copy()
         calls.append(twin)
     return copy
-
-
-def _strip_end(messages: list[WireDict]) -> None:
-    """The model continues a last assistant message, and Anthropic refuses one that ends in white space."""
-    last = messages[-1] if messages else {}
-    content = last.get("content")
-    if last.get("role") == "assistant" and isinstance(content, list) and content[-1].get("type") == "text":
-        content[-1]["text"] = content[-1]["text"].rstrip()
 
 
 _OPENING = _Written(UserMessage(()), [{"role": "user", "content": [{"type": "text", "text": "before"}]}])

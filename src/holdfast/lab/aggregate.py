@@ -119,14 +119,12 @@ def _row(group: Scores, base: Scores, key: tuple[str, int], about: str, bootstra
         growth=_growth(scores),
         peak_mb=max((score.peak_bytes for score in scores), default=0) / 1e6,
         by_project={
-            project: _in_project(_only(group, project), _only(base, project))
+            project: _in_project(
+                *({key: score for key, score in part.items() if key[0] == project} for part in (group, base))
+            )
             for project in sorted({project for project, _ in group})
         },
     )
-
-
-def _only(group: Scores, project: str) -> Scores:
-    return {key: score for key, score in group.items() if key[0] == project}
 
 
 def _in_project(group: Scores, base: Scores) -> ProjectFigures:

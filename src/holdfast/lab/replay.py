@@ -54,8 +54,6 @@ SEED = "PYTHONHASHSEED"
 
 
 class ReportOptions(Struct, frozen=True):
-    """What a report has beside its rows."""
-
     reference: str = ""
     """The policy that the others are compared with."""
     picture: str = ""

@@ -72,8 +72,16 @@ class RecordingFile:
                     self._check_start(start)
                     while chunk := file.read(CHUNK):
                         yield chunk
+        except FileNotFoundError as error:
+            raise InputError(f"{self.path} does not exist.", hint="check the path.") from error
+        except IsADirectoryError as error:
+            raise InputError(
+                f"{self.path} is a directory, not a recording.", hint="name one file in it."
+            ) from error
         except OSError as error:
-            self._refuse(error)
+            raise InputError(
+                f"{self.path} cannot be read: {error.strerror}.", hint="check the file."
+            ) from error
 
     def _inflated(self, file: BinaryIO) -> Iterator[bytes]:
         line = 1
@@ -113,15 +121,6 @@ class RecordingFile:
                 f"{self.name} line 1 is UTF-16; a recording is UTF-8.",
                 hint=f"convert it: `iconv -f UTF-16 -t UTF-8 {self.name}`.",
             )
-
-    def _refuse(self, error: OSError) -> NoReturn:
-        if isinstance(error, FileNotFoundError):
-            raise InputError(f"{self.path} does not exist.", hint="check the path.") from error
-        if isinstance(error, IsADirectoryError):
-            raise InputError(
-                f"{self.path} is a directory, not a recording.", hint="name one file in it."
-            ) from error
-        raise InputError(f"{self.path} cannot be read: {error.strerror}.", hint="check the file.") from error
 
 
 def check_complete(files: Iterable[RecordingFile]) -> None:

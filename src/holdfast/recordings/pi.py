@@ -72,19 +72,15 @@ def _message_events(message: dict[str, Json], builder: RecordingBuilder) -> list
         parts = user_parts(message.get("content"), builder.losses)
         return [ToolReturned(call_id=call_id, name=name, parts=parts, error=message.get("isError") is True)]
     if role == "bashExecution":
-        return [UserSaid((Text(_ran(message)),), origin="reminder")]
+        # A command that the person ran, in the words that pi shows the model.
+        output, code = text(message.get("output")) or "(no output)", message.get("exitCode")
+        ran = f"Ran `{text(message.get('command'))}`\n```\n{output}\n```"
+        ended = "" if code in (None, 0) else f"\n\nCommand exited with code {code}"
+        return [UserSaid((Text(ran + ended),), origin="reminder")]
     if role in ("custom", "hookMessage") and (parts := user_parts(message.get("content"), builder.losses)):
         return [UserSaid(parts, origin="reminder")]
     builder.losses.add("left out", f"messages with the role `{role[:40]}`")
     return []
-
-
-def _ran(message: dict[str, Json]) -> str:
-    """A command that the person ran, in the words that pi shows the model."""
-    output = text(message.get("output")) or "(no output)"
-    ran = f"Ran `{text(message.get('command'))}`\n```\n{output}\n```"
-    code = message.get("exitCode")
-    return ran if code in (None, 0) else f"{ran}\n\nCommand exited with code {code}"
 
 
 def _reply_events(message: dict[str, Json], builder: RecordingBuilder) -> list[Event]:

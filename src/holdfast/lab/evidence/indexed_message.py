@@ -137,7 +137,10 @@ class IndexedMessage:
         if found is None:
             line = self.lines[number]
             names = names_in(line)
-            found = LineContext(frozenset(names), frozenset(words_in(_without(line, names))))
+            # Without its names, the longest first: what is left are ordinary words.
+            for name in sorted(names, key=lambda name: (-len(name), name)):
+                line = line.replace(name, " ")
+            found = LineContext(frozenset(names), frozenset(words_in(line)))
             self._contexts[number] = found
         return found
 
@@ -178,13 +181,6 @@ def _lines(text: str) -> list[str]:
     return [
         line[at : at + LONGEST_LINE] for line in lines for at in range(0, max(len(line), 1), LONGEST_LINE)
     ]
-
-
-def _without(line: str, names: set[str]) -> str:
-    """The line without its names, the longest first: what is left are ordinary words."""
-    for name in sorted(names, key=lambda name: (-len(name), name)):
-        line = line.replace(name, " ")
-    return line
 
 
 class PackIndex:

@@ -69,8 +69,6 @@ class ExampleRows(Struct, frozen=True, eq=False):
 
 
 class RecordingExamples(Struct, frozen=True, eq=False):
-    """What one recording teaches."""
-
     recording: str
     project: str
     lines: ExampleRows
@@ -164,7 +162,6 @@ def name_features(sightings: LogLineIndex, text: str) -> tuple[float, ...]:
 
 
 def _arrays(rows: Sequence[Example], fold: int, features: int) -> ExampleRows:
-    """The rows of one fold."""
     values, uses, counts, sizes = zip(*rows, strict=True) if rows else ((), (), (), ())
     return ExampleRows(
         np.array(values, np.float32).reshape(len(rows), features),

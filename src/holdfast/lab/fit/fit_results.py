@@ -100,8 +100,6 @@ class Trial(Struct, frozen=True):
 
 
 class Fit(Struct, frozen=True):
-    """Everything `holdfast fit` found out."""
-
     version: str
     profile: str
     budgets: list[int]

@@ -193,6 +193,12 @@ def _about(
     names: list[RankingQuality],
 ) -> dict[str, str | float | list[str]]:
     """Where the weights come from. Nothing that differs between two runs: the same recordings, the same file."""
+    means = {"lines": mean_quality(lines, ""), "names": mean_quality(names, "")}
+    quality = [
+        f"{kind}: area under the curve {decimal(mean.curve)} (by hand {decimal(mean.hand_curve)}), "
+        f"best tenth of tokens holds {decimal(mean.best)} (by hand {decimal(mean.hand_best)})"
+        for kind, mean in means.items()
+    ]
     return {
         "holdfast": __version__,
         "profile": options.policies[0],
@@ -203,13 +209,5 @@ def _about(
         "line_examples": sum(len(one.lines) for one in examples),
         "name_examples": sum(len(one.names) for one in examples),
         "held_out": held_out,
-        "quality": [] if held_out == "nothing" else [_quality("lines", lines), _quality("names", names)],
+        "quality": [] if held_out == "nothing" else quality,
     }
-
-
-def _quality(kind: str, rows: list[RankingQuality]) -> str:
-    mean = mean_quality(rows, "")
-    return (
-        f"{kind}: area under the curve {decimal(mean.curve)} (by hand {decimal(mean.hand_curve)}), "
-        f"best tenth of tokens holds {decimal(mean.best)} (by hand {decimal(mean.hand_best)})"
-    )

@@ -67,7 +67,6 @@ class WindowFeed:
         self._add(LogStarted(origin="import"), None)
 
     def read(self, messages: Sequence[Message], at: float | None) -> None:
-        """Take in what is new of a list that only grows."""
         for message in messages[self._read :]:
             for event in events_from_message(_plain(message), "openai", names=self._names, opening=False):
                 self._add(event, at)

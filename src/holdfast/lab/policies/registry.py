@@ -69,6 +69,9 @@ def _imported(name: str, folder: Path) -> list[NamedPolicy]:
         raise InputError(
             f"`{module_name}` is not a module", hint="name the module and not its file: `module:attribute`"
         )
+    if str(folder) not in sys.path:
+        # Permanently, not for this import alone: a policy may import more while it runs, in another process too.
+        sys.path.insert(0, str(folder))
     found: object = _module(module_name, folder)
     for part in attribute.split("."):
         if not hasattr(found, part):
@@ -81,9 +84,6 @@ def _imported(name: str, folder: Path) -> list[NamedPolicy]:
 
 
 def _module(name: str, folder: Path) -> object:
-    if str(folder) not in sys.path:
-        # Permanently, not for this import alone: a policy may import more while it runs, in another process too.
-        sys.path.insert(0, str(folder))
     try:
         return import_module(name)
     except (Exception, SystemExit) as error:

@@ -111,7 +111,6 @@ def look(key: int, name: str) -> Data:
 
 
 def looks_of(report: ReplayReport) -> dict[str, Data]:
-    """Policies in the order of the report."""
     names = [row.policy for row in report.rows] + [picture.policy for picture in report.pictures]
     return {name: look(key, name) for key, name in enumerate(dict.fromkeys(names))}
 

@@ -95,7 +95,6 @@ def ranking_table(ranking: standings.PolicyRanking, report: ReplayReport, looks:
 
 
 def share_table(title: str, rows: Sequence[PolicyRow], which: standings.Shares) -> Data:
-    """Recall by kind, by age or by probe."""
     names = standings.names_of(rows, which)
     body = [
         _row(_name(row.policy), [_number(standings.shares_of(row, which).get(name)) for name in names])
