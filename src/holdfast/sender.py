@@ -65,7 +65,10 @@ class Sender:
     def send(self, pack: Pack) -> Packed:
         """The pack, checked. Raises HoldfastError if the provider would refuse it."""
         sent = pack.messages
-        written = self._write(sent)
+        write = openai_message if self.provider == "openai" else anthropic_message
+        known = self._written.get
+        written = [known(id(message)) or _Written(message, write(message)) for message in sent]
+        self._written = {id(one.message): one for one in written}
         messages = self._join(written)
         texts = [m.text for m in sent if isinstance(m, SystemMessage) and m.text.strip()]
         system = [{"type": "text", "text": text} for text in texts] if self.provider == "anthropic" else []
@@ -75,13 +78,6 @@ class Sender:
             self._check(sent, written, system or None, tools)
         self._passed = sent
         return Packed(self.provider, messages, system or None, tools, pack, self._store, self._log)
-
-    def _write(self, sent: tuple[Message, ...]) -> "list[_Written]":
-        write = openai_message if self.provider == "openai" else anthropic_message
-        known = self._written.get
-        written = [known(id(message)) or _Written(message, write(message)) for message in sent]
-        self._written = {id(one.message): one for one in written}
-        return written
 
     def _join(self, written: "Iterable[_Written]") -> list[WireDict]:
         copies = [one.copies() for one in written]

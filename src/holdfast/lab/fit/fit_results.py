@@ -206,7 +206,6 @@ def compare_trial(scores: Sequence[Score], options: ReplayOptions) -> Trial:
 
 
 def _figures(row: PolicyRow, project: str, prices: str) -> TrialFigures:
-    """Of one project, or of all."""
     if project:
         found = row.by_project[project]
         return TrialFigures(found.hard, found.all, found.dollars.get(prices))

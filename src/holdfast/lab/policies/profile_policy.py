@@ -109,7 +109,6 @@ class _Packing:
 
 
 def _flat(message: Spoken) -> list[Message]:
-    """A message as dicts with flat calls."""
     wired = openai_message(message)
     if wired and isinstance(message, AssistantMessage) and message.calls:
         wired[0]["tool_calls"] = [

@@ -66,9 +66,16 @@ def fitted(values: Sequence[float], start: float, end: float, *, about: int = 6)
     sound = [v for v in values if is_sound(v) and v >= 0] or [0.0, 1.0]
     low, high = min(sound), max(sound)
     positive = [v for v in sound if v > SMALLEST]
-    if positive and high / min(positive) > WIDE_SPREAD:
-        return _logarithmic(min(positive), high, start, end, about)
-    return linear(low, high, start, end, about=about)
+    if not positive or high / min(positive) <= WIDE_SPREAD:
+        return linear(low, high, start, end, about=about)
+    low, high = min(positive) / 1.15, high * 1.15
+    decades = range(floor(log10(low)), ceil(log10(high)) + 1)
+    for digits in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,)):
+        ticks = [d * 10.0**e for e in decades for d in digits if low <= d * 10.0**e <= high]
+        if len(ticks) <= about + 2:
+            break
+    shown = tuple(ticks[:: max(1, len(ticks) // (about + 2))])
+    return AxisScale(low, high, start, end, shown, logarithmic=True)
 
 
 def linear(low: float, high: float, start: float, end: float, *, about: int = 6) -> AxisScale:
@@ -80,18 +87,6 @@ def linear(low: float, high: float, start: float, end: float, *, about: int = 6)
     last = max(last, first + 1)
     ticks = tuple(round(i * step, 9) for i in range(first, last + 1))
     return AxisScale(ticks[0], ticks[-1], start, end, ticks)
-
-
-def _logarithmic(low: float, high: float, start: float, end: float, about: int) -> AxisScale:
-    low, high = low / 1.15, high * 1.15
-    decades = range(floor(log10(low)), ceil(log10(high)) + 1)
-    for digits in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,)):
-        ticks = [d * 10.0**e for e in decades for d in digits if low <= d * 10.0**e <= high]
-        if len(ticks) <= about + 2:
-            break
-    return AxisScale(
-        low, high, start, end, tuple(ticks[:: max(1, len(ticks) // (about + 2))]), logarithmic=True
-    )
 
 
 def number(value: float) -> str:
