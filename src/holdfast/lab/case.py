@@ -14,7 +14,7 @@ from holdfast.log import Log
 from holdfast.messages import Image, ToolCall, UserMessage, joined_text
 from holdfast.store import MemoryStore
 from holdfast.views import path
-from holdfast.wire import openai_message
+from holdfast.wire.openai import openai_message
 
 
 class RecordedTurn(Struct, frozen=True, gc=False):
