@@ -11,9 +11,10 @@ from holdfast.compaction.preparation import CLOSE, OPEN, summary_request, transc
 from holdfast.events import Compacted, LogStarted
 from holdfast.messages import UserMessage
 from holdfast.packing.profile import BUILT_IN, CODE, INIT, Profile
+from holdfast.packing.validator import check
 from holdfast.packing.window import Window
-from holdfast.sender import Sender
-from holdfast.store import MemoryStore
+from holdfast.wire.anthropic import to_anthropic
+from holdfast.wire.openai import to_openai
 from support.driving import counter
 from support.logs import chained, result, step, user
 from support.parts import steps
@@ -82,10 +83,8 @@ def test_it_is_legal_for_every_provider():
         window = window_of(profile.scaled_to(32_000), user("go"), *steps(0, 40))
         request = asked(window)
         assert request is not None
-        for provider in ("openai", "anthropic"):
-            sender = Sender(provider, MemoryStore())
-            written = sender._write(request.messages)
-            sender._check(request.messages, written, None, [])
+        for wired in (to_openai(request.messages), to_anthropic(request.messages)):
+            assert check(wired.messages, wired.format, system=wired.system) == []
 
 
 BREAKING = [

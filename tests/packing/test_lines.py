@@ -143,6 +143,12 @@ def test_a_file_that_holds_no_weights_is_refused_in_a_sentence(data, said):
         read_weights(data, "mine.json")
 
 
+def test_features_that_older_files_weigh_are_ignored():
+    old = b'{"version": 1, "lines": {"call": 1, "short": 2, "structure": 3}, "names": {}}'
+    new = b'{"version": 1, "lines": {"call": 1}, "names": {}}'
+    assert weight_vectors(read_weights(old, "a.json")) == weight_vectors(read_weights(new, "b.json"))
+
+
 def test_other_weights_keep_other_lines():
     events = [user("go")]
     for i in range(50):

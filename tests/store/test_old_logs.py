@@ -1,7 +1,8 @@
 """Stores written by an earlier version open, and their logs pack to the same bytes as they did then.
 
 The files under `tests/data` hold a run of `holdfast tour` and one of `examples/pair/run.py`, of November 2026.
-The digests are of the packs that the version of that day made of them.
+The digests are of the packs that the version of that day made of them, except for `rich` of the coding log: its
+packs changed when what kind of text a result is no longer counted.
 """
 
 import gzip
@@ -33,7 +34,7 @@ def store_file(name: str, folder: Path) -> Path:
         ("coding-log", CODING, "code", "8k", 15, "5894ceef1b52e85e"),
         ("coding-log", CODING, "draft16k", None, 18, "b5a740a46a43f5ce"),
         ("coding-log", CODING, "execute", None, 18, "f2e98b17239bb72e"),
-        ("coding-log", CODING, "rich", "12k", 18, "209ae1332812fa0f"),
+        ("coding-log", CODING, "rich", "12k", 18, "59e0c5e13b04d9bc"),
         ("pair-logs", f"{PAIR}.init", "code", None, 14, "e8370c9bd5f3408b"),
         ("pair-logs", f"{PAIR}.init", "code", "8k", 14, "e8370c9bd5f3408b"),
         ("pair-logs", f"{PAIR}.init", "draft16k", None, 14, "e8370c9bd5f3408b"),

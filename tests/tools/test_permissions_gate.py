@@ -8,7 +8,6 @@ import pytest
 from holdfast.compaction.facts.call_results import outcome_of
 from holdfast.events import ApprovalGiven
 from holdfast.messages import Text, ToolCall, ToolMessage
-from holdfast.tool_use import recognise
 from holdfast.tools.permissions.decision import CallContext
 from holdfast.tools.permissions.gate import ApprovalAnswer, PermissionGate, UnattendedApprover, call_context
 from holdfast.tools.permissions.tool_rules import default_permissions, parse_permissions
@@ -104,9 +103,7 @@ def test_the_model_reads_a_persons_denial_and_its_reason():
     assert envelope.error is not None
     assert envelope.error.code == "ACCESS_DENIED"
     assert "use uv instead" in envelope.text
-    outcome = outcome_of(
-        recognise(call), ToolMessage("c1", "Bash", (Text(envelope.text),), True), envelope.text
-    )
+    outcome = outcome_of(ToolMessage("c1", "Bash", (Text(envelope.text),), True), envelope.text)
     assert outcome.is_refused
     assert outcome.line == "use uv instead"
 

@@ -140,7 +140,7 @@ def _is_lone(line: str, names: tuple[str, ...]) -> bool:
     return _WORD.search(line.replace(longest, " ")) is None
 
 
-VERSION = 2
+VERSION = 1
 
 FIXED_LINE = (
     "always", "user", "said", "call", "argument", "result", "read", "search", "shell", "listing", "change",

@@ -25,6 +25,8 @@ from holdfast.packing.lines.features import (
 
 WeightSource = Literal["learned", "hand"]
 
+RETIRED = frozenset({"short", "structure"})
+"""Features that older files still weigh; they are ignored."""
 HINT = "write such a file with `holdfast fit --out`"
 HEAVIEST = 50
 """Beyond it a worth is no number any more."""
@@ -76,7 +78,7 @@ def read_weights(data: bytes, where: str) -> Weights:
             f"{where} has weights of version {weights.version}, and this holdfast reads version {VERSION}",
             hint="fit them again with `holdfast fit`",
         )
-    unknown = sorted({*weights.lines} - {*LINE_FEATURES} | {*weights.names} - {*NAME_FEATURES})
+    unknown = sorted({*weights.lines} - {*LINE_FEATURES} - RETIRED | {*weights.names} - {*NAME_FEATURES})
     if unknown:
         raise ConfigError(f"{where} weighs features that do not exist: {', '.join(unknown[:5])}", hint=HINT)
     heavy = [
