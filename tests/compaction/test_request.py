@@ -84,7 +84,7 @@ def test_it_is_legal_for_every_provider():
         request = asked(window)
         assert request is not None
         for wired in (to_openai(request.messages), to_anthropic(request.messages)):
-            assert check(wired.messages, wired.format, system=wired.system) == []
+            assert check(wired.messages, wired.format, system=wired.system) == ()
 
 
 BREAKING = [
