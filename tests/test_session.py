@@ -22,7 +22,7 @@ from holdfast.tokenizers import counter_for_model
 from holdfast.wire.message_lists import events_from_message
 
 
-def openai_talk(steps, size=60):
+def openai_conversation(steps, size=60):
     messages = [
         {"role": "system", "content": "Be careful."},
         {"role": "user", "content": "Fix it. Never force-push."},
@@ -36,7 +36,7 @@ def openai_talk(steps, size=60):
     return messages
 
 
-def anthropic_talk(steps, size=60):
+def anthropic_conversation(steps, size=60):
     messages = [{"role": "user", "content": "Fix it."}]
     for i in range(steps):
         use = {"type": "tool_use", "id": f"toolu_{i}", "name": "Read", "input": {"path": f"f{i}"}}
@@ -48,14 +48,14 @@ def anthropic_talk(steps, size=60):
 
 
 def test_a_list_that_fits_comes_back_as_it_was():
-    messages = openai_talk(3)
+    messages = openai_conversation(3)
     packed = holdfast.pack(messages, budget="32k")
     assert packed.messages == messages
     assert packed.cuts == ()
 
 
 def test_an_anthropic_list_comes_back_in_its_own_shape():
-    messages = anthropic_talk(60)
+    messages = anthropic_conversation(60)
     packed = holdfast.pack(messages, system="Be careful.", budget=8_000)
     assert packed.provider == "anthropic"
     assert packed.system == [{"type": "text", "text": "Be careful."}]
@@ -65,7 +65,7 @@ def test_an_anthropic_list_comes_back_in_its_own_shape():
 
 @pytest.mark.slow
 def test_every_cut_of_a_packed_list_can_be_recalled():
-    messages = openai_talk(80)
+    messages = openai_conversation(80)
     packed = holdfast.pack(messages, budget="8k")
     texts = {m["content"] for m in messages}
     results = [cut for cut in packed.cuts if cut.rule.startswith("read-")]
@@ -77,7 +77,7 @@ def test_every_cut_of_a_packed_list_can_be_recalled():
 
 @pytest.mark.slow
 def test_every_id_a_pack_shows_leads_somewhere():
-    packed = holdfast.pack(openai_talk(80), budget="8k")
+    packed = holdfast.pack(openai_conversation(80), budget="8k")
     shown = json.dumps(packed.messages)
     ids = {part.split('"')[0].rstrip("\\") for part in shown.split('Recall(id=\\"')[1:]}
     assert len(ids) > 1
@@ -88,7 +88,7 @@ def test_every_id_a_pack_shows_leads_somewhere():
 @pytest.mark.slow
 def test_a_growing_list_keeps_the_folds_it_had():
     """The stateless call finds the folds of the shorter list again: the cached prefix moves only at a fold."""
-    messages = openai_talk(60)
+    messages = openai_conversation(60)
     session = holdfast.Session(budget="12k")
     before, moved, folds = [], 0, 0
     for end in range(2, len(messages) + 1, 2):
@@ -103,18 +103,18 @@ def test_a_growing_list_keeps_the_folds_it_had():
 
 def test_a_list_can_be_packed_for_the_other_provider():
     """`to` is what comes out; what goes in tells its own shape, and no call gets lost between them."""
-    out = holdfast.pack(openai_talk(3), to="anthropic")
+    out = holdfast.pack(openai_conversation(3), to="anthropic")
     assert out.provider == "anthropic"
     assert out.system == [{"type": "text", "text": "Be careful."}]
     blocks = [b for m in out.messages for b in m["content"]]
     assert [b["id"] for b in blocks if b["type"] == "tool_use"] == ["call_0", "call_1", "call_2"]
     assert sum(b["type"] == "tool_result" for b in blocks) == 3
-    back = holdfast.pack(anthropic_talk(3), to="openai")
+    back = holdfast.pack(anthropic_conversation(3), to="openai")
     assert back.provider == "openai"
     calls = [c["id"] for m in back.messages for c in m.get("tool_calls", ())]
     assert calls == ["toolu_0", "toolu_1", "toolu_2"]
-    assert holdfast.pack(anthropic_talk(1)).provider == "anthropic"
-    assert holdfast.pack(openai_talk(1), to="openai").messages == openai_talk(1)
+    assert holdfast.pack(anthropic_conversation(1)).provider == "anthropic"
+    assert holdfast.pack(openai_conversation(1), to="openai").messages == openai_conversation(1)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,10 @@ def test_a_list_can_be_packed_for_the_other_provider():
     ],
 )
 def test_a_tool_of_ones_own_cannot_be_called_recall(tool):
-    for use in (lambda: holdfast.pack(openai_talk(1), tools=[tool]), lambda: holdfast.Session(tools=[tool])):
+    for use in (
+        lambda: holdfast.pack(openai_conversation(1), tools=[tool]),
+        lambda: holdfast.Session(tools=[tool]),
+    ):
         with pytest.raises(InputError, match="`Recall` is taken") as raised:
             use()
         assert raised.value.hint
@@ -175,9 +178,9 @@ def test_a_result_is_named_after_its_call_whoever_made_it(shape, tmp_path):
         return {"role": "tool", "tool_call_id": f"t{number}", "content": "old text"}
 
     path = tmp_path / "store.db"
-    one = holdfast.Session(to=shape, store=path, log="talk")
+    one = holdfast.Session(to=shape, store=path, log="session")
     one.append({"role": "user", "content": "go"}, call(1))
-    two = holdfast.Session(to=shape, store=path, log="talk")
+    two = holdfast.Session(to=shape, store=path, log="session")
     two.append(answer(1), call(2))
     one.append({"role": "user", "content": "and?"})
     one.append(answer(2))
@@ -188,18 +191,18 @@ def test_a_result_is_named_after_its_call_whoever_made_it(shape, tmp_path):
 
 
 def test_the_recall_tool_comes_with_every_pack():
-    assert [t["function"]["name"] for t in holdfast.pack(openai_talk(1)).tools] == ["Recall"]
+    assert [t["function"]["name"] for t in holdfast.pack(openai_conversation(1)).tools] == ["Recall"]
     own = {
         "type": "function",
         "function": {"name": "Read", "description": "", "parameters": {"type": "object"}},
     }
-    names = [t["function"]["name"] for t in holdfast.pack(openai_talk(1), tools=[own]).tools]
+    names = [t["function"]["name"] for t in holdfast.pack(openai_conversation(1), tools=[own]).tools]
     assert names == ["Read", "Recall"]
 
 
 @pytest.mark.slow
 def test_a_session_packs_what_a_list_packs():
-    messages = openai_talk(70)
+    messages = openai_conversation(70)
     session = holdfast.Session(budget="8k")
     for message in messages:
         session.append(message)
@@ -211,7 +214,7 @@ def test_a_session_packs_what_a_list_packs():
 @pytest.mark.slow
 def test_a_session_goes_on_where_its_log_stopped(tmp_path):
     """Byte-identical after a restart: folds are events, and nothing else is remembered."""
-    messages = openai_talk(60)
+    messages = openai_conversation(60)
     path = tmp_path / "store.db"
     with holdfast.Session(budget="8k", store=path, log="my-agent", system="Be careful.") as session:
         for message in messages[1:]:
@@ -241,7 +244,7 @@ def test_a_log_name_is_not_taken_for_the_beginning_of_another(tmp_path):
 
 def test_changing_a_packed_message_changes_no_later_pack():
     session = holdfast.Session(to="anthropic")
-    for message in anthropic_talk(3):
+    for message in anthropic_conversation(3):
         session.append(message)
     first = session.pack()
     first.messages[-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
@@ -294,7 +297,7 @@ def _spoil(value):
 def test_a_session_can_be_packed_from_a_coroutine():
     async def run():
         session = holdfast.Session(budget="8k")
-        session.append(*openai_talk(50))
+        session.append(*openai_conversation(50))
         return await session.apack()
 
     assert asyncio.run(run()).tokens <= 8_000
@@ -303,9 +306,9 @@ def test_a_session_can_be_packed_from_a_coroutine():
 @pytest.mark.slow
 def test_a_session_on_a_file_can_be_packed_from_a_coroutine(tmp_path):
     async def run(path):
-        with holdfast.Session(budget="8k", store=path, log="talk") as session:
+        with holdfast.Session(budget="8k", store=path, log="session") as session:
             packs = []
-            for message in openai_talk(30):
+            for message in openai_conversation(30):
                 session.append(message)
                 if message["role"] != "assistant":
                     packs.append(await session.apack())
@@ -313,7 +316,7 @@ def test_a_session_on_a_file_can_be_packed_from_a_coroutine(tmp_path):
 
     packs = asyncio.run(run(tmp_path / "store.db"))
     assert all(packed.tokens <= 8_000 for packed in packs)
-    with holdfast.Session(budget="8k", store=tmp_path / "store.db", log="talk") as again:
+    with holdfast.Session(budget="8k", store=tmp_path / "store.db", log="session") as again:
         assert any(isinstance(e.event, Folded) for e in again.log.entries())
         assert again.pack().messages == packs[-1].messages
 
@@ -323,7 +326,7 @@ def test_a_session_on_a_file_can_be_packed_from_a_coroutine(tmp_path):
 @pytest.mark.parametrize("steps", [60, 300])
 def test_a_whole_history_is_packed_at_once_under_every_profile(profile, steps):
     session = holdfast.Session(budget="8k", profile=profile)
-    session.append(*openai_talk(steps))
+    session.append(*openai_conversation(steps))
     try:
         packed = session.pack()
     except ContextOverflow:
@@ -340,7 +343,7 @@ def test_a_whole_history_is_packed_at_once_under_every_profile(profile, steps):
     "model", ["claude-sonnet-4-5", "gemini-2.5-pro", "qwen3-coder", "deepseek-v3", "gpt-4", "someone-s-model"]
 )
 def test_every_family_of_models_packs_under_its_budget(model):
-    messages = openai_talk(80)
+    messages = openai_conversation(80)
     packed = holdfast.pack(messages, budget="8k", model=model)
     count = counter_for_model(model)
     assert packed.cuts
@@ -354,8 +357,8 @@ def test_every_family_of_models_packs_under_its_budget(model):
 @pytest.mark.parametrize("shape", ["openai", "anthropic"])
 def test_what_a_user_says_while_tools_run_is_in_the_pack(shape):
     """An interrupt: the call is not answered, and the agent must read why before it goes on."""
-    talk = openai_talk(1)[1:3] if shape == "openai" else anthropic_talk(1)[:2]
-    messages = [*talk, {"role": "user", "content": "STOP"}]
+    conversation = openai_conversation(1)[1:3] if shape == "openai" else anthropic_conversation(1)[:2]
+    messages = [*conversation, {"role": "user", "content": "STOP"}]
     assert "STOP" in json.dumps(holdfast.pack(messages).messages)
     session = holdfast.Session(to=shape)
     session.append(*messages)
@@ -369,7 +372,7 @@ def test_what_a_user_says_while_tools_run_is_in_the_pack(shape):
 
 def test_recall_answers_a_model_and_never_raises():
     session = holdfast.Session(budget="8k")
-    session.append(*openai_talk(60))
+    session.append(*openai_conversation(60))
     packed = session.pack()
     id_ = next(c.id for c in packed.cuts if c.rule.startswith("read-"))
     assert "line 0 of file" in session.recall({"id": id_, "lines": "1-3"})
@@ -398,7 +401,7 @@ def test_a_provider_that_counts_more_makes_a_fold_come_sooner():
     def folded_at(factor):
         session = holdfast.Session(budget="16k")
         session.append({"role": "user", "content": "go"})
-        for i, message in enumerate(openai_talk(60)[2:]):
+        for i, message in enumerate(openai_conversation(60)[2:]):
             session.append(message)
             if message["role"] == "tool":
                 tokens = session.pack().tokens
@@ -413,7 +416,7 @@ def test_a_provider_that_counts_more_makes_a_fold_come_sooner():
 
 def test_a_reported_overflow_folds_at_once():
     session = holdfast.Session(budget="64k")
-    session.append(*openai_talk(40))
+    session.append(*openai_conversation(40))
     before = session.pack().tokens
     session.record(OverflowReported())
     assert session.pack().tokens < before / 1.5
@@ -430,7 +433,7 @@ def test_a_reported_overflow_folds_at_once():
 )
 def test_bad_arguments_get_a_sentence(arguments, error):
     with pytest.raises(error) as raised:
-        holdfast.pack(openai_talk(1), **arguments)
+        holdfast.pack(openai_conversation(1), **arguments)
     assert raised.value.hint
 
 
@@ -471,7 +474,7 @@ def test_sessions_in_threads_share_a_store(make, tmp_path):
 
     def run(number):
         session = holdfast.Session(store=store, log=f"thread-{number}")
-        session.append(*openai_talk(10))
+        session.append(*openai_conversation(10))
         return session.pack().tokens
 
     with ThreadPoolExecutor(4) as pool:
@@ -483,8 +486,8 @@ def test_sessions_in_threads_share_a_store(make, tmp_path):
 def test_same_bytes_in_every_process_and_under_every_hash_seed():
     code = (
         "import hashlib, json, sys; sys.path.insert(0, 'tests')\n"
-        "from test_session import openai_talk; import holdfast\n"
-        "packed = holdfast.pack(openai_talk(80), budget='8k')\n"
+        "from test_session import openai_conversation; import holdfast\n"
+        "packed = holdfast.pack(openai_conversation(80), budget='8k')\n"
         "print(hashlib.sha256(json.dumps([packed.messages, [repr(c) for c in packed.cuts]]).encode()).hexdigest())"
     )
     found = set()

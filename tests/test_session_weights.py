@@ -15,9 +15,9 @@ from holdfast.packing.pack import pack as pack_window
 from holdfast.packing.profile import CODE
 from holdfast.tokenizers import counter_for_model
 from holdfast.wire.openai import to_openai
-from test_session import openai_talk
+from test_session import openai_conversation
 
-TALK = openai_talk(60)
+TALK = openai_conversation(60)
 BY_HAND = msgspec.structs.replace(CODE, worth="hand")
 
 
@@ -32,9 +32,9 @@ def messages(**given: object) -> list[dict]:
     return holdfast.pack(TALK, budget="8k", **given).messages
 
 
-def sent(session: holdfast.Session, talk: list[dict]) -> list[dict]:
+def sent(session: holdfast.Session, conversation: list[dict]) -> list[dict]:
     """The last pack of an agent that asks before every reply."""
-    for message in talk:
+    for message in conversation:
         if message["role"] == "assistant":
             session.pack()
         session.append(message)
@@ -70,9 +70,9 @@ def test_a_session_still_has_them_after_its_log_was_read_anew(file, tmp_path):
     """Opened again, and then again when another one wrote in between."""
     whole = sent(holdfast.Session(budget="8k", weights=file), TALK)
     store = tmp_path / "store.db"
-    with holdfast.Session(budget="8k", weights=file, store=store, log="talk") as first:
+    with holdfast.Session(budget="8k", weights=file, store=store, log="session") as first:
         sent(first, TALK[:40])
-        with holdfast.Session(budget="8k", weights=file, store=store, log="talk") as second:
+        with holdfast.Session(budget="8k", weights=file, store=store, log="session") as second:
             sent(second, TALK[40:80])
         first.append(TALK[80])
         assert sent(first, TALK[81:]) == whole

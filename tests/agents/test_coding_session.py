@@ -31,7 +31,7 @@ def repository(tmp_path):
     return root
 
 
-def opened(tmp_path, repository, *replies, log="talk", **more):
+def opened(tmp_path, repository, *replies, log="session", **more):
     news = []
     opening = AgentConfig(
         root=repository,

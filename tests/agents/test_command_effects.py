@@ -14,7 +14,7 @@ from holdfast.events import Noted
 from holdfast.messages import SystemMessage, ToolMessage
 from holdfast.models.scripted import ScriptedModel
 from support.agent_runs import waited
-from support.desks import Place, call, run, say
+from support.coding_sessions import Place, call, run, say
 
 SED = "sed -i s/old/new/ main.py"
 
@@ -141,7 +141,7 @@ def test_a_file_that_became_a_link_is_named_and_not_taken_back(place):
 
 
 def employed(*subs):
-    """A model whose talk gives one task; `subs` are the replies of the sub-agent."""
+    """A model whose session gives one task; `subs` are the replies of the sub-agent."""
     left = list(subs)
 
     def reply(request):

@@ -19,7 +19,7 @@ def root(tmp_path):
     return repository(tmp_path)
 
 
-def talked(root, model, *texts, between=lambda _: None):
+def hold_conversation(root, model, *texts, between=lambda _: None):
     """The coding after saying these texts one after the other."""
 
     async def work():
@@ -55,7 +55,7 @@ def test_fault_06_read_edit_edit_works_and_an_unread_file_is_not_overwritten(roo
         [call("Write", "5", path="other.py", content="lost = True\n")],
         "Done.",
     )
-    entries, _ = talked(root, model, "Change it.")
+    entries, _ = hold_conversation(root, model, "Change it.")
     failed, texts = zip(*results(entries), strict=True)
     assert failed == (False, False, False, False, True)
     assert "modified_externally" not in texts[3]
@@ -67,7 +67,7 @@ def test_fault_06_read_edit_edit_works_and_an_unread_file_is_not_overwritten(roo
 def test_fault_09_rules_that_were_edited_are_the_ones_that_are_sent(root):
     (root / "code_law.md").write_text("Use spaces.\n")
     model = ScriptedModel("One.", "Two.")
-    talked(
+    hold_conversation(
         root, model, "First.", "Second.", between=lambda _: (root / "code_law.md").write_text("Use tabs.\n")
     )
     first, second = (str(request.messages) for request in model.requests)
@@ -78,7 +78,7 @@ def test_fault_09_rules_that_were_edited_are_the_ones_that_are_sent(root):
 
 def test_fault_13_reminders_open_no_round(root):
     model = ScriptedModel("", "I read main.py.", "And again.")
-    entries, rounds = talked(root, model, "Look at @main.py", "Once more: @main.py")
+    entries, rounds = hold_conversation(root, model, "Look at @main.py", "Once more: @main.py")
     reminders = [e for e in entries if getattr(e.event, "origin", "") == "reminder"]
     assert len(reminders) == 3, "two of mentions, one of an empty reply"
     assert rounds == 2

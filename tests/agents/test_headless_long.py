@@ -106,7 +106,7 @@ def test_fifty_megabytes_of_output_take_no_more_room_than_others(root):
     assert (root.parent / "store.db").stat().st_size < 2_000_000
 
 
-def talk(root, model, budget, watch=lambda _: None, **more):
+def conversation(root, model, budget, watch=lambda _: None, **more):
     return open_coding_session(wish(root, budget=budget, **more), model=model, watch=watch, env=NOWHERE)
 
 
@@ -131,21 +131,21 @@ def test_two_hundred_rounds_over_days(root, monkeypatch):
     monkeypatch.setattr("holdfast.log.time.time", clock)
     (root / "main.py").write_text(source(1))
     news = []
-    talked = {"rounds": 0}
+    state = {"rounds": 0}
 
     def reply(request):
         if asked_for_summary(request):
             return "Nothing to sum up."
-        # Every fourth round does something; in a real talk most do, which takes the test too long.
-        if isinstance(request.messages[-1], ToolMessage) or talked["rounds"] % 4:
+        # Every fourth round does something; in a real session most do, which takes the test too long.
+        if isinstance(request.messages[-1], ToolMessage) or state["rounds"] % 4:
             return "Done."
         return [call("Grep", f"c{clock.now}", pattern="name_1_7")]
 
     async def rounds():
-        opened = await talk(root, ScriptedModel(reply, repeat_last=True), 16_000, news.append)
+        opened = await conversation(root, ScriptedModel(reply, repeat_last=True), 16_000, news.append)
         for number in range(200):
             clock.now += 1_300.0
-            talked["rounds"] = number
+            state["rounds"] = number
             said = f"Round {number}: where is it? Always answer in German. " + "Please look again. " * 20
             assert (await opened.coding.say(said)).text == "Done."
         log = opened.coding.session.log
@@ -206,7 +206,7 @@ def filler(request, number):
     return [call("Read", f"f{number}", path=f"part_{number}.py")]
 
 
-def talked(root, first, last, reader, rounds=14, before=None):
+def hold_conversation(root, first, last, reader, rounds=14, before=None):
     """A first round, work until the window has been folded and summed up, and a last question."""
     for number in range(rounds):
         (root / f"part_{number}.py").write_text(source(number, 60))
@@ -221,7 +221,9 @@ def talked(root, first, last, reader, rounds=14, before=None):
         return filler(request, at["round"] - 1) if at["round"] <= rounds else reader.answer(request)
 
     async def work():
-        opened = await talk(root, ScriptedModel(reply, repeat_last=True), 16_000, news.append, mode="auto")
+        opened = await conversation(
+            root, ScriptedModel(reply, repeat_last=True), 16_000, news.append, mode="auto"
+        )
         ends = []
         for text in [first, *["Go on reading."] * rounds, last]:
             ends.append(await opened.coding.say(text))
@@ -239,7 +241,7 @@ def test_the_json_of_the_first_turn_comes_back_verbatim_after_compaction(root):
     table = {f"key_{n}": {"id": f"{n * 7919:08x}", "数": [n, None, n / 3]} for n in range(160)}
     given = json.dumps(table, ensure_ascii=False, indent=1)
     reader = Reader(r'Keep this JSON.*?Recall\(id="(\w+)"', re.compile(r'\{\n "key_0".*\n\}', re.DOTALL))
-    end = talked(
+    end = hold_conversation(
         root, f"Keep this JSON for later:\n{given}", "Return the JSON of my first message verbatim.", reader
     )
     assert given in end.text
@@ -257,5 +259,7 @@ def test_the_last_line_of_a_truncated_log_is_to_be_had(root):
             return "Printed."
         return [call("Bash", "log", command=prints)]
 
-    end = talked(root, "Print the log.", "What was the last line of the log?", reader, before=before)
+    end = hold_conversation(
+        root, "Print the log.", "What was the last line of the log?", reader, before=before
+    )
     assert "last: code 7319" in end.text

@@ -57,7 +57,7 @@ class Tempered:
 
 
 async def asked(folder, root, address, tried):
-    """What a talk of one task comes to, and what is in its log."""
+    """What a session of one task comes to, and what is in its log."""
     model = create_model(f"{MODEL}@{address}", Config(models={MODEL: {"tools": False}}), {})
     assert isinstance(model, TextProtocolModel)
     toolbox = Toolbox([ls_tool(), read_tool(SeenFiles())], Workspace([root]))

@@ -43,7 +43,7 @@ class Scene:
         ]
         toolbox = Toolbox(tools, Workspace([folder]))
         self.session = Session(
-            store=self.store, log="talk", budget=budget, system="Work.", tools=toolbox.definitions
+            store=self.store, log="session", budget=budget, system="Work.", tools=toolbox.definitions
         )
         self.model = ScriptedModel(*replies, repeat_last=more.pop("repeat_last", False))
         budget = RunBudget(more.pop("limits", None), **({"clock": clock} if clock else {}))

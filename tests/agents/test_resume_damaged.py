@@ -19,7 +19,7 @@ def root(tmp_path):
     return repository(tmp_path)
 
 
-def talked(root, model, text, **more):
+def hold_conversation(root, model, text, **more):
     async def work():
         wish = AgentOptions(
             root=root, store=root.parent / "store.db", sandbox="off", mode="auto", budget=16_000, **more
@@ -60,14 +60,14 @@ def work(root, rounds=1):
     ids=["torn", "gone", "without-its-text"],
 )
 def test_what_is_readable_goes_on_and_the_rest_is_named(root, statement):
-    _, _, log, entries = talked(root, work(root), "Read all of it.")
+    _, _, log, entries = hold_conversation(root, work(root), "Read all of it.")
     assert any(isinstance(entry.event, Folded) for entry in entries)
     lost = next(
         e.seq for e in entries if type(e.event).__name__ == "ToolReturned" and e.event.call_id == "c2"
     )
     damaged(root, statement.format(lost))
     model = ScriptedModel("I see what is left.")
-    end, notes, new, _ = talked(root, model, "And now?", resumes_newest=True)
+    end, notes, new, _ = hold_conversation(root, model, "And now?", resumes_newest=True)
     assert end.text == "I see what is left."
     assert new != log
     assert notes[0] == f"log `{log}` is damaged (entries {lost}); the readable part continues as `{new}`"
@@ -75,11 +75,11 @@ def test_what_is_readable_goes_on_and_the_rest_is_named(root, statement):
     assert "Read all of it." in sent
     assert f"1 of {entries[-1].seq} entries of this conversation's log are damaged" in sent
     assert "I have read it." in sent
-    _, again, same, _ = talked(root, ScriptedModel("Yes."), "Still there?", resumes_newest=True)
+    _, again, same, _ = hold_conversation(root, ScriptedModel("Yes."), "Still there?", resumes_newest=True)
     assert (same, [note for note in again if "damaged" in note]) == (new, [])
 
 
 def test_a_sound_log_is_left_alone(root):
-    _, _, log, _ = talked(root, work(root), "Read.")
-    _, notes, same, _ = talked(root, ScriptedModel("Yes."), "More.", log=log[:10])
+    _, _, log, _ = hold_conversation(root, work(root), "Read.")
+    _, notes, same, _ = hold_conversation(root, ScriptedModel("Yes."), "More.", log=log[:10])
     assert (same, notes) == (log, ())

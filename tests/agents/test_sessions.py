@@ -23,7 +23,7 @@ from holdfast.messages import Text, Usage
 from holdfast.models.catalogue import ModelEntry, Price
 from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
-from support.desks import Place, call, run, say
+from support.coding_sessions import Place, call, run, say
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def place(tmp_path):
 
 
 def held(place, log, *turns, **more):
-    """A talk of questions and answers."""
+    """A session of questions and answers."""
     coding = place.open(*turns[1::2], log=log, **more)
     say(coding, *turns[::2])
     return coding
@@ -120,7 +120,7 @@ def test_a_session_is_taken_up_by_its_id_or_the_beginning_of_it(place):
 @pytest.mark.slow
 def test_many_sessions_are_not_all_listed(place):
     for number in range(MOST_SESSIONS + 3):
-        held(place, f"talk-{number:02}", f"Question {number}.", "Answer.")
+        held(place, f"session-{number:02}", f"Question {number}.", "Answer.")
     here = place.open(log="now")
     text = run(here, "/resume").text
     assert len(rows(text)) == MOST_SESSIONS
@@ -170,8 +170,8 @@ def test_reading_a_session_counts_only_its_path(place):
     coding = held(place, "one", "First.", "1.", "Second.", "2.", "Third.", "3.")
     run(coding, "/rewind 2 session")
     [info] = logs_in_folder(place.store, str(place.root.resolve()))
-    talk = read_session(place.store, info)
-    assert (talk.title, talk.rounds) == ("First.", 1)
+    conversation = read_session(place.store, info)
+    assert (conversation.title, conversation.rounds) == ("First.", 1)
 
 
 @pytest.mark.parametrize(

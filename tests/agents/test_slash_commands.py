@@ -18,7 +18,7 @@ from holdfast.packing.validator import check
 from holdfast.store import MemoryStore
 from holdfast.tools.call import CallStarted
 from holdfast.tools.envelope import ToolError
-from support.desks import Place, call, git, run, say
+from support.coding_sessions import Place, call, git, run, say
 
 EDIT = {"path": "main.py", "old_string": "old", "new_string": "new"}
 NAMES = "context compact recall rewind resume fork model cost todos diff export init help mode undo".split()
@@ -279,7 +279,7 @@ def test_export_as_markdown_reads_like_the_session(place):
 def test_export_as_json_can_be_taken_back(place):
     lines = exported(place, "json").encode().splitlines(keepends=True)
     log = import_log(MemoryStore(), lines)
-    assert log.id == "talk"
+    assert log.id == "session"
     assert isinstance(log.entries()[0].event, LogStarted)
 
 
@@ -294,12 +294,12 @@ def test_export_for_providers_passes_their_rules(place, provider):
 
 def test_export_overwrites_only_when_told(place):
     coding = place.open()
-    file = place.root / "talk.md"
+    file = place.root / "session.md"
     file.write_text("mine")
     with pytest.raises(InputError, match="exists already"):
-        run(coding, "/export markdown talk.md")
+        run(coding, "/export markdown session.md")
     assert file.read_text() == "mine"
-    run(coding, "/export markdown talk.md !")
+    run(coding, "/export markdown session.md !")
     assert file.read_text().startswith("# A session")
     assert [p.name for p in place.root.iterdir() if "holdfast" in p.name] == []
 
@@ -307,8 +307,8 @@ def test_export_overwrites_only_when_told(place):
 def test_export_without_a_name_is_named_after_the_log(place):
     run(place.open(), "/export")
     run(place.open(), "/export json")
-    assert (place.root / "holdfast-talk.md").exists()
-    assert (place.root / "holdfast-talk.jsonl").exists()
+    assert (place.root / "holdfast-session.md").exists()
+    assert (place.root / "holdfast-session.jsonl").exists()
 
 
 def test_what_needs_the_log_waits_while_the_agent_works(place):

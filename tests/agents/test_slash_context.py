@@ -1,4 +1,4 @@
-"""What takes room and what it cost: /context, /compact and /cost on a talk that fills its window."""
+"""What takes room and what it cost: /context, /compact and /cost on a session that fills its window."""
 
 import pytest
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from holdfast.models.catalogue import ModelEntry, Price
 from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
 from holdfast.packing.pack import pack
-from support.desks import Place, call, run, say
+from support.coding_sessions import Place, call, run, say
 
 PRICED = RequestSettings(
     entry=ModelEntry(
@@ -267,7 +267,7 @@ def test_what_the_provider_counts_is_said_where_it_is_more(place):
 def test_cost_counts_sub_agents_and_theirs(place):
     coding = place.open(reply("One.", 100_000, 0), request_settings=PRICED)
     say(coding, "One?")
-    for id_, parent, tokens in (("t1", "talk", 10_000), ("t2", "t1", 20_000), ("t3", "another", 70_000)):
+    for id_, parent, tokens in (("t1", "session", 10_000), ("t2", "t1", 20_000), ("t3", "another", 70_000)):
         task = Log.create(place.store, id=id_, source=TASK_SOURCE, meta={"parent": parent})
         task.append(AssistantReplied((Text("Looked."),), "large", Usage(tokens)))
     text = run(coding, "/cost").text

@@ -11,8 +11,18 @@ from holdfast.agents.sessions import sessions_in
 from holdfast.events import Compacted, Folded
 from holdfast.models.scripted import ScriptedModel
 from holdfast.views import path
-from support.desk_talks import FEW, ROUNDS, edit, main_text, packed, played, state, talked, unnamed
-from support.desks import Place, call, run, say
+from support.coding_sessions import Place, call, run, say
+from support.session_histories import (
+    FEW,
+    ROUNDS,
+    edit,
+    hold_conversation,
+    main_text,
+    packed,
+    played,
+    state,
+    unnamed,
+)
 
 
 @pytest.fixture
@@ -23,11 +33,11 @@ def place(tmp_path):
 
 
 def test_a_fork_goes_on_from_here_and_leaves_this_session_as_it_is(place):
-    coding = talked(place)
+    coding = hold_conversation(place)
     before = path(coding.session.log.entries())
     shown = run(coding, "/fork")
     fork = place.open([edit("newer", "newest", "7")], "Done.", log=shown.open_log)
-    assert fork.session.log.id == shown.open_log != "talk"
+    assert fork.session.log.id == shown.open_log != "session"
     assert state(fork) == state(coding)
     copied = fork.session.log.entries()[1 : len(before)]
     assert [(e.event, e.at) for e in copied] == [(e.event, e.at) for e in before[1:]]
@@ -38,26 +48,26 @@ def test_a_fork_goes_on_from_here_and_leaves_this_session_as_it_is(place):
     assert f"`/resume {coding.session.log.id}`" in shown.text
     assert fork.session.log.verify() == []
     assert {info.head.id for info in sessions_in(place.store, place.root.resolve())} == {
-        "talk",
+        "session",
         shown.open_log,
     }
 
 
 def test_a_fork_from_before_a_round(place):
-    fork = place.open(log=run(talked(place), "/fork 2").open_log)
+    fork = place.open(log=run(hold_conversation(place), "/fork 2").open_log)
     assert len(fork.session.window.transcript.rounds) == 1
     assert fork.tool_state.files.made == []
     assert "Read it." in str(fork.session.window.transcript.items[-1].message)
 
 
 def test_edits_can_be_taken_back_in_a_fork(place):
-    fork = place.open(log=run(talked(place), "/fork").open_log)
+    fork = place.open(log=run(hold_conversation(place), "/fork").open_log)
     run(fork, "/undo 2")
     assert "'new'" in main_text(place)
 
 
 def test_a_fork_of_a_rewound_session_has_its_path_only(place):
-    coding = talked(place, "Anew.")
+    coding = hold_conversation(place, "Anew.")
     run(coding, "/rewind 2 session")
     say(coding, "From here.")
     fork = place.open(log=run(coding, "/fork").open_log)

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.errors import ConfigError, InputError
 from holdfast.models.catalogue import load_catalogue
-from support.desks import Place, run
+from support.coding_sessions import Place, run
 from support.list_server import listing
 
 SERVED = {"data": [{"id": "qwen-small", "max_model_len": 32_768}, {"id": "qwen-large"}]}

@@ -14,8 +14,8 @@ from holdfast.messages import Text
 from holdfast.tools.envelope import ToolError
 from holdfast.tools.files.snapshots import content_hash
 from holdfast.tools.permissions.gate import ApprovalAnswer
-from support.desk_talks import FEW, ROUNDS, edit, main_text, packed, played, state, talked
-from support.desks import Place, call, requests, run, say
+from support.coding_sessions import Place, call, requests, run, say
+from support.session_histories import FEW, ROUNDS, edit, hold_conversation, main_text, packed, played, state
 
 
 @pytest.fixture
@@ -26,13 +26,13 @@ def place(tmp_path):
 
 
 def test_rounds_are_listed_with_their_first_words(place):
-    text = run(talked(place), "/rewind").text
+    text = run(hold_conversation(place), "/rewind").text
     assert "| 2 | `Make it new.` |" in text
     assert "| 3 | `Make it newer, and write more.` |" in text
 
 
 def test_a_number_alone_says_what_would_be_changed_and_changes_nothing(place):
-    coding = talked(place)
+    coding = hold_conversation(place)
     before = coding.session.log.info.entries
     text = run(coding, "/rewind 2").text
     assert "2 rounds left behind, from `Make it new.` on" in text
@@ -42,7 +42,7 @@ def test_a_number_alone_says_what_would_be_changed_and_changes_nothing(place):
 
 
 def test_the_session_goes_back_and_the_files_stay(place):
-    coding = talked(place, "Hello again.")
+    coding = hold_conversation(place, "Hello again.")
     shown = run(coding, "/rewind 2 session")
     assert shown.is_reread
     assert "Edits made since stay in `main.py`, `more.py`" in shown.text
@@ -55,7 +55,7 @@ def test_the_session_goes_back_and_the_files_stay(place):
 
 
 def test_the_files_go_back_and_the_session_goes_on(place):
-    coding = talked(place)
+    coding = hold_conversation(place)
     shown = run(coding, "/rewind 3 files")
     assert not shown.is_reread
     assert "2 edits undone" in shown.text
@@ -66,7 +66,7 @@ def test_the_files_go_back_and_the_session_goes_on(place):
 
 
 def test_both_go_back_and_the_agent_may_edit_as_it_could_then(place):
-    coding = talked(place, [edit("new", "other", "7")], "Done.")
+    coding = hold_conversation(place, [edit("new", "other", "7")], "Done.")
     assert "2 edits undone" in run(coding, "/rewind 3 both").text
     say(coding, "Make it other.")
     assert "'other'" in main_text(place), "it knows the file as it was before round 3"
@@ -87,7 +87,7 @@ def test_an_edit_in_the_last_step_of_the_round_before_stays(place):
 
 
 def test_what_somebody_else_wrote_is_said_and_nothing_goes_back(place):
-    coding = talked(place)
+    coding = hold_conversation(place)
     (place.root / "main.py").write_text("mine\n")
     before = coding.session.log.info.entries
     assert "cannot be undone: `main.py` was changed since" in run(coding, "/rewind 2").text
@@ -102,7 +102,7 @@ def test_what_somebody_else_wrote_is_said_and_nothing_goes_back(place):
     "line", ["/rewind 4 session", "/rewind 0", "/rewind two", "/rewind 2 all", "/rewind -1"]
 )
 def test_what_cannot_be_gone_back_to_is_said(place, line):
-    coding = talked(place)
+    coding = hold_conversation(place)
     before = coding.session.log.info.entries
     with pytest.raises(InputError):
         run(coding, line)
@@ -117,7 +117,7 @@ def test_files_that_nobody_edited_cannot_go_back(place):
 
 
 def test_going_back_again_and_again(place):
-    coding = talked(place, "Second try.", "Third try.")
+    coding = hold_conversation(place, "Second try.", "Third try.")
     run(coding, "/rewind 3 session")
     say(coding, "Again.")
     run(coding, "/rewind 2 session")
@@ -163,7 +163,7 @@ def test_a_prompt_that_is_newer_than_the_round_stays(place):
 
 
 def test_a_session_that_is_opened_after_a_rewind_is_the_one_that_made_it(place):
-    coding = talked(place)
+    coding = hold_conversation(place)
     run(coding, "/rewind 3 session")
     again = place.open()
     assert state(again) == state(coding)
@@ -179,7 +179,7 @@ def test_after_a_rewind_all_is_as_it_was_then(rounds, data):
         place = Place(Path(folder))
         coding, seen = played(place, rounds)
         back = data.draw(st.integers(1, len(rounds)))
-        what = data.draw(st.sampled_from(["talk", "both"]))
+        what = data.draw(st.sampled_from(["session", "both"]))
         run(coding, f"/rewind {back} {what}")
         again = place.open(window=16_000)
         for one in (coding, again):

@@ -52,7 +52,7 @@ def modelled(parent, sub):
 
 
 class Ended:
-    """A talk with one round: what it came to, what was told, and the logs it left behind."""
+    """A session with one round: what it came to, what was told, and the logs it left behind."""
 
     def __init__(self, root, model, *, settings=None, approver=None, mode="auto"):
         self.news = []

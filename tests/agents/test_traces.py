@@ -118,7 +118,7 @@ def test_sub_agents_hang_below_the_call_they_work_for(root):
 
 
 def nested(request):
-    """A talk whose sub-agent has one of its own."""
+    """A session whose sub-agent has one of its own."""
     first = request.messages[0]
     tools = {tool.name for tool in request.tools}
     is_sub = isinstance(first, SystemMessage) and first.text.startswith(SUB_AGENT_PROMPT)

@@ -30,7 +30,7 @@ def step(number: int, words: int) -> list[dict]:
     ]
 
 
-def talk(*words: int) -> list[dict]:
+def conversation(*words: int) -> list[dict]:
     """One question and steps whose results have so many words."""
     asked = {"role": "user", "content": "Find the fault."}
     return [asked, *(message for number, size in enumerate(words) for message in step(number, size))]
@@ -61,18 +61,18 @@ def test_newest_is_a_suffix_behind_a_user_message(seed, budget):
 
 
 def test_newest_puts_the_question_in_front_of_the_steps_that_answer_it():
-    messages = talk(200, 200, 200, 200)
+    messages = conversation(200, 200, 200, 200)
     packed = only_pack(Newest, messages, 2 * count(messages[-2:]) + count(messages[:1]))
     assert packed == [messages[0], *messages[-4:]]
 
 
 def test_a_step_larger_than_the_budget_leaves_the_question_alone():
-    messages = talk(10, 4_000)
+    messages = conversation(10, 4_000)
     assert only_pack(Newest, messages, 500) == messages[:1]
 
 
 def test_a_question_larger_than_the_budget_leaves_the_steps():
-    messages = [{"role": "user", "content": "why " * 1_000}, *talk(10)[1:]]
+    messages = [{"role": "user", "content": "why " * 1_000}, *conversation(10)[1:]]
     assert only_pack(Newest, messages, 200) == messages[1:]
 
 
@@ -82,7 +82,7 @@ def test_where_nothing_fits_it_says_so():
 
 
 def test_a_result_that_comes_late_stays_with_its_call():
-    late, said = talk(50, 50), {"role": "user", "content": "And hurry."}
+    late, said = conversation(50, 50), {"role": "user", "content": "And hurry."}
     late.insert(-1, said)
     packed = only_pack(Newest, late, count(late[-3:]))
     assert packed == late[-3:]
@@ -119,7 +119,7 @@ def test_between_batches_clear_only_appends(seed, budget):
 
 
 def test_clear_works_in_batches():
-    messages = talk(*[150] * 60)
+    messages = conversation(*[150] * 60)
     packs = [packed for _, packed in requests(plan(Clear), messages, 8_000)]
     moved = sum(b[: len(a)] != a for a, b in pairwise(packs))
     rolled = [packed for _, packed in requests(plan(Newest), messages, 8_000)]
@@ -129,7 +129,7 @@ def test_clear_works_in_batches():
 
 def test_cleared_stays_cleared():
     cleared: set[str] = set()
-    for _, packed in requests(plan(Clear), talk(*[150] * 60), 8_000):
+    for _, packed in requests(plan(Clear), conversation(*[150] * 60), 8_000):
         results = {m["tool_call_id"]: m["content"] for m in packed if m["role"] == "tool"}
         assert all(results.get(id_, CLEARED) == CLEARED for id_ in cleared)
         cleared |= {id_ for id_, text in results.items() if text == CLEARED}
@@ -151,7 +151,7 @@ def test_cap_cuts_a_result_when_first_seen_and_never_again(seed, budget):
 
 
 def test_cap_keeps_head_and_tail():
-    result = only_pack(Cap, talk(2_000), 16_000)[-1]["content"]
+    result = only_pack(Cap, conversation(2_000), 16_000)[-1]["content"]
     assert result.startswith("w0x0 w0x1 ")
     assert result.endswith(" w0x1999")
     assert "characters cut" in result
@@ -165,4 +165,4 @@ def test_each_says_its_settings():
     assert "90%" in clear.about
     assert "newest 5" in clear.about
     assert "6.2%" in cap.about
-    assert broken_rules(only_pack(everything.start, talk(5), 1)) == []
+    assert broken_rules(only_pack(everything.start, conversation(5), 1)) == []

@@ -168,10 +168,10 @@ def test_a_newer_model_is_told_not_to_think_as_far_as_it_can(off: Any, fields: d
 
 
 def test_a_newer_model_gets_no_thinking_back_that_could_make_it_refuse():
-    talk = (HELLO, AssistantMessage((Thinking("so", signature="s"), Text("done"))), HELLO)
+    conversation = (HELLO, AssistantMessage((Thinking("so", signature="s"), Text("done"))), HELLO)
     told = AnthropicAdapter(thinking="adaptive", thinking_off="low")
     for adapter, asked, expected in ((NEWER, 0, 0), (NEWER, 9_000, 1), (told, 0, 1), (ADAPTER, 0, 1)):
-        content = body(*talk, adapter=adapter, thinking_tokens=asked)["messages"][1]["content"]
+        content = body(*conversation, adapter=adapter, thinking_tokens=asked)["messages"][1]["content"]
         assert [block["type"] for block in content].count("thinking") == expected
 
 

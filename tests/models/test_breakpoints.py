@@ -129,12 +129,12 @@ def test_a_late_system_message_comes_before_the_marks_of_messages():
 @st.composite
 def packs(draw: st.DrawFn) -> tuple[list[Message], tuple[int, ...]]:
     system: list[Message] = [SystemMessage(f"system {n}") for n in range(draw(st.integers(0, 3)))]
-    talk: list[Message] = [user("begin")]
+    conversation: list[Message] = [user("begin")]
     for number in range(draw(st.integers(0, 5))):
-        talk += step(number, signed=draw(st.booleans()), results=draw(st.integers(1, 3)))
+        conversation += step(number, signed=draw(st.booleans()), results=draw(st.integers(1, 3)))
         if draw(st.booleans()):
-            talk.append(user(f"round {number}"))
-    messages = system + talk
+            conversation.append(user(f"round {number}"))
+    messages = system + conversation
     ends = draw(st.lists(st.integers(0, len(messages)), max_size=6))
     return messages, tuple(sorted(ends))
 

@@ -117,12 +117,18 @@ def test_a_model_that_thinks_by_itself_is_told_how_little(off: Any, room: int):
 def test_thinking_goes_back_where_the_server_wants_it():
     step = AssistantMessage((Thinking("first "), Text("I look."), ToolCall("a", "Read", {})))
     bare = AssistantMessage((ToolCall("b", "Read", {}),))
-    talk = (HELLO, step, ToolMessage("a", "Read", (Text("1"),)), bare, ToolMessage("b", "Read", (Text("2"),)))
-    wanted = body(*talk, adapter=OpenAIChatAdapter(reasoning_field="reasoning_content"))["messages"]
+    conversation = (
+        HELLO,
+        step,
+        ToolMessage("a", "Read", (Text("1"),)),
+        bare,
+        ToolMessage("b", "Read", (Text("2"),)),
+    )
+    wanted = body(*conversation, adapter=OpenAIChatAdapter(reasoning_field="reasoning_content"))["messages"]
     assert wanted[1]["reasoning_content"] == "first "
     assert wanted[3]["reasoning_content"] == " "
     assert [m for m in wanted if "reasoning_content" in m] == [wanted[1], wanted[3]]
-    assert not any("reasoning_content" in message for message in body(*talk)["messages"])
+    assert not any("reasoning_content" in message for message in body(*conversation)["messages"])
 
 
 def test_arguments_that_were_no_object_go_back_as_they_were_written():

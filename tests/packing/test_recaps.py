@@ -20,7 +20,7 @@ from support.logs import chained, result, step, user
 FOUND = "f-0123456789ab high src/auth.py:12 the token is compared with == and leaks its length"
 
 
-def talk(steps: int, path: str = "src/app.py") -> list:
+def conversation(steps: int, path: str = "src/app.py") -> list:
     events = []
     for number in range(steps):
         reads = step("", (f"c{number}", "read_file_hunk", {"path": path}))
@@ -34,7 +34,7 @@ def tail_text(packed) -> str:
 
 
 def test_a_recap_stands_last_in_every_pack_however_much_is_folded():
-    events = [*talk(2), RecapSet("findings", "Findings", (FOUND,)), *talk(40)]
+    events = [*conversation(2), RecapSet("findings", "Findings", (FOUND,)), *conversation(40)]
     profile = replace(REVIEW, window=16_000).scaled_to(16_000)
     folds = 0
     for request in list(drive(chained(events), profile))[8:]:
@@ -83,7 +83,9 @@ def test_a_line_cannot_end_the_frame_that_it_stands_in():
 
 
 def test_a_summary_by_rule_says_what_stands():
-    transcript = Transcript(chained([*talk(1), RecapSet("findings", "Findings", (FOUND,)), *talk(1)]))
+    transcript = Transcript(
+        chained([*conversation(1), RecapSet("findings", "Findings", (FOUND,)), *conversation(1)])
+    )
     filled = FORMS["conclusions"].fill(extract_facts(transcript), archive=False)
     assert any(FOUND in line.text for line in filled.fields["Conclusions"])
 

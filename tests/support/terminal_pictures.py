@@ -16,7 +16,7 @@ from holdfast.messages import SystemMessage, Text, Thinking, ToolMessage, Usage
 from holdfast.models.catalogue import ModelEntry, Price
 from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
-from support.terminal_desk import Terminal, call
+from support.terminal_session import Terminal, call
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 

@@ -61,7 +61,7 @@ def opening(folder, script):
 
 
 def main(folder, script):
-    options = AgentOptions(root=folder / "repo", log="talk")
+    options = AgentOptions(root=folder / "repo", log="session")
     app = AgentApp(options, opening(folder, script), grace=0.0)
     sys.exit(app.run())
 

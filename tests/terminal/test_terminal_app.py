@@ -12,7 +12,7 @@ from holdfast.models.model import ModelReply, ReplyCompleted, TextDelta
 from holdfast.terminal.app import AgentApp
 from holdfast.terminal.interface import CallCard, NotePiece, ReplyPiece, ThinkingPiece, UserPiece
 from holdfast.terminal.piece_widgets import CardWidget
-from support.terminal_desk import Terminal, call, driven, repository
+from support.terminal_session import Terminal, call, driven, repository
 
 EDIT = call("Edit", "3", path="main.py", old_string="old", new_string="new")
 READ = call("Read", "1", path="main.py")

@@ -9,7 +9,7 @@ from holdfast.events import UserSaid
 from holdfast.messages import joined_text
 from holdfast.terminal.app import AgentApp
 from holdfast.terminal.interface import CallCard, NotePiece, ReplyPiece, UserPiece
-from support.terminal_desk import Terminal, call, driven, repository
+from support.terminal_session import Terminal, call, driven, repository
 
 READ = call("Read", "1", path="main.py")
 EDIT = call("Edit", "2", path="main.py", old_string="old", new_string="new")
@@ -20,7 +20,7 @@ def notes(terminal):
     return [piece.text for piece in terminal.app.transcript.pieces if isinstance(piece, NotePiece)]
 
 
-def test_commands_answer_in_markdown_and_reach_the_desk(tmp_path):
+def test_commands_answer_in_markdown_and_reach_the_session(tmp_path):
     terminal = Terminal(tmp_path, "Hello.")
 
     async def work():

@@ -16,8 +16,8 @@ from holdfast.agents.options import AgentOptions
 from holdfast.terminal.app import AgentApp
 from holdfast.terminal.first_frame import ENTER, LEAVE, default_banner, frame
 from holdfast.terminal.interface import StatusFigures
-from support.terminal_desk import driven, repository
 from support.terminal_pty import Pty
+from support.terminal_session import driven, repository
 
 FIGURES = StatusFigures(model="anthropic/claude-opus-5-5", branch="main", mode="ask")
 MODEL = "compatible/none@http://127.0.0.1:9/v1"

@@ -22,7 +22,7 @@ from holdfast.terminal.candidates import (
     match_files,
 )
 from holdfast.terminal.prompt import PromptHistory, register_alt_enter
-from support.terminal_desk import Terminal, call, driven
+from support.terminal_session import Terminal, call, driven
 
 PATHS = [
     "main.py",

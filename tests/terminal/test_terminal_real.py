@@ -17,7 +17,7 @@ from holdfast.log import Log
 from holdfast.messages import Text, ToolCall
 from holdfast.store import SqliteStore
 from support.provider_server import Script, serving
-from support.terminal_desk import repository
+from support.terminal_session import repository
 from support.terminal_tmux import TMUX, Tmux
 
 PROCESS = Path(__file__).parents[1] / "support" / "terminal_process.py"
@@ -35,7 +35,7 @@ def terminal(folder, *command, **env):
         opened.close()
 
 
-def events(folder, kind, log="talk"):
+def events(folder, kind, log="session"):
     store = SqliteStore(folder / "store.db")
     found = [entry.event for entry in Log.open(store, log).entries() if isinstance(entry.event, kind)]
     store.close()

@@ -15,7 +15,7 @@ from holdfast.terminal.cards import format_progress
 from holdfast.terminal.event_view import update_progress
 from holdfast.terminal.interface import CallCard, TaskProgress
 from holdfast.tools.call import CallStarted
-from support.terminal_desk import Terminal, call, driven
+from support.terminal_session import Terminal, call, driven
 
 PRICED = RequestSettings(entry=ModelEntry(price=Price(input=5, output=25, cache_read=0.5, cache_write=6.25)))
 EDIT = call("Edit", "e", path="main.py", old_string="old", new_string="new")

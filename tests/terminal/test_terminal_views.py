@@ -12,7 +12,7 @@ from holdfast.terminal.safe_text import sanitize, truncate
 from holdfast.terminal.status_line import current_branch, format_tokens
 from holdfast.terminal.transcript_view import KEPT, MOST
 from holdfast.terminal.widgets import render_status, render_todos
-from support.terminal_desk import Terminal, driven
+from support.terminal_session import Terminal, driven
 
 DIFF = """--- a.py
 +++ a.py

@@ -70,15 +70,15 @@ class JsonStreamOutput(TextOutput):
 
     def began(self, opened: OpenedSession) -> None:
         self._opened = opened
-        desk = opened.coding
+        coding = opened.coding
         self._write(
             {
                 "type": "start",
-                "log": desk.session.log.id,
-                "model": desk.agent.model.name,
-                "mode": desk.gate.mode,
-                "root": desk.workspace.roots[0],
-                "tools": [tool.name for tool in desk.agent.toolbox],
+                "log": coding.session.log.id,
+                "model": coding.agent.model.name,
+                "mode": coding.gate.mode,
+                "root": coding.workspace.roots[0],
+                "tools": [tool.name for tool in coding.agent.toolbox],
                 "notes": list(opened.notes),
             }
         )
@@ -160,9 +160,9 @@ class Observers:
             # Imported late, as below.
             from holdfast.agents.otel import RunSpans  # noqa: PLC0415
 
-            desk = opened.coding
+            coding = opened.coding
             tracer = self._provider.get_tracer("holdfast")
-            self._spans = RunSpans(tracer, log=desk.session.log.id, model=desk.agent.model.name)
+            self._spans = RunSpans(tracer, log=coding.session.log.id, model=coding.agent.model.name)
 
     def watch(self, notice: Notice) -> None:
         if self._trace:

@@ -14,7 +14,7 @@ from holdfast.tools.workspace import Workspace
 from support.review_repos import Repo
 
 
-class Bench:
+class ReviewToolRunner:
     """The tools of a review, run by name."""
 
     def __init__(self, review: Review) -> None:
@@ -78,13 +78,13 @@ def changed(tmp_path):
 
 
 @pytest.fixture
-def bench(changed):
-    return Bench(start_review(changed().folder, "working"))
+def runner(changed):
+    return ReviewToolRunner(start_review(changed().folder, "working"))
 
 
 @pytest.fixture
-def bench_of():
-    def make(folder: Path, spec: str = "working", text: str | None = None) -> Bench:
-        return Bench(start_review(folder, spec, text=text))
+def runner_of():
+    def make(folder: Path, spec: str = "working", text: str | None = None) -> ReviewToolRunner:
+        return ReviewToolRunner(start_review(folder, spec, text=text))
 
     return make

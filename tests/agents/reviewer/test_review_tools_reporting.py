@@ -23,9 +23,9 @@ PATCH = (
 )
 
 
-def reported(bench, **more):
+def reported(runner, **more):
     given = {
-        "unit": bench.unit("pkg/parser.py"),
+        "unit": runner.unit("pkg/parser.py"),
         "line": 7,
         "last_line": 7,
         "severity": "high",
@@ -33,39 +33,39 @@ def reported(bench, **more):
         "claim": "Empty parts are no longer left out.",
         "evidence": [LINE],
     }
-    return bench.run("report_finding", **given | more)
+    return runner.run("report_finding", **given | more)
 
 
-def test_a_finding_that_stands_is_kept_and_named(bench):
-    found = reported(bench, patch=PATCH)
-    (kept,) = [one for one in bench.review.findings.kept if not one.rule]
+def test_a_finding_that_stands_is_kept_and_named(runner):
+    found = reported(runner, patch=PATCH)
+    (kept,) = [one for one in runner.review.findings.kept if not one.rule]
     assert found.status == "success"
     assert found.text == f"Kept as `{kept.id}`: high bug, `pkg/parser.py`:7. The patch applies."
-    assert (kept.line, kept.evidence, kept.unit) == (7, (LINE,), bench.unit("pkg/parser.py"))
+    assert (kept.line, kept.evidence, kept.unit) == (7, (LINE,), runner.unit("pkg/parser.py"))
     assert found.data["outcome"] == "kept"
     assert found.data["finding"]["claim"] == "Empty parts are no longer left out."
 
 
-def test_a_finding_that_does_not_stand_is_dropped_counted_and_corrected(bench):
-    found = reported(bench, evidence=["    return [words.clean(p) for p in parts]"])
+def test_a_finding_that_does_not_stand_is_dropped_counted_and_corrected(runner):
+    found = reported(runner, evidence=["    return [words.clean(p) for p in parts]"])
     assert found.error.code == "INVALID_PARAM"
     assert "the evidence does not stand in the new version of `pkg/parser.py`" in found.text
     assert found.text.split("\n")[-1] == f"     7\t{LINE}"
-    assert bench.review.findings.dropped == {"evidence": 1}
-    assert not [one for one in bench.review.findings.kept if not one.rule]
-    right = reported(bench, evidence=[found.text.split("\n")[-1].partition("\t")[2]])
+    assert runner.review.findings.dropped == {"evidence": 1}
+    assert not [one for one in runner.review.findings.kept if not one.rule]
+    right = reported(runner, evidence=[found.text.split("\n")[-1].partition("\t")[2]])
     assert right.status == "success"
 
 
-def test_a_quote_that_stands_on_the_other_side_is_said(bench):
+def test_a_quote_that_stands_on_the_other_side_is_said(runner):
     quoted = {"evidence": ["    return [part for part in parts if part]"], "line": 7}
-    found = reported(bench, **quoted)
+    found = reported(runner, **quoted)
     assert 'line 7 of the old version: set `side` to "old"' in found.text
-    assert reported(bench, side="old", **quoted).status == "success"
+    assert reported(runner, side="old", **quoted).status == "success"
 
 
-def test_a_quote_like_nothing_is_answered_with_what_stands_there(bench):
-    found = reported(bench, evidence=["@@@@ %% ----"], line=6)
+def test_a_quote_like_nothing_is_answered_with_what_stands_there(runner):
+    found = reported(runner, evidence=["@@@@ %% ----"], line=6)
     assert "No line is like it" in found.text
     assert "     6\t    parts = text.split(sep)" in found.text
 
@@ -75,12 +75,12 @@ def test_a_quote_like_nothing_is_answered_with_what_stands_there(bench):
     [f"     7\t{LINE}", f"+     7\t{LINE}", f"+{LINE}", f"7: {LINE}"],
     ids=["row", "signed row", "sign", "number"],
 )
-def test_lines_may_be_quoted_as_they_are_shown(bench, quote):
-    assert reported(bench, evidence=[quote]).data["finding"]["evidence"] == [LINE]
+def test_lines_may_be_quoted_as_they_are_shown(runner, quote):
+    assert reported(runner, evidence=[quote]).data["finding"]["evidence"] == [LINE]
 
 
-def test_the_place_is_that_of_the_evidence(bench):
-    found = reported(bench, line=2, last_line=2)
+def test_the_place_is_that_of_the_evidence(runner):
+    found = reported(runner, line=2, last_line=2)
     assert "The evidence stands in line 7, not 2." in found.text
 
 
@@ -94,11 +94,11 @@ def test_the_place_is_that_of_the_evidence(bench):
     ],
     ids=["unit", "no evidence", "claim", "file"],
 )
-def test_what_a_report_lacks_is_said_and_counted(bench, more, said, reason):
-    found = reported(bench, **more)
+def test_what_a_report_lacks_is_said_and_counted(runner, more, said, reason):
+    found = reported(runner, **more)
     assert found.status == "error"
     assert said in found.text
-    assert bench.review.findings.dropped == {reason: 1}
+    assert runner.review.findings.dropped == {reason: 1}
     assert found.data["reason"] == reason
 
 
@@ -107,28 +107,28 @@ def test_what_a_report_lacks_is_said_and_counted(bench, more, said, reason):
     [{"severity": "fatal"}, {"category": "vibes"}, {"line": -1}, {"evidence": "x"}, {"side": "left"}],
     ids=str,
 )
-def test_arguments_that_are_no_such_thing_are_refused(bench, more):
-    found = reported(bench, **more)
+def test_arguments_that_are_no_such_thing_are_refused(runner, more):
+    found = reported(runner, **more)
     assert found.error.code == "INVALID_PARAM"
     assert found.data == {}
 
 
-def test_half_a_character_does_no_harm(bench):
-    found = reported(bench, claim="Half \ud83d of one.", suggestion="\udc80", patch="\ud800")
+def test_half_a_character_does_no_harm(runner):
+    found = reported(runner, claim="Half \ud83d of one.", suggestion="\udc80", patch="\ud800")
     assert found.data["finding"]["claim"] == "Half ? of one."
-    assert reported(bench, evidence=["\ud800"], unit="\ud800", path="\ud800").status == "error"
+    assert reported(runner, evidence=["\ud800"], unit="\ud800", path="\ud800").status == "error"
 
 
-def test_a_caller_that_was_not_changed_can_be_quoted(bench):
-    found = reported(bench, path="pkg/main.py", line=11, last_line=11, evidence=["    return parse(text)"])
+def test_a_caller_that_was_not_changed_can_be_quoted(runner):
+    found = reported(runner, path="pkg/main.py", line=11, last_line=11, evidence=["    return parse(text)"])
     assert found.status == "success"
     assert found.data["finding"]["path"] == "pkg/main.py"
     assert found.data["finding"]["line"] == 11
 
 
-def test_of_a_diff_out_of_a_file_too_a_caller_can_be_quoted(changed, bench_of):
+def test_of_a_diff_out_of_a_file_too_a_caller_can_be_quoted(changed, runner_of):
     repo = changed()
-    other = bench_of(repo.folder, "a.patch", repo.git("diff", "HEAD") + "\n")
+    other = runner_of(repo.folder, "a.patch", repo.git("diff", "HEAD") + "\n")
     quote = {"path": "pkg/main.py", "line": 11, "last_line": 11, "evidence": ["    return parse(text)"]}
     found = reported(other, **quote)
     assert (found.status, found.data["finding"]["line"]) == ("success", 11)
@@ -138,88 +138,88 @@ def test_of_a_diff_out_of_a_file_too_a_caller_can_be_quoted(changed, bench_of):
     ) * 3
 
 
-def test_a_deleted_file_is_quoted_by_its_old_lines_whatever_side_is_said(bench):
-    found = reported(bench, unit=bench.unit("gone.py"), line=1, last_line=1, evidence=["def gone():"])
+def test_a_deleted_file_is_quoted_by_its_old_lines_whatever_side_is_said(runner):
+    found = reported(runner, unit=runner.unit("gone.py"), line=1, last_line=1, evidence=["def gone():"])
     assert found.data["finding"]["side"] == "old"
 
 
-def test_the_same_again_is_merged_and_said(bench):
-    first = reported(bench, severity="low").data["finding"]["id"]
+def test_the_same_again_is_merged_and_said(runner):
+    first = reported(runner, severity="low").data["finding"]["id"]
     again = reported(
-        bench, severity="critical", claim="Empty parts are not left out any longer, which breaks run()."
+        runner, severity="critical", claim="Empty parts are not left out any longer, which breaks run()."
     )
     assert again.data["outcome"] == "merged"
     stays = again.data["finding"]["id"]
     assert f"it is one with `{stays}`" in again.text
-    assert bench.review.findings.find(first).severity == "critical"
-    assert len([one for one in bench.review.findings.kept if not one.rule]) == 1
-    weaker = reported(bench, severity="info")
+    assert runner.review.findings.find(first).severity == "critical"
+    assert len([one for one in runner.review.findings.kept if not one.rule]) == 1
+    weaker = reported(runner, severity="info")
     assert "That one says: Empty parts are not left out any longer" in weaker.text
 
 
-def test_a_patch_that_does_not_apply_is_dropped_and_the_finding_kept(bench):
-    found = reported(bench, patch=PATCH.replace("text.split(sep)", "text.cut(sep)"))
+def test_a_patch_that_does_not_apply_is_dropped_and_the_finding_kept(runner):
+    found = reported(runner, patch=PATCH.replace("text.split(sep)", "text.cut(sep)"))
     assert found.status == "success"
     assert "The patch was dropped: its lines do not stand in the new version of the file." in found.text
     assert found.data["finding"]["patch"] == ""
-    assert bench.review.findings.patches == {"does_not_apply": 1}
+    assert runner.review.findings.patches == {"does_not_apply": 1}
 
 
-def test_findings_are_listed_with_their_exact_words(bench):
+def test_findings_are_listed_with_their_exact_words(runner):
     claim = "Empty parts are no longer left out;\nsee `run`: it indexes `[0]`."
-    name = reported(bench, claim=claim, suggestion="Keep the condition.", patch=PATCH).data["finding"]["id"]
+    name = reported(runner, claim=claim, suggestion="Keep the condition.", patch=PATCH).data["finding"]["id"]
     reported(
-        bench,
+        runner,
         severity="low",
         category="tests",
         claim="No test covers `sep`.",
         evidence=["    parts = text.split(sep)"],
     )
-    found = bench.run("list_findings")
+    found = runner.run("list_findings")
     assert (
-        f"`{name}` high bug, `pkg/parser.py`:7, unit `{bench.unit('pkg/parser.py')}`: {claim}" in found.text
+        f"`{name}` high bug, `pkg/parser.py`:7, unit `{runner.unit('pkg/parser.py')}`: {claim}" in found.text
     )
     assert f"    | {LINE}" in found.text
     assert "suggestion: Keep the condition." in found.text
     assert "No test covers" in found.text
-    few = bench.run("list_findings", severity="high")
+    few = runner.run("list_findings", severity="high")
     assert few.data["total"] == 1
     assert "No test covers" not in few.text
-    reported(bench, evidence=["nothing of the kind"])
-    assert "(reports that were dropped: evidence 1)" in bench.run("list_findings").text
+    reported(runner, evidence=["nothing of the kind"])
+    assert "(reports that were dropped: evidence 1)" in runner.run("list_findings").text
 
 
 @pytest.mark.slow
-def test_many_findings_are_listed_up_to_a_cap(changed, bench_of):
+def test_many_findings_are_listed_up_to_a_cap(changed, runner_of):
     text = "".join(f"value_{n} = compute({n})\n" for n in range(150))
-    bench = bench_of(changed({"a.py": "x = 1\n"}, {"a.py": text}, ()).folder)
+    runner = runner_of(changed({"a.py": "x = 1\n"}, {"a.py": text}, ()).folder)
     for n in range(150):
         given = {
-            "unit": bench.unit("a.py"),
+            "unit": runner.unit("a.py"),
             "line": n + 1,
             "last_line": n + 1,
             "severity": "low",
             "category": "bug",
         }
-        bench.run(
+        runner.run(
             "report_finding", claim=f"Number {n} is wrong.", evidence=[f"value_{n} = compute({n})"], **given
         )
-    found = bench.run("list_findings")
+    found = runner.run("list_findings")
     assert (found.status, found.data["total"], len(found.data["findings"])) == ("partial", 150, 100)
     assert "100 of 150 are shown" in found.text
 
 
-def test_levels_are_fused_with_the_word_of_the_rules(bench):
-    risky = replace(bench.review.units[0], risk="high")
-    bench.review.units = (risky, *bench.review.units[1:])
-    found = bench.run("set_level", unit=risky.id, level="skip", reason="looks dull")
-    assert bench.review.level(risky) != "skip"
-    assert f"`{risky.id}` is looked at as `{bench.review.level(risky)}`, not `skip`" in found.text
-    raised = bench.run("set_level", unit=risky.id, level="full_file", reason="look closer")
-    assert bench.review.level(risky) == "full_file"
+def test_levels_are_fused_with_the_word_of_the_rules(runner):
+    risky = replace(runner.review.units[0], risk="high")
+    runner.review.units = (risky, *runner.review.units[1:])
+    found = runner.run("set_level", unit=risky.id, level="skip", reason="looks dull")
+    assert runner.review.level(risky) != "skip"
+    assert f"`{risky.id}` is looked at as `{runner.review.level(risky)}`, not `skip`" in found.text
+    raised = runner.run("set_level", unit=risky.id, level="full_file", reason="look closer")
+    assert runner.review.level(risky) == "full_file"
     assert raised.data["decision"]["level"] == "full_file"
-    assert bench.run("set_level", unit="u-none", level="diff", reason="x").error.code == "NOT_FOUND"
-    assert bench.run("set_level", unit=risky.id, level="deep", reason="x").error.code == "INVALID_PARAM"
+    assert runner.run("set_level", unit="u-none", level="diff", reason="x").error.code == "NOT_FOUND"
+    assert runner.run("set_level", unit=risky.id, level="deep", reason="x").error.code == "INVALID_PARAM"
 
 
 def plain(data):
@@ -240,39 +240,42 @@ def fresh(review):
 
 
 @pytest.mark.slow
-def test_results_in_a_log_rebuild_the_state_of_a_review_begun_anew(bench):
+def test_results_in_a_log_rebuild_the_state_of_a_review_begun_anew(runner):
     results = [
-        ("report_finding", reported(bench)),
-        ("report_finding", reported(bench, evidence=["not there"])),
+        ("report_finding", reported(runner)),
+        ("report_finding", reported(runner, evidence=["not there"])),
         (
             "report_finding",
-            reported(bench, severity="critical", patch=PATCH, claim="Empty parts are not left out."),
+            reported(runner, severity="critical", patch=PATCH, claim="Empty parts are not left out."),
         ),
-        ("report_finding", reported(bench, path="pkg/main.py", line=11, evidence=["    return parse(text)"])),
-        ("report_finding", reported(bench, severity="fatal")),
-        ("set_level", bench.run("set_level", unit=bench.unit("gone.py"), level="full_file", reason="x")),
-        ("list_findings", bench.run("list_findings")),
-        ("report_finding", reported(bench, patch="no patch", category="style")),
+        (
+            "report_finding",
+            reported(runner, path="pkg/main.py", line=11, evidence=["    return parse(text)"]),
+        ),
+        ("report_finding", reported(runner, severity="fatal")),
+        ("set_level", runner.run("set_level", unit=runner.unit("gone.py"), level="full_file", reason="x")),
+        ("list_findings", runner.run("list_findings")),
+        ("report_finding", reported(runner, patch="no patch", category="style")),
     ]
-    again = start_review(bench.review.root, "working")
+    again = start_review(runner.review.root, "working")
     for _ in range(2):
         for name, result in results:
             restore_result(again, name, plain(result.data) if name in RECORDED_DATA else {})
-        assert again.findings == bench.review.findings
-        assert again.decisions == bench.review.decisions
+        assert again.findings == runner.review.findings
+        assert again.decisions == runner.review.decisions
     assert again.findings.dropped == {"evidence": 1}
     assert again.findings.patches == {"unreadable": 1}
 
 
 @pytest.mark.slow
-def test_what_no_longer_stands_is_not_restored(bench):
-    kept = reported(bench)
+def test_what_no_longer_stands_is_not_restored(runner):
+    kept = reported(runner)
     other = reported(
-        bench, path="pkg/main.py", line=11, evidence=["    return parse(text)"], claim="It breaks."
+        runner, path="pkg/main.py", line=11, evidence=["    return parse(text)"], claim="It breaks."
     )
-    level = bench.run("set_level", unit=bench.unit("pkg/parser.py"), level="full_file", reason="x")
-    (bench.review.root / "pkg/parser.py").write_text("def parse():\n    return 1\n")
-    again = start_review(bench.review.root, "working")
+    level = runner.run("set_level", unit=runner.unit("pkg/parser.py"), level="full_file", reason="x")
+    (runner.review.root / "pkg/parser.py").write_text("def parse():\n    return 1\n")
+    again = start_review(runner.review.root, "working")
     for name, result in (("report_finding", kept), ("report_finding", other), ("set_level", level)):
         restore_result(again, name, plain(result.data))
     assert not [one for one in again.findings.kept if one.claim.startswith("Empty parts")]
@@ -281,16 +284,16 @@ def test_what_no_longer_stands_is_not_restored(bench):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("severity", ["low", "critical"])
-def test_a_rule_with_new_words_does_not_double_the_findings_of_an_older_log(changed, bench_of, severity):
+def test_a_rule_with_new_words_does_not_double_the_findings_of_an_older_log(changed, runner_of, severity):
     """Ids follow from the words. A report that was merged with a rule's finding names the id it had then."""
     repo = changed(after={"pkg/words.py": "WORDS = ()\n\n\ndef clean(word):\n    breakpoint()\n"}, gone=())
-    bench = bench_of(repo.folder)
-    (found,) = bench.review.findings.kept
-    bench.review.findings = replace(
-        bench.review.findings,
+    runner = runner_of(repo.folder)
+    (found,) = runner.review.findings.kept
+    runner.review.findings = replace(
+        runner.review.findings,
         kept=(replace(found, id="f-0123456789ab", claim="A breakpoint was forgotten."),),
     )
-    merged = bench.run(
+    merged = runner.run(
         "report_finding",
         unit=found.unit,
         line=found.line,
@@ -301,10 +304,12 @@ def test_a_rule_with_new_words_does_not_double_the_findings_of_an_older_log(chan
         evidence=list(found.evidence),
     )
     assert merged.data["outcome"] == "merged"
-    again = start_review(bench.review.root, "working")
+    again = start_review(runner.review.root, "working")
     for _ in range(2):
         restore_result(again, "report_finding", plain(merged.data))
-        assert [one.claim for one in again.findings.kept] == [one.claim for one in bench.review.findings.kept]
+        assert [one.claim for one in again.findings.kept] == [
+            one.claim for one in runner.review.findings.kept
+        ]
 
 
 TEXT = "def f(a):\n    first = a\n    second = a\n    third = a\n    return first\n"

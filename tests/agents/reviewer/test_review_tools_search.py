@@ -7,11 +7,11 @@ import pytest
 from holdfast.agents.reviewer.tools.imports import parse_imports
 
 
-def test_files_are_listed_with_sizes_and_marks(bench):
-    found = bench.run("list_project_files")
+def test_files_are_listed_with_sizes_and_marks(runner):
+    found = runner.run("list_project_files")
     assert found.status == "success"
     names = ["new_name.py", "pkg/main.py", "pkg/parser.py", "pkg/words.py"]
-    sizes = {name: len((bench.review.root / name).read_bytes()) for name in names}
+    sizes = {name: len((runner.review.root / name).read_bytes()) for name in names}
     assert found.text.split("\n") == [
         "Found 6 files for `**/*` in `.`.",
         ".gitignore (7 bytes)",
@@ -25,16 +25,16 @@ def test_files_are_listed_with_sizes_and_marks(bench):
     assert found.data["files"][1] == {"path": "new_name.py", "size": sizes["new_name.py"], "changed": True}
 
 
-def test_a_listing_that_is_cut_is_partial_and_has_the_true_total(bench):
-    found = bench.run("list_project_files", path="pkg", pattern="*.py", limit=2)
+def test_a_listing_that_is_cut_is_partial_and_has_the_true_total(runner):
+    found = runner.run("list_project_files", path="pkg", pattern="*.py", limit=2)
     assert found.status == "partial"
     assert (found.data["total_entries"], len(found.data["files"])) == (4, 2)
     assert "2 of 4 files are shown" in found.text
     assert "gone.py" not in found.text
 
 
-def test_a_search_puts_changed_files_first_and_leaves_room_for_others(bench):
-    found = bench.run("search_in_project", query="parse")
+def test_a_search_puts_changed_files_first_and_leaves_room_for_others(runner):
+    found = runner.run("search_in_project", query="parse")
     assert found.data["matches"][0]["file"] == "pkg/parser.py"
     assert (found.data["total_matches"], found.data["total_files"]) == (5, 2)
     assert "pkg/main.py:7:         return parse(text)" in found.text
@@ -42,10 +42,10 @@ def test_a_search_puts_changed_files_first_and_leaves_room_for_others(bench):
     assert "build/out.py" not in found.text
 
 
-def test_a_search_that_is_cut_says_so_and_still_shows_other_files(changed, bench_of):
+def test_a_search_that_is_cut_says_so_and_still_shows_other_files(changed, runner_of):
     files = {"a.py": "needle\n" * 300, "b.py": "needle\n"}
-    bench = bench_of(changed({"a.py": "x\n", "b.py": "needle\n"}, {"a.py": files["a.py"]}, ()).folder)
-    found = bench.run("search_in_project", query="needle", limit=10)
+    runner = runner_of(changed({"a.py": "x\n", "b.py": "needle\n"}, {"a.py": files["a.py"]}, ()).folder)
+    found = runner.run("search_in_project", query="needle", limit=10)
     assert found.status == "partial"
     assert found.data["total_matches"] == 301
     assert len(found.data["matches"]) == 10
@@ -53,24 +53,24 @@ def test_a_search_that_is_cut_says_so_and_still_shows_other_files(changed, bench
     assert "10 of 301 matching lines are shown" in found.text
 
 
-def test_a_query_is_plain_text_unless_it_is_said_to_be_a_pattern(bench):
-    assert bench.run("search_in_project", query="parse(text)").data["total_matches"] == 2
-    assert bench.run("search_in_project", query="parse\\(\\w+\\)", is_regex=True).data["total_matches"] == 2
-    assert bench.run("search_in_project", query="parse(", is_regex=True).error.code == "INVALID_PARAM"
-    assert bench.run("search_in_project", query="a\nb").error.code == "INVALID_PARAM"
-    assert bench.run("search_in_project", query="nowhere at all").data["total_matches"] == 0
+def test_a_query_is_plain_text_unless_it_is_said_to_be_a_pattern(runner):
+    assert runner.run("search_in_project", query="parse(text)").data["total_matches"] == 2
+    assert runner.run("search_in_project", query="parse\\(\\w+\\)", is_regex=True).data["total_matches"] == 2
+    assert runner.run("search_in_project", query="parse(", is_regex=True).error.code == "INVALID_PARAM"
+    assert runner.run("search_in_project", query="a\nb").error.code == "INVALID_PARAM"
+    assert runner.run("search_in_project", query="nowhere at all").data["total_matches"] == 0
 
 
-def test_what_is_searched_on_the_disk_and_not_under_review_is_said(changed, bench_of):
+def test_what_is_searched_on_the_disk_and_not_under_review_is_said(changed, runner_of):
     repo = changed()
     repo.commit()
     repo.write("pkg/parser.py", "x = 1\nparse = 'else'\n")
-    found = bench_of(repo.folder, "HEAD").run("search_in_project", query="parse")
+    found = runner_of(repo.folder, "HEAD").run("search_in_project", query="parse")
     assert "not the versions under review: `pkg/parser.py`" in found.text
 
 
-def test_callers_stand_with_the_function_they_are_in(bench):
-    found = bench.run("callers_of", symbol="parse")
+def test_callers_stand_with_the_function_they_are_in(runner):
+    found = runner.run("callers_of", symbol="parse")
     assert found.text.split("\n") == [
         "`parse` is used in 3 places in 1 file; the word stands in 5 lines of 2 files.",
         "defined: pkg/parser.py:5: def parse(text, sep=None):",
@@ -85,27 +85,27 @@ def test_callers_stand_with_the_function_they_are_in(bench):
 
 
 @pytest.mark.slow
-def test_of_a_method_its_last_name_is_looked_for(bench):
+def test_of_a_method_its_last_name_is_looked_for(runner):
     for symbol in ("App.start", "App::start", "App#start", "start()"):
-        found = bench.run("callers_of", symbol=symbol)
+        found = runner.run("callers_of", symbol=symbol)
         assert [place["line"] for place in found.data["definitions"]] == [5]
         assert found.data["total_uses"] == 0
 
 
 @pytest.mark.slow
-def test_a_name_is_a_word_and_no_pattern(changed, bench_of):
+def test_a_name_is_a_word_and_no_pattern(changed, runner_of):
     files = {"a.rb": "def save!\nend\nsave!\nsave\nunsave!\n", "b.py": "parse = 1\nparser = 2\np.rse\n"}
-    bench = bench_of(changed({"x": "x\n"}, files, ()).folder)
-    assert bench.run("callers_of", symbol="save!").data["total_matches"] == 2
-    assert bench.run("callers_of", symbol="parse").data["total_matches"] == 1
-    assert bench.run("callers_of", symbol="p.*").data["total_matches"] == 0
+    runner = runner_of(changed({"x": "x\n"}, files, ()).folder)
+    assert runner.run("callers_of", symbol="save!").data["total_matches"] == 2
+    assert runner.run("callers_of", symbol="parse").data["total_matches"] == 1
+    assert runner.run("callers_of", symbol="p.*").data["total_matches"] == 0
 
 
 @pytest.mark.slow
-def test_many_callers_are_capped_with_true_totals(changed, bench_of):
+def test_many_callers_are_capped_with_true_totals(changed, runner_of):
     files = {f"f{n:03}.py": "from a import used\n\n\ndef g():\n    used()\n" for n in range(250)}
-    bench = bench_of(changed({"a.py": "def used():\n    pass\n"}, files, ()).folder)
-    found = bench.run("callers_of", symbol="used")
+    runner = runner_of(changed({"a.py": "def used():\n    pass\n"}, files, ()).folder)
+    found = runner.run("callers_of", symbol="used")
     assert found.status == "partial"
     assert found.data["total_matches"] == 501
     assert len(found.data["uses"]) == 80
@@ -122,7 +122,7 @@ def importers(envelope):
 
 
 @pytest.mark.slow
-def test_python_imports_are_resolved_both_ways(changed, bench_of):
+def test_python_imports_are_resolved_both_ways(changed, runner_of):
     files = {
         "src/app/__init__.py": "from .core import run\n",
         "src/app/core.py": (
@@ -136,8 +136,8 @@ def test_python_imports_are_resolved_both_ways(changed, bench_of):
         "scripts/tool.py": "import helper\n",
         "scripts/helper.py": "core = 1\n",
     }
-    bench = bench_of(changed({"x": "x\n"}, files, ()).folder)
-    found = bench.run("get_dependencies", path="src/app/core.py")
+    runner = runner_of(changed({"x": "x\n"}, files, ()).folder)
+    found = runner.run("get_dependencies", path="src/app/core.py")
     assert imported(found) == {
         "os": [],
         "json": [],
@@ -148,15 +148,15 @@ def test_python_imports_are_resolved_both_ways(changed, bench_of):
     }
     assert importers(found) == ["src/app/__init__.py", "src/app/deep/leaf.py", "tests/test_core.py"]
     assert "5: . (util) -> src/app/util.py" in found.text
-    assert importers(bench.run("get_dependencies", path="scripts/helper.py")) == ["scripts/tool.py"]
-    assert importers(bench.run("get_dependencies", path="src/app/util.py")) == [
+    assert importers(runner.run("get_dependencies", path="scripts/helper.py")) == ["scripts/tool.py"]
+    assert importers(runner.run("get_dependencies", path="src/app/util.py")) == [
         "src/app/core.py",
         "src/app/deep/leaf.py",
     ]
 
 
 @pytest.mark.slow
-def test_script_imports_are_resolved_both_ways(changed, bench_of):
+def test_script_imports_are_resolved_both_ways(changed, runner_of):
     files = {
         "src/app.ts": (
             'import { a } from "./lib/a";\nimport type { B } from "@/lib/b.js";\nexport * from "./widgets";\n'
@@ -168,8 +168,8 @@ def test_script_imports_are_resolved_both_ways(changed, bench_of):
         "src/widgets/index.tsx": "export {};\n",
         "src/c.js": "module.exports = 1;\n",
     }
-    bench = bench_of(changed({"x": "x\n"}, files, ()).folder)
-    found = bench.run("get_dependencies", path="src/app.ts")
+    runner = runner_of(changed({"x": "x\n"}, files, ()).folder)
+    found = runner.run("get_dependencies", path="src/app.ts")
     assert imported(found) == {
         "./lib/a": ["src/lib/a.ts"],
         "@/lib/b.js": ["src/lib/b.ts"],
@@ -177,22 +177,22 @@ def test_script_imports_are_resolved_both_ways(changed, bench_of):
         "react": [],
         "./c": ["src/c.js"],
     }
-    assert importers(bench.run("get_dependencies", path="src/lib/a.ts")) == ["src/app.ts", "src/lib/b.ts"]
-    assert importers(bench.run("get_dependencies", path="src/widgets/index.tsx")) == ["src/app.ts"]
+    assert importers(runner.run("get_dependencies", path="src/lib/a.ts")) == ["src/app.ts", "src/lib/b.ts"]
+    assert importers(runner.run("get_dependencies", path="src/widgets/index.tsx")) == ["src/app.ts"]
 
 
 @pytest.mark.slow
-def test_go_imports_are_resolved_both_ways(changed, bench_of):
+def test_go_imports_are_resolved_both_ways(changed, runner_of):
     files = {
         "go.mod": "module example.org/shop\n\ngo 1.22\n",
         "main.go": 'package main\n\nimport (\n\t"fmt"\n\tst "example.org/shop/store"\n)\n\nfunc main() {}\n',
         "store/store.go": "package store\n",
         "store/more.go": 'package store\n\nimport "strings"\n',
     }
-    bench = bench_of(changed({"x": "x\n"}, files, ()).folder)
-    found = bench.run("get_dependencies", path="main.go")
+    runner = runner_of(changed({"x": "x\n"}, files, ()).folder)
+    found = runner.run("get_dependencies", path="main.go")
     assert imported(found) == {"fmt": [], "example.org/shop/store": ["store/more.go", "store/store.go"]}
-    assert importers(bench.run("get_dependencies", path="store/more.go")) == ["main.go"]
+    assert importers(runner.run("get_dependencies", path="store/more.go")) == ["main.go"]
 
 
 @pytest.mark.slow
@@ -206,23 +206,23 @@ def test_go_imports_are_resolved_both_ways(changed, bench_of):
     ],
     ids=["c", "java", "rust", "ruby"],
 )
-def test_other_languages_are_resolved_by_name(changed, bench_of, path, text, other, target):
-    bench = bench_of(changed({"x": "x\n"}, {path: text, other: "x\n"}, ()).folder)
-    assert imported(bench.run("get_dependencies", path=path))[target] == [other]
-    assert importers(bench.run("get_dependencies", path=other)) == [path]
+def test_other_languages_are_resolved_by_name(changed, runner_of, path, text, other, target):
+    runner = runner_of(changed({"x": "x\n"}, {path: text, other: "x\n"}, ()).folder)
+    assert imported(runner.run("get_dependencies", path=path))[target] == [other]
+    assert importers(runner.run("get_dependencies", path=other)) == [path]
 
 
-def test_a_deleted_file_has_its_old_imports_and_those_that_still_import_it(changed, bench_of):
+def test_a_deleted_file_has_its_old_imports_and_those_that_still_import_it(changed, runner_of):
     before = {"gone.py": "import kept\n", "kept.py": "", "user.py": "import gone\n"}
-    bench = bench_of(changed(before, {}, ("gone.py",)).folder)
-    found = bench.run("get_dependencies", path="gone.py")
+    runner = runner_of(changed(before, {}, ("gone.py",)).folder)
+    found = runner.run("get_dependencies", path="gone.py")
     assert imported(found) == {"kept": ["kept.py"]}
     assert importers(found) == ["user.py"]
 
 
-def test_a_file_without_a_known_language_is_said(changed, bench_of):
-    bench = bench_of(changed({"a.xyz": "x\n"}, {"a.xyz": "y\n"}, ()).folder)
-    assert bench.run("get_dependencies", path="a.xyz").error.code == "INVALID_PARAM"
+def test_a_file_without_a_known_language_is_said(changed, runner_of):
+    runner = runner_of(changed({"a.xyz": "x\n"}, {"a.xyz": "y\n"}, ()).folder)
+    assert runner.run("get_dependencies", path="a.xyz").error.code == "INVALID_PARAM"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from holdfast.packing.pack import pack
-from support.desks import call, say
+from support.coding_sessions import call, say
 
 ENTRY_ID = re.compile(r"\be[0-9a-z]{12}\b")
 
@@ -28,7 +28,7 @@ THREE_ROUNDS = (
 )
 
 
-def talked(place, *more):
+def hold_conversation(place, *more):
     coding = place.open(*THREE_ROUNDS, *more)
     say(coding, "Look at main.", "Make it new.", "Make it newer, and write more.")
     return coding

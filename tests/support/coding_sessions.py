@@ -1,4 +1,4 @@
-"""Desks for tests: the real coding agent in a real repository, under a scripted model, spoken to line by line."""
+"""Coding sessions for tests: the real agent in a real repository, under a scripted model, spoken to line by line."""
 
 import asyncio
 import subprocess
@@ -36,20 +36,20 @@ def git(root: Path, *arguments: str) -> None:
 
 
 class Place:
-    """A folder with a repository and a store; desks are opened in it again and again, and closed at the end."""
+    """A folder with a repository and a store; sessions are opened in it again and again, and closed at the end."""
 
     def __init__(self, folder: Path, **more) -> None:
         self.folder = folder
         self.root = repository_in(folder, **more)
         self.store = SqliteStore(folder / "store.db")
-        self.desks: list[CodingSession] = []
+        self.sessions: list[CodingSession] = []
         self.runner = asyncio.Runner()
         """One event loop for all: an agent belongs to the loop that it first ran in."""
 
     def open(
-        self, *replies, log: str = "talk", window: int = 32_000, root: Path | None = None, **more
+        self, *replies, log: str = "session", window: int = 32_000, root: Path | None = None, **more
     ) -> CodingSession:
-        """A coding on the log of this name, which is begun as a talk of the folder if it is not there."""
+        """A coding on the log of this name, which is begun as a session of the folder if it is not there."""
         root = (root or self.root).resolve()
         try:
             self.store.info(log)
@@ -68,12 +68,12 @@ class Place:
         }
         coding = CodingSession(AgentConfig(**(config | more)))
         coding.runner = self.runner
-        self.desks.append(coding)
+        self.sessions.append(coding)
         return coding
 
     def close(self) -> None:
         with self.runner as runner:
-            for coding in self.desks:
+            for coding in self.sessions:
                 runner.run(coding.aclose())
         self.store.close()
 
@@ -84,10 +84,10 @@ def requests(coding: CodingSession) -> list:
 
 
 def say(coding: CodingSession, *texts: str) -> list[End]:
-    async def talk() -> list[End]:
+    async def conversation() -> list[End]:
         return [await coding.say(text) for text in texts]
 
-    return coding.runner.run(talk())
+    return coding.runner.run(conversation())
 
 
 def run(coding: CodingSession, line: str) -> CommandAnswer:

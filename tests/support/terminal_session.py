@@ -42,7 +42,7 @@ class Terminal:
     """What a test holds of a terminal: the app, the model, what was opened, the newest session."""
 
     def __init__(
-        self, folder: Path, *replies, mode="ask", log="talk", root=None, model=None, request_settings=None
+        self, folder: Path, *replies, mode="ask", log="session", root=None, model=None, request_settings=None
     ):
         self.folder = folder
         self.root = root or repository(folder)
