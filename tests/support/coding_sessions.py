@@ -1,4 +1,4 @@
-"""Coding sessions for tests: the real agent in a real repository, under a scripted model, spoken to line by line."""
+"""Coding sessions for tests: the real agent in a real repository under a scripted model, spoken to line by line."""
 
 import asyncio
 import subprocess
