@@ -16,6 +16,14 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 RECORDINGS = ROOT / "examples" / "recordings"
+BASH = {
+    "type": "function",
+    "function": {
+        "name": "Bash",
+        "description": "Run a command.",
+        "parameters": {"type": "object", "properties": {}},
+    },
+}
 
 
 @contextmanager
@@ -77,19 +85,18 @@ def test_a_list_is_packed_in_three_lines(file, capsys, monkeypatch):
     messages = content["messages"] if isinstance(content, dict) else content
     code = BLOCKS[0].replace('budget="32k"', 'budget="32k", to="openai"')
     with chat_server(monkeypatch, said("It fits.")) as asked:
-        names = {"messages": messages, "model": "test"}
+        names = {"messages": messages, "tools": [BASH], "model": "test"}
         exec(code if file.startswith("anthropic") else BLOCKS[0], names)
     assert names["packed"].tokens <= 32_000
     assert asked[0]["messages"] == names["packed"].messages
+    assert [tool["function"]["name"] for tool in asked[0]["tools"]] == ["Bash", "Recall"]
     assert "It fits." in capsys.readouterr().out
 
 
 def test_the_loop_runs_with_a_tool_and_recall(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    parameters = {"type": "object", "properties": {}}
-    bash = {"name": "Bash", "description": "Run a command.", "parameters": parameters}
     names = {
-        "tools": [{"type": "function", "function": bash}],
+        "tools": [BASH],
         "model": "test",
         "run_tool": lambda name, arguments: f"{name} {arguments['command']}\nE   AssertionError: 3 != 4",
     }
