@@ -29,7 +29,7 @@ def test_violations_with_rule_place_and_explanation(tmp_path: Path) -> None:
     assert done.code == 1
     assert "openai.result-has-call: A tool message answers a call" in done.text
     assert "  message 1: result of `zz`, which the message before did not call\n" in done.text
-    assert "  message 2: call `c1` is not answered right behind this message\n" in done.text
+    assert "  message 2: call `c1` is not answered in the next message\n" in done.text
     assert done.err == "note: 2 violations in 1 recording, by the rules of openai\n"
 
 

@@ -77,7 +77,7 @@ def strict_roles_alternate(request: ParsedRequest) -> Iterator[Breach]:
     before = ""
     for index, role, _ in request.turns:
         if role == before:
-            yield index, f"two `{describe(role).strip('`')}` messages stand in a row", ""
+            yield index, f"two `{describe(role).strip('`')}` messages follow each other", ""
         before = role
 
 
@@ -145,10 +145,10 @@ def tool_name(request: ParsedRequest) -> Iterator[Breach]:
 
 
 def tool_use_last(request: ParsedRequest) -> Iterator[Breach]:
-    """No text stands behind a `tool_use` block in its message."""
+    """No text comes after a `tool_use` block in its message."""
     for index, role, kinds in request.kinds:
         if role == "assistant" and "tool_use" in kinds and "text" in kinds[kinds.index("tool_use") :]:
-            yield index, "text stands behind a `tool_use` block", ""
+            yield index, "text comes after a `tool_use` block", ""
 
 
 def tool_result_first(request: ParsedRequest) -> Iterator[Breach]:
@@ -158,7 +158,7 @@ def tool_result_first(request: ParsedRequest) -> Iterator[Breach]:
             continue
         results = kinds.count("tool_result")
         if kinds[:results].count("tool_result") < results:
-            yield index, "another block stands before a `tool_result` block", ""
+            yield index, "another block comes before a `tool_result` block", ""
 
 
 def tool_result_shape(request: ParsedRequest) -> Iterator[Breach]:
@@ -196,7 +196,7 @@ def tools_legal(request: ParsedRequest) -> Iterator[Breach]:
         elif not isinstance(tool.get("description", ""), str):
             yield None, f"the description of tool {describe(name)} is not text", ""
         elif not isinstance(schema := tool.get("input_schema"), dict) or schema.get("type") != "object":
-            yield None, f"the schema of tool {describe(name)} is no object of type `object`", ""
+            yield None, f"the schema of tool {describe(name)} is not an object of type `object`", ""
 
 
 def tool_names_unique(request: ParsedRequest) -> Iterator[Breach]:
@@ -239,14 +239,14 @@ def thinking_whole(request: ParsedRequest) -> Iterator[Breach]:
 
 
 def thinking_first(request: ParsedRequest) -> Iterator[Breach]:
-    """An assistant message with thinking begins with it, and none stands behind a `tool_use` block."""
+    """An assistant message with thinking begins with it, and none comes after a `tool_use` block."""
     for index, role, kinds in _rows_with_thinking(request):
         if role != "assistant":
             continue
         if kinds[0] not in THINKING:
             yield index, f"the message has thinking blocks and begins with {describe(kinds[0])}", ""
         elif "tool_use" in kinds and not THINKING.isdisjoint(kinds[kinds.index("tool_use") :]):
-            yield index, "a thinking block stands behind a `tool_use` block", ""
+            yield index, "a thinking block comes after a `tool_use` block", ""
 
 
 def thinking_not_last(request: ParsedRequest) -> Iterator[Breach]:
@@ -268,7 +268,7 @@ def cache_mark_shape(request: ParsedRequest) -> Iterator[Breach]:
     """A `cache_control` has the type `ephemeral` and, if any, a `ttl` of `5m` or `1h`."""
     for index, mark in request.marks:
         if not isinstance(mark, dict) or mark.get("type") != "ephemeral":
-            yield index, "a `cache_control` is no object of type `ephemeral`", ""
+            yield index, "a `cache_control` is not an object of type `ephemeral`", ""
         elif mark.get("ttl", "5m") not in ("5m", "1h"):
             yield index, f"the `ttl` of a `cache_control` is {describe(mark['ttl'])}, not `5m` or `1h`", ""
 
@@ -287,7 +287,7 @@ def cache_mark_order(request: ParsedRequest) -> Iterator[Breach]:
             if mark.get("ttl", "5m") != "1h":
                 short = True
             elif short:
-                yield index, "a `1h` mark stands behind one of `5m`", ""
+                yield index, "a `1h` mark comes after a `5m` mark", ""
 
 
 def system_legal(request: ParsedRequest) -> Iterator[Breach]:
@@ -304,7 +304,7 @@ def system_legal(request: ParsedRequest) -> Iterator[Breach]:
         for number, block in enumerate(system):
             text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
             if not isinstance(text, str) or not text.strip():
-                yield None, f"block {number} of `system` is no text block that says something", ""
+                yield None, f"block {number} of `system` is not a text block with content", ""
 
 
 def image_source(request: ParsedRequest) -> Iterator[Breach]:

@@ -104,14 +104,14 @@ def strict_assistant_run(request: ParsedRequest) -> Iterator[Breach]:
     before = ""
     for index, role, _ in request.turns:
         if role == "assistant" == before:
-            yield index, "two assistant messages stand in a row", ""
+            yield index, "two assistant messages follow each other", ""
         before = role
 
 
 def system_in_messages(request: ParsedRequest) -> Iterator[Breach]:
     """The system prompt is a message; this API has no field for it."""
     if request.system is not None:
-        yield None, "a system field stands apart from the messages", ""
+        yield None, "`system` is a separate field", ""
 
 
 def _only_empty_text(content: list[Json]) -> bool:
@@ -133,7 +133,7 @@ def calls_list(request: ParsedRequest) -> Iterator[Breach]:
             continue
         calls = message["tool_calls"]
         if role != "assistant":
-            yield index, "`tool_calls` stands in a message that is not the assistant's", ""
+            yield index, "`tool_calls` is in a message that is not the assistant's", ""
         elif not isinstance(calls, list) or not calls:
             what = "an empty list" if calls == [] else describe(calls)
             yield index, f"`tool_calls` is {what}, not a list of calls", ""
@@ -143,7 +143,7 @@ def calls_limit(request: ParsedRequest) -> Iterator[Breach]:
     """One message makes at most 128 calls."""
     for exchange in request.exchanges:
         if (count := len(exchange.asked)) > MOST_CALLS:
-            yield exchange.index, f"the message makes {count} calls, at most {MOST_CALLS} may stand", ""
+            yield exchange.index, f"the message makes {count} calls; at most {MOST_CALLS} are allowed", ""
 
 
 def call_shape(request: ParsedRequest) -> Iterator[Breach]:
@@ -208,7 +208,7 @@ def tools_legal(request: ParsedRequest) -> Iterator[Breach]:
     for number, tool in enumerate(tools):
         function = tool.get("function") if isinstance(tool, dict) else None
         if not isinstance(function, dict) or tool.get("type") != "function":
-            yield None, f"tool {number} is no object of type `function`", ""
+            yield None, f"tool {number} is not an object of type `function`", ""
         elif not (isinstance(name := function.get("name"), str) and is_name(name, LONGEST_NAME)):
             yield None, f"tool {number} is named {describe(name)}", ""
         elif not isinstance(function.get("description", ""), str):
@@ -239,7 +239,7 @@ def call_id_unique(request: ParsedRequest) -> Iterator[Breach]:
 
 
 def call_answered(request: ParsedRequest) -> Iterator[Breach]:
-    """Every call is answered by a tool message behind its assistant message, before any other role."""
+    """Every call is answered by a tool message after its assistant message, before any other role."""
     return calls_answered(request)
 
 
@@ -249,7 +249,7 @@ def call_answered_once(request: ParsedRequest) -> Iterator[Breach]:
 
 
 def result_has_call(request: ParsedRequest) -> Iterator[Breach]:
-    """A tool message answers a call of the assistant message it stands behind."""
+    """A tool message answers a call of the assistant message it follows."""
     return results_have_calls(request)
 
 

@@ -244,7 +244,7 @@ def parts_outside(request: ParsedRequest, legal: dict[str, tuple[str, ...]]) -> 
     for (role, part_kind), parts in request.parts.items():
         if role in legal and part_kind not in legal[role]:
             for index, _ in parts:
-                yield index, f"a part of type {describe(part_kind)} may not stand in `{role}` content", ""
+                yield index, f"a part of type {describe(part_kind)} is not allowed in `{role}` content", ""
     for index, part in request.of_kind("text"):
         if not isinstance(text := part.get("text"), str):
             yield index, f"the text of a text part is {describe(text)}", ""
@@ -273,7 +273,7 @@ def calls_answered(request: ParsedRequest) -> Iterator[Breach]:
             if call_id not in answered:
                 yield (
                     exchange.index,
-                    f"call {describe(call_id)} is not answered right behind this message",
+                    f"call {describe(call_id)} is not answered in the next message",
                     call_id,
                 )
 
