@@ -200,7 +200,7 @@ def test_a_gzip_file_cut_off_in_its_first_value_is_said_to_be_cut_off(tmp_path: 
     path.write_bytes(data[: data.index(content) + kept])
     error = refused(path)
     assert "is cut off: its gzip data ends in line 1, before any whole value" in error.message
-    assert error.hint == "restore the file from a copy, or download it again."
+    assert error.hint == "restore the file from a copy, or download it again"
 
 
 @pytest.mark.parametrize("indent", [None, 1])

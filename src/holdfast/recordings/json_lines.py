@@ -26,7 +26,7 @@ BOM = b"\xef\xbb\xbf"
 CHUNK = 1 << 18
 OFFSET = re.compile(r" ?\(byte (\d+)\)")
 SPACE = re.compile(r"[ \t\r\n]*")
-RESTORE = "restore the file from a copy, or download it again."
+RESTORE = "restore the file from a copy, or download it again"
 
 
 class FileLine(Struct, frozen=True):
@@ -73,14 +73,14 @@ class RecordingFile:
                     while chunk := file.read(CHUNK):
                         yield chunk
         except FileNotFoundError as error:
-            raise InputError(f"{self.path} does not exist.", hint="check the path.") from error
+            raise InputError(f"{self.path} does not exist", hint="check the path") from error
         except IsADirectoryError as error:
             raise InputError(
-                f"{self.path} is a directory, not a recording.", hint="name one file in it."
+                f"{self.path} is a directory, not a recording", hint="name one file in it"
             ) from error
         except OSError as error:
             raise InputError(
-                f"{self.path} cannot be read: {error.strerror}.", hint="check the file."
+                f"{self.path} cannot be read: {error.strerror}", hint="check the file"
             ) from error
 
     def _inflated(self, file: BinaryIO) -> Iterator[bytes]:
@@ -106,20 +106,20 @@ class RecordingFile:
     def _damaged(self, line: int, error: Exception) -> InputError:
         reason = str(error).rstrip(".")
         return InputError(
-            f"{self.name} line {line} is damaged: its gzip data cannot be read ({reason}).",
+            f"{self.name} line {line} is damaged: its gzip data cannot be read ({reason})",
             hint=RESTORE,
         )
 
     def _check_start(self, start: bytes) -> None:
         if self.path.suffix == ".gz" and start:
             raise InputError(
-                f"{self.name} is named `.gz` but is not gzip data.",
-                hint="rename it if it is plain text, or download it again.",
+                f"{self.name} is named `.gz` but is not gzip data",
+                hint="rename it if it is plain text, or download it again",
             )
         if start.startswith(UTF16):
             raise InputError(
-                f"{self.name} line 1 is UTF-16; a recording is UTF-8.",
-                hint=f"convert it: `iconv -f UTF-16 -t UTF-8 {self.name}`.",
+                f"{self.name} line 1 is UTF-16; a recording is UTF-8",
+                hint=f"convert it: `iconv -f UTF-16 -t UTF-8 {self.name}`",
             )
 
 
@@ -128,8 +128,8 @@ def check_complete(files: Iterable[RecordingFile]) -> None:
     lost = [f"{file.name}: {'; '.join(file.notes)}" for file in files if file.lost_recordings]
     if lost:
         raise InputError(
-            f"recordings are missing. {'; '.join(lost)}.",
-            hint="the recordings before the damage were used; restore the file from a copy for the rest.",
+            f"recordings are missing: {'; '.join(lost)}",
+            hint="the recordings before the damage were used; restore the file from a copy for the rest",
         )
 
 
@@ -138,7 +138,7 @@ def json_lines(file: RecordingFile) -> Iterator[FileLine]:
     physical = file.lines()
     first = next((line for line in physical if line.raw.strip()), None)
     if first is None:
-        raise InputError(f"{file.name} is empty.", hint="a recording has at least one message.")
+        raise InputError(f"{file.name} is empty", hint="a recording has at least one message")
     first = FileLine(first.number, first.raw.removeprefix(BOM), first.ended)
     if _parses(file, first):
         yield from _without_torn_end(file, chain([first], physical))
@@ -160,7 +160,7 @@ def _refuse_truncated(file: RecordingFile, document: FileLine) -> None:
     last = _line_at(document.raw, len(document.raw.rstrip()), document.number)
     if file.notes:
         raise InputError(
-            f"{file.name} is cut off: its gzip data ends in line {last}, before any whole value.",
+            f"{file.name} is cut off: its gzip data ends in line {last}, before any whole value",
             hint=RESTORE,
         )
     try:
@@ -168,9 +168,9 @@ def _refuse_truncated(file: RecordingFile, document: FileLine) -> None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if "truncated" in str(error):
             raise InputError(
-                f"{file.name} line {last} is not valid JSON: the file ends in the middle of a value.",
+                f"{file.name} line {last} is not valid JSON: the file ends in the middle of a value",
                 hint="restore the file from a copy; or delete the unfinished value at its end and the comma before "
-                "it, and close the brackets that are still open, such as with `]`.",
+                "it, and close the brackets that are still open, such as with `]`",
             ) from error
 
 
@@ -232,8 +232,8 @@ def _second_look(raw: bytes, name: str, line: int, losses: Losses, error: Except
     at = int(found[1]) if found else len(raw)
     reason = OFFSET.sub("", str(error)).removeprefix("JSON is malformed: ")
     raise InputError(
-        f"{name} line {_line_at(raw, at, line)} is not valid JSON: {reason[:1].lower()}{reason[1:]}.",
-        hint="only a torn last line is forgiven; restore the file, or delete that line to read the rest.",
+        f"{name} line {_line_at(raw, at, line)} is not valid JSON: {reason[:1].lower()}{reason[1:]}",
+        hint="only a torn last line is forgiven; restore the file, or delete that line to read the rest",
     ) from error
 
 
@@ -258,13 +258,13 @@ def _line_at(raw: bytes, at: int, first: int) -> int:
 def _refuse_byte(raw: bytes, at: int, name: str, line: int, what: str) -> NoReturn:
     start = raw.rfind(b"\n", 0, at) + 1
     raise InputError(
-        f"{name} line {_line_at(raw, at, line)} is damaged: byte {at - start} of the line {what}.",
-        hint="restore the file from a copy; a recording is UTF-8 text without NUL bytes.",
+        f"{name} line {_line_at(raw, at, line)} is damaged: byte {at - start} of the line {what}",
+        hint="restore the file from a copy; a recording is UTF-8 text without NUL bytes",
     )
 
 
 def _refuse_depth(name: str, line: int) -> NoReturn:
     raise InputError(
-        f"{name} line {line} nests JSON more than {DEPTH} levels deep.",
-        hint="no agent writes this; check that the file is a recording.",
+        f"{name} line {line} nests JSON more than {DEPTH} levels deep",
+        hint="no agent writes this; check that the file is a recording",
     )

@@ -22,7 +22,7 @@ def read_neutral(value: Json, builder: RecordingBuilder, id: str = "") -> Record
     meta = obj(record.get("meta"))
     messages = record.get("messages")
     if not isinstance(messages, list):
-        builder.refuse("has no list of `messages`", hint="the neutral shape is one recording a line.")
+        builder.refuse("has no list of `messages`", hint="the neutral shape is one recording a line")
     opening, rest = split_system(messages, builder.losses)
     system = [system_text(record.get("system"), builder.losses), opening]
     builder.set_up("\n\n".join(filter(None, system)), record.get("tools"))

@@ -68,8 +68,8 @@ def detect_format(values: Sequence[Json], name: str = "the input") -> str:
     kinds = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
     what = kinds.get(type(values[0]), "a number") if values else "nothing"
     raise InputError(
-        f"{name} is not a recording in a known format: it begins with {what} that none of them has.",
-        hint=f"name the format with `--from`; known: {', '.join(FORMATS)}.",
+        f"{name} is not a recording in a known format: it begins with {what} that none of them has",
+        hint=f"name the format with `--from`; known: {', '.join(FORMATS)}",
     )
 
 
@@ -140,8 +140,8 @@ def find_recording(path: Path, id: str | None = None, format: str | None = None)
         found = list(islice(recordings, SHOWN + 1))
         if len(found) == 1:
             return found[0].read()
-        hint = f"choose one with `--id`: {_shown([recording.id for recording in found])}."
-        raise InputError(f"{file.name} holds several recordings.", hint=hint)
+        hint = f"choose one with `--id`: {_shown([recording.id for recording in found])}"
+        raise InputError(f"{file.name} holds several recordings", hint=hint)
     ids: list[str] = []
     near: list[str] = []
     match: LazyRecording | None = None
@@ -156,12 +156,12 @@ def find_recording(path: Path, id: str | None = None, format: str | None = None)
         return match.read()
     if near:
         raise InputError(
-            f"`{id}` fits {len(near)} recordings of {file.name}.",
-            hint=f"give more of the id: {_shown(near)}.",
+            f"`{id}` fits {len(near)} recordings of {file.name}",
+            hint=f"give more of the id: {_shown(near)}",
         )
     lost = f" ({'; '.join(file.notes)})" if file.lost_recordings else ""
     close = get_close_matches(id, ids, n=SHOWN, cutoff=0.4) or ids
-    raise NotFound(f"{file.name} holds no recording `{id}`{lost}.", hint=f"it has {_shown(close)}.")
+    raise NotFound(f"{file.name} holds no recording `{id}`{lost}", hint=f"it has {_shown(close)}")
 
 
 def _shown(ids: Sequence[str]) -> str:
@@ -178,7 +178,7 @@ def scan_recordings(
     """
     if format is not None and format not in FORMATS:
         hint = suggest(format.lower(), FORMATS, lists=True)
-        raise InputError(f"`{format}` is not a format of recordings.", hint=hint)
+        raise InputError(f"`{format}` is not a format of recordings", hint=hint)
     source = path if isinstance(path, RecordingFile) else RecordingFile(Path(path))
     lines = json_lines(source)
     head: list[FileLine] = []
@@ -207,8 +207,8 @@ def _checked_format(format: str | None, values: list[Json], name: str) -> str:  
     if found == format or overlap or (found is None and not any(map(is_message, values))):
         return format
     raise InputError(
-        f"{name} is not {format}: line 1 looks like {found or 'a list of messages'}.",
-        hint=f"leave `--from` out, or say `--from {found or OPENAI}`.",
+        f"{name} is not {format}: line 1 looks like {found or 'a list of messages'}",
+        hint=f"leave `--from` out, or say `--from {found or OPENAI}`",
     )
 
 
@@ -223,7 +223,7 @@ def _objects(
         for value in decode_line(line.raw, source.name, line.number, builder.losses):
             if not isinstance(value, dict):
                 builder.where = f"{source.name} line {line.number}"
-                builder.refuse("is not a JSON object", hint="only a torn last line is forgiven.")
+                builder.refuse("is not a JSON object", hint="only a torn last line is forgiven")
             yield value
 
 
@@ -235,7 +235,7 @@ def _whole_file(source: RecordingFile, lines: Iterable[FileLine], name: str) -> 
         recording = READERS[name](values, builder)
         if builder.is_empty():
             builder.refuse(
-                f"holds no message that {name} would have", hint="check that the agent took a turn."
+                f"holds no message that {name} would have", hint="check that the agent took a turn"
             )
     else:
         messages = list(values)

@@ -22,7 +22,7 @@ def read_swe_agent(value: Json, builder: RecordingBuilder, id: str = "") -> Reco
     else:
         _read_trajectory(items(traj.get("trajectory")), builder)
     if builder.is_empty():
-        builder.refuse("has neither `history` nor `trajectory` steps", hint="check that the run took a step.")
+        builder.refuse("has neither `history` nor `trajectory` steps", hint="check that the run took a step")
     info = obj(traj.get("info"))
     meta = {key: info.get(key) for key in ("exit_status", "model_stats", "swe_agent_version")}
     return builder.finish(id, meta={"environment": traj.get("environment"), **meta})

@@ -79,7 +79,7 @@ def read_message_list(value: Json, builder: RecordingBuilder, id: str = "") -> R
         builder.extend(read(obj(message), builder.names, losses, opening=False), place=place)
     if messages and builder.is_empty() and not opening:
         roles = ("user", "assistant") if is_anthropic else OPENAI_ROLES
-        builder.refuse("has no message with a known role", hint=f"the roles are {', '.join(roles)}.")
+        builder.refuse("has no message with a known role", hint=f"the roles are {', '.join(roles)}")
     return builder.finish(id, meta={"model": request.get("model")})
 
 
@@ -130,12 +130,12 @@ def _checked_format(messages: list[Json], format: str | None, called: str) -> st
     for number, message in enumerate(messages):
         if not is_message(message):
             raise InputError(
-                f"{called.format(number)} has no `role`.", hint='a message is {"role": …, "content": …}.'
+                f"{called.format(number)} has no `role`", hint='a message is {"role": …, "content": …}'
             )
     if format and format not in MESSAGE_FORMATS:
         raise InputError(
-            f"`{format}` is not a format of message lists.",
-            hint=f"known: {', '.join(sorted(MESSAGE_FORMATS))}.",
+            f"`{format}` is not a format of message lists",
+            hint=f"known: {', '.join(sorted(MESSAGE_FORMATS))}",
         )
     return format or message_format(messages)
 
@@ -151,16 +151,16 @@ def _checked_json(value: Json, losses: Losses) -> Json:
         is_deep = True
     except TypeError as error:
         raise InputError(
-            f"a message holds something that JSON cannot: {error}.",
-            hint="pass plain dicts; objects of an SDK have `model_dump()`.",
+            f"a message holds something that JSON cannot: {error}",
+            hint="pass plain dicts; objects of an SDK have `model_dump()`",
         ) from error
     if is_deep or is_too_deep(value):
-        raise InputError("a message nests values too deep.", hint="messages are plain JSON.")
+        raise InputError("a message nests values too deep", hint="messages are plain JSON")
     for key in _keys(value):
         if not isinstance(key, str):
             raise InputError(
-                f"a message has the key {str(key)[:40]} of type {type(key).__name__}, and JSON's keys are strings.",
-                hint="write the key as a string: two keys that differ in type only would become one.",
+                f"a message has the key {str(key)[:40]} of type {type(key).__name__}, and JSON's keys are strings",
+                hint="write the key as a string: two keys that differ in type only would become one",
             )
     return value
 

@@ -118,7 +118,7 @@ class RecordingBuilder:
             self._recorded[index] = msgspec.structs.replace(recorded, event=event)
 
     def refuse(self, what: str, *, hint: str) -> NoReturn:
-        raise InputError(f"{self.where} {what}.", hint=hint)
+        raise InputError(f"{self.where} {what}", hint=hint)
 
     def finish(self, id: str, *, title: str = "", meta: dict[str, Json] | None = None) -> Recording:  # noqa: A002
         """The recording. Without an `id` it gets one from its content."""
