@@ -269,7 +269,7 @@ def test_three_hundred_steps_after_one_message_stay_in_a_small_window(tmp_path, 
         return [call("Look" if n % 3 else "Do", f"{n} " + f"word{n} " * 120, f"c{n}")]
 
     def answer(request):
-        if "Sum up" in str(request.messages[-1]) or len(request.tools) == 0:
+        if "Summarize" in str(request.messages[-1]) or len(request.tools) == 0:
             return "nothing of use"
         return works(next(count))
 

@@ -88,7 +88,7 @@ def test_sections_may_stand_in_any_order_and_too_many_are_reported():
     assert problems("five_sections", text) == ["the form has no section “Next Steps”"]
     assert list(FORMS["five_sections"].parse(text)[0].fields) == ["Objectives & Status", "File System State"]
     assert problems("five_sections", "## Technical Context\n- a\n## Technical Context\n- b") == [
-        "the section stands twice"
+        "the section occurs twice"
     ]
 
 
@@ -118,7 +118,7 @@ def test_six_lines_are_found_however_they_are_laid_out(text):
 def test_a_seventh_field_is_reported_and_not_taken_for_part_of_another():
     text = "- Recent Actions: ran tests\n- Next Steps: rest\n- Left-off Point: here\n- Left-off Point: there"
     assert said("six_lines", text) == {"Recent Actions": ["ran tests"], "Left-off Point": ["here; there"]}
-    assert problems("six_lines", text) == ["the form has no field “Next Steps”", "the field stands twice"]
+    assert problems("six_lines", text) == ["the form has no field “Next Steps”", "the field occurs twice"]
 
 
 def test_recent_actions_may_have_two_lines():
@@ -172,12 +172,12 @@ def test_json_values_of_other_types_become_what_the_form_has():
 def test_json_problems_are_reported():
     text = '{"pending_work": ["a"], "pending_work": ["b"], "mood": 1, "tools": ["t"], "current_iteration": "five"'
     assert problems("execute_json", text) == [
-        "the key `pending_work` stands twice",
+        "the key `pending_work` occurs twice",
         "it is cut off",
         "the form has no key `mood`",
-        "it stands at `tools`",
-        "it stands at `current_iteration`",
-        "`five` is no number",
+        "it is at `tools`",
+        "it is at `current_iteration`",
+        "`five` is not a number",
     ]
 
 

@@ -165,7 +165,7 @@ def test_the_floor_is_never_cut_and_is_named(form):
         assert path in said
     (finding,) = repaired.left
     assert finding.kind == "inflated"
-    assert f"its floor takes {tokens(form.render(repaired.content))} tokens" in finding.what
+    assert f"even its shortest form takes {tokens(form.render(repaired.content))} tokens" in finding.what
     assert "pip install" not in said
     assert set(checked(repaired.content, form, FACTS, limit=20)) == {"inflated"}
 

@@ -146,7 +146,7 @@ def find_faults(content: SummaryContent, context: CheckContext) -> Iterator[Summ
     placed = [(field, line) for field, lines in content.fields.items() for line in lines]
     secret = [(field, line) for field, line in placed if find_secrets(line.text)]
     for field, line in secret:
-        yield SummaryFault("secret", field, line, "a secret stands in it")
+        yield SummaryFault("secret", field, line, "it contains a secret")
     for field, line in placed:
         if line.by == "model" and _is_contradicted(line, context.handed_over.get(field, ())):
             what = f"it says “{line.text[:LONGEST_SHOWN]}”, and something else was handed over"
@@ -159,7 +159,7 @@ def find_faults(content: SummaryContent, context: CheckContext) -> Iterator[Summ
     # A secret that is spread over lines can be seen only where no line holds one of its own.
     for number in _split_secrets([line for _, line in placed]) if not secret else ():
         field, line = placed[number]
-        yield SummaryFault("secret", field, line, "part of a secret stands in it", (0, len(line.text)))
+        yield SummaryFault("secret", field, line, "it contains part of a secret", (0, len(line.text)))
 
 
 def _split_secrets(lines: Sequence[SummaryLine]) -> list[int]:

@@ -133,7 +133,9 @@ class _Draft(Struct):
                     return ()
         size = count(form.render(self.content()))
         return (
-            SummaryFault("inflated", "", None, f"its floor takes {size} tokens, and it stands for {most}"),
+            SummaryFault(
+                "inflated", "", None, f"even its shortest form takes {size} tokens, and it replaces {most}"
+            ),
         )
 
     def _settle(self, only_rule: bool) -> None:

@@ -103,7 +103,9 @@ def _with_reason(request: ModelRequest, why: str) -> ModelRequest:
     """The request with the reason why its answer could not be used: the same words would get the same answer."""
     *before, asked = request.messages
     assert isinstance(asked, UserMessage), "a request for a summary ends with the prompt"
-    reason = Text(f"An answer before could not be used: {why}. Write all of it again, with every key.")
+    reason = Text(
+        f"The previous answer could not be used: {why}. Write the whole summary again, with every key."
+    )
     return replace(request, messages=(*before, UserMessage((*asked.parts, reason))))
 
 
@@ -122,12 +124,12 @@ def _mended(
         what = problems[0].what if problems else "it has none of the form's fields"
         return SummaryAttempt("", f"the answer is not in the form `{form.name}`: {what}", attempt.usage)
     if count(attempt.text) >= plan.replaced:
-        return SummaryAttempt("", "the answer is longer than what it stands for", attempt.usage)
+        return SummaryAttempt("", "the answer is longer than what it replaces", attempt.usage)
     context = CheckContext.of(form, prepared.facts, prepared.evidence, archive=plan.slot == "archive")
     repaired = repair_summary(content, context, below=min(plan.replaced, plan.budget + 1), count=count)
     text = form.render(repaired.content)
     if count(text) >= plan.replaced:
-        return SummaryAttempt("", "mended, the answer is longer than what it stands for", attempt.usage)
+        return SummaryAttempt("", "after repair, the answer is longer than what it replaces", attempt.usage)
     return WrittenSummary(
         repaired.content,
         text,

@@ -88,7 +88,7 @@ def parse_json(fields: tuple[FormField, ...], text: str) -> tuple[SummaryContent
             problems.append(ParseProblem(shown_path, f"the form has no key `{shown_path}`"))
             continue
         if not is_meant:
-            problems.append(ParseProblem(field.name, f"it stands at `{shown_path}`"))
+            problems.append(ParseProblem(field.name, f"it is at `{shown_path}`"))
         label = "".join(f"{key}: " for key in rest)
         texts.setdefault(field.name, []).extend(label + text for text in _texts(value))
     read = {f.name: model_lines(_typed(f, texts[f.name], problems)) for f in fields if f.name in texts}
@@ -168,7 +168,7 @@ def _typed(field: FormField, texts: list[str], problems: list[ParseProblem]) -> 
     if field.kind == "number":
         numbers = [number for text in texts if (number := number_in(text)) is not None]
         if texts and not numbers:
-            problems.append(ParseProblem(field.name, f"`{texts[0][:80]}` is no number"))
+            problems.append(ParseProblem(field.name, f"`{texts[0][:80]}` is not a number"))
         return [str(numbers[0])] if numbers else []
     if len(texts) > 1:
         problems.append(ParseProblem(field.name, "it is one text, not a list"))
@@ -218,14 +218,14 @@ class JsonReader(Struct):
                 continue
             key = self._value(depth)
             if not isinstance(key, str):
-                self.note("a key is no text")
+                self.note("a key is not a string")
                 continue
             value: LooseJson = None
             if self.skip() in (":", "："):
                 self.at += 1
                 value = self._value(depth)
             if key in read:
-                self.note(f"the key `{key[:60]}` stands twice")
+                self.note(f"the key `{key[:60]}` occurs twice")
             read[key] = _joined(read.get(key), value)
         self.at += 1
         return read

@@ -32,7 +32,7 @@ class FoldTrigger(Struct, frozen=True):
         if self.reason in ("profit", "boundary"):
             return "it pays" if self.reason == "profit" else "a task ended, and it pays"
         if self.reason == "manual":
-            return "a summary stands for it"
+            return "a summary replaces it"
         unit = "messages" if self.reason == "messages" else "tokens"
         return f"{self.estimate} {unit} reached the trigger of {self.limit}"
 
