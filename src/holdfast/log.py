@@ -102,7 +102,7 @@ class Log:
     def append(
         self, event: Event, *, parent: str | None = None, chain: str = "", at: float | None = None
     ) -> Entry:
-        """Append an event behind `parent`, or else behind the newest entry of its chain."""
+        """Append an event after `parent`, or else after the newest entry of its chain."""
         return self.append_all([event], parent=parent, chain=chain, at=at)[0]
 
     def append_all(

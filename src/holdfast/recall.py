@@ -55,9 +55,7 @@ def recall(
         raise InputError("`grep` and `query` do not go together", hint="ask for one after the other")
     if id is None:
         if query is None:
-            raise InputError(
-                "recall needs an id or a query", hint="ids stand in the marks that a pack leaves"
-            )
+            raise InputError("recall needs an id or a query", hint="a pack's marks contain the ids")
         return _search(store, query, log, limits)
     whole, text = _resolved(store, id)
     if grep is not None or query is not None:

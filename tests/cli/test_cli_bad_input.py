@@ -120,8 +120,8 @@ def test_a_log_has_neither_id_nor_format(tmp_path: Path) -> None:
     ("options", "sentence"),
     [
         (["--profile", "reviw"], "there is no profile `reviw`"),
-        (["--budget", "lots"], "`lots` is no number of tokens"),
-        (["--budget", "-5"], "`-5` is no number of tokens"),
+        (["--budget", "lots"], "`lots` is not a number of tokens"),
+        (["--budget", "-5"], "`-5` is not a number of tokens"),
         (["--budget", "0"], "a budget of 0 tokens is too small"),
         (["--budget", "16"], "a budget of 16 tokens is too small"),
         (["--at", "0"], "invalid value for `--at`"),

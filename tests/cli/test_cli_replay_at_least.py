@@ -70,6 +70,6 @@ def test_a_bar_is_full_when_most_was_left_out(mixed: Path) -> None:
 def test_limits_that_cannot_be_read_or_reached(mixed: Path, tmp_path: Path) -> None:
     told = ("replay", mixed, *SMALL, "--html", "out.html")
     for amount in ("many", "-5", "1.5", ""):
-        refused(holdfast(*told, f"--at-least={amount}"), f"`{amount}` is no number of tokens", "`32k`")
+        refused(holdfast(*told, f"--at-least={amount}"), f"`{amount}` is not a number of tokens", "`32k`")
     refused(holdfast(*told, "--at-least", "1M"), "no recording has 1M tokens or more", "longer recordings")
     assert not (tmp_path / "out.html").exists()

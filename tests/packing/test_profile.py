@@ -200,7 +200,7 @@ def test_numbers_of_tokens_are_read_as_people_write_them(text: int | str, tokens
     ],
 )
 def test_junk_is_no_number_of_tokens(junk: Any) -> None:
-    with pytest.raises(ConfigError, match="is no number of tokens") as caught:
+    with pytest.raises(ConfigError, match="is not a number of tokens") as caught:
         parse_tokens(junk)
     assert caught.value.hint == "write it like `32k`, `1M` or `200_000`"
     assert len(caught.value.message) < 80

@@ -116,5 +116,5 @@ def test_a_fold_is_planned_with_a_view_of_now_and_no_older_one():
     assert older.line_index is window.view().line_index
     window.add(chained([user("go"), step("", ("a", "Read", {})), result("a", "alpha_beta = 1")])[-1])
     assert window.view().line_index
-    with pytest.raises(AssertionError, match="the log has gone on"):
+    with pytest.raises(AssertionError, match="the log has grown"):
         _ = older.line_index

@@ -13,7 +13,7 @@ AGES = ("1", "2-5", "6-10", "11-20", "21-50", "51+")
 
 
 class Share(Struct, frozen=True, gc=False):
-    """So many of so many needs: for pictures by kind and by age."""
+    """How many of how many needs are held: for pictures by kind and by age."""
 
     held: int = 0
     of: int = 0

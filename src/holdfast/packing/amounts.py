@@ -24,5 +24,5 @@ def parse_tokens(amount: int | str) -> int:
         if tokens == int(tokens):
             return int(tokens)
     raise ConfigError(
-        f"`{str(amount)[:40]}` is no number of tokens", hint="write it like `32k`, `1M` or `200_000`"
+        f"`{str(amount)[:40]}` is not a number of tokens", hint="write it like `32k`, `1M` or `200_000`"
     )

@@ -92,7 +92,8 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     compaction_clip_chars: Annotated[
         Count,
         Meta(
-            description="clip kept results past so many characters where these alone are above the trigger (0: off)"
+            description="clip kept results beyond this many characters where these alone are above the trigger "
+            "(0: off)"
         ),
     ] = 0
     clip_head_chars: Annotated[Count, Meta(description="characters such a clip keeps at the start")] = 1_000
@@ -148,7 +149,7 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = "system"
     summary_request: Annotated[
         Literal["append", "transcript"],
-        Meta(description="ask behind the live messages, or over a transcript"),
+        Meta(description="append the request to the live messages, or over a transcript"),
     ] = "transcript"
     summary_messages: Annotated[Count, Meta(description="most summary messages in a pack (0: no limit)")] = 0
     summary_max_tokens: Annotated[Tokens, Meta(description="longest summary a model may write")] = 4_000

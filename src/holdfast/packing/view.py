@@ -88,7 +88,7 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
         """Every line and name so far, where folds keep lines. It is too large to be kept for older views."""
         lines = self.live_lines
         assert lines is not None, "only a profile that keeps lines has them"
-        assert lines.version == self.lines_version, "the log has gone on: plan with a view of now"
+        assert lines.version == self.lines_version, "the log has grown: take a new view"
         return lines
 
     @cached_property

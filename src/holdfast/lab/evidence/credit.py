@@ -141,10 +141,10 @@ def _says_the_same(here: LineContext, source: SourceLine, overlap: float) -> boo
 
 
 def _in_company(source: SourceLine, message: IndexedMessage, line: int, overlap: float) -> bool:
-    """Whether a name that stood alone in its line stands again between neighbours of then, or again all alone: in
-    the result of the same call, or below words that say what the list is.
+    """Whether a name that was alone on its line has the same neighbours again, or is alone again: in the result of
+    the same call, or below a heading with the same words.
 
-    Beside a neighbour of then, in the same line, it counts where words say what they are.
+    On a line with a former neighbour it counts if words say what they are.
     """
     around = message.neighbours(line)
     here = message.context(line)

@@ -146,7 +146,7 @@ class Everything:
 
 
 class Newest:
-    """Newest whole steps that fit: a window that rolls with each request. Others change what it shows of them."""
+    """Newest whole steps that fit: a window that rolls with each request. Subclasses shorten the messages first."""
 
     def __init__(self, task: Task) -> None:
         self._steps = StepHistory(task)

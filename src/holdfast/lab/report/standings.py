@@ -1,7 +1,7 @@
-"""Who stands where, and what the report says in sentences.
+"""The ranking of policies, and the sentences of the report.
 
 Rule: every form of the report takes its order, its verdicts and its sentences from here, so that no two disagree.
-The known bias stands wherever figures stand.
+Wherever there are figures, the known bias is named.
 """
 
 from collections.abc import Callable, Mapping, Sequence

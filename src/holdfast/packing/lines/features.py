@@ -164,7 +164,7 @@ MOVING_NAME = ("log_age", "used_lately", "file_touched", "file_changed", "log_st
 NAME_FEATURES = (*FIXED_NAME, *SEEN_NAME, *MOVING_NAME)
 
 LATELY = 10
-"""Steps back that are lately."""
+"""Steps that count as recent."""
 NEW = 5
 """Steps since its first sight for which a name is new."""
 
