@@ -98,7 +98,7 @@ def _planned(
         rounds=_whole_rounds(window, start, end),
         steps=steps,
         replaced=new + before,
-        shown=window.note_tokens(start, end) + sum(block.room for block in window.blocks[start:end]),
+        shown=window.note_tokens(start, end) + sum(block.size for block in window.blocks[start:end]),
         budget=budget,
         focus=focus,
         merges=_merges(window, budget) if slot == "archive" else (),

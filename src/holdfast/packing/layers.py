@@ -37,7 +37,7 @@ class Block(Struct, frozen=True, gc=False):
     reserve: int = 0
 
     @property
-    def room(self) -> int:
+    def size(self) -> int:
         return self.tokens + self.reserve
 
 

@@ -122,7 +122,7 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
     @cached_property
     def total(self) -> int:
         """Upper bound for the tokens of a pack made now, room for the reply not included."""
-        waiting = sum(block.room for block in self.waiting)
+        waiting = sum(block.size for block in self.waiting)
         return sum(self.fixed_tokens.values()) + self.body_tokens + waiting + bridge_tokens(self.context)
 
     @property
@@ -145,12 +145,12 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
     def position(self, entry: str) -> int:
         return self.positions[entry]
 
-    def room(self, position: int) -> int:
+    def item_tokens(self, position: int) -> int:
         """What an item takes."""
-        return self.blocks[position].room
+        return self.blocks[position].size
 
-    def step_room(self, number: int) -> int:
-        return self.room(self.transcript.steps[number].position)
+    def step_tokens(self, number: int) -> int:
+        return self.item_tokens(self.transcript.steps[number].position)
 
     def note_tokens(self, first: int, last: int) -> int:
         """What the notes take that come before an item from position `first` up to `last`."""
@@ -167,7 +167,7 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
         key = (number, level, cap, (*later.superseded.values(), *later.edited.values()))
         known = self.memory.costs.get(key)
         if known is None:
-            known = render_step(self.context, step, level, cap, later).room
+            known = render_step(self.context, step, level, cap, later).size
             if not step.waiting:
                 self.memory.costs[key] = known
         return known
@@ -186,10 +186,10 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
         entries = (kept.step for kept in note.kept)
         return {e: self.transcript.items[self.positions[e]] for e in entries if e in self.positions}
 
-    def floor_parts(self, room: Callable[[int], int] | None = None) -> tuple[tuple[str, int], ...]:
+    def floor_parts(self, item_tokens: Callable[[int], int] | None = None) -> tuple[tuple[str, int], ...]:
         """(name, tokens) of the pinned parts, of user text and of steps, largest first: for the error that names
-        what may not be cut. `room` gives what the item at a position takes after all that could go is gone."""
-        room, count, transcript = room or self.room, self.counter, self.transcript
+        what may not be cut. `item_tokens` gives what the item at a position takes once all that can go is gone."""
+        item_tokens, count, transcript = item_tokens or self.item_tokens, self.counter, self.transcript
         parts = {
             "system prompt": count.text(transcript.system),
             "tool definitions": self.stable.tool_tokens,
@@ -197,7 +197,7 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
             **{f"context {key}": count.text(text) for key, text in transcript.contexts.items()},
             "summary": count.messages(self.summary),
             "todo recap": count.messages(self.tail),
-            "user messages": sum(room(i.position) for i in transcript.items if isinstance(i, User)),
-            "steps": sum(room(step.position) for step in transcript.steps),
+            "user messages": sum(item_tokens(i.position) for i in transcript.items if isinstance(i, User)),
+            "steps": sum(item_tokens(step.position) for step in transcript.steps),
         }
         return tuple(sorted(((n, t) for n, t in parts.items() if t), key=lambda p: (-p[1], p[0])))

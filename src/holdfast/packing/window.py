@@ -271,7 +271,7 @@ class BlockIndex:
         if blocks and min(blocks) < len(self.blocks) - 1:
             self.blocks = [*self.blocks]
         for position, block in blocks.items():
-            self.tokens += block.room
+            self.tokens += block.size
             self._block_messages += len(block.messages)
             if position == len(self.blocks):
                 self.blocks.append(block)
@@ -279,7 +279,7 @@ class BlockIndex:
                     self._list(position)
                 continue
             self._is_listed = False
-            self.tokens -= self.blocks[position].room
+            self.tokens -= self.blocks[position].size
             self._block_messages -= len(self.blocks[position].messages)
             self.blocks[position] = block
         if not self._is_listed:

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from holdfast.events import Folded, FoldedRun, FoldNote, KeptLines, Level
 from holdfast.messages import Message, Text, UserMessage
+from holdfast.numbers import count_noun
 from holdfast.packing.folding.economics import FoldEstimate
-from holdfast.packing.folding.notes import note_bound, round_note, round_note_room, step_note
+from holdfast.packing.folding.notes import note_bound, round_note, round_note_tokens, step_note
 from holdfast.packing.folding.trigger import FoldTrigger, fold_estimate
 from holdfast.packing.lines.excerpts import ExcerptPrices, kept_lines
 from holdfast.packing.lines.passages import RESULT, PassageSource, shown_texts
@@ -50,7 +51,7 @@ class FoldDraft:
         self._growth: dict[int, tuple[int, int]] = {}
         """Room and messages that notes grew by when a step went, by the step's number."""
         self._note_bound = note_bound(view.context)
-        self.note_room = sum(block.tokens for _, block in view.notes.values())
+        self.note_tokens = sum(block.tokens for _, block in view.notes.values())
         """What of the total notes take, or may take."""
         self._written: list[FoldNote] = []
         """The notes of this draft, once they are written."""
@@ -60,23 +61,23 @@ class FoldDraft:
     def level(self, number: int) -> LevelCap:
         return self._levels.get(number) or self._levels_before[number]
 
-    def room(self, position: int) -> int:
+    def item_tokens(self, position: int) -> int:
         """What an item takes in this draft."""
         return self._size(position)[0]
 
-    def step_room(self, number: int) -> int:
-        return self.room(self.view.transcript.steps[number].position)
+    def step_tokens(self, number: int) -> int:
+        return self.item_tokens(self.view.transcript.steps[number].position)
 
     def lower(self, number: int, level: Level, cap: int = 0) -> None:
         """Put a step at a lower level, if that makes the pack smaller, now or with its neighbours."""
         step = self.view.transcript.steps[number]
-        room, messages = self._size(step.position)
+        size, messages = self._size(step.position)
         new = self.view.cost(number, level, cap)
         if level == "gone":
             if not self._gone_before(number) and not self._run_is_worth_a_note(number):
                 return
             self._grow(number)
-        elif new >= room:
+        elif new >= size:
             return
         shown = {"gone": 0, "skeleton": 1}.get(level, messages)
         self._levels[number] = (level, cap)
@@ -113,7 +114,7 @@ class FoldDraft:
             return
         view = self.view
         if not self.hidden:
-            self._charge_notes(round_note_room(view))
+            self._charge_notes(round_note_tokens(view))
             self.messages += 1
         for item in view.transcript.items[self.hidden : end]:
             self._resize(item.position, 0, 0)
@@ -138,10 +139,12 @@ class FoldDraft:
         standing = self._unchanged_notes()
         notes = self._changed_notes()
         if self.appends:
-            self._charge_notes(self._standing_room(standing) + sum(map(self._bare, notes)) - self.note_room)
+            self._charge_notes(
+                self._unchanged_note_tokens(standing) + sum(map(self._bare, notes)) - self.note_tokens
+            )
         else:
             notes += standing
-            self._charge_notes(sum(map(self._bare, notes)) - self.note_room)
+            self._charge_notes(sum(map(self._bare, notes)) - self.note_tokens)
         most = round(view.profile.excerpt_ratio * view.profile.window)
         room = max(min(target - self.total, most), 0) if notes else 0
         self._written = notes
@@ -166,7 +169,7 @@ class FoldDraft:
 
     def _charge_notes(self, tokens: int) -> None:
         self.total += tokens
-        self.note_room += tokens
+        self.note_tokens += tokens
 
     def _unchanged_notes(self) -> list[FoldNote]:
         """Existing notes that this draft neither replaces nor makes longer."""
@@ -179,7 +182,7 @@ class FoldDraft:
             and (self.appends or changed.isdisjoint((at - 1, self.view.position(note.last) + 1)))
         ]
 
-    def _standing_room(self, notes: list[FoldNote]) -> int:
+    def _unchanged_note_tokens(self, notes: list[FoldNote]) -> int:
         at = self.view.position
         return sum(self.view.notes[at(note.first)][1].tokens for note in notes)
 
@@ -236,7 +239,7 @@ class FoldDraft:
             summary_sentences=self.summary_sentences,
             tokens_before=self.before,
             tokens_after=self.total,
-            why=f"{trigger.why}; {_counted(len(self._levels), 'step')} lowered; {self._estimate()}",
+            why=f"{trigger.why}; {count_noun(len(self._levels), 'step')} lowered; {self._estimate()}",
         )
 
     def _estimate(self) -> FoldEstimate:
@@ -262,21 +265,21 @@ class FoldDraft:
         known = self._sizes.get(position)
         if known is None:
             block = self.view.blocks[position]
-            known = block.room, len(block.messages)
+            known = block.size, len(block.messages)
         return known
 
-    def _resize(self, position: int, room: int, messages: int) -> None:
-        old_room, old_messages = self._size(position)
-        self._sizes[position] = room, messages
-        self.total += room - old_room
+    def _resize(self, position: int, size: int, messages: int) -> None:
+        old_size, old_messages = self._size(position)
+        self._sizes[position] = size, messages
+        self.total += size - old_size
         self.messages += messages - old_messages
 
     def _count(self, messages: tuple[Message, ...]) -> int:
         return self.view.counter.messages(messages)
 
     def _show_less(self, user: User, display: UserDisplay) -> bool:
-        less = render_user(self.view.context, user, {}, display).room
-        if less >= self.room(user.position):
+        less = render_user(self.view.context, user, {}, display).size
+        if less >= self.item_tokens(user.position):
             return False
         self._resize(user.position, less, 1)
         self._reveal_repeats(user)
@@ -285,8 +288,8 @@ class FoldDraft:
     def _reveal_repeats(self, user: User) -> None:
         """Where a later message only refers to this one, it will have to be shown whole."""
         for repeat in self.view.repeats_of(user)[:1]:
-            whole = render_user(self.view.context, repeat, {}, UserDisplay()).room
-            self._resize(repeat.position, max(whole, self.room(repeat.position)), 1)
+            whole = render_user(self.view.context, repeat, {}, UserDisplay()).size
+            self._resize(repeat.position, max(whole, self.item_tokens(repeat.position)), 1)
 
     def _gone_before(self, number: int) -> bool:
         """Whether the item just before is a step that is gone, so that one note serves both."""
@@ -314,12 +317,12 @@ class FoldDraft:
         self.messages += growth[1]
 
     def _run_is_worth_a_note(self, number: int) -> bool:
-        """Whether the steps from here to the next user message take more room than the note for them."""
+        """Whether the steps from here to the next user message take more tokens than the note for them."""
         steps = self.view.transcript.steps
-        room, at = self._note_bound, number
+        left, at = self._note_bound, number
         while at < len(steps) and steps[at].position - steps[number].position == at - number:
-            room -= self.room(steps[at].position)
-            if room < 0:
+            left -= self.item_tokens(steps[at].position)
+            if left < 0:
                 return True
             at += 1
         return False
@@ -372,7 +375,3 @@ class FoldDraft:
         """Whether one note serves both of two steps that are gone."""
         apart = self.appends and (before.number in self._levels) != (step.number in self._levels)
         return step.position == before.position + 1 and not apart
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -147,7 +147,7 @@ def _lower_all(draft: FoldDraft, zones: Zones) -> None:
     drop_stubs(draft, (*zones.old, *zones.spare, *zones.long))
     if profile.excerpt_ratio:
         clip_old_users(draft)
-        if halfway() and _user_tokens(draft) + draft.note_room > profile.user_cap_tokens:
+        if halfway() and _user_tokens(draft) + draft.note_tokens > profile.user_cap_tokens:
             # Many small rounds: what their notes take is better spent on lines.
             hide_rounds(draft, zones, below_low)
     _clip_kept(draft, zones)
@@ -168,7 +168,7 @@ def _clip_kept(draft: FoldDraft, zones: Zones) -> None:
 
 def _user_tokens(draft: FoldDraft) -> int:
     items = draft.view.transcript.items
-    return sum(draft.room(i.position) for i in items if isinstance(i, User))
+    return sum(draft.item_tokens(i.position) for i in items if isinstance(i, User))
 
 
 def _lower_layer(draft: FoldDraft, zones: Zones, due: FoldTrigger) -> None:
@@ -207,7 +207,7 @@ def _fold_ended_rounds(draft: FoldDraft) -> None:
 
 def _overflow(draft: FoldDraft) -> ContextOverflow:
     view = draft.view
-    parts = view.floor_parts(draft.room)
+    parts = view.floor_parts(draft.item_tokens)
     limit = min(view.profile.hard_limit, view.refused or view.profile.hard_limit)
     refused = "the provider refused, and " if view.refused else ""
     return ContextOverflow(

@@ -69,16 +69,16 @@ def drop_stubs(draft: FoldDraft, steps: Iterable[int]) -> None:
     transcript = draft.view.transcript
     stubs = [n for n in steps if draft.level(n)[0] == "stub"]
     stubs.sort(key=lambda number: transcript.worth_of(transcript.steps[number]))
-    spare = sum(map(draft.step_room, stubs)) - int(draft.view.profile.low_water * STUB_SHARE)
+    spare = sum(map(draft.step_tokens, stubs)) - int(draft.view.profile.low_water * STUB_SHARE)
     for number in stubs:
         if spare <= 0:
             return
-        spare -= draft.step_room(number)
+        spare -= draft.step_tokens(number)
         lower_to(draft, number, "skeleton", 0)
 
 
 def is_bulky(draft: FoldDraft, zone: Iterable[int]) -> bool:
-    return sum(map(draft.step_room, zone)) > draft.view.profile.min_gain // 2
+    return sum(map(draft.step_tokens, zone)) > draft.view.profile.min_gain // 2
 
 
 def _own_level(view: WindowView, number: int, level: Level) -> Level:
@@ -145,13 +145,13 @@ def clip_old_users(draft: FoldDraft) -> None:
     view = draft.view
     cap = max(view.profile.window // OLD_PASTE, 200)
     spare = _old_user_tokens(draft) - view.profile.user_cap_tokens
-    for user in sorted(_old_users(draft), key=lambda u: (-draft.room(u.position), u.position)):
-        before = draft.room(user.position)
+    for user in sorted(_old_users(draft), key=lambda u: (-draft.item_tokens(u.position), u.position)):
+        before = draft.item_tokens(user.position)
         if spare <= 0 or before <= 2 * cap:
             return
         if user.entry not in view.displays:
             draft.clip_user(user, cap)
-            spare -= before - draft.room(user.position)
+            spare -= before - draft.item_tokens(user.position)
 
 
 def _old_users(draft: FoldDraft) -> list[User]:
@@ -162,20 +162,22 @@ def _old_users(draft: FoldDraft) -> list[User]:
 
 
 def _old_user_tokens(draft: FoldDraft) -> int:
-    return sum(draft.room(user.position) for user in _old_users(draft))
+    return sum(draft.item_tokens(user.position) for user in _old_users(draft))
 
 
 def _shorten_users(draft: FoldDraft, excess: Excess) -> None:
     """Old user messages beyond their cap, largest first and the first of all, the goal, last."""
     view = draft.view
     spare = _old_user_tokens(draft) - view.profile.user_cap_tokens
-    for user in sorted(_old_users(draft), key=lambda u: (u.round == 0, -draft.room(u.position), u.position)):
+    for user in sorted(
+        _old_users(draft), key=lambda u: (u.round == 0, -draft.item_tokens(u.position), u.position)
+    ):
         if spare <= 0 or not excess():
             return
         if not view.displays.get(user.entry, UserDisplay()).brief:
-            before = draft.room(user.position)
+            before = draft.item_tokens(user.position)
             draft.shorten_user(user)
-            spare -= before - draft.room(user.position)
+            spare -= before - draft.item_tokens(user.position)
 
 
 def _lower_newest(draft: FoldDraft, zones: Zones, excess: Excess) -> None:
@@ -205,7 +207,7 @@ def _clip_current_users(draft: FoldDraft, excess: Excess) -> None:
     cap = max(view.profile.hard_limit // 16, 200)
     current = len(view.transcript.rounds) - 1
     users = [i for i in view.transcript.items if isinstance(i, User) and i.round == current]
-    older = sorted(users[:-1], key=lambda u: (-draft.room(u.position), u.position))
+    older = sorted(users[:-1], key=lambda u: (-draft.item_tokens(u.position), u.position))
     for user in (*older, *users[-1:]):
         if not excess():
             return

@@ -38,7 +38,7 @@ def note_bound(context: RenderContext) -> int:
     return context.counter.message(UserMessage((Text(text),))) + 8
 
 
-def round_note_room(view: WindowView) -> int:
+def round_note_tokens(view: WindowView) -> int:
     """Tokens the note for whole rounds may take."""
     room = view.profile.hard_limit // 32
     if view.profile.window_cap:
@@ -54,7 +54,7 @@ def round_note(view: WindowView, items: Sequence[Item]) -> FoldNote:
     what = f"{len(users)} earlier user messages and {len(steps)} steps folded ({_tools_used(steps)})"
     head = mark(what, text_id(index))
     said = [line for user in users if user.origin != "reminder" for line in _asked(user)]
-    count, room = view.counter.message, round_note_room(view)
+    count, room = view.counter.message, round_note_tokens(view)
     kept = _newest_that_fit(view.context, said, room - view.counter.text(head) - 16)
     text = _round_text(head, kept)
     while kept and count(UserMessage((Text(text),))) > room:

@@ -80,7 +80,7 @@ def _recent_start(view: WindowView, newest: int) -> int:
         room = int(profile.low_water * RECENT_SHARE)
     start = newest
     while start > 0:
-        room -= view.step_room(start - 1)
+        room -= view.step_tokens(start - 1)
         if room < 0:
             break
         start -= 1
@@ -116,10 +116,10 @@ def _appending(view: WindowView, zones: Zones) -> FoldDepth | None:
     profile = view.profile
     if not view.notes or not profile.append_folds or view.economics.appended >= MOST_APPENDED:
         return None
-    recent = sum(map(view.step_room, (*zones.recent, *zones.newest)))
+    recent = sum(map(view.step_tokens, (*zones.recent, *zones.newest)))
     # Whatever is gone takes nothing, and most of a long log is.
     shown = (view.transcript.items[position] for position in view.visible)
-    folded = sum(view.room(item.position) for item in shown if isinstance(item, Step)) - recent
+    folded = sum(view.item_tokens(item.position) for item in shown if isinstance(item, Step)) - recent
     room = round(folded * KEPT_SHARE)
     freed = folded - room
     enough = freed >= profile.min_gain and view.total - freed <= profile.trigger - profile.min_gain
