@@ -32,8 +32,8 @@ def test_the_best_lines_stay_in_their_order():
     texts = [noise(n) + f"\nERROR: undefined name broken_part_{n}.py" for n in range(6)]
     sightings = sightings_of(texts)
     lines = sightings.lines
-    worths = LineScores(sightings, lines)
-    best = sorted(sorted(range(len(lines)), key=worths.of, reverse=True)[:30])
+    scores = LineScores(sightings, lines)
+    best = sorted(sorted(range(len(lines)), key=scores.of, reverse=True)[:30])
     evict_lines(sightings, 30)
     assert [lines[at] for at in best] == sightings.lines
     kept = [line.text for line in sightings.lines]
@@ -42,8 +42,8 @@ def test_the_best_lines_stay_in_their_order():
 
 def test_lines_that_notes_show_stay_whatever_they_are_worth():
     sightings = sightings_of([noise(n) for n in range(6)])
-    worths = LineScores(sightings, sightings.lines)
-    worst = sightings.lines[min(range(len(sightings.lines)), key=worths.of)]
+    scores = LineScores(sightings, sightings.lines)
+    worst = sightings.lines[min(range(len(sightings.lines)), key=scores.of)]
     sightings.kept = {worst.source.place: frozenset({worst.number})}
     evict_lines(sightings, 20)
     assert worst in sightings.lines

@@ -64,7 +64,7 @@ class Window:
         self.transcript = Transcript()
         self.last_entry = ""
         self._files = FileTouches()
-        self._lines = LogLineIndex(self.context.worth) if profile.excerpt_ratio else None
+        self._lines = LogLineIndex(self.context.weight_vectors) if profile.excerpt_ratio else None
         self._levels: list[LevelCap] = []
         self._body = BlockIndex()
         self._users = UserTexts(self.context)

@@ -111,7 +111,7 @@ class FrozenTranscript(Struct, frozen=True):
     tools: tuple[ToolDefinition, ...]
     rules: Mapping[str, str]
     contexts: Mapping[str, str]
-    worth: Mapping[str, Mapping[str, float]]
+    path_priority: Mapping[str, Mapping[str, float]]
     recaps: Mapping[str, RecapSet]
     recap_entries: Sequence[tuple[int, Entry]]
     compactions: Compactions
@@ -122,10 +122,12 @@ class FrozenTranscript(Struct, frozen=True):
     unplaced: Mapping[str, Repair]
     waiting_users: tuple[User, ...]
 
-    def worth_of(self, step: Step) -> float:
-        """What a step is worth by the files it is about; 0 where nothing says."""
+    def priority_of(self, step: Step) -> float:
+        """The priority of a step by the files it is about; 0 where nothing says."""
         paths = [use.path for use in step.uses.values() if use.path]
-        return max((worth.get(path, 0.0) for worth in self.worth.values() for path in paths), default=0.0)
+        return max(
+            (known.get(path, 0.0) for known in self.path_priority.values() for path in paths), default=0.0
+        )
 
 
 class Transcript:
@@ -143,8 +145,8 @@ class Transcript:
         self.tools: tuple[ToolDefinition, ...] = ()
         self.rules: dict[str, str] = {}
         self.contexts: dict[str, str] = {}
-        self.worth: dict[str, dict[str, float]] = {}
-        """What paths are worth, by the context that says so."""
+        self.path_priority: dict[str, dict[str, float]] = {}
+        """What paths are worth to the task, by the context that says so."""
         self.recaps: dict[str, RecapSet] = {}
         self.recap_entries: list[tuple[int, Entry]] = []
         """Every recap that was set, with the position of the item before it."""
@@ -204,7 +206,7 @@ class Transcript:
                 self.rules = {**self.rules, event.path: event.text}
             case ContextSet():
                 self.contexts = {**self.contexts, event.key: event.text}
-                self.worth = {**self.worth, event.key: event.worth}
+                self.path_priority = {**self.path_priority, event.key: event.worth}
             case RecapSet():
                 self.recaps = {**self.recaps, event.key: event}
                 self.recap_entries.append((len(self.items) - 1, entry))

@@ -46,8 +46,8 @@ from holdfast.views import path
 
 KEY = "diff"
 FINDINGS = "findings"
-RISK_WORTH: dict[Risk, float] = {"low": 0.1, "medium": 0.5, "high": 1.0}
-LEVEL_WORTH = {"skip": 0.0, "diff": 0.2, "function": 0.4, "file_context": 0.6, "full_file": 0.8}
+RISK_PRIORITY: dict[Risk, float] = {"low": 0.1, "medium": 0.5, "high": 1.0}
+LEVEL_PRIORITY = {"skip": 0.0, "diff": 0.2, "function": 0.4, "file_context": 0.6, "full_file": 0.8}
 MOST_SNIPPETS = 6
 LONGEST_SNIPPET = 80
 """The longest function, in lines, that is shown beside its hunks."""
@@ -62,7 +62,7 @@ def change_view(review: Review, *, budget: int, count: Callable[[str], int]) -> 
     """
     around = risky_functions(review)
     text = build_static_context(review.diff, review.units, budget=budget, count=count, snippets=around)
-    return ContextSet(KEY, text, file_worths(review))
+    return ContextSet(KEY, text, file_priorities(review))
 
 
 def risky_functions(review: Review) -> tuple[Snippet, ...]:
@@ -92,14 +92,14 @@ def _around(review: Review, unit: Unit) -> Snippet | None:
     return Snippet(unit.path, numbers[0], "\n".join(lines[number] for number in numbers))
 
 
-def file_worths(review: Review) -> dict[str, float]:
+def file_priorities(review: Review) -> dict[str, float]:
     """What each file of the change is worth to the review: by risk, by how closely it is looked at, by how complex
     it became, and by what was found in it."""
     found: dict[str, float] = {}
     for unit in review.units:
         complexity = min(max(unit.metrics.complexity, 0), 10) / 20
-        worth = round(max(RISK_WORTH[unit.risk], LEVEL_WORTH[review.level(unit)], complexity), 2)
-        found[unit.path] = max(found.get(unit.path, 0.0), worth)
+        priority = round(max(RISK_PRIORITY[unit.risk], LEVEL_PRIORITY[review.level(unit)], complexity), 2)
+        found[unit.path] = max(found.get(unit.path, 0.0), priority)
     for finding in review.findings.kept:
         if SEVERITIES.index(finding.severity) >= GRAVE:
             found[finding.path] = 1.0
@@ -161,7 +161,10 @@ class ReviewSession:
         transcript, counter = window.transcript, window.counter
         budget = int(window.profile.low_water * VIEW_SHARE)
         view = change_view(self.review, budget=budget, count=counter.text)
-        if (view.text, view.worth) != (transcript.contexts.get(view.key), transcript.worth.get(view.key)):
+        if (view.text, view.worth) != (
+            transcript.contexts.get(view.key),
+            transcript.path_priority.get(view.key),
+        ):
             self.session.record(view)
         self._refresh_findings()
 

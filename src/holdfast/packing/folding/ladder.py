@@ -50,8 +50,8 @@ def lower_zone(draft: FoldDraft, zone: Iterable[int], excess: Excess) -> None:
 def lower_until(draft: FoldDraft, zone: Iterable[int], level: Level, cap: int, excess: Excess) -> None:
     """Steps to a level while the draft is too large: what is worth least to the task first, then the oldest."""
     transcript = draft.view.transcript
-    if any(transcript.worth.values()):
-        zone = sorted(zone, key=lambda number: transcript.worth_of(transcript.steps[number]))
+    if any(transcript.path_priority.values()):
+        zone = sorted(zone, key=lambda number: transcript.priority_of(transcript.steps[number]))
     for number in zone:
         if not excess():
             return
@@ -68,7 +68,7 @@ def drop_stubs(draft: FoldDraft, steps: Iterable[int]) -> None:
     little and is paid each time."""
     transcript = draft.view.transcript
     stubs = [n for n in steps if draft.level(n)[0] == "stub"]
-    stubs.sort(key=lambda number: transcript.worth_of(transcript.steps[number]))
+    stubs.sort(key=lambda number: transcript.priority_of(transcript.steps[number]))
     spare = sum(map(draft.step_tokens, stubs)) - int(draft.view.profile.low_water * STUB_SHARE)
     for number in stubs:
         if spare <= 0:

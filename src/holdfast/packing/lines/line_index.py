@@ -88,7 +88,7 @@ class LogLineIndex:
         self.version = 0
         """Counts the changes, so that a view can tell that what it refers to has gone on."""
         self._item = -1
-        self._worths: dict[str, float] = {}
+        self._name_values: dict[str, float] = {}
         """What names are worth now, as far as somebody asked since the last item."""
         self._changes: dict[str, list[int]] = {}
         """Steps that changed a file, by its path."""
@@ -102,7 +102,7 @@ class LogLineIndex:
             return
         self._item = item.position
         self.version += 1
-        self._worths = {}
+        self._name_values = {}
         if isinstance(item, Step):
             self.step = item.number + 1
         for passage in step_passages(item) if isinstance(item, Step) else user_passages(item, self.step):
@@ -225,15 +225,15 @@ class LogLineIndex:
                 score += of_repeats * log1p(repeats - 1)
             yield score if outside(line.names) else score + of_goal
 
-    def name_worths(self, lines: Iterable[IndexedLine]) -> Mapping[str, float]:
+    def name_values(self, lines: Iterable[IndexedLine]) -> Mapping[str, float]:
         """What names are worth wherever they do not stand yet, those of these lines among them."""
-        worths, names = self._worths, self.names
+        values, names = self._name_values, self.names
         for line in lines:
             for text in line.names:
-                if text not in worths:
+                if text not in values:
                     score = self.name_score(text, names[text]) if len(text) >= SHORTEST_NAME else None
-                    worths[text] = 0.0 if score is None else exp(score)
-        return worths
+                    values[text] = 0.0 if score is None else exp(score)
+        return values
 
     def name_score(self, text: str, name: IndexedName) -> float:
         """The weighted sum of `name_features`, written out here because a fold computes it thousands of

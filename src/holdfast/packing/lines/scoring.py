@@ -35,7 +35,7 @@ class LineScores:
         self, line_index: LogLineIndex, lines: Sequence[IndexedLine], covered: Iterable[str] = ()
     ) -> None:
         self._lines = lines
-        self._worths = line_index.name_worths(lines)
+        self._name_values = line_index.name_values(lines)
         self._covered = set(covered)
         scores = zip(lines, line_index.line_scores(lines), strict=True)
         self._quotes = [exp(score) if len(line.key) >= SHORTEST_QUOTE else 0.0 for line, score in scores]
@@ -43,8 +43,8 @@ class LineScores:
 
     def of(self, at: int) -> float:
         line = self._lines[at]
-        worths, covered = self._worths, self._covered
-        names = sum([worths[name] for name in line.names if name not in covered])
+        values, covered = self._name_values, self._covered
+        names = sum([values[name] for name in line.names if name not in covered])
         return (self._quotes[at] + (names * WEAK_SHARE if line.is_weak else names)) * _SHARES[line.size]
 
     def cover(self, line: IndexedLine) -> None:
@@ -68,9 +68,9 @@ def evict_lines(line_index: LogLineIndex, most: int, *, is_quick: bool = True) -
     if len(lines) <= (most + most // 2 if is_quick else 2 * most):
         return
     shown = {at for at, line in enumerate(lines) if line.number in kept.get(line.source.place, ())}
-    worths = LineScores(line_index, lines)
+    scores = LineScores(line_index, lines)
     others = (at for at in range(len(lines)) if at not in shown)
-    shown.update(nlargest(max(most - len(shown), most // 2), others, key=worths.of))
+    shown.update(nlargest(max(most - len(shown), most // 2), others, key=scores.of))
     line_index.remember([lines[at] for at in sorted(shown)])
 
 
@@ -107,9 +107,9 @@ class LineChooser:
         prices: ExcerptPrices,
     ) -> None:
         self._found = candidate_lines(line_index, folded, view)
-        self._worths = LineScores(line_index, self._found, view.names)
+        self._scores = LineScores(line_index, self._found, view.names)
         self._prices = prices
-        self._heap = [(-self._worths.of(at), at) for at in range(len(self._found))]
+        self._heap = [(-self._scores.of(at), at) for at in range(len(self._found))]
         heapify(self._heap)
         self._taken: list[int] = []
         self._headings: dict[int, int] = {}
@@ -120,7 +120,7 @@ class LineChooser:
         misses = 0
         while self._heap and room > LEAST_ROOM and misses < MOST_MISSES:
             value, at = heappop(self._heap)
-            now = self._worths.of(at)
+            now = self._scores.of(at)
             if now < -value * (1 - 1e-9):
                 # Names in it were covered since it was ranked.
                 heappush(self._heap, (-now, at))
@@ -132,7 +132,7 @@ class LineChooser:
                 misses = 0
                 room -= cost
                 self._headings[id(line.source)] = 0
-                self._worths.cover(line)
+                self._scores.cover(line)
                 self._taken.append(at)
 
     def _heading(self, source: PassageSource) -> int:

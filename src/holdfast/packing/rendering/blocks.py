@@ -330,7 +330,7 @@ def _first_sight(context: RenderContext, use: ToolUse, text: str) -> str:
         return shown
     if not profile.excerpt_ratio:
         return clip_tokens(text, profile.first_sight_tokens, context.counter)
-    return reduce_new_result(use, text, profile.first_sight_tokens, context.counter, context.worth)
+    return reduce_new_result(use, text, profile.first_sight_tokens, context.counter, context.weight_vectors)
 
 
 def _render_skeleton(context: RenderContext, step: Step, quoted: Quoted) -> Block:

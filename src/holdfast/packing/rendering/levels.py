@@ -49,7 +49,7 @@ class RenderContext(Struct, frozen=True):
     weights: WeightVectors | None = None
 
     @property
-    def worth(self) -> WeightVectors:
+    def weight_vectors(self) -> WeightVectors:
         return self.weights or built_in_vectors(self.profile.worth)
 
 
