@@ -65,7 +65,7 @@ def test_fault_05_a_failed_summary_leaves_a_mark_and_drops_nothing(profile):
     for entry in session.log.entries():
         if isinstance(entry.event, UserSaid | ToolReturned):
             text = joined_text(entry.event.parts)
-            assert text in shown or entry.id in cut, "what is not on view is accounted for"
+            assert text in shown or entry.id in cut, "what is not visible is accounted for"
             assert text in session.recall({"id": text_id(text)}), "and one Recall away"
 
 

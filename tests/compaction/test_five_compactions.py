@@ -104,7 +104,7 @@ def texts_in(message: Message) -> list[str]:
 
 
 def is_near(session: Session, shown: str, part: int, fact: str) -> bool:
-    """Whether a fact is on view, or in what one Recall brings: of an id on view, or by words that an agent knows
+    """Whether a fact is visible, or in what one Recall brings: of a visible id, or by words that an agent knows
     who remembers only which part of the work it is about."""
     if fact in shown:
         return True

@@ -1,4 +1,4 @@
-"""The residency ledger: what is on view of every result and file, and never a word too much."""
+"""The residency ledger: what is visible of every result and file, and never a word too much."""
 
 import pytest
 from msgspec.structs import replace
@@ -254,7 +254,7 @@ def test_overlapping_reads_answer_together_and_a_gap_does_not():
     assert found.resident("a.py"), "the second read went on to the end"
     apart = ledger_of(*parts, *read("t", "a.py", listing(80, 90), offset=80, limit=11))
     assert not apart.resident("a.py", 60, 85)
-    assert apart.on_view("a.py") == ((1, 70), (80, 90))
+    assert apart.visible_lines("a.py") == ((1, 70), (80, 90))
 
 
 def test_a_read_that_came_short_of_its_range_tells_the_end():
@@ -290,7 +290,7 @@ def test_what_was_folded_further_is_not_resident(level):
     found = fold(window_of(*read("r", "a.py", listing(1, 200))), 0, level, 300 if level == "digest" else 0)
     assert not found.resident("a.py")
     assert not found.resident("a.py", 1, 5)
-    assert found.on_view("a.py") == ()
+    assert found.visible_lines("a.py") == ()
 
 
 def test_what_a_shell_prints_is_counted():
@@ -335,20 +335,20 @@ def test_a_read_that_failed_is_no_copy():
     row = only(found, step=1)
     assert (row.state, row.note, row.is_copy) == ("resident", "failed", False)
     assert not found.resident("a.py")
-    assert found.seen_before_edit("a.py") == ""
+    assert found.outdated_note("a.py") == ""
 
 
 def test_a_message_about_a_file_is_no_copy_of_it():
     found = ledger_of(*read("r", "a.py", "File does not exist."), *edit("e", "a.py"))
     row = only(found, step=1)
     assert (row.state, row.is_copy, row.note) == ("resident", False, "")
-    assert found.seen_before_edit("a.py") == ""
+    assert found.outdated_note("a.py") == ""
 
 
 def test_a_line_that_the_tool_may_have_cut_is_not_vouched_for():
     text = "\n".join([listing(1, 4), f"     5→{'x' * 2_500}", listing(6, 9)])
     found = ledger_of(*read("r", "a.py", text))
-    assert found.on_view("a.py") == ((1, 4), (6, 9))
+    assert found.visible_lines("a.py") == ((1, 4), (6, 9))
     assert not found.resident("a.py")
     ends = ledger_of(*read("r", "a.py", f"{listing(1, 4)}\n     5→{'x' * 2_500}"))
     assert not ends.resident("a.py")
@@ -365,7 +365,7 @@ def test_a_row_that_names_how_much_more_there_is_is_no_line_of_the_file():
     found = ledger_of(
         *read("r", "a.py", f"{rows}\n\n[187 more lines in file. Use offset=11]", offset=1, limit=10)
     )
-    assert found.on_view("a.py") == ((1, 10),)
+    assert found.visible_lines("a.py") == ((1, 10),)
     assert not found.resident("a.py", 1, 11)
 
 
@@ -377,7 +377,7 @@ def test_an_edit_makes_what_was_read_before_stale_and_says_so():
     row = only(found, step=1)
     assert (row.state, row.note) == ("stale", "you saw this file before your edit at step 3")
     assert row.tokens == row.size
-    assert found.seen_before_edit("a.py") == row.note
+    assert found.outdated_note("a.py") == row.note
     assert not found.resident("a.py", 1, 1)
     assert found.changed == {"a.py": (3,)}
 
@@ -385,7 +385,7 @@ def test_an_edit_makes_what_was_read_before_stale_and_says_so():
 def test_an_edit_of_another_file_or_one_that_failed_changes_nothing():
     found = ledger_of(*read("r", "a.py", listing(1, 40)), *edit("e", "b.py"), *edit("f", "a.py", error=True))
     assert found.resident("a.py")
-    assert found.seen_before_edit("a.py") == found.seen_before_edit("b.py") == ""
+    assert found.outdated_note("a.py") == found.outdated_note("b.py") == ""
 
 
 def test_reading_again_clears_the_mark_but_not_the_old_row():
@@ -396,7 +396,7 @@ def test_reading_again_clears_the_mark_but_not_the_old_row():
     assert found.rows[0].note == "you saw this file before your edit at step 2"
     assert found.changed == {"a.py": (2,)}, "that the words are others is what the edit did"
     assert found.resident("a.py")
-    assert found.seen_before_edit("a.py") == ""
+    assert found.outdated_note("a.py") == ""
 
 
 def test_what_is_not_on_view_is_not_stale():
@@ -417,8 +417,7 @@ def test_an_edit_without_a_result_may_have_been_made():
         found = ledger_of(*read("r", "a.py", listing(1, 40)), *events)
         assert only(found).state == "stale"
         assert (
-            found.seen_before_edit("a.py")
-            == "you saw this file before your edit at step 2, which has no result"
+            found.outdated_note("a.py") == "you saw this file before your edit at step 2, which has no result"
         )
 
 
@@ -429,7 +428,7 @@ def test_an_edit_counts_while_other_calls_of_its_step_still_run():
     )
     found = ledger_of(*read("r", "a.py", listing(1, 40)), step("", *calls), result("e", "done", "Edit"))
     assert not found.resident("a.py")
-    assert found.seen_before_edit("a.py") == "you saw this file before your edit at step 2"
+    assert found.outdated_note("a.py") == "you saw this file before your edit at step 2"
 
 
 @pytest.mark.parametrize(
@@ -462,7 +461,7 @@ def test_every_file_of_a_patch_is_changed(name, arguments):
         *read("r", "a.py", listing(1, 40)), step("", ("p", name, arguments)), result("p", "ok", name)
     )
     assert not found.resident("a.py")
-    assert found.seen_before_edit("a.py") == "you saw this file before your edit at step 2"
+    assert found.outdated_note("a.py") == "you saw this file before your edit at step 2"
 
 
 def test_a_read_that_shows_other_words_tells_of_a_change_that_no_call_made():
@@ -477,7 +476,7 @@ def test_a_read_that_shows_other_words_tells_of_a_change_that_no_call_made():
         "stale",
         "you saw this file before it changed: step 3 shows it otherwise",
     )
-    assert found.on_view("a.py") == ((20, 25),)
+    assert found.visible_lines("a.py") == ((20, 25),)
 
 
 # Writes
@@ -491,7 +490,7 @@ def test_what_was_written_is_a_copy_of_the_file():
     assert row.tokens == row.size == counter().text(content)
     assert found.resident("a.py")
     assert found.resident("a.py", 1, 500), "a write tells where the file ends"
-    assert found.seen_before_edit("a.py") == ""
+    assert found.outdated_note("a.py") == ""
     assert only(found, part="result").size == counter().text("Wrote it")
 
 
@@ -503,7 +502,7 @@ def test_a_write_makes_older_copies_stale_and_an_edit_the_write():
     assert found.resident("a.py")
     found = ledger_of(*events, *edit("e", "a.py"))
     assert only(found, part="argument").state == "stale"
-    assert found.seen_before_edit("a.py") == "you saw this file before your edit at step 3"
+    assert found.outdated_note("a.py") == "you saw this file before your edit at step 3"
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_the_work_is_of_every_kind():
                 states.update(row.state for row in found.rows)
                 for path in PATHS:
                     answers[profile, found.resident(path)] += 1
-                    spans = found.on_view(path)
+                    spans = found.visible_lines(path)
                     states["several spans"] += len(spans) > 1
                     states["clipped lines"] += any(
                         r.lines for r in found.rows if r.path == path and r.state == "clipped"

@@ -157,7 +157,7 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
         return sum(block.tokens for at, (_, block) in self.notes.items() if first <= at < last)
 
     def repeats_of(self, user: User) -> list[User]:
-        """Messages on view that only refer to this one."""
+        """Visible messages that only refer to this one."""
         return [u for u in self.repeats.get(user.entry, ()) if u.entry not in self.hidden]
 
     def cost(self, number: int, level: Level, cap: int) -> int:

@@ -33,17 +33,17 @@ from holdfast.packing.view import WindowView
 from holdfast.tool_use import ToolUse
 from holdfast.views.files import CHANGING, CallChange, CallMoment, changes_in, moment_of
 
-ON_VIEW: tuple[PresenceState, ...] = ("resident", "clipped", "digest")
+VISIBLE_STATES: tuple[PresenceState, ...] = ("resident", "clipped", "digest")
 
 
 class TextVisibility(Struct, frozen=True, gc=False):
     """A tool result, or as `argument` the text that a write was given.
 
-    `state` is *resident* where the whole text is on view, *clipped* where it was shortened when it came or since,
+    `state` is *resident* where the whole text is visible, *clipped* where it was shortened when it came or since,
     *digest* where some of its lines were picked, *stub* where only its name is left, *stale* where any of it
-    is on view and its file was changed since, *gone* where nothing is. `tokens` is what it takes now, `size` what
+    is visible and its file was changed since, *gone* where nothing is. `tokens` is what it takes now, `size` what
     the whole takes, `id` brings that back. `is_copy` is whether it showed the file when it came. `lines` are those
-    of the file that are on view verbatim and current; `is_open` and `end` say how far they go, as `FileLines` does.
+    of the file that are visible verbatim and current; `is_open` and `end` say how far they go, as `FileLines` does.
     """
 
     step: int
@@ -79,7 +79,7 @@ class Visibility(Struct, frozen=True):
     outdated: dict[str, str]
 
     def resident(self, path: str, first: int = 0, last: int = 0, *, since: int = 0) -> bool:
-        """Whether every line of a range of a file is on view, verbatim and current. What older steps than `since`
+        """Whether every line of a range of a file is visible, verbatim and current. What older steps than `since`
         showed does not count.
 
         Current as far as the calls of the agent tell: what else may change a file is for the asking tool to check.
@@ -96,16 +96,16 @@ class Visibility(Struct, frozen=True):
         is_open = any(row.is_open and row.lines[-1][1] == longest for row in rows)
         return is_open and covers(spans, start, longest)
 
-    def on_view(self, path: str) -> tuple[Span, ...]:
-        """The lines of a file that are on view, verbatim and current."""
+    def visible_lines(self, path: str) -> tuple[Span, ...]:
+        """The lines of a file that are visible, verbatim and current."""
         return merge_spans(span for row in self.rows if row.path == path for span in row.lines)
 
-    def seen_before_edit(self, path: str) -> str:
+    def outdated_note(self, path: str) -> str:
         """The sentence that marks what was seen of a file as out of date; empty where it is not."""
         return self.outdated.get(path, "")
 
     def totals(self) -> dict[PresenceState, VisibilityTotal]:
-        """Rows, tokens on view and tokens of the whole, by state."""
+        """Rows, visible tokens and tokens of the whole, by state."""
         found: dict[PresenceState, VisibilityTotal] = dict.fromkeys(STATES, VisibilityTotal())
         for row in self.rows:
             total = found[row.state]
@@ -115,7 +115,7 @@ class Visibility(Struct, frozen=True):
         return found
 
 
-class _Sight(Struct, frozen=True, gc=False):
+class _RowDraft(Struct, frozen=True, gc=False):
     """A row before anything later is looked at. `at` is when it showed a file, None where it shows none;
     `instead` names a later read that shows as much."""
 
@@ -128,21 +128,23 @@ class _Sight(Struct, frozen=True, gc=False):
 def visibility_of(view: WindowView) -> Visibility:
     """What the window shows of every result, and of every copy of a file."""
     quoted = quoted_tokens(view)
-    sights: list[_Sight] = []
+    drafts: list[_RowDraft] = []
     changes: dict[str, list[CallChange]] = {}
-    sources: dict[str, _Sight] = {}
+    sources: dict[str, _RowDraft] = {}
     for step in view.transcript.steps:
         for change in changes_in(step):
             changes.setdefault(change.path, []).append(change)
-        sights += _sights(view, StepPresence(view, step, quoted), sources)
-    for change in list(_unseen_changes(sights, changes)):
+        drafts += _row_drafts(view, StepPresence(view, step, quoted), sources)
+    for change in list(_unseen_changes(drafts, changes)):
         changes[change.path] = sorted([*changes.get(change.path, []), change], key=lambda c: c.at.step)
-    rows = tuple(_judged(sight, changes) for sight in sights)
+    rows = tuple(_finished_row(draft, changes) for draft in drafts)
     changed = {path: tuple(dict.fromkeys(c.at.step + 1 for c in made)) for path, made in changes.items()}
-    return Visibility(rows, changed, _outdated(sights, changes))
+    return Visibility(rows, changed, _outdated(drafts, changes))
 
 
-def _sights(view: WindowView, presence: StepPresence, sources: dict[str, _Sight]) -> Iterator[_Sight]:
+def _row_drafts(
+    view: WindowView, presence: StepPresence, sources: dict[str, _RowDraft]
+) -> Iterator[_RowDraft]:
     """A step's rows. `sources` are the copies of files so far, by the ids that bring them back; it adds its own."""
     step = presence.step
     superseded = view.files.stale_calls(step)
@@ -151,19 +153,19 @@ def _sights(view: WindowView, presence: StepPresence, sources: dict[str, _Sight]
         if result is None:
             continue
         if use.kind == "write" and use.path and not result.error and has_written(use, result.text):
-            for sight in _copy_written(view, presence, call_id):
-                sources[sight.row.id] = sight
-                yield sight
-        sight = _returned(view, presence, call_id)
-        if sight.at is not None:
-            sources[sight.row.id] = sight
+            for draft in _copy_written(view, presence, call_id):
+                sources[draft.row.id] = draft
+                yield draft
+        draft = _returned(view, presence, call_id)
+        if draft.at is not None:
+            sources[draft.row.id] = draft
         elif use.kind == "recall" and not result.error and (source := sources.get(use.recalls)):
             note = f"brings back what step {source.row.step} showed"
-            sight = _Sight(replace(sight.row, path=source.row.path, note=note), source.at)
-        yield replace(sight, instead=superseded.get(call_id, ""))
+            draft = _RowDraft(replace(draft.row, path=source.row.path, note=note), source.at)
+        yield replace(draft, instead=superseded.get(call_id, ""))
 
 
-def _copy_written(view: WindowView, presence: StepPresence, call_id: str) -> Iterator[_Sight]:
+def _copy_written(view: WindowView, presence: StepPresence, call_id: str) -> Iterator[_RowDraft]:
     """The file as a write left it, where the call tells."""
     step, use = presence.step, presence.step.uses[call_id]
     content = written_content(step.calls[call_id].arguments)
@@ -183,10 +185,10 @@ def _copy_written(view: WindowView, presence: StepPresence, call_id: str) -> Ite
         first=min(lines.end, 1),
         last=lines.end,
     )
-    yield _Sight(row, moment_of(step, call_id), lines if shown.state == "resident" else NO_LINES)
+    yield _RowDraft(row, moment_of(step, call_id), lines if shown.state == "resident" else NO_LINES)
 
 
-def _returned(view: WindowView, presence: StepPresence, call_id: str) -> _Sight:
+def _returned(view: WindowView, presence: StepPresence, call_id: str) -> _RowDraft:
     step, use = presence.step, presence.step.uses[call_id]
     result, shown = step.results[call_id], presence.result(call_id)
     text = joined_text(result.parts)
@@ -207,13 +209,13 @@ def _returned(view: WindowView, presence: StepPresence, call_id: str) -> _Sight:
         note="failed" if result.error else "",
     )
     if not is_read or result.error or not _is_copy(use, result, text):
-        return _Sight(row)
+        return _RowDraft(row)
     lines = NO_LINES
     if shown.state in ("resident", "clipped"):
         lines = lines_read(use, text)
     if shown.state == "clipped":
         lines = lines.still_in(shown.text)
-    return _Sight(row, moment_of(step, call_id), lines)
+    return _RowDraft(row, moment_of(step, call_id), lines)
 
 
 def _is_copy(use: ToolUse, result: ToolMessage, text: str) -> bool:
@@ -228,30 +230,32 @@ def _id_of(use: ToolUse, result: ToolMessage, entry: str) -> str:
     return source_id(use, joined_text(result.parts)) if is_text else entry
 
 
-def _unseen_changes(sights: Sequence[_Sight], changes: dict[str, list[CallChange]]) -> Iterator[CallChange]:
+def _unseen_changes(
+    drafts: Sequence[_RowDraft], changes: dict[str, list[CallChange]]
+) -> Iterator[CallChange]:
     """Changes that no call tells of, such as a formatter's: a later copy has other words in the same line."""
     known: dict[str, dict[int, str]] = {}
-    for sight in sights:
-        words = sight.lines.words()
-        if not words or sight.at is None or _change_after(sight.at, changes.get(sight.row.path, ())):
+    for draft in drafts:
+        words = draft.lines.words()
+        if not words or draft.at is None or _change_after(draft.at, changes.get(draft.row.path, ())):
             continue
-        before = known.setdefault(sight.row.path, {})
+        before = known.setdefault(draft.row.path, {})
         if any(before.get(number, line) != line for number, line in words.items()):
             before.clear()
-            yield CallChange(sight.row.path, "other", sight.at)
+            yield CallChange(draft.row.path, "other", draft.at)
         before.update(words)
 
 
-def _judged(sight: _Sight, changes: dict[str, list[CallChange]]) -> TextVisibility:
+def _finished_row(draft: _RowDraft, changes: dict[str, list[CallChange]]) -> TextVisibility:
     """The row with what came later in mind."""
-    row = replace(sight.row, is_copy=sight.at is not None)
-    change = _change_after(sight.at, changes.get(row.path, ())) if sight.at else None
+    row = replace(draft.row, is_copy=draft.at is not None)
+    change = _change_after(draft.at, changes.get(row.path, ())) if draft.at else None
     if change is None:
-        lines = sight.lines
-        note = "; ".join(filter(None, (row.note, sight.instead)))
+        lines = draft.lines
+        note = "; ".join(filter(None, (row.note, draft.instead)))
         return replace(row, note=note, lines=lines.spans, is_open=lines.is_open, end=lines.end)
     note = "; ".join(filter(None, (row.note, _before(change))))
-    return replace(row, note=note, state="stale" if row.state in ON_VIEW else row.state)
+    return replace(row, note=note, state="stale" if row.state in VISIBLE_STATES else row.state)
 
 
 def _change_after(at: CallMoment, changes: Sequence[CallChange]) -> CallChange | None:
@@ -267,12 +271,12 @@ def _before(change: CallChange) -> str:
     return f"you saw this file before {did} at step {step}{'' if change.sure else ', which has no result'}"
 
 
-def _outdated(sights: Sequence[_Sight], changes: dict[str, list[CallChange]]) -> dict[str, str]:
+def _outdated(drafts: Sequence[_RowDraft], changes: dict[str, list[CallChange]]) -> dict[str, str]:
     """Files of which nothing was seen since their newest change, each with the sentence that says so."""
     seen: dict[str, list[CallMoment]] = {}
-    for sight in sights:
-        if sight.at is not None:
-            seen.setdefault(sight.row.path, []).append(sight.at)
+    for draft in drafts:
+        if draft.at is not None:
+            seen.setdefault(draft.row.path, []).append(draft.at)
     return {
         path: _before(changes[path][-1])
         for path, moments in seen.items()

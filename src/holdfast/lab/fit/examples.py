@@ -40,7 +40,7 @@ from holdfast.packing.window import Window
 KEEPS_FROM_STEP_TO_STEP = 0.98
 """Use counts this much less with every step that it comes later: by then another fold will have chosen again."""
 OLD = 5
-"""Steps from which a need is no longer on view anyway."""
+"""Steps from which a need is no longer visible anyway."""
 ONE_IN = 5
 """Of what nothing used, this share is kept as examples, and each counts for as many."""
 
@@ -119,7 +119,7 @@ def rows_of(
     """Lines and names that a fold let go, as a choice among them would see them."""
     view = window.view()
     sightings, draft = view.line_index, FoldDraft(view)
-    shown = draft.on_view()
+    shown = draft.visible_text()
     lines = candidate_lines(sightings, draft.folded(), shown)
     names = sorted({name for line in lines for name in line.names} - shown.names)
     return (

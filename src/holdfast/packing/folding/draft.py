@@ -152,7 +152,7 @@ class FoldDraft:
         if room:
             steps = {step.entry: step for step in view.transcript.steps}
             prices = ExcerptPrices(view.counter, steps, view.files)
-            chooser = LineChooser(view.line_index, self.folded(), self.on_view(), prices)
+            chooser = LineChooser(view.line_index, self.folded(), self.visible_text(), prices)
             bare, used = sum(map(self._bare, notes)), 0
             for _ in range(FILLINGS):
                 # Lines take less below a common heading than each was priced at: what is left is filled again.
@@ -204,7 +204,7 @@ class FoldDraft:
 
         return is_folded
 
-    def on_view(self) -> ShownLines:
+    def visible_text(self) -> ShownLines:
         """What the pack shows besides the lines that notes keep. What this draft shortens does not count."""
         texts: list[str] = []
         shortened = {*self.users, *self.pastes}

@@ -133,7 +133,7 @@ def hide_rounds(draft: FoldDraft, zones: Zones, excess: Excess) -> None:
 
 
 def _first_kept_round(view: WindowView, zones: Zones) -> int:
-    """The first round that stays on view: of the floor, or of the steps that never shrink."""
+    """The first round that stays visible: of the floor, or of the steps that never shrink."""
     if view.profile.keep_unit == "rounds":
         return len(view.transcript.rounds) - view.profile.keep_floor
     return view.transcript.steps[zones.newest[0]].round if zones.newest else 0
