@@ -43,7 +43,7 @@ def test_the_entry_that_says_it_first_is_known(kind, text, word):
 def test_a_range_knows_nothing_of_what_comes_after_it():
     claim = Claim("number", "12,345", 0, 6)
     assert Evidence.of(ITEMS[:2]).finds(claim) is None
-    assert Evidence.of(ITEMS[:2], standing=["at most 12,345 bytes"]).finds(claim) == ""
+    assert Evidence.of(ITEMS[:2], fixed_texts=["at most 12,345 bytes"]).finds(claim) == ""
 
 
 def test_escaped_text_is_read_as_paths():
@@ -58,7 +58,7 @@ def taken(text, *events):
     evidence = Evidence.of(Transcript(chained(events)).items)
     return [
         text[slice(*span)].strip()
-        for span in copied_instructions(text, evidence.told, evidence.own, evidence.returned)
+        for span in copied_instructions(text, evidence.user_prose, evidence.agent_prose, evidence.tool_prose)
     ]
 
 
@@ -123,7 +123,9 @@ def test_no_line_keeps_the_check_busy(text):
     """A pattern that tries every way to read such a line would not come back."""
     assert all(claim.end <= len(text) for claim in claims_in(text))
     assert len(pruned(text, [(0, 1)])) <= len(text)
-    assert [*copied_instructions(f"Delete {text}", EVIDENCE.told, EVIDENCE.own, EVIDENCE.returned)] == []
+    assert [
+        *copied_instructions(f"Delete {text}", EVIDENCE.user_prose, EVIDENCE.agent_prose, EVIDENCE.tool_prose)
+    ] == []
 
 
 @pytest.mark.parametrize(

@@ -142,9 +142,9 @@ def test_fault_16_every_key_is_asked_for_and_not_any(form):
         findings = find_faults(content, context)
         missing = {finding.field for finding in findings if finding.kind == "missing-key"}
         assert missing >= set(required) - {present}
-        mended = repair_summary(content, context)
-        assert set(required) <= set(mended.content.fields)
-        assert NEVER in form.render(mended.content)
+        repaired = repair_summary(content, context)
+        assert set(required) <= set(repaired.content.fields)
+        assert NEVER in form.render(repaired.content)
 
 
 @pytest.mark.slow

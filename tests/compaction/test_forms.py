@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from summary_samples import DIRECTIVES, ERROR, FACTS, GOAL, PAIR_FACTS, contents, facts, forms, has_kinds
 
-from holdfast.compaction.check import normalise, plain_text_of
+from holdfast.compaction.check import normalize, plain_text_of
 from holdfast.compaction.facts.fact import CommandFact, Fact, FileFact, LogFacts
 from holdfast.compaction.forms import FORMS
 from holdfast.compaction.forms.content import SummaryContent
@@ -170,7 +170,7 @@ def test_the_rule_half_has_the_kinds_of_its_fields_and_keeps_what_may_not_be_cut
     said = plain_text_of(content.lines())
     kept = [*facts.directives, *(fact for fact in (facts.goal, facts.latest) if fact)]
     for fact in [*kept, *(() if archive else facts.errors)]:
-        assert normalise(fact.text) in said
+        assert normalize(fact.text) in said
 
 
 @pytest.mark.parametrize("form", EVERY)
@@ -212,7 +212,7 @@ def test_long_lists_are_cut_to_the_newest_and_counted_but_never_what_must_stay(f
     long = many(200)
     content = form.fill(long, archive=False)
     text = form.render(content)
-    assert normalise("Do it. " * 300) in plain_text_of(content.lines())
+    assert normalize("Do it. " * 300) in plain_text_of(content.lines())
     for fact in (*long.directives, *long.errors):
         assert fact.text in text
     for file in long.files[:200]:
@@ -239,7 +239,7 @@ def test_every_line_of_the_rule_half_names_its_entries():
 def test_directives_and_goal_stand_verbatim_in_every_form():
     for form in FORMS.values():
         said = plain_text_of(form.fill(FACTS, archive=True).lines())
-        assert all(normalise(text) in said for text in (*DIRECTIVES, GOAL))
+        assert all(normalize(text) in said for text in (*DIRECTIVES, GOAL))
 
 
 def test_a_field_that_says_nothing_is_rendered_as_none_and_read_as_empty():

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from summary_samples import DIRECTIVES, ERROR, EVENTS, FACTS, GOAL, facts, forms, model_texts
 
-from holdfast.compaction.check import CheckContext, find_faults, normalise, plain_text_of
+from holdfast.compaction.check import CheckContext, find_faults, normalize, plain_text_of
 from holdfast.compaction.evidence import Evidence
 from holdfast.compaction.facts.fact import Fact, FileFact, LogFacts
 from holdfast.compaction.forms import FORMS
@@ -33,7 +33,7 @@ def checked(content, form, of_facts, *, limit=0, archive=False):
     return [*(fault.kind for fault in faults), *(["inflated"] if too_large else [])]
 
 
-def mended(content, form=FIVE, of_facts=FACTS, *, limit=0, archive=False):
+def repair(content, form=FIVE, of_facts=FACTS, *, limit=0, archive=False):
     context = CheckContext.of(form, of_facts, EVIDENCE, archive=archive)
     return repair_summary(content, context, below=limit, count=tokens)
 
@@ -41,13 +41,13 @@ def mended(content, form=FIVE, of_facts=FACTS, *, limit=0, archive=False):
 def mended_line(text):
     """What is left of a line that a model wrote, in a summary that needs nothing else."""
     content = SummaryContent(EMPTY | {"Technical Context": (SummaryLine(text, by="model"),)})
-    return [line.text for line in mended(content, of_facts=LogFacts()).content.lines()]
+    return [line.text for line in repair(content, of_facts=LogFacts()).content.lines()]
 
 
 @pytest.mark.parametrize("form", EVERY)
 @pytest.mark.parametrize("archive", [False, True], ids=["state", "archive"])
 def test_an_empty_answer_becomes_the_rule_half(form, archive):
-    repaired = mended(SummaryContent({}), form, archive=archive)
+    repaired = repair(SummaryContent({}), form, archive=archive)
     assert repaired.content == form.fill(FACTS, archive=archive)
     assert repaired.left == ()
     assert set(repaired.added) == set(repaired.content.lines())
@@ -58,7 +58,7 @@ def test_what_is_too_long_loses_the_oldest_that_was_read(name):
     form = FORMS[name]
     read = LogFacts(files=tuple(FileFact(f"src/part_{n:02}.py", "read", ("e1",), step=n) for n in range(30)))
     whole = form.fill(read, archive=False)
-    repaired = mended(whole, form, read, limit=tokens(form.render(whole)) - 100)
+    repaired = repair(whole, form, read, limit=tokens(form.render(whole)) - 100)
     kept = [line.text for line in repaired.content.fields["key_paths.other"]]
     assert 0 < len(kept) < 30
     assert kept == [line.text for line in whole.fields["key_paths.other"]][-len(kept) :]
@@ -66,7 +66,7 @@ def test_what_is_too_long_loses_the_oldest_that_was_read(name):
 
 @pytest.mark.parametrize("form", EVERY)
 def test_the_rule_half_needs_no_repair(form):
-    repaired = mended(form.fill(FACTS, archive=False), form, limit=10_000)
+    repaired = repair(form.fill(FACTS, archive=False), form, limit=10_000)
     assert repaired.changes == ()
     assert repaired.content == form.fill(FACTS, archive=False)
 
@@ -97,13 +97,13 @@ def test_a_lying_model_loses_its_lies_and_the_log_speaks():
 ## File System State
 - src/parser.py was deleted"""
     content, _ = FIVE.parse(lie)
-    repaired = mended(content)
+    repaired = repair(content)
     text = FIVE.render(repaired.content)
     assert "99 days" not in text
     assert "5000" not in text
     assert text.count(DIRECTIVES[0]) == 1
     for needed in (*DIRECTIVES, "2 failed, 311 passed in 3.27s", "src/parser.py (modified)", ERROR):
-        assert normalise(needed) in normalise(text)
+        assert normalize(needed) in normalize(text)
     assert {why for _, why in repaired.removed} == {"`99` is not in the log", "`5000` is not in the log"}
     assert FACTS.files[0].path in {line.text.split(" ")[0] for line in repaired.added}
     assert all(line.by == "rule" for line in repaired.added)
@@ -113,7 +113,7 @@ def test_lines_of_a_model_are_given_the_entries_they_came_from():
     content = SummaryContent(
         EMPTY | {"Technical Context": (SummaryLine("Commit a91f3c7e02b4 has TOKENS = 27", by="model"),)}
     )
-    (line,) = mended(content, of_facts=LogFacts()).content.lines()
+    (line,) = repair(content, of_facts=LogFacts()).content.lines()
     installed = next(entry.id for entry in ENTRIES if "a91f3c7e02b4" in str(entry.event))
     assert line.by == "model"
     assert line.sources == (installed,)
@@ -124,7 +124,7 @@ def test_changes_tell_what_became_of_every_line():
     content = SummaryContent(
         EMPTY | {"Completed Milestones": tuple(SummaryLine(text, by="model") for text in model)}
     )
-    changes = {change.line.text: change for change in mended(content).changes}
+    changes = {change.line.text: change for change in repair(content).changes}
     assert model[0] not in changes
     shortened, gone = changes[model[1]], changes[model[2]]
     assert (shortened.what, shortened.why) == ("shortened", "`src/no.py` is not in the log")
@@ -144,9 +144,9 @@ def test_an_inflated_summary_loses_its_least_important_lines_first():
     )
     status = (SummaryLine("The lexer is half done and waits", by="model"),)
     content = SummaryContent(EMPTY | {"Completed Milestones": chatter, "Objectives & Status": status})
-    whole = mended(content)
+    whole = repair(content)
     limit = tokens(FIVE.render(whole.content))
-    small = mended(content, limit=limit)
+    small = repair(content, limit=limit)
     assert small.left == ()
     assert tokens(FIVE.render(small.content)) < limit
     gone = [line.text for line, why in small.removed if why == "the summary was too long"]
@@ -157,10 +157,10 @@ def test_an_inflated_summary_loses_its_least_important_lines_first():
 @pytest.mark.parametrize("form", EVERY)
 def test_the_floor_is_never_cut_and_is_named(form):
     content, _ = form.parse(form.render(form.fill(FACTS, archive=False)))
-    repaired = mended(content, form, limit=20)
+    repaired = repair(content, form, limit=20)
     said = plain_text_of(repaired.content.lines())
     for needed in (GOAL, "Now do the lexer as well.", *DIRECTIVES, ERROR, "2 failed, 311 passed in 3.27s"):
-        assert normalise(needed) in said
+        assert normalize(needed) in said
     for path in ("src/parser.py", "tests/test_parser.py", "tools/checker_empty.py"):
         assert path in said
     (finding,) = repaired.left
@@ -174,7 +174,7 @@ def test_a_directive_with_a_secret_stays_without_it():
     told = LogFacts(
         directives=(Fact("Always log in with password = hunter2hunter2, never without", ("e1",)),)
     )
-    repaired = mended(SummaryContent({}), of_facts=told)
+    repaired = repair(SummaryContent({}), of_facts=told)
     (line,) = repaired.content.lines()
     assert line.text == f"The user: “Always log in with password = {MARK}, never without”"
     assert repaired.left == ()
@@ -184,8 +184,8 @@ def test_repairing_twice_changes_nothing():
     content, _ = FIVE.parse(
         "## Technical Context\n- Edited src/parser.py, src/no.py.\n- see https://no.example/x"
     )
-    once = mended(content)
-    again = mended(once.content)
+    once = repair(content)
+    again = repair(once.content)
     assert again.content == once.content
     assert again.changes == ()
 
@@ -196,10 +196,10 @@ def test_whatever_a_model_writes_the_check_then_finds_nothing_but_the_floor(data
     form, of_facts = data.draw(forms), data.draw(facts)
     archive, limit = data.draw(st.booleans()), data.draw(st.sampled_from([0, 10, 300, 1_000, 100_000]))
     content, _ = form.parse(data.draw(model_texts(form)))
-    repaired = mended(content, form, of_facts, limit=limit, archive=archive)
+    repaired = repair(content, form, of_facts, limit=limit, archive=archive)
     left = checked(repaired.content, form, of_facts, limit=limit, archive=archive)
     assert left == [finding.kind for finding in repaired.left]
     assert set(left) <= {"inflated"}
     said = plain_text_of(repaired.content.lines())
-    assert MARK.lower() in said or all(normalise(fact.text) in said for fact in of_facts.directives)
+    assert MARK.lower() in said or all(normalize(fact.text) in said for fact in of_facts.directives)
     assert form.render(form.parse(form.render(repaired.content))[0]) == form.render(repaired.content)

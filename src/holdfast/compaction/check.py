@@ -61,30 +61,31 @@ class SummaryFault(Struct, frozen=True):
 class Requirement(Struct, frozen=True):
     """Something that a summary must say, with the rule half's line for it and that line's field.
 
-    It is met by that line, which reads `own` when normalised, or by any of `ways`, each a set of texts that must
-    all occur. A changed file is met by a line that names it, unless the line is wrong about whether it was deleted.
+    It is met by that line, which reads `own` when normalized, or by any of `alternatives`, each a set of texts that
+    must all occur. A changed file is met by a line that names it, unless the line is wrong about whether it was
+    deleted.
     """
 
     kind: str
     what: str
     line: SummaryLine
-    ways: tuple[tuple[str, ...], ...]
-    is_gone: bool = False
+    alternatives: tuple[tuple[str, ...], ...]
+    is_deleted: bool = False
     field: str = ""
     own: str = ""
 
     def is_met(self, said: str) -> bool:
-        """Whether normalised and joined lines say it."""
+        """Whether normalized and joined lines say it."""
         if _quotes(said, self.own):
             return True
         if self.kind != "missing-modified-file":
-            return any(all(_quotes(said, text) for text in way) for way in self.ways)
-        paths = [path for way in self.ways for path in way if path in said]
-        return any(self._tells(line, path) for path in paths for line in said.split(BREAK))
+            return any(all(_quotes(said, text) for text in way) for way in self.alternatives)
+        paths = [path for way in self.alternatives for path in way if path in said]
+        return any(self._describes(line, path) for path in paths for line in said.split(BREAK))
 
-    def _tells(self, line: str, path: str) -> bool:
+    def _describes(self, line: str, path: str) -> bool:
         """Whether a line names the file, and is right about whether it was deleted."""
-        return _names(line, path) and bool(_GONE.search(line.replace(path, " "))) == self.is_gone
+        return _names(line, path) and bool(_GONE.search(line.replace(path, " "))) == self.is_deleted
 
 
 class CheckContext(Struct, frozen=True, kw_only=True):
@@ -94,7 +95,7 @@ class CheckContext(Struct, frozen=True, kw_only=True):
     evidence: Evidence
     rule: SummaryContent
     """The rule half, redacted."""
-    needs: tuple[Requirement, ...]
+    requirements: tuple[Requirement, ...]
     known: Evidence
     """What the rule half and the form's own words say: true, even if the log spells it differently."""
     quoted: frozenset[str]
@@ -114,22 +115,22 @@ class CheckContext(Struct, frozen=True, kw_only=True):
             form=form,
             evidence=evidence,
             rule=rule,
-            needs=_requirements(facts, filled),
+            requirements=_requirements(facts, filled),
             known=known,
-            quoted=frozenset(map(normalise, lines)),
+            quoted=frozenset(map(normalize, lines)),
             handed_over=_handed_over(filled, facts.handover),
             answers={},
         )
 
 
-def normalise(text: str) -> str:
+def normalize(text: str) -> str:
     """The text as it is compared."""
     text = _MARKS.sub("", unicodedata.normalize("NFKC", _MARKS.sub("", text)))
     return one_line(text).casefold().strip(_OUTER)
 
 
 def plain_text_of(lines: Iterable[SummaryLine]) -> str:
-    return BREAK.join(normalise(line.text) for line in lines)
+    return BREAK.join(normalize(line.text) for line in lines)
 
 
 def _redacted(line: SummaryLine) -> SummaryLine:
@@ -140,7 +141,7 @@ def find_faults(content: SummaryContent, context: CheckContext) -> Iterator[Summ
     """Everything wrong with a summary but its size, which a repair looks at."""
     yield from _missing_keys(content, context)
     said = plain_text_of(content.lines())
-    for need in context.needs:
+    for need in context.requirements:
         if not need.is_met(said):
             yield SummaryFault(need.kind, need.field, need.line, need.what)
     placed = [(field, line) for field, lines in content.fields.items() for line in lines]
@@ -152,7 +153,7 @@ def find_faults(content: SummaryContent, context: CheckContext) -> Iterator[Summ
             what = f"it says “{line.text[:LONGEST_SHOWN]}”, and something else was handed over"
             yield SummaryFault("contradicted", field, line, what, (0, len(line.text)))
         elif (
-            line.by == "model" and (field, line) not in secret and normalise(line.text) not in context.quoted
+            line.by == "model" and (field, line) not in secret and normalize(line.text) not in context.quoted
         ):
             yield from _inventions(line, field, context)
             yield from _instructions(line, field, context)
@@ -238,7 +239,9 @@ def _is_share(percent: str, text: str) -> bool:
 
 def _instructions(line: SummaryLine, field: str, context: CheckContext) -> Iterator[SummaryFault]:
     evidence = context.evidence
-    for span in copied_instructions(line.text, evidence.told, evidence.own, evidence.returned):
+    for span in copied_instructions(
+        line.text, evidence.user_prose, evidence.agent_prose, evidence.tool_prose
+    ):
         said = line.text[slice(*span)].strip()
         yield SummaryFault(
             "instruction", field, line, f"“{said}” is a tool's instruction, not the user's", span
@@ -250,7 +253,7 @@ def _requirements(facts: LogFacts, rule: SummaryContent) -> tuple[Requirement, .
     places = {line: field for field, lines in rule.fields.items() for line in lines}
     return tuple(
         replace(
-            wanted, field=places[wanted.line], line=(line := _redacted(wanted.line)), own=normalise(line.text)
+            wanted, field=places[wanted.line], line=(line := _redacted(wanted.line)), own=normalize(line.text)
         )
         for wanted in _wanted(facts)
         if wanted.line in places
@@ -273,19 +276,19 @@ def _wanted(facts: LogFacts) -> Iterator[Requirement]:
         yield Requirement("missing-test-state", tests.outcome, test_line(tests), _outcomes(tests))
     changed = [fact for fact in facts.files if fact.action in CHANGES]
     for file in changed:
-        ways, is_gone = _spellings(file, changed), file.action == "deleted"
-        yield Requirement("missing-modified-file", file.path, file_line(file), ways, is_gone)
+        alternatives, is_deleted = _spellings(file, changed), file.action == "deleted"
+        yield Requirement("missing-modified-file", file.path, file_line(file), alternatives, is_deleted)
 
 
 def _verbatim(text: str) -> tuple[tuple[str, ...], ...]:
     """A text of which nothing is left to compare is met by the rule half's line only."""
-    wanted = normalise(text)
+    wanted = normalize(text)
     return ((wanted,),) if wanted else ()
 
 
 def _outcomes(tests: TestState) -> tuple[tuple[str, ...], ...]:
     """The run's own words, or each of its counts."""
-    counts = tuple(normalise(count) for count in _COUNTED.findall(tests.outcome))
+    counts = tuple(normalize(count) for count in _COUNTED.findall(tests.outcome))
     return (*_verbatim(tests.outcome), *((counts,) if counts else ()))
 
 
@@ -295,7 +298,7 @@ def _spellings(file: FileFact, changed: list[FileFact]) -> tuple[tuple[str, ...]
     ends = ["/".join(parts[at:]) for at in range(1, len(parts) - 1)]
     others = [other.path for other in changed if other.path != file.path]
     own = [end for end in ends if not any(path.endswith(end) for path in others)]
-    return tuple((normalise(path),) for path in (file.path, *own) if normalise(path))
+    return tuple((normalize(path),) for path in (file.path, *own) if normalize(path))
 
 
 def _quotes(said: str, text: str) -> bool:

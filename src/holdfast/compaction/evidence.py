@@ -38,7 +38,7 @@ ROUNDED = _edges(_NUMBER_BEGINS, r"(?!\d)")
 ROUNDED_PART = _edges(_NUMBER_BEGINS, "")
 """A number with a point, and any more digits behind it."""
 
-MOST_LOOKS = 2_000
+MAX_OCCURRENCES = 2_000
 """Occurrences of a name that are looked at; one with more is taken for a part of other names."""
 
 REFUSED = "The user doesn't want to"
@@ -61,43 +61,43 @@ _TESTS = re.compile(
 class Evidence(Struct, frozen=True):
     """The log's texts in lower case with the entry of each, and the commands that were run."""
 
-    said: JoinedTexts[str]
+    all_text: JoinedTexts[str]
     commands: str
-    told: Prose
+    user_prose: Prose
     """What users said."""
-    own: Prose
+    agent_prose: Prose
     """What the agent said and wrote."""
-    returned: Prose
+    tool_prose: Prose
     """What tools returned."""
 
     @classmethod
-    def of(cls, items: Sequence[Item], *, standing: Iterable[str] = ()) -> "Evidence":
-        """What a range of a transcript says. `standing` are texts that hold throughout and count as the user's:
+    def of(cls, items: Sequence[Item], *, fixed_texts: Iterable[str] = ()) -> "Evidence":
+        """What a range of a transcript says. `fixed_texts` are texts that hold throughout and count as the user's:
         system prompt, project rules, static context."""
-        always = [*standing]
-        said = [("", text) for text in always]
-        told = [(-1, text) for text in always]
-        own: list[tuple[int, str]] = []
-        returned: list[tuple[int, str]] = []
+        always = [*fixed_texts]
+        all_text = [("", text) for text in always]
+        user_prose = [(-1, text) for text in always]
+        agent_prose: list[tuple[int, str]] = []
+        tool_prose: list[tuple[int, str]] = []
         delegated = _delegated(items)
         for item in items:
             at = item.position
             if isinstance(item, User):
-                told.append((at, joined_text(item.message.parts)))
-                said.append((item.entry, told[-1][1]))
+                user_prose.append((at, joined_text(item.message.parts)))
+                all_text.append((item.entry, user_prose[-1][1]))
                 continue
             written = [*_written(item)]
-            said += [(item.entry, text) for text in written]
-            own += [(at, text) for text in written]
+            all_text += [(item.entry, text) for text in written]
+            agent_prose += [(at, text) for text in written]
             for call_id, result in item.results.items():
                 text = result.text
                 is_shell = item.uses[call_id].kind == "bash"
                 totals = "".join(f"\n{total}" for total in _totals(text)) if is_shell else ""
-                said.append((item.result_entries[call_id], text + totals))
-                is_users = _is_users(item.uses[call_id], result, delegated)
-                (told if is_users else returned).append((at, text))
+                all_text.append((item.result_entries[call_id], text + totals))
+                is_users = _counts_as_user(item.uses[call_id], result, delegated)
+                (user_prose if is_users else tool_prose).append((at, text))
         commands = (use.command for item in items if isinstance(item, Step) for use in item.uses.values())
-        return cls._joined(said, commands, told, own, returned)
+        return cls._joined(all_text, commands, user_prose, agent_prose, tool_prose)
 
     @classmethod
     def of_texts(cls, texts: Iterable[str]) -> "Evidence":
@@ -107,12 +107,14 @@ class Evidence(Struct, frozen=True):
     @classmethod
     def _joined(
         cls,
-        said: Iterable[tuple[str, str]],
+        all_text: Iterable[tuple[str, str]],
         commands: Iterable[str],
         *prose: Iterable[tuple[int, str]],
     ) -> "Evidence":
         ran = "\n".join(dict.fromkeys(_single(command) for command in commands if command))
-        return cls(JoinedTexts.of(said, str.lower), ran, *(Prose.of(texts, plain_words) for texts in prose))
+        return cls(
+            JoinedTexts.of(all_text, str.lower), ran, *(Prose.of(texts, plain_words) for texts in prose)
+        )
 
     def finds(self, claim: Claim) -> str | None:
         """The first entry that says what a claim names, or None; empty where it is no entry's."""
@@ -125,14 +127,14 @@ class Evidence(Struct, frozen=True):
                 return self._command(_single(claim.text))
             case _:
                 is_hash = HASH.fullmatch(claim.text) is not None
-                at = self._at(claim.text.lower().rstrip("/"), HASH_BEGINS if is_hash else NAME)
-        return None if at < 0 else self.said.place(at)
+                at = self._find_whole(claim.text.lower().rstrip("/"), HASH_BEGINS if is_hash else NAME)
+        return None if at < 0 else self.all_text.place(at)
 
-    def _at(self, name: str, edges: Edges) -> int:
+    def _find_whole(self, name: str, edges: Edges) -> int:
         """Where a name stands by itself; -1 where it does not."""
-        text, (before, behind) = self.said.text, edges
+        text, (before, behind) = self.all_text.text, edges
         at = text.find(name)
-        for _ in range(MOST_LOOKS):
+        for _ in range(MAX_OCCURRENCES):
             if at < 0 or (before.match(text, at) and behind.match(text, at + len(name))):
                 return at
             at = text.find(name, at + 1)
@@ -143,13 +145,13 @@ class Evidence(Struct, frozen=True):
         path = path.rstrip("/")
         while path.startswith(("./", "../")):
             path = path[path.index("/") + 1 :]
-        at = self._at(path, PATH)
+        at = self._find_whole(path, PATH)
         if at >= 0 or not path.startswith(("/", "~/")):
             return at
         for cut in (found.start() for found in re.finditer("/", path)):
             below = path[cut + 1 :]
-            if cut and below and self._at(path[:cut], PATH) >= 0:
-                at = self._at(below, PATH_BEGINS)
+            if cut and below and self._find_whole(path[:cut], PATH) >= 0:
+                at = self._find_whole(below, PATH_BEGINS)
                 if at >= 0:
                     return at
         return -1
@@ -165,16 +167,16 @@ class Evidence(Struct, frozen=True):
         def edges(spelling: str) -> Edges:
             return (ROUNDED_PART if "." in spelling else ROUNDED) if is_rounded else NUMBER
 
-        return max(self._at(spelling, edges(spelling)) for spelling in dict.fromkeys(spellings))
+        return max(self._find_whole(spelling, edges(spelling)) for spelling in dict.fromkeys(spellings))
 
     def _command(self, command: str) -> str | None:
         """A command that was run or spoken of, whole or in part; what it leaves out is marked."""
         pieces = [piece for piece in _CUT.split(command) if piece]
         if all(piece in self.commands for piece in pieces):
-            at = self.said.text.find(pieces[0]) if pieces else -1
-            return self.said.place(at) if at >= 0 else ""
-        found = [self._at(piece, NAME) for piece in pieces]
-        return None if -1 in found else self.said.place(found[0])
+            at = self.all_text.text.find(pieces[0]) if pieces else -1
+            return self.all_text.place(at) if at >= 0 else ""
+        found = [self._find_whole(piece, NAME) for piece in pieces]
+        return None if -1 in found else self.all_text.place(found[0])
 
 
 def _single(text: str) -> str:
@@ -200,7 +202,7 @@ def _delegated(items: Sequence[Item]) -> frozenset[str]:
     )
 
 
-def _is_users(use: ToolUse, result: ToolMessage, delegated: frozenset[str]) -> bool:
+def _counts_as_user(use: ToolUse, result: ToolMessage, delegated: frozenset[str]) -> bool:
     """Whether a result counts as the user's words: an answer to a question, the reason why a call was refused,
     project rules, a plan to carry out."""
     name = use.path.rsplit("/", 1)[-1].lower()

@@ -251,8 +251,8 @@ def _evidence(plan: CompactionPlan, window: WindowView) -> Evidence:
     seen = (
         transcript.items[: plan.end] if window.profile.summary_request == "transcript" else transcript.items
     )
-    standing = (transcript.system, *transcript.rules.values(), *transcript.contexts.values())
-    return Evidence.of(seen, standing=standing)
+    fixed_texts = (transcript.system, *transcript.rules.values(), *transcript.contexts.values())
+    return Evidence.of(seen, fixed_texts=fixed_texts)
 
 
 def _touched_since(facts: LogFacts, items: Sequence[Item]) -> LogFacts:

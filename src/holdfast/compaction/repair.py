@@ -16,7 +16,7 @@ from holdfast.compaction.check import (
     SummaryFault,
     find_faults,
     find_sources,
-    normalise,
+    normalize,
 )
 from holdfast.compaction.claims import pruned
 from holdfast.compaction.forms.content import SummaryContent, visible_texts
@@ -25,7 +25,7 @@ from holdfast.redaction import redact
 
 Count = Callable[[str], int]
 """Tokens of a text."""
-What = Literal["added", "removed", "shortened", "redacted"]
+SummaryChangeKind = Literal["added", "removed", "shortened", "redacted"]
 
 GENTLE_ROUNDS, MOST_ROUNDS = 6, 20
 """Rounds in which only a sentence is taken out of a wrong line; after them the whole line goes."""
@@ -34,7 +34,7 @@ GENTLE_ROUNDS, MOST_ROUNDS = 6, 20
 class SummaryChange(Struct, frozen=True):
     """What was done to a line of a field, and why. `left` is the text of one that was shortened or redacted."""
 
-    what: What
+    what: SummaryChangeKind
     field: str
     line: SummaryLine
     why: str
@@ -63,13 +63,13 @@ class Repaired(Struct, frozen=True):
 def repair_summary(
     content: SummaryContent, context: CheckContext, *, below: int = 0, count: Count | None = None
 ) -> Repaired:
-    """The content, mended. With a `count` of a text's tokens it also shrinks until it takes fewer than `below`."""
+    """The repaired content. With a `count` of a text's tokens it also shrinks until it takes fewer than `below`."""
     draft = _Draft(context, {name: [*dict.fromkeys(lines)] for name, lines in content.fields.items()})
     for number in range(MOST_ROUNDS):
         faults = draft.faults()
         if not faults:
             break
-        draft.mend(faults, is_gentle=number < GENTLE_ROUNDS)
+        draft.repair(faults, is_gentle=number < GENTLE_ROUNDS)
     left = draft.faults()
     if count is not None and below:
         left += draft.shrink(below, count)
@@ -77,7 +77,7 @@ def repair_summary(
 
 
 class _Draft(Struct):
-    """A summary while it is mended."""
+    """A summary while it is repaired."""
 
     context: CheckContext
     fields: dict[str, list[SummaryLine]]
@@ -106,7 +106,7 @@ class _Draft(Struct):
     def faults(self) -> tuple[SummaryFault, ...]:
         return (*find_faults(self.content(), self.context),)
 
-    def mend(self, faults: Sequence[SummaryFault], *, is_gentle: bool) -> None:
+    def repair(self, faults: Sequence[SummaryFault], *, is_gentle: bool) -> None:
         """Add what is missing, and take out of each line at once all that is wrong with it."""
         wrong: dict[tuple[str, SummaryLine], list[SummaryFault]] = {}
         for fault in faults:
@@ -126,7 +126,7 @@ class _Draft(Struct):
         if count(form.render(self.content())) < most:
             return ()
         for only_rule in (False, True):
-            self._settle(only_rule)
+            self._secure_requirements(only_rule)
             for field, line in self._spare(only_rule):
                 self._remove(field, line, "the summary was too long")
                 if count(form.render(self.content())) < most:
@@ -138,9 +138,9 @@ class _Draft(Struct):
             ),
         )
 
-    def _settle(self, only_rule: bool) -> None:
+    def _secure_requirements(self, only_rule: bool) -> None:
         """See that every requirement is met by a line of its own, or of the rule half; the others may go."""
-        for need in self.context.needs:
+        for need in self.context.requirements:
             if not any(
                 self._meets(line, only_rule, (need,)) for lines in self.fields.values() for line in lines
             ):
@@ -148,25 +148,25 @@ class _Draft(Struct):
 
     def _spare(self, only_rule: bool) -> list[tuple[str, SummaryLine]]:
         """Lines that may go, in the order in which they go: the lightest field first."""
-        needs = self.context.needs
+        requirements = self.context.requirements
         spare: list[tuple[str, SummaryLine]] = []
         last: list[tuple[str, SummaryLine]] = []
         for field in sorted(self.context.form.fields, key=lambda field: field.weight):
             lines = self.fields.get(field.name, [])
-            loose = [line for line in _expendable(lines) if not self._meets(line, only_rule, needs)]
-            other = self._stand_in(field.name) if len(loose) == len(lines) else None
+            loose = [line for line in _expendable(lines) if not self._meets(line, only_rule, requirements)]
+            other = self._fallback_line(field.name) if len(loose) == len(lines) else None
             spare += [(field.name, line) for line in (loose[:-1] if other else loose)]
             last += [(field.name, line) for line in loose[-1:] if other and len(other.text) < len(line.text)]
         return [*spare, *last]
 
-    def _meets(self, line: SummaryLine, only_rule: bool, needs: Iterable[Requirement]) -> bool:
+    def _meets(self, line: SummaryLine, only_rule: bool, requirements: Iterable[Requirement]) -> bool:
         """Whether a line meets one of the requirements, and so may be the only one that does."""
         if only_rule and line.by == "model":
             return False
-        said = normalise(line.text)
-        return any(need.is_met(said) for need in needs)
+        said = normalize(line.text)
+        return any(need.is_met(said) for need in requirements)
 
-    def _stand_in(self, name: str) -> SummaryLine | None:
+    def _fallback_line(self, name: str) -> SummaryLine | None:
         """The line of the rule half that stays when all else of a field has gone."""
         return next((line for line in self.context.rule.fields.get(name, ()) if visible_texts((line,))), None)
 
@@ -180,7 +180,7 @@ class _Draft(Struct):
     def _remove(self, field: str, line: SummaryLine, why: str) -> None:
         self.fields[field].remove(line)
         self.changes.append(SummaryChange("removed", field, line, why))
-        other = self._stand_in(field)
+        other = self._fallback_line(field)
         if not visible_texts(self.fields[field]) and other is not None:
             self._add(field, (other,), "the field would be empty")
 

@@ -1,4 +1,4 @@
-"""The writer of a summary: a model is asked if there is one, checked and mended; else the rule half stands in.
+"""The writer of a summary: a model is asked if there is one, checked and repaired; else the rule half is used.
 
 Rule: it always ends in something that can be recorded. A model that is slow, silent, wordy or wrong costs a retry,
 then the rule half, then a mark; it never costs the agent's turn, nor what the user said.
@@ -60,7 +60,7 @@ class WrittenSummary(Struct, frozen=True):
 
 
 async def write_summary(prepared: PreparedSummary, model: Model | None, count: Count) -> WrittenSummary:
-    """The summary: the model's, mended, or the rule half."""
+    """The summary: the model's, repaired, or the rule half."""
     if model is None or prepared.request is None:
         return write_by_rule(prepared, count)
     attempts: list[SummaryAttempt] = []
@@ -68,7 +68,7 @@ async def write_summary(prepared: PreparedSummary, model: Model | None, count: C
     request = prepared.request
     for _ in range(prepared.tries):
         attempt = await _ask_once(model, request, prepared.timeout)
-        written = _mended(prepared, attempt, model.name, count) if attempt.text else attempt
+        written = _repaired(prepared, attempt, model.name, count) if attempt.text else attempt
         if isinstance(written, WrittenSummary):
             if not written.lacking:
                 return replace(written, attempts=(*attempts, attempt))
@@ -114,7 +114,7 @@ def _named(keys: Sequence[str]) -> str:
     return f"{shown} and {len(keys) - MOST_KEYS} more" if len(keys) > MOST_KEYS else shown
 
 
-def _mended(
+def _repaired(
     prepared: PreparedSummary, attempt: SummaryAttempt, model: str, count: Count
 ) -> WrittenSummary | SummaryAttempt:
     """The model's text, checked and repaired; the attempt as a failure where that leaves nothing to use."""
@@ -140,14 +140,14 @@ def _mended(
     )
 
 
-def _lacking(form: Form, written: SummaryContent, mended: SummaryContent) -> tuple[str, ...]:
+def _lacking(form: Form, written: SummaryContent, repaired: SummaryContent) -> tuple[str, ...]:
     """Required keys that the model did not write, and that the repair could not fill."""
     if not form.has_every_key:
         return ()
     return tuple(
         field.name
         for field in form.fields
-        if field.is_required and field.name not in written.fields and not has_text(mended, field)
+        if field.is_required and field.name not in written.fields and not has_text(repaired, field)
     )
 
 
