@@ -39,7 +39,7 @@ class Spent(Struct, frozen=True):
     dollars: float = 0.0
     unpriced: int = 0
 
-    def and_reply(self, usage: Usage | None, dollars: float | None) -> "Spent":
+    def with_reply(self, usage: Usage | None, dollars: float | None) -> "Spent":
         if usage is None:
             return replace(self, unpriced=self.unpriced + 1)
         return replace(
@@ -82,7 +82,7 @@ class RunBudget:
         self.spent = replace(self.spent, steps=self.spent.steps + 1)
 
     def add_reply(self, usage: Usage | None, dollars: float | None) -> None:
-        self.spent = self.spent.and_reply(usage, dollars)
+        self.spent = self.spent.with_reply(usage, dollars)
 
     def reached(self) -> Stop | None:
         return reached_limit(self.limits, self.spent, self._clock() - self._began)

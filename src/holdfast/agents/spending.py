@@ -40,15 +40,15 @@ class ModelSpending(Struct, frozen=True):
         """Whether the price of any request is known."""
         return self.requests > self.unpriced + self.unreported
 
-    def and_request(self, usage: Usage | None, known: ModelEntry | None) -> "ModelSpending":
+    def with_request(self, usage: Usage | None, known: ModelEntry | None) -> "ModelSpending":
         if usage is None:
-            return self.and_spend(ModelSpending("", requests=1, unreported=1))
+            return self.with_spend(ModelSpending("", requests=1, unreported=1))
         dollars = request_cost(known, usage) if known else None
         plain = request_cost(known, Usage(usage.prompt, usage.completion)) if known else None
         unpriced = int(dollars is None)
-        return self.and_spend(ModelSpending("", 1, 0, unpriced, usage, dollars or 0.0, plain or 0.0))
+        return self.with_spend(ModelSpending("", 1, 0, unpriced, usage, dollars or 0.0, plain or 0.0))
 
-    def and_spend(self, other: "ModelSpending") -> "ModelSpending":
+    def with_spend(self, other: "ModelSpending") -> "ModelSpending":
         return replace(
             self,
             requests=self.requests + other.requests,
@@ -67,17 +67,17 @@ class Spending(Struct, frozen=True):
     folds: int = 0
     folded: int = 0
 
-    def and_spending(self, other: "Spending") -> "Spending":
+    def plus(self, other: "Spending") -> "Spending":
         models = {spend.model: spend for spend in self.models}
         for spend in other.models:
-            models[spend.model] = models.get(spend.model, ModelSpending(spend.model)).and_spend(spend)
+            models[spend.model] = models.get(spend.model, ModelSpending(spend.model)).with_spend(spend)
         return Spending(tuple(models.values()), self.folds + other.folds, self.folded + other.folded)
 
     @property
     def total(self) -> ModelSpending:
         whole = ModelSpending("total")
         for spend in self.models:
-            whole = whole.and_spend(spend)
+            whole = whole.with_spend(spend)
         return whole
 
 
@@ -90,7 +90,7 @@ def measure_spending(entries: Sequence[Entry], lookup: PriceLookup) -> Spending:
             case AssistantReplied(model=model, usage=usage) | UsageReported(model=model, usage=usage):
                 known = lookup(model)
                 name = (known.name if known else "") or model or "unknown"
-                models[name] = models.get(name, ModelSpending(name)).and_request(usage, known)
+                models[name] = models.get(name, ModelSpending(name)).with_request(usage, known)
             case Folded(tokens_before=before, tokens_after=after):
                 folds += 1
                 folded += max(0, before - after)
@@ -119,8 +119,8 @@ def spent_by(entries: Sequence[Entry], entry: ModelEntry) -> Spent:
     for one in entries:
         match one.event:
             case AssistantReplied(usage=usage):
-                spent = spent.and_reply(usage, request_cost(entry, usage) if usage else None)
+                spent = spent.with_reply(usage, request_cost(entry, usage) if usage else None)
                 spent = replace(spent, steps=spent.steps + 1)
             case UsageReported(usage=usage):
-                spent = spent.and_reply(usage, request_cost(entry, usage))
+                spent = spent.with_reply(usage, request_cost(entry, usage))
     return spent

@@ -179,7 +179,7 @@ class AgentScreenSession:
         if not self._is_open:
             return
         for usage, dollars in spent_with(notice, self._bill):
-            self._spent = self._spent.and_reply(usage, dollars)
+            self._spent = self._spent.with_reply(usage, dollars)
         if isinstance(notice, StepBegan | Replied | CallFinished):
             # Now, not when it is shown: between these notices another thread may use the window.
             self._used = self._size()
@@ -205,7 +205,7 @@ class AgentScreenSession:
         for one in path(self.coding.session.log.entries()):
             if isinstance(one.event, AssistantReplied | UsageReported) and (usage := one.event.usage):
                 known = lookup(one.event.model)
-                spent = spent.and_reply(usage, request_cost(known, usage) if known else None)
+                spent = spent.with_reply(usage, request_cost(known, usage) if known else None)
         self._spent = spent
         self._used = self._size()
 

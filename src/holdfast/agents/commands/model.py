@@ -164,7 +164,7 @@ def _report(coding: CodingSession) -> str:
     store, log, lookup = coding.session.store, coding.session.log, lookup_for(coding)
     entries, logs = log.entries(), sub_agents_of(log.id, sub_agent_logs(store))
     by_sub_agents = spending_of(store, logs, lookup)
-    found = measure_spending(entries, lookup).and_spending(by_sub_agents)
+    found = measure_spending(entries, lookup).plus(by_sub_agents)
     copied = "What a fork copied from another session is not counted here." * bool(count_copied(entries))
     spent = by_sub_agents.total
     cost = dollars(spent.dollars) if spent.is_priced else "an unknown cost"
@@ -182,7 +182,7 @@ def spending_of(store: Store, logs: Iterable[str], lookup: PriceLookup) -> Spend
     """What several logs cost together."""
     found = Spending()
     for log in logs:
-        found = found.and_spending(measure_spending(read_entries(store, log), lookup))
+        found = found.plus(measure_spending(read_entries(store, log), lookup))
     return found
 
 

@@ -103,7 +103,7 @@ def _list(coding: CodingSession, query: str) -> tuple[list[ListedSession], int]:
         session = read_session(store, info)
         if session.rounds or session.trouble:
             tasks = spending_of(store, sub_agents_of(session.id, by_log), lookup)
-            spent = measure_spending(session.entries, lookup).and_spending(tasks).total
+            spent = measure_spending(session.entries, lookup).plus(tasks).total
             sessions.append((session, spent, lines.get(session.id, "")))
     return sessions, len(infos) - looked
 
