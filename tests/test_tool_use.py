@@ -1,7 +1,7 @@
 import pytest
 
 from holdfast.messages import ToolCall
-from holdfast.tool_use import recognise
+from holdfast.tool_use import recognize_tool
 
 
 @pytest.mark.parametrize(
@@ -30,12 +30,12 @@ from holdfast.tool_use import recognise
     ],
 )
 def test_other_agents_names_for_the_same_tools(name, arguments, kind):
-    assert recognise(ToolCall("c", name, arguments)).kind == kind
+    assert recognize_tool(ToolCall("c", name, arguments)).kind == kind
 
 
 def test_ranges_are_read_in_every_spelling():
     def span(name, **arguments):
-        use = recognise(ToolCall("c", name, arguments))
+        use = recognize_tool(ToolCall("c", name, arguments))
         return use.path, use.first, use.last
 
     assert span("Read", file_path="a", offset=10, limit=5) == ("a", 10, 14)
@@ -67,7 +67,7 @@ def test_ranges_are_read_in_every_spelling():
     ],
 )
 def test_head_and_tail_read_the_lines_they_show(command, span):
-    use = recognise(ToolCall("c", "exec_command", {"cmd": command}))
+    use = recognize_tool(ToolCall("c", "exec_command", {"cmd": command}))
     assert (use.kind, (use.path, use.first, use.last)) == ("read", span)
 
 
@@ -77,22 +77,22 @@ def test_commands_of_spaces_take_no_quadratic_time(start, end):
     """One of the long ones took seconds; the short ones stay below the length that is read at all."""
     for size in (1_900, 20_000):
         for _ in range(200):
-            assert recognise(ToolCall("c", "Bash", {"command": start + " " * size + end})).kind == "bash"
+            assert recognize_tool(ToolCall("c", "Bash", {"command": start + " " * size + end})).kind == "bash"
 
 
 def test_a_patch_names_its_file():
     call = ToolCall("c", "apply_patch", {"input": "*** Begin Patch\n*** Update File: src/x.ts\n"})
-    assert recognise(call).path == "src/x.ts"
+    assert recognize_tool(call).path == "src/x.ts"
 
 
 @pytest.mark.parametrize(
     "arguments", [{"path": 5}, {"offset": "x"}, {"view_range": [1]}, {"limit": -3}, {"limit": True}]
 )
 def test_odd_arguments_never_fail(arguments):
-    assert recognise(ToolCall("c", "Read", arguments)).first == 0
+    assert recognize_tool(ToolCall("c", "Read", arguments)).first == 0
 
 
 def test_a_label_is_one_short_line():
-    use = recognise(ToolCall("c", "Bash", {"command": "echo a\n" * 100}))
+    use = recognize_tool(ToolCall("c", "Bash", {"command": "echo a\n" * 100}))
     assert "\n" not in use.label
     assert len(use.label) < 140

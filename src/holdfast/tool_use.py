@@ -109,7 +109,7 @@ class ToolUse(Struct, frozen=True, gc=False):
         return " ".join(x for x in (self.name, command, pattern, place, self.recalls[:40]) if x)
 
 
-def recognise(call: ToolCall) -> ToolUse:
+def recognize_tool(call: ToolCall) -> ToolUse:
     """The kind of a call with the arguments that identify it."""
     arguments = call.arguments
     kind = kind_of(call.name, arguments)

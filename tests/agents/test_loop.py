@@ -107,7 +107,7 @@ def test_steps_are_bounded(tmp_path):
     assert isinstance(end, Stop)
     assert end.reason == "steps"
     assert scene.done == ["n0", "n1", "n2", "n3"]
-    assert scene.session.window.transcript.settled
+    assert scene.session.window.transcript.has_all_results
 
 
 def test_time_is_bounded(tmp_path):

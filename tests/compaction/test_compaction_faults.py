@@ -97,7 +97,7 @@ def test_fault_12_no_compaction_leaves_an_orphan_or_two_assistants_in_a_row(prof
     compactions = 0
     for event in work(8, 5):
         session.record(event)
-        if not session.window.transcript.settled:
+        if not session.window.transcript.has_all_results:
             continue
         compactions += asyncio.run(compact(session)) is not None
         messages = session.pack().pack.messages

@@ -114,7 +114,7 @@ class Work:
 
     def assert_prefix_only_grows(self, packed: Packed) -> None:
         entries = self.session.log.entries()
-        prefix, settled = packed.pack.prefix, self.session.window.transcript.settled
+        prefix, settled = packed.pack.prefix, self.session.window.transcript.has_all_results
         if self.before is not None:
             at, old, was_settled = self.before
             resets = SystemSet | RulesSet | Folded | Compacted

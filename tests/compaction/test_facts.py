@@ -244,5 +244,5 @@ def test_every_fact_comes_from_the_log_and_from_no_later_entry(seed):
     for fact in found.directives:
         assert fact.text in " ".join(said.split())
     prefix = Transcript(entries[: random.Random(seed).randrange(len(entries))])
-    if prefix.settled:
+    if prefix.has_all_results:
         assert extract_facts(whole, 0, len(prefix.items)) == extract_facts(prefix)

@@ -10,7 +10,7 @@ from holdfast.errors import ContextOverflow
 from holdfast.lab.evidence.needs import study_evidence
 from holdfast.lab.fit.examples import (
     KEEPS_FROM_STEP_TO_STEP,
-    ONE_IN,
+    UNUSED_SAMPLE,
     RecordingExamples,
     examples_of,
     is_sampled,
@@ -71,7 +71,7 @@ def test_what_is_used_is_an_example_with_its_use(lesson_study):
     assert used
     assert all(features[is_definition] for features in used)
     assert {row[2] for row in used.values()} == {1.0}
-    assert {row[2] for row in lines if not row[1]} == {float(ONE_IN)}
+    assert {row[2] for row in lines if not row[1]} == {float(UNUSED_SAMPLE)}
     assert any(row[1] for row in names)
     assert any(not row[1] for row in names)
 
@@ -151,5 +151,5 @@ def test_where_nothing_can_be_sent_the_recording_goes_on(tmp_path):
 def test_about_one_in_so_many_unused_lines_is_kept():
     kept = [{n for n in range(5_000) if is_sampled(f"a line of its own, {n}", step)} for step in (1, 2)]
     for one in kept:
-        assert abs(len(one) / 5_000 - 1 / ONE_IN) < 0.02
-    assert abs(len(kept[0] & kept[1]) / 5_000 - 1 / ONE_IN**2) < 0.02
+        assert abs(len(one) / 5_000 - 1 / UNUSED_SAMPLE) < 0.02
+    assert abs(len(kept[0] & kept[1]) / 5_000 - 1 / UNUSED_SAMPLE**2) < 0.02

@@ -70,7 +70,7 @@ def test_a_cold_cache_is_an_opportunity_to_fold():
         made = []
         for at, entry in enumerate(entries):
             window.add(replace(entry, at=at * idle))
-            made += fold_if_due(window) if window.transcript.settled else []
+            made += fold_if_due(window) if window.transcript.has_all_results else []
         profits = [fold for fold in made if fold.reason == "profit"]
         assert bool(profits) == bool(expected)
         assert all("the cache is cold" in fold.why for fold in profits)
@@ -106,7 +106,7 @@ def test_a_fold_that_adds_leaves_all_before_it_as_it_was():
     window = Window(CODE.scaled_to(16_000), counter())
     for entry in chained(work(120)):
         window.add(entry)
-        if not window.transcript.settled:
+        if not window.transcript.has_all_results:
             continue
         before = pack(window.view()).prefix if window.view().total <= window.profile.hard_limit else ()
         notes = [note for note, _ in window.view().notes.values()]

@@ -17,7 +17,7 @@ from holdfast.packing.rendering.clip import clip_chars, clip_tokens
 from holdfast.packing.rendering.digests import reports_failure, unwrap
 from holdfast.packing.rendering.levels import RenderContext, reduce_arguments, reduce_result
 from holdfast.tokenizers import counter_for_model
-from holdfast.tool_use import recognise
+from holdfast.tool_use import recognize_tool
 from holdfast.views.transcript import Transcript
 from support.driving import counter
 from support.logs import chained, result, step, user
@@ -28,7 +28,7 @@ def scene(profile=CODE):
 
 
 def reduced(name, arguments, text, level="digest", cap=0, profile=CODE):
-    return reduce_result(scene(profile), recognise(ToolCall("c", name, arguments)), text, level, cap)
+    return reduce_result(scene(profile), recognize_tool(ToolCall("c", name, arguments)), text, level, cap)
 
 
 def numbered(count, word="row"):
@@ -205,7 +205,7 @@ def test_reducing_a_digest_again_changes_nothing():
 
 def test_what_recall_read_is_folded_to_the_id_it_was_read_from():
     source = text_id("the original")
-    use = recognise(ToolCall("c", "Recall", {"id": source}))
+    use = recognize_tool(ToolCall("c", "Recall", {"id": source}))
     shown = reduce_result(scene(), use, numbered(80), "digest", 0)
     assert f'Recall(id="{source}")' in shown
 
@@ -322,7 +322,7 @@ def test_the_rest_of_a_json_digest_is_not_named_by_numbers_of_another_text():
 
 
 def test_what_failed_says_so_when_it_is_folded():
-    use = recognise(ToolCall("c", "Bash", {"command": "make"}))
+    use = recognize_tool(ToolCall("c", "Bash", {"command": "make"}))
     for level in ("digest", "stub"):
         assert (
             ", failed" in reduce_result(scene(), use, numbered(90), level, 0, state="failed").split("\n")[0]
@@ -333,7 +333,7 @@ def test_what_failed_says_so_when_it_is_folded():
 
 
 def written(value, level="digest", profile=CODE):
-    use = recognise(ToolCall("c", "Write", {"file_path": "a.py"}))
+    use = recognize_tool(ToolCall("c", "Write", {"file_path": "a.py"}))
     return reduce_arguments(scene(profile), use, {"content": value}, level)[0]["content"]
 
 
@@ -551,7 +551,7 @@ CLIP_MARK = re.compile(
 @example(SCENES[1], "bash", "digest", 80, "", False, "error " * 40_000)
 @example(SCENES[2], "read", "clipped", 1, "", False, "\n" * 20_000)
 def test_every_rendition_of_every_text(place, kind, level, cap, stale, failed, text):
-    use = recognise(CALLS[kind])
+    use = recognize_tool(CALLS[kind])
     assert use.kind == kind
     count = place.counter.text
 

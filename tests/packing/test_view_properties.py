@@ -63,7 +63,7 @@ def views_of(entries: list[Entry], profile: str, budget: int):
     for entry in entries:
         window.add(entry)
         yield window
-        fold = planned(window.view()) if window.transcript.settled else None
+        fold = planned(window.view()) if window.transcript.has_all_results else None
         if isinstance(fold, msgspec.Struct):
             InMemoryRecorder(window).record(fold)
             yield window

@@ -42,4 +42,4 @@ def drive(entries: list[Entry], profile: Profile) -> Iterator[Request]:
 
 def request(window: Window, at: int) -> Request:
     folds = fold_if_due(window)
-    return Request(at, window, folds, pack(window.view()), window.transcript.settled)
+    return Request(at, window, folds, pack(window.view()), window.transcript.has_all_results)

@@ -7,7 +7,7 @@ import pytest
 from holdfast.messages import ToolCall
 from holdfast.packing.profile import CODE
 from holdfast.packing.rendering.digests import choose_lines
-from holdfast.tool_use import recognise
+from holdfast.tool_use import recognize_tool
 from holdfast.tools.files.file_text import LARGEST
 from holdfast.tools.files.seen_files import SeenFiles
 from holdfast.tools.files.snapshots import MemorySnapshots
@@ -96,7 +96,7 @@ def test_a_digest_keeps_the_headline_and_the_first_rows_of_the_diff(tools):
     lines = text(result).split("\n")
     assert len(lines) <= 52
     assert lines[-1] == "(11 more rows of the diff)"
-    use = recognise(ToolCall("c", "Edit", {"path": "a.txt", "old_string": "row", "new_string": "line"}))
+    use = recognize_tool(ToolCall("c", "Edit", {"path": "a.txt", "old_string": "row", "new_string": "line"}))
     assert choose_lines(use, lines, CODE)[:2] == [0, 1]
 
 

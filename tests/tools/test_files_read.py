@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.messages import ToolCall
 from holdfast.packing.presence import has_written, lines_read
-from holdfast.tool_use import recognise
+from holdfast.tool_use import recognize_tool
 from holdfast.tools.files.file_text import MOST_BYTES
 from holdfast.tools.files.read import WIDEST
 from holdfast.tools.files.seen_files import SeenFiles
@@ -31,7 +31,7 @@ def numbered(first, *lines):
 
 def packed_lines(result, **arguments):
     """What packing takes for lines of the file."""
-    use = recognise(ToolCall("c", "Read", arguments))
+    use = recognize_tool(ToolCall("c", "Read", arguments))
     return lines_read(use, text(result))
 
 
@@ -291,7 +291,7 @@ def test_a_file_with_a_hostile_name_is_read_and_remembered(tools):
 
 
 def test_packing_takes_a_write_for_one(tools):
-    use = recognise(ToolCall("c", "Write", {"path": "src/errors.py", "content": "x\n"}))
+    use = recognize_tool(ToolCall("c", "Write", {"path": "src/errors.py", "content": "x\n"}))
     assert has_written(use, text(tools.write("src/errors.py", "x\n")))
     assert has_written(use, text(tools.write("src/errors.py", "y\n")))
     assert not has_written(use, text(tools.write("src/errors.py", "z\n", dry_run=True)))

@@ -10,7 +10,7 @@ import pytest
 from holdfast.messages import Image, ToolCall
 from holdfast.packing.counting.families import image_size
 from holdfast.packing.presence import lines_read
-from holdfast.tool_use import recognise
+from holdfast.tool_use import recognize_tool
 from holdfast.tools.files.special_files import LARGEST_PICTURE
 from support.file_tools import FileTools, code, text
 from support.logs import PIXEL
@@ -170,7 +170,7 @@ def test_a_notebook_is_read_cell_by_cell(tools):
     assert PIXEL not in text(result)
     assert result.envelope.data["total_cells"] == 3
     # Cells are no lines of the file.
-    assert lines_read(recognise(ToolCall("c", "Read", {"path": "a.ipynb"})), text(result)).lines == {}
+    assert lines_read(recognize_tool(ToolCall("c", "Read", {"path": "a.ipynb"})), text(result)).lines == {}
 
 
 def test_cells_can_be_paged(tools):

@@ -15,7 +15,7 @@ import pytest
 from holdfast.messages import ToolCall
 from holdfast.packing.profile import CODE
 from holdfast.packing.rendering.digests import choose_lines
-from holdfast.tool_use import recognise
+from holdfast.tool_use import recognize_tool
 from holdfast.tools.search.glob import glob_tool
 from holdfast.tools.search.grep import grep_tool
 from holdfast.tools.search.ls import ls_tool
@@ -314,7 +314,7 @@ def test_names_cannot_forge_lines(searcher, workspace, root):
 
 def test_results_are_recognised_by_digests(searcher, workspace):
     text = grep(searcher, workspace, pattern="needle", sort="path", context=1).text
-    use = recognise(ToolCall("1", "Grep", {"pattern": "needle", "path": ".", "max_results": 5}))
+    use = recognize_tool(ToolCall("1", "Grep", {"pattern": "needle", "path": ".", "max_results": 5}))
     lines = text.split("\n")
     chosen = choose_lines(use, lines, CODE)
     assert lines[chosen[0]].startswith("Found 7 matching lines")

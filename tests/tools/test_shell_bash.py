@@ -12,7 +12,7 @@ from holdfast.compaction.facts.call_results import exit_code, outcome_of
 from holdfast.messages import Text, ToolCall, ToolMessage
 from holdfast.packing.profile import CODE
 from holdfast.packing.rendering.digests import choose_lines
-from holdfast.tool_use import recognise
+from holdfast.tool_use import recognize_tool
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.shell import LONGEST_COMMAND, Shell, ShellLimits
 from holdfast.tools.workspace import Workspace
@@ -71,7 +71,7 @@ def test_a_failing_command_is_no_failure_of_the_tool(shell, workspace):
 def test_views_and_digests_read_the_exit_code(shell, workspace, command):
     envelope = run(shell, workspace, f"seq 100; {command}", timeout=0.5)
     call = ToolCall("c1", "Bash", {"command": f"seq 100; {command}"})
-    use = recognise(call)
+    use = recognize_tool(call)
     assert exit_code(envelope.text) == envelope.data["exit_code"]
     outcome = outcome_of(ToolMessage("c1", "Bash", (Text(envelope.text),)), envelope.text)
     assert outcome.exit_code == envelope.data["exit_code"]

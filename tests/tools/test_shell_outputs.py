@@ -12,7 +12,7 @@ from holdfast.compaction.facts.call_results import exit_code
 from holdfast.messages import ToolCall
 from holdfast.packing.profile import CODE
 from holdfast.packing.rendering.digests import choose_lines
-from holdfast.tool_use import recognise
+from holdfast.tool_use import recognize_tool
 from holdfast.tools.shell.bash import bash_tool
 from holdfast.tools.shell.bash_output import PAGE_LINES, bash_output_tool
 from holdfast.tools.shell.command_output import (
@@ -137,7 +137,7 @@ def test_a_large_output_shows_failures_beginning_and_end_with_true_counts(shell,
     assert envelope.data["truncated"]
     assert (envelope.data["lines"], envelope.data["bytes"]) == (5000, shell.jobs["b1"].outputs[0].size)
     assert exit_code(envelope.text) == 2
-    use = recognise(ToolCall("c", "Bash", {"command": command}))
+    use = recognize_tool(ToolCall("c", "Bash", {"command": command}))
     kept = [lines[n] for n in choose_lines(use, lines, CODE)]
     assert {"Exit code: 2", "2500: src/a.c:7: error: boom", "line 5000"} <= set(kept)
 

@@ -36,7 +36,7 @@ def test_fault_13_a_reminder_is_no_user_round():
 def test_a_step_holds_its_results_in_the_order_of_its_calls():
     t = build(user("a"), step("", ("x", "Read", {}), ("y", "Grep", {})), result("y", "2"), result("x", "1"))
     assert [m.text for m in t.steps[0].answers()] == ["1", "2"]
-    assert t.settled
+    assert t.has_all_results
 
 
 def test_an_unanswered_call_gets_a_marked_answer_once_the_agent_goes_on():
@@ -49,7 +49,7 @@ def test_an_unanswered_call_gets_a_marked_answer_once_the_agent_goes_on():
 
 def test_a_call_still_running_leaves_the_transcript_unsettled():
     t = build(user("a"), step("", ("x", "Read", {})))
-    assert not t.settled
+    assert not t.has_all_results
     assert rules(t) == []
 
 
@@ -89,7 +89,7 @@ def test_a_second_result_for_one_call_is_an_orphan_even_if_the_id_comes_again():
         step("", ("x", "Read", {})),
     )
     assert len(t.unplaced) == 1
-    assert not t.settled
+    assert not t.has_all_results
 
 
 def test_duplicate_ids_become_unique_and_each_keeps_its_result():
@@ -164,7 +164,7 @@ def test_ten_thousand_parallel_calls_are_paired():
     calls = [("same", "Read", {"n": i}) for i in range(10_000)]
     results = [result("same", str(i)) for i in range(10_000)]
     t = build(user("a"), step("", *calls), *results)
-    assert t.settled
+    assert t.has_all_results
     assert [m.text for m in t.steps[0].answers()][::2500] == ["0", "2500", "5000", "7500"]
 
 

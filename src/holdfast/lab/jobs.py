@@ -42,7 +42,7 @@ from holdfast.tokenizers import load_tokenizer
 
 T = TypeVar("T")
 
-PATIENCE = 2.0
+STOP_SECONDS = 2.0
 """Seconds that a worker has to end when told to."""
 
 
@@ -126,7 +126,7 @@ def replay_job(options: ReplayOptions, job: ReplayJob) -> JobOutcome:
         for policy, budget, budgets in planned_runs(options):
             # The baseline is replayed in any case, but dumped only if it was asked for.
             wanted = policy.name != BASELINE or BASELINE in options.policies
-            scores.append(PolicyRun(study, policy, budget, budgets, setup, file if wanted else None).go())
+            scores.append(PolicyRun(study, policy, budget, budgets, setup, file if wanted else None).run())
     by_measure = tuple(tuple(score for row in rows for score in row) for rows in zip(*scores, strict=True))
     dumped = file.name if file else ""
     return JobOutcome(job.number, job.id, by_measure, dumped, notes=study.case.notes)
@@ -315,7 +315,7 @@ def _stop(pool: ProcessPoolExecutor, others: Sequence[BaseProcess]) -> None:
     for process in own:
         process.terminate()
     for process in own:
-        process.join(PATIENCE)
+        process.join(STOP_SECONDS)
         process.kill()
     # Waits for the pool's own thread, which ends with its workers: at exit it would find a closed pipe.
     pool.shutdown(cancel_futures=True)

@@ -37,7 +37,7 @@ FEWEST = 4
 LONGEST = 2_000
 """Characters from which a line may have been cut inside by the tool."""
 
-EDGE = 40
+EDGE_ROWS = 40
 """Lines at either end of a result among which its first and its last line number stand."""
 
 CONTENT_KEYS = ("content", "contents", "file_text", "text")
@@ -141,8 +141,8 @@ def read_range(use: ToolUse, text: str) -> Span:
     """First and last line of a read, by the numbers in its result or else by the call; 0 where neither tells."""
     rows = text.split("\n")
     if not use.command:
-        first = next((int(m[1]) for row in rows[:EDGE] if (m := _NUMBER.match(row))), 0)
-        last = next((int(m[1]) for row in reversed(rows[-EDGE:]) if (m := _NUMBER.match(row))), 0)
+        first = next((int(m[1]) for row in rows[:EDGE_ROWS] if (m := _NUMBER.match(row))), 0)
+        last = next((int(m[1]) for row in reversed(rows[-EDGE_ROWS:]) if (m := _NUMBER.match(row))), 0)
         if 0 < first <= last < first + len(rows) and (last - first + 1) * 2 >= len(rows):
             return first, last
     if use.first == FROM_END:

@@ -39,7 +39,7 @@ from holdfast.messages import (
     UserPart,
     joined_text,
 )
-from holdfast.tool_use import ToolUse, recognise
+from holdfast.tool_use import ToolUse, recognize_tool
 from holdfast.views.compactions import Compactions
 from holdfast.views.snapshot import Snapshot
 from holdfast.views.todos import Todos, todos_after
@@ -166,7 +166,7 @@ class Transcript:
             self.add(entry)
 
     @property
-    def settled(self) -> bool:
+    def has_all_results(self) -> bool:
         """Every call has its result, so that a request can be made."""
         return not (self.steps and self.steps[-1].waiting)
 
@@ -225,7 +225,7 @@ class Transcript:
         if not parts:
             self._repair("empty-user", entry.id, "a user message without content is not sent")
             return []
-        if not self.settled:
+        if not self.has_all_results:
             # A message typed while tools run goes behind their results, where providers want it.
             self._deferred.append((entry, event))
             return []
@@ -258,7 +258,7 @@ class Transcript:
             self.rounds.append(len(self.items))
         message = AssistantMessage(self._ordered(parts, entry.id))
         position, number, round_ = len(self.items), len(self.steps), len(self.rounds) - 1
-        uses = {c.id: recognise(c) for c in calls.values()}
+        uses = {c.id: recognize_tool(c) for c in calls.values()}
         step = Step(position, number, round_, entry.id, message, calls, uses, {}, {}, waiting)
         self.items.append(step)
         self.steps.append(step)
@@ -291,12 +291,12 @@ class Transcript:
         self._replace_newest(step)
         if not event.error:
             self.todos = todos_after(self.todos, call, joined_text(event.parts))
-        return [step, *self._release()] if self.settled else [step]
+        return [step, *self._release()] if self.has_all_results else [step]
 
     def _close_step(self) -> list[Item]:
         """The agent spoke again: calls that still wait will get a marked stand-in, never silence."""
         touched: list[Item] = []
-        if not self.settled:
+        if not self.has_all_results:
             step = self.steps[-1]
             for raw in step.waiting:
                 self._repair("unanswered-call", step.entry, f"`{raw}` was never answered")

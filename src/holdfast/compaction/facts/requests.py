@@ -83,13 +83,15 @@ def _facts(message: _Message, entry: str) -> HandoverFacts:
         iteration=Fact(str(iteration), (entry,)) if iteration is not None else None,
         output_dir=Fact(one_line(folder), (entry,)) if folder else None,
         report=Fact(one_line(report), (entry,)) if report else None,
-        problems=tuple(Fact(_told(problem), (entry,)) for problem in message.problems[:MOST_PROBLEMS]),
+        problems=tuple(
+            Fact(_problem_text(problem), (entry,)) for problem in message.problems[:MOST_PROBLEMS]
+        ),
         rate=Fact(f"{rate.passed}/{rate.total} ({_percent(rate)}%)", (entry,)) if rate else None,
         failed=Fact(str(rate.total - rate.passed), (entry,)) if rate else None,
     )
 
 
-def _told(problem: _Problem) -> str:
+def _problem_text(problem: _Problem) -> str:
     samples = ", ".join(problem.samples[:MOST_SAMPLES])
     text = f"layer {problem.layer}, {problem.severity or 'severity unknown'}: {problem.summary}"
     return one_line(f"{text} ({samples})" if samples else text)

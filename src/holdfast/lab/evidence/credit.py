@@ -15,7 +15,7 @@ from holdfast.lab.evidence.needs import FileCopies, LinePlace, Measure, Need
 from holdfast.lab.results import AGES, KINDS, Score, Share
 from holdfast.lab.scored_message import ScoredMessage
 
-CROWD = 12
+MAX_NAMES = 12
 """A line with more names than this says nothing about any one of them by holding its neighbours too."""
 BAG = 24
 """A line with more words than this, and far more than its source, is a bag of words."""
@@ -91,7 +91,7 @@ class NeedScorer:
     def _supports(self, message: IndexedMessage, line: int, sources: Iterable[SourceLine]) -> bool:
         here = message.context(line)
         return any(
-            _in_company(source, message, line, self._measure.overlap)
+            _has_same_neighbours(source, message, line, self._measure.overlap)
             if source.is_lone
             else _says_the_same(here, source, self._measure.overlap)
             for source in sources
@@ -128,7 +128,7 @@ def _says_the_same(here: LineContext, source: SourceLine, overlap: float) -> boo
 
     Without that bound a list of all names, or a bag of all words, would say the same as everything.
     """
-    if len(here.names) > max(CROWD, 2 * (len(source.names) + 1)):
+    if len(here.names) > max(MAX_NAMES, 2 * (len(source.names) + 1)):
         return False
     if len(here.words) > max(BAG, 3 * len(source.words)):
         return False
@@ -140,7 +140,7 @@ def _says_the_same(here: LineContext, source: SourceLine, overlap: float) -> boo
     return len(names) + 1 >= overlap * len(here.names)
 
 
-def _in_company(source: SourceLine, message: IndexedMessage, line: int, overlap: float) -> bool:
+def _has_same_neighbours(source: SourceLine, message: IndexedMessage, line: int, overlap: float) -> bool:
     """Whether a name that was alone on its line has the same neighbours again, or is alone again: in the result of
     the same call, or below a heading with the same words.
 
@@ -148,7 +148,7 @@ def _in_company(source: SourceLine, message: IndexedMessage, line: int, overlap:
     """
     around = message.neighbours(line)
     here = message.context(line)
-    if here.words and len(here.names) <= CROWD:
+    if here.words and len(here.names) <= MAX_NAMES:
         around |= here.names
     if source.neighbours.isdisjoint(around) if source.neighbours else around:
         return False

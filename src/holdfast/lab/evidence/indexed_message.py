@@ -74,7 +74,7 @@ LONGEST_LABEL = 40
 """Characters of a tool's name, and of an argument's key, that stand with a value."""
 FARTHEST_HEADING = 200
 """Lines between a name alone in its line and what the list of such names is headed by."""
-CROWD = 24
+MAX_NAMES = 24
 """A line with more names, or more words, than this is no neighbour: it would stand next to everything."""
 
 
@@ -153,7 +153,7 @@ class IndexedMessage:
                 at += step
             if 0 <= at < len(self.lines):
                 beside = names_in(self.lines[at]) or words_in(self.lines[at])
-                found |= beside if len(beside) <= CROWD else set()
+                found |= beside if len(beside) <= MAX_NAMES else set()
         return frozenset(found)
 
     def heading(self, number: int) -> frozenset[str]:
@@ -161,7 +161,7 @@ class IndexedMessage:
         for at in range(number, max(number - FARTHEST_HEADING, -1), -1):
             words = self.context(at).words
             if words:
-                return words if len(words) <= CROWD else frozenset()
+                return words if len(words) <= MAX_NAMES else frozenset()
         return frozenset()
 
 

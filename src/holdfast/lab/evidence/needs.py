@@ -18,7 +18,7 @@ from holdfast.lab.case import ReplayCase
 from holdfast.lab.evidence.indexed_message import IndexedMessage, argument_values, has_letters, names_in
 from holdfast.lab.scored_message import MessageCounter, ScoredMessage, read_message
 from holdfast.messages import ToolCall
-from holdfast.tool_use import ToolUse, recognise
+from holdfast.tool_use import ToolUse, recognize_tool
 
 
 class Measure(Struct, frozen=True):
@@ -66,7 +66,7 @@ class FileCopies(Struct):
         if scored.role == "assistant":
             for call in scored.calls:
                 arguments = dict(argument_values(call.arguments))
-                self.uses[call.id] = recognise(ToolCall(call.id, call.name, arguments))
+                self.uses[call.id] = recognize_tool(ToolCall(call.id, call.name, arguments))
         use = self.uses.get(scored.answers) if scored.role == "tool" else None
         if use is None or not use.path:
             return
@@ -219,7 +219,7 @@ def _sources(places: Sequence[LinePlace], history: EvidenceHistory) -> tuple[Lin
     return tuple(islice((place for place in reversed(places) if not history.is_stale(place)), MOST_SOURCES))
 
 
-EVERY = 5
+PROBE_INTERVAL = 5
 """Requests from one probing to the next."""
 MOST_DIRECTIVES = 40
 MOST_FAILURES = 3
@@ -323,7 +323,7 @@ def study_evidence(
                 find_needs(scored, history, known[i], measure) if scored.calls else []
                 for i, measure in enumerate(measures)
             )
-            due = probes.due(history) if len(requests) % EVERY == EVERY - 1 else {}
+            due = probes.due(history) if len(requests) % PROBE_INTERVAL == PROBE_INTERVAL - 1 else {}
             requests.append(StudiedRequest(turn.index, len(history.messages), newest, needs, due))
         if turn.at is not None:
             newest = turn.at if newest is None else max(newest, turn.at)

@@ -39,10 +39,10 @@ from holdfast.packing.window import Window
 
 KEEPS_FROM_STEP_TO_STEP = 0.98
 """Use counts this much less with every step that it comes later: by then another fold will have chosen again."""
-OLD = 5
-"""Steps from which a need is no longer visible anyway."""
-ONE_IN = 5
-"""Of what nothing used, this share is kept as examples, and each counts for as many."""
+HARD_AGE = 5
+"""A need that was last seen more than this many steps ago is hard."""
+UNUSED_SAMPLE = 5
+"""One in this many of what nothing used is kept as an example, and counts for as many."""
 
 LaterUse = dict[str, float]
 """What each line, or each name, is worth to later actions."""
@@ -105,7 +105,7 @@ def later_use(study: Study, number: int) -> tuple[LaterUse, LaterUse]:
     names: dict[str, float] = {}
     share = 1.0
     for request in study.requests[number:]:
-        needs = [need for need in request.needs[0] if need.age > OLD]
+        needs = [need for need in request.needs[0] if need.age > HARD_AGE]
         for need in needs:
             found = lines if need.is_line else names
             found[need.text] = found.get(need.text, 0.0) + share / len(needs)
@@ -134,20 +134,20 @@ def _line(sightings: LogLineIndex, line: IndexedLine, later: LaterUse) -> Exampl
     use = max(later.get(line.key, 0.0), later.get(line.text.strip(), 0.0))
     if not use and not is_sampled(line.key, sightings.step):
         return None
-    return line_features(sightings, line), use, 1.0 if use else float(ONE_IN), line.size
+    return line_features(sightings, line), use, 1.0 if use else float(UNUSED_SAMPLE), line.size
 
 
 def _name(sightings: LogLineIndex, text: str, later: LaterUse) -> Example | None:
     use = later.get(text, 0.0)
     if len(text) < SHORTEST_NAME or (not use and not is_sampled(text, sightings.step)):
         return None
-    return name_features(sightings, text), use, 1.0 if use else float(ONE_IN), rough_tokens(text)
+    return name_features(sightings, text), use, 1.0 if use else float(UNUSED_SAMPLE), rough_tokens(text)
 
 
 def is_sampled(key: str, step: int) -> bool:
     """The same every time; another choice at another step, so that every line has its turn."""
     digest = blake2b(f"{step} {key}".encode("utf-8", "replace"), digest_size=4).digest()
-    return int.from_bytes(digest, "big") % ONE_IN == 0
+    return int.from_bytes(digest, "big") % UNUSED_SAMPLE == 0
 
 
 def line_features(sightings: LogLineIndex, line: IndexedLine) -> tuple[float, ...]:

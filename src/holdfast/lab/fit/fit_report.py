@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 from holdfast.lab.fit.fit_results import Fit, RankingQuality, Trial, mean_quality
 from holdfast.lab.report import figures
 from holdfast.lab.report.text import Cells, ReportTable, number_columns
-from holdfast.packing.lines.features import EDGE, LATELY, LONG_LINE, NEW
+from holdfast.packing.lines.features import EDGE_ROWS, LONG_LINE, NEW, RECENT_STEPS
 
 START = "always"
 """The constant: what a worth begins with."""
@@ -49,8 +49,8 @@ LINE_MEANINGS = {
     "import": "it imports something",
     "comment": "it is a comment",
     "log_names": f"{DOUBLING} the names in it",
-    "first_rows": f"it is among the first {EDGE} rows of its text",
-    "last_rows": f"it is among the last {EDGE} rows of its text",
+    "first_rows": f"it is among the first {EDGE_ROWS} rows of its text",
+    "last_rows": f"it is among the last {EDGE_ROWS} rows of its text",
     "log_rows": f"{DOUBLING} the rows of its text",
     "added": "it begins with a plus, as in a diff",
     "removed": "it begins with a minus, as in a diff",
@@ -81,7 +81,7 @@ NAME_MEANINGS = {
     "log_age": f"{DOUBLING} the steps since it was last seen",
     "used": "the agent has used it in a call",
     "log_used": f"{DOUBLING} how often it was used in calls",
-    "used_lately": f"it was used in a call of the last {LATELY} steps",
+    "used_lately": f"it was used in a call of the last {RECENT_STEPS} steps",
     "in_user": "the user has said it",
     "log_said": f"{DOUBLING} how often the agent said it outside of calls",
     "in_trouble": "it stood in a line about an error, a failure or a warning",

@@ -152,11 +152,11 @@ def trial_job(learned: LearnedWeights, options: ReplayOptions, job: ReplayJob) -
     if weights is None:
         return JobOutcome(job.number, job.id, error="the others teach nothing that it could be judged by")
     everything = find_policies([BASELINE])[0]
-    scores = PolicyRun(study, everything, max(options.budgets), options.budgets, setup).go()[0]
+    scores = PolicyRun(study, everything, max(options.budgets), options.budgets, setup).run()[0]
     for name, used in ((LEARNED, weights), (BY_HAND, HAND_WEIGHTS)):
         policy = replace(profile_policy(options.fitted_profile, used), name=name)
         for budget in options.budgets:
-            scores += PolicyRun(study, policy, budget, (budget,), setup).go()[0]
+            scores += PolicyRun(study, policy, budget, (budget,), setup).run()[0]
     return JobOutcome(job.number, job.id, (tuple(scores),))
 
 

@@ -20,10 +20,10 @@ returned."""
 
 LONG_LINE = 40
 """Tokens from which a line is a long one."""
-EDGE = 5
+EDGE_ROWS = 5
 """Rows at either end of a text that say how it begins and how it ended."""
 SHORTEST_NAME, LONGEST_NAME = 5, 300
-CROWD = 12
+MAX_NAMES = 12
 """Names above which a line is a crowd of them."""
 
 MOST_OF_TOKEN = 2
@@ -99,7 +99,7 @@ def names_on(lines: Iterable[str]) -> set[str]:
     tokens: set[str] = set()
     for line in lines:
         found = _NAME.findall(line)
-        if len(found) * MOST_OF_TOKEN <= CROWD:
+        if len(found) * MOST_OF_TOKEN <= MAX_NAMES:
             tokens.update(found)
         elif not is_crowd(line, one_by_one := _names_among(found)):
             names.update(one_by_one)
@@ -122,7 +122,7 @@ def _names_among(tokens: Iterable[str]) -> tuple[str, ...]:
 
 def is_crowd(line: str, names: tuple[str, ...]) -> bool:
     """Whether a line holds too many names for any of them to be told apart; in a record each has its key."""
-    return len(names) > CROWD and not line.startswith('{"')
+    return len(names) > MAX_NAMES and not line.startswith('{"')
 
 
 def rough_tokens(line: str) -> int:
@@ -163,7 +163,7 @@ SEEN_NAME = (
 MOVING_NAME = ("log_age", "used_lately", "file_touched", "file_changed", "log_steps", "new")
 NAME_FEATURES = (*FIXED_NAME, *SEEN_NAME, *MOVING_NAME)
 
-LATELY = 10
+RECENT_STEPS = 10
 """Steps that count as recent."""
 NEW = 5
 """Steps since its first sight for which a name is new."""
@@ -197,8 +197,8 @@ def fixed_line_features(
         facts.is_import,
         facts.is_comment,
         log1p(len(facts.names)),
-        row < EDGE,
-        row >= rows - EDGE,
+        row < EDGE_ROWS,
+        row >= rows - EDGE_ROWS,
         log1p(rows),
         line.startswith("+"),
         line.startswith("-"),

@@ -9,8 +9,8 @@ from math import exp, log1p
 from msgspec import Struct
 
 from holdfast.packing.lines.features import (
-    LATELY,
     NEW,
+    RECENT_STEPS,
     LineFacts,
     Origin,
     fixed_line_features,
@@ -196,7 +196,7 @@ class LogLineIndex:
         paths = self._paths(text)
         return (
             log1p(step - name.last),
-            name.used > 0 and step - name.used_last <= LATELY,
+            name.used > 0 and step - name.used_last <= RECENT_STEPS,
             bool(paths),
             any(path in self._changes for path in paths) if paths else False,
             log1p(step),
@@ -243,7 +243,7 @@ class LogLineIndex:
         of_age, if_lately, if_touched, if_changed, of_steps, if_new = self.weights.moving_name
         step = self.step
         score = name.fixed + name.seen + of_age * log1p(step - name.last) + of_steps * log1p(step)
-        if name.used and step - name.used_last <= LATELY:
+        if name.used and step - name.used_last <= RECENT_STEPS:
             score += if_lately
         if step - name.first <= NEW:
             score += if_new
