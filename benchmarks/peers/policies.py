@@ -10,7 +10,7 @@ from pathlib import Path
 
 from holdfast.errors import InputError
 from holdfast.lab.policies.simple import Newest
-from holdfast.lab.policy import Message, NamedPolicy, Sent, Task
+from holdfast.lab.policy import Message, NamedPolicy, PolicyReply, Task
 from peers.adapter import PeerError
 from peers.process import ProcessPolicy
 
@@ -64,11 +64,11 @@ class Fitted:
     def start(self) -> None:
         self._peer.start()
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> Sent:
+    def pack(self, messages: Sequence[Message], at: float | None) -> PolicyReply:
         sent = self._peer.pack(messages, at)
         # A peer may rewrite any message at any time, so nothing is carried over from the last request.
         fitted = Newest(self._task).pack(sent.messages, at)
-        return Sent(fitted.messages if isinstance(fitted, Sent) else fitted, sent.calls)
+        return PolicyReply(fitted.messages if isinstance(fitted, PolicyReply) else fitted, sent.calls)
 
     def close(self) -> None:
         self._peer.close()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import finalize
 
-from holdfast.lab.policy import Message, ModelCall, Sent, Task
+from holdfast.lab.policy import Message, ModelCall, PolicyReply, Task
 from peers.adapter import Adapter, PeerError, release, take
 
 TIMEOUT = 300.0
@@ -61,7 +61,7 @@ class ProcessPolicy:
             raise PeerError(self._last_failure)
         self.about = str(answer.get("about", ""))
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> Sent:
+    def pack(self, messages: Sequence[Message], at: float | None) -> PolicyReply:
         self.start()
         answer = self._ask({"do": "pack", "new": list(messages[self._sent :]), "at": at})
         self._sent = len(messages)
@@ -70,7 +70,7 @@ class ProcessPolicy:
         if not isinstance(answer.get("messages"), list):
             raise PeerError("the peer answered without messages")
         calls = tuple(ModelCall(call["prompt"], call["completion"]) for call in answer.get("calls", ()))
-        return Sent(answer["messages"], calls)
+        return PolicyReply(answer["messages"], calls)
 
     def close(self) -> None:
         if self._release is not None:

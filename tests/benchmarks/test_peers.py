@@ -9,7 +9,7 @@ from peers.adapter import close_idle
 from peers.adapters.stand_in import SUMMARY_CHARACTERS, summarize
 from peers.policies import ALL, interpreter, peer_of, requirements
 
-from holdfast.lab.policy import Sent, Task
+from holdfast.lab.policy import PolicyReply, Task
 from holdfast.lab.scored_message import read_message
 
 RUN = Path(__file__).parents[2] / "benchmarks" / "peers" / "run.py"
@@ -54,7 +54,7 @@ def test_a_short_history_comes_back_as_it_is(plan):
     policy = started(plan)
     for end in (1, 4, 6):
         sent = policy.pack(SHORT[:end], None)
-        assert isinstance(sent, Sent)
+        assert isinstance(sent, PolicyReply)
         assert list(map(read_message, sent.messages)) == list(map(read_message, SHORT[:end]))
     assert policy.about
     policy.close()

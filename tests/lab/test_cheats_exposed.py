@@ -26,7 +26,7 @@ def hard_scores(path, plans, id_=None):
     case = make_case(find_recording(path, id_), "p")
     studied = study_evidence(case, scale, [DEFAULT_MEASURE], lambda *_: lambda _: False)
     tools = ScoringSetup(load_tokenizer(), scale, tuple(BUILT_IN.values()), BUDGET, False)
-    return {plan.name: PolicyRun(studied, plan, BUDGET, [BUDGET], tools).go()[0][0] for plan in plans}
+    return {plan.name: PolicyRun(studied, plan, BUDGET, [BUDGET], tools).run()[0][0] for plan in plans}
 
 
 @pytest.mark.slow

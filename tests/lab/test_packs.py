@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.errors import InputError
 from holdfast.lab.packs import PackReader, PackWriter
-from holdfast.lab.policy import Sent
+from holdfast.lab.policy import PolicyReply
 from holdfast.lab.scored_message import ROLES, ScoredCall, ScoredMessage, read_message
 from holdfast.packing.counting.tokens import compact_json
 from support.evidence import called, result, user
@@ -99,7 +99,7 @@ def test_what_was_changed_in_place_is_seen():
 
 
 def test_messages_may_come_in_a_sent_or_any_iterable():
-    sent = Sent([user("a")], layers={"tail": 1})
+    sent = PolicyReply([user("a")], layers={"tail": 1})
     assert PackReader().read(sent) == ([ScoredMessage("user", "a")], sent)
     assert PackReader().read(iter([user("a")]))[0] == [ScoredMessage("user", "a")]
     assert PackReader().read(())[0] == []
@@ -131,8 +131,8 @@ circle.append(circle)
         [called("c1", "Read", path={"a set"})],
         [called("c1", "Read", path=circle)],
         [called("c1", "Read", path="\udfff")],
-        Sent(None),
-        Sent([user("fine"), 7]),
+        PolicyReply(None),
+        PolicyReply([user("fine"), 7]),
     ],
     ids=lambda answer: ascii(answer)[:50],
 )

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from holdfast.lab.report import write_html
 from holdfast.lab.report.charts import fitted, linear, look
 from holdfast.lab.report.curve import LabelBox, LabelRoom
-from holdfast.lab.report.standings import BIAS
+from holdfast.lab.report.rankings import BIAS
 from holdfast.lab.report.window import folds_in, layers_of
 from holdfast.lab.results import Interval, PicturedRequest
 from support.report_sample import BUDGETS, CURVES, HOSTILE, sample_report

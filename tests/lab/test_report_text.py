@@ -9,8 +9,8 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from holdfast.cli.tables import Column, print_table
-from holdfast.lab.report import figures, standings, terminal_tables, write_html, write_markdown
-from holdfast.lab.report.standings import BIAS
+from holdfast.lab.report import figures, rankings, terminal_tables, write_html, write_markdown
+from holdfast.lab.report.rankings import BIAS
 from holdfast.lab.results import DollarsAtRecall, Interval, ProjectFigures, Sensitivity
 from support.report_sample import BUDGETS, CURVES, HOSTILE, REFERENCE, sample_report
 from support.report_strategies import reports
@@ -85,12 +85,12 @@ def test_the_result_leaves_out_the_baseline_and_what_has_faults():
     rows = [
         row for row in SAMPLE.rows if row.policy in ("everything", "trim-from-the-first-one", "shorten-long")
     ]
-    said = standings.result_sentence(replace(SAMPLE, rows=rows))
+    said = rankings.result_sentence(replace(SAMPLE, rows=rows))
     assert said == (
         "At 32k, `shorten-long` keeps the most: 0.56 (95 %: 0.52–0.60) of the older text that actions used, "
         "for 0.28 of the dollars that sending everything costs."
     )
-    assert standings.result_sentence(replace(SAMPLE, rows=rows[:1])) == ""
+    assert rankings.result_sentence(replace(SAMPLE, rows=rows[:1])) == ""
     assert write_markdown(SAMPLE).startswith("At 32k, **coding** keeps the most: 0.73")
 
 
@@ -170,7 +170,7 @@ def test_the_ranking_is_at_the_highest_recall_that_half_reach():
     found = [
         DollarsAtRecall(p, r, c) for p, pair in costs.items() for r, c in zip((0.5, 0.7), pair, strict=True)
     ]
-    ranking = standings.ranking_of(replace(SAMPLE, at_recall=found))
+    ranking = rankings.ranking_of(replace(SAMPLE, at_recall=found))
     assert ranking.levels[ranking.level] == 0.7
     assert list(ranking.dollars) == ["d", "b", "a", "c"]
 

@@ -10,7 +10,7 @@ from holdfast.lab.case import RecordedTurn, ReplayCase
 from holdfast.lab.evidence.needs import DEFAULT_MEASURE, study_evidence
 from holdfast.lab.packs import DumpFile
 from holdfast.lab.policies.registry import find_policies
-from holdfast.lab.policy import ModelCall, NamedPolicy, Sent
+from holdfast.lab.policy import ModelCall, NamedPolicy, PolicyReply
 from holdfast.lab.run import PolicyRun, ScoringSetup
 from holdfast.lab.scored_message import MessageCounter
 from holdfast.prices import BUILT_IN
@@ -45,7 +45,7 @@ def score(start, messages=TALK, budget=4_000, *, budgeted=True, times=(), dump=N
     studied = study_evidence(case(messages, times), scale, [DEFAULT_MEASURE], lambda *_: lambda _: False)
     tools = ScoringSetup(load_tokenizer(), scale, tuple(BUILT_IN.values()), budget, pictures)
     plan = start if isinstance(start, NamedPolicy) else NamedPolicy("mine", start, budgeted=budgeted)
-    [[found]] = PolicyRun(studied, plan, budget, [budget], tools, dump).go()
+    [[found]] = PolicyRun(studied, plan, budget, [budget], tools, dump).run()
     return found
 
 
@@ -152,7 +152,7 @@ def test_broken_structure_is_counted_by_rule():
 
 def test_model_calls_of_a_policy_are_billed():
     plain = score(policy(list))
-    dear = score(policy(lambda messages: Sent(messages, calls=(ModelCall(1_000, 100),))))
+    dear = score(policy(lambda messages: PolicyReply(messages, calls=(ModelCall(1_000, 100),))))
     assert dear.model_calls == 4
     for name, table in BUILT_IN.items():
         assert dear.dollars[name] - plain.dollars[name] == pytest.approx(4 * (1_000 + 100 * table.output))

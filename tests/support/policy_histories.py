@@ -7,7 +7,7 @@ from msgspec import json
 
 from holdfast.errors import ContextOverflow
 from holdfast.events import AssistantReplied, ToolReturned, UserSaid
-from holdfast.lab.policy import Message, NamedPolicy, Sent, Task
+from holdfast.lab.policy import Message, NamedPolicy, PolicyReply, Task
 from holdfast.lab.scored_message import MessageCounter
 from holdfast.messages import Image, Text, ToolCall, joined_text
 from holdfast.packing.validator import check
@@ -73,7 +73,7 @@ def answer(policy, past: Sequence[Message]) -> object:
         sent = policy.pack(past, None)
     except ContextOverflow as error:
         return error
-    return list(sent.messages) if isinstance(sent, Sent) else list(sent)
+    return list(sent.messages) if isinstance(sent, PolicyReply) else list(sent)
 
 
 def broken_rules(messages: Sequence[Message]) -> list[str]:

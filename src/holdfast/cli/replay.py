@@ -35,7 +35,7 @@ from holdfast.lab.jobs import RecordingSources, ReplayOptions, available_process
 from holdfast.lab.policies.registry import DEFAULT_NAMES
 from holdfast.lab.replay import ReportOptions, replay
 from holdfast.lab.report import terminal_tables, write_html, write_markdown
-from holdfast.lab.report.standings import result_sentence
+from holdfast.lab.report.rankings import result_sentence
 from holdfast.lab.results import ReplayReport
 from holdfast.numbers import counted
 from holdfast.packing.amounts import parse_tokens

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from holdfast.errors import HoldfastError, InputError
 from holdfast.lab.evidence.credit import Fetch
-from holdfast.lab.policy import Message, ModelCall, NamedPolicy, Policy, Sent, Task
+from holdfast.lab.policy import Message, ModelCall, NamedPolicy, Policy, PolicyReply, Task
 from holdfast.lab.scored_message import ScoredMessage, read_message
 from holdfast.messages import Json
 from holdfast.packing.validator import check
@@ -36,9 +36,9 @@ class PackReader:
         self._plain: dict[int, tuple[Message, Json, ScoredMessage]] = {}
         """Messages without calls, by identity: most of a pack is what the pack before had."""
 
-    def read(self, answer: Json) -> tuple[list[ScoredMessage], Sent]:
+    def read(self, answer: Json) -> tuple[list[ScoredMessage], PolicyReply]:
         """The messages of an answer. InputError says what is wrong with it."""
-        sent = answer if isinstance(answer, Sent) else Sent(answer)
+        sent = answer if isinstance(answer, PolicyReply) else PolicyReply(answer)
         messages = sent.messages
         if isinstance(messages, str | bytes | dict) or not isinstance(messages, Iterable):
             raise InputError(f"the policy returned a {type(messages).__name__}, not a list of messages")
@@ -77,7 +77,7 @@ class PackReader:
         return self._known.setdefault(scored, scored)
 
 
-def _check_extras(sent: Sent) -> None:
+def _check_extras(sent: PolicyReply) -> None:
     """What a policy says beside its messages must have the right types: it is billed and drawn."""
     calls, layers = sent.calls, sent.layers
     if not isinstance(calls, list | tuple) or not all(isinstance(call, ModelCall) for call in calls):
@@ -190,7 +190,7 @@ class PolicyAnswer(Struct, frozen=True):
     """What a policy returned, as read; `fault` says why there is nothing to score."""
 
     pack: list[ScoredMessage] = []
-    sent: Sent = Sent([])
+    sent: PolicyReply = PolicyReply([])
     seconds: float = 0.0
     fault: str = ""
 
@@ -248,7 +248,7 @@ class PolicyRunner:
 
 def _whole(answer: Json) -> Json:
     """The answer with all its messages: they may come lazily, and only then is it complete."""
-    if isinstance(answer, Sent):
+    if isinstance(answer, PolicyReply):
         return replace(answer, messages=_whole(answer.messages))
     return answer if isinstance(answer, list | str | dict | None) else list(answer)
 

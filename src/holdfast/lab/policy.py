@@ -32,7 +32,7 @@ class ModelCall(Struct, frozen=True):
     completion: int
 
 
-class Sent(Struct, frozen=True):
+class PolicyReply(Struct, frozen=True):
     """An answer with more to say than its messages: model calls to bill, and sizes of named layers."""
 
     messages: Sequence[Message]
@@ -47,7 +47,7 @@ class Policy(Protocol):
     a process, has `close()`, called when its recording is done.
     """
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> Sequence[Message] | Sent: ...
+    def pack(self, messages: Sequence[Message], at: float | None) -> Sequence[Message] | PolicyReply: ...
 
 
 class NamedPolicy(Struct, frozen=True):

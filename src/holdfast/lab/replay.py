@@ -283,13 +283,13 @@ def check_job(options: ReplayOptions, job: ReplayJob) -> list[CheckResult]:
     verdicts: list[CheckResult] = []
     for policy, budget, budgets in planned_runs(options):
         run = PolicyRun(study, policy, budget, budgets, setup)
-        score = run.go()[0][0]
+        score = run.run()[0][0]
         place: int | None = None
         for cut, other in zip(cuts, scrambled, strict=True):
             again = PolicyRun(other, policy, budget, budgets, setup)
-            again.go()
+            again.run()
             # The pack at the cut is the last that scrambling may not change: its reply is the first scrambled one.
-            both = zip(study.requests[: cut + 1], run.prints, again.prints, strict=False)
+            both = zip(study.requests[: cut + 1], run.fingerprints, again.fingerprints, strict=False)
             differing = next((request.index for request, one, two in both if one != two), None)
             place = differing if place is None else place
         verdicts += [CheckResult(policy.name, b, case.id, score.fingerprint, place) for b in budgets]

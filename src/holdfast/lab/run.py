@@ -222,13 +222,13 @@ class PolicyRun:
         ]
         self._score_budgets = score_budgets
         self._bill = Bill(setup.counter, setup.tokenizer, setup.tables)
-        self.prints: list[bytes] = []
+        self.fingerprints: list[bytes] = []
         """A fingerprint of every pack."""
         case = study.case
         self._score = Score(case.id, case.project, policy.name, budget, requests=len(study.requests))
         """What is the same for every measure and budget, as it comes in."""
 
-    def go(self) -> list[list[Score]]:
+    def run(self) -> list[list[Score]]:
         """Scores by measure, then by budget."""
         measured = reset_peak()
         start = memory_bytes(RESIDENT)
@@ -244,7 +244,7 @@ class PolicyRun:
             self._judge(runner, request, runner.ask(list(handed), request.at))
         score = self._score
         score.peak_bytes = max(memory_bytes(PEAK) - start, 0) if measured else 0
-        score.fingerprint = blake2b(b"".join(self.prints), digest_size=12).hexdigest()
+        score.fingerprint = blake2b(b"".join(self.fingerprints), digest_size=12).hexdigest()
         score.uncached, score.dollars = self._bill.uncached, self._bill.dollars
         score.ref_dollars = self._bill.ref_dollars
         runner.close()
@@ -263,8 +263,8 @@ class PolicyRun:
         score.moved_bytes += charged.moved_bytes
         score.over_budget += over
         score.seconds.append(answer.seconds)
-        self.prints.append(blake2b(self._writer.fingerprint(answer.pack), digest_size=8).digest())
-        held = self._hold(runner, request, None if answer.fault or over else answer.pack, charged)
+        self.fingerprints.append(blake2b(self._writer.fingerprint(answer.pack), digest_size=8).digest())
+        held = self._score_needs(runner, request, None if answer.fault or over else answer.pack, charged)
         if self._setup.pictures:
             score.moments.append(self._moment(request, answer, charged, over, held))
         if self._dump is not None:
@@ -293,7 +293,7 @@ class PolicyRun:
         no_user = all(scored.role != "user" for scored in pack)
         return self._writer.violations(pack) | ({NO_USER} if no_user else set())
 
-    def _hold(
+    def _score_needs(
         self,
         runner: PolicyRunner,
         request: StudiedRequest,

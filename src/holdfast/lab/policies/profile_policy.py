@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from holdfast.events import AssistantReplied, Entry, Event, LogStarted, ToolReturned, UserSaid
 from holdfast.ids import entry_id, text_id
-from holdfast.lab.policy import Message, NamedPolicy, Sent, Task
+from holdfast.lab.policy import Message, NamedPolicy, PolicyReply, Task
 from holdfast.lab.scored_message import read_message
 from holdfast.messages import AssistantMessage, Image, ToolCall
 from holdfast.messages import Message as Spoken
@@ -91,7 +91,7 @@ class _Packing:
         """What a pack has in common with the one before is not written again. By identity; the message beside its
         dicts keeps its id taken."""
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> Sent:
+    def pack(self, messages: Sequence[Message], at: float | None) -> PolicyReply:
         self._feed.read(messages, at)
         window = self._feed.window
         for fold in fold_if_due(window):
@@ -100,7 +100,7 @@ class _Packing:
         layers: dict[str, int] = {layer.name: layer.tokens for layer in packed.layers if layer.messages}
         written = [self._written.get(id(m)) or (m, _flat(m)) for m in packed.messages]
         self._written = {id(one[0]): one for one in written}
-        return Sent(join_openai(messages for _, messages in written), layers=layers)
+        return PolicyReply(join_openai(messages for _, messages in written), layers=layers)
 
     def fetch(self, id: str) -> str | None:  # noqa: A002 - the word of the interface
         self._known.update((text_id(text), text) for text in self._feed.texts)

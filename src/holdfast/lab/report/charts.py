@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from holdfast.lab.report import figures
-from holdfast.lab.report.standings import Shares, faults_of, names_of, shares_of
+from holdfast.lab.report.rankings import Shares, faults_of, names_of, shares_of
 from holdfast.lab.results import PolicyRow, ReplayReport
 
 Data = dict[str, Any]

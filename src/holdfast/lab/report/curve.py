@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from holdfast.lab.report import figures
 from holdfast.lab.report.charts import AxisScale, Data, fitted, is_sound, linear, number
-from holdfast.lab.report.standings import budgets_of, dollars_of, faults_of
+from holdfast.lab.report.rankings import budgets_of, dollars_of, faults_of
 from holdfast.lab.results import Interval, PolicyRow, ReplayReport
 
 LONGEST_LABEL = 26

@@ -14,7 +14,7 @@ from importlib.resources import files
 
 import msgspec
 
-from holdfast.lab.report import figures, standings
+from holdfast.lab.report import figures, rankings
 from holdfast.lab.report.charts import Data, age_panels, dot_plot, looks_of, number
 from holdfast.lab.report.curve import FRAMES, curve_data
 from holdfast.lab.report.tables import cost_table, project_table, ranking_table, score_table, share_table
@@ -34,8 +34,8 @@ def write_html(report: ReplayReport) -> str:
 def page_data(report: ReplayReport) -> Data:
     looks = looks_of(report)
     script = _asset("script.js")
-    ranking = standings.ranking_of(report)
-    budgets = standings.budgets_of(report)
+    ranking = rankings.ranking_of(report)
+    budgets = rankings.budgets_of(report)
     return {
         "script": script,
         "script_hash": b64encode(sha256(script.encode()).digest()).decode(),
@@ -43,11 +43,11 @@ def page_data(report: ReplayReport) -> Data:
         "columns": _embedded([columns_of(picture) for picture in report.pictures]),
         "title": counted(report.recordings, "recording"),
         "version": figures.plain(report.version),
-        "partial": standings.partial_sentence(report),
-        "result": standings.result_sentence(report),
+        "partial": rankings.partial_sentence(report),
+        "result": rankings.result_sentence(report),
         "tiles": [{"value": value, "name": name} for value, name in _tiles(report)],
-        "bias": " ".join(standings.BIAS),
-        "hard_means": standings.TERMS["hard"],
+        "bias": " ".join(rankings.BIAS),
+        "hard_means": rankings.TERMS["hard"],
         "looks": list(looks.values()),
         "curves": [curve_data(report, looks, frame) for frame in FRAMES],
         "ranking": {
@@ -57,7 +57,7 @@ def page_data(report: ReplayReport) -> Data:
         if ranking
         else None,
         "budgets": [_budget(report, budget, looks) for budget in budgets],
-        "terms": [{"term": name, "means": f"{said}."} for name, said in standings.TERMS.items()],
+        "terms": [{"term": name, "means": f"{said}."} for name, said in rankings.TERMS.items()],
         "windows": windows_data(report, looks),
         "notes": {"list": report.notes} if report.notes else None,
         "facts": [{"fact": name, "said": said} for name, said in _facts(report).items() if said],
@@ -80,24 +80,24 @@ def _tiles(report: ReplayReport) -> list[tuple[str, str]]:
 
 
 def _budget(report: ReplayReport, budget: int, looks: dict[str, Data]) -> Data:
-    rows = standings.rows_at(report, budget)
-    shares: dict[str, standings.Shares] = {"By age": "ages", "By kind": "kinds", "Probes": "probes"}
-    plots: dict[str, standings.Shares] = {"Hard recall by kind": "kinds", "Probes": "probes"}
+    rows = rankings.rows_at(report, budget)
+    shares: dict[str, rankings.Shares] = {"By age": "ages", "By kind": "kinds", "Probes": "probes"}
+    plots: dict[str, rankings.Shares] = {"Hard recall by kind": "kinds", "Probes": "probes"}
     tables = [share_table(title, rows, which) for title, which in shares.items()]
     return {
         "size": str(budget),
         "budget": figures.budget(budget),
-        "hard_needs": standings.hard_needs(report, budget),
+        "hard_needs": rankings.hard_needs(report, budget),
         "scores": [score_table(report, rows, looks)],
         "plots": [
             dot_plot(title, rows, which, looks)
             for title, which in plots.items()
-            if standings.names_of(rows, which)
+            if rankings.names_of(rows, which)
         ],
-        "ages": {"panels": age_panels(rows, looks)} if standings.names_of(rows, "ages") else None,
+        "ages": {"panels": age_panels(rows, looks)} if rankings.names_of(rows, "ages") else None,
         "numbers": [
             *(table for table in tables if len(table["heads"]) > 1),
-            *([project_table(report, rows)] if standings.projects_of(report) else []),
+            *([project_table(report, rows)] if rankings.projects_of(report) else []),
             cost_table(report, rows),
         ],
     }
@@ -106,7 +106,7 @@ def _budget(report: ReplayReport, budget: int, looks: dict[str, Data]) -> Data:
 def _facts(report: ReplayReport) -> dict[str, str]:
     hard = sorted(report.hard_needs.items())
     return {
-        "In a sentence": f"{standings.settings_sentence(report)}.",
+        "In a sentence": f"{rankings.settings_sentence(report)}.",
         "The measure": ", ".join(f"{name} {value:g}" for name, value in report.measure.items()),
         "Common names": report.common_names,
         "Hard needs": ", ".join(f"{figures.budget(b)}: {grouped(n)}" for b, n in hard),
@@ -120,13 +120,13 @@ def _details(report: ReplayReport) -> Iterator[Data]:
         for name, table in report.price_tables.items()
     }
     projects = {name: grouped(count) for name, count in report.projects.items()}
-    budgets, found = standings.sensitivity_of(report)
+    budgets, found = rankings.sensitivity_of(report)
     at = [figures.budget(b) for b in budgets]
     taus = {
         name: ", ".join(f"tau {figures.decimal(tau)} at {b}" for b, tau in zip(at, values, strict=True))
         for name, values in found
     }
-    names, verdicts = standings.checks_of(report)
+    names, verdicts = rankings.checks_of(report)
     checks = {
         policy: ", ".join(f"{name}: {verdict}" for name, verdict in zip(names, said, strict=True))
         for policy, said in verdicts

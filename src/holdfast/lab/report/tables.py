@@ -6,7 +6,7 @@ Markdown and the terminal show the texts of the same cells.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from holdfast.lab.report import figures, standings
+from holdfast.lab.report import figures, rankings
 from holdfast.lab.report.charts import Data, clamped
 from holdfast.lab.results import Interval, PolicyRow, ReplayReport
 from holdfast.numbers import grouped
@@ -25,7 +25,7 @@ COSTS = (
 
 def row_cells(report: ReplayReport, row: PolicyRow) -> dict[str, Data]:
     """All figures of a row, by column."""
-    compared = standings.comparison_of(report, row)
+    compared = rankings.comparison_of(report, row)
     uncached = row.uncached.get(report.prices)
     times = {"p50 ms": row.p50_ms, "p95 ms": row.p95_ms, "worst ms": row.worst_ms}
     counts = {"requests": row.requests, "recordings": row.recordings, "projects": row.projects}
@@ -34,7 +34,7 @@ def row_cells(report: ReplayReport, row: PolicyRow) -> dict[str, Data]:
         "95 %": {"text": figures.bounds(row.hard)},
         "all": _number(figures.mean(row.all)),
         "ref": _number(figures.mean(row.ref)),
-        "dollars": _interval(standings.dollars_of(report, row)),
+        "dollars": _interval(rankings.dollars_of(report, row)),
         "Δ hard": _difference(compared.hard if compared else None),
         "Δ dollars": _difference(compared.dollars if compared else None),
         "over budget": _faults(row.over_budget, "over budget"),
@@ -54,13 +54,13 @@ def row_cells(report: ReplayReport, row: PolicyRow) -> dict[str, Data]:
 
 
 def score_table(report: ReplayReport, rows: Sequence[PolicyRow], looks: Mapping[str, Data]) -> Data:
-    reference = standings.reference_of(report)
+    reference = rankings.reference_of(report)
     difference = f"difference to {reference or 'the reference'}, paired by recording"
     terms = {
-        **standings.TERMS,
+        **rankings.TERMS,
         "Δ hard": difference,
         "Δ dollars": difference,
-        "broken": standings.TERMS["broken structure"],
+        "broken": rankings.TERMS["broken structure"],
     }
     body: list[Data] = []
     for row in rows:
@@ -68,16 +68,16 @@ def score_table(report: ReplayReport, rows: Sequence[PolicyRow], looks: Mapping[
         if row.policy == reference:
             cells["Δ hard"] = cells["Δ dollars"] = _number(0, "reference", kind="zero")
         found = _row(_policy(row, looks), [cells[name] for name in SCORES])
-        body.append({"bad": bool(standings.faults_of(row)), **found})
+        body.append({"bad": bool(rankings.faults_of(row)), **found})
     title = f"Scores at {figures.budget(rows[0].budget)}" if rows else "Scores"
     return {"title": title, "heads": _heads(["policy", *SCORES], terms=terms), "rows": body}
 
 
-def ranking_table(ranking: standings.PolicyRanking, report: ReplayReport, looks: Mapping[str, Data]) -> Data:
+def ranking_table(ranking: rankings.PolicyRanking, report: ReplayReport, looks: Mapping[str, Data]) -> Data:
     columns = list(zip(*ranking.dollars.values(), strict=True))
     best = [min((d for d in column if d is not None), default=None) for column in columns]
     most = max((d for column in columns for d in column if d is not None), default=0.0)
-    faulty = {row.policy for row in report.rows if standings.faults_of(row)}
+    faulty = {row.policy for row in report.rows if rankings.faults_of(row)}
     body: list[Data] = []
     for place, (policy, dollars) in enumerate(ranking.dollars.items(), 1):
         reached = dollars[ranking.level] is not None
@@ -94,10 +94,10 @@ def ranking_table(ranking: standings.PolicyRanking, report: ReplayReport, looks:
     }
 
 
-def share_table(title: str, rows: Sequence[PolicyRow], which: standings.Shares) -> Data:
-    names = standings.names_of(rows, which)
+def share_table(title: str, rows: Sequence[PolicyRow], which: rankings.Shares) -> Data:
+    names = rankings.names_of(rows, which)
     body = [
-        _row(_name(row.policy), [_number(standings.shares_of(row, which).get(name)) for name in names])
+        _row(_name(row.policy), [_number(rankings.shares_of(row, which).get(name)) for name in names])
         for row in rows
     ]
     heads = _heads(["policy", *map(figures.plain, names)], falling=map(figures.plain, names))
@@ -108,11 +108,11 @@ def project_cells(
     report: ReplayReport, rows: Sequence[PolicyRow]
 ) -> tuple[list[str], list[tuple[str, list[Data]]]]:
     """Projects with their hard needs, and for each policy its hard recall on each, with dollars below it."""
-    projects = standings.projects_of(report)
-    heads = [f"{figures.plain(name)} ({grouped(standings.needs_in(rows, name))})" for name in projects]
+    projects = rankings.projects_of(report)
+    heads = [f"{figures.plain(name)} ({grouped(rankings.needs_in(rows, name))})" for name in projects]
     body: list[tuple[str, list[Data]]] = []
     for row in rows:
-        found = [standings.in_project(report, row, name) for name in projects]
+        found = [rankings.in_project(report, row, name) for name in projects]
         body.append((row.policy, [_number(hard, small=figures.decimal(dollars)) for hard, dollars in found]))
     return heads, body
 
@@ -156,7 +156,7 @@ def _name(policy: str, looks: Mapping[str, Data] | None = None, **more: object) 
 
 def _policy(row: PolicyRow, looks: Mapping[str, Data]) -> Data:
     """The name, and what no column tells; settings and faults open below."""
-    faults = standings.faults_of(row)
+    faults = rankings.faults_of(row)
     return _name(
         row.policy,
         looks,
@@ -164,7 +164,7 @@ def _policy(row: PolicyRow, looks: Mapping[str, Data]) -> Data:
         opens=bool(row.about or faults),
         about=row.about,
         faults=faults,
-        failed_checks=standings.failed_checks(row),
+        failed_checks=rankings.failed_checks(row),
     )
 
 
@@ -181,7 +181,7 @@ def _interval(interval: Interval | None, *, bold: bool = False) -> Data:
 def _difference(interval: Interval | None) -> Data:
     value = figures.mean(interval)
     told = figures.signed_bounds(interval) if interval else ""
-    return _number(value, figures.signed(value), verdict=standings.verdict(interval), small=told)
+    return _number(value, figures.signed(value), verdict=rankings.verdict(interval), small=told)
 
 
 def _faults(count: int, what: str) -> Data:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.lab.report import figures, standings
+from holdfast.lab.report import figures, rankings
 from holdfast.lab.report.tables import project_cells, row_cells
 from holdfast.lab.results import PolicyRow, ReplayReport
 
@@ -32,7 +32,7 @@ _MARKDOWN_SCORES = {
     "Δ hard vs reference": "Δ hard", "over budget": "over budget", "failed": "failed",
     "broken structure": "broken", "p50 ms": "p50 ms", "worst ms": "worst ms",
 }  # fmt: skip
-_SHARES: Mapping[str, standings.Shares] = {
+_SHARES: Mapping[str, rankings.Shares] = {
     "Recall by kind (hard needs)": "kinds",
     "Recall by age (all needs, steps since last seen)": "ages",
     "Probes": "probes",
@@ -50,14 +50,14 @@ def terminal_tables(report: ReplayReport) -> list[ReportTable]:
     """For each budget the scores, then the speed and sizes; then the ranking, and what was asked for besides. No
     table is empty."""
     tables: list[ReportTable] = []
-    for budget in standings.budgets_of(report):
-        rows = standings.rows_at(report, budget)
+    for budget in rankings.budgets_of(report):
+        rows = rankings.rows_at(report, budget)
         at = figures.budget(budget)
         title = f"evidence and cost at {at}{_hard_needs(report, budget)}, p50 in ms"
         tables.append(ReportTable(title, number_columns("policy", *_SCORES), _rows(report, rows, _SCORES)))
         title = f"speed and size at {at}"
         tables.append(ReportTable(title, number_columns("policy", *_SIZES), _rows(report, rows, _SIZES)))
-    if ranking := standings.ranking_of(report):
+    if ranking := rankings.ranking_of(report):
         levels = [figures.decimal(level) for level in ranking.levels]
         title = f"dollars at equal hard recall, ranked at {levels[ranking.level]}"
         columns = number_columns("policy", *(f"at {level}" for level in levels))
@@ -70,7 +70,7 @@ def number_columns(first: str, *numbers: str) -> tuple[TableColumn, ...]:
 
 
 def _hard_needs(report: ReplayReport, budget: int) -> str:
-    return f" ({hard})" if (hard := standings.hard_needs(report, budget)) else ""
+    return f" ({hard})" if (hard := rankings.hard_needs(report, budget)) else ""
 
 
 def _rows(report: ReplayReport, rows: Sequence[PolicyRow], columns: Mapping[str, str]) -> list[Cells]:
@@ -82,18 +82,18 @@ def _rows(report: ReplayReport, rows: Sequence[PolicyRow], columns: Mapping[str,
     return written
 
 
-def _ranking(ranking: standings.PolicyRanking) -> list[Cells]:
+def _ranking(ranking: rankings.PolicyRanking) -> list[Cells]:
     return [[figures.plain(name), *map(figures.decimal, found)] for name, found in ranking.dollars.items()]
 
 
 def _tests(report: ReplayReport) -> Iterator[ReportTable]:
     """Of the measure and of the policies, where they were asked for."""
-    budgets, taus = standings.sensitivity_of(report)
+    budgets, taus = rankings.sensitivity_of(report)
     if taus:
         columns = number_columns("the measure varied", *(f"at {figures.budget(b)}" for b in budgets))
         rows: list[Cells] = [[figures.plain(name), *map(figures.decimal, found)] for name, found in taus]
         yield ReportTable("order of policies by hard recall: Kendall's tau", columns, rows)
-    names, checks = standings.checks_of(report)
+    names, checks = rankings.checks_of(report)
     if checks:
         columns = (("policy", "wrapped"), *((figures.plain(name), "wrapped") for name in names))
         rows = [[figures.plain(policy), *map(figures.plain, said)] for policy, said in checks]
@@ -102,28 +102,28 @@ def _tests(report: ReplayReport) -> Iterator[ReportTable]:
 
 def write_markdown(report: ReplayReport) -> str:
     parts = [*_opening(report)]
-    at_budget = {budget: standings.rows_at(report, budget) for budget in standings.budgets_of(report)}
+    at_budget = {budget: rankings.rows_at(report, budget) for budget in rankings.budgets_of(report)}
     for budget, rows in at_budget.items():
         parts.append(f"### At {figures.budget(budget)}{_hard_needs(report, budget)}")
         parts.append(_table(["policy", *_MARKDOWN_SCORES], _rows(report, rows, _MARKDOWN_SCORES)))
-    if ranking := standings.ranking_of(report):
+    if ranking := rankings.ranking_of(report):
         levels = [figures.decimal(level) for level in ranking.levels]
         parts.append("### Dollars at equal hard recall")
         parts.append(
             f"Ranked at {levels[ranking.level]}, the highest recall listed that half of the policies reach."
         )
         parts.append(_table(["policy", *(f"dollars at {level}" for level in levels)], _ranking(ranking)))
-    if standings.projects_of(report):
+    if rankings.projects_of(report):
         parts.append("### By project: hard recall @ dollars (hard needs in the heading)")
         for budget, rows in at_budget.items():
             heads, found = project_cells(report, rows)
             body: list[Cells] = [[name, *(f"{c['text']} @ {c['small']}" for c in row)] for name, row in found]
             parts.append(_table([f"at {figures.budget(budget)}", *heads], body))
     for title, which in _SHARES.items():
-        if names := standings.names_of(report.rows, which):
+        if names := rankings.names_of(report.rows, which):
             parts.append(f"### {title}")
         for budget, rows in at_budget.items() if names else ():
-            shares = [(row.policy, standings.shares_of(row, which)) for row in rows]
+            shares = [(row.policy, rankings.shares_of(row, which)) for row in rows]
             body = [[policy, *(figures.decimal(by.get(name)) for name in names)] for policy, by in shares]
             parts.append(_table([f"at {figures.budget(budget)}", *names], body))
     for table in _tests(report):
@@ -133,7 +133,7 @@ def write_markdown(report: ReplayReport) -> str:
         f"- {escaped(row.policy)} at {figures.budget(budget)}: {escaped('; '.join(faults))}"
         for budget, rows in at_budget.items()
         for row in rows
-        if (faults := standings.faults_of(row))
+        if (faults := rankings.faults_of(row))
     ]
     parts += ["### Faults", "\n".join(faults)] if faults else []
     return "\n\n".join(parts) + "\n"
@@ -144,14 +144,14 @@ def escaped(text: str) -> str:
 
 
 def _opening(report: ReplayReport) -> Iterator[str]:
-    if partial := standings.partial_sentence(report):
+    if partial := rankings.partial_sentence(report):
         yield f"> **{escaped(partial)}**"
-    if result := standings.result_sentence(report, lambda name: f"**{escaped(name)}**"):
+    if result := rankings.result_sentence(report, lambda name: f"**{escaped(name)}**"):
         yield result
-    yield f"{escaped(standings.settings_sentence(report))}."
-    if reference := standings.reference_of(report):
+    yield f"{escaped(rankings.settings_sentence(report))}."
+    if reference := rankings.reference_of(report):
         yield f"The reference is {escaped(reference)}. Dollars are relative to sending everything, cached."
-    yield " ".join(standings.BIAS)
+    yield " ".join(rankings.BIAS)
     yield from (f"- {escaped(note)}" for note in report.notes)
 
 
