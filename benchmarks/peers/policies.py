@@ -10,7 +10,8 @@ from pathlib import Path
 
 from holdfast.errors import InputError
 from holdfast.lab.policies.simple import Newest
-from holdfast.lab.policy import Message, NamedPolicy, PolicyReply, Task
+from holdfast.lab.policy import NamedPolicy, PolicyReply, Task
+from holdfast.wire.content_blocks import WireDict
 from peers.adapter import PeerError
 from peers.process import ProcessPolicy
 
@@ -64,7 +65,7 @@ class Fitted:
     def start(self) -> None:
         self._peer.start()
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> PolicyReply:
+    def pack(self, messages: Sequence[WireDict], at: float | None) -> PolicyReply:
         sent = self._peer.pack(messages, at)
         # A peer may rewrite any message at any time, so nothing is carried over from the last request.
         fitted = Newest(self._task).pack(sent.messages, at)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import finalize
 
-from holdfast.lab.policy import Message, ModelCall, PolicyReply, Task
+from holdfast.lab.policy import ModelCall, PolicyReply, Task
+from holdfast.wire.content_blocks import WireDict
 from peers.adapter import Adapter, PeerError, release, take
 
 TIMEOUT = 300.0
@@ -61,7 +62,7 @@ class ProcessPolicy:
             raise PeerError(self._last_failure)
         self.about = str(answer.get("about", ""))
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> PolicyReply:
+    def pack(self, messages: Sequence[WireDict], at: float | None) -> PolicyReply:
         self.start()
         answer = self._ask({"do": "pack", "new": list(messages[self._sent :]), "at": at})
         self._sent = len(messages)

@@ -11,7 +11,7 @@ from typing import Self, get_args
 from holdfast.errors import InputError, NotFound
 from holdfast.events import AssistantReplied, Entry, Event, Folded, SystemSet, ToolsSet, Undone
 from holdfast.log import Log
-from holdfast.messages import Json, ToolCall, ToolDefinition
+from holdfast.messages import ToolCall, ToolDefinition
 from holdfast.packing.amounts import parse_tokens
 from holdfast.packing.folding.fold_plan import plan_fold
 from holdfast.packing.lines.weights import HINT, Weights, read_weights
@@ -25,22 +25,20 @@ from holdfast.sender import Packed, Provider, Sender
 from holdfast.store import MemoryStore, SqliteStore, Store
 from holdfast.tokenizers import counter_for_model
 from holdfast.views import path
-from holdfast.wire.content_blocks import tool_definitions
+from holdfast.wire.content_blocks import WireDict, tool_definitions
 from holdfast.wire.foreign_json import Losses
 from holdfast.wire.message_lists import events_from_message, recording_from_messages
 from holdfast.wire.openai import openai_tool
 
-Message = dict[str, Json]
-
 
 def pack(
-    messages: Sequence[Message],
+    messages: Sequence[WireDict],
     *,
     budget: int | str | None = None,
     profile: str | Profile = "code",
     weights: Weights | Path | str | None = None,
-    system: str | list[Message] | None = None,
-    tools: Sequence[Message] = (),
+    system: str | list[WireDict] | None = None,
+    tools: Sequence[WireDict] = (),
     model: str = "",
     to: Provider | None = None,
 ) -> Packed:
@@ -79,7 +77,7 @@ class Session:
         profile: str | Profile = "code",
         weights: Weights | Path | str | None = None,
         system: str = "",
-        tools: Sequence[Message | ToolDefinition] | None = (),
+        tools: Sequence[WireDict | ToolDefinition] | None = (),
         recall: ToolDefinition = RECALL_TOOL,
         model: str = "",
         to: Provider = "openai",
@@ -114,7 +112,7 @@ class Session:
         if tools is not None and wanted != self.window.transcript.tools:
             self.record(ToolsSet(wanted))
 
-    def append(self, *messages: Message) -> None:
+    def append(self, *messages: WireDict) -> None:
         """Messages as the provider or the tools gave them: one dict each, in the session's format."""
         for message in messages:
             opening = not self.window.transcript.items
@@ -161,7 +159,7 @@ class Session:
         """`pack`, off the event loop: a fold of a large log may take a while."""
         return await asyncio.to_thread(self.pack)
 
-    def recall(self, arguments: Message) -> str:
+    def recall(self, arguments: WireDict) -> str:
         """What the Recall tool answers."""
         return answer_recall(self.store, arguments, log=self.log.id)[0]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.compaction.claims import Claim, Span, claims_in
+from holdfast.compaction.claims import Claim, claims_in
 from holdfast.compaction.evidence import Evidence
 from holdfast.compaction.facts.fact import FileFact, HandoverFacts, LogFacts, TestState
 from holdfast.compaction.forms.content import FormField, SummaryContent, one_line, visible_texts
@@ -32,6 +32,7 @@ from holdfast.compaction.forms.rule_lines import (
 from holdfast.compaction.instructions import copied_instructions
 from holdfast.events import SummaryLine
 from holdfast.redaction import find_secrets, redact
+from holdfast.views.prose import TextSpan
 
 LONGEST_SHOWN = 80
 MOST_SOURCES = 4
@@ -55,7 +56,7 @@ class SummaryFault(Struct, frozen=True):
     field: str
     line: SummaryLine | None
     what: str
-    span: Span = (0, 0)
+    span: TextSpan = (0, 0)
 
 
 class Requirement(Struct, frozen=True):

@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Span = tuple[int, int]
+from holdfast.views.prose import TextSpan
 
 _CODE = re.compile(r"(?<!`)(`{1,3})([^`\n]+)\1(?!`)")
 _QUOTED = re.compile(
@@ -25,13 +25,13 @@ def code_spans(text: str) -> list[tuple[int, int, str]]:
     return [(found.start(), found.end(), found[2]) for found in _CODE.finditer(text)]
 
 
-def quoted_spans(text: str) -> list[Span]:
+def quoted_spans(text: str) -> list[TextSpan]:
     """What stands in quotation marks or backticks."""
     found = [(at.start(), at.end()) for at in (*_CODE.finditer(text), *_QUOTED.finditer(text))]
     return sorted(found)
 
 
-def sentences(text: str) -> Iterator[Span]:
+def sentences(text: str) -> Iterator[TextSpan]:
     """Sentences, and clauses that a semicolon parts, with the mark that ends each."""
     sheltered = quoted_spans(text)
     start = 0
@@ -43,7 +43,7 @@ def sentences(text: str) -> Iterator[Span]:
         yield start, len(text)
 
 
-def pruned(text: str, spans: Sequence[Span]) -> str:
+def pruned(text: str, spans: Sequence[TextSpan]) -> str:
     """The text without the sentences that hold one of the spans; empty where that leaves no words."""
     kept = [
         text[first:last]
@@ -54,7 +54,7 @@ def pruned(text: str, spans: Sequence[Span]) -> str:
     return left if _WORD.search(left) else ""
 
 
-def blanked(text: str, spans: Iterable[Span]) -> str:
+def blanked(text: str, spans: Iterable[TextSpan]) -> str:
     """The text with spaces in place of the spans, so that positions stay."""
     for start, end in spans:
         text = text[:start] + " " * (end - start) + text[end:]

@@ -12,7 +12,8 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from holdfast.compaction.claims import Span, blanked, quoted_spans, sentences
+from holdfast.compaction.claims import blanked, quoted_spans, sentences
+from holdfast.views.prose import TextSpan
 
 LEAST_WORDS = 4
 """A sentence of fewer words may be anyone's."""
@@ -105,7 +106,9 @@ def plain_words(text: str) -> str:
     return _SPACES.sub(" ", words)
 
 
-def copied_instructions(text: str, told: Prose, own: Prose, returned: Prose) -> Iterator[Span]:
+def copied_instructions(
+    text: str, user_prose: Prose, agent_prose: Prose, tool_prose: Prose
+) -> Iterator[TextSpan]:
     """Sentences of a summary's line that are a tool's instructions and not quoted as such."""
     bare = blanked(text, quoted_spans(text))
     is_cited = _CITES.search(bare) is not None
@@ -115,11 +118,11 @@ def copied_instructions(text: str, told: Prose, own: Prose, returned: Prose) -> 
         if not (is_override or (_URGES.search(sentence.strip()) and not _is_code(sentence))):
             continue
         runs = _runs(sentence)
-        if not runs or _place(runs, told) is not None:
+        if not runs or _place(runs, user_prose) is not None:
             continue
-        place = _place(runs, returned) if len(runs) + RUN > LEAST_WORDS else None
+        place = _place(runs, tool_prose) if len(runs) + RUN > LEAST_WORDS else None
         if place is not None:
-            before = _place(runs, own)
+            before = _place(runs, agent_prose)
             if before is None or before >= place:
                 yield first, last
         elif is_override:

@@ -9,11 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events import AssistantReplied, Entry, Recording, SystemSet, ToolReturned, ToolsSet, UserSaid
-from holdfast.lab.policy import Message
 from holdfast.log import Log
 from holdfast.messages import Image, ToolCall, UserMessage, joined_text
 from holdfast.store import MemoryStore
 from holdfast.views import path
+from holdfast.wire.content_blocks import WireDict
 from holdfast.wire.openai import openai_message
 
 
@@ -21,7 +21,7 @@ class RecordedTurn(Struct, frozen=True, gc=False):
     """A recorded message and its time. A reply that said nothing has no message: a request, and nothing to add."""
 
     index: int
-    message: Message | None
+    message: WireDict | None
     at: float | None
 
     @property
@@ -81,7 +81,7 @@ def _turns(entries: Iterable[Entry], recording: Recording) -> Iterator[RecordedT
         yield RecordedTurn(place, None, None)
 
 
-def _message(entry: Entry) -> Message | None:
+def _message(entry: Entry) -> WireDict | None:
     event = entry.event
     match event:
         case UserSaid():
@@ -95,7 +95,7 @@ def _message(entry: Entry) -> Message | None:
                 for part in event.parts
                 if isinstance(part, ToolCall)
             ]
-            reply: Message = {"role": "assistant", "content": joined_text(event.parts)}
+            reply: WireDict = {"role": "assistant", "content": joined_text(event.parts)}
             return {**reply, "tool_calls": calls} if calls else reply
         case ToolReturned():
             text = joined_text(event.parts)

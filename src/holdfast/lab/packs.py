@@ -19,10 +19,11 @@ from msgspec.structs import replace
 
 from holdfast.errors import HoldfastError, InputError
 from holdfast.lab.evidence.credit import Fetch
-from holdfast.lab.policy import Message, ModelCall, NamedPolicy, Policy, PolicyReply, Task
+from holdfast.lab.policy import ModelCall, NamedPolicy, Policy, PolicyReply, Task
 from holdfast.lab.scored_message import ScoredMessage, read_message
 from holdfast.messages import Json
 from holdfast.packing.validator import check
+from holdfast.wire.content_blocks import WireDict
 
 OURS = "openai.strict-"
 """How rules of the validator begin that go beyond what the provider demands."""
@@ -33,7 +34,7 @@ class PackReader:
 
     def __init__(self) -> None:
         self._known: dict[ScoredMessage, ScoredMessage] = {}
-        self._plain: dict[int, tuple[Message, Json, ScoredMessage]] = {}
+        self._plain: dict[int, tuple[WireDict, Json, ScoredMessage]] = {}
         """Messages without calls, by identity: most of a pack is what the pack before had."""
 
     def read(self, answer: Json) -> tuple[list[ScoredMessage], PolicyReply]:
@@ -47,7 +48,7 @@ class PackReader:
         return [self._message(message, before) for message in messages], sent
 
     def _message(
-        self, message: Json, before: dict[int, tuple[Message, Json, ScoredMessage]]
+        self, message: Json, before: dict[int, tuple[WireDict, Json, ScoredMessage]]
     ) -> ScoredMessage:
         if not isinstance(message, dict) or message.get("tool_calls"):
             # Arguments may have been changed in place, which only reading them again can tell.
@@ -117,7 +118,7 @@ def _digest(scored: ScoredMessage) -> bytes:
     return blake2b(msgspec.msgpack.encode(scored), digest_size=8).digest()
 
 
-def _openai(scored: ScoredMessage) -> Message:
+def _openai(scored: ScoredMessage) -> WireDict:
     calls = [
         {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
         for c in scored.calls
@@ -125,8 +126,8 @@ def _openai(scored: ScoredMessage) -> Message:
     return _written(scored, scored.text or (None if scored.calls else ""), calls)
 
 
-def _written(scored: ScoredMessage, content: str | None, calls: list[Message]) -> Message:
-    message: Message = {"role": scored.role, "content": content}
+def _written(scored: ScoredMessage, content: str | None, calls: list[WireDict]) -> WireDict:
+    message: WireDict = {"role": scored.role, "content": content}
     if calls:
         message["tool_calls"] = calls
     if scored.role == "tool":
@@ -137,7 +138,7 @@ def _written(scored: ScoredMessage, content: str | None, calls: list[Message]) -
 def _dumped(scored: ScoredMessage) -> bytes:
     """OpenAI's shape with `arguments` as an object; name and arguments also stand flat in a call, as in neutral
     recordings, so that readers of either shape find them."""
-    calls: list[Message] = []
+    calls: list[WireDict] = []
     for call in scored.calls:
         function = {"name": call.name, "arguments": _arguments(call.arguments)}
         calls.append({"id": call.id, "type": "function", **function, "function": function})
@@ -207,7 +208,7 @@ class PolicyRunner:
         except FAULTS as error:
             self._start_error = f"could not start: {_sentence(error)}"
 
-    def ask(self, handed: list[Message], at: float | None) -> PolicyAnswer:
+    def ask(self, handed: list[WireDict], at: float | None) -> PolicyAnswer:
         """What the policy would send. Before anything has happened there is nothing to ask."""
         if not handed:
             return PolicyAnswer()

@@ -1,7 +1,8 @@
 """What a policy is: a small object with one method.
 
 Rule: a new object for each recording, made with a `Task`; it is handed all messages so far, a list that only
-grows, and answers with the messages it would send.
+grows, and answers with the messages it would send. They have OpenAI's chat shape, with a call as
+`{"id", "name", "arguments"}` and `arguments` an object.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,18 +10,15 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from holdfast.messages import Json
 from holdfast.prices import PriceTable
-
-Message = dict[str, Json]
-"""OpenAI's chat shape, with a call as `{"id", "name", "arguments"}` and `arguments` an object."""
+from holdfast.wire.content_blocks import WireDict
 
 
 class Task(Struct, frozen=True):
     """What a policy is told before a recording begins. `count` gives tokens as the scorer counts them."""
 
     budget: int
-    count: Callable[[Sequence[Message]], int]
+    count: Callable[[Sequence[WireDict]], int]
     prices: PriceTable | None = None
     """What the replay ranks by: a policy that weighs costs may look."""
 
@@ -35,7 +33,7 @@ class ModelCall(Struct, frozen=True):
 class PolicyReply(Struct, frozen=True):
     """An answer with more to say than its messages: model calls to bill, and sizes of named layers."""
 
-    messages: Sequence[Message]
+    messages: Sequence[WireDict]
     calls: tuple[ModelCall, ...] = ()
     layers: dict[str, int] = {}
 
@@ -47,7 +45,7 @@ class Policy(Protocol):
     a process, has `close()`, called when its recording is done.
     """
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> Sequence[Message] | PolicyReply: ...
+    def pack(self, messages: Sequence[WireDict], at: float | None) -> Sequence[WireDict] | PolicyReply: ...
 
 
 class NamedPolicy(Struct, frozen=True):

@@ -21,11 +21,12 @@ from holdfast.lab.evidence.credit import HeldNeeds, NeedScorer, NeedTally, score
 from holdfast.lab.evidence.indexed_message import PackIndex
 from holdfast.lab.evidence.needs import FileCopies, StudiedRequest, Study
 from holdfast.lab.packs import DumpFile, PackWriter, PolicyAnswer, PolicyRunner
-from holdfast.lab.policy import Message, ModelCall, NamedPolicy, Task
+from holdfast.lab.policy import ModelCall, NamedPolicy, Task
 from holdfast.lab.results import PicturedRequest, Score, Share
 from holdfast.lab.scored_message import MessageCounter, ScoredMessage
 from holdfast.packing.counting.tokens import Tokenizer
 from holdfast.prices import PriceTable
+from holdfast.wire.content_blocks import WireDict
 
 _RESET = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
@@ -235,7 +236,7 @@ class PolicyRun:
         prices = self._setup.tables[0] if self._setup.tables else None
         runner = PolicyRunner(self._policy, Task(self._budget, self._setup.counter.total, prices))
         messages = [turn.message for turn in self._study.case.turns if turn.message is not None]
-        handed: list[Message] = []
+        handed: list[WireDict] = []
         for request in self._study.requests:
             for at in range(len(handed), request.before):
                 handed.append(deepcopy(messages[at]))

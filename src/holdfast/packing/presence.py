@@ -24,7 +24,7 @@ from holdfast.messages import (
 )
 from holdfast.packing.lines.excerpts import parse_ranges
 from holdfast.packing.lines.passages import RESULT, json_records
-from holdfast.packing.rendering.clip import Span, merge_spans
+from holdfast.packing.rendering.clip import LineSpan, merge_spans
 from holdfast.packing.rendering.digests import reports_failure
 from holdfast.packing.rendering.marks import marked_as
 from holdfast.packing.view import WindowView
@@ -70,7 +70,7 @@ class FileLines(Struct, frozen=True, gc=False):
     end: int = 0
 
     @property
-    def spans(self) -> tuple[Span, ...]:
+    def spans(self) -> tuple[LineSpan, ...]:
         return merge_spans((n, n) for n in self.lines)
 
     def still_in(self, shown: str) -> "FileLines":
@@ -137,7 +137,7 @@ def has_written(use: ToolUse, text: str) -> bool:
     return bool(_DONE.search(line)) and not _NOT.search(line) and not reports_failure(line)
 
 
-def read_range(use: ToolUse, text: str) -> Span:
+def read_range(use: ToolUse, text: str) -> LineSpan:
     """First and last line of a read, by the numbers in its result or else by the call; 0 where neither tells."""
     rows = text.split("\n")
     if not use.command:
@@ -150,7 +150,7 @@ def read_range(use: ToolUse, text: str) -> Span:
     return use.first or int(use.last > 0), use.last
 
 
-def covers(spans: Sequence[Span], first: int, last: int) -> bool:
+def covers(spans: Sequence[LineSpan], first: int, last: int) -> bool:
     """Whether one span holds every line from `first` to `last`; of merged spans, whether all do."""
     return first <= last and any(a <= first and last <= b for a, b in spans)
 

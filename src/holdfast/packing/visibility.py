@@ -27,7 +27,7 @@ from holdfast.packing.presence import (
     shows_file,
     written_content,
 )
-from holdfast.packing.rendering.clip import Span, merge_spans
+from holdfast.packing.rendering.clip import LineSpan, merge_spans
 from holdfast.packing.rendering.levels import LONG_ARGUMENT, source_id
 from holdfast.packing.view import WindowView
 from holdfast.tool_use import ToolUse
@@ -59,7 +59,7 @@ class TextVisibility(Struct, frozen=True, gc=False):
     last: int = 0
     note: str = ""
     is_copy: bool = False
-    lines: tuple[Span, ...] = ()
+    lines: tuple[LineSpan, ...] = ()
     is_open: bool = False
     end: int = 0
 
@@ -96,7 +96,7 @@ class Visibility(Struct, frozen=True):
         is_open = any(row.is_open and row.lines[-1][1] == longest for row in rows)
         return is_open and covers(spans, start, longest)
 
-    def visible_lines(self, path: str) -> tuple[Span, ...]:
+    def visible_lines(self, path: str) -> tuple[LineSpan, ...]:
         """The lines of a file that are visible, verbatim and current."""
         return merge_spans(span for row in self.rows if row.path == path for span in row.lines)
 

@@ -10,7 +10,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 
-from holdfast.views.prose import Span, sentences
+from holdfast.views.prose import TextSpan, sentences
 
 _LEADING = (
     r"(?:(?:and|but|so|please|just|also|then|or|now|ok|okay|yes|no|sure|instead|remember|note)[,:]?\s+){0,4}"
@@ -120,7 +120,7 @@ _MARKS = re.compile(r"[*_~]{1,3}(?=\S)|(?<=\S)[*_~]{1,3}|<[/\w -]{1,60}>")
 _ANYWHERE = (FORBIDDEN, COMMANDED, INSTEAD, OBLIGED, WISHED, LIMITED)
 
 
-def directives(text: str) -> Iterator[Span]:
+def directives(text: str) -> Iterator[TextSpan]:
     """Where the directives of a user message stand in it, in order."""
     for start, end in sentences(text):
         if end - start <= LONGEST and is_directive(text[start:end]):

@@ -7,7 +7,7 @@ line is written or pasted, a line that looks like a program's is paste. One pass
 import re
 from collections.abc import Iterator
 
-Span = tuple[int, int]
+TextSpan = tuple[int, int]
 """Where a sentence begins and ends in its text."""
 
 LONGEST_LINE = 2_000
@@ -54,7 +54,7 @@ def _blank(found: re.Match[str]) -> str:
     return _VISIBLE.sub(lambda word: " " * len(word[0]), found[0])
 
 
-def sentences(text: str) -> Iterator[Span]:
+def sentences(text: str) -> Iterator[TextSpan]:
     """The sentences of a message that its writer wrote, in order."""
     prose = without_wrappers(text)
     start = end = -1
@@ -119,7 +119,7 @@ class _Skipping:
         return self._in_patch
 
 
-def _split(text: str, start: int, end: int) -> Iterator[Span]:
+def _split(text: str, start: int, end: int) -> Iterator[TextSpan]:
     at = start
     for stop in _END.finditer(text, start, end):
         if stop[0][0] == "." and _SHORTENED.search(text, max(at, stop.start() - 12), stop.start()):
@@ -131,7 +131,7 @@ def _split(text: str, start: int, end: int) -> Iterator[Span]:
         yield sentence
 
 
-def _trimmed(text: str, start: int, end: int) -> Span | None:
+def _trimmed(text: str, start: int, end: int) -> TextSpan | None:
     piece = text[start:end]
     inset = len(piece) - len(piece.lstrip())
     if not _LETTER.search(piece):

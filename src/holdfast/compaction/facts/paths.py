@@ -15,7 +15,7 @@ from holdfast.compaction.facts.requests import Utterance
 from holdfast.ids import text_id
 from holdfast.messages import Text
 from holdfast.packing.presence import read_range
-from holdfast.packing.rendering.clip import Span, merge_spans
+from holdfast.packing.rendering.clip import LineSpan, merge_spans
 from holdfast.views.files import CHANGING
 from holdfast.views.shell import Effect, FileEffect, file_effects, patched_files
 
@@ -71,7 +71,7 @@ class _File:
         self.action: Action | None = None
         self.step = -1
         self.is_whole = False
-        self.spans: list[Span] = []
+        self.spans: list[LineSpan] = []
         self.sources: list[str] = []
 
     def change(self, effect: Effect, call: CallRecord) -> None:

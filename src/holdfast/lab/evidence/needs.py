@@ -86,7 +86,7 @@ class FileCopies(Struct):
         return bool(self.stale_contents and scored.calls) and message.call_of(line) in self.stale_contents
 
 
-Kind = Literal["line", "name", "state"]
+NeedKind = Literal["line", "name", "state"]
 
 MOST_SOURCES = 16
 """Lines, newest first, that a name may be supported by: a name in hundreds of lines is found by these or not."""
@@ -95,7 +95,7 @@ MOST_SOURCES = 16
 class Need(Struct, frozen=True, gc=False):
     """`text` is a whole line or a name; `sources` are the lines it can have come from, the newest first."""
 
-    kind: Kind
+    kind: NeedKind
     text: str
     is_line: bool
     sources: tuple[LinePlace, ...]
@@ -145,7 +145,7 @@ class EvidenceHistory:
     def is_stale(self, place: LinePlace) -> bool:
         return self.files.is_stale(self.messages[place[0]], place[1])
 
-    def need(self, kind: Kind, text: str, is_line: bool, sources: tuple[LinePlace, ...]) -> Need:
+    def need(self, kind: NeedKind, text: str, is_line: bool, sources: tuple[LinePlace, ...]) -> Need:
         """A need of the reply that comes next."""
         seen = (self.lines if is_line else self.names)[text][-1][0]
         distance = self.tokens_before[-1] - self.tokens_before[seen + 1]

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from holdfast.lab.policies.simple import StepHistory
-from holdfast.lab.policy import Message, NamedPolicy, Task
+from holdfast.lab.policy import NamedPolicy, Task
 from holdfast.lab.scored_message import read_message
+from holdfast.wire.content_blocks import WireDict
 
 HEADING = "Names seen so far:"
 
@@ -42,7 +43,7 @@ class WordBag:
         self._words: Counter[str] = Counter()
         self._names: dict[str, None] = {}
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+    def pack(self, messages: Sequence[WireDict], at: float | None) -> list[WireDict]:  # noqa: ARG002
         for message in messages[self._read :]:
             for text in _texts(message):
                 self._words.update(_WORD.findall(text))
@@ -63,7 +64,7 @@ class WordBag:
     def _fits(self, words: Sequence[str], names: Sequence[str]) -> bool:
         return self._task.count([self._bag(words, names)]) <= self._task.budget
 
-    def _bag(self, words: Sequence[str], names: Sequence[str]) -> Message:
+    def _bag(self, words: Sequence[str], names: Sequence[str]) -> WireDict:
         common = " ".join(words)
         rows = [names[at : at + BAG_NAMES] for at in range(0, len(names), BAG_NAMES)] or [()]
         return _user("\n".join(f"{common} {' '.join(row)}" for row in rows))
@@ -88,7 +89,7 @@ class NameDump:
         """Names by how often they were seen, the most recent last."""
         self._size = cache(lambda name: task.count([_user(self.gap + name)]) - task.count([_user("")]))
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+    def pack(self, messages: Sequence[WireDict], at: float | None) -> list[WireDict]:  # noqa: ARG002
         for name in (name for message in messages[self._read :] for name in _names(message)):
             seen = self.seen.get(name, 0)
             if seen:
@@ -126,7 +127,7 @@ class UniversalReference:
         self._room = task.budget // 2 - task.count([_user(STUB)])
         self._whole: list[str] = []
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+    def pack(self, messages: Sequence[WireDict], at: float | None) -> list[WireDict]:  # noqa: ARG002
         self._whole += ("\n".join(_texts(message)) for message in messages[len(self._whole) :])
         self._steps.read(messages)
         if not messages:
@@ -138,16 +139,16 @@ class UniversalReference:
         return "\n".join(self._whole) if id == UNIVERSAL else None
 
 
-def _user(text: str) -> Message:
+def _user(text: str) -> WireDict:
     return {"role": "user", "content": text}
 
 
-def _texts(message: Message) -> list[str]:
+def _texts(message: WireDict) -> list[str]:
     scored = read_message(message)
     return [scored.text, *(call.arguments for call in scored.calls)]
 
 
-def _names(message: Message) -> Iterator[str]:
+def _names(message: WireDict) -> Iterator[str]:
     """Paths, identifiers, numbers and the like; words of prose would only take their room."""
     for text in _texts(message):
         for found in _NAME.findall(text):

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from holdfast.events import AssistantReplied, Entry, Event, LogStarted, ToolReturned, UserSaid
 from holdfast.ids import entry_id, text_id
-from holdfast.lab.policy import Message, NamedPolicy, PolicyReply, Task
+from holdfast.lab.policy import NamedPolicy, PolicyReply, Task
 from holdfast.lab.scored_message import read_message
-from holdfast.messages import AssistantMessage, Image, ToolCall
-from holdfast.messages import Message as Spoken
+from holdfast.messages import AssistantMessage, Image, Message, ToolCall
 from holdfast.packing.counting.tokens import Family, TokenCounter
 from holdfast.packing.lines.weights import Weights
 from holdfast.packing.log_walk import fold_if_due
@@ -23,6 +22,7 @@ from holdfast.packing.profile import BUILT_IN, Profile
 from holdfast.packing.rendering.levels import long_strings
 from holdfast.packing.window import Window
 from holdfast.tokenizers import load_tokenizer
+from holdfast.wire.content_blocks import WireDict
 from holdfast.wire.message_lists import events_from_message
 from holdfast.wire.openai import join_openai, openai_message
 
@@ -66,7 +66,7 @@ class WindowFeed:
         # An imported log: no usage was reported for requests of ours, and nothing is calibrated on it.
         self._add(LogStarted(origin="import"), None)
 
-    def read(self, messages: Sequence[Message], at: float | None) -> None:
+    def read(self, messages: Sequence[WireDict], at: float | None) -> None:
         for message in messages[self._read :]:
             for event in events_from_message(_plain(message), "openai", names=self._names, opening=False):
                 self._add(event, at)
@@ -87,11 +87,11 @@ class _Packing:
         self._feed = WindowFeed(profile, task, weights)
         self._known: dict[str, str] = {}
         """Texts by id. Ids are made when one is asked for: few replays follow any."""
-        self._written: dict[int, tuple[Spoken, list[Message]]] = {}
+        self._written: dict[int, tuple[Message, list[WireDict]]] = {}
         """What a pack has in common with the one before is not written again. By identity; the message beside its
         dicts keeps its id taken."""
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> PolicyReply:
+    def pack(self, messages: Sequence[WireDict], at: float | None) -> PolicyReply:
         self._feed.read(messages, at)
         window = self._feed.window
         for fold in fold_if_due(window):
@@ -108,7 +108,7 @@ class _Packing:
         return self._known.get(id)
 
 
-def _flat(message: Spoken) -> list[Message]:
+def _flat(message: Message) -> list[WireDict]:
     wired = openai_message(message)
     if wired and isinstance(message, AssistantMessage) and message.calls:
         wired[0]["tool_calls"] = [
@@ -118,7 +118,7 @@ def _flat(message: Spoken) -> list[Message]:
     return wired
 
 
-def _plain(message: Message) -> Message:
+def _plain(message: WireDict) -> WireDict:
     """A message without what the scorer neither counts nor reads: thinking, and the seams between texts.
 
     Texts counted one by one would come out smaller than the text they are joined into.

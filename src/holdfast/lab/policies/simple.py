@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from holdfast.errors import ContextOverflow
-from holdfast.lab.policy import Message, NamedPolicy, Task
+from holdfast.lab.policy import NamedPolicy, Task
 from holdfast.lab.scored_message import read_message
+from holdfast.wire.content_blocks import WireDict
 
 
 class Suffix(Struct, frozen=True, gc=False):
@@ -31,7 +32,7 @@ class StepHistory:
     def __init__(self, task: Task) -> None:
         self.count = task.count
         self.budget = task.budget
-        self.shown: list[Message] = []
+        self.shown: list[WireDict] = []
         self.sizes: list[int] = []
         self.starts: list[int] = []
         """Where each unit begins: a step, or a message that is no part of one."""
@@ -43,7 +44,7 @@ class StepHistory:
         self._cleared = 0
         """How many of the results have had their turn to be cleared."""
 
-    def read(self, messages: Sequence[Message]) -> None:
+    def read(self, messages: Sequence[WireDict]) -> None:
         """Take in what is new. The list only grows, so what was read before is not looked at again."""
         assert len(messages) >= len(self.shown), "a history only grows"
         for at in range(len(self.shown), len(messages)):
@@ -56,7 +57,7 @@ class StepHistory:
             else:
                 self._open(at, message)
 
-    def show(self, at: int, message: Message) -> None:
+    def show(self, at: int, message: WireDict) -> None:
         self.shown[at] = message
         self.sizes[at] = self.count([message])
 
@@ -72,7 +73,7 @@ class StepHistory:
     def size(self, part: Suffix = WHOLE) -> int:
         return sum(self.sizes[part.start :]) + (self.sizes[part.asker] if part.asker >= 0 else 0)
 
-    def messages(self, part: Suffix = WHOLE) -> list[Message]:
+    def messages(self, part: Suffix = WHOLE) -> list[WireDict]:
         opening = [self.shown[part.asker]] if part.asker >= 0 else []
         return opening + self.shown[part.start :]
 
@@ -99,7 +100,7 @@ class StepHistory:
         alone = Suffix(len(self.shown), asker) if asker >= 0 and self.sizes[asker] <= room else None
         return best or plain or alone
 
-    def fit(self) -> list[Message]:
+    def fit(self) -> list[WireDict]:
         """The newest that the budget holds, as messages. Raises ContextOverflow where nothing fits."""
         part = self.newest(self.budget) if self.shown else WHOLE
         if part is None:
@@ -115,14 +116,14 @@ class StepHistory:
             hint="raise the budget",
         )
 
-    def _open(self, at: int, message: Message) -> None:
+    def _open(self, at: int, message: WireDict) -> None:
         before = self.askers[-1] if self.askers else -1
         self.starts.append(at)
         self.askers.append(at if message.get("role") == "user" else before)
         for call in message.get("tool_calls") or ():
             self._calls[str(call.get("id"))] = at
 
-    def _join(self, at: int, message: Message) -> None:
+    def _join(self, at: int, message: WireDict) -> None:
         """A result belongs to the unit of its call, with all that was said in between."""
         home = self._calls.get(str(message.get("tool_call_id")))
         if home is None and not self.starts:
@@ -141,7 +142,7 @@ class Everything:
 
     def __init__(self, task: Task) -> None: ...
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+    def pack(self, messages: Sequence[WireDict], at: float | None) -> list[WireDict]:  # noqa: ARG002
         return list(messages)
 
 
@@ -151,7 +152,7 @@ class Newest:
     def __init__(self, task: Task) -> None:
         self._steps = StepHistory(task)
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+    def pack(self, messages: Sequence[WireDict], at: float | None) -> list[WireDict]:  # noqa: ARG002
         self._steps.read(messages)
         return self._steps.fit()
 
@@ -163,7 +164,7 @@ class Mask(Newest):
         super().__init__(task)
         self._keep = keep
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+    def pack(self, messages: Sequence[WireDict], at: float | None) -> list[WireDict]:  # noqa: ARG002
         self._steps.read(messages)
         self._steps.clear_results(self._keep)
         return self._steps.fit()
@@ -184,7 +185,7 @@ class Clear(Newest):
         self._asked = -1
         """Messages at the last request: the same history asked again is answered alike."""
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+    def pack(self, messages: Sequence[WireDict], at: float | None) -> list[WireDict]:  # noqa: ARG002
         steps = self._steps
         steps.read(messages)
         limit = self.TRIGGER * steps.budget
@@ -217,7 +218,7 @@ class Cap(Newest):
         super().__init__(task)
         self._room = max(int(share * task.budget), 1)
 
-    def pack(self, messages: Sequence[Message], at: float | None) -> list[Message]:  # noqa: ARG002
+    def pack(self, messages: Sequence[WireDict], at: float | None) -> list[WireDict]:  # noqa: ARG002
         steps = self._steps
         seen = len(steps.results)
         steps.read(messages)
@@ -226,7 +227,7 @@ class Cap(Newest):
                 steps.show(place, self._cut(steps.shown[place], steps.sizes[place]))
         return steps.fit()
 
-    def _cut(self, message: Message, size: int) -> Message:
+    def _cut(self, message: WireDict, size: int) -> WireDict:
         """Head and tail of a result, shortened until it keeps the cap: tokens are not spread evenly over it."""
         text = read_message(message).text
         half = len(text) * self._room // size // 2

@@ -12,7 +12,7 @@ from holdfast.packing.lines.features import (
     NEW,
     RECENT_STEPS,
     LineFacts,
-    Origin,
+    LineOrigin,
     fixed_line_features,
     fixed_name_features,
     is_crowd,
@@ -135,7 +135,7 @@ class LogLineIndex:
         if source.origin == "user":
             self.goal.update(names_in("\n".join(rows)))
 
-    def _see(self, facts: LineFacts, origin: Origin) -> None:
+    def _see(self, facts: LineFacts, origin: LineOrigin) -> None:
         step = self.step
         for text in facts.names:
             name = self.names.get(text)

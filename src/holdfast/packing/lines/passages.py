@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from holdfast.messages import Json, Message, SystemMessage, Text, ToolCall, ToolMessage, joined_text
 from holdfast.packing.counting.tokens import compact_json
-from holdfast.packing.lines.features import Origin
+from holdfast.packing.lines.features import LineOrigin
 from holdfast.packing.rendering.shorter_json import shallow_json, written_tight
 from holdfast.tool_use import Kind, values_in
 from holdfast.views.transcript import Item, Step, User
@@ -169,7 +169,7 @@ class PassageSource(Struct, frozen=True, gc=False, kw_only=True):
     entry: str
     call: str = ""
     part: str
-    origin: Origin
+    origin: LineOrigin
     number: int
     kind: Kind | None = None
     path: str = ""

@@ -164,13 +164,13 @@ def _with_gap(lines: list[str], head: int, tail: int, id_: str) -> str:
     return "\n".join([*lines[:head], gap, *lines[last:]])
 
 
-Span = tuple[int, int]
-"""First and last of some numbers in a row."""
+LineSpan = tuple[int, int]
+"""The first and the last number of a run of lines."""
 
 
-def merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
+def merge_spans(spans: Iterable[LineSpan]) -> tuple[LineSpan, ...]:
     """The same numbers in as few spans as there can be, in order."""
-    out: list[Span] = []
+    out: list[LineSpan] = []
     for first, last in sorted(spans):
         if out and first <= out[-1][1] + 1:
             out[-1] = out[-1][0], max(out[-1][1], last)
