@@ -62,7 +62,7 @@ class ContextOverflow(HoldfastError):
 def suggest(name: str, known: Iterable[str], *, lists: bool = False, prefix: str = "", more: str = "") -> str:
     """A hint for an unknown name: the known one that is like it, or else what there is.
 
-    With `lists` it says what there is in any case. `prefix` stands before every name, such as a slash; `more` is
+    With `lists` it says what there is in any case. `prefix` is put before every name, such as a slash; `more` is
     a last clause.
     """
     names = [*dict.fromkeys(known)]

@@ -153,7 +153,7 @@ class KeptLines(Struct, frozen=True, gc=False):
 class FoldNote(Struct, frozen=True, gc=False):
     """A run of items, from entry `first` to entry `last`, is replaced by `text`; `index` lists entries and ids.
 
-    Its steps are at level *gone*, but for the lines in `kept`, which stand below the text. User messages inside
+    Its steps are at level *gone*, but for the lines in `kept`, which are shown below the text. User messages inside
     the run stay unless `users` is set: then the note replaces whole rounds, and keeps their directives.
     """
 
@@ -309,7 +309,7 @@ class Recording(Struct, frozen=True, gc=False):
     """One recorded piece of agent work. `events` opens with `LogStarted`; `notes` say what was lost.
 
     Where it was read from a list of messages, `places` has the place in that list of each event's message (-1 for
-    an event of none), and `silent` the replies that said nothing: before which event each stood, and its place.
+    an event of none), and `silent` the replies that said nothing: before which event each was, and its place.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""The check of a summary against the log it stands for: what is missing, what is invented, what may not be in it.
+"""The check of a summary against the log it replaces: what is missing, what is invented, what may not be in it.
 
 Rule: every required key counts. Only what a model wrote can be invented or copied from a tool, since the rule half
 quotes and counts. Requests, directives, changed files, tests and errors must be said word for word, except for

@@ -26,7 +26,7 @@ def code_spans(text: str) -> list[tuple[int, int, str]]:
 
 
 def quoted_spans(text: str) -> list[TextSpan]:
-    """What stands in quotation marks or backticks."""
+    """What is in quotation marks or backticks."""
     found = [(at.start(), at.end()) for at in (*_CODE.finditer(text), *_QUOTED.finditer(text))]
     return sorted(found)
 
@@ -93,7 +93,7 @@ _PROGRAM = re.compile(r"[$#>]?\s*(?:[A-Z_]+=\S+\s+)*([\w./-]+)\s+\S")
 
 
 class Claim(Struct, frozen=True):
-    """A name and where it stands in its line. `is_share` says that a number is a percentage."""
+    """A name and its place in its line. `is_share` says that a number is a percentage."""
 
     kind: ClaimKind
     text: str

@@ -61,7 +61,7 @@ class Compaction(Struct, frozen=True):
 
 
 def preview(session: Recorder, *, focus: str = "") -> CompactionPlan | None:
-    """The plan of a compaction asked for now; None where there is nothing new to sum up."""
+    """The plan of a compaction asked for now; None where there is nothing new to summarize."""
     session.catch_up()
     return plan_compaction(session.window.view(), manual=True, focus=focus)
 
@@ -76,7 +76,7 @@ async def compact(
 ) -> Compaction | None:
     """Write a summary now and record it, with the fold that takes what it covers out of the window.
 
-    None where there is nothing new to sum up, or where the log changed meanwhile so that the summary no longer
+    None where there is nothing new to summarize, or where the log changed meanwhile so that the summary no longer
     fits. `model_window` is the size of the model's window, where that may be smaller than the session's.
     """
     session.catch_up()
@@ -102,7 +102,7 @@ def undo(session: Session) -> tuple[str, ...]:
 
 def _latest(entries: Sequence[Entry]) -> tuple[str, ...]:
     """The entries of the latest compaction, in order: a merged archive, its archive entry, its state, and the fold
-    right behind it."""
+    right after it."""
     at = next((n for n in reversed(range(len(entries))) if isinstance(entries[n].event, Compacted)), None)
     if at is None:
         return ()

@@ -1,7 +1,7 @@
 """What a log says: whether a path, id, number, command or instruction occurs in it, and in which entry first.
 
-Rule: built once for a range, in time linear in its text. A name counts only where it stands by itself and is not
-part of a longer one; the characters on either side decide that, never a second search.
+Rule: built once for a range, in time linear in its text. A name counts only as a whole, not as part
+of a longer one; the characters on either side decide that, never a second search.
 """
 
 import re
@@ -16,7 +16,7 @@ from holdfast.tool_use import ToolUse, values_in
 from holdfast.views.transcript import Item, Step, User
 
 Edges = tuple[re.Pattern[str], re.Pattern[str]]
-"""What must be true before a name and behind it for the name to stand by itself, in lower case."""
+"""What must be true before and after a name for it to be a whole one, in lower case."""
 
 
 def _edges(before: str, behind: str) -> Edges:
@@ -29,14 +29,14 @@ _NUMBER_BEGINS = rf"(?<!\d)(?<!\d\.)(?<!{_PART}[a-z0-9])"
 """Not in the middle of a number, or of a name."""
 _PATH_ENDS = rf"(?!{_PART}|[-.]{_PART})"
 NAME = _edges(_NO_PART, f"(?!{_PART})")
-# A JSON text shows a line break as `\\n`, and the path behind it.
+# A JSON text shows a line break as `\\n`, and the path after it.
 PATH = _edges(r"(?<![a-z0-9_.@-])|(?<=\\[ntr])", _PATH_ENDS)
 PATH_BEGINS = _edges(r"(?<![a-z0-9_.@/-])|(?<=\\[ntr])", _PATH_ENDS)
 HASH_BEGINS = _edges(_NO_PART, f"[0-9a-f]*(?!{_PART})")
 NUMBER = _edges(_NUMBER_BEGINS, r"(?!\d|\.\d|[a-z]{1,3}\d|[a-z]{4})")
 ROUNDED = _edges(_NUMBER_BEGINS, r"(?!\d)")
 ROUNDED_PART = _edges(_NUMBER_BEGINS, "")
-"""A number with a point, and any more digits behind it."""
+"""A number with a point, and any more digits after it."""
 
 MAX_OCCURRENCES = 2_000
 """Occurrences of a name that are looked at; one with more is taken for a part of other names."""
@@ -131,7 +131,7 @@ class Evidence(Struct, frozen=True):
         return None if at < 0 else self.all_text.place(at)
 
     def _find_whole(self, name: str, edges: Edges) -> int:
-        """Where a name stands by itself; -1 where it does not."""
+        """Where a name occurs as a whole; -1 where it does not."""
         text, (before, behind) = self.all_text.text, edges
         at = text.find(name)
         for _ in range(MAX_OCCURRENCES):

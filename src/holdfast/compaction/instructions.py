@@ -1,6 +1,6 @@
 """Instructions in a summary: sentences that tell someone to do something, and who said them first.
 
-Rule: a sentence counts as taken over from a tool if it urges, if most of its words stand together in what a tool
+Rule: a sentence counts as taken over from a tool if it urges, if most of its words occur together in what a tool
 returned, and if neither a user said them nor the agent itself before the tool did.
 """
 
@@ -83,7 +83,7 @@ class JoinedTexts(Struct, Generic[Place], frozen=True):
         return self.places[bisect_right(self.starts, at) - 1]
 
     def lines_with(self, run: str) -> Iterator[tuple[Place, str]]:
-        """Lines in which some words stand in a row, with the one below each, and their places."""
+        """Lines in which some words follow each other, with the one below each, and their places."""
         at = self.text.find(run)
         for _ in range(MOST_HITS):
             if at < 0:

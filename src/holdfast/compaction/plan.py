@@ -16,7 +16,7 @@ from holdfast.packing.view import WindowView
 from holdfast.views.transcript import Item, Step
 
 LEAST_STEPS = 2
-"""Steps below which there is nothing to sum up."""
+"""Steps below which there is nothing to summarize."""
 LARGEST_SHARE = 4
 """A summary takes at most this part of what it covers, not counting an earlier summary."""
 LEAST_BUDGET = 200
@@ -51,9 +51,9 @@ class CompactionPlan(Struct, frozen=True, kw_only=True):
 
 
 def plan_compaction(window: WindowView, *, manual: bool = False, focus: str = "") -> CompactionPlan | None:
-    """The compaction that is due, or the one that a person asked for; None where there is nothing new to sum up.
+    """The compaction that is due, or the one that a person asked for; None where there is nothing new to summarize.
 
-    Kept rounds are summed up only where what lies before them does not free enough, or is summed up already.
+    Kept rounds are summarized only where what comes before them does not free enough, or has a summary already.
     """
     if not manual and not _is_due(window):
         return None
@@ -151,7 +151,7 @@ def messages_of(items: Sequence[Item]) -> tuple[Message, ...]:
 
 
 def _start(window: WindowView) -> int:
-    """The position behind what is covered; an entry that is no longer on the path covers nothing."""
+    """The position after what is covered; an entry that is no longer on the path covers nothing."""
     covered = window.transcript.compactions.covered
     items = window.transcript.items
     return next((item.position + 1 for item in reversed(items) if item.entry == covered), 0)
@@ -178,7 +178,7 @@ def _end(window: WindowView, staying: Iterable[int]) -> int:
 
 
 def _budget(window: WindowView, new: int, before: int = 0) -> int:
-    """The most tokens of a summary that covers so many new ones, and a summary before of so many."""
+    """The most tokens of a summary that covers `new` tokens, and a summary before of `before`."""
     profile = window.profile
     most = min(profile.summary_max_tokens, profile.hard_limit // MOST_OF_WINDOW)
     return max(min(most, before + new // LARGEST_SHARE), LEAST_BUDGET)
@@ -187,7 +187,7 @@ def _budget(window: WindowView, new: int, before: int = 0) -> int:
 def _merges(window: WindowView, budget: int) -> tuple[str, ...]:
     """The archive's entries but the newest, where with one more they would exceed the layer's cap.
 
-    Not those that do not say what they stand for: an archive that came with a recording stays as it is.
+    Not those that do not say what they replace: an archive that came with a recording stays as it is.
     """
     profile, archive = window.profile, window.transcript.compactions.archive
     cap = profile.summary_cap or profile.hard_limit // 4

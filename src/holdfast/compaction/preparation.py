@@ -2,7 +2,7 @@
 
 Rule: nothing in it changes while the log goes on. A line of an earlier summary keeps its sources and its author.
 The request fits the window it is sent to, or there is none. What tools, files and other agents wrote is data: it
-stands between marks that nothing in it can close, and the model is told so.
+is between marks that nothing in it can close, and the model is told so.
 """
 
 import re
@@ -78,7 +78,7 @@ def summary_request(
 
 
 def _appended(window: WindowView, prompt: str, room: int) -> ModelRequest | None:
-    """The prompt behind the live messages, which the provider has cached."""
+    """The prompt after the live messages, which the provider has cached."""
     try:
         packed = pack(window)
     except ContextOverflow:

@@ -154,7 +154,7 @@ def _lacking(form: Form, written: SummaryContent, repaired: SummaryContent) -> t
 def write_by_rule(prepared: PreparedSummary, count: Count) -> WrittenSummary:
     """The rule half alone; where even that is no smaller than the log, a mark.
 
-    Never a mark for a state, which stands for more than the plan's range: what the user said has no other place.
+    Never a mark for a state, which replaces more than the plan's range: what the user said has no other place.
     """
     plan, form = prepared.plan, prepared.form
     content = _filled(form, prepared.facts, plan, count, archive=plan.slot == "archive")
@@ -218,7 +218,7 @@ def _merged_archive(prepared: PreparedSummary, window: WindowView) -> Compacted:
 
 
 def _working_state(form: Form, window: WindowView, plan: CompactionPlan) -> Compacted:
-    """Rebuilt by rule from the whole log, each time; what was run and decided before stands in the archive."""
+    """Rebuilt by rule from the whole log, each time; what was run and decided before is in the archive."""
     whole, since = extract_facts(window.transcript), extract_facts(window.transcript, plan.end)
     facts = replace(whole, commands=since.commands, attempts=since.attempts, decisions=since.decisions)
     content = _filled(form, facts, plan, window.counter.text, archive=False)

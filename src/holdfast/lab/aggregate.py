@@ -203,7 +203,7 @@ def _growth(scores: Iterable[Score]) -> float | None:
 
 
 STEPS = 20
-"""Round levels are so many to 1: steps of 0.05."""
+"""The number of round levels up to 1: steps of 0.05."""
 
 MOST = 5
 """Levels that a report shows at most."""

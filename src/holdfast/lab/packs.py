@@ -136,7 +136,7 @@ def _written(scored: ScoredMessage, content: str | None, calls: list[WireDict]) 
 
 
 def _dumped(scored: ScoredMessage) -> bytes:
-    """OpenAI's shape with `arguments` as an object; name and arguments also stand flat in a call, as in neutral
+    """OpenAI's shape with `arguments` as an object; name and arguments are also flat in a call, as in neutral
     recordings, so that readers of either shape find them."""
     calls: list[WireDict] = []
     for call in scored.calls:

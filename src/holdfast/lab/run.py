@@ -46,7 +46,7 @@ REMEMBERED = 16
 class BilledRequest(Struct, frozen=True):
     """A request measured against the one before. `common` is what they share, whether or not a cache still had it.
 
-    `moved_tokens` and `moved_bytes` are what stood behind the common prefix in the request before: what was
+    `moved_tokens` and `moved_bytes` are what came after the common prefix in the request before: what was
     dropped or changed. Bytes are UTF-8, counted from the first character that differs.
     """
 
@@ -96,7 +96,7 @@ class Bill:
         return replace(step, cached=cached)
 
     def ref_charge(self, fetched_tokens: int, request_tokens: int) -> None:
-        """Bill one more call, which follows a reference: the same request again, with the fetched text behind it.
+        """Bill one more call, which follows a reference: the same request again, with the fetched text after it.
 
         It comes at once, so the request is read from the cache and the fetched tokens are written to it:
         `read` × request + `write` × fetched; where the request is too short for a cache, what `charge` says of
@@ -108,7 +108,7 @@ class Bill:
 
 
 def cached_tokens(table: PriceTable, common: int, idle: float | None) -> int:
-    """How much of a common prefix a cache gives back after so many idle seconds; None is no clock."""
+    """How much of a common prefix a cache gives back after some idle seconds; None is no clock."""
     is_warm = table.life_seconds > 0 and (idle is None or idle <= table.life_seconds)
     return common if is_warm and common >= table.minimum_tokens else 0
 

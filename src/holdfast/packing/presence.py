@@ -38,7 +38,7 @@ LONGEST = 2_000
 """Characters from which a line may have been cut inside by the tool."""
 
 EDGE_ROWS = 40
-"""Lines at either end of a result among which its first and its last line number stand."""
+"""Lines at either end of a result in which its first and its last line number are."""
 
 CONTENT_KEYS = ("content", "contents", "file_text", "text")
 
@@ -57,9 +57,9 @@ _ELSEWHERE = re.compile(r"\s*cd\s")
 
 
 class FileLines(Struct, frozen=True, gc=False):
-    """Lines of a file by number, each as it stands in the text, a number before it included.
+    """Lines of a file by number, each as it is in the text, a number before it included.
 
-    `known_by` says how the numbers are known: they stand before the lines, the lines were counted from where the
+    `known_by` says how the numbers are known: they come before the lines, the lines were counted from where the
     call says they begin, or the text is the file. `is_open` means that the lines go on to where a read without an
     end would; `end` is the file's last line, 0 where that is not known.
     """
@@ -124,7 +124,7 @@ def written_content(arguments: Mapping[str, Json]) -> str | None:
 
 
 def shows_file(use: ToolUse, text: str) -> bool:
-    """Whether a read returned what stands in the file, not a message about it: few tools say that they failed."""
+    """Whether a read returned what is in the file, not a message about it: few tools say that they failed."""
     rows = text.rstrip().split("\n", FEWEST)
     if not use.command and (found := _NUMBER.match(rows[0])) and found[2] != ":":
         return True
@@ -202,11 +202,11 @@ STATES: tuple[PresenceState, ...] = ("resident", "clipped", "digest", "stub", "s
 
 Part = Literal["result", "argument"]
 Place = tuple[str, str, Part]
-"""Where a text stands in a log: entry of the step, call, and whether the call returned it or was given it."""
+"""Where a text is in a log: entry of the step, call, and whether the call returned it or was given it."""
 
 
 class Presence(Struct, frozen=True, gc=False):
-    """How a text stands, what it takes there, and as what."""
+    """The state of a text, the tokens it takes, and what it is shown as."""
 
     state: PresenceState = "gone"
     tokens: int = 0

@@ -100,7 +100,7 @@ class WindowView(Struct, frozen=True, dict=True, kw_only=True):
         return self.recap(self.recap_lines)
 
     def recap(self, lines: int) -> tuple[Message, ...]:
-        """Todos and whatever else was set to come last, each in so many lines."""
+        """Todos and whatever else was set to come last, each in at most `lines` lines."""
         todos, recaps = self.transcript.todos, self.transcript.recaps.values()
         return tail_messages(todos, recaps, lines, self.profile.tail_cap, self.counter)
 

@@ -3,7 +3,7 @@
 Rule: a sentence counts if it says so itself: it forbids, binds, restricts or prefers. A question does not count,
 nor does a plain request, nor anything in code, quotes or pasted output. Losing a demand costs more than keeping a
 sentence too many, so a sentence in doubt is kept. English patterns read lower case, and where a word must be is
-part of its pattern: `don't` forbids at the head of a clause, and tells something behind a subject.
+part of its pattern: `don't` forbids at the head of a clause, and tells something after a subject.
 """
 
 import re
@@ -28,7 +28,7 @@ FORBIDDEN = re.compile(_CLAUSE + _FORBIDS)
 """A clause that forbids or insists."""
 
 FORBIDDEN_LATER = re.compile(rf"\b(?:and|but|please|so|then)\s+{_FORBIDS}")
-"""The same behind another demand: of a sentence that tells something, it is part of what it tells."""
+"""The same after another demand: of a sentence that tells something, it is part of what it tells."""
 
 COMMANDED = re.compile(
     _START
@@ -45,7 +45,7 @@ COMMANDED = re.compile(
     r"|\b(?:respect|adhere to|comply with|conform to) (?:the|our|my|all)\b"
     r"|\bplease (?:always |only )?(?:use|keep|follow|avoid|prefer|stick|write|call)\b"
 )
-"""A command how to work, at the head of a sentence, or one that is plain wherever it stands."""
+"""A command how to work, at the head of a sentence, or one that is plain wherever it is."""
 
 INSTEAD = re.compile(
     _CLAUSE + r"(?:\w+ )?(?:use|write|call|ask|do|name|put|run|try|go|pick|fix|add|say|let'?s use)\b.{1,160}?"
@@ -121,7 +121,7 @@ _ANYWHERE = (FORBIDDEN, COMMANDED, INSTEAD, OBLIGED, WISHED, LIMITED)
 
 
 def directives(text: str) -> Iterator[TextSpan]:
-    """Where the directives of a user message stand in it, in order."""
+    """Where the directives of a user message are in it, in order."""
     for start, end in sentences(text):
         if end - start <= LONGEST and is_directive(text[start:end]):
             yield start, end

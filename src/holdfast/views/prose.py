@@ -1,6 +1,6 @@
 """The sentences that somebody wrote in a message: without code, quotes, pasted output, and what programs add.
 
-Rule: a sentence is a span of the text as it stands, so that it can be quoted word for word; when in doubt whether a
+Rule: a sentence is a span of the unchanged text, so that it can be quoted word for word; when in doubt whether a
 line is written or pasted, a line that looks like a program's is paste. One pass over the text.
 """
 

@@ -147,7 +147,7 @@ def _joined(folder: str, path: str) -> str:
 
 
 def patched_files(script: str) -> Iterator[FileEffect]:
-    """Files of a patch in the text, also of one that stands in another language's string."""
+    """Files of a patch in the text, also of one in another language's string."""
     if "*** " in script:
         yield from (FileEffect(m[2].strip(), _PATCH_EFFECTS[m[1]]) for m in _PATCHED.finditer(script))
         yield from (FileEffect(m[1].strip(), "written") for m in _MOVED.finditer(script))
@@ -198,11 +198,11 @@ def _moved(plain: list[str], *, is_copy: bool) -> Iterator[FileEffect]:
 
 
 def _edited_in_place(words: list[str], plain: list[str]) -> list[str]:
-    """Files behind the script of `sed -i` or `perl -i`; none where it only prints."""
+    """Files after the script of `sed -i` or `perl -i`; none where it only prints."""
     options = [word for word in words if word.startswith("-") and not word.startswith("--")]
     if not any("i" in option for option in options) and "--in-place" not in words:
         return []
-    # Behind each `-e` stands a script; where there is none, the first word is one.
+    # Each `-e` is followed by a script; where there is none, the first word is one.
     scripts = {words[n + 1] for n, word in enumerate(words[:-1]) if word in ("-e", "-f")} or set(plain[:1])
     return [word for word in plain if word not in scripts]
 

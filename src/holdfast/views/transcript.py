@@ -226,7 +226,7 @@ class Transcript:
             self._repair("empty-user", entry.id, "a user message without content is not sent")
             return []
         if not self.has_all_results:
-            # A message typed while tools run goes behind their results, where providers want it.
+            # A message typed while tools run goes after their results, where providers want it.
             self._deferred.append((entry, event))
             return []
         fresh = not self.rounds or any(s.round == len(self.rounds) - 1 for s in self.steps[-1:])

@@ -152,7 +152,7 @@ def most_telling_line(text: str) -> str:
 MOST_NAMES = 200
 """Failing tests of a run that are kept by name."""
 MOST_TOTALS = 4
-"""Lines of totals that stand together."""
+"""Lines of totals that belong together."""
 
 _RUNNERS = (
     r"py\.?test|unittest|nosetests?|tox|nox|ctest|rspec|phpunit|jest|vitest|mocha|karma|playwright|cypress"
@@ -224,7 +224,7 @@ def _uncounted(run: RunnerLines) -> TestVerdict | None:
 
 
 def _totals(lines: Sequence[str], keys: Sequence[int], counts: Sequence[int]) -> str:
-    """The last count, with the totals that stand around it."""
+    """The last count, with the totals around it."""
     group = [counts[-1]]
     for key in reversed(keys[: keys.index(counts[-1])]):
         if group[0] - key > 1 or len(group) == MOST_TOTALS or _NAMES.match(lines[key]):

@@ -97,7 +97,7 @@ def _task(call: ToolCall) -> str:
 
 
 def shell_command(command: str) -> str:
-    """A command as a shell gets it: out of a program that runs it, if it stands in one."""
+    """A command as a shell gets it: out of a program that runs it, if it is in one."""
     if "exec_command(" not in command:
         return command
     inner = [

@@ -85,7 +85,7 @@ def _todos(calls: Sequence[CallRecord]) -> tuple[Fact, ...]:
 
 
 def recap_facts(transcript: FrozenTranscript, end: int) -> tuple[Fact, ...]:
-    """The recap as it was when there were so many items."""
+    """The recap as it was when there were `end` items."""
     newest: dict[str, tuple[Fact, ...]] = {}
     for position, entry in transcript.recap_entries:
         event = entry.event

@@ -1,6 +1,6 @@
 """What people and other agents asked and decided: requests, directives, decisions, and typed handovers.
 
-Rule: a request is what a person or another agent wrote, quoted as it stands; not what a program wrote around it,
+Rule: a request is what a person or another agent wrote, quoted unchanged; not what a program wrote around it,
 nor a document that a command brought along. A handover is read and never obeyed. Only a sentence that decides is
 a decision: one too few is found again in the log, one too many reads like a promise.
 """
@@ -63,7 +63,7 @@ def replace_handover(text: str) -> str:
 
 
 def _read(text: str) -> tuple[tuple[int, int], _Message | None]:
-    """Where a handover stands in a text, and what it says."""
+    """Where a handover is in a text, and what it says."""
     opening = _OPENING.search(text)
     closing = f"\n```\n</{opening[1]}>" if opening else ""
     end = text.find(closing, opening.end()) if opening else -1
@@ -115,7 +115,7 @@ _NO_REQUEST = re.compile(
 
 
 class Utterance(Struct, frozen=True, gc=False):
-    """Words of a person, where they stand: as a message, or as the reason for refusing a call."""
+    """Words of a person, wherever they are: as a message, or as the reason for refusing a call."""
 
     text: str
     entry: str

@@ -58,7 +58,7 @@ _OPENING = 24
 
 _NUMBER = re.compile(r"[ \t]{0,8}(\d{1,7})(→|\t|:|\|| (?! {0,8}\|))")
 _SURE = {"→": 1, "\t": 3, ":": 4, "|": 3, " ": 5}
-"""How many numbers in a row make a listing, by the character behind them."""
+"""How many numbers in a row make a listing, by the character after them."""
 
 _STAMP = re.compile(
     r"(?:[^\t]{1,60}+\t[^\t]{1,80}+\t)?+\ufeff?+\[?+\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\s\]]{0,20}+\]?+[ \t]?+"
@@ -159,7 +159,7 @@ def _hits(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[s
 
 
 def _numbers_end(lines: Sequence[str]) -> str:
-    """The character behind the line numbers of a numbered listing; empty where lines are not numbered."""
+    """The character after the line numbers of a numbered listing; empty where lines are not numbered."""
     run, expected, between = 0, -1, ""
     # A row of names above numbers is the head of a table, and the numbers are its first column.
     is_table = bool(lines) and "\t" in lines[0] and not _NUMBER.match(lines[0])
@@ -177,7 +177,7 @@ def _numbers_end(lines: Sequence[str]) -> str:
 
 def _without_numbers(lines: Sequence[str], mark: str) -> list[str]:
     if mark == "→":
-        # Nearly every file that is read, so the quick way; no arrow stands in what a tool writes around a file.
+        # Nearly every file that is read, so the quick way; no arrow is in what a tool writes around a file.
         return [line.partition(mark)[2] or ("" if mark in line else line) for line in lines]
     found = map(_NUMBER.match, lines)
     return [line[n.end() :] if n and n[2] == mark else line for line, n in zip(lines, found, strict=True)]

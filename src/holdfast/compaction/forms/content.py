@@ -94,7 +94,7 @@ def one_line(text: str) -> str:
 
 
 def clipped(text: str, most: int) -> str:
-    """At most so many characters of it, in one line: two thirds from its beginning, the rest from its end."""
+    """At most `most` characters of it, in one line: two thirds from its beginning, the rest from its end."""
     text = one_line(text)
     if len(text) <= most:
         return text

@@ -123,7 +123,7 @@ class Form(Struct, frozen=True, kw_only=True):
 
 
 def _carried(field: FormField, lines: Lines, earlier: tuple[Fact, ...]) -> Lines:
-    """A field's lines behind those of the summary before: of these the newest that there is room for."""
+    """A field's lines after those of the summary before: of these the newest that there is room for."""
     if not earlier or (visible_texts(lines) and not field.lasts):
         return lines
     there = {line.text for line in lines}
@@ -146,7 +146,7 @@ _HEADING = re.compile(r"(#{1,6})\s*(.+)")
 _QUOTED = re.compile(r"\s+> ?(.*)")
 _COLON = re.compile(r"\s*+[:：]\s*+")
 _UNMARKED = 7
-"""The level of a heading without `#`: any that has some stands above it."""
+"""The level of a heading without `#`: any that has some is above it."""
 
 
 def _row(field: FormField, lines: list[str]) -> str:
@@ -160,7 +160,7 @@ def _row(field: FormField, lines: list[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text in one line and without bullets, of which one behind a field's name would pass for a field."""
+    """The text in one line and without bullets, of which one after a field's name would pass for a field."""
     text = one_line(text)
     while (shorter := without_bullet(text)) != text:
         text = shorter

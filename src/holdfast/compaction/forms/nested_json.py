@@ -309,7 +309,7 @@ def _character(text: str, code: int, after: int) -> tuple[str, int]:
 
 
 def _joined(earlier: LooseJson, later: LooseJson) -> LooseJson:
-    """Both values of a key that stands twice, so that neither is lost."""
+    """Both values of a key that occurs twice, so that neither is lost."""
     if earlier is None or later is None:
         return later if earlier is None else earlier
     if isinstance(earlier, dict) and isinstance(later, dict):

@@ -1,6 +1,6 @@
 """The lines that the rule half writes: its facts in words, and how many of them a field has room for.
 
-Rule: what the user or a tool said stands in curly quotes, verbatim and whole; only what the agent said or ran may
+Rule: what the user or a tool said is in curly quotes, verbatim and whole; only what the agent said or ran may
 be clipped. Every line names the entries it came from. Lines that are left out are counted in a line.
 """
 
@@ -119,7 +119,7 @@ def left_off_lines(facts: LogFacts) -> Lines:
 
 
 def recap_line(fact: Fact) -> SummaryLine:
-    """A line of the recap, as it stands at the end of every pack."""
+    """A line of the recap, as it is at the end of every pack."""
     return SummaryLine(clipped(fact.text, LONGEST_REMARK), fact.sources)
 
 

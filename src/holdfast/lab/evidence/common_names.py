@@ -25,7 +25,7 @@ SHIPPED = "common_names.tsv"
 TITLE = "projects"
 """Opens the data file's first line."""
 FEWEST = 2
-"""Projects that a name must be in to stand in the file at all."""
+"""Projects that a name must be in to be in the file at all."""
 
 
 class CommonNames(Struct, frozen=True):

@@ -27,15 +27,15 @@ Fetch = Callable[[str], str | None]
 
 
 class SourceLine(Struct, frozen=True, gc=False):
-    """What must stand with a name: the other names and the words of its line, or, alone, its neighbours."""
+    """What must be with a name: the other names and the words of its line, or, alone, its neighbours."""
 
     names: frozenset[str]
     words: frozenset[str]
     neighbours: frozenset[str] = frozenset()
     call: str = ""
-    """The call whose result a lone name stood in."""
+    """The call whose result a lone name was in."""
     headings: tuple[frozenset[str], ...] = ()
-    """Words that a lone name stood below, and those of the call."""
+    """Words that a lone name was below, and those of the call."""
 
     @property
     def is_lone(self) -> bool:
@@ -55,7 +55,7 @@ class NeedScorer:
         self._sources: dict[tuple[LinePlace, str], SourceLine] = {}
 
     def span(self, need: Need, pack: Sequence[IndexedMessage]) -> bool:
-        """Whether the line stands verbatim in the pack, or a line of the pack holds the name in its company."""
+        """Whether the line is verbatim in the pack, or a line of the pack holds the name in its company."""
         if need.is_line:
             return any(
                 not self._files.is_stale(message, line)
@@ -71,7 +71,7 @@ class NeedScorer:
         )
 
     def presence(self, need: Need, pack: Sequence[IndexedMessage]) -> bool:
-        """Whether the text stands anywhere at all: a diagnosis, no credit."""
+        """Whether the text is anywhere at all: a diagnosis, no credit."""
         if need.is_line:
             return any(need.text in line for message in pack for line in message.lines)
         return any(need.text in message.names for message in pack)
@@ -115,7 +115,7 @@ class NeedScorer:
         return found
 
     def _keys(self, need: Need) -> Iterator[str]:
-        """Path, command or query of the calls whose results a need stands in."""
+        """Path, command or query of the calls whose results a need is in."""
         for message, _ in need.sources[:SOURCES_TO_FOLLOW]:
             scored = self._messages[message].scored
             use = self._files.uses.get(scored.answers) if scored.role == "tool" else None

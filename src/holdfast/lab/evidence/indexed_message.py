@@ -1,4 +1,4 @@
-"""A message indexed for evidence: its lines, the names in them, and what stands around a lone name.
+"""A message indexed for evidence: its lines, the names in them, and what is around a lone name.
 
 Rule: a message is indexed the same way in a recording and in a pack, so that what is kept verbatim is found
 again. A name has a shape that prose does not have: a digit, an underscore, a dot, a slash, a hyphen or an inner
@@ -71,15 +71,15 @@ def has_letters(line: str) -> bool:
 LONGEST_LINE = 20_000
 """Of a longer line the rest is a line of its own: one line of 200 kB would otherwise support all of itself."""
 LONGEST_LABEL = 40
-"""Characters of a tool's name, and of an argument's key, that stand with a value."""
+"""Characters of a tool's name, and of an argument's key, that go with a value."""
 FARTHEST_HEADING = 200
 """Lines between a name alone in its line and what the list of such names is headed by."""
 MAX_NAMES = 24
-"""A line with more names, or more words, than this is no neighbour: it would stand next to everything."""
+"""A line with more names, or more words, than this is not a neighbour: it would be next to everything."""
 
 
 class LineContext(Struct, frozen=True, gc=False):
-    """What stands in a line: its names, and the ordinary words between them."""
+    """What is in a line: its names, and the ordinary words between them."""
 
     names: frozenset[str]
     words: frozenset[str]
@@ -95,10 +95,10 @@ class IndexedMessage:
         self.calls_end: list[int] = []
         """Where the lines of each call's arguments end."""
         self._labels: dict[int, int] = {}
-        """Length of what stands before the first line of a value."""
+        """Length of what comes before the first line of a value."""
         for call in scored.calls:
             for key, value in argument_values(call.arguments):
-                # Tool and key stand with a value, as they do in a request: they are what says what it is.
+                # Tool and key go with a value, as they do in a request: they are what says what it is.
                 label = f"{call.name[:LONGEST_LABEL]} {key[:LONGEST_LABEL]} = "
                 first, *rest = _lines(value)
                 self._labels[len(self.lines)] = len(label)
@@ -127,7 +127,7 @@ class IndexedMessage:
         return (line[self._labels.get(number, 0) :].strip(),)
 
     def call_of(self, number: int) -> str:
-        """The id of the call in whose arguments a line stands, "" for a line of text."""
+        """The id of the call in whose arguments a line is, "" for a line of text."""
         if number < self.arguments_from:
             return ""
         return self.scored.calls[bisect_right(self.calls_end, number)].id
@@ -145,7 +145,7 @@ class IndexedMessage:
         return found
 
     def neighbours(self, number: int) -> frozenset[str]:
-        """Names, or words where there is no name, of the nearest lines before and behind that are not empty."""
+        """Names, or words where there is no name, of the nearest lines before and after that are not empty."""
         found: set[str] = set()
         for step in (-1, 1):
             at = number + step

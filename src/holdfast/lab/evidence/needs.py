@@ -2,7 +2,7 @@
 studied for them.
 
 Rule: a need exists only if everything that happened, sent whole, would support it; so *everything* scores 1.00.
-The numbers in the definition of a need stand in `Measure` alone, and `--sensitivity` varies them there. No policy
+The numbers in the definition of a need are in `Measure` alone, and `--sensitivity` varies them there. No policy
 is involved; all policies and budgets are judged by the same study. Probes are what an agent should know at every
 request, whether or not its next action shows it. They are counted apart and never added to recall.
 """
@@ -31,7 +31,7 @@ class Measure(Struct, frozen=True):
     common_share: float = 0.03
     """... or in more than this share of them, whichever is more."""
     overlap: float = 0.5
-    """Share of the other names, and of the other words, of its source line that must stand with a name."""
+    """Share of the other names, and of the other words, of its source line that must be with a name."""
     hard_steps: int = 5
     """A hard need was last seen more steps ago than this ..."""
     hard_share: float = 0.5
@@ -111,7 +111,7 @@ class Need(Struct, frozen=True, gc=False):
 
 
 class EvidenceHistory:
-    """Where every line and every name of the messages so far stands. It only grows, message by message."""
+    """Where every line and every name of the messages so far is. It only grows, message by message."""
 
     def __init__(self) -> None:
         self.messages: list[IndexedMessage] = []
@@ -175,7 +175,7 @@ def find_needs(
         for _, value in argument_values(call.arguments):
             for line in dict.fromkeys(value.split("\n")):
                 for need in _needs_of_line(line.strip(), history, known, measure):
-                    # A line stands for the names in it; of several names the one longest unseen.
+                    # A line counts for the names in it; of several names the one longest unseen.
                     other = by_source.setdefault(need.sources[0], need)
                     if (need.is_line, -need.seen) > (other.is_line, -other.seen):
                         by_source[need.sources[0]] = need
@@ -267,7 +267,7 @@ class Probes(Struct):
                 self.failures.pop(next(iter(self.failures)))
 
     def due(self, history: EvidenceHistory) -> dict[str, list[Need]]:
-        """What should stand in a pack made now, by kind of probe."""
+        """What should be in a pack made now, by kind of probe."""
         wanted = {
             "directives": self.directives,
             "tests": [self.tested] if self.tested else [],

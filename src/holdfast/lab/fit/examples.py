@@ -48,7 +48,7 @@ LaterUse = dict[str, float]
 """What each line, or each name, is worth to later actions."""
 
 Example = tuple[tuple[float, ...], float, float, int]
-"""Features, later use, how many examples it stands for, and tokens."""
+"""Features, later use, how many examples it counts for, and tokens."""
 
 
 class ExampleRows(Struct, frozen=True, eq=False):

@@ -122,7 +122,7 @@ def area(blocks: Sequence[ExampleRows], scores: Sequence[Vector]) -> float | Non
 
 
 def held_by_best(blocks: Sequence[ExampleRows], scores: Sequence[Vector]) -> float | None:
-    """The share of all later use that stands in the best tenth of the tokens of its fold."""
+    """The share of all later use that is in the best tenth of the tokens of its fold."""
     held = total = 0.0
     for block, score in zip(blocks, scores, strict=True):
         uses = block.uses * block.counts

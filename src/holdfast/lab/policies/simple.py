@@ -1,6 +1,6 @@
 """Simple policies to compare with: everything, newest that fits, mask, clear in batches, cap at first sight.
 
-Rule: a policy here chooses by position and size alone, and its settings are the arguments behind its task. The
+Rule: a policy here chooses by position and size alone, and its settings are the arguments after its task. The
 four that keep a budget send whole steps, with the user message that the oldest of them works on in front; the
 first user message of all is not pinned. Call and result are never parted.
 """
@@ -39,7 +39,7 @@ class StepHistory:
         self.askers: list[int] = []
         """For each unit the newest user message up to its beginning, -1 if there is none."""
         self.results: list[int] = []
-        """Where the tool messages stand."""
+        """Where the tool messages are."""
         self._calls: dict[str, int] = {}
         self._cleared = 0
         """How many of the results have had their turn to be cleared."""
@@ -81,7 +81,7 @@ class StepHistory:
         """The most of the newest whole units that `room` holds.
 
         What begins with a step has the user message it works on put in front. A message too large for that is
-        left out, and where not even the newest unit fits, that message stands alone. None if nothing fits.
+        left out, and where not even the newest unit fits, that message is sent alone. None if nothing fits.
         """
         best: Suffix | None = None
         plain: Suffix | None = None

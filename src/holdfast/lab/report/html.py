@@ -159,8 +159,8 @@ def _template(name: str) -> list[_Node]:
     """A template in the language Mustache, read into a tree.
 
     `{{name}}` is a value, escaped; `{{&name}}` is one that is markup already. `{{#name}}…{{/name}}` is repeated for
-    each item of a list, or stands once if the value is true; `{{^name}}…{{/name}}` stands if it is not. `{{>name}}`
-    is another template. Line breaks before tags are dropped.
+    each item of a list, or shown once if the value is true; `{{^name}}…{{/name}}` is shown if it is not.
+    `{{>name}}` is another template. Line breaks before tags are dropped.
     """
     text, *rest = _TAG.split(re.sub(r"\n\s*(?=<|\{\{)", "", _asset(f"{name}.html")))
     tree: list[_Node] = [text]

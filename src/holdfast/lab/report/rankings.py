@@ -19,10 +19,10 @@ BIAS = (
     "Recorded agents often open a file a second time, so a policy that forgets looks better than it is.",
 )
 TERMS = {
-    "hard": "share of the older text used by actions that still stood in the request, in its context; older text "
+    "hard": "share of the older text used by actions that was still in the request, in its context; older text "
     "was last seen more than five steps before and outside the newest half of the budget",
     "all": "the same over all text that actions used, recent text included",
-    "ref": "share of the older text that stood in the request, or that one more call would fetch; never added to "
+    "ref": "share of the older text that was in the request, or that one more call would fetch; never added to "
     "hard",
     "dollars": "price of all requests, summaries included, relative to sending everything, append-only, cached: "
     "that costs 1.00",
@@ -135,7 +135,7 @@ def ranking_of(report: ReplayReport) -> PolicyRanking | None:
     level = max((i for i, count in enumerate(reached) if 2 * count >= len(dollars)), default=0)
 
     def rank(policy: str) -> tuple[int, float]:
-        """Lower levels stand in for one that is not reached."""
+        """A lower level is used for one that is not reached."""
         for below in range(level, -1, -1):
             if (price := dollars[policy][below]) is not None:
                 return level - below, price

@@ -22,7 +22,7 @@ TALLEST_MISS = 22
 FOLD_SHARE = 0.1
 """A fold: more than this share of the request before was dropped or changed."""
 FEW_FOLDS = 60
-"""Up to so many folds are also drawn through the window; more would hide it."""
+"""Up to this many folds are also drawn through the window; more would hide it."""
 LAYER_COLOURS = 8
 
 
@@ -42,7 +42,7 @@ def columns_of(picture: Picture) -> Data:
 
 
 def layers_of(picture: Picture) -> list[str]:
-    """Layers in the order sent. One that comes up later stands before what follows it there."""
+    """Layers in the order sent. One that comes up later goes before what follows it there."""
     order: list[str] = []
     for moment in picture.moments:
         names = list(moment.layers)

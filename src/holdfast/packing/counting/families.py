@@ -112,7 +112,7 @@ CLASSES: tuple[ContentClass, ...] = ("prose", "code", "json", "cjk", "numbered")
 SAMPLE = 2048
 CJK_SHARE = 10
 SYMBOL_SHARE = 22
-"""One character in so many makes a text CJK, or code."""
+"""One such character in this many makes a text CJK, or code."""
 
 _SYMBOLS = "{}()[];=<>_/\\|"
 _CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]")

@@ -67,7 +67,7 @@ class Tokenizer(Protocol):
 
 
 class CharEstimate(Struct, frozen=True):
-    """The last fallback: so many characters to a token. `reason` says why nothing better was at hand."""
+    """The last fallback: a fixed number of characters per token. `reason` says why nothing better was at hand."""
 
     chars_per_token: int = 4
     reason: str = ""
@@ -157,7 +157,7 @@ class TokenCounter:
         assert_never(part)
 
     def tools(self, tools: tuple[ToolDefinition, ...]) -> int:
-        """Tools as they stand before the conversation: each as a call's frame with description and schema."""
+        """Tools as they come before the conversation: each as a call's frame with description and schema."""
         return sum(map(self._tool, tools), self.family.per_tools) if tools else 0
 
     def _tool(self, tool: ToolDefinition) -> int:
@@ -209,7 +209,7 @@ def compact_json(value: Json) -> str:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """The text in pieces whose counts add up to that of the whole, cut by what stands at the cut: a change
+    """The text in pieces whose counts add up to that of the whole, cut by what is at the cut: a change
     in one place moves the cuts near it and no others."""
     start = 0
     while len(text) - start > LONGEST_PIECE:

@@ -243,7 +243,7 @@ class FoldDraft:
         )
 
     def _estimate(self) -> FoldEstimate:
-        """What this fold costs and saves, given how much of the pack stands before its first change."""
+        """What this fold costs and saves, given how much of the pack comes before its first change."""
         view = self.view
         start = self._first_change()
         ahead = [block.tokens for at, block in enumerate(view.blocks[:start]) if at >= self.hidden]
@@ -350,7 +350,7 @@ class FoldDraft:
         ends = [place(note.last) for note in notes]
         by_note: list[list[KeptLines]] = [[] for _ in notes]
         for kept in self._kept:
-            # What a user said has no note of its own, and stands in the next.
+            # What a user said has no note of its own, and goes into the next.
             at = min(bisect_left(ends, place(kept.step)), len(ends) - 1)
             by_note[at].append(kept)
         return [replace(note, kept=tuple(lines)) for note, lines in zip(notes, by_note, strict=True)]

@@ -1,7 +1,7 @@
 """What a fold costs and what it saves, in tokens at the full price of input.
 
 Rule: figures come from the profile's prices and the log alone. A fold makes the provider write again everything
-behind its first change; every request after it reads less. Tokens that a fold could have let go have a carry cost
+after its first change; every request after it reads less. Tokens that a fold could have let go have a carry cost
 with each request: once that adds up to what a fold costs, waiting was no cheaper, whatever comes next.
 """
 
@@ -47,7 +47,7 @@ class FoldEstimate(Struct, frozen=True):
 def estimate_fold(
     profile: Profile, freed: int, rewritten: int, further: int, idle: float | None
 ) -> FoldEstimate:
-    """A fold that frees some tokens and has some written again, after so many idle seconds (None: no clock)."""
+    """A fold that frees some tokens and has some written again, after some idle seconds (None: no clock)."""
     if not profile.cache_seconds:
         return FoldEstimate(0.0, float(freed), further)
     is_cold = idle is not None and idle > profile.cache_seconds
@@ -57,7 +57,7 @@ def estimate_fold(
 
 
 def expected_steps(steps: int) -> int:
-    """How many steps to expect after so many: as many again, as with anything whose end is not known, but recorded
+    """How many steps to expect after `steps`: as many again, as with anything whose end is not known, but recorded
     agents had 10 to 40 before them (the median) at whatever length."""
     return min(max(steps, FEWEST), MOST)
 
@@ -115,7 +115,7 @@ class FoldEconomics(Struct, frozen=True):
         return replace(self, carry_cost=self.carry_cost + cost)
 
     def reset(self, tokens: int, *, only_appended: bool) -> "FoldEconomics":
-        """A fold left so many tokens. What was reported before it is of a request that no longer exists."""
+        """A fold left this many tokens. What was reported before it is of a request that no longer exists."""
         appended = self.appended + 1 if only_appended else 0
         return replace(self, floor=tokens, usage=None, carry_cost=0.0, appended=appended)
 

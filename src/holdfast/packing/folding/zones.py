@@ -1,7 +1,7 @@
 """Zones: the steps of a log in the order in which they give way, and how deep a fold goes into them.
 
 Rule: a fold appends to the notes, or rewrites all of them: whichever costs less for each token that it frees. Notes
-that stay are cached, and everything behind a change is written again; but notes only grow, so that now and then all
+that stay are cached, and everything after a change is written again; but notes only grow, so that now and then all
 lines are chosen again.
 """
 

@@ -41,7 +41,7 @@ GAP_TOKENS, SPEAKER_TOKENS = 2, 8
 """What a gap takes, and a line that says who spoke."""
 
 Spot = tuple[str, str, int]
-"""A place within an item that a cut can be of: its call, if any, what stands there, and which text of several."""
+"""A place within an item that a cut can be of: its call, if any, what is there, and which text of several."""
 
 Quoted = Mapping[Spot, int]
 """Tokens of the lines of an item that notes show."""
@@ -186,7 +186,7 @@ def quotes_in_note(
 
 
 def merge_quotes(quotes: Iterable[Mapping[str, Quoted]]) -> dict[str, Quoted]:
-    """What several notes quote together: lines of one item may stand in more than one."""
+    """What several notes quote together: lines of one item may be in more than one."""
     found: dict[str, Quoted] = {}
     for note in quotes:
         for entry, quoted in note.items():
@@ -196,7 +196,7 @@ def merge_quotes(quotes: Iterable[Mapping[str, Quoted]]) -> dict[str, Quoted]:
 
 
 def _by_spot(passage: Passage, item: Item, numbers: Sequence[int]) -> dict[Spot, list[str]]:
-    """The lines of a passage that a note shows, by the text they stand in. Arguments belong to their call."""
+    """The lines of a passage that a note shows, by the text they are in. Arguments belong to their call."""
     part = passage.source.part if passage.source.part in (RESULT, SAID, USER) else CALL
     lines = [number for number in numbers if number < len(passage.lines)]
     texts = _texts(passage, item)

@@ -15,7 +15,7 @@ from msgspec import Struct
 from holdfast.tool_use import Kind
 
 LineOrigin = Literal["user", "said", "call", "argument", "result"]
-"""Where a line stands: what the user said, what the agent said, what a call was, what was written with it, what it
+"""Where a line is from: what the user said, what the agent said, what a call was, what was written with it, what it
 returned."""
 
 LONG_LINE = 40

@@ -39,7 +39,7 @@ _CHANGES = ("edit", "multiedit", "write")
 
 
 class IndexedLine(Struct, gc=False):
-    """A line, and where it stands. `fixed` is the part of its worth that never changes."""
+    """A line and its place. `fixed` is the part of its worth that never changes."""
 
     source: PassageSource
     number: int
@@ -226,7 +226,7 @@ class LogLineIndex:
             yield score if outside(line.names) else score + of_goal
 
     def name_values(self, lines: Iterable[IndexedLine]) -> Mapping[str, float]:
-        """What names are worth wherever they do not stand yet, those of these lines among them."""
+        """What names are worth where they are not shown yet, those of these lines among them."""
         values, names = self._name_values, self.names
         for line in lines:
             for text in line.names:

@@ -24,7 +24,7 @@ WHOLE = 1500
 SHORTEST = 80
 """Characters below which a document is a line like any other, and a field or row is kept with its neighbours."""
 PIECE = 400
-"""Characters of a string from which its own lines are kept one by one, about so many in a record."""
+"""Characters of a string from which its own lines are kept one by one, about this many in a record."""
 REMEMBERED = 64
 """Documents whose records are remembered: while a fold is drafted, lines of the same ones are shown repeatedly."""
 
@@ -86,7 +86,7 @@ def _of_fields(value: dict[str, Json], place: _KeyPath) -> Iterator[str]:
 
 
 def _of_rows(rows: list[Json], place: _KeyPath) -> Iterator[str]:
-    """An object is a record of its own; what has no keys to tell it from the next stands with its neighbours."""
+    """An object is a record of its own; what has no keys to tell it from the next goes with its neighbours."""
     for is_bare, run in groupby(rows, _is_bare):
         if is_bare:
             for group in _groups(map(compact_json, run), SHORTEST):
@@ -134,7 +134,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _within(value: Json, room: int) -> str | None:
-    """A value as it is written, None where that is longer than so many characters."""
+    """A value as it is written, None if it does not fit into `room` characters."""
     if _is_large(value, room):
         return None
     written = written_tight(value)
@@ -142,7 +142,7 @@ def _within(value: Json, room: int) -> str | None:
 
 
 def _is_large(value: Json, room: int) -> bool:
-    """Whether a value is longer than so many characters even without its keys; no more of it is looked at."""
+    """Whether a value has more than `room` characters even without its keys; no more of it is looked at."""
     unseen = [value]
     while unseen and room >= 0:
         one = unseen.pop()
@@ -222,7 +222,7 @@ def _result(source: PassageSource, result: ToolMessage) -> Passage:
 
 
 def user_passages(user: User, number: int = 0) -> Iterator[Passage]:
-    """What a user said after so many steps."""
+    """What a user said after a number of steps."""
     source = PassageSource(entry=user.entry, part=USER, origin="user", number=number)
     yield _passage(source, joined_text(user.message.parts).split("\n"))
 

@@ -57,7 +57,7 @@ FEWEST = 7_500
 
 
 def line_limit(window: int) -> int:
-    """How many lines are remembered in a window of so many tokens: more than it can show."""
+    """How many lines are remembered in a window of this many tokens: more than it can show."""
     return max(window // TOKENS_A_LINE, FEWEST)
 
 
@@ -151,7 +151,7 @@ class LineChooser:
 def candidate_lines(
     line_index: LogLineIndex, folded: Callable[[PassageSource], bool], view: ShownLines
 ) -> list[IndexedLine]:
-    """Every line once, where it stands newest."""
+    """Every line once, at its newest place."""
     seen = set(view.keys)
     found: list[IndexedLine] = []
     source: PassageSource | None = None

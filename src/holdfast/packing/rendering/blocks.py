@@ -41,7 +41,7 @@ from holdfast.views.transcript import Step, User
 
 
 def gone_step_cuts(context: RenderContext, step: Step, quoted: Quoted) -> tuple[Cut, ...]:
-    """The cuts of a step of which nothing stands in its place."""
+    """The cuts of a step that left nothing in its place."""
     cuts: list[Cut] = []
     texts = 0
     for part in step.message.parts:
@@ -258,7 +258,7 @@ def _call(context: RenderContext, step: Step, call: ToolCall, level: Level, cuts
 
 
 def _todo_call(context: RenderContext, step: Step, call: ToolCall, cuts: list[Cut]) -> ToolCall:
-    """A list that newer ones replaced; what stands now is in the tail."""
+    """A list that newer ones replaced; the current one is in the tail."""
     key = next((k for k in ("todos", "plan", "items") if isinstance(call.arguments.get(k), list)), "")
     if not key:
         return call

@@ -84,7 +84,7 @@ class LineChoice(Struct, frozen=True):
     """Lines chosen from a text, best first, as numbers from 0.
 
     The first `facts` lines are an envelope's; where there are any, none of the lines is known to Recall by number.
-    Of lines `in_order` none is shown behind the first that has no room; `telling` ones are cut inside instead.
+    Of lines `in_order` none is shown after the first that has no room; `telling` ones are cut inside instead.
     """
 
     lines: list[str]

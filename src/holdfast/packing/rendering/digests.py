@@ -50,7 +50,7 @@ IN_ORDER: tuple[Kind, ...] = ("ls", "glob", "grep", "read", "edit", "multiedit",
 
 
 def reports_failure(line: str) -> bool:
-    """Whether a line reports a failure; such lines stay wherever they stand."""
+    """Whether a line reports a failure; such lines stay wherever they are."""
     if not _TROUBLE.search(line):
         return False
     return bool(_TROUBLE.search(_NO_TROUBLE.sub(" ", line)))
@@ -91,7 +91,7 @@ def _heading(lines: list[str], match: int) -> list[int]:
 
 
 def _choose_bash(lines: list[str], profile: Profile) -> list[int]:
-    """Failures first, newest last lines next (where stderr and totals stand), then how it began."""
+    """Failures first, newest last lines next (where stderr and totals are), then how it began."""
     trouble = _last(profile.bash_stdout_lines, [i for i, line in enumerate(lines) if reports_failure(line)])
     tail = _newest(profile.bash_stderr_lines, lines)
     return list(dict.fromkeys([*trouble, *tail, *_first(min(profile.bash_stdout_lines, 5), lines)]))

@@ -21,7 +21,7 @@ from holdfast.views.compactions import Compactions
 from holdfast.views.todos import Todos
 from holdfast.views.transcript import Transcript
 
-# A point inside a path or a version ends nothing: only white space behind it does, which CJK stops do not need.
+# A point inside a path or a version ends nothing: only white space after it does, which CJK stops do not need.
 _STOP = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 _TAGGED = re.compile(r"(?s)\s*<(\w+)>\s*(\{.*\})\s*</\1>\s*")
 _BULLET = re.compile(r"\s*+(?:[-*+]\s++)?+(?:\d++[.)]\s++)?+")
@@ -71,7 +71,7 @@ def _shaped(profile: Profile, compactions: Compactions, sentences: int) -> tuple
     if profile.summary_messages == 1:
         texts = ["\n\n".join(texts)]
     elif 0 < profile.summary_messages < len(texts):
-        # The archive in one message and the state in the other: what was archived stands at the same place.
+        # The archive in one message and the state in the other: what was archived is at the same place.
         texts = ["\n\n".join(archive), *state]
     return tuple(SystemMessage(text) for text in texts)
 
@@ -128,8 +128,8 @@ _MARKS = {"done": "[x]", "active": "[>]", "pending": "[ ]"}
 def tail_messages(
     todos: Todos, recaps: Iterable[RecapSet], lines: int, cap: int, counter: TokenCounter
 ) -> tuple[Message, ...]:
-    """The todo recap, only when something is left to do, and what else was set to stand here; each in so many
-    lines, and in fewer where they are more than `cap` tokens, if there is a cap."""
+    """The todo recap, only when something is left to do, and what else was set to come last; each in at most
+    `lines` lines, and in fewer where they are more than `cap` tokens, if there is a cap."""
     standing = [recap for recap in recaps if recap.lines]
     if not todos.open and not standing:
         return ()

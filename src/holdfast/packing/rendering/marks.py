@@ -1,6 +1,6 @@
 """The marks a pack leaves where something is missing: how much, and the id that brings it back.
 
-Rule: a mark stands on one line, starts with `[holdfast:` and never quotes untrusted text beyond a short label.
+Rule: a mark stays on one line, starts with `[holdfast:` and never quotes untrusted text beyond a short label.
 """
 
 import re

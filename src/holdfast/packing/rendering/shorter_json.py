@@ -146,7 +146,7 @@ def _flat(row: dict[str, Json]) -> dict[str, Json]:
 
 
 def _is_shorter(columns: Sequence[str], count: int) -> bool:
-    """Whether columns take fewer characters than the keys of so many rows; cells take the same in both."""
+    """Whether columns take fewer characters than the keys of this many rows; cells take the same in both."""
     paths = [column.split(".") for column in columns]
     keys = {tuple(path[:end]) for path in paths for end in range(1, len(path) + 1)}
     once = FRAME + sum(len(compact_json(column)) + 1 for column in columns)
@@ -234,7 +234,7 @@ def _written(value: Json) -> str:
 
 
 def _shrunk(value: Json, room: int, depth: int) -> Json:
-    """A value in about so many characters; a list or an object that cannot be made that small is named."""
+    """A value in about `room` characters; a list or an object that cannot be made that small is named."""
     if isinstance(value, str):
         return _shortened(value, room)
     if not isinstance(value, list | dict) or not value:

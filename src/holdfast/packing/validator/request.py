@@ -21,7 +21,7 @@ Breach = tuple[int | None, str, str]
 
 
 class Exchange(Struct, gc=False):
-    """The ids a message asks for, and the ids of the answers right behind it with their messages' indices."""
+    """The ids a message asks for, and the ids of the answers right after it with their messages' indices."""
 
     index: int
     asked: list[str]
@@ -30,7 +30,7 @@ class Exchange(Struct, gc=False):
 
 
 class ParsedRequest(Struct, gc=False):
-    """The pieces of one request; `int` is always the index of the message a piece stands in.
+    """The pieces of one request; `int` is always the index of the message that a piece is in.
 
     `odd` is content that is neither text nor a list with something in it. `strays` are parts of a content list
     that are no object with a type, `parts` all others by role and type; `stray_calls` are calls that are no
@@ -57,7 +57,7 @@ class ParsedRequest(Struct, gc=False):
     marks: list[tuple[int | None, Json]] = field(default_factory=list)
 
     def of_kind(self, kind: str) -> list[tuple[int, dict[str, Json]]]:
-        """All parts of one type, wherever they stand."""
+        """All parts of one type, wherever they are."""
         return [item for (_, part_kind), items in self.parts.items() if part_kind == kind for item in items]
 
 
@@ -306,7 +306,7 @@ def is_name(name: str, longest: int) -> bool:
 
 
 def repeated(names: list[Json]) -> Iterator[str]:
-    """Names that stand a second time; what is no name is another rule's matter."""
+    """Names that occur a second time; another rule checks what is not a name."""
     seen: set[str] = set()
     for name in names:
         if isinstance(name, str):
