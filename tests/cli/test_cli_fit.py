@@ -16,7 +16,7 @@ from holdfast.packing.lines.features import LINE_FEATURES, NAME_FEATURES
 from holdfast.packing.lines.weights import Weights, read_weights
 from support.errands import errand, write_recordings
 from support.lessons import BUDGET, definition, lesson, write_lessons
-from test_session import openai_talk
+from test_session import openai_conversation
 
 PROFILE = """
 [profile.lines]
@@ -177,7 +177,9 @@ def test_where_none_is_long_enough_nothing_is_written(two: list[Path], tmp_path:
 def test_packs_are_made_with_the_file(two: list[Path]) -> None:
     fitted = holdfast("fit", *two, *SMALL, "--out", "weights.json", "--json").json
     value = msgspec.convert(fitted["weights"], Weights)
-    packs = [pack(openai_talk(60), budget="8k", weights=given) for given in ("weights.json", value, None)]
+    packs = [
+        pack(openai_conversation(60), budget="8k", weights=given) for given in ("weights.json", value, None)
+    ]
     assert packs[0].messages == packs[1].messages != packs[2].messages
 
 
