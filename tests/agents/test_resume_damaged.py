@@ -7,8 +7,12 @@ import pytest
 
 from holdfast.agents.coding.coding_session import open_coding_session
 from holdfast.agents.options import AgentOptions
-from holdfast.events import Folded
+from holdfast.agents.sessions import REVIEW_SOURCE, begin_session, resume_session
+from holdfast.events import Folded, UserSaid
+from holdfast.log import Log
+from holdfast.messages import Text
 from holdfast.models.scripted import ScriptedModel
+from holdfast.store import SqliteStore
 from support.agent_runs import call, repository
 
 NOWHERE = {"XDG_CONFIG_HOME": "/nonexistent"}
@@ -83,3 +87,14 @@ def test_a_sound_log_is_left_alone(root):
     _, _, log, _ = hold_conversation(root, work(root), "Read.")
     _, notes, same, _ = hold_conversation(root, ScriptedModel("Yes."), "More.", log=log[:10])
     assert (same, notes) == (log, ())
+
+
+def test_a_salvaged_review_is_still_a_review(root):
+    with SqliteStore(root.parent / "store.db") as store:
+        log = Log.open(store, begin_session(store, root, source=REVIEW_SOURCE))
+        log.append_all([UserSaid((Text("Review it."),)), UserSaid((Text("Why?"),))])
+    damaged(root, "UPDATE entries SET body = X'00' WHERE seq = 2")
+    with SqliteStore(root.parent / "store.db") as store:
+        new, notes = resume_session(store, root, source=REVIEW_SOURCE)
+        assert (new != log.id, len(notes)) == (True, 1)
+        assert resume_session(store, root, source=REVIEW_SOURCE) == (new, ())

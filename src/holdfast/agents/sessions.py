@@ -246,9 +246,9 @@ def salvage_log(store: Store, log: str) -> ReadableLog:
     if not lost:
         return log, ()
     started = entries[0].event
-    title = store.info(log).head.title
+    head = store.info(log).head
     meta = {**(started.meta if isinstance(started, LogStarted) else {}), "salvaged_from": log}
-    new = Log.create(store, title=title, source=SOURCE, forked_from=entries[-1].id, meta=meta)
+    new = Log.create(store, title=head.title, source=head.source, forked_from=entries[-1].id, meta=meta)
     said = (
         f"{len(lost)} of {page.rows[-1].seq} entries of this conversation's log are damaged and missing here."
     )
