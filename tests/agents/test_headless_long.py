@@ -7,11 +7,13 @@ import re
 import pytest
 
 from holdfast.agents.coding.coding_session import open_coding_session
-from holdfast.agents.coding.headless import HeadlessRequest, run_headless
+from holdfast.agents.coding.headless import HeadlessRequest, OutputSchema, run_headless
+from holdfast.agents.limits import RunLimits
 from holdfast.agents.notices import FoldMade, StepBegan, SummaryMade
 from holdfast.agents.options import AgentOptions
 from holdfast.events import UserSaid
-from holdfast.messages import Text, ToolMessage
+from holdfast.messages import Text, ToolMessage, Usage
+from holdfast.models.model import ModelReply
 from holdfast.models.scripted import ScriptedModel
 from holdfast.tokenizers import load_tokenizer
 from support.agent_runs import call, repository, says, work_bodies, working
@@ -263,3 +265,13 @@ def test_the_last_line_of_a_truncated_log_is_to_be_had(root):
         root, "Print the log.", "What was the last line of the log?", reader, before=before
     )
     assert "last: code 7319" in end.text
+
+
+def test_a_token_limit_counts_all_tries_for_a_valid_answer(tmp_path):
+    model = ScriptedModel(
+        ModelReply(parts=(Text("no json"),), stop="end", usage=Usage(8, 2)), repeat_last=True
+    )
+    request = HeadlessRequest("List.", schema=OutputSchema({"type": "object"}, "test"))
+    options = wish(repository(tmp_path), limits=RunLimits(tokens=20))
+    result = asyncio.run(run_headless(options, request, model=model, env=NOWHERE))
+    assert (result.outcome, result.spent.usage.total, len(model.requests)) == ("schema", 20, 2)

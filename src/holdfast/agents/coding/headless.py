@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from holdfast.agents.agent import Agent
 from holdfast.agents.coding.coding_session import CodingSession, OpenedSession, open_coding_session
-from holdfast.agents.limits import RunLimits, Spent, reached_limit
+from holdfast.agents.limits import Spent, reached_limit
 from holdfast.agents.notices import Watch, unwatched
 from holdfast.agents.options import AgentOptions
 from holdfast.agents.outcomes import Ask, Done, End, Stop
@@ -264,10 +265,12 @@ async def _run_until_valid(coding: CodingSession, schema: OutputSchema) -> tuple
         if not tries_left or reached_limit(limits, spent, seconds):
             break
         # No limit can become 0, which would mean no limit: it would have been reached.
-        budget.limits = RunLimits(
-            limits.steps - spent.steps if limits.steps else 0,
-            limits.dollars - spent.dollars if limits.dollars else 0.0,
-            limits.seconds - seconds if limits.seconds else 0.0,
+        budget.limits = replace(
+            limits,
+            steps=limits.steps - spent.steps if limits.steps else 0,
+            dollars=limits.dollars - spent.dollars if limits.dollars else 0.0,
+            seconds=limits.seconds - seconds if limits.seconds else 0.0,
+            tokens=limits.tokens - spent.usage.total if limits.tokens else 0,
         )
         coding.agent.remind(schema.again(problems))
     return end, None, problems[0]
