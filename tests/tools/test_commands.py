@@ -147,7 +147,7 @@ def test_a_persons_deny_of_a_sub_command_sees_past_the_options_before_it():
             "holdfast.toml: `permissions.allow` should be a list of texts, found the text `Bash(x)`",
         ),
         ({"deny": [3]}, "holdfast.toml: `permissions.deny` should hold only texts, found the number 3"),
-        ({"allow": ["git show"]}, "holdfast.toml: `permissions.allow`: `git show` is no pattern"),
+        ({"allow": ["git show"]}, "holdfast.toml: `permissions.allow`: `git show` is not a pattern"),
         ({"allow": ["Bash()"]}, "holdfast.toml: `permissions.allow`: `Bash()` should name one command"),
         (
             {"allow": ["Bash(a && b)"]},

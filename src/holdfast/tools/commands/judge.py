@@ -71,7 +71,7 @@ def _read(inspection: Inspection, text: str, state: ScriptState, part: str) -> S
             raise UnreadableScript("commands are nested too deeply")
         return read_script(text, is_posix=state.is_posix)
     except UnreadableScript as error:
-        inspection.hide(f"it cannot be read surely: {error}", part)
+        inspection.hide(f"it cannot be parsed with certainty: {error}", part)
         return None
 
 
@@ -80,7 +80,7 @@ def _run_fields(
 ) -> ScriptOutcome:
     inspection.steps += 1
     if state.depth > DEEPEST or inspection.steps > MOST_COMMANDS:
-        inspection.hide("it holds too many commands, or too many inside each other", part)
+        inspection.hide("it has too many commands, or they are nested too deeply", part)
         return same(state.lost())
     outcome = judge_fields(inspection, fields, replace(state, depth=state.depth + 1), part, READERS)
     return ScriptOutcome(replace(outcome.ok, depth=state.depth), replace(outcome.failed, depth=state.depth))

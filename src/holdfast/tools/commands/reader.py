@@ -49,7 +49,7 @@ def _read_until(cursor: ScriptCursor, closing: str) -> ShellScript:
     if closing:
         cursor.need(closing)
     elif not cursor.is_done:
-        cursor.fail(f"`{cursor.peek()}` stands where no command ends")
+        cursor.fail(f"unexpected `{cursor.peek()}`")
     elif cursor.resume:
         # The last line ended without a line break, behind its here-documents nothing follows.
         cursor.resume = 0
@@ -66,7 +66,7 @@ def _read_list(cursor: ScriptCursor) -> ShellScript:
         steps.append((pipeline, connector))
         cursor.skip_lines()
         if connector in ("&&", "||") and _is_closed(cursor):
-            cursor.fail(f"nothing stands behind `{connector}`")
+            cursor.fail(f"nothing follows `{connector}`")
     return ShellScript(tuple(steps))
 
 
@@ -77,7 +77,7 @@ def _is_closed(cursor: ScriptCursor) -> bool:
 
 
 def _bare(cursor: ScriptCursor) -> str:
-    """The bare word that stands here, if it is short enough to be a reserved one."""
+    """The bare word at the cursor, if it is short enough to be a reserved one."""
     end = cursor.at
     while end < len(cursor.text) and cursor.text[end] not in " \t\n;|&()<>":
         end += 1
@@ -103,7 +103,7 @@ def _read_connector(cursor: ScriptCursor) -> Connector:
     if cursor.take("&"):
         return "&"
     if not (_is_closed(cursor) or cursor.peek() in ("\n", "#") or cursor.take(";")):
-        cursor.fail(f"`{cursor.peek()}` stands where a command should end")
+        cursor.fail(f"unexpected `{cursor.peek()}`")
     return ";"
 
 
@@ -136,7 +136,7 @@ def _read_command(cursor: ScriptCursor) -> Command:
         cursor.depth -= 1
         return command
     if word in ("coproc", "in", *_CLOSING):
-        cursor.fail(f"`{word}` is not followed here")
+        cursor.fail(f"`{word}` is not supported")
     if (found := _NAME.match(cursor.text, cursor.at)) and _PARENTHESES.match(cursor.text, found.end()):
         cursor.at = found.end()
         return _read_function(cursor, found[0], start)

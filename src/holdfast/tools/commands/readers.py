@@ -1,7 +1,6 @@
-"""Programs of `awk`, read as far as it takes to know that they only print.
+"""Judges for single programs: shell builtins, and programs with a language of their own (awk, sed, jq).
 
-Rule: every program of that name reads the tokens as they are read here; where they would not agree, or where one is
-not known, the program is not called harmless.
+Rule: each judge finds everything that its program could do with these arguments, or asks.
 """
 
 import re
@@ -216,7 +215,7 @@ def _judge_name(inspection: Inspection, name: str, part: str, *, is_exported: bo
     if NAME.fullmatch(name):
         judge_variable(inspection, name, part, is_exported=is_exported)
     else:
-        inspection.add("ask", f"`{shown(name)}` is no plain name of a variable", part, name or '""')
+        inspection.add("ask", f"`{shown(name)}` is not a plain variable name", part, name or '""')
 
 
 def judge_set(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
@@ -351,7 +350,7 @@ def judge_dd(inspection: Inspection, words: Sequence[str], state: ScriptState, p
 def judge_kill(inspection: Inspection, words: Sequence[str], state: ScriptState, part: str) -> ScriptOutcome:
     """Asked about in any case; all processes at once and the first one are denied."""
     if words[0] == "kill" and any(word in ("-1", "1", "0", "-0") for word in words[2:] or words[1:]):
-        inspection.add("deny", "it ends all processes, or the one that all others hang on", part)
+        inspection.add("deny", "it kills all processes, or the init process", part)
     return same(state)
 
 

@@ -1,6 +1,6 @@
-"""A person's patterns for commands: `Bash(git show:*)`, `Bash(npm run test)`, `Bash`.
+"""Rules for shell commands: a person's patterns, what programs do with their arguments, and how arguments are read.
 
-Rule: a pattern names one command by its words, unquoted, so that no spelling of a word slips past it.
+Rule: deny beats ask beats allow. A program or an option that no rule knows is asked about.
 """
 
 import re
@@ -47,7 +47,7 @@ def parse_pattern(text: str, where: str) -> Pattern:
     form = _FORM.fullmatch(text.strip())
     if not form:
         raise ConfigError(
-            f"{where}: `{text}` is no pattern", hint="write `Bash(git show:*)` or `Bash(make test)`"
+            f"{where}: `{text}` is not a pattern", hint="write `Bash(git show:*)` or `Bash(make test)`"
         )
     inner = (form[1] if form[1] is not None else "*").strip()
     rest = _REST.search(inner)

@@ -1,6 +1,7 @@
-"""`xargs`: a command, and the words that come in for it.
+"""Judges for programs that run other commands: shells, eval, env, xargs, find, ssh, su, interpreters.
 
-Rule: what comes in may be any word, an option too, unless it is known to be names of files or plain words.
+Rule: the inner command is judged as if it were run alone. Unknown text is asked about; downloaded or decoded text is
+denied.
 """
 
 import re

@@ -213,7 +213,7 @@ class ScriptCursor(Struct):
     def one_line(self, text: str) -> str:
         """A text of this line; with a line break in it, shells disagree where a here-document begins."""
         if self.resume and "\n" in text:
-            self.fail("a here-document and a line break in quotes or brackets stand in one line")
+            self.fail("a here-document shares its line with a quoted line break")
         return text
 
     def deeper(self) -> None:

@@ -1,6 +1,6 @@
-"""What stands inside commands and words: scripts, programs, moves.
+"""Judges a script as it would run, command by command, and finds the scripts and programs nested in it.
 
-Rule: nothing nested is left out, however deep.
+Rule: every command, substitution and redirection is judged, whether or not it would be reached.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

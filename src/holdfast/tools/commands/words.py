@@ -1,7 +1,7 @@
 """Words of a shell script: quotes, `$name`, `${…}`, `$(…)`, backquotes and `$((…))`.
 
 Rule: what bash reads as one word is one word here, with the same characters. A form that is not surely understood
-raises `Unreadable`; it is never taken for plain text.
+raises `UnreadableScript`; it is never taken for plain text.
 """
 
 import re
@@ -119,7 +119,7 @@ def _expansion(cursor: ScriptCursor, *, is_quoted: bool) -> list[Piece]:
         return [_backquoted(cursor, is_quoted=is_quoted)]
     cursor.need("$")
     if cursor.follows("\\\n"):
-        cursor.fail("a line break stands behind a dollar sign")
+        cursor.fail("a line break follows a dollar sign")
     if cursor.take("(("):
         return [_sum(cursor, "))")]
     if cursor.take("("):
@@ -210,14 +210,14 @@ def _until_brace(cursor: ScriptCursor) -> ShellWord:
             cursor.at = found.end()
             pieces.append(ShellText(cursor.one_line(found[0]), quoted=False))
             if "<(" in found[0] or ">(" in found[0]:
-                cursor.fail("a substitution stands in `${…}`")
+                cursor.fail("`${…}` contains a substitution")
         elif cursor.take("\\"):
             pieces.append(ShellText(_next(cursor), quoted=True))
         elif cursor.peek() in ("$", "`"):
             pieces += _expansion(cursor, is_quoted=True)
         else:
             # Whether a quote here is one depends on the quotes around the braces and on the operator.
-            cursor.fail("a quote stands in `${…}`")
+            cursor.fail("`${…}` contains a quote")
     cursor.depth -= 1
     return ShellWord(tuple(pieces), cursor.text[start : cursor.at - 1])
 
@@ -240,13 +240,13 @@ def _character(cursor: ScriptCursor, found: re.Match[str]) -> str:
         return _ESCAPES.get(found[5], found[5])
     if not 0 < code < 128:
         # A zero ends the text early, and bytes above make characters only together.
-        cursor.fail("an escape in `$'…'` is no plain character")
+        cursor.fail("an escape in `$'…'` is not a plain character")
     return chr(code)
 
 
 # Simple commands of a shell script: assignments, words and redirections, here-documents included.
 #
-# Rule: a here-document ends where bash ends it; where that depends on how lines are joined, it is `Unreadable`.
+# Rule: a here-document ends where bash ends it; where that depends on how lines are joined, it raises `UnreadableScript`.
 
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[\d+\])?\+?=", re.ASCII)
 _REDIRECT = re.compile(r"\d*(&>>|&>|<<<|<<-|<<|<>|<&|>>|>\||>&|<(?!\()|>(?!\())", re.ASCII)
@@ -270,7 +270,7 @@ def read_simple(cursor: ScriptCursor) -> Simple:
         if cursor.follows("#"):
             break
     if end == start:
-        cursor.fail(f"no command stands at `{cursor.peek(10)}`")
+        cursor.fail(f"expected a command at `{cursor.peek(10)}`")
     return Simple(tuple(words), cursor.text[start:end], tuple(assignments), tuple(redirects))
 
 
@@ -293,7 +293,7 @@ def read_redirect(cursor: ScriptCursor) -> Redirect | None:
     cursor.skip_blanks()
     target = read_word(cursor)
     if not target.pieces:
-        cursor.fail(f"nothing stands behind `{found[1]}`")
+        cursor.fail(f"nothing follows `{found[1]}`")
     if found[1] in ("<<", "<<-"):
         return Redirect("<<", _read_document(cursor, target, strips_tabs=found[1] == "<<-"))
     return Redirect(found[1], target)
