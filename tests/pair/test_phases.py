@@ -180,7 +180,7 @@ def test_what_stands_in_every_request_has_a_length():
     lines = pending_lines(pair_state([*asked, *answers], "execute"))
     assert max(map(len, lines)) < LONGEST_QUESTION + 100
     assert [line.rpartition(" ")[2] for line in lines[:MOST_ANSWERS]] == [f'{n}"' for n in range(24, 4, -1)]
-    assert lines[MOST_ANSWERS] == "older answers of a person, which do not stand here: 5"
+    assert lines[MOST_ANSWERS] == "older answers of a person, which are not shown here: 5"
     assert [line.startswith("waits for a person") for line in lines[MOST_ANSWERS + 1 :]] == [True] * 5
 
 

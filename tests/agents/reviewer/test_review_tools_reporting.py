@@ -49,7 +49,7 @@ def test_a_finding_that_stands_is_kept_and_named(runner):
 def test_a_finding_that_does_not_stand_is_dropped_counted_and_corrected(runner):
     found = reported(runner, evidence=["    return [words.clean(p) for p in parts]"])
     assert found.error.code == "INVALID_PARAM"
-    assert "the evidence does not stand in the new version of `pkg/parser.py`" in found.text
+    assert "the evidence is not in the new version of `pkg/parser.py`" in found.text
     assert found.text.split("\n")[-1] == f"     7\t{LINE}"
     assert runner.review.findings.dropped == {"evidence": 1}
     assert not [one for one in runner.review.findings.kept if not one.rule]
@@ -81,7 +81,7 @@ def test_lines_may_be_quoted_as_they_are_shown(runner, quote):
 
 def test_the_place_is_that_of_the_evidence(runner):
     found = reported(runner, line=2, last_line=2)
-    assert "The evidence stands in line 7, not 2." in found.text
+    assert "The evidence is at line 7, not 2." in found.text
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_the_same_again_is_merged_and_said(runner):
 def test_a_patch_that_does_not_apply_is_dropped_and_the_finding_kept(runner):
     found = reported(runner, patch=PATCH.replace("text.split(sep)", "text.cut(sep)"))
     assert found.status == "success"
-    assert "The patch was dropped: its lines do not stand in the new version of the file." in found.text
+    assert "The patch was dropped: its lines are not in the new version of the file." in found.text
     assert found.data["finding"]["patch"] == ""
     assert runner.review.findings.patches == {"does_not_apply": 1}
 

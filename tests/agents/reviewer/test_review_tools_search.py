@@ -72,7 +72,7 @@ def test_what_is_searched_on_the_disk_and_not_under_review_is_said(changed, runn
 def test_callers_stand_with_the_function_they_are_in(runner):
     found = runner.run("callers_of", symbol="parse")
     assert found.text.split("\n") == [
-        "`parse` is used in 3 places in 1 file; the word stands in 5 lines of 2 files.",
+        "`parse` is used in 3 places in 1 file; the word occurs in 5 lines of 2 files.",
         "defined: pkg/parser.py:5: def parse(text, sep=None):",
         "pkg/main.py:1: imported: from pkg.parser import parse",
         "pkg/main.py:7: in App.start:         return parse(text)",

@@ -49,9 +49,9 @@ _LOOKALIKES = str.maketrans(
 
 class EditArguments(Struct, frozen=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(description="File to change; you must have read it.")]
-    old_string: Annotated[str, Meta(description="Text to replace, exactly as it stands in the file.")]
+    old_string: Annotated[str, Meta(description="Text to replace, exactly as it is in the file.")]
     new_string: Annotated[str, Meta(description="Text to put in its place.")]
-    replace_all: Annotated[bool, Meta(description="Replace every place where it stands.")] = False
+    replace_all: Annotated[bool, Meta(description="Replace every occurrence.")] = False
     dry_run: Annotated[bool, Meta(description="Only show what would change.")] = False
 
 

@@ -174,7 +174,7 @@ MOST_PLACES = 20
 class TextReplacement(Struct, frozen=True, forbid_unknown_fields=True):
     old_string: Annotated[str, Meta(description="Text to replace, as the edits before left it.")]
     new_string: Annotated[str, Meta(description="Text to put in its place.")]
-    replace_all: Annotated[bool, Meta(description="Replace every place where it stands.")] = False
+    replace_all: Annotated[bool, Meta(description="Replace every occurrence.")] = False
 
 
 class AppliedReplacements(Struct, frozen=True):

@@ -33,7 +33,7 @@ class BashArguments(Struct, frozen=True, forbid_unknown_fields=True):
         bool, Meta(description="Return at once; read its output with BashOutput, end it with BashStop.")
     ] = False
     separate_stderr: Annotated[
-        bool, Meta(description="Show stderr behind stdout instead of both in the order they were written.")
+        bool, Meta(description="Show stderr after stdout instead of both in the order they were written.")
     ] = False
 
 

@@ -96,7 +96,7 @@ class ProjectSearch(Struct, frozen=True):
         output = await run_program(self.files.program.counts(self.pattern, walk), folder.handle, SECONDS)
         has_failed = output.code >= 2 and not output.cut and not output.output
         if has_failed and (problem := ripgrep.pattern_error(output.errors)):
-            raise ToolError("INVALID_PARAM", f"this is no valid regular expression: {problem}")
+            raise ToolError("INVALID_PARAM", f"this is not a valid regular expression: {problem}")
         counts = await asyncio.to_thread(ripgrep.read_counts, output.output)
         if output.cut and not counts:
             raise ToolError("TIMEOUT", output.cut, hint="Search a smaller folder")
@@ -246,7 +246,7 @@ def _callers_result(
     files = count_noun(len({one.file for one in using}), "file")
     total = f"{'' if found.is_whole else 'at least '}{count_noun(len(using), 'place')} in {files}"
     lines = f"{count_noun(found.total_lines, 'line')} of {count_noun(found.total_files, 'file')}"
-    rows = [f"`{name}` is used in {total}; the word stands in {lines}."]
+    rows = [f"`{name}` is used in {total}; the word occurs in {lines}."]
     rows += [f"defined: {one.file}:{one.line}: {one.text}" for one in definitions[:MOST_SHOWN]]
     for one in shown:
         inside = f"in {one.inside}: " if one.inside else ""

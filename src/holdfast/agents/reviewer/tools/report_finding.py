@@ -111,11 +111,11 @@ NEAREST = 3
 SIMILAR = 0.5
 
 _PATCH_PROBLEMS = {
-    "unreadable": "it is no unified diff",
+    "unreadable": "it is not a unified diff",
     "several_files": "it changes several files",
     "other_file": "it changes another file",
     "no_text": "the file's text is not known",
-    "does_not_apply": "its lines do not stand in the new version of the file",
+    "does_not_apply": "its lines are not in the new version of the file",
     "no_change": "it changes nothing",
     "secret": "there is a secret in it",
 }
@@ -207,7 +207,7 @@ def _kept_result(
         if stays.claim != finding.claim:
             text.append(f"That one says: {stays.claim}")
     if finding.line != arguments.line:
-        text.append(f"The evidence stands in line {finding.line}, not {arguments.line}.")
+        text.append(f"The evidence is at line {finding.line}, not {arguments.line}.")
     if outcome.patch_problem:
         text.append(f"The patch was dropped: {_PATCH_PROBLEMS[outcome.patch_problem]}.")
     elif finding.patch:
@@ -223,14 +223,14 @@ def _explain_rejection(
     shown = f"`{printable_path(finding.path)}`"
     match rejected.reason:
         case "evidence":
-            problem = f"the evidence does not stand in the {finding.side} version of {shown}"
+            problem = f"the evidence is not in the {finding.side} version of {shown}"
             hint, rows = _similar_lines(rejected, finding, sides)
             return _dropped(f"{problem}: `{rejected.detail}`", hint), rows
         case "no_evidence":
             return _dropped("there is no evidence", f"Quote the lines of {shown} that show it"), []
         case "unit":
             unit = printable_path(finding.unit[:100])
-            return _dropped(f"there is no unit `{unit}`", "Ids stand in the index"), []
+            return _dropped(f"there is no unit `{unit}`", "The index lists the ids"), []
         case "file":
             hint = "Only files of the versions under review can be quoted; name the unit and leave `path` out"
             return _dropped(f"the {finding.side} version of {shown} is not known", hint), []
@@ -250,14 +250,14 @@ def _similar_lines(rejected: RejectedFinding, finding: Finding, sides: Sides) ->
     for number, line in (sides.lines(finding.path, other) or {}).items():
         if line.strip() == whole and whole:
             where = f"line {number} of the {other} version"
-            return f'It stands in {where}: set `side` to "{other}" if so meant', []
+            return f'It is in {where}: set `side` to "{other}" if that is what you mean', []
     lines = sides.safe_lines(finding.path, finding.side)
     if numbers := _most_similar(whole, lines, finding.line):
         hint = "Lines that are like it follow; copy one exactly if it is meant"
     else:
         hint = "No line is like it"
         if numbers := [number for number in lines if abs(number - finding.line) <= NEAREST]:
-            hint += f"; what stands at line {finding.line} follows"
+            hint += f"; line {finding.line} reads as follows"
     return hint, [format_line(number, lines[number]) for number in numbers]
 
 

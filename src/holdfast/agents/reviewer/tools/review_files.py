@@ -174,7 +174,7 @@ def require_unit(review: Review, name: str) -> Unit:
     unit = review.unit(name.strip())
     if unit is not None:
         return unit
-    hint = "Ids begin with `u-` and stand in the index of the change"
+    hint = "Ids begin with `u-`; the index of the change lists them"
     if own := [unit.id for unit in review.sides.units_of(name)]:
         more = f" and {len(own) - MOST_NAMED} more" if len(own) > MOST_NAMED else ""
         hint = f"The units of this file are {_quoted(own[:MOST_NAMED])}{more}"
