@@ -127,7 +127,7 @@ def test_cost_is_bounded(tmp_path):
     )
     end = scene.run()
     assert end.reason == "cost"
-    assert "$3.00 of $2.50" in end.sentence
+    assert "the limit of $2.50 is reached ($3.00 spent)" in end.sentence
     assert len(scene.done) == 3
 
 

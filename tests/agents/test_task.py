@@ -189,10 +189,10 @@ def test_limits_end_it_and_the_report_says_so(root):
 
     settings = TaskSettings(limits=RunLimits(steps=3))
     done = Ended(root, modelled([tasks("Find it."), "Ok."], endless), settings=settings)
-    assert "[The sub-agent did not end by itself: 3 steps were made, as many as allowed." in done.texts[0]
+    assert "[The sub-agent was stopped: the limit of 3 steps is reached." in done.texts[0]
     tokens = TaskSettings(limits=RunLimits(tokens=5_000))
     done = Ended(root, modelled([tasks("Find it."), "Ok."], endless), settings=tokens)
-    assert "tokens of 5000 are used" in done.texts[0]
+    assert "the limit of 5000 tokens is reached" in done.texts[0]
 
 
 def test_what_it_spends_is_spent_by_its_parent(root):

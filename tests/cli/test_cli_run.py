@@ -186,7 +186,7 @@ def test_an_answer_that_fits_its_schema(root, schema):
     assert (done.code, json.loads(done.out)) == (0, {"routes": ["/"]})
     first, second, third = bodies(server)
     assert "one JSON value" in first["messages"][-1]["content"]
-    assert "it is no JSON" in second["messages"][-1]["content"]
+    assert "it is not JSON" in second["messages"][-1]["content"]
     assert "'routes' is a required property" in third["messages"][-1]["content"]
 
 

@@ -150,7 +150,7 @@ def test_numbers_are_shown_as_what_they_are():
         "$12.35",
     ]
     small = find_stop(measured(10), replace(RULES, max_cost=0.001), dollars=0.00172)
-    assert small.sentence == "$0.00172 of $0.001 are spent"
+    assert small.sentence == "the limit of $0.001 is reached ($0.00172 spent)"
 
 
 @given(st.integers(0, 3_000), st.integers(1, 3_000), st.integers(1, 100))

@@ -70,7 +70,7 @@ def test_unattended_the_model_decides_and_says_so(ask):
     assert result.envelope.status == "partial"
     assert not result.is_error
     assert "No answer: nobody was there to give one." in result.envelope.text
-    assert "decide yourself, go on, and say in your reply what you assumed" in result.envelope.text
+    assert "decide yourself, continue, and say in your reply what you assumed" in result.envelope.text
 
 
 class FirstOption:

@@ -70,7 +70,7 @@ def is_alive(pid):
 @pytest.mark.parametrize(
     ("mode", "reason"),
     [
-        ("dies", "its process ended with exit code 3; its last words: out of cheese"),
+        ("dies", "its process ended with exit code 3; its last output on stderr: out of cheese"),
         ("floods", "it prints something that is not a message, such as `noise noise"),
         ("endless line", "it sent a message of more than 16777216 bytes"),
         ("wrong", "it answered with something that is not a tool result"),
@@ -91,7 +91,7 @@ def test_a_server_that_breaks_in_the_middle_of_a_call_is_a_failed_call(workspace
 def test_a_server_that_hangs_is_left_after_its_time(workspace):
     (result,), _ = run(hostile("hangs", call=0.2), workspace, ECHO)
     assert result.envelope.error.code == "TIMEOUT"
-    assert "the MCP server `h` was left: it did not answer within 0.2 s" in result.envelope.text
+    assert "the MCP server `h` was disconnected: it did not answer within 0.2 s" in result.envelope.text
 
 
 def test_a_server_that_died_is_started_again_by_the_next_call(workspace, tmp_path):
@@ -125,7 +125,10 @@ def test_a_server_that_keeps_dying_is_left_alone_for_a_while_and_then_tried_agai
 @pytest.mark.parametrize(
     ("server", "reason"),
     [
-        (hostile("dies at start"), "its process ended with exit code 1; its last words: no licence found"),
+        (
+            hostile("dies at start"),
+            "its process ended with exit code 1; its last output on stderr: no licence found",
+        ),
         (hostile("mute", start=0.3), "it did not answer within 0.3 s when it was started"),
         (StdioServer("no-such-program-anywhere"), "`no-such-program-anywhere` does not exist"),
         (StdioServer(sys.executable, cwd="/no/such/folder"), "`/no/such/folder` does not exist"),

@@ -67,7 +67,7 @@ def test_fault_8_every_page_of_a_spilled_line_can_be_read_to_its_end(shell, work
     while asked:
         page = read(shell, workspace, id=name, bytes=asked)
         pages.append("\n".join(page.text.split("\n")[1:-1]))
-        going_on = re.search(r'go on with `bytes` "(\d+-)"', page.text)
+        going_on = re.search(r'continue with `bytes` "(\d+-)"', page.text)
         asked = going_on[1] if going_on else ""
     assert "".join(pages) == line
 
@@ -79,7 +79,7 @@ def test_fault_8_paging_by_lines_reaches_the_very_end(shell, workspace):
     while asked:
         page = read(shell, workspace, id="b1", lines=asked)
         seen += page.text.split("\n")[1:-1]
-        going_on = re.search(r'go on with `lines` "(\d+-)"', page.text)
+        going_on = re.search(r'continue with `lines` "(\d+-)"', page.text)
         asked = going_on[1] if going_on else ""
     assert seen == [*(f"{n}: line {n}" for n in range(1, 3001)), "3001: no end"]
 

@@ -179,7 +179,7 @@ class Agent:
     def stopped(self) -> Stop | None:
         """Why no further step may begin; None if one may."""
         if self._interrupt.is_set():
-            return Stop("interrupted", "interrupted", "say more to go on")
+            return Stop("interrupted", "interrupted", "send a message to continue")
         return self.budget.reached()
 
     def remind(self, text: str) -> None:

@@ -13,6 +13,8 @@ from holdfast.agents.outcomes import Stop
 from holdfast.messages import Usage
 from holdfast.prices import format_dollars
 
+RAISE = "raise the limit to continue"
+
 
 class RunLimits(Struct, frozen=True):
     steps: int = 0
@@ -53,16 +55,15 @@ class Spent(Struct, frozen=True):
 def reached_limit(limits: RunLimits, spent: Spent, seconds: float) -> Stop | None:
     """The limit that keeps the next step from beginning."""
     if limits.steps and spent.steps >= limits.steps:
-        return Stop("steps", f"{limits.steps} steps were made, as many as allowed", "say more to go on")
+        return Stop("steps", f"the limit of {limits.steps} steps is reached", "send a message to continue")
     if limits.dollars and spent.dollars >= limits.dollars:
-        said = f"{format_dollars(spent.dollars)} of {format_dollars(limits.dollars)} are spent"
-        return Stop("cost", said, "raise the limit to go on")
+        used, most = format_dollars(spent.dollars), format_dollars(limits.dollars)
+        return Stop("cost", f"the limit of {most} is reached ({used} spent)", RAISE)
     if limits.tokens and spent.usage.total >= limits.tokens:
-        return Stop(
-            "cost", f"{spent.usage.total} tokens of {limits.tokens} are used", "raise the limit to go on"
-        )
+        used = f"{spent.usage.total} used"
+        return Stop("cost", f"the limit of {limits.tokens} tokens is reached ({used})", RAISE)
     if limits.seconds and seconds >= limits.seconds:
-        return Stop("time", f"{limits.seconds:g} seconds are over", "raise the limit to go on")
+        return Stop("time", f"the limit of {limits.seconds:g} seconds is reached", RAISE)
     return None
 
 

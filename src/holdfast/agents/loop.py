@@ -11,9 +11,11 @@ from holdfast.events import OverflowReported
 from holdfast.models.errors import ModelError, Overflowed
 from holdfast.models.model import ModelReply
 
-EMPTY = "Your last reply was empty. Go on with the task, or say that it is done and what came of it."
-CUT_OFF = "Your last reply was cut off because it was too long. Go on from where it ended, in smaller parts."
-TOO_LONG = "the provider found the request too long, and it is folded"
+EMPTY = "Your last reply was empty. Continue with the task, or say that it is done and what came of it."
+CUT_OFF = (
+    "Your last reply was cut off because it was too long. Continue from where it ended, in smaller parts."
+)
+TOO_LONG = "the provider rejected the request as too long; folding and retrying"
 DECLINED = Stop("refused", "the provider declined to answer", "say it in other words")
 
 
@@ -68,7 +70,9 @@ def _follows(agent: Agent, reply: ModelReply, before: Outcome) -> Outcome:
         if reply.stop == "refused":
             return DECLINED
         if before == Continue(EMPTY):
-            return Stop("empty", "the model answered nothing, twice", "say more, or choose another model")
+            return Stop(
+                "empty", "the model sent two empty replies", "send a message, or choose another model"
+            )
         agent.remind(EMPTY)
         return Continue(EMPTY)
     agent.keep(reply)

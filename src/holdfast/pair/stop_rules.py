@@ -115,7 +115,8 @@ def _stops(
     if may_succeed and results and rates[-1] >= rules.target and results[-1].total:
         yield "success", f"{results[-1].rate} passed, and {percent(rules.target)} was the target"
     if rules.max_cost and dollars >= rules.max_cost:
-        yield "cost", f"{format_dollars(dollars)} of {format_dollars(rules.max_cost)} are spent"
+        spent, limit = format_dollars(dollars), format_dollars(rules.max_cost)
+        yield "cost", f"the limit of {limit} is reached ({spent} spent)"
     most, iterations = rules.most_critical, rules.critical_iterations
     newest = results[-iterations:] if most and iterations else ()
     counts = [one.failed(severity="critical") for one in newest]

@@ -136,7 +136,7 @@ def unblocked_text(asked: DecisionRequested, decision: DecisionMade) -> str:
     )
     return (
         f"You handed over, because you could not go on without a person: {quoted(asked.text)}\n{said}\n\n"
-        "Go on with this iteration, and call HandOver."
+        "Continue with this iteration, and call HandOver."
     )
 
 

@@ -87,7 +87,7 @@ def _result(questions: Sequence[UserQuestion], replies: Sequence[UserReply]) -> 
     lines = [_lines(question, reply) for question, reply in zip(questions, answers, strict=True)]
     if unanswered:
         lines.append(
-            "Where there is no answer, decide yourself, go on, and say in your reply what you assumed and why."
+            "Where there is no answer, decide yourself, continue, and say in your reply what you assumed and why."
         )
     data: dict[str, Json] = {
         "answers": [

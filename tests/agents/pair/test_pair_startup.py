@@ -184,7 +184,7 @@ def test_the_limit_of_a_turn_holds_however_often_it_is_reminded(tmp_path):
     looks = [read("a.md", "r1"), "Done?", read("b.md", "r2"), "Done??", read("c.md", "r3")]
     outcome = play.run(looks, [])
     assert (outcome.reason, len(play.models[0].requests)) == ("steps", 2)
-    assert "2 steps were made, as many as allowed" in outcome.sentence
+    assert "the limit of 2 steps is reached" in outcome.sentence
     play.run(looks, [], goes_on=True)
     assert len(play.models[0].requests) == 2, "resumed by hand it counts anew"
 

@@ -81,7 +81,7 @@ class OutputSchema:
         try:
             value = json.loads((fenced[1] if fenced else text).strip())
         except ValueError as error:
-            return None, [f"it is no JSON: {error}"]
+            return None, [f"it is not JSON: {error}"]
         try:
             errors = sorted(self._validator.iter_errors(value), key=lambda error: error.json_path)
         except Unresolvable as error:

@@ -78,7 +78,7 @@ class ParentAgent(Struct, frozen=True):
         left = own.limits.dollars - own.spent.dollars
         if left <= 0:
             raise ToolError(
-                "EXECUTION_ERROR", "the limit of dollars is reached", hint="Go on without a sub-agent"
+                "EXECUTION_ERROR", "the cost limit is reached", hint="Continue without a sub-agent"
             )
         return replace(limits, dollars=min(left, limits.dollars) if limits.dollars else left)
 
@@ -172,9 +172,7 @@ class SubAgent:
         lines = [_bounded(text.strip(), steps[-1].entry if steps else self.log)]
         if not isinstance(end, Done):
             why = end.question if isinstance(end, Ask) else end.sentence
-            lines.append(
-                f"[The sub-agent did not end by itself: {why}. What stands above is what it said last.]"
-            )
+            lines.append(f"[The sub-agent was stopped: {why}. The text above is its last message.]")
         if changed:
             lines.append(f"[It changed: {', '.join(changed)}. Read them before you edit them.]")
         lines.append(f'[{len(steps)} steps; what it did and saw: Recall(id="{self.log}")]')

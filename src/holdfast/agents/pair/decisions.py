@@ -123,7 +123,7 @@ class Decisions(Struct, frozen=True):
         decision = await self.approvals.decide(request)
         if decision is not None:
             assert decision.answer in request.answers, (
-                f"`{decision.answer}` is no answer to `{request.about}`"
+                f"`{decision.answer}` is not an answer to `{request.about}`"
             )
             if why := too_long(decision.words):
                 raise InputError(why)
@@ -151,7 +151,7 @@ class Decisions(Struct, frozen=True):
         self.journal.append(DecisionMade(request.id, "approve", by=GOING_ON))
 
     def accept_resumption(self, role: str) -> None:
-        """Resuming an agent that stopped because of its window or its summary is a decision to go on."""
+        """Resuming an agent that stopped because of its window or its summary is a decision to continue."""
         for request in self._open("overflow", "summary"):
             # Their ids have the step at the end; a role's name may contain underscores.
             if request.id.rpartition("_")[0] in (f"o_{role}", f"s_{role}"):

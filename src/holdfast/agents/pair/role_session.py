@@ -54,8 +54,8 @@ ROLE_TOOLS = (
 DECISIONS, PROGRESS = "decisions", "progress"
 MOST_NUDGES = 2
 NUDGE = (
-    "<system-reminder>\nYou ended without handing over. Your turn ends with HandOver: call it now, or go on with "
-    "the work.\n</system-reminder>"
+    "<system-reminder>\nYou ended without handing over. Your turn ends with HandOver: call it now, or continue "
+    "with the work.\n</system-reminder>"
 )
 
 FindFaults = Callable[[Role, Handover, int], tuple[str, ...]]

@@ -86,7 +86,9 @@ class TurnRunner:
         rules = self._journal.rules
         spent = self._context.spent() if rules.max_cost else 0.0
         if rules.max_cost and spent >= rules.max_cost:
-            sentence = f"{format_dollars(spent)} of {format_dollars(rules.max_cost)} are spent"
+            sentence = (
+                f"the limit of {format_dollars(rules.max_cost)} is reached ({format_dollars(spent)} spent)"
+            )
             return PairOutcome("cost", sentence, RAISE)
         limits = RunLimits(rules.turn_steps, rules.max_cost - spent)
         session = self._session(role)
@@ -181,7 +183,7 @@ class TurnRunner:
     async def _may_go_on(self, end: Ask, session: RoleSession) -> bool:
         """No model wrote a usable summary, and the rules wrote one instead: a person decides whether to go on."""
         name = session.role.name
-        text = f"`{name}`: {end.question}. Go on?"
+        text = f"`{name}`: {end.question}. Continue?"
         decision = await self._decisions.ask(DecisionRequested(f"s_{name}_{session.steps}", "summary", text))
         return decision is not None and decision.answer == "approve"
 

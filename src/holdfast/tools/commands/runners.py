@@ -1,7 +1,7 @@
 """Judges for programs that run other commands: shells, eval, env, xargs, find, ssh, su, interpreters.
 
-Rule: the inner command is judged as if it were run alone. Unknown text is asked about; downloaded or decoded text is
-denied.
+Rule: the inner command is judged as if it were run alone. Unknown text is asked about; downloaded or decoded text
+is denied.
 """
 
 import re

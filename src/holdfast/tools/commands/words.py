@@ -246,7 +246,8 @@ def _character(cursor: ScriptCursor, found: re.Match[str]) -> str:
 
 # Simple commands of a shell script: assignments, words and redirections, here-documents included.
 #
-# Rule: a here-document ends where bash ends it; where that depends on how lines are joined, it raises `UnreadableScript`.
+# Rule: a here-document ends where bash ends it; where that depends on how lines are joined,
+# `UnreadableScript` is raised.
 
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[\d+\])?\+?=", re.ASCII)
 _REDIRECT = re.compile(r"\d*(&>>|&>|<<<|<<-|<<|<>|<&|>>|>\||>&|<(?!\()|>(?!\())", re.ASCII)

@@ -139,7 +139,7 @@ class ServerConnection:
                 hint="Write whole characters",
             ) from None
         what = f"the MCP server `{self.name}`"
-        hint = "Go on without it, or try again later"
+        hint = "Continue without it, or try again later"
         self._breaker = self._breaker.admit(time.monotonic(), self._rules, what, hint)
         try:
             answer = await self._ask(tool, arguments)
@@ -154,7 +154,9 @@ class ServerConnection:
             reason = f"it did not answer within {self.server.call_seconds:g} s"
             self._fail(reason)
             raise ToolError(
-                "TIMEOUT", f"{what} was left: {reason}", hint="Whether it did what was asked is uncertain"
+                "TIMEOUT",
+                f"{what} was disconnected: {reason}",
+                hint="Whether it did what was asked is uncertain",
             ) from None
         except ToolError:
             self._breaker = self._breaker.worked()

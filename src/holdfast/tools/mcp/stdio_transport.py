@@ -5,7 +5,7 @@ bounded: a line that is too long, too much that is not a message, or messages th
 connection, never our memory.
 
 The SDK has such a transport too. It waits for the end of a line without a bound, keeps a task for each question of
-a server until the answer is sent, lets children of a server live on, and drops a server's last words.
+a server until the answer is sent, lets children of a server live on, and drops the end of its stderr.
 """
 
 import asyncio
@@ -185,7 +185,7 @@ class _Served:
         if code is not None:
             how = f"its process ended with {f'exit code {code}' if code >= 0 else f'signal {-code}'}"
         words = " / ".join(self._words)
-        return f"{how}; its last words: {words[-LONGEST_WORD:]}" if words else how
+        return f"{how}; its last output on stderr: {words[-LONGEST_WORD:]}" if words else how
 
     async def write(self, from_session: MemoryObjectReceiveStream[SessionMessage]) -> None:
         # `read` notices that a process is gone, and knows the reason.

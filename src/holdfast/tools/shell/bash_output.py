@@ -116,7 +116,7 @@ def _lines(output: CommandOutput, spelled: str) -> _Page:
     end = taken[-1].number
     notes = [f"lines {first}-{end} of {total}"]
     if end < min(last, total):
-        notes.append(f'go on with `lines` "{end + 1}-"')
+        notes.append(f'continue with `lines` "{end + 1}-"')
     if cut := next((line for line in taken if line.size > len(line.start)), None):
         notes.append(f'line {cut.number} is cut: read it with `bytes` "{cut.offset}-{cut.offset + cut.size}"')
     return rows(taken, numbered=True), {"first": first, "last": end}, "; ".join(notes)
@@ -144,7 +144,7 @@ def _part(output: CommandOutput, spelled: str) -> _Page:
     end = _at_character(output, min(end, start + PAGE_BYTES))
     note = f"bytes {start}-{end} of {output.size}"
     if end < output.size:
-        note += f'; go on with `bytes` "{end}-"'
+        note += f'; continue with `bytes` "{end}-"'
     text = clean_output(output.read(start, end))
     return text.split("\n"), {"first_byte": start, "last_byte": end}, note
 

@@ -149,7 +149,7 @@ class ShellJob:
                 self.ended.set_exception(trouble)
         finally:
             if not self.ended.done():
-                self.ended.set_exception(ToolError("INTERNAL_ERROR", "the command was lost"))
+                self.ended.set_exception(ToolError("INTERNAL_ERROR", "the shell ended unexpectedly"))
             with self._lock:
                 os.close(self._wake_reader)
                 os.close(self._wake_writer)
