@@ -135,7 +135,7 @@ def test_undo_takes_the_last_edit_back_also_after_a_restart(tmp_path, repository
     assert "'old'" in (repository / "main.py").read_text()
     say(again, "Well?")
     third = opened(tmp_path, repository, "Yes.")
-    assert third.tool_state.files.made == []
+    assert third.tool_state.files.edits == []
     asyncio.run(third.aclose())
 
 

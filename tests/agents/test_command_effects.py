@@ -47,7 +47,7 @@ def test_what_a_command_did_to_a_known_file_is_shown_and_taken_back(place):
     text = run(coding, "/undo").text
     assert "1 edit undone" in text
     assert "'old'" in main_text(place)
-    assert coding.tool_state.files.made == []
+    assert coding.tool_state.files.edits == []
 
 
 def test_what_one_command_did_to_several_files_is_one_edit(place):
@@ -92,7 +92,7 @@ def test_a_session_that_is_opened_again_knows_what_its_commands_did(place):
     coding = place.open([read("main.py")], [bash(f"{SED}; rm notes.md")], "Done.")
     say(coding, "Go.")
     again = place.open()
-    assert again.tool_state.files.made == coding.tool_state.files.made != []
+    assert again.tool_state.files.edits == coding.tool_state.files.edits != []
     assert again.tool_state.irreversible == coding.tool_state.irreversible != []
     run(again, "/undo")
     assert "'old'" in main_text(place)
@@ -101,7 +101,7 @@ def test_a_session_that_is_opened_again_knows_what_its_commands_did(place):
 def test_touching_and_looking_change_nothing(place):
     coding = place.open([read("main.py")], [bash("touch main.py; cat notes.md; git status")], "Done.")
     say(coding, "Go.")
-    assert (coding.tool_state.files.made, coding.tool_state.irreversible, coding.tool_state.unseen) == (
+    assert (coding.tool_state.files.edits, coding.tool_state.irreversible, coding.tool_state.unseen) == (
         [],
         [],
         [],
@@ -133,7 +133,7 @@ def test_a_command_that_is_broken_off_is_said_to_be_unseen(place):
 def test_a_file_that_became_a_link_is_named_and_not_taken_back(place):
     coding = place.open([read("main.py")], [bash("mv main.py other.py; ln -s other.py main.py")], "Done.")
     say(coding, "Go.")
-    assert coding.tool_state.files.made == []
+    assert coding.tool_state.files.edits == []
     assert {(one.path, one.how) for one in coding.tool_state.irreversible} == {
         ("main.py", "changed"),
         ("other.py", "created"),
@@ -164,7 +164,7 @@ def test_what_a_sub_agent_did_is_the_sessions_to_show_and_to_take_back(place):
     noted = [e.event for e in coding.session.log.entries() if isinstance(e.event, Noted)]
     assert [event.kind for event in noted] == ["task", "task"]
     again = place.open()
-    assert again.tool_state.files.made == coding.tool_state.files.made
+    assert again.tool_state.files.edits == coding.tool_state.files.edits
     assert "`notes.md` (deleted)" in run(again, "/diff").text
     assert "2 edits undone" in run(again, "/undo 2").text
     assert "'old'" in main_text(place)

@@ -56,7 +56,7 @@ def test_a_fork_goes_on_from_here_and_leaves_this_session_as_it_is(place):
 def test_a_fork_from_before_a_round(place):
     fork = place.open(log=run(hold_conversation(place), "/fork 2").open_log)
     assert len(fork.session.window.transcript.rounds) == 1
-    assert fork.tool_state.files.made == []
+    assert fork.tool_state.files.edits == []
     assert "Read it." in str(fork.session.window.transcript.items[-1].message)
 
 

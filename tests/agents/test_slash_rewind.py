@@ -185,7 +185,7 @@ def test_after_a_rewind_all_is_as_it_was_then(rounds, data):
         for one in (coding, again):
             assert (packed(one), state(one)) == seen[back - 1]
         if what == "both":
-            for key, sight in coding.tool_state.files.sights.items():
+            for key, sight in coding.tool_state.files.by_key.items():
                 assert content_hash((place.root / key).read_bytes()) == sight.hash, (
                     "the disk is as it is known"
                 )

@@ -23,13 +23,13 @@ class WindowedTools(FileTools):
         self.window = Window(profile.scaled_to(budget), counter())
         self.entries = []
         self.claims = 0
-        super().__init__(root, SeenFiles(resident=self._is_resident, step=self.steps))
+        super().__init__(root, SeenFiles(is_visible=self._is_visible, step=self.steps))
         self.add(user("Work on the files."))
 
     def steps(self):
         return len(self.window.transcript.steps)
 
-    def _is_resident(self, path, first, last, since):
+    def _is_visible(self, path, first, last, since):
         return visibility_of(self.window.view()).resident(path, first, last, since=since)
 
     def add(self, event):

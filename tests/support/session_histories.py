@@ -41,9 +41,9 @@ def main_text(place):
 def state(coding):
     """What a coding remembers beside its log. When a file was written is no part of it."""
     files, todos, gate = coding.tool_state.files, coding.tool_state.todos, coding.gate
-    sights = {key: msgspec.structs.replace(sight, mtime_ns=0) for key, sight in files.sights.items()}
+    seen = {key: msgspec.structs.replace(sight, mtime_ns=0) for key, sight in files.by_key.items()}
     answers = (set(gate._same), dict(gate._denied), dict(gate._answers), gate.permissions)
-    return sights, [*files.made], coding.tool_state.shell.cwd, todos.written, [*todos.archive], answers
+    return seen, [*files.edits], coding.tool_state.shell.cwd, todos.written, [*todos.archive], answers
 
 
 def packed(coding):

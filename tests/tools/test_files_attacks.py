@@ -316,7 +316,7 @@ def test_undo_puts_back_what_it_undid_before_it_failed(tmp_path):
         tools.undo(2)
     assert (tmp_path / "a.txt").read_text() == "new\n"
     assert target.read_text() == "theirs\n"
-    assert len(tools.files.made) == 4
+    assert len(tools.files.edits) == 4
 
 
 def test_a_file_that_grows_past_what_is_held_is_read_by_its_index(tmp_path, monkeypatch):

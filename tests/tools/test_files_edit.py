@@ -310,7 +310,7 @@ def test_write_replaces_what_was_read_and_keeps_its_kind(tools):
     assert text(result).startswith("Updated `a.txt`: line 2 of 2.\n@@ -1,2 +1,2 @@\n one\n-two\n+zwei")
     again = tools.write("a.txt", "one\nzwei\n")
     assert text(again) == "`a.txt` already has this text: 2 lines, unchanged."
-    assert len(tools.files.made) == 1
+    assert len(tools.files.edits) == 1
 
 
 def test_write_refuses_what_changed_since_and_tells_what_was_never_shown(tools):
@@ -349,7 +349,7 @@ def test_a_dry_run_shows_and_writes_nothing(tools):
     assert path.read_text() == rows()
     tools.write("new.txt", "x\n", dry_run=True)
     assert not (tools.root / "new.txt").exists()
-    assert tools.files.made == []
+    assert tools.files.edits == []
     assert not tools.edit("a.txt", "row 3\n", "x\n").is_error
 
 

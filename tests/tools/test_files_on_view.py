@@ -152,7 +152,7 @@ class Attempt:
                 at = rng.randrange(len(now))
                 now[at : at + rng.randrange(3)] = [self.lines(rng.randrange(3))]
                 path.write_text("".join(now) or self.lines(1))
-            case "u" if tools.files.made:
+            case "u" if tools.files.edits:
                 try:
                     tools.undo(rng.randrange(1, 3))
                 except ToolError:

@@ -208,7 +208,7 @@ def test_reading_again_shows_the_lines_again_where_nobody_knows_of_a_window(tool
 def test_unchanged_is_said_only_of_lines_that_are_on_view(tmp_path):
     put_lines = "".join(f"{n}\n" for n in range(1, 101))
     on_view, step = {("a.txt", 1, 50)}, [3]
-    files = SeenFiles(resident=lambda *asked: asked[:3] in on_view, step=lambda: step[0])
+    files = SeenFiles(is_visible=lambda *asked: asked[:3] in on_view, step=lambda: step[0])
     tools = FileTools(tmp_path, files)
     put(tools, "a.txt", put_lines)
     # On view, but not shown by a Read that is remembered.
@@ -226,7 +226,7 @@ def test_unchanged_is_said_only_of_lines_that_are_on_view(tmp_path):
 
 
 def test_unchanged_is_never_said_of_a_changed_file(tmp_path):
-    tools = FileTools(tmp_path, SeenFiles(resident=lambda *_: True, step=lambda: 1))
+    tools = FileTools(tmp_path, SeenFiles(is_visible=lambda *_: True, step=lambda: 1))
     put(tools, "a.txt", "x\ny\n")
     tools.read("a.txt")
     assert "unchanged" in text(tools.read("a.txt"))

@@ -58,7 +58,7 @@ def test_a_file_that_changed_since_is_left_alone_and_so_are_all_others(tools):
     with pytest.raises(ToolError, match=r"`b\.txt` was changed since"):
         tools.undo(4)
     assert (tools.root / "a.txt").read_text() == "new\n"
-    assert len(tools.files.made) == 4
+    assert len(tools.files.edits) == 4
 
 
 def test_an_undo_does_not_take_back_what_somebody_else_did_in_between(tools):
@@ -110,7 +110,7 @@ def test_data_of_others_changes_nothing():
         ("Undo", {}),
     ]:
         files.restore(name, data)
-    assert (files.sights, files.made) == ({}, [])
+    assert (files.by_key, files.edits) == ({}, [])
 
 
 NAMES = st.sampled_from(["a.txt", "b.txt", "sub/c.txt"])
@@ -183,7 +183,7 @@ class Work(RuleBasedStateMachine):
             return
         file.parent.mkdir(exist_ok=True)
         file.write_text(content)
-        sight = self.live.files.sights.get(path)
+        sight = self.live.files.by_key.get(path)
         if sight is None or self.live.files.snapshots.keep(content.encode()) != sight.hash:
             self.theirs[path] = content
         else:
@@ -192,8 +192,8 @@ class Work(RuleBasedStateMachine):
     @invariant()
     def what_is_restored_is_what_was_known(self):
         again = self.live.restored()
-        assert again.files.sights == self.live.files.sights
-        assert again.files.made == self.live.files.made
+        assert again.files.by_key == self.live.files.by_key
+        assert again.files.edits == self.live.files.edits
 
 
 Work.TestCase.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)

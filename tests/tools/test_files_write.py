@@ -148,7 +148,7 @@ def test_a_call_that_is_cancelled_while_it_writes_is_still_noted(tmp_path, name,
     # Ends when the threads have.
     asyncio.run(cancelled())
     assert path.read_text() == "mine\n"
-    assert len(tools.files.made) == 1
+    assert len(tools.files.edits) == 1
     tools.undo()
     assert path.read_text() == "old\n"
 

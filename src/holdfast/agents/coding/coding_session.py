@@ -158,7 +158,7 @@ class CodingSession:
 
     def _is_visible(self, file: str, first: int, last: int, since: int) -> bool:
         # Computed once for all reads of a step: nothing is folded in between, and what is new counts as not shown.
-        state = (self._step(), len(self.tool_state.files.made))
+        state = (self._step(), len(self.tool_state.files.edits))
         if self._visible is None or self._visible[0] != state:
             self._visible = (state, visibility_of(self.session.window.view()))
         return self._visible[1].resident(file, first, last, since=since)

@@ -107,7 +107,7 @@ class ChangeDetector:
     def _stamps(self, root: str, listed: bytes) -> FolderState | None:
         paths = {
             *read_paths(listed),
-            *(key for key in self._files.sights if not key.startswith(("/", "hex:"))),
+            *(key for key in self._files.by_key if not key.startswith(("/", "hex:"))),
         }
         if len(paths) > MOST_FILES:
             return None
@@ -152,7 +152,7 @@ class ChangeDetector:
     def _known(self, path: str, stamp: FileStamp) -> str:
         """The hash of a version, if its bytes are kept."""
         kept = self._kept.get(path)
-        sight = self._files.sights.get(path)
+        sight = self._files.by_key.get(path)
         if kept and kept[0] == stamp:
             found = kept[1]
         elif sight and (sight.mtime_ns, sight.size) == stamp[:2]:

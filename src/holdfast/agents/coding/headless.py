@@ -209,10 +209,10 @@ async def run_headless(
 async def _run(coding: CodingSession, request: HeadlessRequest, signals: SignalHandler) -> RunResult:
     log, state, agent = coding.session.log, coding.tool_state, coding.agent
     began, before = time.monotonic(), log.info.entries
-    edits, irreversible = len(state.files.made), len(state.irreversible)
+    edits, irreversible = len(state.files.edits), len(state.irreversible)
     done = await signals.unless_cancelled(_work(coding, request))
     end, value, problem = done or (Stop("interrupted", "interrupted"), None, "")
-    changed = [one.path for one in state.files.made[edits:]]
+    changed = [one.path for one in state.files.edits[edits:]]
     changed += [one.path for one in state.irreversible[irreversible:]]
     outcome, sentence, hint = "done", "", ""
     if isinstance(end, Stop):

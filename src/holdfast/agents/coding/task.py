@@ -168,7 +168,7 @@ class SubAgent:
     def _report(self, end: End) -> ToolResult:
         steps = self._session.window.transcript.steps
         text = end.text if isinstance(end, Done) else self._agent.last_reply
-        changed = tuple(dict.fromkeys(change.path for change in self._tool_state.files.made))
+        changed = tuple(dict.fromkeys(change.path for change in self._tool_state.files.edits))
         lines = [_bounded(text.strip(), steps[-1].entry if steps else self.log)]
         if not isinstance(end, Done):
             why = end.question if isinstance(end, Ask) else end.sentence

@@ -126,7 +126,7 @@ class ToolState(Struct):
     def note_command(self, effects: CommandEffects, log: str = "") -> None:
         """Take in what a command changed; `log` is that of the sub-agent that ran it."""
         edits, irreversible = effects.split(log)
-        self.files.made += edits
+        self.files.edits += edits
         self.irreversible += irreversible
         if not effects.looked or effects.more:
             self.unseen.append(effects.step)
@@ -138,7 +138,7 @@ class ToolState(Struct):
         except msgspec.ValidationError:
             return
         if change.made:
-            self.files.made.append(change.made)
+            self.files.edits.append(change.made)
         if change.command:
             self.note_command(change.command, change.log)
 
@@ -165,8 +165,8 @@ class ToolState(Struct):
 
     def forget(self) -> None:
         """Start over, as if nothing had been seen or done; running commands go on."""
-        self.files.sights.clear()
-        self.files.made.clear()
+        self.files.by_key.clear()
+        self.files.edits.clear()
         self.irreversible.clear()
         self.unseen.clear()
         self.shell.cwd = "."
@@ -190,7 +190,7 @@ def new_tool_state(
         snapshots = FolderSnapshots(config.snapshots) if config.snapshots else MemorySnapshots()
     files = SeenFiles(
         snapshots,
-        resident=is_visible,
+        is_visible=is_visible,
         step=lambda: len(session.window.transcript.steps),
         protected=(config.snapshots,) if config.snapshots else (),
     )

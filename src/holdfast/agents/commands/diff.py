@@ -65,7 +65,7 @@ def _changes(coding: CodingSession) -> list[_FileDiff]:
     """One diff for each edited file, in the order of the first edits, then those for files that commands
     created."""
     chains: dict[str, list[AgentEdit]] = {}
-    for made in coding.tool_state.files.made:
+    for made in coding.tool_state.files.edits:
         chains.setdefault(made.key, []).append(made)
     created = dict.fromkeys(one.path for one in coding.tool_state.irreversible if one.how == "created")
     new = [path for path in created if path not in chains][:MOST_CREATED]

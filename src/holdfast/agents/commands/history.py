@@ -74,7 +74,7 @@ def describe_irreversible(state: ToolState, after: int, until: int | None = None
 
 async def _run_undo(coding: CodingSession, argument: str) -> CommandAnswer:
     require_idle(coding, "an undo")
-    edits = group_edits(coding.tool_state.files.made)
+    edits = group_edits(coding.tool_state.files.edits)
     if not edits:
         raise InputError("there is no edit to undo", hint="`/diff` shows what commands changed")
     taken = edits[-(parse_number(argument, len(edits), "edit") if argument else 1) :]
@@ -149,7 +149,7 @@ async def _run_rewind(coding: CodingSession, argument: str) -> CommandAnswer:
 
 def _made_since(coding: CodingSession, round_: RewindPoint) -> list[AgentEdit]:
     """The edits since a round began, oldest first."""
-    return [made for made in coding.tool_state.files.made if made.step > round_.steps]
+    return [made for made in coding.tool_state.files.edits if made.step > round_.steps]
 
 
 def _rewind(coding: CodingSession, round_: RewindPoint, *, files: bool) -> CommandAnswer:

@@ -150,7 +150,7 @@ async def _read_lines(
     if seen and not outside and not arguments.encoding and selection.column == 1 and selection.count:
         # Asked in this thread: the window belongs to the loop.
         first, last, shown = selection.first, selection.last, file.place.shown
-        step = files.step_on_view(file.place, arguments.path, first, last)
+        step = files.visible_step(file.place, arguments.path, first, last)
         if step is not None:
             data: dict[str, Json] = {
                 **file.facts(),

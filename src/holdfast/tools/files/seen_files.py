@@ -76,11 +76,11 @@ class _FileData(Struct, kw_only=True):
         return self.file or self.path
 
 
-class _Back(_FileData, kw_only=True):
+class _RestoredFile(_FileData, kw_only=True):
     hash: str
 
 
-class _Read(_Back, kw_only=True):
+class _Read(_RestoredFile, kw_only=True):
     first: int = 0
     last: int = 0
     column: int = 1
@@ -102,37 +102,37 @@ class _Changed(_FileData, kw_only=True):
 
 class _Undone(Struct):
     count: int
-    files: list[_Back] = field(default_factory=list)
+    files: list[_RestoredFile] = field(default_factory=list)
     dry_run: bool = False
 
 
 class SeenFiles:
     """What was seen, what was changed, and where both versions are kept.
 
-    `resident` and `step` come from the window and the loop; without them nothing counts as visible. `protected` are
-    folders that may be read but not written, such as that of the log.
+    `is_visible` and `step` come from the window and the loop; without them nothing counts as visible. `protected`
+    are folders that may be read but not written, such as that of the log.
     """
 
     def __init__(
         self,
         snapshots: Snapshots | None = None,
         *,
-        resident: IsVisible | None = None,
+        is_visible: IsVisible | None = None,
         step: Callable[[], int] = lambda: 0,
         protected: Iterable[str | Path] = (),
     ) -> None:
         self.snapshots: Snapshots = snapshots if snapshots is not None else MemorySnapshots()
-        self.resident = resident or (lambda *_: False)
+        self.is_visible = is_visible or (lambda *_: False)
         self.step = step
         self.protected = tuple(os.path.realpath(folder) for folder in protected)
-        self.sights: dict[str, SeenFile] = {}
-        self.made: list[AgentEdit] = []
-        self._misleading: dict[str, tuple[LineRange, ...]] = {}
+        self.by_key: dict[str, SeenFile] = {}
+        self.edits: list[AgentEdit] = []
+        self._outdated: dict[str, tuple[LineRange, ...]] = {}
         """Lines that a result showed with another text than the file has now, where the calls do not tell."""
         self._names: dict[str, set[str]] = {}
 
     def seen(self, place: WorkspacePath) -> SeenFile | None:
-        return self.sights.get(key_of(place))
+        return self.by_key.get(key_of(place))
 
     def expect_writable(self, place: WorkspacePath) -> None:
         """ACCESS_DENIED for what an agent's edit must never reach, whichever way the path led there."""
@@ -147,19 +147,19 @@ class SeenFiles:
             if place.path == folder or place.path.startswith(folder.rstrip("/") + "/"):
                 raise ToolError("ACCESS_DENIED", f"`{place.shown}` belongs to this agent's own records")
 
-    def step_on_view(self, place: WorkspacePath, asked: str, first: int, last: int) -> int | None:
+    def visible_step(self, place: WorkspacePath, asked: str, first: int, last: int) -> int | None:
         """The step that showed these lines of this version, or the newest of several, if the window still shows all
         of them, under the name that was asked for or the one we give. It sees only the agent's own calls, with each
         file under the name that the call used; where it may show an outdated text without knowing it, nothing
         counts as visible."""
-        seen, misleading = self.seen(place), self._misleading.get(key_of(place), ())
+        seen, outdated = self.seen(place), self._outdated.get(key_of(place), ())
         shown = [(a, b, step) for a, b, step in (seen.shown if seen else ()) if a <= last and first <= b]
         is_covered = covers_range(((a, b) for a, b, _ in shown), first, last)
-        if not is_covered or any(a <= last and first <= b for a, b in misleading):
+        if not is_covered or any(a <= last and first <= b for a, b in outdated):
             return None
         # Steps before the oldest of these show another version.
         since = min(step for _, _, step in shown)
-        if not any(self.resident(name, first, last, since) for name in dict.fromkeys((asked, place.shown))):
+        if not any(self.is_visible(name, first, last, since) for name in dict.fromkeys((asked, place.shown))):
             return None
         whole = [step for a, b, step in shown if a <= first and last <= b]
         return max(whole or [step for _, _, step in shown])
@@ -186,24 +186,24 @@ class SeenFiles:
     def _note_read(self, read: _Read) -> None:
         key = read.key
         self._names.setdefault(key, set()).add(read.called or read.path)
-        seen = self.sights.get(key)
+        seen = self.by_key.get(key)
         if seen is None or seen.hash != read.hash:
-            self._mislead(key, seen)
+            self._mark_outdated(key, seen)
             seen = SeenFile(read.hash, read.size, read.mtime_ns, read.total_lines)
         encoding = read.asked_encoding or seen.encoding
         if encoding != seen.encoding:
             # The same bytes, but they were shown as another text.
-            self._mislead(key, seen)
+            self._mark_outdated(key, seen)
             seen = replace(seen, shown=())
         if not read.last and read.total_lines:
             # The cells of a notebook are shown in rows that only look like lines of the file.
-            self._misleading[key] = ((1, ENDLESS),)
+            self._outdated[key] = ((1, ENDLESS),)
         shown = seen.shown
         if read.last >= read.first > 0 and read.column == 1:
             # Newest last; a range inside a newer one is dropped.
             kept = [s for s in shown if not (read.first <= s[0] and s[1] <= read.last)]
             shown = (*kept, (read.first, read.last, read.step))
-        self.sights[key] = replace(
+        self.by_key[key] = replace(
             seen,
             mtime_ns=read.mtime_ns,
             encoding=encoding,
@@ -217,19 +217,19 @@ class SeenFiles:
             return
         key = changed.key
         self._names.setdefault(key, set()).add(changed.called or changed.path)
-        seen = self.sights.get(key)
+        seen = self.by_key.get(key)
         if changed.before == changed.after and seen and seen.hash == changed.after:
             return
         if len(self._names[key]) == 1 and changed.before != changed.after:
             # The window knows of this change, and that everything it showed before is outdated.
-            self._misleading.pop(key, None)
+            self._outdated.pop(key, None)
         else:
-            self._mislead(key, seen)
+            self._mark_outdated(key, seen)
         known = seen.known if seen and not changed.modified_externally else ()
         changes = [LineChange(*numbers) for numbers in changed.changes]
         total = changed.total_lines
         written = ((1, total, changed.step),) if name == "Write" and total else ()
-        self.sights[key] = SeenFile(
+        self.by_key[key] = SeenFile(
             changed.after,
             changed.size,
             changed.mtime_ns,
@@ -240,25 +240,25 @@ class SeenFiles:
             changed.encoding,
         )
         if changed.before != changed.after:
-            self.made.append(AgentEdit(key, changed.path, changed.before, changed.after, changed.step))
+            self.edits.append(AgentEdit(key, changed.path, changed.before, changed.after, changed.step))
 
     def _note_undo(self, undone: _Undone) -> None:
         if undone.dry_run:
             return
-        del self.made[max(len(self.made) - undone.count, 0) :]
+        del self.edits[max(len(self.edits) - undone.count, 0) :]
         for back in undone.files:
-            seen = self.sights.pop(back.key, None)
-            self._mislead(back.key, seen)
+            seen = self.by_key.pop(back.key, None)
+            self._mark_outdated(back.key, seen)
             if back.hash:
                 encoding, seen_as = (seen.encoding, seen.seen_as) if seen else ("", "")
                 now = back.hash, back.size, back.mtime_ns, back.total_lines
-                self.sights[back.key] = SeenFile(*now, encoding, seen_as=seen_as)
+                self.by_key[back.key] = SeenFile(*now, encoding, seen_as=seen_as)
 
-    def _mislead(self, key: str, seen: SeenFile | None) -> None:
+    def _mark_outdated(self, key: str, seen: SeenFile | None) -> None:
         """From now on the file has another text than was shown."""
         if seen and seen.shown:
             spans = [(first, last) for first, last, _ in seen.shown]
-            self._misleading[key] = merge_ranges([*self._misleading.get(key, ()), *spans])
+            self._outdated[key] = merge_ranges([*self._outdated.get(key, ()), *spans])
 
 
 def _known(

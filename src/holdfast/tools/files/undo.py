@@ -33,9 +33,9 @@ def undo(files: SeenFiles, workspace: Workspace, count: int = 1, *, dry_run: boo
     The `data` of the result must be stored like that of a tool named `Undo`: `SeenFiles.restore` reads it.
     """
     assert count > 0
-    if not files.made:
+    if not files.edits:
         raise ToolError("NOT_FOUND", "there is no edit to undo")
-    taken = files.made[-count:]
+    taken = files.edits[-count:]
     chains: dict[str, list[AgentEdit]] = {}
     for made in taken:
         chains.setdefault(made.key, []).append(made)
