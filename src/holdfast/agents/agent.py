@@ -130,7 +130,7 @@ class Agent:
         self._interrupt = asyncio.Event()
         self._repeats = RepeatGuard()
         self._kept_data = kept_data
-        self._said: list[UserSaid] = []
+        self._queued_messages: list[UserSaid] = []
         """What was said while the agent works. It is recorded between two steps: the reply that is being written
         knows nothing of it."""
 
@@ -148,13 +148,13 @@ class Agent:
     def say(self, text: str, *reminders: str) -> None:
         """What a person says, with the reminders that belong to it. May be called while the agent works."""
         said = UserSaid((Text(text),))
-        self._said += [said, *(UserSaid((Text(more),), "reminder") for more in reminders)]
+        self._queued_messages += [said, *(UserSaid((Text(more),), "reminder") for more in reminders)]
         if not self.is_running:
-            self.hear()
+            self.record_messages()
 
-    def hear(self) -> bool:
+    def record_messages(self) -> bool:
         """Record what was said meanwhile; says whether there was anything."""
-        said, self._said = self._said, []
+        said, self._queued_messages = self._queued_messages, []
         self.session.record(*said)
         return bool(said)
 
@@ -174,7 +174,7 @@ class Agent:
             yield
         finally:
             self.is_running = False
-            self.hear()
+            self.record_messages()
 
     def stopped(self) -> Stop | None:
         """Why no further step may begin; None if one may."""
@@ -222,11 +222,11 @@ class Agent:
         fold = self.session.make_room()
         return fold, pack(self.session.window.view())
 
-    def keep(self, reply: ModelReply) -> None:
+    def record_reply(self, reply: ModelReply) -> None:
         self.session.record(AssistantReplied(reply.parts, reply.model, reply.usage, reply.stop))
         self._spend(reply)
 
-    def drop(self, reply: ModelReply, purpose: str) -> None:
+    def record_empty_reply(self, reply: ModelReply, purpose: str) -> None:
         """Record only what an empty reply cost: no provider takes an empty message back."""
         self.session.record(UsageReported(reply.usage or Usage(0), reply.model, purpose))
         self._spend(reply)
@@ -240,14 +240,14 @@ class Agent:
         """Run the calls and record each result as it arrives. A `Stop` if the agent goes in circles."""
         recorder = ResultRecorder(self.session, calls, self._kept_data)
 
-        def heard(news: CallStarted | CallFinished) -> None:
-            if isinstance(news, CallStarted):
-                current_call.set(news.call.id)
-            elif not recorder.record(news):
+        def on_call(notice: CallStarted | CallFinished) -> None:
+            if isinstance(notice, CallStarted):
+                current_call.set(notice.call.id)
+            elif not recorder.record(notice):
                 self.interrupt()
-            self.watch(news)
+            self.watch(notice)
 
-        results = await self.toolbox.run_calls(calls, stop=self._interrupt, listener=heard)
+        results = await self.toolbox.run_calls(calls, stop=self._interrupt, listener=on_call)
         recorder.check()
         for call, result in zip(calls, results, strict=True):
             match self._repeats.saw(call, result.envelope.text, is_read_only=self.toolbox.only_reads(call)):

@@ -31,7 +31,7 @@ async def run(agent: Agent) -> End:
                     outcome = await agent.run_tools(calls) or outcome
                 case Compact():
                     outcome = await agent.summarize() or outcome
-                case Done() if agent.hear():
+                case Done() if agent.record_messages():
                     outcome = Continue("something was said meanwhile")
             if isinstance(outcome, Done | Ask | Stop):
                 return outcome
@@ -41,7 +41,7 @@ async def next_step(agent: Agent, before: Outcome) -> Outcome:
     """One request, and what follows from it. `before` is the outcome of the last step."""
     if stop := agent.stopped():
         return stop
-    agent.hear()
+    agent.record_messages()
     if ask := agent.take_summary():
         return ask
     if agent.waits_for_summary and not isinstance(before, Compact):
@@ -66,7 +66,7 @@ async def next_step(agent: Agent, before: Outcome) -> Outcome:
 def _follows(agent: Agent, reply: ModelReply, before: Outcome) -> Outcome:
     """What follows from a reply, which is recorded first, unless it is empty."""
     if not reply.calls and not reply.text.strip():
-        agent.drop(reply, "empty reply")
+        agent.record_empty_reply(reply, "empty reply")
         if reply.stop == "refused":
             return DECLINED
         if before == Continue(EMPTY):
@@ -75,7 +75,7 @@ def _follows(agent: Agent, reply: ModelReply, before: Outcome) -> Outcome:
             )
         agent.remind(EMPTY)
         return Continue(EMPTY)
-    agent.keep(reply)
+    agent.record_reply(reply)
     if reply.calls:
         return RunTools(reply.calls)
     if reply.stop == "refused":

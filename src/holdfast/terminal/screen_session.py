@@ -117,10 +117,10 @@ class AgentScreenSession:
         return self._ended(await self.coding.say(text))
 
     async def continue_run(self) -> End:
-        return self._ended(await self.coding.go_on())
+        return self._ended(await self.coding.continue_run())
 
     def add_message(self, text: str) -> str:
-        return self.coding.hear(text).text
+        return self.coding.add_message(text).text
 
     def has_read(self, texts: Sequence[str]) -> Sequence[bool]:
         items = self.coding.session.window.transcript.items[-RECENT:]

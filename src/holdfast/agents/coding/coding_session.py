@@ -75,15 +75,15 @@ class CodingSession:
 
     async def say(self, text: str) -> End:
         """What a person says, and the run that follows."""
-        self.hear(text)
+        self.add_message(text)
         return await run(self.agent)
 
-    async def go_on(self) -> End:
+    async def continue_run(self) -> End:
         """Continue from the log as it is, with nothing more said."""
         self._read_rules()
         return await run(self.agent)
 
-    def hear(self, text: str) -> ResolvedPrompt:
+    def add_message(self, text: str) -> ResolvedPrompt:
         """Take in what a person says, mentions resolved. While the agent works it waits for the next step."""
         prompt = resolve_mentions(text, self.workspace)
         self._read_rules()

@@ -240,12 +240,12 @@ async def _run(coding: CodingSession, request: HeadlessRequest, signals: SignalH
 async def _work(coding: CodingSession, request: HeadlessRequest) -> tuple[End, Json, str]:
     """The end, the value of an answer that fits its schema, and what is wrong with one that does not."""
     if request.prompt:
-        coding.hear(request.prompt)
+        coding.add_message(request.prompt)
     if request.data:
         # Said separately from the prompt: an `@` in data is no mention.
         coding.agent.say(f"<stdin>\n{request.data}\n</stdin>")
     if request.schema is None:
-        return await coding.go_on(), None, ""
+        return await coding.continue_run(), None, ""
     coding.agent.remind(request.schema.request)
     return await _run_until_valid(coding, request.schema)
 
@@ -255,7 +255,7 @@ async def _run_until_valid(coding: CodingSession, schema: OutputSchema) -> tuple
     budget = coding.agent.budget
     for tries_left in reversed(range(MOST_CORRECTIONS + 1)):
         began = time.monotonic()
-        end = await coding.go_on()
+        end = await coding.continue_run()
         if not isinstance(end, Done):
             return end, None, ""
         value, problems = schema.read(end.text)
