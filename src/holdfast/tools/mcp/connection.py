@@ -40,7 +40,7 @@ class ConnectionAttempt:
         self.reason = ""
         self.decided = asyncio.Event()
         self.over = asyncio.Event()
-        self.news = asyncio.Event()
+        self.tools_changed = asyncio.Event()
         """The server says that its tools have changed, or the connection is over."""
 
     def open(self, session: McpSession) -> None:
@@ -51,7 +51,7 @@ class ConnectionAttempt:
         self.reason = self.reason or reason.rstrip(".")
         self.over.set()
         self.decided.set()
-        self.news.set()
+        self.tools_changed.set()
 
 
 MCP_BREAKER = BreakerRules(failures=3, pause=15.0, longest=600.0)
@@ -82,7 +82,7 @@ class ServerConnection:
         self._rules = rules
         self._breaker = Breaker()
         self._attempt: ConnectionAttempt | None = None
-        self._keepers: dict[asyncio.Task[None], ConnectionAttempt] = {}
+        self._tasks: dict[asyncio.Task[None], ConnectionAttempt] = {}
         self._is_closed = False
 
     @property
@@ -99,9 +99,9 @@ class ServerConnection:
         if self._is_closed or (self._attempt and not self._attempt.over.is_set()):
             return
         self._attempt = ConnectionAttempt()
-        keeper = asyncio.create_task(self._keep(self._attempt), name=f"MCP server {self.name}")
-        self._keepers[keeper] = self._attempt
-        keeper.add_done_callback(self._keepers.pop)
+        task = asyncio.create_task(self._keep(self._attempt), name=f"MCP server {self.name}")
+        self._tasks[task] = self._attempt
+        task.add_done_callback(self._tasks.pop)
 
     async def ready(self) -> None:
         """Wait until it is known whether the server can be used."""
@@ -194,7 +194,7 @@ class ServerConnection:
         except (ToolError, TimeoutError, ServerUnavailable):
             raise
         except Exception as error:  # The boundary to the SDK: after any error the connection is dead.
-            # The keeper may know more: for the SDK every failure is a closed connection.
+            # The task may know more: for the SDK every failure is a closed connection.
             await asyncio.wait({over}, timeout=SECONDS_FOR_REASON)
             attempt.end(_cause(error))
             raise ServerLost(attempt.reason) from error
@@ -225,7 +225,7 @@ class ServerConnection:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(seconds):
-                    opening = sdk.open_session(self.name, self.server, self._environment, attempt)
+                    opening = sdk.open_mcp_session(self.name, self.server, self._environment, attempt)
                     session: McpSession = await stack.enter_async_context(opening)
                     self.tools = await self._listed(session, attempt)
                 timer.cancel()
@@ -237,8 +237,8 @@ class ServerConnection:
     async def _follow(self, session: McpSession, attempt: ConnectionAttempt) -> None:
         """Until the session is over, ask for the tools again when the server says that they changed."""
         while True:
-            await attempt.news.wait()
-            attempt.news.clear()
+            await attempt.tools_changed.wait()
+            attempt.tools_changed.clear()
             if attempt.over.is_set():
                 return
             asking = asyncio.create_task(self._listed(session, attempt))
@@ -264,15 +264,15 @@ class ServerConnection:
     async def close(self) -> None:
         """End the connection and its process. A server that has not answered yet is not waited for."""
         self._is_closed = True
-        keepers = set(self._keepers)
-        for keeper, attempt in self._keepers.items():
+        tasks = set(self._tasks)
+        for task, attempt in self._tasks.items():
             if attempt.session is None:
-                keeper.cancel()
+                task.cancel()
             attempt.end("it was closed")
-        if keepers:
-            _, late = await asyncio.wait(keepers, timeout=SECONDS_TO_CLOSE)
-            for keeper in late:
-                keeper.cancel()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=SECONDS_TO_CLOSE)
+            for task in late:
+                task.cancel()
             if late:  # They kill what does not end.
                 await asyncio.wait(late, timeout=SECONDS_TO_CLOSE)
 

@@ -200,7 +200,7 @@ class SdkSession:
 
 
 @contextlib.asynccontextmanager
-async def open_session(
+async def open_mcp_session(
     name: str, server: Server, environment: Mapping[str, str], attempt: ConnectionAttempt
 ) -> AsyncIterator[SdkSession]:
     """A session, after both sides have agreed on a protocol version."""
@@ -224,7 +224,7 @@ async def open_session(
 def _client(streams: Any, attempt: ConnectionAttempt) -> Client:
     async def hear(message: IncomingMessage) -> None:
         if isinstance(message, types.ToolListChangedNotification):
-            attempt.news.set()
+            attempt.tools_changed.set()
 
     us = types.Implementation(name="holdfast", version=__version__)
     return Client(streams, cache=None, client_info=us, message_handler=hear)
@@ -235,4 +235,4 @@ async def _listen(client: Client, attempt: ConnectionAttempt) -> None:
     with contextlib.suppress(ListenNotSupportedError, MCPError, SubscriptionLost, TimeoutError):
         async with client.listen(tools_list_changed=True) as changes:
             async for _ in changes:
-                attempt.news.set()
+                attempt.tools_changed.set()
